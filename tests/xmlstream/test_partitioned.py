@@ -130,7 +130,7 @@ def test_punctuations_that_fix_the_key_are_those_with_constants_and_lists_for_it
 @pytest.mark.parametrize(
     ("options", "words"),
     [
-        ({"documents": "sequence", "partitionedBy": "a"}, "is of several inputs, and documents 'sequence' is one"),
+        ({"documents": "sequence", "partitionedBy": "a"}, "needs several inputs, and documents 'sequence' is one"),
         ({"documents": "directories", "partitionedBy": "b"}, "b"),
         ({"documents": "directories", "partitionOf": "t"}, "partitionOf"),
     ],

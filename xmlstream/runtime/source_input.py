@@ -59,7 +59,7 @@ from sources.xml.grammar.lifespans import (
     noticed_bounds,
     parted_file,
 )
-from sources.xml.grammar.punctuation_columns import of_own_values, said_of_partitions
+from sources.xml.grammar.punctuation_columns import counts_of_partitions, of_own_values
 from sources.xml.parser.malformed import mend
 from sources.xml.parser.source_findings import Findings
 from sources.xml.spark.stage_writer import staged_again
@@ -266,7 +266,7 @@ class SourceInput:
             row != "ungrammatical" for r in ranges if r.malformed for row in r.malformed["kind"].to_pylist()
         )
         self._noticed = sum((r.findings for r in ranges), Findings())
-        self._of_partitions = said_of_partitions(self._noticed.said, self._options.partitioned_by)
+        self._of_partitions = counts_of_partitions(self._noticed.said, self._options.partitioned_by)
         return self.part()
 
     @property

@@ -1,1 +1,1 @@
-"""The grammar of a stream, checked columnwise: no tuple comes after a punctuation that matches it."""
+"""The grammar of a stream, checked columnwise: no tuple follows a punctuation that matches it."""

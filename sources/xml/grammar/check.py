@@ -1,4 +1,4 @@
-"""The check of a source's grammar, without Spark: its first tuple after a punctuation that matches it."""
+"""The check of a source's grammar, without Spark: finds the first tuple after a punctuation that matches it."""
 
 from __future__ import annotations
 
@@ -23,16 +23,16 @@ from sources.xml.parser.range_parser import Reading
 from sources.xml.parser.source_findings import Findings
 
 CHECK_WINDOW = 1 << 17
-"""Tuples that are held against the punctuations before them at once."""
+"""The number of tuples that are checked against earlier punctuations at once."""
 
 
 @dataclass(frozen=True, slots=True)
 class GrammarFindings:
-    """What was found in a source.
+    """The result of checking a source.
 
     Attributes:
-        violation: The first tuple after a punctuation that matches it, where the reading ended; None without any.
-        findings: What was noticed.
+        violation: The first tuple after a punctuation that matches it, where the reading ended; None if none.
+        findings: The findings of the reading.
     """
 
     violation: Offence | None
@@ -40,75 +40,75 @@ class GrammarFindings:
 
 
 def check_grammar(options: SourceOptions) -> GrammarFindings:
-    """What is found in a source, read to its end or to its first violation.
+    """Checks a source up to its end or to its first violation.
 
     Raises:
-        MalformedInput: An item cannot be read, and the source's mode is FAILFAST, or a document is not well-formed.
+        MalformedInput: An item cannot be parsed, and the source's mode is FAILFAST, or a document is not well-formed.
         InputError: There is no such source.
     """
     reading = Reading(options)
-    passing = _Passing(options)
-    return GrammarFindings(_first_violation(reading, options, passing), reading.findings() + passing.noticed)
+    expiring = _Expiring(options)
+    return GrammarFindings(_first_violation(reading, options, expiring), reading.findings() + expiring.noticed)
 
 
-def _first_violation(reading: Reading, options: SourceOptions, passing: _Passing) -> Offence | None:
+def _first_violation(reading: Reading, options: SourceOptions, expiring: _Expiring) -> Offence | None:
     closed = PunctuationSet(options.schema)
-    told: list[tuple[int, Punctuation]] = []
+    seen: list[tuple[int, Punctuation]] = []
     for window in _windows(reading):
         tuples = pa.Table.from_batches([parsed.tuples for parsed in window])
-        new = [said for parsed in window for said in _said(parsed, options)]
+        new = [p for parsed in window for p in _punctuations(parsed, options)]
         # A punctuation that is covered already cannot be the first to match anything.
-        told += [(at, p) for at, p in new if p.lifespan is None and closed.add(p)]
-        passing.add(new)
+        seen += [(at, p) for at, p in new if p.lifespan is None and closed.add(p)]
+        expiring.add(new)
         first = 0
-        while len(rows := violating_rows(tuples.slice(first), [*told, *passing.told], options.schema)):
+        while len(rows := violating_rows(tuples.slice(first), [*seen, *expiring.seen], options.schema)):
             first += int(rows[0])
-            found = _violation(tuples.slice(first, 1), [*told, *passing.told], options, window, passing)
+            found = _violation(tuples.slice(first, 1), [*seen, *expiring.seen], options, window, expiring)
             if found is not None:
                 return found
-            # A key's next life begins: what has ended by now matches nothing that follows.
-            passing.forget(before=int(tuples[POSITION][first].as_py()))
-        passing.forget()
+            # The next life of a key begins: punctuations that have ended match nothing that follows.
+            expiring.forget(before=int(tuples[POSITION][first].as_py()))
+        expiring.forget()
     return None
 
 
-class _Passing:
-    """What has a lifespan, of what was said, with the positions; a duration does not end while a file is checked."""
+class _Expiring:
+    """The punctuations with lifespans so far, with positions; no duration ends while a file is checked."""
 
     def __init__(self, options: SourceOptions) -> None:
-        self.told: list[tuple[int, Punctuation]] = []
+        self.seen: list[tuple[int, Punctuation]] = []
         self._closed = PunctuationSet(options.schema)
         self._closing: deque[tuple[int, Punctuation]] = deque()
         self._before = PunctuationSet(options.schema)
         self.noticed = Findings()
 
-    def add(self, said: Sequence[tuple[int, Punctuation]]) -> None:
-        """A window's punctuations."""
-        for _, p in said:
+    def add(self, punctuations: Sequence[tuple[int, Punctuation]]) -> None:
+        """Adds a window's punctuations."""
+        for _, p in punctuations:
             if p.lifespan is None:
                 self._before.add(p)
             else:
                 self.noticed += noticed_bounds([(p.lifespan, 1)], self._before)
-        self.told += [(at, p) for at, p in said if p.lifespan is not None]
-        closing = [(at, p) for at, p in said if p.lifespan is None]
-        if self.told:
+        self.seen += [(at, p) for at, p in punctuations if p.lifespan is not None]
+        closing = [(at, p) for at, p in punctuations if p.lifespan is None]
+        if self.seen:
             self._closing += closing
         else:
             self._closed.add_all(p for _, p in closing)
 
     def holds(self, p: Punctuation, position: int) -> bool:
-        """Whether it has not ended before a position; positions are asked for in their order."""
+        """Whether a punctuation has not ended before a position; calls must have ascending positions."""
         while self._closing and self._closing[0][0] < position:
             self._closed.add(self._closing.popleft()[1])
         return p.lifespan is None or not any(has_closed(self._closed, bound) for bound in p.lifespan.bounds)
 
     def forget(self, before: int | None = None) -> None:
-        """What has ended is forgotten: before a position, or as a window is done."""
+        """Removes punctuations that have ended: before a position, or all at the end of a window."""
         if before is None:
             self._closed.add_all(p for _, p in self._closing)
             self._closing.clear()
-        self.told = [
-            (at, p) for at, p in self.told if (before is not None and at > before) or self.holds(p, before or 0)
+        self.seen = [
+            (at, p) for at, p in self.seen if (before is not None and at > before) or self.holds(p, before or 0)
         ]
 
 
@@ -123,10 +123,12 @@ def _windows(reading: Reading) -> Iterator[list[Parsed]]:
         yield window
 
 
-def _said(parsed: Parsed, options: SourceOptions) -> Iterator[tuple[int, Punctuation]]:
+def _punctuations(parsed: Parsed, options: SourceOptions) -> Iterator[tuple[int, Punctuation]]:
     columns = [parsed.punctuations[name].to_pylist() for name in (POSITION, *options.schema.names)]
-    said = parsed.punctuations
-    lifespans = said[LIFESPAN].to_pylist() if LIFESPAN in said.schema.names else [None] * said.num_rows
+    punctuations = parsed.punctuations
+    lifespans = (
+        punctuations[LIFESPAN].to_pylist() if LIFESPAN in punctuations.schema.names else [None] * punctuations.num_rows
+    )
     for lifespan, (position, *texts) in zip(lifespans, zip(*columns, strict=True), strict=True):
         p = punctuation_from_texts(texts, options.schema)
         yield position, p if lifespan is None else p.lasting(Lifespan.read(lifespan, options.schema))
@@ -134,12 +136,12 @@ def _said(parsed: Parsed, options: SourceOptions) -> Iterator[tuple[int, Punctua
 
 def _violation(
     row: pa.Table,
-    told: list[tuple[int, Punctuation]],
+    seen: list[tuple[int, Punctuation]],
     options: SourceOptions,
     window: list[Parsed],
-    passing: _Passing,
+    expiring: _Expiring,
 ) -> Offence | None:
-    """The offence of a tuple that punctuations before it match; None where these have ended."""
+    """Returns the offence of a tuple that earlier punctuations match; None if these have ended."""
     (values,) = row.to_pylist()
     position = values.pop(POSITION)
     pairs = zip(values.values(), options.schema, strict=True)
@@ -147,8 +149,8 @@ def _violation(
         value if value is None or attribute.domain.opaque else attribute.domain.normal(value)
         for value, attribute in pairs
     )
-    matching = ((at, p) for at, p in told if at < position and p.matches(normal))
-    first = next(((at, p) for at, p in matching if passing.holds(p, position)), None)
+    matching = ((at, p) for at, p in seen if at < position and p.matches(normal))
+    first = next(((at, p) for at, p in matching if expiring.holds(p, position)), None)
     if first is None:
         return None
     at, broken = first

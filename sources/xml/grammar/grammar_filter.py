@@ -1,11 +1,11 @@
-"""Grammar filter of a range: takes out the tuples that a punctuation before them in the range matches.
+"""Grammar filter of a range: removes the tuples that an earlier punctuation of the range matches.
 
 The task that parses a range knows neither the punctuations before the range nor when lifespans end: the reader of the
 staged ranges checks those.
 
-The check must see the attributes that a source's punctuations restrict, whatever else is read. A task knows what its
-own punctuations restrict. What earlier ones did, it finds in a file that the query writes. That only spares work: an
-attribute that the file lacks is read once more where it turns out to matter.
+The check needs the attributes that a source's punctuations restrict, even if the query does not read them. A task
+knows what its own punctuations restrict; for earlier ones it reads a file that the query writes. The file only
+saves work: an attribute that it lacks is read later if it is needed.
 """
 
 from __future__ import annotations
@@ -31,15 +31,15 @@ from sources.xml.options.source import SourceOptions
 pc: Any = pyarrow.compute
 
 RESTRICTED_FILE = "restricted.json"
-"""The name of that file."""
+"""The name of the file with the restricted attributes."""
 
 
-def also_restricted(said: pa.RecordBatch | pa.Table, columns: Collection[str]) -> frozenset[str]:
-    """The attributes beside those columns that punctuations restrict; `said` has their pattern texts."""
-    if not said.num_rows:
+def also_restricted(punctuations: pa.RecordBatch | pa.Table, columns: Collection[str]) -> frozenset[str]:
+    """Returns the attributes outside `columns` that punctuations, given as pattern texts, restrict."""
+    if not punctuations.num_rows:
         return frozenset()
-    others = (name for name in said.schema.names if name not in columns and name not in (POSITION, LIFESPAN))
-    return frozenset(name for name in others if _is_restricted(said[name]))
+    others = (name for name in punctuations.schema.names if name not in columns and name not in (POSITION, LIFESPAN))
+    return frozenset(name for name in others if _is_restricted(punctuations[name]))
 
 
 def _is_restricted(texts: Any) -> bool:
@@ -47,7 +47,7 @@ def _is_restricted(texts: Any) -> bool:
 
 
 def known_restricted(options: SourceOptions) -> frozenset[str]:
-    """What punctuations of a source have restricted before, as far as the file says."""
+    """Returns the attributes that earlier punctuations of a source have restricted, according to the file."""
     if options.restricted is None:
         return frozenset()
     try:
@@ -59,61 +59,61 @@ def known_restricted(options: SourceOptions) -> frozenset[str]:
 
 
 FILTER_WINDOW = 1 << 18
-"""Tuples that are held back at once."""
+"""The number of tuples that are buffered at once."""
 
 
 class GrammarFilter:
-    """Takes pieces of a range in order; gives tables of grammatical tuples."""
+    """Takes the pieces of a range in order, and returns tables of grammatical tuples."""
 
     def __init__(self, options: SourceOptions, tuple_schema: pa.Schema) -> None:
         self._options, self._schema = options, options.schema
         self._tuple_schema = tuple_schema
         self._earlier = PunctuationSet(options.schema)
         self._tuples: list[pa.RecordBatch] = []
-        self._said: list[pa.RecordBatch] = []
+        self._punctuations: list[pa.RecordBatch] = []
         self._last: pa.Table | None = None
         self._count = 0
         self.late: list[LateTuple] = []
 
-    def add(self, tuples: pa.RecordBatch, said: pa.RecordBatch) -> pa.Table | None:
-        """The next piece; a table once there is enough for one."""
-        said = without_lifespans(said)
+    def add(self, tuples: pa.RecordBatch, punctuations: pa.RecordBatch) -> pa.Table | None:
+        """Adds the next piece; returns a table when enough tuples are buffered."""
+        punctuations = without_lifespans(punctuations)
         self._tuples.append(tuples)
         self._count += tuples.num_rows
-        if said.num_rows:
-            self._said.append(said)
+        if punctuations.num_rows:
+            self._punctuations.append(punctuations)
         return self.rest() if self._count >= FILTER_WINDOW else None
 
     def rest(self) -> pa.Table:
-        """What is left at the end."""
+        """Returns the remaining tuples."""
         table = pa.Table.from_batches(self._tuples, self._tuple_schema)
         if self._last is not None:
-            # Only now does it matter: most ranges are one window.
+            # Coalesced only when a second window exists: most ranges have one.
             self._earlier.add_all(coalesced_punctuations(self._last, self._schema))
-        said = pa.Table.from_batches(self._said) if self._said else None
-        if said is not None or self._earlier:
-            table = self._grammatical(table, said)
-        self._tuples, self._said, self._last, self._count = [], [], said, 0
+        punctuations = pa.Table.from_batches(self._punctuations) if self._punctuations else None
+        if punctuations is not None or self._earlier:
+            table = self._grammatical(table, punctuations)
+        self._tuples, self._punctuations, self._last, self._count = [], [], punctuations, 0
         return table
 
-    def _grammatical(self, table: pa.Table, said: pa.Table | None) -> pa.Table:
-        """The tuples of a window without those that something said before them matches."""
+    def _grammatical(self, table: pa.Table, punctuations: pa.Table | None) -> pa.Table:
+        """Returns the tuples of a window that no earlier punctuation matches."""
         before: list[tuple[int, Punctuation]] = [(BEFORE_ALL, p) for p in self._earlier]
-        if said is None:
+        if punctuations is None:
             found = violating_rows(table, before, self._schema)
             return self._without(table, found, before) if len(found) else table
-        found = violating_rows(table, before, self._schema, read_punctuation_columns(said, self._schema))
+        found = violating_rows(table, before, self._schema, read_punctuation_columns(punctuations, self._schema))
         if not len(found):
             return table
-        at = said[POSITION].to_numpy()
-        each_one = punctuations_at(said, np.arange(said.num_rows), self._schema)
+        at = punctuations[POSITION].to_numpy()
+        each_one = punctuations_at(punctuations, np.arange(punctuations.num_rows), self._schema)
         return self._without(table, found, [*before, *((int(at[row]), p) for row, p in each_one)])
 
-    def _without(self, table: pa.Table, found: Longs, said: list[tuple[int, Punctuation]]) -> pa.Table:
+    def _without(self, table: pa.Table, found: Longs, punctuations: list[tuple[int, Punctuation]]) -> pa.Table:
         stops = self._options.ungrammatical == "fail"
         for row in table.take(found[:1] if stops else found).to_pylist():
             position = row.pop(POSITION)
-            earlier = [p for at, p in said if at < position]
+            earlier = [p for at, p in punctuations if at < position]
             self.late.append(LateTuple.of(position, row, earlier, self._schema))
         if stops:
             return table

@@ -1,10 +1,10 @@
 """Late tuples, which an earlier punctuation matches: violations of a stream's grammar, found columnwise and exactly.
 
-Punctuations that restrict one attribute divide its values into cells, each with the position from which on it is
-closed; a tuple is compared with its value's cell. Cuts of the domain become whole numbers beside the values, where that
-is possible, so that all values are looked up at once. Punctuations that restrict several attributes are compared one by
-one with the later tuples that have their constant. Punctuations from before a staged file are compared with the file's
-tuples in the same way; closed strings of earlier slices, so many that they lie on disk, by column.
+Punctuations that restrict one attribute divide its values into cells, each with the position from which it is
+closed; a tuple is compared with its value's cell. If possible, cuts of the domain are mapped to integers, so
+that all values are looked up at once. Punctuations that restrict several attributes are compared one by
+one with the later tuples that have their constant. Punctuations before a staged file are compared with the file's
+tuples in the same way; closed strings of earlier slices, which may be too many for memory, are compared by column.
 """
 
 from __future__ import annotations
@@ -37,14 +37,14 @@ from sources.xml.options.source import SourceOptions
 from sources.xml.parser.originals import originals
 from sources.xml.splits.byte_ranges import Part
 
-pc: Any = pyarrow.compute  # its stubs do not know that a chunked array may go in
+pc: Any = pyarrow.compute  # its stubs do not accept chunked arrays
 
 OPEN = np.iinfo(np.int64).max
-"""The position from which on a value is closed that nothing closes."""
+"""The position from which a value is closed that is never closed."""
 
 
 class ClosedCells:
-    """One attribute's values, which are held against patterns."""
+    """One attribute's values, to be compared with patterns."""
 
     def __init__(self, column: pa.ChunkedArray[Any], domain: Domain) -> None:
         self._column, self._domain = column, domain
@@ -55,7 +55,7 @@ class ClosedCells:
 
     @cached_property
     def _keys(self) -> Longs | None:
-        """The cut below each value; None if cuts of the type are no numbers. Of a null, anything."""
+        """The cut below each value as an integer; None if the type's cuts are not integers. Nulls have any value."""
         kind = self._column.type
         if pa.types.is_floating(kind):
             return _ordered(pc.fill_null(self._column, 0).to_numpy().astype(np.float64))
@@ -70,7 +70,7 @@ class ClosedCells:
 
     @cached_property
     def _shift(self) -> int:
-        """What a cut is above the number that Arrow has for the value."""
+        """The difference between a value's cut and its number in Arrow."""
         kind = self._column.type
         zero = pa.scalar(0, pa.int32() if pa.types.is_date32(kind) else pa.int64())
         cut = self._domain.cut(zero.cast(kind).as_py(), after=False)
@@ -79,7 +79,7 @@ class ClosedCells:
 
     @cached_property
     def _codes(self) -> tuple[Longs, list[Any]]:
-        """For types without keys: of each value its place among the different ones, and those."""
+        """For types without keys: the index of each value among the distinct values, and those."""
         encoded = self._column.combine_chunks().dictionary_encode()
         if isinstance(encoded, pa.ChunkedArray):
             encoded = encoded.combine_chunks()
@@ -87,14 +87,14 @@ class ClosedCells:
         return indices, encoded.dictionary.to_pylist() or [None]
 
     def _key(self, cut: Cut) -> int:
-        """The number of a cut; `OPEN` for the one above all values."""
+        """Returns the integer of a cut; `OPEN` for the cut above all values."""
         if isinstance(cut, tuple):
             value, side = cut
             return int(_ordered(np.array([float(value)]))[0] + side)
         return min(int(cut), int(OPEN)) if isinstance(cut, int) else int(OPEN)
 
     def _cells(self, cuts: Sequence[Any]) -> Longs:
-        """For each value, how many of the cuts, in order, lie below it."""
+        """Returns, for each value, how many of the ordered cuts are below it."""
         if self._keys is not None:
             return np.searchsorted(np.array([self._key(cut) for cut in cuts], np.int64), self._keys, side="right")
         codes, different = self._codes
@@ -102,7 +102,7 @@ class ClosedCells:
         return np.array(cells, np.int64)[codes]
 
     def closed_from(self, patterns: Iterable[tuple[int, Pattern]]) -> Longs:
-        """For each value, the position from which on one of the patterns, in order of positions, has closed it."""
+        """Returns, for each value, the position from which one of the patterns (by position) has closed it."""
         sets = [(position, values(pattern, self._domain)) for position, pattern in patterns]
         cuts = sorted({cut for _, known in sets for pair in known.intervals() for cut in pair})
         place = {cut: number for number, cut in enumerate(cuts)}
@@ -120,7 +120,7 @@ class ClosedCells:
         return np.where(self._null, null, closed[self._cells(cuts)])
 
     def closed_by(self, constants: Longs, positions: Longs) -> Longs:
-        """The same, of whole numbers alone."""
+        """Like `closed_from`, for integer constants only."""
         different, first = np.unique(constants, return_index=True)
         numbers = pc.fill_null(pc.cast(self._column, pa.int64()), 0).to_numpy()
         place = np.minimum(np.searchsorted(different, numbers), len(different) - 1)
@@ -128,17 +128,17 @@ class ClosedCells:
         return np.where(self._null, OPEN, closed)
 
     def closed_up_to(self, ends: Longs, positions: Longs) -> Longs:
-        """The same, of ranges from the start alone."""
+        """Like `closed_from`, for ranges from the start only."""
         kind = self._column.type
         numbers = pc.cast(self._column, pa.int32()) if pa.types.is_date32(kind) else self._column
-        # No end lies so far out that clipping would put a value on its other side.
+        # Ends are smaller than the limit, so clipping never moves a value across one.
         doubled = 2 * np.clip(pc.fill_null(pc.cast(numbers, pa.int64()), 0).to_numpy(), -PREFIX_LIMIT, PREFIX_LIMIT)
         farthest = np.maximum.accumulate(ends)
         first = np.searchsorted(farthest, doubled, side="right")
         return np.where(self._null, OPEN, np.append(positions, OPEN)[first])
 
     def places(self, patterns: Sequence[Pattern]) -> Longs:
-        """For each value, the place of the constant among different patterns that it is; -1 if it is none of them."""
+        """Returns, for each value, the index of the equal constant among the distinct patterns; -1 if none."""
         constants = {p.value: place for place, p in enumerate(patterns) if isinstance(p, Constant)}
         null = constants.pop(None, -1)
         if self._keys is None:
@@ -153,7 +153,7 @@ class ClosedCells:
         return np.where(self._null, null, np.where(keys[order][found] == self._keys, place[found], -1))
 
     def matching(self, rows: Longs, pattern: Pattern) -> Mask:
-        """Which of the rows match."""
+        """Returns which of the rows match."""
         known = values(pattern, self._domain)
         cuts = [cut for pair in known.intervals() for cut in pair]
         if self._keys is not None:
@@ -172,7 +172,7 @@ class ClosedCells:
         return keys[order], order
 
     def rows_of(self, constant: Pattern) -> Longs:
-        """The rows with that value, in order."""
+        """Returns the rows with that value, in order."""
         assert isinstance(constant, Constant)
         if constant.value is None:
             key = int(OPEN)
@@ -187,7 +187,7 @@ class ClosedCells:
 
 
 def _next_open(following: list[int], cell: int) -> int:
-    """The first cell from there on that nothing has closed, finding it sooner the next time."""
+    """Returns the first open cell from `cell` on; shortens the path for the next search."""
     while following[cell] != cell:
         following[cell] = following[following[cell]]
         cell = following[cell]
@@ -195,36 +195,36 @@ def _next_open(following: list[int], cell: int) -> int:
 
 
 def _ordered(numbers: npt.NDArray[np.float64]) -> Longs:
-    """Whole numbers in the order of the floats, NaN last, without a gap: the next float is the next number."""
+    """Maps floats to integers in the same order, NaN last; adjacent floats are adjacent integers."""
     plain = np.where(np.isnan(numbers), np.nan, numbers + 0.0)
     bits = plain.view(np.int64)
     return np.where(bits < 0, np.int64(-(2**63)) - bits, bits)
 
 
 BEFORE_ALL = -1
-"""A position below all others: of punctuations of earlier pieces."""
+"""A position before all others, for punctuations of earlier pieces."""
 
 PositionedPunctuations = Sequence[tuple[int, Punctuation]]
 """Punctuations with their positions, in stream order."""
 
 
 def violating_rows(
-    tuples: pa.Table, said: PositionedPunctuations, schema: Schema, more: PunctuationColumns | None = None
+    tuples: pa.Table, punctuations: PositionedPunctuations, schema: Schema, more: PunctuationColumns | None = None
 ) -> Longs:
-    """The rows, in order, that a punctuation said before them matches.
+    """Returns the rows, in order, that an earlier punctuation matches.
 
     Args:
-        tuples: In the order of `_position`; what punctuations restrict and is not among the columns is not looked at.
-        said: In the order of their positions; a position below all others stands for an earlier piece.
-        schema: Of the punctuations.
+        tuples: In the order of `_position`; punctuations that restrict other columns are ignored.
+        punctuations: In the order of their positions; `BEFORE_ALL` for those of earlier pieces.
+        schema: The schema of the punctuations.
         more: More punctuations, in the order of their positions.
     """
     more = more or PunctuationColumns()
-    if not (said or len(more.at)) or not tuples.num_rows:
+    if not (punctuations or len(more.at)) or not tuples.num_rows:
         return np.empty(0, np.int64)
     at = tuples[POSITION].to_numpy()
     columns = {i: ClosedCells(tuples[a.name], a.domain) for i, a in enumerate(schema) if a.name in tuples.column_names}
-    said = list(said)
+    punctuations = list(punctuations)
     found = np.zeros(len(at), np.bool_)
     for encoded in more.encoded:
         constants = np.empty(0, np.int64)
@@ -234,22 +234,22 @@ def violating_rows(
         elif not any(WILDCARD in patterns for patterns in encoded.patterns.values()):
             continue
         others = np.delete(np.arange(len(encoded.rows)), constants)
-        said += [(int(more.at[row]), p) for row, p in encoded.punctuations(schema, others)]
-    said = [(position, p) for position, p in said if columns.keys() >= set(p.restricted)]
+        punctuations += [(int(more.at[row]), p) for row, p in encoded.punctuations(schema, others)]
+    punctuations = [(position, p) for position, p in punctuations if columns.keys() >= set(p.restricted)]
     for i in columns.keys() & more.constants.keys():
         each = more.constants[i]
         found |= at > columns[i].closed_by(each.values, more.at[each.rows])
     for i in columns.keys() & more.prefixes.keys():
         prefixes = more.prefixes[i]
         found |= at > columns[i].closed_up_to(prefixes.ends, more.at[prefixes.rows])
-    return np.flatnonzero(found | _matched(sorted(said, key=itemgetter(0)), at, columns))
+    return np.flatnonzero(found | _matched(sorted(punctuations, key=itemgetter(0)), at, columns))
 
 
-def _matched(said: PositionedPunctuations, at: Longs, columns: dict[int, ClosedCells]) -> Mask:
-    """For each tuple, whether it comes after a punctuation that matches it; these restrict no other column."""
+def _matched(punctuations: PositionedPunctuations, at: Longs, columns: dict[int, ClosedCells]) -> Mask:
+    """Returns which tuples follow a punctuation that matches them; these restrict only attributes in `columns`."""
     found = np.zeros(len(at), np.bool_)
     singles: dict[int, list[tuple[int, Pattern]]] = {}
-    for position, p in said:
+    for position, p in punctuations:
         restricted = p.restricted
         if not restricted:
             found |= at > position
@@ -263,7 +263,7 @@ def _matched(said: PositionedPunctuations, at: Longs, columns: dict[int, ClosedC
 
 
 def _constants(encoded: EncodedPunctuations) -> Longs:
-    """Those of them that say a constant of each of several attributes."""
+    """Returns the punctuations that restrict each of several attributes to a constant."""
     constant = np.full(len(encoded.rows), len(encoded.patterns) > 1)
     for column, patterns in enumerate(encoded.patterns.values()):
         constant &= np.array([isinstance(pattern, Constant) for pattern in patterns])[encoded.codes[:, column]]
@@ -273,16 +273,16 @@ def _constants(encoded: EncodedPunctuations) -> Longs:
 def _closed_by(
     encoded: EncodedPunctuations, which: Longs, at: Longs, columns: Mapping[int, ClosedCells], count: int
 ) -> Longs:
-    """For each tuple, the position from which on one of those combinations, which are of constants, has closed it."""
+    """Returns, for each tuple, the position from which one of these combinations of constants has closed it."""
     if not len(which):
         return np.full(count, OPEN)
-    said, mine, inside = np.zeros(len(which), np.int64), np.zeros(count, np.int64), np.ones(count, np.bool_)
+    combination, mine, inside = np.zeros(len(which), np.int64), np.zeros(count, np.int64), np.ones(count, np.bool_)
     for column, (i, patterns) in enumerate(encoded.patterns.items()):
         place = columns[i].places(patterns)
         inside &= place >= 0
-        # What the constants so far are together becomes one number, no larger than there are combinations.
-        wide = said * len(patterns) + encoded.codes[which, column]
-        different, first, said = np.unique(wide, return_index=True, return_inverse=True)
+        # Combine the constants so far into one number, less than the number of combinations.
+        wide = combination * len(patterns) + encoded.codes[which, column]
+        different, first, combination = np.unique(wide, return_index=True, return_inverse=True)
         mine = mine * len(patterns) + place
         found = np.minimum(np.searchsorted(different, mine), len(different) - 1)
         inside &= different[found] == mine
@@ -305,9 +305,9 @@ class LateTuple:
     """An ungrammatical tuple.
 
     Attributes:
-        position: Its place in the source.
-        row: Its values, of the attributes that were read.
-        broken: A punctuation that came before and matches it.
+        position: Its position in the source.
+        row: Its values, for the attributes that were read.
+        broken: An earlier punctuation that matches it.
     """
 
     position: int
@@ -315,28 +315,30 @@ class LateTuple:
     broken: Punctuation
 
     @staticmethod
-    def of(position: int, row: Mapping[str, Any], said: Sequence[Punctuation], schema: Schema) -> LateTuple:
-        """The tuple with the first of the punctuations that matches it; one of them does."""
-        late = LateTuple.found(position, row, said, schema)
+    def of(position: int, row: Mapping[str, Any], punctuations: Sequence[Punctuation], schema: Schema) -> LateTuple:
+        """Returns the tuple with the first punctuation that matches it; there must be one."""
+        late = LateTuple.found(position, row, punctuations, schema)
         assert late is not None
         return late
 
     @staticmethod
-    def found(position: int, row: Mapping[str, Any], said: Sequence[Punctuation], schema: Schema) -> LateTuple | None:
-        """The same; None where none does."""
+    def found(
+        position: int, row: Mapping[str, Any], punctuations: Sequence[Punctuation], schema: Schema
+    ) -> LateTuple | None:
+        """Like `of`; None if no punctuation matches."""
         values = [_normal(row.get(a.name), a.domain) for a in schema]
-        known = (p for p in said if all(schema[i].name in row for i in p.restricted))
+        known = (p for p in punctuations if all(schema[i].name in row for i in p.restricted))
         broken = next((p for p in known if p.matches(values)), None)
         return None if broken is None else LateTuple(position, row, broken)
 
 
 def _normal(value: Any, domain: Any) -> Any:
-    # Of what is opaque, only that it is there matters.
+    # For opaque types only null matters.
     return value if value is None or domain.opaque else domain.normal(value)
 
 
 def late_tuple_rows(late: Sequence[LateTuple], part: Part) -> list[dict[str, Any]]:
-    """The rows, as `MALFORMED`, each with its whole element unless such tuples are only counted."""
+    """Returns the rows of `MALFORMED`, with whole elements unless such tuples are only counted."""
     wanted = [] if part.source.ungrammatical == "drop" else [one.position for one in late]
     found = originals(part, wanted) if wanted else {}
     rows = []
@@ -361,17 +363,17 @@ def _document(position: int, part: Part) -> str:
     return [r.path for r in part.ranges if r.base + r.start <= position][-1]
 
 
-def missing_attributes(path: Path, said: Sequence[Punctuation], options: SourceOptions) -> frozenset[str]:
-    """The attributes that the file has not, and without which it is not known whether its tuples come too late.
+def missing_attributes(path: Path, punctuations: Sequence[Punctuation], options: SourceOptions) -> frozenset[str]:
+    """Returns the attributes that a file lacks and that are needed to decide whether its tuples are late.
 
     Args:
         path: A staged Parquet file.
-        said: What was said before it.
-        options: Of the source.
+        punctuations: The punctuations before it.
+        options: The options of the source.
     """
     schema = options.schema
     there = {i for i, name in enumerate(schema.names) if name in pq.read_schema(path).names}
-    doubtful = [p for p in said if not there.issuperset(p.restricted)]
+    doubtful = [p for p in punctuations if not there.issuperset(p.restricted)]
     if not doubtful:
         return frozenset()
     as_far = [Punctuation.at(schema, {i: p.patterns[i] for i in p.restricted if i in there}) for p in doubtful]
@@ -380,47 +382,47 @@ def missing_attributes(path: Path, said: Sequence[Punctuation], options: SourceO
     return frozenset(schema[i].name for p in doubtful for i in p.restricted if i not in there)
 
 
-def late_tuples(path: Path, said: Sequence[Punctuation], options: SourceOptions) -> list[LateTuple]:
-    """The tuples, in order; only the attributes that punctuations restrict are read to find them.
+def late_tuples(path: Path, punctuations: Sequence[Punctuation], options: SourceOptions) -> list[LateTuple]:
+    """Returns the late tuples, in order; reads only the restricted attributes to find them.
 
     Args:
         path: A staged Parquet file.
-        said: Punctuations; what restricts attributes that the file has not (`missing_attributes`) is not looked at.
-        options: Of the source.
+        punctuations: Those that restrict attributes missing in the file (`missing_attributes`) are ignored.
+        options: The options of the source.
     """
-    found = _late(path, [(BEFORE_ALL, p) for p in said], options)
+    found = _late(path, [(BEFORE_ALL, p) for p in punctuations], options)
     if not len(found):
         return []
     if options.ungrammatical == "fail":
         found = found[:1]
     rows = pq.read_table(path, partitioning=None).take(found).to_pylist()
-    return [LateTuple.of(row.pop(POSITION), row, said, options.schema) for row in rows]
+    return [LateTuple.of(row.pop(POSITION), row, punctuations, options.schema) for row in rows]
 
 
 def late_rows(
-    path: Path, said: PositionedPunctuations, options: SourceOptions
+    path: Path, punctuations: PositionedPunctuations, options: SourceOptions
 ) -> Iterator[tuple[int, Mapping[str, Any]]]:
-    """The tuples of a staged file that a punctuation said before them matches, in order, with their positions."""
-    found = _late(path, said, options)
+    """Yields the tuples of a staged file that an earlier punctuation matches, in order, with their positions."""
+    found = _late(path, punctuations, options)
     if len(found):
         for row in pq.read_table(path, partitioning=None).take(found).to_pylist():
             yield row.pop(POSITION), row
 
 
-def _late(path: Path, said: PositionedPunctuations, options: SourceOptions) -> Longs:
-    """The rows, in order."""
+def _late(path: Path, punctuations: PositionedPunctuations, options: SourceOptions) -> Longs:
+    """Returns the late rows, in order."""
     there = pq.read_schema(path).names
-    restricted = sorted({i for _, p in said for i in p.restricted if options.schema[i].name in there})
+    restricted = sorted({i for _, p in punctuations for i in p.restricted if options.schema[i].name in there})
     attributes = [options.schema[i] for i in restricted]
     names = [*(attribute.name for attribute in attributes), POSITION]
     table = pq.read_table(path, columns=names, partitioning=None).select(names)
     kinds = [table.schema.field(a.name).type if a.domain.opaque else arrow_type(a.domain) for a in attributes]
     fields = [pa.field(name, kind) for name, kind in zip(names, [*kinds, pa.int64()], strict=True)]
-    return violating_rows(table.cast(pa.schema(fields)), said, options.schema)
+    return violating_rows(table.cast(pa.schema(fields)), punctuations, options.schema)
 
 
 def file_without(path: Path, positions: Sequence[int]) -> Path | None:
-    """The file without the tuples at these positions, another one; None if no tuple is left."""
+    """Writes another file without the tuples at these positions; None if no tuple is left."""
     table = pq.read_table(path, partitioning=None)
     stays = ~np.isin(table[POSITION].to_numpy(), np.array(positions, np.int64))
     if not stays.any():
@@ -431,17 +433,17 @@ def file_without(path: Path, positions: Sequence[int]) -> Path | None:
 
 
 Closes = Callable[[int, "pa.Array[Any]"], "np.ndarray[Any, np.dtype[np.bool_]]"]
-"""Of the attribute at a place, which of some different strings are closed."""
+"""Returns which of some distinct strings are closed, for the attribute with an index."""
 
 
 def closed_string_tuples(path: Path, places: Iterable[int], closes: Closes, schema: Schema) -> list[LateTuple]:
-    """The tuples, in order, with a closed string; each different string is looked up once.
+    """Returns the tuples, in order, with a closed string; looks up each distinct string once.
 
     Args:
-        path: A staged Parquet file, which has the attributes at these places.
-        places: Those of the attributes with closed strings.
-        closes: Which strings are closed.
-        schema: Of the source.
+        path: A staged Parquet file that has the attributes with these indexes.
+        places: The indexes of the attributes with closed strings.
+        closes: Decides which strings are closed.
+        schema: The schema of the source.
     """
     found: dict[int, Punctuation] = {}
     for i in places:
@@ -455,7 +457,7 @@ def closed_string_tuples(path: Path, places: Iterable[int], closes: Closes, sche
 
 
 def _rows(path: Path, name: str, closes: Callable[[Any], Any]) -> Iterator[tuple[int, str]]:
-    """The rows whose string is closed, and that string."""
+    """Yields the rows with a closed string, and that string."""
     column = pc.cast(pq.read_table(path, columns=[name], partitioning=None)[name], pa.string())
     different = pc.drop_null(pc.unique(column))
     closed = different.filter(pa.array(closes(different)))

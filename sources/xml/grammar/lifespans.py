@@ -1,8 +1,8 @@
-"""Lifespans in the check of a source's grammar: tuples that come after a punctuation has ended open a key's next life.
+"""Lifespans in the check of a source's grammar: a tuple that a punctuation matches after its end starts a new life.
 
-The task that parses a range does not know when it is, or what earlier ranges have said. So punctuations with a lifespan
-are held against a range's tuples where that is known. Where a tuple matches only punctuations that have ended before
-it, by what the source has closed up to there, the slice is parted in front of it: in what follows the key is new.
+The task that parses a range knows neither the time nor the punctuations of earlier ranges. So punctuations with a
+lifespan are compared with a range's tuples later, when both are known. If a tuple matches only punctuations that have
+ended before it, because of what the source has closed by then, the slice is split before it: from there the key is new.
 """
 
 from __future__ import annotations
@@ -33,74 +33,78 @@ from sources.xml.parser.source_findings import Findings
 pc: Any = pyarrow.compute
 
 _MANY = 64
-"""Punctuations of one lifespan from which on it is worth while to coalesce them columnwise."""
+"""The number of punctuations with one lifespan from which coalescing them columnwise pays."""
 
 
 @dataclass(frozen=True, slots=True)
 class Judged:
-    """What was found of a file's tuples.
+    """The result of comparing a file's tuples with punctuations that have lifespans.
 
     Attributes:
-        late: Those that a punctuation matches which has not ended.
-        cut: The position of the first one, behind all of these, that only punctuations match which have ended.
+        late: The tuples that a punctuation matches which has not ended.
+        cut: The position of the first tuple after all of these that only ended punctuations match.
     """
 
     late: list[LateTuple]
     cut: int | None = None
 
 
-def have_lifespans(said: pa.Table | pa.RecordBatch | None) -> bool:
-    """Whether any of the punctuations of a piece has one."""
-    return said is not None and LIFESPAN in said.schema.names and said[LIFESPAN].null_count < said.num_rows
+def have_lifespans(punctuations: pa.Table | pa.RecordBatch | None) -> bool:
+    """Whether any of the punctuations of a piece has a lifespan."""
+    return (
+        punctuations is not None
+        and LIFESPAN in punctuations.schema.names
+        and punctuations[LIFESPAN].null_count < punctuations.num_rows
+    )
 
 
-def without_lifespans(said: Any) -> Any:
-    """The punctuations of a piece that hold for ever."""
-    if said is None or LIFESPAN not in said.schema.names:
-        return said
-    return said.filter(pc.is_null(said[LIFESPAN])).drop_columns([LIFESPAN])
+def without_lifespans(punctuations: Any) -> Any:
+    """Returns the permanent punctuations of a piece."""
+    if punctuations is None or LIFESPAN not in punctuations.schema.names:
+        return punctuations
+    return punctuations.filter(pc.is_null(punctuations[LIFESPAN])).drop_columns([LIFESPAN])
 
 
 def begun_punctuations(
-    said: pa.Table, begun: Callable[[Lifespan], Lifespan], options: SourceOptions
+    punctuations: pa.Table, begun: Callable[[Lifespan], Lifespan], options: SourceOptions
 ) -> list[Punctuation]:
-    """What the punctuations of a piece close, by few of them, each with what its lifespan becomes as it begins."""
-    found = coalesced_punctuations(without_lifespans(said), options.schema)
-    if have_lifespans(said):
-        texts = pc.cast(said[LIFESPAN], pa.string()).to_numpy(zero_copy_only=False)
-        rows = np.flatnonzero(pc.is_valid(said[LIFESPAN]).to_numpy())
+    """Coalesces the punctuations of a piece; each lifespan is replaced by what `begun` returns for it."""
+    found = coalesced_punctuations(without_lifespans(punctuations), options.schema)
+    if have_lifespans(punctuations):
+        texts = pc.cast(punctuations[LIFESPAN], pa.string()).to_numpy(zero_copy_only=False)
+        rows = np.flatnonzero(pc.is_valid(punctuations[LIFESPAN]).to_numpy())
         different, which, times = np.unique(texts[rows].astype(str), return_inverse=True, return_counts=True)
         lifespans = [begun(Lifespan.read(text, options.schema)) for text in different.tolist()]
         for number in np.flatnonzero(times >= _MANY).tolist():
-            alike = said.take(pa.array(rows[which == number]))
+            alike = punctuations.take(pa.array(rows[which == number]))
             found += (p.lasting(lifespans[number]) for p in coalesced_punctuations(alike, options.schema))
         few = times[which] < _MANY
-        each_one = punctuations_at(said, rows[few], options.schema)
+        each_one = punctuations_at(punctuations, rows[few], options.schema)
         found += (p.lasting(lifespans[n]) for n, (_, p) in zip(which[few].tolist(), each_one, strict=True))
     return found
 
 
-def closed_below(said: PunctuationSet, attribute: str) -> Cut:
-    """Up to where all values of an attribute are closed, whatever the others are; its first value where none is."""
-    i = said.schema.index(attribute)
-    domain = said.schema[i].domain
-    if said.is_all:
+def closed_below(closed: PunctuationSet, attribute: str) -> Cut:
+    """Returns the cut up to which all values of an attribute are closed; its first cut if none is closed."""
+    i = closed.schema.index(attribute)
+    domain = closed.schema[i].domain
+    if closed.is_all:
         return domain.top
-    first = next(said.singles[i].value_set().intervals(), None) if i in said.singles else None
+    first = next(closed.singles[i].value_set().intervals(), None) if i in closed.singles else None
     return first[1] if first is not None and first[0] <= domain.bottom else domain.bottom
 
 
-def has_closed(said: PunctuationSet, bound: Bound) -> bool:
-    """Whether all is closed that is below a bound of an attribute."""
-    return bool(bound.cut <= closed_below(said, bound.attribute))
+def has_closed(closed: PunctuationSet, bound: Bound) -> bool:
+    """Whether all values below a bound of an attribute are closed."""
+    return bool(bound.cut <= closed_below(closed, bound.attribute))
 
 
 def noticed_bounds(lifespans: Iterable[tuple[Lifespan, int]], closed: PunctuationSet) -> Findings:
-    """How many punctuations hold until a bound is closed, of which attribute, and how many of them had ended before.
+    """Counts the punctuations that hold until a bound is closed, by attribute, and those that had ended on arrival.
 
     Args:
-        lifespans: Those of punctuations, with how many have them.
-        closed: What the stream had said before, for ever.
+        lifespans: The lifespans of punctuations, each with the number of punctuations.
+        closed: The earlier permanent punctuations of the stream.
     """
     bounds, ended = Counter[str](), Counter[str]()
     for lifespan, count in lifespans:
@@ -111,43 +115,43 @@ def noticed_bounds(lifespans: Iterable[tuple[Lifespan, int]], closed: Punctuatio
     return Findings(bounds=bounds, ended=ended)
 
 
-def counted_lifespans(said: pa.Table, options: SourceOptions) -> list[tuple[Lifespan, int]]:
-    """The lifespans of a piece's punctuations, with how many have them."""
-    if not have_lifespans(said):
+def counted_lifespans(punctuations: pa.Table, options: SourceOptions) -> list[tuple[Lifespan, int]]:
+    """Returns the lifespans of a piece's punctuations, each with the number of punctuations."""
+    if not have_lifespans(punctuations):
         return []
-    counts = pc.value_counts(pc.drop_null(pc.cast(said[LIFESPAN], pa.string()))).to_pylist()
+    counts = pc.value_counts(pc.drop_null(pc.cast(punctuations[LIFESPAN], pa.string()))).to_pylist()
     return [(Lifespan.read(each["values"], options.schema), each["counts"]) for each in counts]
 
 
 def judged(
     path: Path,
     before: Sequence[Punctuation],
-    said: pa.Table | None,
+    punctuations: pa.Table | None,
     closed: PunctuationSet,
     begun: Callable[[Lifespan], Lifespan],
     is_over: Callable[[Lifespan, PunctuationSet], bool],
     options: SourceOptions,
 ) -> Judged:
-    """Holds a file's tuples against punctuations with lifespans.
+    """Compares a file's tuples with punctuations that have lifespans.
 
     Args:
         path: A staged Parquet file, with the attributes that they restrict.
-        before: Those said before it.
-        said: The punctuations among its tuples.
-        closed: All that was said before it, for ever; it grows apart.
-        begun: What a lifespan becomes as it begins.
-        is_over: Whether a lifespan has ended, for a source that has closed so much.
-        options: Of the source.
+        before: The earlier punctuations with lifespans.
+        punctuations: The punctuations between its tuples.
+        closed: All earlier permanent punctuations; not modified.
+        begun: Maps a lifespan to its form when it begins.
+        is_over: Whether a lifespan has ended, given what the source has closed.
+        options: The options of the source.
     """
     schema = options.schema
     positioned = [(BEFORE_ALL, p) for p in before]
-    if said is not None and have_lifespans(said):
-        rows = np.flatnonzero(pc.is_valid(said[LIFESPAN]).to_numpy())
-        at, texts = said[POSITION].to_numpy(), said[LIFESPAN].to_pylist()
-        for row, p in punctuations_at(said, rows, schema):
+    if punctuations is not None and have_lifespans(punctuations):
+        rows = np.flatnonzero(pc.is_valid(punctuations[LIFESPAN]).to_numpy())
+        at, texts = punctuations[POSITION].to_numpy(), punctuations[LIFESPAN].to_pylist()
+        for row, p in punctuations_at(punctuations, rows, schema):
             positioned.append((int(at[row]), p.lasting(begun(Lifespan.read(str(texts[row]), schema)))))
     late: list[LateTuple] = []
-    closing = _closing(said, options)
+    closing = _closing(punctuations, options)
     upcoming = next(closing, None)
     closed = closed.copy()
     for position, values in late_rows(path, positioned, options):
@@ -165,17 +169,17 @@ def judged(
     return Judged(late)
 
 
-def _closing(said: pa.Table | None, options: SourceOptions) -> Iterator[tuple[int, Punctuation]]:
-    """The punctuations of a piece that hold for ever, in their order, with their positions."""
-    if (said := without_lifespans(said)) is None:
+def _closing(punctuations: pa.Table | None, options: SourceOptions) -> Iterator[tuple[int, Punctuation]]:
+    """Yields the permanent punctuations of a piece, in order, with their positions."""
+    if (punctuations := without_lifespans(punctuations)) is None:
         return
-    at = said[POSITION].to_numpy()
-    for row, p in punctuations_at(said, np.arange(said.num_rows), options.schema):
+    at = punctuations[POSITION].to_numpy()
+    for row, p in punctuations_at(punctuations, np.arange(punctuations.num_rows), options.schema):
         yield int(at[row]), p
 
 
 def parted_file(path: Path, position: int) -> tuple[Path | None, Path]:
-    """The file's tuples before a position, None without any, and those from there on; two other files."""
+    """Splits the file at a position into two other files; the first is None if it would be empty."""
     table = pq.read_table(path, partitioning=None)
     behind = table[POSITION].to_numpy() >= position
     made, stage = [], store_at(path.parent)

@@ -1,11 +1,11 @@
 """Punctuations of a piece of a stream as columns, grouped by the attributes they restrict, and coalesced.
 
-A stream may have a hundred thousand punctuations in a slice. Those that restrict one attribute alone, by whole numbers
-or by ranges from the start, and those that restrict several alike, are taken in here all at once; each different text
-is read once.
+A slice may have a hundred thousand punctuations. Those that restrict a single attribute, to an integer
+or to a range from the start, and those that restrict several attributes alike, are parsed columnwise here; each
+distinct text is parsed once.
 
-Where the tuples of one auction come by one partition, no other partition has tuples of it. So a punctuation that has
-one auction, or several, for its pattern is true of every partition as soon as its own partition has it.
+If all tuples of one auction come from one partition, no other partition has tuples of it. So a punctuation whose
+pattern is one auction, or several, holds for every partition as soon as its own partition has it.
 """
 
 from __future__ import annotations
@@ -35,18 +35,18 @@ pc: Any = pyarrow.compute
 _FROM_THE_START = r'^\(,[^"\[\](){},]+[\])]$'
 
 PREFIX_LIMIT = 1 << 61
-"""A whole number beyond all ends of ranges from the start."""
+"""An integer greater than all ends of ranges from the start."""
 
 
 @dataclass(frozen=True, slots=True)
 class ConstantColumn:
-    """Whole numbers that punctuations of one attribute, and nothing else, say; `rows` are the punctuations."""
+    """Integer constants of punctuations that restrict only one attribute; `rows` are the punctuations."""
 
     values: Longs
     rows: Longs
 
     def patterns(self) -> Iterator[Range | List]:
-        """A range for each run of neighbours, and one list of those that have none, in order."""
+        """Yields a range for each run of neighbours, and one list of the remaining values, in order."""
         constants = np.unique(self.values)
         ends = np.flatnonzero(np.diff(constants) != 1)
         firsts, lasts = constants[np.append(0, ends + 1)], constants[np.append(ends, len(constants) - 1)]
@@ -59,11 +59,11 @@ class ConstantColumn:
 
 @dataclass(frozen=True, slots=True)
 class PrefixColumn:
-    """Ends of ranges from the start that punctuations of one attribute, and nothing else, say.
+    """Ends of ranges from the start, of punctuations that restrict only one attribute.
 
     Attributes:
-        ends: Twice the number that Arrow has for the end, and one more where the end belongs to the range: it holds
-            what, doubled, is less.
+        ends: Twice the end's number in Arrow, plus one if the end belongs to the range: the range contains a
+            number if its double is less.
         rows: The punctuations.
     """
 
@@ -76,8 +76,8 @@ class EncodedPunctuations:
     """Punctuations that restrict the same attributes.
 
     Attributes:
-        patterns: The different patterns of each of the attributes, by its place.
-        codes: A row for each punctuation, a column for each attribute: which of the patterns.
+        patterns: The distinct patterns of each of the attributes, by index.
+        codes: A row for each punctuation, a column for each attribute: the index of its pattern.
         rows: The punctuations, in order.
     """
 
@@ -86,7 +86,7 @@ class EncodedPunctuations:
     rows: Longs
 
     def punctuations(self, schema: Schema, which: Longs | slice = slice(None)) -> Iterator[tuple[int, Punctuation]]:
-        """Those of them, or all, each with its row."""
+        """Yields the selected punctuations (by default all), each with its row."""
         for row, codes in zip(self.rows[which].tolist(), self.codes[which].tolist(), strict=True):
             pairs = zip(self.patterns.items(), codes, strict=True)
             yield row, Punctuation.at(schema, {i: patterns[code] for (i, patterns), code in pairs})
@@ -98,9 +98,9 @@ class PunctuationColumns:
 
     Attributes:
         at: The position of each.
-        constants: Whole numbers of one attribute, by its place.
-        prefixes: Ranges from the start of one attribute, by its place.
-        encoded: All others, those together that restrict the same attributes.
+        constants: Integer constants of one attribute, by index.
+        prefixes: Ranges from the start of one attribute, by index.
+        encoded: All others, grouped by the attributes that they restrict.
     """
 
     at: Longs = field(default_factory=lambda: np.empty(0, np.int64))
@@ -109,21 +109,21 @@ class PunctuationColumns:
     encoded: tuple[EncodedPunctuations, ...] = ()
 
 
-def read_punctuation_columns(said: pa.Table, schema: Schema) -> PunctuationColumns:
-    """Constants alone, prefixes alone, and the other punctuations; all in their order.
+def read_punctuation_columns(punctuations: pa.Table, schema: Schema) -> PunctuationColumns:
+    """Parses punctuations into constants of one attribute, prefixes of one attribute, and others; each in order.
 
     Args:
-        said: A column of pattern texts for every attribute, null for a wildcard, and their positions; others are not
-            looked at.
+        punctuations: A column of pattern texts for every attribute, null for a wildcard, and one of positions; other
+            columns are ignored.
         schema: The attributes.
 
     Raises:
-        NotationError: A text is no pattern.
+        NotationError: A text is not a pattern.
     """
-    columns = [pc.cast(said[name], pa.string()) for name in schema.names]
+    columns = [pc.cast(punctuations[name], pa.string()) for name in schema.names]
     restricts = [_is(pc.not_equal(texts, "*")) for texts in columns]
     alone = np.sum(restricts, axis=0) == 1
-    others = np.ones(said.num_rows, np.bool_)
+    others = np.ones(punctuations.num_rows, np.bool_)
     constants: dict[int, ConstantColumn] = {}
     prefixes: dict[int, PrefixColumn] = {}
     for i, attribute in enumerate(schema):
@@ -138,7 +138,7 @@ def read_punctuation_columns(said: pa.Table, schema: Schema) -> PunctuationColum
             else:
                 prefixes[i] = found
     encoded = tuple(_encoded(columns, restricts, np.flatnonzero(others), schema))
-    return PunctuationColumns(said[POSITION].to_numpy(), constants, prefixes, encoded)
+    return PunctuationColumns(punctuations[POSITION].to_numpy(), constants, prefixes, encoded)
 
 
 def _is(flags: Any) -> Mask:
@@ -184,7 +184,7 @@ def _encoded(columns: list[Any], restricts: list[Mask], rows: Longs, schema: Sch
 
 
 def _patterns(texts: Any, attribute: Attribute) -> tuple[tuple[Pattern, ...], Longs]:
-    """The different patterns of a column, and of each text which of them it is."""
+    """Returns the distinct patterns of a column, and for each text the index of its pattern."""
     encoded: Any = texts.dictionary_encode()
     encoded = encoded.combine_chunks() if isinstance(encoded, pa.ChunkedArray) else encoded
     places: dict[Pattern, int] = {}
@@ -193,25 +193,25 @@ def _patterns(texts: Any, attribute: Attribute) -> tuple[tuple[Pattern, ...], Lo
     return tuple(places), place[encoded.indices.to_numpy()]
 
 
-def punctuations_at(said: pa.Table, rows: Longs, schema: Schema) -> Iterator[tuple[int, Punctuation]]:
-    """The punctuations of these rows, each with its row."""
-    texts = [pc.cast(said[name], pa.string()).take(pa.array(rows)).to_pylist() for name in schema.names]
+def punctuations_at(punctuations: pa.Table, rows: Longs, schema: Schema) -> Iterator[tuple[int, Punctuation]]:
+    """Yields the punctuations in these rows, each with its row."""
+    texts = [pc.cast(punctuations[name], pa.string()).take(pa.array(rows)).to_pylist() for name in schema.names]
     for row, one in zip(rows.tolist(), zip(*texts, strict=True), strict=True):
         yield row, punctuation_from_texts(one, schema)
 
 
-def coalesced_punctuations(said: pa.Table, schema: Schema) -> list[Punctuation]:
-    """What the pattern texts of a staged range close: the same tuples, by few punctuations, in no order.
+def coalesced_punctuations(punctuations: pa.Table, schema: Schema) -> list[Punctuation]:
+    """Coalesces the punctuations of a staged range: the result closes the same tuples, and is not ordered.
 
-    The arguments, and what is raised, are those of `read_punctuation_columns`.
+    Arguments and errors are those of `read_punctuation_columns`.
     """
-    found = read_punctuation_columns(said, schema)
+    found = read_punctuation_columns(punctuations, schema)
     few: list[Punctuation] = []
     for i, constants in found.constants.items():
         patterns = (canonical(pattern, schema[i].domain) for pattern in constants.patterns())
         few += [Punctuation.at(schema, {i: pattern}) for pattern in patterns]
     farthest = np.array([each.rows[np.argmax(each.ends)] for each in found.prefixes.values()], np.int64)
-    few += [p for _, p in punctuations_at(said, farthest, schema)]
+    few += [p for _, p in punctuations_at(punctuations, farthest, schema)]
     few += [p for encoded in found.encoded if len(encoded.patterns) <= 1 for _, p in encoded.punctuations(schema)]
     if several := [encoded for encoded in found.encoded if len(encoded.patterns) > 1]:
         closed: dict[int, GrowingSet] = {}
@@ -223,7 +223,7 @@ def coalesced_punctuations(said: pa.Table, schema: Schema) -> list[Punctuation]:
 
 
 def _united(encoded: EncodedPunctuations, closed: Mapping[int, GrowingSet], schema: Schema) -> Iterator[Punctuation]:
-    """What restricts several attributes, without what is closed by one of them alone, united along one of them."""
+    """Yields punctuations on several attributes, without those that one attribute covers, united along one of them."""
     left = np.ones(len(encoded.rows), np.bool_)
     for column, (i, patterns) in enumerate(encoded.patterns.items()):
         if i in closed:
@@ -251,33 +251,33 @@ def _united(encoded: EncodedPunctuations, closed: Mapping[int, GrowingSet], sche
 
 
 def _group_numbers(codes: Longs) -> Longs:
-    """For each row a number, the same for equal rows, from 0 on without a gap."""
+    """Numbers the rows from 0 without gaps; equal rows get the same number."""
     group: Longs = np.unique(codes, axis=0, return_inverse=True)[1].ravel()
     return group
 
 
 _OF_MANY = r"^(\*$|[\[(])"
-"""What the text of a wildcard or of a range begins with; that of a constant which begins so is quoted."""
+"""The beginning of the text of a wildcard or a range; a constant with such a beginning is quoted."""
 
 
-def of_own_values(said: pa.Table, keys: Sequence[str]) -> pa.Table:
-    """Those punctuations of a staged range, as pattern texts, that restrict each key to a constant or a list.
+def of_own_values(punctuations: pa.Table, keys: Sequence[str]) -> pa.Table:
+    """Selects the punctuations of a staged range, as pattern texts, that restrict each key to a constant or a list.
 
     Args:
-        said: The range's punctuations.
-        keys: The attributes that the partitions are made by.
+        punctuations: The range's punctuations.
+        keys: The attributes that determine the partitions.
     """
     for key in keys:
-        of_many = pc.match_substring_regex(pc.cast(said[key], pa.string()), _OF_MANY)
-        said = said.filter(pc.invert(pc.fill_null(of_many, True)))
-    return said
+        of_many = pc.match_substring_regex(pc.cast(punctuations[key], pa.string()), _OF_MANY)
+        punctuations = punctuations.filter(pc.invert(pc.fill_null(of_many, True)))
+    return punctuations
 
 
-def said_of_partitions(said: Mapping[str, int], keys: Sequence[str]) -> dict[str, int]:
-    """Of the counts of punctuations by their schemes (`Findings.said`) those that may fix the keys.
+def counts_of_partitions(counts: Mapping[str, int], keys: Sequence[str]) -> dict[str, int]:
+    """Selects, from counts of punctuations by scheme (`Findings.said`), those that may restrict all keys.
 
-    >>> said_of_partitions({"auction, ts prefix": 2, "ts prefix": 9}, ["auction"])
+    >>> counts_of_partitions({"auction, ts prefix": 2, "ts prefix": 9}, ["auction"])
     {'auction, ts prefix': 2}
     """
     each = {str(Term(key, "each")) for key in keys}
-    return {scheme: count for scheme, count in said.items() if each <= set(scheme.split(", "))}
+    return {scheme: count for scheme, count in counts.items() if each <= set(scheme.split(", "))}

@@ -1,1 +1,1 @@
-"""Inference: what a document looks like, proposed as the declaration of a source."""
+"""Inference: proposes the declaration of a source from its documents."""

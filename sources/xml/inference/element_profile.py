@@ -1,6 +1,6 @@
-"""Profile of a document's elements: what each holds, how often it comes in one parent, and which values it has.
+"""Profile of a document's elements: the contents of each, how often it occurs in one parent, and its values.
 
-The type of a place's values is the narrowest SQL type that reads them all.
+The type of values at one place is the narrowest SQL type that can parse them all.
 """
 
 from __future__ import annotations
@@ -26,14 +26,14 @@ from sources.xml.splits.prolog import FlawError
 from sources.xml.splits.tags import parse_reason, safe_pull_parser
 
 MOST_TEXTS = 20_000
-"""Texts that are kept of one place."""
+"""The greatest number of texts kept for one place."""
 
 ORDERED = ("TIMESTAMP", "DATE", "BIGINT")
-"""Types in whose order tuples are likely to come, the likeliest first."""
+"""Types by which tuples are likely to be ordered, the most likely first."""
 
 _FORMS = {
     "BOOLEAN": r"true|false",
-    # What begins with a zero is a code, of which a number would lose something.
+    # A text that begins with a zero is a code; as a number it would lose digits.
     "BIGINT": r"-?(?:0|[1-9]\d{0,17})",
     "DOUBLE": r"-?(?:0|[1-9]\d*)(?:\.\d+)?(?:[eE][+-]?\d+)?|NaN|-?INF",
     "DATE": r"\d{4}-\d\d-\d\d",
@@ -50,9 +50,9 @@ class ObservedValues:
     """The texts at one place, in document order.
 
     Attributes:
-        count: How many there were.
-        length: How many characters they had together.
-        texts: The first of them, each with the number of the element that it was in.
+        count: The number of texts.
+        length: The total number of characters.
+        texts: The first of them, each with the number of its element.
     """
 
     count: int = 0
@@ -60,30 +60,30 @@ class ObservedValues:
     texts: list[tuple[int, str]] = field(default_factory=list)
 
     def add(self, at: int, text: str) -> None:
-        """One more, of the element with that number."""
+        """Adds the text of the element with that number."""
         self.count += 1
         self.length += len(text)
         if len(self.texts) < MOST_TEXTS:
             self.texts.append((at, text.strip(BLANKS)))
 
     def merged(self, other: ObservedValues) -> ObservedValues:
-        """Those of two places that are taken for one."""
+        """Merges the values of two places that are treated as one."""
         texts = sorted([*self.texts, *other.texts])[:MOST_TEXTS]
         return ObservedValues(self.count + other.count, self.length + other.length, texts)
 
     @property
     def is_blank(self) -> bool:
-        """Whether there is no text but blanks."""
+        """Whether all texts are blank."""
         return not any(text for _, text in self.texts)
 
     @property
     def type(self) -> str:
-        """The narrowest type of all texts that are not blank; STRING without any."""
+        """The narrowest type of all texts that are not blank; STRING if there are none."""
         return "TIMESTAMP" if self.format else type_of(text for _, text in self.texts)
 
     @property
     def format(self) -> str | None:
-        """The format of all texts that are not blank, where they are moments as mails and RSS have them."""
+        """The format of all texts that are not blank, if they are timestamps as in mail and RSS."""
         texts = [text for _, text in self.texts if text]
         if not texts or _MAIL.match(texts[0]) is None:
             return None
@@ -101,12 +101,12 @@ class ObservedValues:
 
     @property
     def are_unique(self) -> bool:
-        """Whether none came twice, as far as is known."""
+        """Whether no text occurs twice, among those kept."""
         return len({text for _, text in self.texts}) == len(self.texts)
 
     @property
     def ascend(self) -> bool:
-        """Whether each is as great as the one before or greater, and several differ."""
+        """Whether no value is less than the one before, and there are more than two distinct values."""
         domain, texts = Domain(self.type), [text for _, text in self.texts if text]
         iso = IsoRewriting.of(self.format).rewrite(pa.array(texts)).to_pylist() if self.format else texts
         values: list[object] = [domain.read(str(text)) for text in iso]
@@ -114,7 +114,7 @@ class ObservedValues:
 
 
 def type_of(texts: Iterable[str]) -> str:
-    """The narrowest type that reads texts as they are; blank ones are null to all but STRING.
+    """Returns the narrowest type that parses the texts unchanged; blank texts are null for all types but STRING.
 
     >>> [type_of(texts) for texts in (["1", "", "-7"], ["1", "0.5"], ["007"], ["2024-02-30"], ["2024-02-29", "x"])]
     ['BIGINT', 'DOUBLE', 'STRING', 'STRING', 'STRING']
@@ -142,7 +142,7 @@ def _type_of(text: str) -> str:
 
 
 MOST_PLACES = 5_000
-"""Different places of elements that are told apart."""
+"""The greatest number of distinct places of elements."""
 
 _BLOCK = 1 << 16
 
@@ -152,13 +152,13 @@ class ElementProfile:
     """The elements of one name at one place.
 
     Attributes:
-        tag: Their name as lxml has it.
-        count: How many there are.
-        most: How many of them one parent holds at the most.
-        values: Texts of those without elements inside.
+        tag: Their name, as in lxml.
+        count: The number of elements.
+        most: The greatest number of them in one parent.
+        values: The texts of those without child elements.
         attributes: The values of their XML attributes.
-        children: What is inside them, by names.
-        is_mixed: Whether text stands beside elements in one of them.
+        children: The profiles of their child elements, by name.
+        is_mixed: Whether one of them has text beside elements.
     """
 
     tag: str
@@ -176,18 +176,18 @@ class ElementProfile:
 
     @property
     def has_text(self) -> bool:
-        """Whether their text is a value: some, beside no elements or among them, or else nothing at all is in them."""
+        """Whether their text is a value: it is mixed content, or not blank, or they have no other contents."""
         is_empty = not self.attributes and not self.children
         return self.is_mixed or bool(self.values.count and (is_empty or not self.values.is_blank))
 
     def below(self) -> Iterator[ElementProfile]:
-        """It, and all that is inside."""
+        """Yields this profile and all profiles below it."""
         yield self
         for child in self.children.values():
             yield from child.below()
 
     def merged(self, other: ElementProfile) -> ElementProfile:
-        """Those of two places that are taken for one."""
+        """Merges the profiles of two places that are treated as one."""
         attributes = {
             name: self.attributes.get(name, ObservedValues()).merged(other.attributes.get(name, ObservedValues()))
             for name in {**self.attributes, **other.attributes}
@@ -209,13 +209,13 @@ class ElementProfile:
 
 @dataclass(slots=True)
 class Sample:
-    """What the beginning of a source's documents shows.
+    """The profile of the beginning of a source's documents.
 
     Attributes:
-        root: What is above their roots.
-        prefixes: The prefix by which each namespace is first called; empty for the default.
-        elements: How many there were.
-        is_whole: Whether nothing was left out.
+        root: The parent of the documents' roots.
+        prefixes: The first prefix of each namespace; empty for the default namespace.
+        elements: The number of elements.
+        is_whole: Whether the sample is complete.
     """
 
     root: ElementProfile = field(default_factory=lambda: ElementProfile(""))
@@ -225,10 +225,10 @@ class Sample:
 
 
 def sampled(paths: list[str], limit: int, encoding: str | None = None) -> Sample:
-    """The profile of the first bytes of documents, so many of them.
+    """Profiles the first bytes of documents, at most `limit`.
 
     Raises:
-        InputError: A document cannot be read, or is not well-formed there.
+        InputError: A document cannot be read, or is not well-formed.
     """
     found, left = Sample(), limit
     for path in paths:
@@ -240,7 +240,7 @@ def sampled(paths: list[str], limit: int, encoding: str | None = None) -> Sample
 
 
 class _Profiler:
-    """Goes through one document."""
+    """Reads one document."""
 
     def __init__(self, sample: Sample, path: str, encoding: str | None) -> None:
         self._sample, self._path = sample, path
@@ -249,7 +249,7 @@ class _Profiler:
         self._places = sum(1 for _ in sample.root.below())
 
     def read(self, limit: int) -> int:
-        """Takes in so many bytes at the most; how many there were."""
+        """Reads at most `limit` bytes; returns the number of bytes read."""
         size = 0
         try:
             with open_document(self._path) as file:
@@ -268,7 +268,7 @@ class _Profiler:
             if not self._sample.root.children:
                 raise InputError(f"{self._path} is no XML document: {_reason(error)}") from None
             raise InputError(
-                f"{self._path} is not well-formed: {_reason(error)}", hint="mend it, or infer from another"
+                f"{self._path} is not well-formed: {_reason(error)}", hint="fix it, or infer from another document"
             ) from None
         return size
 
@@ -303,7 +303,7 @@ class _Profiler:
         elif text.strip(BLANKS):
             profile.is_mixed = True
             profile.values.add(number, text)
-        # What it held is no longer needed; what follows it is its parent's.
+        # The contents are no longer needed; the tail belongs to the parent.
         del element[:]
         element.attrib.clear()
         element.text = None

@@ -1,7 +1,7 @@
 """Rows and columns of a document: elements that may be tuples, and columns for the leaves in and around them.
 
-Elements that repeat may be the tuples, the one first that holds most of the document. A column has a name, a type and a
-path.
+Repeated elements are candidates for tuples; the first is the one with most of the document. A column has a name, a
+type and a path.
 """
 
 from __future__ import annotations
@@ -17,16 +17,16 @@ from sources.xml.options.leaf_paths import local_tag
 from sources.xml.options.qualified_names import XML_PREFIXES
 
 _LEAF = 8
-"""Characters that a leaf counts for, beside those of its text."""
+"""The weight of a leaf in characters, in addition to its text."""
 
 
 @dataclass(frozen=True, slots=True)
 class RowCandidate:
-    """Elements of one name, wherever they are.
+    """Elements of one name, in all places.
 
     Attributes:
-        profile: All of them taken together.
-        around: For each place where they are, the elements around them, the document's root first.
+        profile: The merged profile of all of them.
+        around: For each place, the elements around it, from the document's root.
     """
 
     profile: ElementProfile
@@ -34,16 +34,16 @@ class RowCandidate:
 
     @property
     def weight(self) -> int:
-        """How much of the document is in them, without what comes several times in one of them."""
+        """The amount of the document in them, without elements that occur several times in one of them."""
         return _weight(self.profile)
 
 
 def candidates(root: ElementProfile, punctuations: str) -> list[RowCandidate]:
-    """The names of elements that repeat, that which holds most first; the root's, if there are none.
+    """Returns the repeated elements, those with most of the document first; the root element if there are none.
 
     Args:
-        root: What is above the documents' roots.
-        punctuations: The namespace of punctuations, which are none.
+        root: The parent of the documents' roots.
+        punctuations: The namespace of punctuations, which are excluded.
     """
     found: dict[str, list[tuple[ElementProfile, tuple[ElementProfile, ...]]]] = {}
     for profile, around in _places(root, ()):
@@ -57,7 +57,7 @@ def candidates(root: ElementProfile, punctuations: str) -> list[RowCandidate]:
 
 
 def candidates_named(root: ElementProfile, name: str) -> list[RowCandidate]:
-    """The elements of a name: `{uri}name` in a namespace, `{}name` in none, a plain one in each that there is."""
+    """Returns the elements of a name: `{uri}name` in that namespace, `{}name` in none, a plain name in any."""
     found: dict[str, list[tuple[ElementProfile, tuple[ElementProfile, ...]]]] = {}
     for profile, around in _places(root, ()):
         if profile.tag == name.removeprefix("{}") or ("}" not in name and local_tag(profile.tag) == name):
@@ -86,20 +86,20 @@ def _weight(profile: ElementProfile) -> int:
 
 
 MOST_COLUMNS = 200
-"""Columns that are proposed."""
+"""The greatest number of proposed columns."""
 
 
 @dataclass(frozen=True, slots=True)
 class Leaf:
-    """One place that holds a value of a row.
+    """One place with a value of a row.
 
     Attributes:
-        steps: Elements down to it, as paths write them.
-        attribute: The XML attribute at the end, as paths write it; None for the element's text.
-        values: What was seen there.
+        steps: The elements down to it, as in paths.
+        attribute: The XML attribute at the end, as in paths; None for the element's text.
+        values: The observed values.
         is_repeated: Whether one row may have it several times.
-        is_mixed: Whether elements are among the text.
-        up: How many ancestors up it begins.
+        is_mixed: Whether the text contains elements.
+        up: The number of levels up where the path begins.
     """
 
     steps: tuple[str, ...]
@@ -111,34 +111,34 @@ class Leaf:
 
     @property
     def path(self) -> str:
-        """As the option writes it."""
+        """The path as an option's text."""
         ends = [f"@{self.attribute}"] if self.attribute is not None else []
         return "/".join([*[".."] * self.up, *self.steps, *ends]) or "."
 
     @property
     def type(self) -> str:
-        """Its column's type."""
+        """The type of its column."""
         type_ = "STRING" if self.is_mixed else self.values.type
         return f"ARRAY<{type_}>" if self.is_repeated else type_
 
 
 @dataclass(frozen=True, slots=True)
 class InferredColumn:
-    """A column, and the leaf that it reads."""
+    """A column, and its leaf."""
 
     name: str
     leaf: Leaf
 
 
 def leaves(row: RowCandidate, prefixes: Mapping[str, str]) -> tuple[list[Leaf], str | None]:
-    """All leaves of a row: its own, and those of elements around it that there are several of.
+    """Returns all leaves of a row: its own, and those of the repeated elements around it.
 
     Args:
         row: The rows.
-        prefixes: For each namespace its prefix in paths.
+        prefixes: Maps each namespace to its prefix in paths.
 
     Returns:
-        The leaves, and the outermost element around a row whose other children are among them; None without any.
+        The leaves, and the outermost element around a row whose other children have some of them; None if none.
     """
     unit = None
     found = list(_below(row.profile, (), row.profile.local, prefixes, is_repeated=False))
@@ -158,7 +158,7 @@ def leaves(row: RowCandidate, prefixes: Mapping[str, str]) -> tuple[list[Leaf], 
 
 
 def _beside(profile: ElementProfile, inner: set[str], row: str, prefixes: Mapping[str, str]) -> Iterator[Leaf]:
-    """The leaves of an ancestor's children, but of those in which the rows are."""
+    """Yields the leaves of an ancestor's children, except those that contain the rows."""
     others = {tag: child for tag, child in profile.children.items() if tag not in inner}
     alone = replace(profile, attributes={}, values=ObservedValues(), is_mixed=False, children=others)
     for leaf in _below(alone, (), row, prefixes, is_repeated=False):
@@ -171,11 +171,11 @@ def _below(
 ) -> Iterator[Leaf]:
     yield from _attributes(profile, steps, prefixes, is_repeated=is_repeated)
     if profile.has_text:
-        # With elements in one of them, its text is all that is within.
+        # If one of them has child elements, its text includes theirs.
         is_mixed = profile.is_mixed or bool(steps and profile.children)
         yield Leaf(steps, None, profile.values, is_repeated, is_mixed)
         if profile.is_mixed and steps:
-            return  # its text is that of all within it
+            return  # its text includes that of all elements in it
     locals_ = Counter(local_tag(tag) for tag in profile.children)
     for child in profile.children.values():
         if child.local != row:
@@ -200,7 +200,7 @@ def _qualified(tag: str, prefixes: Mapping[str, str]) -> str:
 
 
 def columns(found: list[Leaf]) -> list[InferredColumn]:
-    """A column for each leaf, of a name of its own as Spark compares names.
+    """Returns a column for each leaf, with distinct names; like Spark, names are compared without regard to case.
 
     >>> seen = ObservedValues()
     >>> read = [Leaf((), "id", seen), Leaf(("a", "b"), None, seen), Leaf(("b",), None, seen), Leaf((), None, seen)]
@@ -223,7 +223,7 @@ def columns(found: list[Leaf]) -> list[InferredColumn]:
 
 
 def _name(leaf: Leaf, length: int) -> str:
-    """Its last names, so many of them."""
+    """Builds a name from the last `length` parts of the path."""
     around = ["parent"] if leaf.up == 1 else [f"up{leaf.up}"] if leaf.up else []
     parts = [*around, *leaf.steps, *([leaf.attribute] if leaf.attribute is not None else [])]
     words = [re.sub(r"\W+", "_", part.removeprefix("{}")) for part in parts]
@@ -234,7 +234,7 @@ def _name(leaf: Leaf, length: int) -> str:
 
 
 def prefixes_for(sample_prefixes: Mapping[str, str]) -> dict[str, str]:
-    """A prefix for each namespace: the document's own, where it is not taken, or made from the namespace.
+    """Returns a prefix for each namespace: the document's own if it is free, or one made from the namespace.
 
     >>> prefixes_for({"urn:a": "", "urn:b": "b", "http://x.org/b": "b"})
     {'urn:a': 'a', 'urn:b': 'b', 'http://x.org/b': 'b2', 'http://www.w3.org/XML/1998/namespace': 'xml'}

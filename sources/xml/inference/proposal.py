@@ -1,6 +1,6 @@
-"""Proposal of how to declare a source: its tuples' elements, columns and paths, and guesses of what it promises.
+"""Proposal of how to declare a source: its tuples' elements, columns and paths, and guesses of its promises.
 
-Guesses are keys, orders and schemes that would be true of a sample of the source.
+Guesses are keys, orders and schemes that hold for a sample of the source.
 """
 
 from __future__ import annotations
@@ -32,20 +32,20 @@ from sources.xml.options.source import SourceOptions
 from sources.xml.splits.documents import Documents
 
 _FEW = 3
-"""Rows below which nothing is guessed."""
+"""The number of rows below which nothing is guessed."""
 
 _LONG = 64
-"""Characters of a text that is hardly a key."""
+"""The average number of characters above which texts are hardly keys."""
 
 
 @dataclass(frozen=True, slots=True)
 class Guess:
-    """One option that may be true.
+    """One option that may hold.
 
     Attributes:
         option: Its name.
         value: Its text.
-        why: What was seen.
+        why: The observation that suggests it.
     """
 
     option: str
@@ -53,18 +53,20 @@ class Guess:
     why: str
 
 
-def guesses(found: Sequence[InferredColumn], rows: int, said: Sequence[str], *, is_single: bool) -> tuple[Guess, ...]:
-    """What would be true of a sample.
+def guesses(
+    found: Sequence[InferredColumn], rows: int, schemes: Sequence[str], *, is_single: bool
+) -> tuple[Guess, ...]:
+    """Returns the options that hold for a sample.
 
     Args:
         found: Its columns.
-        rows: How many tuples it has.
-        said: What its punctuations restrict, each as a scheme.
-        is_single: Whether it is of a single document.
+        rows: The number of its tuples.
+        schemes: The schemes of its punctuations.
+        is_single: Whether the sample is from a single document.
     """
     guessed = []
-    if said:
-        guessed.append(Guess("schemes", "; ".join(said), "the punctuations that it has are of these schemes"))
+    if schemes:
+        guessed.append(Guess("schemes", "; ".join(schemes), "the punctuations in the sample have these schemes"))
     if rows < _FEW:
         return tuple(guessed)
     whole = [
@@ -81,9 +83,9 @@ def guesses(found: Sequence[InferredColumn], rows: int, said: Sequence[str], *, 
         likely = min(unique, key=lambda column: (not column.name.lower().endswith(_KEYS), found.index(column)))
         others = ", ".join(column.name for column in unique if column is not likely)
         too = f", nor one of {others}" if others else ""
-        guessed.append(Guess("uniqueIds", quoted_if(likely.name), f"a likely key: no value of it comes twice{too}"))
+        guessed.append(Guess("uniqueIds", quoted_if(likely.name), f"a likely key: no value occurs twice{too}"))
     ordered = [c for kind in ORDERED for c in whole if c.leaf.type == kind and c.leaf.values.ascend]
-    if ordered and not said:
+    if ordered and not schemes:
         others = ", ".join(column.name for column in ordered[1:])
         too = f"; so do {others}" if others else ""
         guessed.append(Guess("punctuate", f"order of {quoted_if(ordered[0].name)}", f"its values never fall{too}"))
@@ -91,34 +93,34 @@ def guesses(found: Sequence[InferredColumn], rows: int, said: Sequence[str], *, 
 
 
 def quoted_if(name: str) -> str:
-    """The name as schemes and rules have it, in back quotes if it needs them."""
+    """Returns the name for schemes and rules, in back quotes if it needs them."""
     return name if name.isidentifier() and name.isascii() else quoted(name)
 
 
 _KEY_TYPES = ("STRING", "BIGINT")
-"""What keys are inferred as."""
+"""The inferred types of keys."""
 
 _KEYS = ("id", "key", "guid", "uuid", "number", "ref", "code")
-"""How names of keys mostly end."""
+"""Frequent endings of keys' names."""
 
 
 SAMPLE_BYTES = 4 << 20
-"""Bytes that are looked at."""
+"""The number of bytes in a sample."""
 
 
 @dataclass(frozen=True, slots=True)
 class Proposal:
-    """The declaration of a source as its documents suggest it.
+    """The declaration of a source that its documents suggest.
 
     Attributes:
         options: As in CREATE TABLE, without the columns.
         schema: The columns, as Spark DDL.
-        columns: The same, one by one.
-        rows: How many tuples the sample has.
-        is_whole: Whether the sample is all there is.
-        others: Names of other elements that repeat, that which holds most first.
-        left_out: How many leaves have no column.
-        guesses: What would be true of the sample.
+        columns: The same columns, one by one.
+        rows: The number of tuples in the sample.
+        is_whole: Whether the sample is the whole source.
+        others: Names of other repeated elements, those with most of the document first.
+        left_out: The number of leaves without a column.
+        guesses: The options that hold for the sample.
     """
 
     options: Mapping[str, str]
@@ -134,47 +136,47 @@ class Proposal:
 def proposal(
     path: str, row_tag: str | None = None, given: Mapping[str, str] | None = None, *, size: int = SAMPLE_BYTES
 ) -> Proposal:
-    """What the beginning of a source's documents suggests.
+    """Infers the declaration of a source from the beginning of its documents.
 
     Args:
         path: A file, a directory or a glob.
-        row_tag: The tuples' elements; those that hold most of what repeats if None.
-        given: Other options, which hold.
-        size: How many bytes are looked at.
+        row_tag: The name of the tuples' elements; None for the repeated elements with most of the document.
+        given: Other options, which are kept.
+        size: The number of bytes to read.
 
     Raises:
         InputError: There is nothing at the path, it is not well-formed, or has no such element.
-        UsageError: An option cannot be read.
+        UsageError: An option is invalid.
     """
     options = {**by_proper_names(given or {}, "user"), "path": path}
-    asked = SourceOptions.parse({**options, "rowTag": "row"}, "x STRING")
-    documents = Documents(asked.replace(documents=None), log=False).find()
+    base = SourceOptions.parse({**options, "rowTag": "row"}, "x STRING")
+    documents = Documents(base.replace(documents=None), log=False).find()
     if not documents:
         raise InputError(f"there is no document at {path}")
-    sample = sampled(documents, size, asked.encoding)
-    row, others = _row(sample, row_tag, asked, path)
+    sample = sampled(documents, size, base.encoding)
+    row, others = _row(sample, row_tag, base, path)
     found = _declared(sample, row, options)
     whole = SourceOptions.parse(found.options, found.schema)
     promised = check_grammar(whole.replace(mode="DROPMALFORMED", ungrammatical="drop")) if sample.is_whole else None
-    said = tuple(promised.findings.said) if promised and promised.violation is None else ()
+    schemes = tuple(promised.findings.said) if promised and promised.violation is None else ()
     tags = tuple(_tag(other, sample, {}) for other in others)
-    return _with(found, tags, guesses(found.columns, row.profile.count, said, is_single=len(documents) == 1))
+    return _with(found, tags, guesses(found.columns, row.profile.count, schemes, is_single=len(documents) == 1))
 
 
 def _row(
-    sample: Sample, row_tag: str | None, asked: SourceOptions, path: str
+    sample: Sample, row_tag: str | None, base: SourceOptions, path: str
 ) -> tuple[RowCandidate, list[RowCandidate]]:
-    """The rows, and what else may be."""
-    root, namespace = sample.root, asked.punctuation_namespace
+    """Returns the rows, and the other candidates."""
+    root, namespace = sample.root, base.punctuation_namespace
     found = candidates(root, namespace)
     if row_tag is None:
         if not found:
             raise InputError(f"{path} has no element")
         return found[0], found[1:]
     if "|" in row_tag.rpartition("}")[2]:
-        hint = "infer each by itself, and declare a table with the columns of both"
-        raise UsageError(f"columns are inferred of one row tag, not of {row_tag}", hint=hint)
-    prefixes = namespace_prefixes("namespaces", dict(asked.given).get("namespaces", ""))
+        hint = "infer each alone, and declare a table with the columns of both"
+        raise UsageError(f"columns are inferred for one row tag, not for {row_tag}", hint=hint)
+    prefixes = namespace_prefixes("namespaces", dict(base.given).get("namespaces", ""))
     name = with_namespace(row_tag, prefixes, of=f"rowTag {row_tag}")
     meant = [one for one in candidates_named(root, name) if not one.profile.tag.startswith(f"{{{namespace}}}")]
     if len(meant) == 1:
@@ -182,11 +184,9 @@ def _row(
     if meant:
         named = [one.profile.tag if "}" in one.profile.tag else f"{{}}{one.profile.tag}" for one in meant]
         tags = " or ".join(f"--row-tag '{tag}'" for tag in named)
-        raise UsageError(f"{row_tag} is an element of {len(meant)} namespaces in {path}", hint=f"say {tags}")
+        raise UsageError(f"{row_tag} is an element of {len(meant)} namespaces in {path}", hint=f"use {tags}")
     there = ", ".join(dict.fromkeys(one.profile.local for one in found[:8]))
-    raise InputError(
-        f"no element of {path} is a {row_tag}", hint=f"elements that repeat are {there}" if there else None
-    )
+    raise InputError(f"no element of {path} is a {row_tag}", hint=f"repeated elements are {there}" if there else None)
 
 
 def _declared(sample: Sample, row: RowCandidate, given: Mapping[str, str]) -> Proposal:
@@ -227,7 +227,7 @@ def _declared(sample: Sample, row: RowCandidate, given: Mapping[str, str]) -> Pr
 
 
 def _tag(row: RowCandidate, sample: Sample, prefixes: Mapping[str, str]) -> str:
-    """What is said as rowTag: the local name, unless elements of other namespaces have it, too."""
+    """Returns the text for rowTag: the local name, unless elements of other namespaces have it, too."""
     alike = {one.tag for one in sample.root.below() if one.local == row.profile.local} - {row.profile.tag}
     if not any(not tag.startswith(f"{{{PUNCT_NS}}}") for tag in alike):
         return row.profile.local

@@ -1,1 +1,1 @@
-"""The options of a source, declared before it is read: where it is, what a tuple of it looks like."""
+"""The options of a source, declared before it is read: its location, and what a tuple looks like."""

@@ -1,7 +1,7 @@
-"""Texts in Arrow's string arrays: by their buffers, and as arrays of the leaves at one path.
+"""Texts in Arrow's string arrays: access by their buffers, and arrays of leaves as texts.
 
-A string array has all characters in one buffer, the offsets of the texts in another. An attribute that is an array has
-all the leaves at its path, in document order; until it is typed it is a text, its elements with a separator between.
+A string array stores all characters in one buffer, and the offsets of the texts in another. An attribute of array type
+has all leaves at its path, in document order; before typing it is one text, with a separator between its elements.
 """
 
 from __future__ import annotations
@@ -23,11 +23,11 @@ Mask = npt.NDArray[np.bool_]
 
 _AMPERSAND = ord("&")
 BLANK = 32
-"""All of XML's white space is at or below it."""
+"""The greatest code of XML's white space characters."""
 
 
 def slots(text: bytes, start: Longs, end: Longs) -> pa.StringArray:
-    """The parts of a text between offsets, which must follow one another in it.
+    """Extracts the parts of a text between offsets; the parts must be in order and must not overlap.
 
     >>> slots(b"<a>1</a><a>22</a>", np.array([3, 11]), np.array([4, 13])).to_pylist()
     ['1', '22']
@@ -38,13 +38,13 @@ def slots(text: bytes, start: Longs, end: Longs) -> pa.StringArray:
     bounds = np.empty(2 * count, np.int32)
     bounds[::2] = start
     bounds[1::2] = end
-    # All of the text as strings: the slots, and between them what is no one's.
+    # Cover the whole text with strings: the slots, and the parts between them.
     every = pa.StringArray.from_buffers(2 * count - 1, _buffer(bounds), pa.py_buffer(text))
     return every.take(_array(np.arange(0, 2 * count - 1, 2)))
 
 
 def repeated(text: str | None, count: int) -> pa.StringArray:
-    """The same text so many times."""
+    """Returns an array with the same text `count` times."""
     return _repeated(text, 1 << max(count - 1, 0).bit_length())[:count]
 
 
@@ -54,18 +54,18 @@ def _repeated(text: str | None, count: int) -> pa.StringArray:
 
 
 def reordered(texts: pa.StringArray, order: Longs) -> pa.StringArray:
-    """The texts at these places."""
+    """Returns the texts at these indexes, in this order."""
     return texts.take(_array(order))
 
 
 def characters(texts: pa.StringArray) -> Characters:
-    """All the bytes of the texts, one text after the other."""
+    """Returns the bytes of all texts, concatenated."""
     offsets, data = text_ends(texts), _data(texts)
     return data[offsets[0] : offsets[-1]] if len(data) else data
 
 
 def has_blank_ends(texts: pa.StringArray) -> bool:
-    """Whether a text begins or ends with a blank, or with a character that none but XML's blanks come near."""
+    """Whether any text begins or ends with a blank, or with another control character."""
     if not (characters(texts) <= BLANK).any():
         return False
     data, offsets = _data(texts), text_ends(texts)
@@ -75,7 +75,7 @@ def has_blank_ends(texts: pa.StringArray) -> bool:
 
 
 def without_line_breaks(texts: pa.StringArray) -> pa.StringArray:
-    r"""The texts with blanks for line breaks and tabs, as values of XML attributes read.
+    r"""Replaces line breaks and tabs by blanks, as XML does in attribute values.
 
     >>> without_line_breaks(pa.array(["a\tb", None])).to_pylist()
     ['a b', None]
@@ -86,12 +86,12 @@ def without_line_breaks(texts: pa.StringArray) -> pa.StringArray:
 
 
 def without_outer_blanks(texts: pa.StringArray) -> pa.StringArray:
-    """The texts without the blanks around them."""
+    """Strips blanks from both ends of each text."""
     return pa.compute.utf8_trim(texts, characters=BLANKS) if has_blank_ends(texts) else texts
 
 
 def dereferenced(texts: Any) -> pa.StringArray:
-    """The texts with references to XML's five entities replaced; there must be no others.
+    """Replaces references to XML's five predefined entities; the texts must not contain other references.
 
     >>> dereferenced(pa.array(["a &amp;lt; b", None])).to_pylist()
     ['a &lt; b', None]
@@ -105,7 +105,7 @@ def dereferenced(texts: Any) -> pa.StringArray:
 
 
 def text_ends(texts: pa.StringArray) -> npt.NDArray[np.int32]:
-    """Where the first text begins among the characters of an array, and where each ends."""
+    """Returns the offset of the first text in the array's characters, then the end offset of each text."""
     offsets: Any = texts.buffers()[1]
     if offsets is None or not len(texts):
         return np.zeros(1, np.int32)
@@ -128,21 +128,21 @@ def _array(numbers: Longs) -> Any:
 pc: Any = pyarrow.compute
 
 SEPARATOR = "\x1f"
-"""Between the texts of an array's elements: a character that no XML document can hold."""
+"""The separator between the texts of an array's elements: a character that XML does not allow."""
 
 LACKING = "\x1e"
-"""The text of an element that is null: another such character."""
+"""The text of a null element: another character that XML does not allow."""
 
 
 def keep_places(texts: list[str | None], sibling_arrays: Sequence[int], had: Sequence[Sequence[int]]) -> None:
-    """Put nulls into arrays whose leaves are in the same elements, for those elements that lack the leaf.
+    """Inserts nulls into arrays whose leaves have the same parent elements, where a parent lacks the leaf.
 
-    Where such an element has a leaf several times there are no places, and an array without any leaf is null.
+    If a parent has a leaf several times, nothing is inserted; an array without any leaf stays null.
 
     Args:
-        texts: Of all attributes, which are changed.
-        sibling_arrays: The attributes that are the arrays.
-        had: For each of the elements, how many leaves of each array it has.
+        texts: The texts of all attributes; modified in place.
+        sibling_arrays: The indexes of the arrays.
+        had: For each parent element, the number of leaves of each array.
     """
     places = [leaves for leaves in had if any(leaves)]
     if any(max(leaves) > 1 for leaves in places):
@@ -156,7 +156,7 @@ def keep_places(texts: list[str | None], sibling_arrays: Sequence[int], had: Seq
 def read_array(
     texts: Any, read: Callable[[Any], tuple[pa.Array[Any], Mapping[int, str]]]
 ) -> tuple[pa.Array[Any], dict[int, str]]:
-    """Arrays from texts of several elements each, which `read` reads; and by row the reason why one cannot be read."""
+    """Parses texts of several elements each into arrays with `read`; also returns the reason per unreadable row."""
     parts = pc.split_pattern(texts, SEPARATOR)
     flat = parts.flatten()
     if (characters(flat) == ord(LACKING)).any():

@@ -1,6 +1,6 @@
 """Formats of texts: of dates, timestamps and numbers in documents, and of the values of options.
 
-A reader of an option's text raises a UsageError that names the option, if the text cannot be read.
+A parser of an option's text raises a UsageError that names the option if the text is invalid.
 
 >>> size("maxBytesPerSlice", "64m"), count("maxFilesPerSlice", "3"), flag("follow", "TRUE")
 (67108864, 3, True)
@@ -42,14 +42,14 @@ _ZONES = {"GMT": "Z", "UTC": "Z", "UT": "Z"} | {
     for zone, hours in zip("ECMP", range(4, 8), strict=True)
     for kind in "SD"
 }
-"""The zones of RFC 822, which are those of its authors' country."""
+"""The time zones of RFC 822, all in North America."""
 
 _TOKEN = re.compile(r"'((?:[^']|'')*)'|([A-Za-z])\2*|[^A-Za-z']")
 
 
 @dataclass(frozen=True, slots=True)
 class IsoRewriting:
-    """Turns texts of one pattern into ISO 8601; what is not of the pattern is left so that no type can read it."""
+    """Rewrites texts of one pattern to ISO 8601; other texts get a suffix, so that no type can parse them."""
 
     regex: str
     iso: str
@@ -58,12 +58,12 @@ class IsoRewriting:
 
     @staticmethod
     def of(pattern: str) -> IsoRewriting:
-        """For a pattern in the letters of Java's DateTimeFormatter: yyyy MM MMM dd d EEE HH mm ss S… XXX Z z.
+        """Creates a rewriting from a pattern in Java's DateTimeFormatter: yyyy MM MMM dd d EEE HH mm ss S… XXX Z z.
 
-        Names of days and months are English. `Z` is an offset as Java has it, and GMT; `z` any zone of RFC 822.
+        Names of days and months are English. `Z` is an offset as in Java, or GMT; `z` is any time zone of RFC 822.
 
         Raises:
-            UsageError: A letter that is not known, or no year, month and day in it.
+            UsageError: The pattern has an unknown letter, or lacks year, month or day.
 
         >>> import pyarrow as pa
         >>> IsoRewriting.of("MM/dd/yyyy").rewrite(pa.array(["07/05/2000", "2000-07-05", None])).to_pylist()
@@ -89,18 +89,18 @@ class IsoRewriting:
             else:
                 regex += re.escape(text)
         if len(set(groups)) != len(groups) or not {"year", "month", "day"} <= set(groups):
-            raise UsageError(f"the format '{pattern}' does not say a day", hint=_HINT)
+            raise UsageError(f"the format '{pattern}' lacks year, month or day", hint=_HINT)
         at = {name: f"\\{number}" for number, name in enumerate(groups, 1)}
         iso = f"{at['year']}-{at['month']}-{at['day']}"
         if {"hour", "minute", "second", "fraction", "zone"} & set(groups):
             iso += f"T{at.get('hour', '00')}:{at.get('minute', '00')}:{at.get('second', '00')}"
             iso += ("." + at["fraction"] if "fraction" in at else "") + at.get("zone", "")
-        # What is no number in the text is made one once it stands where ISO has it.
+        # Names are replaced by numbers after the rewriting, when they are at their place in ISO 8601.
         has_names = bool({"MMM", "d", "Z", "z"} & {token[0] for token in _TOKEN.finditer(pattern)})
         return IsoRewriting(f"^(?:{regex})$", iso, pattern, has_names)
 
     def rewrite(self, texts: Any) -> pa.StringArray:
-        """The texts in ISO 8601; blank ones and nulls as they are."""
+        """Rewrites the texts to ISO 8601; blank texts and nulls are unchanged."""
         pc = _compute()
         fits = pc.or_(pc.match_substring_regex(texts, self.regex), pc.equal(texts, ""))
         refused = pc.binary_join_element_wise(texts, f"is not {self.pattern}", " ")
@@ -110,24 +110,24 @@ class IsoRewriting:
 
 
 def _without_names(iso: Any) -> Any:
-    """Dates with the names of months and of zones, and days of one digit, as ISO 8601 has them."""
+    """Replaces the names of months and zones by numbers, and one-digit days by two digits."""
     pc = _compute()
     for name, number in _MONTHS.items():
         iso = pc.replace_substring(iso, name, number, max_replacements=1)
     for name, offset in _ZONES.items():
         iso = pc.replace_substring_regex(iso, f"{name}$", offset)
-    # A group's number has one digit to Arrow: the zero is one.
+    # Arrow reads only one digit as a group's number, so the 0 after \1 is literal.
     return pc.replace_substring_regex(iso, r"^(\d{4}-\d{2}-)(\d)(T|$)", r"\10\2\3")
 
 
 @dataclass(frozen=True, slots=True)
 class PrefixRewriting:
-    """Takes a prefix off texts: `person17` is 17; what does not begin with it is left so that no type can read it."""
+    """Strips a prefix from texts: `person17` becomes 17; other texts get a suffix, so that no type can parse them."""
 
     prefix: str
 
     def rewrite(self, texts: Any) -> pa.StringArray:
-        """The texts without it; blank ones and nulls as they are.
+        """Strips the prefix; blank texts and nulls are unchanged.
 
         >>> import pyarrow as pa
         >>> PrefixRewriting("person").rewrite(pa.array(["person17", "17", "person", "", None])).to_pylist()
@@ -144,7 +144,7 @@ class PrefixRewriting:
         return rewritten
 
     def of_pattern(self, pattern: str) -> str:
-        """The text of a pattern whose every constant has the prefix, without it; ValueError if one has not.
+        """Strips the prefix from every constant of a pattern's text; ValueError if a constant lacks it.
 
         >>> PrefixRewriting("person").of_pattern('{person1,"person2"}'), PrefixRewriting("a").of_pattern("[a1,)")
         ('{"1","2"}', '["1",)')
@@ -163,19 +163,19 @@ _HINT = "yyyy, MM, MMM, dd, d, EEE, HH, mm, ss, S…, XXX, Z, z and text in betw
 
 
 def _compute() -> Any:
-    """Arrow's functions, imported where texts are rewritten: the process that plans slices does without."""
+    """Imports Arrow's functions on first use: the process that plans slices does not need them."""
     import pyarrow.compute
 
     return pyarrow.compute
 
 
 def text(name: str, given: str) -> str:
-    """Any text, as it is."""
+    """Accepts any text, unchanged."""
     return given
 
 
 def choice(*choices: str) -> Callable[[str, str], str]:
-    """The reader of one of these, written in any case."""
+    """Returns a parser that accepts one of these choices, without regard to case."""
 
     def read(name: str, given: str) -> str:
         for known in choices:
@@ -187,7 +187,7 @@ def choice(*choices: str) -> Callable[[str, str], str]:
 
 
 def flag(name: str, given: str) -> bool:
-    """True or false."""
+    """Parses true or false."""
     return choice("true", "false")(name, given) == "true"
 
 
@@ -195,7 +195,7 @@ _UNITS = {"": 1, "k": 1 << 10, "m": 1 << 20, "g": 1 << 30}
 
 
 def size(name: str, given: str) -> int:
-    """A number of bytes."""
+    """Parses a number of bytes."""
     match = re.fullmatch(r"\s*(\d+)\s*([kmg]?)b?\s*", given, re.IGNORECASE | re.ASCII)
     if not match or int(match[1]) == 0:
         raise UsageError(f"{name} '{given}' is no size", hint="a number of bytes such as 100000, 512k or 64m")
@@ -206,7 +206,7 @@ _SECONDS = {"ms": 0.001, "s": 1, "m": 60, "h": 3600, "d": 86400}
 
 
 def seconds(name: str, given: str) -> float:
-    """A span of time.
+    """Parses a duration with its unit, into seconds.
 
     >>> seconds("unfinishedAge", "10m"), seconds("unfinishedAge", "0s")
     (600.0, 0.0)
@@ -218,29 +218,29 @@ def seconds(name: str, given: str) -> float:
 
 
 def rate(name: str, given: str) -> float:
-    """How much comes in a time.
+    """Parses a rate: a number above 0.
 
     >>> rate("rate", "0.5"), rate("rate", "2000")
     (0.5, 2000.0)
     """
     if not re.fullmatch(r"\s*\d+(\.\d+)?\s*", given, re.ASCII) or float(given) == 0:
-        raise UsageError(f"{name} '{given}' is no number above 0", hint="tuples a second, or any other unit of all")
+        raise UsageError(f"{name} '{given}' is no number above 0", hint="tuples per second, or per any common unit")
     return float(given)
 
 
 def count(name: str, given: str) -> int:
-    """A number above 0."""
+    """Parses an integer above 0."""
     if not re.fullmatch(r"\s*0*[1-9]\d*\s*", given, re.ASCII):
         raise UsageError(f"{name} '{given}' is no number above 0")
     return int(given)
 
 
 def date_pattern(name: str, given: str) -> str:
-    """A pattern of dates or timestamps."""
+    """Checks a pattern of dates or timestamps."""
     IsoRewriting.of(given)
     return given
 
 
 def name_list(name: str, given: str) -> tuple[str, ...]:
-    """Names with commas between."""
+    """Parses names separated by commas."""
     return tuple(part.strip() for part in given.split(",") if part.strip())

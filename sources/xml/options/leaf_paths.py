@@ -1,10 +1,10 @@
-"""Leaf paths: from a row element to the leaf that holds an attribute, and the tree of the paths of all attributes.
+"""Leaf paths: from a row element to the leaf of an attribute, and the tree of the paths of all attributes.
 
-Paths are `hour`, `bidder/person_ref/@person`, `../@id`. A step may be any element, `*/id`, or any number of them,
-`section//title`; of several paths, `isbn|issn`, that one holds the attribute which is there.
+Paths are `hour`, `bidder/person_ref/@person`, `../@id`. A step can match any element, `*/id`, or any number of
+elements, `section//title`; of alternative paths, `isbn|issn`, the attribute has the one that is present.
 
-Three things that are no leaves have a path, too: the name of an ancestor, `name(..)`, or of the row, `name(.)`, the
-row's number among the rows of its parent, `position()`, and an element with all that is in it, as XML text,
+Three things that are not leaves have a path, too: the name of an ancestor, `name(..)`, or of the row, `name(.)`; the
+row's number among the rows of its parent, `position()`; and an element with all its contents, as XML text,
 `xml(description)`.
 """
 
@@ -26,7 +26,7 @@ _NAME = re.compile(r"(\{[^{}]*\})?[^\W\d][\w.\-·]*")
 
 
 ANYWHERE = "**"
-"""The step of a path for any number of elements."""
+"""The step of a path that matches any number of elements."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,13 +34,13 @@ class LeafPath:
     """A path in canonical form.
 
     Attributes:
-        up: How many ancestors up it begins; 0 is the row element itself.
-        steps: Names of elements, downwards from there; a plain name stands for any namespace, `{uri}name` for one,
-            `{}name` for none, `*` for any name, ANYWHERE for any number of elements, none among them.
-        attribute: The XML attribute at the end, in no namespace unless it says one; None for the element's text.
+        up: The number of levels up where it begins; 0 is the row element itself.
+        steps: The element names downwards from there; a plain name matches any namespace, `{uri}name` that namespace,
+            `{}name` no namespace, `*` any name, ANYWHERE any number of elements, including none.
+        attribute: The XML attribute at the end, in no namespace unless the name has one; None for the element's text.
         function: `name` for the local name of that ancestor, or of the row; `position` for the row's number in its
             parent, from 1; `xml` for an element as XML text.
-        others: Other places where the leaf may be instead.
+        others: Alternative paths of the leaf.
     """
 
     up: int
@@ -51,22 +51,22 @@ class LeafPath:
 
     @property
     def is_outside(self) -> bool:
-        """Whether what it leads to is no part of the row element."""
+        """Whether it leads outside the row element."""
         return self.up > 0 or self.function in ("name", "position")
 
     @property
     def is_element(self) -> bool:
-        """Whether it leads to an element in the row, or is the row."""
+        """Whether it leads to an element in the row, or to the row itself."""
         return not self.up and self.attribute is None and self.function is None
 
     @property
     def is_ancestors_leaf(self) -> bool:
-        """Whether it leads to another child of an ancestor, as `../title` does."""
+        """Whether it leads to a leaf below an ancestor, as `../title` does."""
         return self.up > 0 and bool(self.steps)
 
     @staticmethod
     def parse(text: str, prefixes: Prefixes = XML_PREFIXES) -> LeafPath:
-        """Read a path, in which prefixes mean these namespaces; UsageError with the reason if it is none.
+        """Parses a path with these namespace prefixes; UsageError with the reason if it is invalid.
 
         >>> LeafPath.parse("bidder/person_ref/@person")
         LeafPath(up=0, steps=('bidder', 'person_ref'), attribute='person', function=None)
@@ -92,7 +92,7 @@ class LeafPath:
         if others:
             places = [LeafPath.parse(each, prefixes) for each in (first, *others)]
             if any(place.is_outside for place in places):
-                raise UsageError(f"'{text}' is no path", hint="alternatives are places in the row")
+                raise UsageError(f"'{text}' is no path", hint="alternatives must be inside the row")
             return replace(places[0], others=tuple(places[1:]))
         names = _parts(text)
         attribute = None
@@ -102,19 +102,19 @@ class LeafPath:
         while names and names[0] in (".", ".."):
             up += names.pop(0) == ".."
         if up and not names and attribute is None:
-            hint = "of an ancestor a leaf, an attribute or the name can be had: ../title, ../@id, name(..)"
+            hint = "a path to an ancestor ends in a leaf, an attribute or the name: ../title, ../@id, name(..)"
             raise UsageError(f"'{text}' is no path", hint=hint)
         steps = [_step(name, text, prefixes) for name in names]
         if ANYWHERE in steps and (up or steps[-1] == ANYWHERE):
             raise UsageError(f"'{text}' is no path", hint="// leads to elements in the row: //title, //*/@id")
         if steps.count(ANYWHERE) > 1:
-            raise UsageError(f"'{text}' has // twice", hint="once is enough to come to any depth")
-        # An attribute of a plain name is one without a namespace, where there is such a one.
+            raise UsageError(f"'{text}' has // twice", hint="one // reaches any depth")
+        # An attribute with a plain name has no namespace, if such an attribute exists.
         leaf = None if attribute is None else _name(attribute, text, prefixes).removeprefix("{}")
         return LeafPath(up, tuple(steps), leaf)
 
     def __str__(self) -> str:
-        """The path as it is written.
+        """Writes the path as text.
 
         >>> [str(LeafPath.parse(text)) for text in ("./a/b", ".", "name( .. )", "position()", "xml(a)", "a//b|//*/@c")]
         ['a/b', '.', 'name(..)', 'position()', 'xml(a)', 'a//b|//*/@c']
@@ -131,7 +131,7 @@ class LeafPath:
 
 
 def _parts(path: str) -> list[str]:
-    """What stands between the slashes of a path; a namespace URI has slashes of its own."""
+    """Splits a path at its slashes, except those in namespace URIs."""
     text = _DEEP.sub(lambda found: found[1] or f"/{ANYWHERE}/", path.strip())
     text = text.removeprefix("/") if path.strip().startswith("//") else text
     parts = re.findall(r"(?:\{[^{}]*\}|[^/{}])+|/", text)
@@ -146,7 +146,7 @@ def _step(name: str, path: str, prefixes: Prefixes) -> str:
 
 
 def _name(name: str, path: str, prefixes: Prefixes) -> str:
-    """A name in a path, with its namespace if it says one."""
+    """Resolves a name in a path, with its namespace if it has a prefix."""
     name = with_namespace(name, prefixes, of=path)
     if not _NAME.fullmatch(name):
         raise UsageError(f"'{path}' is no path", hint=_HINT)
@@ -157,7 +157,7 @@ _HINT = "a path is like hour, bidder/person_ref/@person, ../@id or . for the ele
 
 
 def default_path(column: str, attribute_prefix: str, value_tag: str, prefixes: Prefixes = XML_PREFIXES) -> LeafPath:
-    """Where a column's leaf is unless the source says otherwise; UsageError if it has a prefix that nobody declares.
+    """Returns the path of a column for which the source declares none; UsageError if its prefix is not declared.
 
     >>> [str(default_path(name, "_", "_VALUE")) for name in ("hour", "_id", "_VALUE")]
     ['hour', '@id', '.']
@@ -173,22 +173,22 @@ def default_path(column: str, attribute_prefix: str, value_tag: str, prefixes: P
 
 
 MANY_TAGS = 10_000
-"""Tags that are remembered at the most; a document may have any number of them."""
+"""The greatest number of cached tags; a document may have any number of them."""
 
 
 @dataclass(slots=True)
 class LeafTree:
-    """What is declared at one place below the row element.
+    """The declarations for one element below the row element.
 
     Attributes:
-        columns: Whose leaf it is.
-        subtrees: Those that have it as XML text, with all that is in it.
-        structures: Those that have it as a structure, with what is declared of its fields.
-        attributes: By their names, whose leaves the element's XML attributes are.
-        children: What is declared below, by the names of elements.
-        known: The same by the tags that were met.
+        columns: The attributes whose leaf it is.
+        subtrees: The attributes that contain it as XML text, with all its contents.
+        structures: The attributes that are structures of its fields.
+        attributes: The attributes whose leaves are XML attributes of the element, by name.
+        children: The declarations for child elements, by name.
+        known: The declarations for child elements by tag, a cache.
         sibling_arrays: The arrays whose leaves are in the element, if there are several.
-        is_passage: Whether nothing but what is declared at any depth is below.
+        is_passage: Whether only declarations for any depth apply below it.
     """
 
     columns: list[int] = field(default_factory=list)
@@ -202,7 +202,7 @@ class LeafTree:
 
 
 def leaf_tree(paths: tuple[LeafPath, ...], wanted: Sequence[int], structures: Collection[int] = ()) -> LeafTree:
-    """The tree of the attributes that are wanted and lie within the row; `structures` are those that are some."""
+    """Builds the tree of the wanted attributes within the row; `structures` are the indexes of structures."""
     root = LeafTree()
     for index in wanted:
         path = paths[index]
@@ -224,7 +224,7 @@ def leaf_tree(paths: tuple[LeafPath, ...], wanted: Sequence[int], structures: Co
 
 
 def mark_arrays(node: LeafTree, arrays: Collection[int], *, is_row: bool = True) -> None:
-    """Let each place know which of the arrays have their leaves in it; the row is no such place."""
+    """Records in each element which arrays have their leaves in it; the row itself is excluded."""
     for child in node.children.values():
         mark_arrays(child, arrays, is_row=False)
     leaves = [node.columns, node.subtrees, *node.attributes.values()]
@@ -234,7 +234,7 @@ def mark_arrays(node: LeafTree, arrays: Collection[int], *, is_row: bool = True)
 
 
 def flat_leaves(paths: tuple[LeafPath, ...], wanted: Sequence[int]) -> dict[object, int] | None:
-    """The attributes by the names of their elements, if each is a child of its own."""
+    """Maps element names to attributes, if each attribute is a child element with a distinct name; else None."""
     names = {paths[index].steps: index for index in wanted}
     is_flat = all(
         len(path.steps) == 1 and path.attribute is None and not (path.is_outside or path.function or path.others)
@@ -246,7 +246,7 @@ def flat_leaves(paths: tuple[LeafPath, ...], wanted: Sequence[int]) -> dict[obje
 
 
 def declared_below(node: LeafTree, tag: str) -> list[LeafTree]:
-    """What is declared for a child: by its local name, and by its name with its namespace, `{}name` for none."""
+    """Returns the declarations for a child, by its local name and by its name with namespace (`{}name` for none)."""
     found = node.known.get(tag)
     if found is None:
         whole = tag if "}" in tag else "{}" + tag
@@ -259,12 +259,12 @@ def declared_below(node: LeafTree, tag: str) -> list[LeafTree]:
 
 
 def _passage(node: LeafTree, deep: LeafTree) -> LeafTree:
-    """What leads on to what is declared at any depth."""
+    """Returns the node that applies the declarations for any depth further down."""
     return node if node.is_passage else LeafTree(children={ANYWHERE: deep}, is_passage=True)
 
 
 def local_tag(tag: str) -> str:
-    """A name without its namespace.
+    """Strips the namespace from a name.
 
     >>> local_tag("{urn:x}row"), local_tag("row")
     ('row', 'row')

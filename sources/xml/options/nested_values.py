@@ -1,10 +1,10 @@
-"""Nested values that are read from XML: the domains of arrays and structures, and structures from their texts.
+"""Nested values in XML: the domains of arrays and structures, and structures parsed from their texts.
 
-A structure is an element with its fields, each by its path from there:
+A structure is an element with its fields, each by its path from that element:
 
     b STRUCT<_id: INT, x: STRING, c: ARRAY<INT>>      <b id="1"><x>a</x><c>2</c><c>3</c></b>
 
-The paths are those that columns of the fields' names have from a row. Until it is typed a structure is a text, too: a
+A field's path is the default path of a column with the same name. Before typing, a structure is a text, too: a
 JSON list of the texts of its fields.
 """
 
@@ -25,7 +25,7 @@ from sources.xml.options.leaf_paths import LeafPath
 
 
 def element_of(domain: Domain) -> Domain | None:
-    """The domain of an array's elements; None of what is no array, or one of what cannot be read.
+    """Returns the domain of an array's elements; None if it is not an array, or its elements are not readable.
 
     >>> element_of(Domain("ARRAY<INT>")), element_of(Domain("ARRAY<ARRAY<INT>>")), element_of(Domain("INT"))
     (Domain(type='INT', nullable=True, low=None, high=None), None, None)
@@ -38,7 +38,7 @@ def element_of(domain: Domain) -> Domain | None:
 
 
 def fields_of(domain: Domain) -> Schema | None:
-    """The fields of a structure; None of what is none, or has a field that cannot be read.
+    """Returns the fields of a structure; None if it is not a structure, or a field is not readable.
 
     >>> fields_of(Domain("STRUCT<a: INT, b: ARRAY<STRING>>")).names
     ('a', 'b')
@@ -52,7 +52,7 @@ def fields_of(domain: Domain) -> Schema | None:
 
 
 def is_readable(domain: Domain) -> bool:
-    """Whether values of a domain can be read from XML.
+    """Whether values of a domain can be parsed from XML.
 
     >>> is_readable(Domain("ARRAY<STRUCT<x: ARRAY<INT>>>")), is_readable(Domain("MAP<INT,INT>"))
     (True, False)
@@ -62,13 +62,13 @@ def is_readable(domain: Domain) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class Structure:
-    """What is declared of a structure, or of those in an array.
+    """The declaration of a structure, or of the structures in an array.
 
     Attributes:
-        fields: Their names and domains.
-        paths: Where they are, from the structure's element.
+        fields: The names and domains of the fields.
+        paths: The paths of the fields from the structure's element.
         formats: The patterns of dates and timestamps; None for ISO 8601.
-        structures: What is declared of fields that are structures themselves, or arrays of some.
+        structures: The declarations of fields that are structures or arrays of structures.
     """
 
     fields: Schema
@@ -80,12 +80,12 @@ class Structure:
     def of(
         domain: Domain, path: Callable[[str], LeafPath], format_: Callable[[Domain], str | None]
     ) -> Structure | None:
-        """The structure that a domain is, or whose array it is; None of any other.
+        """Returns the structure of a domain, or of the elements of its array; None for other domains.
 
         Args:
-            domain: Of an attribute.
-            path: The path of a field by its name.
-            format_: The pattern of a field by its domain.
+            domain: The domain of an attribute.
+            path: Maps a field's name to its path.
+            format_: Maps a field's domain to its pattern.
         """
         fields = fields_of(element_of(domain) or domain)
         if fields is None:
@@ -100,7 +100,7 @@ class Structure:
 
 
 def structure_text(fields: Sequence[str | None]) -> str:
-    """A structure as a text."""
+    """Writes a structure as a text."""
     return json.dumps(fields, ensure_ascii=False)
 
 
@@ -109,7 +109,7 @@ def read_structures(
     kind: pa.StructType,
     readers: Sequence[Callable[[pa.StringArray], tuple[pa.Array[Any], Mapping[int, str]]]],
 ) -> tuple[pa.Array[Any], dict[int, str]]:
-    """Structures from their texts, whose fields `readers` read; and by row the reason why one cannot be read."""
+    """Parses structures with one reader per field; also returns the reason for each row that cannot be parsed."""
     given: list[list[str | None]] = []
     there: list[int] = []
     for row, text in enumerate(texts.to_pylist()):

@@ -1,4 +1,4 @@
-"""The table of a source's options: of each its name, how it is read, what holds without it, and who may give it."""
+"""The table of a source's options: for each its name, parser, default, and who may set it."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ WhenUnfinished = Literal["wait", "fail", "skip"]
 WhenReplaced = Literal["fail", "new"]
 
 Giver = Literal["user", "reader", "query"]
-"""Who gives options: the user of a table, the user of Spark's reader as well, or a query that reads the source."""
+"""Who sets options: the user of a table, the user of Spark's reader, or a query that reads the source."""
 
 _GIVERS = get_args(Giver)
 
@@ -34,13 +34,13 @@ class Option:
     """One option of a source.
 
     Attributes:
-        name: As it is documented; given names are compared without case.
-        read: How its text is read; UsageError, naming the option, if it cannot be.
-        default: What holds where it is not given.
-        giver: Who may give it; whoever comes later in `Giver` may, too.
-        instead: If that is not every user, what a user does instead.
+        name: The documented name; options are compared without regard to case.
+        read: The parser of its text; raises a UsageError that names the option.
+        default: The value if it is not set.
+        giver: Who may set it; later values of `Giver` may set it, too.
+        instead: If not every user may set it, what a user does instead.
         may_change: Whether it may change from one run of a query to the next.
-        is_promise: Whether it says what the source's punctuations restrict.
+        is_promise: Whether it declares what the source's punctuations restrict.
     """
 
     name: str
@@ -53,7 +53,7 @@ class Option:
 
     @property
     def attribute(self) -> str:
-        """Its name as that of an attribute.
+        """The option's name as a Python attribute.
 
         >>> OPTIONS["maxBytesPerSlice"].attribute
         'max_bytes_per_slice'
@@ -62,12 +62,12 @@ class Option:
 
 
 def _sources(name: str, given: str) -> tuple[Mapping[str, str], ...]:
-    """The options of several sources, as JSON."""
+    """Parses the options of several sources, as JSON."""
     try:
         read = tuple(dict(options) for options in json.loads(given))
     except (ValueError, TypeError):
         raise UsageError(
-            f"{name} is no list of sources", hint="a query says it where it reads several in one pass"
+            f"{name} is no list of sources", hint="only a query that reads several sources in one pass sets it"
         ) from None
     return read
 
@@ -120,32 +120,32 @@ _TABLE = (
 )
 
 OPTIONS: Mapping[str, Option] = {option.name: option for option in _TABLE}
-"""The options by their names."""
+"""The options by name."""
 
 SET_BY_QUERIES = {option.name: option.instead for option in _TABLE if option.giver != "user"}
-"""Options that a query sets for its sources, and what a user does instead."""
+"""The options that only a query sets for its sources, and what a user does instead."""
 
 _BY_COLUMN = {name.lower(): name for name in ("path", "prefix", "dateFormat", "timestampFormat")}
-"""What may be said of a column: `path.price` is an option, too."""
+"""The options that can be set for a single column: `path.price` is an option, too."""
 
 _ALSO = {"charset": "encoding"}
-"""What Spark's XML has two names for."""
+"""Second names that Spark's XML source has for some options."""
 
 _SPARKS = {
     "locale": "leave it out: numbers and dates are read as XML Schema writes them, or by dateFormat in English",
-    "timezone": "leave it out: a time without a zone is in UTC; others bear their offset, as 09:39:21-04:00 does",
-    "samplingratio": "xmlstream infer looks at the beginning of the documents; declare the columns",
+    "timezone": "leave it out: a time without a zone is in UTC; other times have their offset, as 09:39:21-04:00",
+    "samplingratio": "xmlstream infer reads the beginning of the documents; declare the columns",
 }
-"""Options of Spark's XML that there are not here, with what to do instead."""
+"""Options of Spark's XML source that do not exist here, with what to do instead."""
 
 _NAMES = {name.lower(): name for name in OPTIONS}
 
 
 def by_proper_names(options: Mapping[str, str], giver: Giver) -> dict[str, str]:
-    """Options under the names that the table has them by; names are compared without case, as Spark does.
+    """Renames options to their documented names; like Spark, names are compared without regard to case.
 
     Raises:
-        UsageError: There is no option of a name, or it is not for the giver to give.
+        UsageError: There is no such option, `giver` may not set it, or it is set twice.
 
     >>> by_proper_names({"ROWTAG": "bid", "Path.price": "@price"}, "user")
     {'rowTag': 'bid', 'path.price': '@price'}
@@ -159,7 +159,7 @@ def by_proper_names(options: Mapping[str, str], giver: Giver) -> dict[str, str]:
 
 
 def may_change(name: str) -> bool:
-    """Whether an option, by its proper name, may change from one run of a query to the next.
+    """Whether an option, by its documented name, may change from one run of a query to the next.
 
     >>> may_change("maxItemBytes"), may_change("path.price")
     (True, False)

@@ -1,7 +1,7 @@
 """Qualified names: the namespace prefixes that a source declares, and row tags, the names of the tuples' elements.
 
-A declared prefix, as in `dc:creator`, means its namespace: documents may use any other prefix for it, or none. A row
-tag names one element or several, `open_auction|closed_auction`.
+A declared prefix, as in `dc:creator`, stands for its namespace: documents may bind another prefix to it, or none. A row
+tag names one or several elements, `open_auction|closed_auction`.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ Prefixes = Mapping[str, str]
 """The namespace URI of each prefix."""
 
 XML_PREFIXES: Prefixes = {"xml": "http://www.w3.org/XML/1998/namespace"}
-"""What every document declares."""
+"""The prefix that every document declares."""
 
 _NAME = r"[^\W\d][\w.\-·]*"
 _DECLARED = re.compile(rf"\s*({_NAME})\s+(\S+?)\s*(?:,(?=\s*{_NAME}\s+\S)|,?\Z)")
@@ -23,14 +23,14 @@ _QUALIFIED = re.compile(r"([^{}:]*):([^{}:]*)")
 
 
 def namespace_prefixes(name: str, given: str) -> Prefixes:
-    """The prefixes that a text declares, as in `dc http://purl.org/dc/elements/1.1/, geo urn:geo`.
+    """Parses declarations of prefixes, as in `dc http://purl.org/dc/elements/1.1/, geo urn:geo`.
 
     Args:
-        name: The option's.
-        given: Its text.
+        name: The option's name.
+        given: The option's text.
 
     Raises:
-        UsageError: It is no list of a prefix and a namespace each, or declares a prefix twice.
+        UsageError: The text is not a list of pairs of prefix and namespace, or declares a prefix twice.
 
     >>> namespace_prefixes("namespaces", "dc http://purl.org/dc/elements/1.1/")["dc"]
     'http://purl.org/dc/elements/1.1/'
@@ -48,15 +48,15 @@ def namespace_prefixes(name: str, given: str) -> Prefixes:
 
 
 def with_namespace(name: str, prefixes: Prefixes, *, of: str) -> str:
-    """A name with its namespace in place of its prefix; `{uri}name` and a plain one as they are.
+    """Replaces the prefix of a name by its namespace; `{uri}name` and a plain name are unchanged.
 
     Args:
-        name: Of an element or an XML attribute, as it is written.
-        prefixes: Those that are declared.
-        of: What the name stands in, for a message.
+        name: The name of an element or an XML attribute.
+        prefixes: The declared prefixes.
+        of: The text that contains the name, for the error message.
 
     Raises:
-        UsageError: Its prefix is not declared.
+        UsageError: The prefix is not declared.
 
     >>> with_namespace("xml:lang", XML_PREFIXES, of="@xml:lang"), with_namespace("id", XML_PREFIXES, of="id")
     ('{http://www.w3.org/XML/1998/namespace}lang', 'id')
@@ -68,8 +68,8 @@ def with_namespace(name: str, prefixes: Prefixes, *, of: str) -> str:
     if prefix not in prefixes:
         known = sorted(prefixes.keys() - XML_PREFIXES.keys())
         declared = f"declared {'is' if len(known) == 1 else 'are'} {', '.join(known)}; " if known else ""
-        hint = f"{declared}declare it as in namespaces '{prefix} http://…', or leave it out: {local} is any namespace's"
-        raise UsageError(f"'{of}' names the prefix {prefix}, which is not declared", hint=hint)
+        hint = f"{declared}declare it as in namespaces '{prefix} http://…', or leave it out: {local} matches all"
+        raise UsageError(f"'{of}' uses the prefix {prefix}, which is not declared", hint=hint)
     return f"{{{prefixes[prefix]}}}{local}"
 
 
@@ -80,10 +80,10 @@ _BETWEEN = re.compile(r"\|(?![^{]*\})")
 
 
 def canonical_row_tag(text: str, prefixes: Prefixes) -> str:
-    """A row tag with namespaces in place of prefixes, without blanks.
+    """Replaces prefixes in a row tag by namespaces, and removes blanks.
 
     Raises:
-        UsageError: A prefix is not declared, or a name is missing or there twice.
+        UsageError: A prefix is not declared, or a name is empty or occurs twice.
 
     >>> canonical_row_tag("a | b:c", {"b": "urn:b"})
     'a|{urn:b}c'
@@ -95,7 +95,7 @@ def canonical_row_tag(text: str, prefixes: Prefixes) -> str:
 
 
 def row_tags(canonical: str) -> tuple[str, ...]:
-    """The names of a row tag.
+    """Splits a row tag into its names.
 
     >>> row_tags("a|{http://x|y/}c")
     ('a', '{http://x|y/}c')

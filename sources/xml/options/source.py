@@ -1,20 +1,20 @@
-"""The options of a source, parsed: where it is, what a tuple of it looks like, what it promises, how it is split.
+"""The options of a source, parsed: its location, what a tuple looks like, what it promises, how it is split.
 
-One `SourceOptions` serves the data source, the planner of a query and `xmlstream check` alike. Its names are those of
+The data source, the planner of a query and `xmlstream check` all use one `SourceOptions`. Its names are those of
 Spark's own XML source where the meaning is the same.
 
-An option of a single attribute is `path.NAME`: where its values are in a row, or how they are written. An option that
-names no attribute holds for all attributes of its type.
+An option of a single attribute is `path.NAME`: its path in a row, or its format. The option without a name
+applies to all attributes of its type.
 
-A document promises by its structure that an id comes once, or that the end of a section closes what the section holds:
+A document can promise by its structure that each id occurs once, or that the end of a section closes its contents:
 
-    uniqueIds 'id'                        no tuple has the id of a tuple before it
+    uniqueIds 'id'                        no tuple has the id of an earlier tuple
     sectionEnds 'regions/* region; regions *'
-                                          at the end of each child of `regions` its region is closed, at the end of
-                                          `regions` everything
+                                          the end of each child of `regions` closes its region, the end of
+                                          `regions` closes everything
 
-These are promises of the source, like its schemes; the tuples are checked against them as against any other
-punctuation. They are true of one document, not of several in sequence.
+These are promises of the source, like its schemes; tuples are checked against them as against any other
+punctuation. They hold for one document, not for several in sequence.
 """
 
 from __future__ import annotations
@@ -59,8 +59,8 @@ class SectionEnd:
     """What the end tag of an element closes.
 
     Attributes:
-        element: Local names from an ancestor down to the element itself; `*` at the end is any.
-        attributes: Places of the attributes whose values there are closed; everything is if there are none.
+        element: Local names from an ancestor down to the element itself; a final `*` matches any.
+        attributes: The indexes of the attributes whose current values are closed; without any, everything is closed.
     """
 
     element: tuple[str, ...]
@@ -69,10 +69,10 @@ class SectionEnd:
 
 @dataclass(frozen=True, slots=True)
 class StructuralPromises:
-    """All that a source's documents close by their structure.
+    """Everything that a source's documents close by their structure.
 
     Attributes:
-        unique: Places of the attributes that have each value once at the most.
+        unique: The indexes of the attributes that have each value at most once.
         sections: The elements whose ends close something.
     """
 
@@ -84,7 +84,7 @@ class StructuralPromises:
 
     @staticmethod
     def parse(unique_ids: str, section_ends: str, schema: Schema, paths: Sequence[LeafPath]) -> StructuralPromises:
-        """Read the options `uniqueIds` and `sectionEnds`; UsageError with the reason.
+        """Parses the options `uniqueIds` and `sectionEnds`; UsageError with the reason if they are invalid.
 
         >>> schema = Schema.parse("id INT, region STRING")
         >>> paths = [LeafPath.parse("@id"), LeafPath.parse("name(..)")]
@@ -96,7 +96,7 @@ class StructuralPromises:
         return StructuralPromises(unique, sections)
 
     def schemes(self, schema: Schema) -> tuple[Scheme, ...]:
-        """What they promise: each attribute's values, one by one.
+        """Returns the schemes of these promises: one for each unique attribute, and for the attributes of each section.
 
         >>> schema = Schema.parse("id INT, region STRING")
         >>> [str(scheme) for scheme in StructuralPromises((0,), (SectionEnd(("r",), (1,)),)).schemes(schema)]
@@ -118,7 +118,7 @@ def _section(text: str, schema: Schema, paths: Sequence[LeafPath]) -> SectionEnd
         if not paths[index].up or paths[index].is_ancestors_leaf:
             name = schema[index].name
             raise UsageError(
-                f"the end of {element} does not know {name}: its path {paths[index]} leads to no ancestor",
+                f"the end of {element} cannot close {name}: its path {paths[index]} leads to no ancestor",
                 hint=f"path.{name} '../@id' or 'name(..)' leads to one",
             )
     return SectionEnd(tuple(element.split("/")), places)
@@ -129,11 +129,11 @@ _SECTION_HINT = "an element and what its end closes, as in 'open_auction id; reg
 
 
 _FORMATS: Mapping[type, str] = {DateType: "dateFormat", TimestampType: "timestampFormat"}
-"""The option that says how the values of a type are written."""
+"""The option with the format of a type's values."""
 
 
 def prefixes_of(given: Mapping[str, str], schema: Schema) -> tuple[str, ...]:
-    """What the texts of each attribute begin with and its values do not; raises UsageError."""
+    """Returns the prefix of each attribute's texts that is not part of the values; raises UsageError."""
     found = [""] * len(schema)
     for name, prefix in given.items():
         if name.startswith("prefix."):
@@ -141,13 +141,13 @@ def prefixes_of(given: Mapping[str, str], schema: Schema) -> tuple[str, ...]:
             domain = element_of(schema[place].domain) or schema[place].domain
             if domain.opaque or isinstance(domain.sql, StringType):
                 what = f"{name} of a {schema[place].domain.type}"
-                raise UsageError(what, hint="a prefix is taken off what is no string, as in person17")
+                raise UsageError(what, hint="a prefix is only removed from values that are no strings, as in person17")
             found[place] = prefix
     return tuple(found)
 
 
 def formats_of(given: Mapping[str, str], schema: Schema, read: Mapping[str, str | None]) -> tuple[str | None, ...]:
-    """The pattern of the dates or timestamps of each attribute; raises UsageError."""
+    """Returns the pattern of dates or timestamps of each attribute; raises UsageError."""
     types = [type((element_of(attribute.domain) or attribute.domain).sql) for attribute in schema]
     found = [read[_FORMATS[type_]] if type_ in _FORMATS else None for type_ in types]
     for name, pattern in given.items():
@@ -164,7 +164,7 @@ def formats_of(given: Mapping[str, str], schema: Schema, read: Mapping[str, str 
 
 
 def _place(option: str, schema: Schema) -> int:
-    """The attribute that an option is for."""
+    """Returns the index of the attribute that an option is for."""
     column = option.partition(".")[2]
     if column.lower() not in [known.lower() for known in schema.names]:
         raise UsageError(f"{option} names no attribute", hint=f"the attributes are {', '.join(schema.names)}")
@@ -174,21 +174,23 @@ def _place(option: str, schema: Schema) -> int:
 def paths_of(
     given: Mapping[str, str], schema: Schema, prefixes: Prefixes, attribute_prefix: str, value_tag: str
 ) -> tuple[LeafPath, ...]:
-    """The path to the leaf of each attribute; raises UsageError."""
-    said = {_place(name, schema): path for name, path in given.items() if name.startswith("path.")}
+    """Returns the path to the leaf of each attribute; raises UsageError."""
+    declared_paths = {_place(name, schema): path for name, path in given.items() if name.startswith("path.")}
     paths = [
-        LeafPath.parse(said[i], prefixes) if i in said else default_path(name, attribute_prefix, value_tag, prefixes)
+        LeafPath.parse(declared_paths[i], prefixes)
+        if i in declared_paths
+        else default_path(name, attribute_prefix, value_tag, prefixes)
         for i, name in enumerate(schema.names)
     ]
     for i, name in windows(schema).items():
         for place, end in ((i, "start"), (i + 1, "end")):
-            if place not in said:
+            if place not in declared_paths:
                 paths[place] = LeafPath(0, (name, end))
     return tuple(paths)
 
 
 def structures_of(schema: Schema, prefixes: Prefixes, read: Mapping[str, Any]) -> tuple[Structure | None, ...]:
-    """What is declared of the structure that each attribute is, or of those in its array."""
+    """Returns the declared structure of each attribute, or of the elements of its array."""
 
     def path(name: str) -> LeafPath:
         return default_path(name, read["attributePrefix"], read["valueTag"], prefixes)
@@ -201,58 +203,60 @@ def structures_of(schema: Schema, prefixes: Prefixes, read: Mapping[str, Any]) -
 
 @dataclass(frozen=True, slots=True)
 class SourceOptions:
-    """A punctuated XML source; made by `parse`.
+    """A punctuated XML source; `parse` creates it.
 
     Attributes:
-        path: A file, a directory or a glob, on a file system that the driver and all executors see. What exists under
-            the very name is that, and no glob.
-        row_tag: Local name of the tuples' elements, in any namespace but the punctuations'; `{uri}name` names one. Or
-            several, `a|b`.
+        path: A file, a directory or a glob, on a file system that the driver and all executors see. If a file with
+            exactly this name exists, it is not a glob.
+        row_tag: Local name of the tuples' elements, in any namespace but the punctuations'; `{uri}name` for a single
+            namespace. Several are separated by bars, `a|b`.
         schema: The attributes, with the declared bounds of their domains and what the schemes imply.
-        paths: For each attribute, the path from the row element to the leaf that holds it.
-        structures: For each attribute, what is declared of the structure that it is, or of those in the array.
+        paths: For each attribute, the path from the row element to its leaf.
+        structures: For each attribute, the declaration of the structure that it is, or of those in its array.
         formats: For each attribute, the pattern of its dates or timestamps; None for ISO 8601.
-        prefixes: For each attribute, what its texts begin with and its values do not; empty for nothing.
-        schemes: What the source promises to punctuate, by its structure, too.
-        structural: What it promises by the structure of its documents.
-        unit_tag: Local name of elements that are never cut, so that a row in one can be numbered; empty for none.
+        prefixes: For each attribute, the prefix of its texts that is not part of its values; empty for none.
+        schemes: The promised schemes, including those by the documents' structure.
+        structural: The promises by the structure of the documents.
+        unit_tag: Local name of elements that are never split, so that the rows in one can be numbered; empty for none.
         punctuation_namespace: The namespace URI that makes an element a punctuation.
-        null_value: Text of a leaf that stands for null, beside `xsi:nil`; none by default.
-        format: What its documents are: XML, or Parquet as a query has written it, with punctuations in its metadata.
-        mode: What bad input does: stop the query, divert it, or leave it out and count it.
-        ungrammatical: The same for a tuple that an earlier punctuation matches.
-        encoding: Of the documents, whatever they say, unless they begin with a byte order mark.
+        null_value: The text of a leaf that means null, beside `xsi:nil`; none by default.
+        format: The format of its documents: XML, or Parquet as written by a query, with punctuations in its metadata.
+        mode: What bad input does: it stops the query, is diverted, or is dropped and counted.
+        ungrammatical: What a tuple does that an earlier punctuation matches, with the same choices.
+        encoding: The encoding of the documents, overriding their declarations but not a byte order mark.
         doctype: Whether a document type declaration is skipped or refused.
-        ignore_surrounding_spaces: Whether blanks around a string are no part of it.
-        max_bytes_per_slice: About how much of the source one slice takes; None for `FIRST_SLICE`, and more while more
-            than that waits.
-        max_bytes_per_partition: About how much of it one task parses.
-        max_files_per_slice: How many documents of a directory may end in one slice; any number if None.
-        max_item_bytes: The longest item; a longer one is malformed.
-        rate: How many tuples come, in the unit of those of other sources: by it a way to join them is chosen.
-        follow: Whether more may come: an unfinished document is waited for.
-        keep_open: Not following, whether an unfinished document is no error.
-        close: Not following, whether the end of what was found closes the source (all wildcards).
-        unfinished: What a document does that has no end yet, and has not been written to for `unfinished_age` seconds:
-            it is waited for, stops the query, or is passed over for those behind it.
+        ignore_surrounding_spaces: Whether blanks around a string are removed.
+        max_bytes_per_slice: The approximate number of bytes in a slice; None for `FIRST_SLICE`, and more while more
+            than that is waiting.
+        max_bytes_per_partition: The approximate number of bytes that one task parses.
+        max_files_per_slice: The greatest number of documents of a directory that end in one slice; None for any number.
+        max_item_bytes: The greatest length of an item; a longer one is malformed.
+        rate: The number of tuples per time unit, in the same unit for all sources; used to choose a join plan.
+        follow: Whether more input may arrive, so that an unfinished document is waited for.
+        keep_open: If not following, whether an unfinished document is allowed.
+        close: If not following, whether the end of the present input closes the source (all wildcards).
+        unfinished: What happens to a document without an end to which nothing was written for `unfinished_age`
+            seconds: the query waits for it, stops, or skips it.
         unfinished_age: In seconds.
-        on_replaced: What another file does in the place of a document that is or was read: it stops the query, or is
-            another document.
-        document_log: Directory of the record in which order a directory's documents were found.
-        restricted: File of the names of the attributes that its punctuations have restricted so far (`grammar_filter`).
-        clock: File of how often a clock is to tick that punctuates it; none there while nothing waits (`query_clocks`).
-        stage: Directory in which parsed slices are written; None to hand the tuples to Spark.
+        on_replaced: What happens if another file replaces a document that is or was read: the query stops, or reads
+            it as another document.
+        document_log: The directory of the log that records in which order a directory's documents were found.
+        restricted: The file with the names of the attributes that punctuations have restricted so far
+            (`grammar_filter`).
+        clock: The file with the tick interval of the clock that punctuates it; absent while nothing waits
+            (`query_clocks`).
+        stage: The directory for parsed slices; None to pass the tuples to Spark.
         source: The source's name in staged rows.
-        columns: The attributes whose values are wanted; punctuations are always read whole.
-        beside: Other streams of the same documents, which are read along in one pass.
-        clean_source: What becomes of a directory's documents once they are read to their end and that is committed:
-            nothing, they are deleted, or moved to `source_archive_dir`.
-        documents: What many documents are: one stream, `sequence`; or an input each, `merge`, and what goes out are the
-            meets; `one`: the path is that of one document, whatever characters it has.
-        partitioned_by: The attributes by whose values its inputs are partitions: tuples of the same values come by one
-            of them, and what is said of these values is said by that one.
-        partition_of: If it is one of those inputs, the name of the source that it is a part of.
-        given: The options as they were given, under their proper names: `parse(dict(given))` is this source again.
+        columns: The attributes whose values are wanted; punctuations are always read completely.
+        beside: Other streams of the same documents, which are read in the same pass.
+        clean_source: What happens to a directory's documents once they are completely read and that is committed:
+            nothing, deletion, or a move to `source_archive_dir`.
+        documents: How several documents are read: `sequence`, as one stream; `merge`, each as an input, and the
+            output has the meets; `one`: the path names one document, whatever characters it has.
+        partitioned_by: The attributes by which its inputs are partitioned: all tuples with the same values, and the
+            punctuations on these values, are in one input.
+        partition_of: If it is one of those inputs, the name of the source that it belongs to.
+        given: The options as set, by documented name: `parse(dict(given))` is this source again.
     """
 
     path: str
@@ -300,15 +304,15 @@ class SourceOptions:
 
     @staticmethod
     def parse(options: Mapping[str, str], schema: str | None = None, giver: Giver = "query") -> SourceOptions:
-        """The source that options describe; names are compared without case, as Spark does.
+        """Parses options; names are compared without regard to case, as in Spark.
 
         Args:
             options: As in `CREATE TABLE … OPTIONS (…)`.
             schema: Spark DDL of the attributes, if it is not among the options.
-            giver: Who gives the options.
+            giver: Who sets the options.
 
         Raises:
-            UsageError: An unknown option, one that is not the giver's, a missing one, or a value that cannot be read.
+            UsageError: An option is unknown, missing, not allowed for `giver`, or has an invalid value.
         """
         given = by_proper_names(options, giver)
         if schema is not None:
@@ -324,15 +328,15 @@ class SourceOptions:
         for attribute in declared:
             if not is_readable(attribute.domain):
                 raise UsageError(
-                    f"{attribute.name} is of the type {attribute.domain.type}, which is not read from XML",
-                    hint="a string, a number, a boolean, a date, a timestamp is, a structure, and an array of any of"
+                    f"{attribute.name} has the type {attribute.domain.type}, which is not read from XML",
+                    hint="readable types are strings, numbers, booleans, dates, timestamps, structures, and arrays of"
                     " these; arrays in an array and maps are not",
                 )
         prefixes: Prefixes = read["namespaces"]
         read["rowTag"] = canonical_row_tag(read["rowTag"], prefixes)
         if {":", "}"} & set(read["unitTag"]):
             raise UsageError(
-                f"unitTag '{read['unitTag']}' is no local name", hint="it is any namespace's; write no prefix before it"
+                f"unitTag '{read['unitTag']}' is no local name", hint="it matches any namespace; leave the prefix out"
             )
         paths = paths_of(given, declared, prefixes, read["attributePrefix"], read["valueTag"])
         structural = StructuralPromises.parse(read["uniqueIds"], read["sectionEnds"], declared, paths)
@@ -360,33 +364,33 @@ class SourceOptions:
 
     @property
     def row_tags(self) -> tuple[str, ...]:
-        """The names of the tuples' elements, each perhaps with its namespace."""
+        """The names of the tuples' elements, with their namespaces if declared."""
         return row_tags(self.row_tag)
 
     @property
     def row_names(self) -> frozenset[str]:
-        """Local names of the tuples' elements."""
+        """The local names of the tuples' elements."""
         return frozenset(tag.rpartition("}")[2] for tag in self.row_tags)
 
     @property
     def unsplit(self) -> frozenset[bytes]:
-        """Local names of the elements that no cut lies in."""
+        """The local names of the elements that are never split."""
         names = {name.encode() for name in (*self.row_names, self.unit_tag)} - {b""}
         return frozenset(names).union(*(other.unsplit for other in self.beside))
 
     @property
     def is_merged(self) -> bool:
-        """Whether each of its documents, or directories of documents, is to be an input of its own."""
+        """Whether each of its documents, or directories of documents, is an input of its own."""
         return self.documents in ("merge", "directories")
 
     @property
     def lasting(self) -> dict[str, str]:
-        """The options as given, without those that may change from one run of a query to the next."""
+        """The options as set, without those that may change from one run of a query to the next."""
         return {name: text for name, text in self.given if not may_change(name)}
 
     @property
     def has_promise(self) -> bool:
-        """Whether it says what its punctuations restrict, be it nothing."""
+        """Whether it declares what its punctuations restrict, even if that is nothing."""
         return any(name in OPTIONS and OPTIONS[name].is_promise for name, _ in self.given)
 
     def _require_sense(self) -> None:
@@ -407,19 +411,19 @@ class SourceOptions:
         if not self.unit_tag and (leaves := [path for path in self.paths if path.is_ancestors_leaf]):
             raise UsageError(
                 f"{leaves[0]} needs the option unitTag",
-                hint="it names the element that the leaf is in, or one around that; such an element is read as a whole",
+                hint="it names the element with the leaf, or one around it; such an element is read as a whole",
             )
         if (self.clean_source == "archive") != bool(self.source_archive_dir):
             raise UsageError(
-                "cleanSource 'archive' and sourceArchiveDir belong together",
+                "cleanSource 'archive' and sourceArchiveDir require each other",
                 hint="sourceArchiveDir names the directory that documents are moved to once they are read",
             )
         if self.source_archive_dir and _would_read(self.path, self.source_archive_dir):
-            raise UsageError(f"what is moved to sourceArchiveDir {self.source_archive_dir} would be read again")
+            raise UsageError(f"documents moved to sourceArchiveDir {self.source_archive_dir} would be read again")
         if self.partitioned_by and not (self.is_merged or self.partition_of):
             raise UsageError(
-                f"partitionedBy is of several inputs, and documents '{self.documents}' is one",
-                hint="say documents 'directories', or 'merge': each of them is a partition",
+                f"partitionedBy needs several inputs, and documents '{self.documents}' is one",
+                hint="set documents 'directories' or 'merge': each of them is a partition",
             )
         if self.structural and self.documents == "directories":
             raise structure_of_many()
@@ -427,7 +431,7 @@ class SourceOptions:
             raise structure_of_many()
 
     def replace(self, **options: str | None) -> SourceOptions:
-        """The same source with other options, under their proper names; None takes one away."""
+        """Returns the same source with other options, by documented name; None removes an option."""
         given: dict[str, str] = dict(self.given)
         for name, value in options.items():
             given.pop(name, None)
@@ -437,7 +441,7 @@ class SourceOptions:
 
 
 def _would_read(path: str, directory: str) -> bool:
-    """Whether a source reads documents of a directory; to be on the safe side, where a glob is concerned."""
+    """Whether a source would read documents of a directory; true in doubt, if a glob is involved."""
     home, pattern = Path(directory).resolve(), glob_of(local_path(path))
     if pattern is None:
         return Path(local_path(path)).resolve() == home
@@ -446,10 +450,10 @@ def _would_read(path: str, directory: str) -> bool:
 
 
 def structure_of_many() -> UsageError:
-    """Why a source of many documents cannot promise anything by their structure, and what can be done about it."""
+    """Builds the error for a source of many documents with promises by their structure."""
     return UsageError(
-        "what one document closes, another may bring again: uniqueIds and sectionEnds are of a single document",
-        hint="say documents 'merge': each document is an input of its own, and what goes out is closed in all of them",
+        "another document may repeat what one document closes: uniqueIds and sectionEnds require a single document",
+        hint="set documents 'merge': each document is an input, and the output closes what all of them close",
     )
 
 
@@ -458,7 +462,7 @@ _NEEDED = {
     "rowTag": "rowTag names the elements that are tuples",
     "schema": "schema lists the attributes, as in 'sid STRING, hour INT'; `xmlstream infer FILE` proposes them",
 }
-"""The options without which there is no source, and what they are."""
+"""The required options, and a hint for each."""
 
 _READ_TOGETHER = frozenset(
     (
@@ -472,6 +476,6 @@ _READ_TOGETHER = frozenset(
         "sectionEnds",
     )
 )
-"""Options that are no attributes of a source: they say what others are."""
+"""Options that are not attributes of a source: they contribute to other attributes."""
 
 _ATTRIBUTES = {name: option.attribute for name, option in OPTIONS.items() if name not in _READ_TOGETHER}

@@ -1,1 +1,1 @@
-"""The parser: the text of a byte range becomes columns of tuples, and punctuations. No Spark."""
+"""The parser: turns the text of a byte range into columns of tuples, and punctuations. No Spark."""

@@ -1,6 +1,6 @@
-"""Elements of a document: which are items of a source, tuples or punctuations, and the text of a single leaf.
+"""Elements of a document: which of them are items of a source, tuples or punctuations, and the text of a leaf.
 
-A tag makes an element an item. A leaf is an element, an XML attribute, or something that an ancestor has.
+The tag decides whether an element is an item. A leaf is an element, an XML attribute, or a property of an ancestor.
 """
 
 from __future__ import annotations
@@ -21,18 +21,18 @@ _STRING = etree.XPath("string()")
 
 
 class UnreadableError(Exception):
-    """An item that is well-formed but says nothing that can be read; `args[0]` is the reason."""
+    """An item is well-formed but not valid; `args[0]` is the reason."""
 
 
 def element_text(element: etree._Element) -> str | None:
-    """The string value of a leaf; None if it is nil."""
+    """Returns the string value of a leaf; None if it is nil."""
     if is_nil(element):
         return None
     return str(_STRING(element)) if len(element) else element.text or ""
 
 
 def subtree_text(element: etree._Element) -> str | None:
-    """An element as XML text, with the namespaces that its names use and without comments; None if it is nil."""
+    """Returns an element as XML text, with the namespaces that it uses and without comments; None if it is nil."""
     if is_nil(element):
         return None
     alone = deepcopy(element)
@@ -40,29 +40,29 @@ def subtree_text(element: etree._Element) -> str | None:
     etree.cleanup_namespaces(alone)
     text = etree.tostring(alone, encoding="unicode")
     if 'xmlns="' in text and any(str(each.tag)[0] != "{" for each in alone.iter(etree.Element)):
-        # The clean-up takes away `xmlns=""`, too, which ends a default namespace.
+        # The clean-up also removes `xmlns=""`, which ends a default namespace.
         return etree.tostring(deepcopy(element), encoding="unicode", with_tail=False)
     return text
 
 
 def own_text(element: etree._Element) -> str | None:
-    """What stands in an element beside its elements; None if it is nil."""
+    """Returns an element's text without that of its child elements; None if it is nil."""
     if is_nil(element):
         return None
     return "".join([element.text or "", *(child.tail or "" for child in element)])
 
 
 def is_nil(element: etree._Element) -> bool:
-    """Whether an element says that it is null."""
+    """Whether an element is marked as null by `xsi:nil`."""
     nil = element.get(_NIL)
     return nil is not None and nil.strip(BLANKS) in ("true", "1")
 
 
 def ancestor_text(element: etree._Element, path: LeafPath) -> str | None:
-    """What an ancestor says, an XML attribute or its name; None if there is none.
+    """Returns an ancestor's XML attribute or name; None if there is none.
 
     Raises:
-        UnreadableError: As `attribute_text`.
+        UnreadableError: See `attribute_text`.
     """
     ancestor: etree._Element | None = element
     for _ in range(path.up):
@@ -73,10 +73,10 @@ def ancestor_text(element: etree._Element, path: LeafPath) -> str | None:
 
 
 def attribute_text(element: etree._Element, name: str) -> str | None:
-    """The value of an XML attribute: of `{uri}name`; or of a plain name in no namespace, else in any.
+    """Returns the value of an XML attribute: `{uri}name`; or a plain name in no namespace, otherwise in any.
 
     Raises:
-        UnreadableError: There are two of the name, in different namespaces.
+        UnreadableError: Two attributes have the name, in different namespaces.
     """
     value = element.get(name)
     if value is not None or "}" in name:
@@ -84,32 +84,32 @@ def attribute_text(element: etree._Element, name: str) -> str | None:
     names = map(str, element.attrib)
     found = [other for other in names if local_tag(other) == name and not other.startswith(XSI)]
     if len(found) > 1:
-        raise UnreadableError(f"the attribute {name} is there twice, as {' and '.join(found)}")
+        raise UnreadableError(f"the attribute {name} occurs twice, as {' and '.join(found)}")
     return element.get(found[0]) if found else None
 
 
 NO_ELEMENT = (etree._ProcessingInstruction, etree._Comment)
-"""What stands among elements and is none."""
+"""The nodes among elements that are not elements."""
 
 ElementKind = Literal["tuple", "punctuation", "stray", "other"]
-"""What an element is; a stray one is called as the tuples are, in another namespace."""
+"""The kind of an element; a stray one has the tuples' local name, but another namespace."""
 
 
 class StrayElementError(UnreadableError):
-    """An element that is called as the tuples are, in another namespace."""
+    """An element has the tuples' local name, but another namespace."""
 
 
 class ItemElements:
-    """Tells which elements are items of one source.
+    """Decides which elements are items of one source.
 
     Args:
-        tags: The names of the tuples' elements, each perhaps with its namespace.
-        punctuation_namespace: The namespace that makes an element of such a name a punctuation.
-        is_leaf: Whether tuples have leaves of such a name.
+        tags: The names of the tuples' elements, with their namespaces if declared.
+        punctuation_namespace: The namespace in which an element with such a name is a punctuation.
+        is_leaf: Whether tuples have leaves with such a name.
 
     Attributes:
-        locals: Their local names.
-        namespace: That of the tuples whose tags name none, the empty text for none; None until one is met.
+        locals: The local names of the tuples' elements.
+        namespace: The namespace of tuples with a plain tag, empty for none; None until the first of them is read.
     """
 
     def __init__(self, tags: Sequence[str], punctuation_namespace: str, *, is_leaf: bool = False) -> None:
@@ -124,41 +124,41 @@ class ItemElements:
         self._numbered: dict[etree._Element | None, int] = {}
 
     def items(self, root: etree._Element) -> Iterator[etree._Element]:
-        """The elements of the items below an element, in document order."""
+        """Yields the elements of the items below an element, in document order."""
         self.begin()
         for element in root.iter(*self._tags):
             if self.is_item(element) and not any(map(self.is_whole, element.iterancestors())):
                 yield element
 
     def begin(self) -> None:
-        """Another tree comes: what was numbered in the last one is forgotten."""
+        """Prepares for another tree: forgets the numbers of the last one."""
         self._numbered = {}
 
     def is_item(self, element: etree._Element) -> bool:
-        """Whether the element is a tuple or a punctuation of this source, or it cannot be told which is meant."""
+        """Whether the element is a tuple, a punctuation or a stray element."""
         return self._kind(element) != "other"
 
     def is_whole(self, element: etree._Element) -> bool:
-        """Whether no element in it is an item: it is a punctuation, or a tuple that has a leaf of its own name."""
+        """Whether no element in it is an item: it is a punctuation, or a tuple with a leaf of the tuples' name."""
         kind = self._kind(element)
         return kind == "punctuation" or (kind == "tuple" and self._is_leaf)
 
     def is_punctuation(self, element: etree._Element) -> bool:
-        """Whether an item is a punctuation; any other is a tuple."""
+        """Whether an item is a punctuation; otherwise it is a tuple."""
         return self._kind(element) == "punctuation"
 
     def require_known(self, element: etree._Element) -> None:
-        """See that it can be told which is meant.
+        """Raises an error for a stray element.
 
         Raises:
-            StrayElementError: It is called as the tuples are, in another namespace.
+            StrayElementError: The element has the tuples' local name, but another namespace.
         """
         if self._kind(element) == "stray":
             tag = str(element.tag)
             raise StrayElementError(stray_reason(local_tag(tag), self.namespace or "", namespace_of(tag)))
 
     def expect(self, namespace: str | None) -> None:
-        """In which namespace the tuples are, the empty text for none; None for that of the first which is met."""
+        """Sets the namespace of the tuples, empty for none; None keeps that of the first tuple."""
         if namespace not in (None, self.namespace):
             self.namespace = namespace
             self._kinds = {}
@@ -182,6 +182,6 @@ class ItemElements:
 
     @property
     def foreign(self) -> list[str]:
-        """Names of elements that were met, called as the items are, which are none."""
+        """The names of elements that have the items' local names but are not items."""
         met = [tag for tag, kind in self._kinds.items() if kind == "other" and isinstance(tag, str)]
         return [tag for tag in met if local_tag(tag) in self.locals]

@@ -1,6 +1,6 @@
-"""Collector of a task's findings, which samples the document where something expected is missing.
+"""Collector of a task's findings; it samples the document if something expected is missing.
 
-The sample is of the element paths at a place of the document.
+The sample consists of element paths in a part of the document.
 """
 
 from __future__ import annotations
@@ -30,21 +30,21 @@ from sources.xml.splits.prolog import FlawError
 from sources.xml.splits.tags import safe_pull_parser
 
 MUCH, LITTLE = 1 << 16, 1 << 13
-"""Bytes that are looked at."""
+"""Sample sizes in bytes."""
 
 MOST_PATHS = 500
-"""Different paths that are remembered at the most."""
+"""The greatest number of distinct paths in a sample."""
 
 Steps = tuple[str, ...]
-"""Where an element or an XML attribute is: names as lxml has them, an attribute's after `@`."""
+"""The path of an element or an XML attribute: names as in lxml, an attribute's after `@`."""
 
 
 def sampled_paths(range_: ByteRange, encoding: str | None, length: int) -> frozenset[Steps]:
-    """The paths of elements and attributes at the beginning of a range, as far as it is well-formed."""
+    """Returns the paths of elements and attributes at the beginning of a range, as far as it is well-formed."""
     return _sampled_paths(range_.path, range_.start, min(range_.end, range_.start + length), range_.open, encoding)
 
 
-@lru_cache(maxsize=2)  # sources that are read in one pass look at the same
+@lru_cache(maxsize=2)  # sources that are read in one pass sample the same part
 def _sampled_paths(path: str, start: int, end: int, open_: tuple[str, ...], encoding: str | None) -> frozenset[Steps]:
     found: dict[Steps, None] = {}
     at: list[str] = []
@@ -65,14 +65,14 @@ def _sampled_paths(path: str, start: int, end: int, open_: tuple[str, ...], enco
 def _events(
     path: str, start: int, end: int, open_: tuple[str, ...], encoding: str | None
 ) -> Iterator[tuple[str, etree._Element]]:
-    """Start and end tags, up to what is no XML or is not there."""
+    """Yields start and end tags, up to the end or to a part that is not well-formed."""
     parser = safe_pull_parser(encoding)
     try:
         with open_document(path) as file:
             file.seek(start)
             parser.feed(b"".join(tag.encode() for tag in open_ if start) + file.read(end - start))
     except (InputError, FlawError, etree.XMLSyntaxError):
-        pass  # what came before it shows what there is
+        pass  # the part before the fault is sample enough
     try:
         yield from parser.read_events()
     except etree.XMLSyntaxError:
@@ -80,16 +80,16 @@ def _events(
 
 
 def sampled_elements(paths: frozenset[Steps]) -> Iterator[str]:
-    """The names of the elements below the root."""
+    """Yields the names of the elements below the root."""
     for path in paths:
         if len(path) > 1 and not path[-1].startswith("@"):
             yield path[-1]
 
 
 def sampled_leaves(paths: frozenset[Steps], rows: frozenset[str], mark: str) -> Iterator[str]:
-    """The leaves below the tuples of these local names, as paths from them, such as `bidder/@person`.
+    """Yields the leaves below tuples with these local names, as paths from the tuple, such as `bidder/@person`.
 
-    What begins with `mark` is a punctuation, or is in one.
+    An element whose name starts with `mark` is a punctuation, and is skipped with all its contents.
     """
     inner = {path[:-1] for path in paths if not path[-1].startswith("@")}
     for path in paths:
@@ -105,7 +105,7 @@ _WILDCARD, _PATTERN, _PREFIX = range(3)
 
 
 class FindingsCollector:
-    """Adds up what the parser has at hand."""
+    """Collects a task's findings from what it parses."""
 
     def __init__(self, options: SourceOptions, parser: ItemParser) -> None:
         self._options, self._parser = options, parser
@@ -114,26 +114,26 @@ class FindingsCollector:
         self._void: Counter[str] = Counter()
 
     def add(self, parsed: Parsed) -> None:
-        """The next piece."""
+        """Adds a parsed piece."""
         self._tuples += parsed.tuples.num_rows
         self._had.update(parsed.had)
         self._void += parsed.void
 
-    def findings(self, ranges: Sequence[ByteRange], said: Counter[str]) -> Findings:
-        """What was noticed in ranges, their punctuations having been such (`restriction_counts`)."""
+    def findings(self, ranges: Sequence[ByteRange], counts: Counter[str]) -> Findings:
+        """Returns the findings in ranges, given the counts of their punctuations (`restriction_counts`)."""
         found = Findings(
             bytes=sum(range_.length for range_ in ranges),
             tuples=self._tuples,
             read=self._parser.batches.read,
             had=frozenset(self._had),
             foreign=few_names(self._parser.reader.foreign),
-            said=said,
+            said=counts,
             void=self._void,
         )
         return found + self._missed(found, ranges[0]) if ranges else found
 
     def _missed(self, found: Findings, range_: ByteRange) -> Findings:
-        """What is there instead of what is not."""
+        """Samples what the document has instead of the missing elements."""
         is_silent = bool(found.tuples and self._options.schemes) and not (found.said or found.void)
         is_known = not (found.is_nothing or found.missing or is_silent)
         if is_known or self._options.format == "parquet":
@@ -148,16 +148,16 @@ class FindingsCollector:
         )
 
 
-def restriction_counts(said: pa.Table, schema: Schema) -> Counter[str]:
-    """How many punctuations restrict which attributes, written as a scheme: `hour`, `sid, ts prefix`.
+def restriction_counts(punctuations: pa.Table, schema: Schema) -> Counter[str]:
+    """Counts punctuations by the attributes that they restrict, written as a scheme: `hour`, `sid, ts prefix`.
 
     Args:
-        said: A column of pattern texts for each attribute, null for a wildcard.
+        punctuations: A column of pattern texts for each attribute, null for a wildcard.
         schema: The attributes.
     """
-    if not said.num_rows:
+    if not punctuations.num_rows:
         return Counter()
-    kinds = np.stack([_kinds(said[name]) for name in schema.names], axis=1)
+    kinds = np.stack([_kinds(punctuations[name]) for name in schema.names], axis=1)
     different, counts = np.unique(kinds, axis=0, return_counts=True)
     found: Counter[str] = Counter()
     for row, count in zip(different.tolist(), counts.tolist(), strict=True):

@@ -1,7 +1,7 @@
-"""Record batches of items: the texts of items become typed columns, and the punctuations they imply are added.
+"""Record batches of items: converts the texts of items to typed columns, and adds implied punctuations.
 
-Every way of reading items ends in texts, column by column. The pattern texts of punctuations stay texts: they are
-checked, and so are the blanks that belong to a constant.
+Every way of reading items produces texts, column by column. The pattern texts of punctuations remain texts; they are
+checked, and blanks that belong to a constant are quoted.
 """
 
 from __future__ import annotations
@@ -43,17 +43,17 @@ from sources.xml.splits.split_points import ElementNames, Offsets
 
 @dataclass(frozen=True, slots=True)
 class Parsed:
-    """What a piece of a document holds; positions grow from item to item and from one piece to the next.
+    """The content of a piece of a document; positions increase from item to item and from piece to piece.
 
     Attributes:
         tuples: The wanted attributes, typed, then `_position`.
         punctuations: `_position`, then the pattern text of every attribute, null for a wildcard.
-        malformed: What could not be read.
-        void: How many punctuations are left out, since they restrict which leaf that the schema does not declare.
-        had: The attributes that some tuple had.
-        length: How many positions the piece takes up.
-        starts: Where in the text each of the tuples begins; below 0 where that is not known.
-        text: The text that was parsed, if any was.
+        malformed: The items that could not be parsed.
+        void: The number of ignored punctuations, by the undeclared leaf that they restrict.
+        had: The attributes that at least one tuple had.
+        length: The number of positions that the piece uses.
+        starts: The offset of each tuple in the text; negative if unknown.
+        text: The parsed text, if any.
     """
 
     tuples: pa.RecordBatch
@@ -67,7 +67,7 @@ class Parsed:
 
     @property
     def is_last(self) -> bool:
-        """Whether nothing of the source can follow: the document is not well-formed, or cannot be read on."""
+        """Whether reading ends here: the document is not well-formed, or cannot be read further."""
         return bool(self.malformed) and self.malformed[-1].kind == "document"
 
 
@@ -75,7 +75,7 @@ pc: Any = pyarrow.compute
 
 
 class PatternReader:
-    """Looks at the pattern texts of one source's punctuations, attribute by attribute."""
+    """Checks the pattern texts of one source's punctuations, attribute by attribute."""
 
     def __init__(self, options: SourceOptions) -> None:
         self._schema = options.schema
@@ -83,7 +83,7 @@ class PatternReader:
         self._prefixes = {place: PrefixRewriting(prefix) for place, prefix in enumerate(options.prefixes) if prefix}
 
     def check(self, texts: Sequence[str | None]) -> None:
-        """Of one punctuation, and its lifespan; UnreadableError with the reason."""
+        """Checks the texts of one punctuation, the last being its lifespan; UnreadableError with the reason."""
         try:
             *bare, lifespan = texts
             if lifespan is not None:
@@ -96,7 +96,7 @@ class PatternReader:
             raise UnreadableError(str(getattr(error, "what", error))) from None
 
     def are_readable(self, columns: Sequence[pa.StringArray]) -> bool:
-        """Whether all the texts of many punctuations are patterns for their attributes, and the last of lifespans."""
+        """Whether all texts are valid: patterns of their attributes, and lifespans in the last column."""
         *columns, lifespans = columns
         try:
             for text in pc.drop_null(lifespans.unique()).to_pylist():
@@ -116,15 +116,15 @@ class PatternReader:
         different = texts.unique()
         type_ = self._schema[index].domain.sql
         if isinstance(type_, IntegerType) and index not in self._prefixes and len(different) > 1:
-            # So few digits are a pattern, whichever they are.
+            # Any number with so few digits is a valid pattern.
             plain = rf"^(\*|-?\d{{1,{type_.free_digits}}})$"
             different = different.filter(pc.invert(pc.match_substring_regex(different, plain)))
         return [text for text in different.to_pylist() if text is not None and text != "*"]
 
     def quoted(self, columns: Sequence[pa.StringArray]) -> list[pa.StringArray]:
-        """The texts with quotes around constants whose blanks count, in the notation none do outside of quotes.
+        """Quotes constants whose blanks count, since the notation ignores blanks outside quotes.
 
-        Where the values have a prefix, it is taken off. The last are those of lifespans, and stay.
+        Strips the prefix from values that have one. The last column, lifespans, is unchanged.
         """
         *columns, lifespans = columns
         columns = [
@@ -154,13 +154,13 @@ def _quoted(texts: Any) -> pa.StringArray:
 
 
 def _is_blank_ended(text: str) -> bool:
-    """Whether a text is a bare constant that begins or ends with a blank."""
+    """Whether a text is an unquoted constant that begins or ends with a blank."""
     tidy = text.strip(BLANKS)
     return tidy != text and tidy not in ("*", "null") and tidy[:1] not in ('"', "[", "(", "{")
 
 
 UNKNOWN_START = -1
-"""The start of an item that stands somewhere in a piece of XML."""
+"""The start of an item whose offset in the text is unknown."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -168,9 +168,9 @@ class ItemTexts:
     """Items of one kind, in order.
 
     Attributes:
-        ordinal: Their numbers among all the items of the text.
-        start: Where they begin in it, or UNKNOWN.
-        columns: The texts of each attribute; null for a leaf that is absent.
+        ordinal: Their numbers among all items of the text.
+        start: Their offsets in the text, or UNKNOWN_START.
+        columns: The texts of each attribute; null for an absent leaf.
     """
 
     ordinal: Offsets
@@ -186,12 +186,12 @@ class Items:
     """The items of one text.
 
     Attributes:
-        count: How many, whatever became of them.
-        tuples: The texts of the attributes that are looked at.
-        punctuations: The pattern texts of all attributes, and those of lifespans.
-        malformed: What could not be read; positions are ordinals, offsets those of the text.
-        void: How many punctuations say nothing, since they restrict which leaf that is not declared.
-        ended: The sections that end among them.
+        count: The number of items, including invalid ones.
+        tuples: The texts of the attributes that are read.
+        punctuations: The pattern texts of all attributes, then the texts of lifespans.
+        malformed: The items that could not be parsed; positions are ordinals, offsets are in the text.
+        void: The number of punctuations that close nothing, by the undeclared leaf that they restrict.
+        ended: The sections that end between the items.
     """
 
     count: int
@@ -204,20 +204,20 @@ class Items:
 
 @dataclass(slots=True)
 class TextRows:
-    """Items of one kind as rows, as they are read one by one."""
+    """Items of one kind, collected row by row."""
 
     ordinal: list[int] = field(default_factory=list)
     start: list[int] = field(default_factory=list)
     texts: list[list[str | None]] = field(default_factory=list)
 
     def add(self, ordinal: int, start: int, texts: list[str | None]) -> None:
-        """Add one item."""
+        """Adds one item."""
         self.ordinal.append(ordinal)
         self.start.append(start)
         self.texts.append(texts)
 
     def columns(self, wanted: Sequence[int]) -> ItemTexts:
-        """Of these attributes."""
+        """Returns the columns of these attributes."""
         columns = [pa.array([row[index] for row in self.texts], pa.string()) for index in wanted]
         return ItemTexts(np.array(self.ordinal, np.int64), np.array(self.start, np.int64), columns)
 
@@ -225,7 +225,7 @@ class TextRows:
 def template_texts(
     scanned: ScannedWindow, stream: int, wanted: Sequence[int], *, punctuations: bool
 ) -> list[ItemTexts]:
-    """The regular items of one kind of a source, template by template."""
+    """Returns the regular items of one kind of a source, by template."""
     return [
         ItemTexts(
             group.ordinal, group.matches.start, [_column(scanned.window, group.matches, index) for index in wanted]
@@ -236,7 +236,7 @@ def template_texts(
 
 
 def merged_texts(parts: list[ItemTexts], columns: int) -> ItemTexts:
-    """Items of one kind in their order."""
+    """Merges items of one kind in their order."""
     parts = [part for part in parts if len(part)]
     if len(parts) == 1:
         return parts[0]
@@ -263,9 +263,9 @@ class TypedColumns:
     """The values of tuples.
 
     Attributes:
-        columns: Of the wanted attributes, typed.
-        reasons: Of each malformed row the first reason; malformed is what any attribute of is, wanted or not.
-        had: The names of the attributes of which any tuple had a value.
+        columns: The typed columns of the wanted attributes.
+        reasons: The first reason for each malformed row; any attribute, wanted or not, can make a row malformed.
+        had: The names of the attributes for which any tuple had a value.
     """
 
     columns: list[pa.Array[Any]]
@@ -274,20 +274,20 @@ class TypedColumns:
 
 
 class ItemBatches:
-    """Makes record batches of one source's items.
+    """Builds record batches of one source's items.
 
     Attributes:
-        read: The attributes whose values are looked for.
-        looked_at: Places of the attributes whose texts are needed: of those, and of what may be malformed beside them.
-        tuple_schema: Of a batch of tuples: the attributes asked for, then `_position`.
-        punctuation_schema: Of a batch of punctuations: `_position`, then the pattern text of every attribute; where any
-            has a lifespan, behind them the texts of these.
+        read: The attributes whose values are read.
+        looked_at: The indexes of the attributes whose texts are needed: these, and others that may be malformed.
+        tuple_schema: The schema of a batch of tuples: the requested attributes, then `_position`.
+        punctuation_schema: The schema of a batch of punctuations: `_position`, then the pattern text of every
+            attribute; a last column has the lifespans, if there are any.
     """
 
     def __init__(
         self, options: SourceOptions, columns: tuple[str, ...], items: ElementNames, patterns: PatternReader
     ) -> None:
-        """Of tuples, the attributes `columns`; `items` are the local names of the items' elements."""
+        """Reads the attributes `columns` of tuples; `items` are the local names of the items' elements."""
         self._names, self._items, self._patterns = options.schema.names, items, patterns
         hidden = [index for index in options.structural.unique if options.schema[index].name not in columns]
         self._wanted = [*map(options.schema.index, columns), *hidden]
@@ -305,7 +305,7 @@ class ItemBatches:
         )
 
     def values(self, texts: ItemTexts) -> TypedColumns:
-        """The values of tuples whose texts are those of the attributes that are looked at."""
+        """Converts the texts of tuples to values; the texts are those of the attributes in `looked_at`."""
         columns: list[pa.Array[Any]] = []
         had: list[str] = []
         flaws: list[tuple[int, Mapping[int, str]]] = []
@@ -324,7 +324,7 @@ class ItemBatches:
         return TypedColumns(columns, first, tuple(had))
 
     def parsed(self, items: Items, values: TypedColumns, at: int, text: LocatedText) -> Parsed:
-        """The items of a text as record batches, the first at position `at`; it is known where malformed ones begin."""
+        """Builds the record batches of a text's items, the first at position `at`; their start offsets are known."""
         tuples, columns, malformed = items.tuples, values.columns, items.malformed
         ordinals, starts = tuples.ordinal, tuples.start
         if values.reasons:
@@ -341,9 +341,9 @@ class ItemBatches:
         shown = columns[: len(self.tuple_schema) - 1]
         batch = pa.RecordBatch.from_arrays([*shown, pa.array(positions.of(ordinals))], schema=self.tuple_schema)
         malformed = [replace(one, position=int(positions.of(np.array(one.position)))) for one in malformed]
-        said = items.punctuations
-        *patterns, lifespans = self._patterns.quoted(said.columns)
-        at_ = pa.array(positions.of(said.ordinal))
+        notations = items.punctuations
+        *patterns, lifespans = self._patterns.quoted(notations.columns)
+        at_ = pa.array(positions.of(notations.ordinal))
         punctuations = pa.RecordBatch.from_arrays([at_, *patterns], schema=self.punctuation_schema)
         if lifespans.null_count < len(lifespans):
             punctuations = punctuations.append_column(LIFESPAN, lifespans)
@@ -353,11 +353,11 @@ class ItemBatches:
         return Parsed(batch, punctuations, malformed, items.void, values.had, length, starts, text)
 
     def nothing(self, closed_at: int | None = None, flaw: Malformed | None = None) -> Parsed:
-        """No tuples; an all-wildcard punctuation at a position, or something malformed."""
-        said = [] if closed_at is None else [{POSITION: closed_at}]
+        """Builds a piece without tuples; with a punctuation of wildcards at a position, or a malformed item."""
+        rows = [] if closed_at is None else [{POSITION: closed_at}]
         return Parsed(
             pa.RecordBatch.from_pylist([], self.tuple_schema),
-            pa.RecordBatch.from_pylist(said, self.punctuation_schema),
+            pa.RecordBatch.from_pylist(rows, self.punctuation_schema),
             [flaw] if flaw is not None else [],
             length=1,
         )
@@ -372,14 +372,14 @@ class ItemBatches:
         return both.combine_chunks().to_batches()[0]
 
 
-def concatenated(said: Sequence[pa.RecordBatch], schema: pa.Schema) -> pa.Table:
-    """The punctuations of several batches, of some of which some have lifespans."""
-    tables = [schema.empty_table(), *(pa.Table.from_batches([batch]) for batch in said)]
+def concatenated(batches: Sequence[pa.RecordBatch], schema: pa.Schema) -> pa.Table:
+    """Concatenates the punctuations of batches, of which only some may have a column of lifespans."""
+    tables = [schema.empty_table(), *(pa.Table.from_batches([batch]) for batch in batches)]
     return pa.concat_tables(tables, promote_options="default")
 
 
 def _doubtful(options: SourceOptions, wanted: Sequence[int]) -> dict[int, ColumnReader]:
-    """The attributes beside those that are wanted that a text may be no value of; a row's number is no text."""
+    """Returns the unwanted attributes whose texts may be malformed; a row's number has no text."""
     others = (index for index in range(len(options.schema)) if index not in wanted)
     columns = {
         index: ColumnReader.of(options, index) for index in others if options.paths[index].function != "position"
@@ -390,7 +390,7 @@ def _doubtful(options: SourceOptions, wanted: Sequence[int]) -> dict[int, Column
 def _malformed(
     reasons: Mapping[int, str], tuples: ItemTexts, text: LocatedText, items: ElementNames
 ) -> Iterator[Malformed]:
-    """Tuples that were read but have values not of their types."""
+    """Yields the tuples with values that are not of their types."""
     found = text.fragments(items)
     for row, reason in reasons.items():
         yield text.malformed(int(tuples.ordinal[row]), found[int(tuples.start[row])], "tuple", reason)

@@ -1,8 +1,8 @@
-"""The parser of one source's items: from a text of a document to tuples, punctuations, and what was malformed.
+"""The parser of one source's items: turns a text of a document into tuples, punctuations, and malformed items.
 
-The regular items of a text are matched against templates (`template_scan`); where that cannot be done, or nothing is
-regular, they are taken from libxml2's tree; and where that finds something malformed, item by item, so that a bad item
-takes no other with it and is named with its line. All three read alike.
+Regular items of a text are matched against templates (`template_scan`). If that is impossible, or no item is
+regular, the items are read from libxml2's tree; if the tree has something malformed, item by item, so that a bad item
+affects no other and is reported with its line. All three ways give the same result.
 """
 
 from __future__ import annotations
@@ -37,14 +37,14 @@ class ItemParser:
     """Parses the items of one source.
 
     Attributes:
-        names: Local names of their elements.
-        reader: The reference reading of one of them.
-        batches: What makes record batches of them.
-        stops: Whether what is malformed ends the reading.
+        names: The local names of their elements.
+        reader: The reference reader of one item.
+        batches: The builder of their record batches.
+        stops: Whether a malformed item ends the reading.
     """
 
     def __init__(self, options: SourceOptions, columns: tuple[str, ...]) -> None:
-        """Of tuples, the attributes `columns`; the texts of the others are looked at, for what is malformed."""
+        """Reads the attributes `columns` of tuples; the texts of the others are only checked."""
         self.names = frozenset(name.encode() for name in options.row_names)
         self._patterns = PatternReader(options)
         self.batches = ItemBatches(options, columns, self.names, self._patterns)
@@ -58,11 +58,11 @@ class ItemParser:
 
     @property
     def has_templates(self) -> bool:
-        """Whether regular items can be read without what is around them."""
+        """Whether regular items can be read without their surroundings."""
         return not self.reader.needs_siblings and not self._has_sections
 
     def template_items(self, scanned: ScannedWindow, stream: int) -> Items | None:
-        """Its items in a scanned text, as those of one of several sources; None if one is malformed."""
+        """Returns the items of one of several sources in a scanned text; None if one of them is malformed."""
         tuples, punctuations, void = TextRows(), TextRows(), Counter[str]()
         for ordinal, element, of in scanned.irregular:
             if of != stream:
@@ -78,17 +78,17 @@ class ItemParser:
             except UnreadableError:
                 return None
         regular = template_texts(scanned, stream, self._all, punctuations=True)
-        said = merged_texts([*regular, punctuations.columns(self._all)], len(self._all))
-        if not self._patterns.are_readable(said.columns):
+        pattern_texts = merged_texts([*regular, punctuations.columns(self._all)], len(self._all))
+        if not self._patterns.are_readable(pattern_texts.columns):
             return None
         values = template_texts(scanned, stream, self._looked_at, punctuations=False)
         read = merged_texts([*values, tuples.columns(self._looked_at)], len(self._looked_at))
-        return Items(scanned.count, read, said, [], void)
+        return Items(scanned.count, read, pattern_texts, [], void)
 
     def items(self, text: LocatedText, root: etree._Element | etree.XMLSyntaxError) -> Items:
-        """All the items of a text that has been parsed.
+        """Returns all items of a parsed text.
 
-        Of one that is not well-formed, what stands before the fault, which is the last thing that is malformed.
+        If the text is not well-formed: the items before the fault; the fault is the last malformed entry.
         """
         if isinstance(root, etree.XMLSyntaxError):
             return self._nothing_but(text, root) if self.reader.needs_unit else self._by_fragment(text, root)
@@ -108,13 +108,13 @@ class ItemParser:
         return Items(count, tuples.columns(self._looked_at), punctuations.columns(self._all), [], void, ended)
 
     def _nothing_but(self, text: LocatedText, fault: etree.XMLSyntaxError) -> Items:
-        """The fault of a text, and no items: they cannot be read without what is around them, which is not whole."""
+        """Returns the fault of a text, without items: they cannot be read, as their surroundings are incomplete."""
         none = TextRows()
         malformed = [text.fault(fault, 0, 0, len(text.content), text.open)]
         return Items(0, none.columns(self._looked_at), none.columns(self._all), malformed)
 
     def _by_fragment(self, text: LocatedText, fault: etree.XMLSyntaxError | None = None) -> Items:
-        """The items of a text one by one, so that a bad one takes no other with it; if it has a fault, up to there."""
+        """Reads the items of a text one by one, so that a bad item affects no other; up to a fault, if there is one."""
         tuples, punctuations, malformed, void, count = TextRows(), TextRows(), list[Malformed](), Counter[str](), 0
         ended: list[ClosedSection] = []
         numbers: dict[int, int] = {}
@@ -134,7 +134,7 @@ class ItemParser:
                 whole = next(wholes, None)
                 is_tuple = not self.reader.is_punctuation(found)
                 outermost = sum(1 for _ in found.iterancestors()) <= (0 if fragment.is_root else len(fragment.open))
-                # Of what stands in another item, the neighbours are there to be counted.
+                # An item inside another one still has its neighbours, which count it.
                 number = _number(numbers, fragment) if outermost and is_tuple else None
                 try:
                     self._take(found, count, fragment.start, tuples, punctuations, number, whole)
@@ -162,7 +162,7 @@ class ItemParser:
     def _unparsed(
         self, error: etree.XMLSyntaxError, text: LocatedText, fragment: Fragment, count: int, numbers: dict[int, int]
     ) -> Malformed:
-        """A fragment that was not parsed: an item that is too deep is malformed alone, all else ends the reading."""
+        """Reports an unparsed fragment: an item nested too deeply is malformed alone, other faults end the reading."""
         content = text.content[fragment.start : fragment.end]
         may_go_on = is_too_deep(error) and fragment.tag and not fragment.is_root
         if may_go_on and is_well_formed(content, fragment.open, fragment.after):
@@ -176,7 +176,7 @@ class ItemParser:
         return text.fault(error, count, fragment.start, fragment.end, fragment.open)
 
     def _wholes(self, text: LocatedText) -> Iterator[etree._Element]:
-        """The items of a text among all that is around them, where something of that is needed."""
+        """Yields the items of a text within their surroundings, if the reader needs these."""
         root = text.tree() if self.reader.needs_unit else None
         if isinstance(root, etree._Element):
             yield from list(self.reader.items(root))
@@ -199,18 +199,18 @@ class ItemParser:
         punctuations.add(ordinal, start, patterns)
 
     def typed(self, items: Items, at: int, text: LocatedText) -> Parsed:
-        """The items of a text as record batches, the first at position `at`."""
+        """Builds the record batches of a text's items, the first at position `at`."""
         values = self.batches.values(items.tuples)
         if any(items.tuples.start[row] == UNKNOWN_START for row in values.reasons):
             return self.typed(self._by_fragment(text), at, text)
         return self.batches.parsed(items, values, at, text)
 
     def one_by_one(self, text: LocatedText) -> Parsed:
-        """The items of a text once more, so that it is known where each begins; they are numbered from 0."""
+        """Reads the items of a text again to locate the start of each; positions count from 0."""
         return self.typed(self._by_fragment(text), 0, text)
 
 
 def _number(numbers: dict[int, int], fragment: Fragment) -> int:
-    """Which tuple of its parent a fragment is."""
+    """Returns the number of a fragment among the tuples of its parent."""
     numbers[fragment.parent] = numbers.get(fragment.parent, 0) + 1
     return numbers[fragment.parent]

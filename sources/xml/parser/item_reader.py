@@ -1,11 +1,11 @@
 """Reader of one item's element: the leaf texts of a tuple, or the pattern texts of a punctuation.
 
-This is the reference reading of an item, from a parsed element; whatever reads items faster has to agree with it. There
-is one leaf text for each attribute of a tuple, and for each field of a structure within it.
+This is the reference reader of an item, from a parsed element; every faster reader must agree with it. It returns
+one leaf text for each attribute of a tuple, and for each field of a structure in it.
 
-All rows in an ancestor share the leaves of its other children, such as `../title`. Such a leaf may stand before the row
-or behind it. So the ancestor lies within a unit (`unitTag`), which is never split: a task that reads a row has all of
-its unit.
+All rows in an ancestor share the leaves of its other children, such as `../title`. Such a leaf may precede or
+follow the row. So the ancestor must be within a unit (`unitTag`), which is never split: a task that reads a row has
+the whole unit.
 """
 
 from __future__ import annotations
@@ -43,13 +43,13 @@ from sources.xml.parser.elements import (
 
 
 class LeafTexts:
-    """Reads them from elements of one kind.
+    """Reads leaf texts from elements of one kind.
 
     Attributes:
-        names: Of the attributes, or the fields.
-        tree: Where their leaves are.
-        arrays: Which of them are arrays, and may have any number of leaves.
-        structures: Which are structures, or arrays of some, and the readers of those.
+        names: The names of the attributes or fields.
+        tree: The tree of their leaves.
+        arrays: The indexes of arrays, which may have any number of leaves.
+        structures: The readers of structures, or of arrays of structures, by index.
     """
 
     def __init__(
@@ -60,7 +60,7 @@ class LeafTexts:
         structures: Sequence[Structure | None],
         idle: frozenset[int] = frozenset(),
     ) -> None:
-        """Of the attributes `idle` nobody wants the text; they may be there but once all the same."""
+        """Skips the texts of the attributes `idle`; these may still occur only once."""
         self.names, self.arrays, self._idle = names, frozenset(arrays), idle
         self.structures = {
             index: LeafTexts.of_structure(names[index], structure)
@@ -72,22 +72,22 @@ class LeafTexts:
 
     @staticmethod
     def of_source(options: SourceOptions, idle: frozenset[int]) -> LeafTexts:
-        """Of the tuples of a source."""
+        """Creates a reader for the tuples of a source."""
         arrays = [index for index, each in enumerate(options.schema) if element_of(each.domain)]
         return LeafTexts(options.schema.names, options.paths, arrays, options.structures, idle)
 
     @staticmethod
     def of_structure(name: str, structure: Structure) -> LeafTexts:
-        """Of the structures that an attribute of this name is, or has."""
+        """Creates a reader for the structures in the attribute of this name."""
         arrays = [index for index, field in enumerate(structure.fields) if element_of(field.domain)]
         names = [f"{name}.{field}" for field in structure.fields.names]
         return LeafTexts(names, structure.paths, arrays, structure.structures)
 
     def read(self, element: etree._Element, texts: list[str | None]) -> None:
-        """Put the texts of an element's leaves in their places; what is absent or nil is not touched.
+        """Sets the texts of an element's leaves; those of absent or nil leaves are unchanged.
 
         Raises:
-            UnreadableError: A leaf is there twice.
+            UnreadableError: A leaf occurs twice.
         """
         had: dict[tuple[int, ...], list[list[int]]] = {}
         self._read(element, self.tree, texts, set(), had)
@@ -95,14 +95,14 @@ class LeafTexts:
             keep_places(texts, sibling_arrays, leaves)
 
     def see(self, columns: Sequence[int], text: str | None, texts: list[str | None], seen: set[int]) -> None:
-        """Put a leaf in its places, where none has been seen yet.
+        """Sets the text of a leaf, which must be its first.
 
         Raises:
-            UnreadableError: One has.
+            UnreadableError: The leaf occurs twice.
         """
         for index in columns:
             if index in seen:
-                raise UnreadableError(f"{self.names[index]} is there twice")
+                raise UnreadableError(f"{self.names[index]} occurs twice")
             seen.add(index)
             texts[index] = text
 
@@ -139,7 +139,7 @@ class LeafTexts:
             had.setdefault(node.sibling_arrays, []).append([b - a for a, b in zip(before, after, strict=True)])
 
     def _structure(self, element: etree._Element, index: int) -> str | None:
-        """The text of a structure; None if it is nil, or nobody wants it."""
+        """Returns the text of a structure; None if it is nil or not wanted."""
         if is_nil(element) or index in self._idle:
             return None
         of = self.structures[index]
@@ -148,7 +148,7 @@ class LeafTexts:
         return structure_text(fields)
 
     def _take(self, columns: list[int], text: str | None, texts: list[str | None], seen: set[int]) -> None:
-        """See a leaf of a tuple; what is an array may be there any number of times."""
+        """Sets the text of a tuple's leaf; an array may have any number of leaves."""
         again = [index for index in columns if index in self.arrays and index in seen]
         for index in again:
             texts[index] = f"{texts[index]}{SEPARATOR}{LACKING if text is None else text}"
@@ -163,10 +163,10 @@ def _length(array: str | None) -> int:
 
 
 class AncestorLeaves:
-    """Reads them, once for all the rows of one parent."""
+    """Reads the leaves of ancestors, once for all rows of a parent."""
 
     def __init__(self, paths: Mapping[int, LeafPath], arrays: Collection[int], names: Sequence[str], unit: str) -> None:
-        """Read the attributes that `paths` are of; `arrays` are those that may have several leaves."""
+        """Reads the attributes with these paths; `arrays` are those that may have several leaves."""
         self._paths, self._arrays, self._names, self._unit = paths, arrays, names, unit
         self._root: etree._Element | None = None
         self._known: dict[etree._Element, dict[int, str | None]] = {}
@@ -175,10 +175,10 @@ class AncestorLeaves:
         return bool(self._paths)
 
     def texts(self, row: etree._Element) -> Mapping[int, str | None]:
-        """The texts of a row; None for a leaf that is absent or nil.
+        """Returns the texts for a row; None for a leaf that is absent or nil.
 
         Raises:
-            UnreadableError: A leaf is there twice, or the ancestor is in no unit.
+            UnreadableError: A leaf occurs twice, or the ancestor is in no unit.
         """
         parent = row.getparent()
         if parent is None:
@@ -196,7 +196,7 @@ class AncestorLeaves:
         for _ in range(path.up - 1):
             ancestor = ancestor.getparent() if ancestor is not None else None
         if ancestor is None or not self._is_in_unit(ancestor):
-            raise UnreadableError(f"{self._names[index]}, at {path}, is known inside of {self._unit} only")
+            raise UnreadableError(f"{self._names[index]}, at {path}, is only known inside {self._unit}")
         found: list[etree._Element] = [ancestor]
         for step in path.steps:
             found = [child for element in found for child in element.iterchildren("*") if _has_name(child, step)]
@@ -207,7 +207,7 @@ class AncestorLeaves:
         if index in self._arrays:
             return SEPARATOR.join(LACKING if text is None else text for text in texts) if texts else None
         if len(texts) > 1:
-            raise UnreadableError(f"{self._names[index]}, at {path}, is there twice")
+            raise UnreadableError(f"{self._names[index]}, at {path}, occurs twice")
         return texts[0] if texts else None
 
     def _is_in_unit(self, element: etree._Element) -> bool:
@@ -224,7 +224,7 @@ _STRING = etree.XPath("string()")
 
 
 class VoidPunctuationError(Exception):
-    """A punctuation that restricts what the schema does not declare, so that it says nothing; `leaf` is that."""
+    """A punctuation restricts `leaf`, which the schema does not declare, so that it closes nothing."""
 
     def __init__(self, leaf: str) -> None:
         super().__init__(leaf)
@@ -232,7 +232,7 @@ class VoidPunctuationError(Exception):
 
 
 def _names(paths: Sequence[LeafPath], structures: Sequence[Structure | None]) -> frozenset[str]:
-    """Local names of the elements that paths lead through, and those of the fields of structures."""
+    """Returns the local names of the elements in paths, and in the paths of structures' fields."""
     names = {local_tag(step) for path in paths for step in path.steps}
     return frozenset(names).union(*(_names(one.paths, one.structures) for one in structures if one))
 
@@ -241,9 +241,9 @@ class ItemReader(ItemElements):
     """Reads the elements of one source's items."""
 
     def __init__(self, options: SourceOptions, columns: tuple[str, ...] | None = None) -> None:
-        """Of tuples, the texts of the attributes in `columns` only (all if None); of punctuations always the whole.
+        """Reads only the attributes in `columns` of tuples (all if None), but all attributes of punctuations.
 
-        A leaf that nobody wants the text of may be there but once all the same.
+        A leaf that is not wanted may still occur only once.
         """
         is_leaf = not options.row_names.isdisjoint(_names(options.paths, options.structures))
         super().__init__(options.row_tags, options.punctuation_namespace, is_leaf=is_leaf)
@@ -267,7 +267,7 @@ class ItemReader(ItemElements):
         leaves = {index: path for index, path in enumerate(options.paths) if path.is_ancestors_leaf}
         self._around = AncestorLeaves(leaves, self._arrays, self._names, self._unit)
         self.needs_ancestors = any(path.up for _, path in self._outer)
-        # What is said of the rows of one name is not said of the others.
+        # A punctuation on the rows of one name does not close the rows of other names.
         self._is_named = len(self.locals) == 1 or any(str(path) == "name(.)" for path in options.paths)
         self.needs_unit = bool(leaves)
         self.needs_siblings = bool(self._numbers) or self.needs_unit
@@ -275,17 +275,17 @@ class ItemReader(ItemElements):
     def values(
         self, element: etree._Element, number: int | None = None, whole: etree._Element | None = None
     ) -> list[str | None]:
-        """The leaf texts of a tuple, by attribute; None for a leaf that is absent or nil, or not wanted.
+        """Returns the leaf texts of a tuple, by attribute; None for a leaf that is absent, nil or not wanted.
 
         Args:
-            element: The tuple's.
-            number: Which it is among the tuples of its parent, from 1, where it does not stand among them; where it
-                does, the tuples are read in their order, each once.
-            whole: The same element among all that is around it, where it does not stand there.
+            element: The tuple's element.
+            number: Its number among the tuples of its parent, from 1, if the element is detached from them;
+                otherwise tuples must be read in order, each once.
+            whole: The same element within its surroundings, if `element` is detached from them.
 
         Raises:
-            UnreadableError: A leaf is there twice, or it has no number.
-            StrayError: It is of another namespace than the tuples.
+            UnreadableError: A leaf occurs twice, or the tuple has no number.
+            StrayElementError: It has another namespace than the tuples.
         """
         self.require_known(element)
         if self._flat is not None:
@@ -304,7 +304,7 @@ class ItemReader(ItemElements):
         return texts
 
     def _flat_values(self, element: etree._Element, leaves: Mapping[object, int]) -> list[str | None]:
-        """The same where all that is wanted are children of the row element."""
+        """Like `values`, if all attributes are children of the row element."""
         texts: list[str | None] = [None] * len(self._names)
         seen = 0
         for child in element:
@@ -314,7 +314,7 @@ class ItemReader(ItemElements):
                 if index is None:
                     continue
             if seen >> index & 1:
-                raise UnreadableError(f"{self._names[index]} is there twice")
+                raise UnreadableError(f"{self._names[index]} occurs twice")
             seen |= 1 << index
             if index not in self._idle:
                 texts[index] = element_text(child)
@@ -325,16 +325,16 @@ class ItemReader(ItemElements):
         if parent not in self._numbered and not any(
             local_tag(str(above.tag)) == self._unit for above in element.iterancestors()
         ):
-            raise UnreadableError(f"a position is known inside of {self._unit} only")
+            raise UnreadableError(f"a position is only known inside {self._unit}")
         self._numbered[parent] = self._numbered.get(parent, 0) + 1
         return self._numbered[parent]
 
     def patterns(self, element: etree._Element, whole: etree._Element | None = None) -> list[str | None]:
-        """The pattern texts of a punctuation, by attribute; None for a leaf that is absent.
+        """Returns the pattern texts of a punctuation, by attribute; None for an absent leaf.
 
         Raises:
-            UnreadableError: No declared leaf, one of them twice, elements inside one, or text outside of them.
-            VoidPunctuationError: It restricts what is not declared.
+            UnreadableError: It has no declared leaf, a leaf twice, elements inside a leaf, or text outside the leaves.
+            VoidPunctuationError: It restricts an undeclared leaf.
         """
         texts: list[str | None] = [None] * len(self._names)
         seen: set[int] = set()
@@ -351,19 +351,19 @@ class ItemReader(ItemElements):
             around |= self._around.texts(element if whole is None else whole)
         for index, value in around.items():
             if index in self._arrays:
-                raise VoidPunctuationError(self._names[index])  # of an array no pattern can say what it is
+                raise VoidPunctuationError(self._names[index])  # no pattern can describe an array
             texts[index] = "null" if value is None else quoted_constant(value.strip(BLANKS) if self._trims else value)
         return texts
 
     def lifespan(self, element: etree._Element) -> str | None:
-        """The text of a punctuation's lifespan; None if it holds for ever."""
+        """Returns the text of a punctuation's lifespan; None if it is permanent."""
         text = element.get(self._lifespan)
         return None if text is None else str(text)
 
     def _mirror(
         self, element: etree._Element, node: LeafTree, texts: list[str | None], seen: set[int], beyond: list[str]
     ) -> None:
-        """Take in a punctuation's element, and name what it restricts that is not declared."""
+        """Reads a punctuation's element, and collects the undeclared leaves that it restricts in `beyond`."""
         self._mirror_attributes(element, node, texts, seen, beyond)
         children = [child for child in element if not isinstance(child, NO_ELEMENT)]
         is_row = node is self._all
@@ -377,7 +377,7 @@ class ItemReader(ItemElements):
             if children and not is_row:
                 raise UnreadableError(f"{self._names[leaves[0]]} has elements inside")
             text = own_text(element) if is_row else element_text(element)
-            # Among elements, blanks are layout: the leaf is missing.
+            # Blanks among elements are layout: the leaf is absent.
             if text is None or text.strip(BLANKS) or not children:
                 self._leaves.see(leaves, "null" if text is None else text, texts, seen)
         elif children or node.children:
@@ -404,17 +404,17 @@ class ItemReader(ItemElements):
                 self._leaves.see(columns, value, texts, seen)
             elif name.startswith(self._punctuation):
                 if name != self._lifespan or node is not self._all:
-                    raise UnreadableError(f"the punctuation has an attribute {local} that means nothing there")
+                    raise UnreadableError(f"the punctuation has an attribute {local} where none is allowed")
             elif not name.startswith(_FOREIGN) and value.strip(BLANKS) != "*":
                 beyond.append(f"{local_tag(str(element.tag))}/@{local_tag(name)}")
 
 
 def _says_nothing(element: etree._Element) -> bool:
-    """Whether all the patterns within an element are wildcards."""
+    """Whether all patterns within an element are wildcards."""
     texts = [str(text) for each in element.iter() for text in (each.text, each.tail, *each.attrib.values()) if text]
     return all(text.strip(BLANKS) in ("", "*") for text in texts)
 
 
 def quoted_constant(value: str) -> str:
-    """The notation of a constant, whatever its text would read as."""
+    """Writes a constant in the notation, quoted so that it is never parsed as another pattern."""
     return '"' + value.replace('"', '""') + '"'

@@ -1,8 +1,8 @@
 """Templates of regular items, literal markup with slots between, and the items in a text that match one.
 
-A template is learnt from a sample item: its slots are filled with placeholders, and the reference reading shows which
-attribute each of them is. Any text that has the same literal markup, and in the slots nothing that means anything to
-XML, is then well-formed wherever the sample is, and reads alike.
+A template is built from a sample item: its slots are filled with placeholders, and the reference reader shows which
+attribute each of them is. Any text that has the same literal markup, and in the slots no characters with a meaning in
+XML, is then well-formed wherever the sample is, and is read in the same way.
 
 All items of a template in a window of text are recognised at once. It takes a few comparisons of eight-byte words per
 run of a template, each for all candidates of the window.
@@ -25,10 +25,10 @@ from sources.xml.splits.split_points import Offsets
 from sources.xml.splits.tags import parse_content
 
 MOST_SLOTS = 1_000
-"""Slots of a template at the most: each costs several passes over the items, and the parser reads all in one."""
+"""The greatest number of slots of a template: each costs several passes over the items, the parser needs only one."""
 
 _TAG = re.compile(rb"<(/?)[^<>\"'!?]*(?:(?:\"[^\"<]*\"|'[^'<]*')[^<>\"']*)*>")
-# Other attributes are part of the markup: they say nil, or what names mean, or libxml2 looks at their values.
+# Other attributes stay in the markup: nil, declarations of namespaces, and values that libxml2 checks.
 _PLAIN_ATTRIBUTE = re.compile(
     rb"(?<=[ \t\r\n])(?!xmlns[=:]|xml:)(?:[^\s<>\"'=:]+:(?!nil=))?[^\s<>\"'=:]+=\"([^\"<]*)\""
 )
@@ -40,13 +40,13 @@ class ItemTemplate:
 
     Attributes:
         runs: The literal text; every slot is followed by `<`, or by the quote that ends an attribute's value.
-        places: How many delimiters (`<`, and quotes if there are attributes) stand before each run.
-        delimiters: How many there are in all.
-        is_punctuation: Whether the item is a punctuation; else it is a tuple.
-        sources: For each attribute its slot, or its constant text, or None if it is absent; of a punctuation for its
-            lifespan, too.
+        places: The number of delimiters (`<`, and quotes if there are attributes) before each run.
+        delimiters: The number of all delimiters.
+        is_punctuation: Whether the item is a punctuation; otherwise it is a tuple.
+        sources: For each attribute its slot, its constant text, or None if it is absent; for a punctuation, also for
+            the lifespan.
         quoted: For each slot, whether it is the value of an XML attribute.
-        stream: Of which of the sources that are read together the items are.
+        stream: The number of the source, among those read together, to which the items belong.
     """
 
     runs: tuple[bytes, ...]
@@ -61,14 +61,14 @@ class ItemTemplate:
     def learn(
         sample: bytes, open_: tuple[bytes, ...], reader: ItemReader, *, quotes: bool, stream: int = 0
     ) -> ItemTemplate | None:
-        """The template of an item; None if it has none by which others could be recognised safely.
+        """Builds the template of an item; None if it has none that recognises others safely.
 
         Args:
             sample: The item's text.
-            open_: Start tags of the elements open around it.
-            reader: The reference reading.
+            open_: Start tags of the elements around it.
+            reader: The reference reader.
             quotes: Whether quotes are delimiters, so that values of XML attributes may be slots.
-            stream: Which source's the reading is.
+            stream: The number of the reader's source.
         """
         if b"<!" in sample or b"<?" in sample or any(b"'" in tag[0] for tag in _TAG.finditer(sample)):
             return None
@@ -88,7 +88,7 @@ class ItemTemplate:
         slots = {_placeholder(slot).decode(): slot for slot in range(len(quoted))}
         sources = tuple(None if text is None else slots.get(text, text) for text in texts)
         if any(isinstance(source, str) and _PLACEHOLDER in source for source in sources):
-            return None  # made of several slots
+            return None  # a text that consists of several slots
         counts = [run.count(b"<") + (run.count(b'"') if quotes else 0) for run in runs]
         places = tuple(accumulate(counts[:-1], initial=0))
         return ItemTemplate(tuple(runs), places, sum(counts), is_punctuation, sources, tuple(quoted), stream)
@@ -102,7 +102,7 @@ def _placeholder(slot: int) -> bytes:
 
 
 def _runs(sample: bytes, *, quotes: bool) -> tuple[list[bytes], list[bool]]:
-    """The literal runs of a sample, and for each slot between them whether it is an attribute's value."""
+    """Returns the literal runs of a sample, and whether each slot between them is an attribute's value."""
     gaps: list[tuple[int, int, bool]] = []
     before = None
     for tag in _TAG.finditer(sample):
@@ -134,7 +134,7 @@ class Matches:
 
     Attributes:
         template: Their template.
-        at: For each run of the template, where in the window it begins in each of the items.
+        at: For each run of the template, its offset in the window for each item.
     """
 
     template: ItemTemplate
@@ -145,32 +145,32 @@ class Matches:
 
     @property
     def start(self) -> Offsets:
-        """Where the items begin."""
+        """The offset of each item."""
         return self.at[0]
 
     @property
     def end(self) -> Offsets:
-        """Where they end."""
+        """The end offset of each item."""
         return self.at[-1] + len(self.template.runs[-1])
 
     def slot(self, slot: int) -> tuple[Offsets, Offsets]:
-        """Where a slot begins and ends in each of the items."""
+        """Returns the begin and end offsets of a slot for each item."""
         return self.at[slot] + len(self.template.runs[slot]), self.at[slot + 1]
 
     def those(self, which: Offsets | Mask) -> Matches:
-        """Some of the items, in the order given."""
+        """Returns some of the items, in the given order."""
         return Matches(self.template, [at[which] for at in self.at])
 
 
 class Window:
-    """A text with its delimiters, in which items of templates are found."""
+    """A text with its delimiters, in which items of templates are searched."""
 
     def __init__(self, text: bytes, *, quotes: bool) -> None:
-        """Find the delimiters: `<`, and quotes if they are."""
+        """Finds the delimiters: `<`, and quotes if `quotes`."""
         padded = text + bytes(_WORD)
         self.text = text
         self.byte: npt.NDArray[np.uint8] = np.frombuffer(padded, np.uint8)[: len(text)]
-        # The eight bytes that begin at every offset.
+        # The word of eight bytes at every offset.
         self._word = np.ndarray((len(text) + 1,), np.dtype("<u8"), padded, strides=(1,))
         delimits = self.byte == _LT
         if quotes:
@@ -181,7 +181,7 @@ class Window:
         self._lively = self._find_lively()
 
     def find(self, template: ItemTemplate) -> Matches:
-        """The items of a template."""
+        """Returns the items of a template."""
         value, mask = _as_word(template.runs[0][:_WORD])
         first = self._first & mask if len(template.runs[0]) < _WORD else self._first
         items = np.flatnonzero(first == value)
@@ -199,7 +199,7 @@ class Window:
         return self._inert(matches)
 
     def _inert(self, matches: Matches) -> Matches:
-        """The items whose slots hold nothing that means anything to XML, or is forbidden in it."""
+        """Returns the items whose slots contain nothing with a meaning in XML, and no forbidden characters."""
         if not len(self._lively) or not len(matches):
             return matches
         item = np.searchsorted(matches.start, self._lively, "right") - 1
@@ -214,13 +214,13 @@ class Window:
         return matches if inert.all() else matches.those(inert)
 
     def _find_lively(self) -> Offsets:
-        """Offsets of what is more than a character in text: references, CR, forbidden characters, the end of CDATA.
+        """Returns the offsets of special characters: references, CR, forbidden characters, the end of CDATA.
 
-        References to the five entities that every document has are no matter: whoever takes a text undoes them.
+        References to the five predefined entities do not count: `dereferenced` replaces them.
         """
         matches = []
         is_control = self.byte < _BLANK
-        # All of them are line feeds in most windows; to count is cheaper than to find.
+        # In most windows all of them are line feeds; counting is cheaper than finding.
         if np.count_nonzero(is_control) > np.count_nonzero(self.byte == _LF):
             control = np.flatnonzero(is_control)
             which = self.byte[control]
@@ -238,6 +238,6 @@ class Window:
 
 
 def _as_word(literal: bytes) -> tuple[np.uint64, np.uint64]:
-    """Up to eight bytes as a word, and the mask of those that count."""
+    """Returns up to eight bytes as a word, with a mask of the significant bits."""
     value = int.from_bytes(literal, "little")
     return np.uint64(value), np.uint64((1 << 8 * len(literal)) - 1)

@@ -1,6 +1,6 @@
-"""Malformed items: why each could not be read, its line and its column.
+"""Malformed items: why each could not be parsed, its line and its column.
 
-A text to parse has its place in the document with it, by which what is malformed in it is located.
+A text to parse carries its location in the document, which locates the malformed items in it.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ MalformedKind = Literal["document", "tuple", "punctuation"]
 MEND = "mend the source, or let it set such items aside with the option mode 'PERMISSIVE'"
 
 LINE_BLOCK = 1 << 20
-"""Bytes in which lines are counted at once."""
+"""The number of bytes in which lines are counted at once."""
 
 _LONG: pa.DataType = pa.int64()
 _TEXT: pa.DataType = pa.string()
@@ -44,23 +44,23 @@ MALFORMED = pa.schema(
         pa.field("within", _TEXT),
     ]
 )
-"""Columns of what was malformed; `kind` is document, tuple, punctuation, or ungrammatical: a tuple that a punctuation
-before it in its range matches. Line and column count from 1; `raw` is the whole element as it stands in the document,
-`within` the start tags of those around it."""
+"""Columns of malformed items; `kind` is document, tuple, punctuation, or ungrammatical: a tuple that an earlier
+punctuation of its range matches. Line and column count from 1; `raw` is the whole element as in the document,
+`within` the start tags of the elements around it."""
 
 
 @dataclass(frozen=True, slots=True)
 class Malformed:
-    """One thing that could not be read.
+    """One item or document that could not be parsed.
 
     Attributes:
-        position: Its place in the source.
-        document: Path of the document.
-        offset: Where it begins in the document.
-        kind: What it would have been.
-        reason: Why it cannot be read.
-        raw: Its text, whole, as far as that is known.
-        within: The start tags of the elements around it, the root's first.
+        position: Its position in the source.
+        document: The path of the document.
+        offset: Its offset in the document.
+        kind: The kind of item that was expected.
+        reason: Why it cannot be parsed.
+        raw: Its whole text, as far as known.
+        within: The start tags of the elements around it, from the root.
     """
 
     position: int
@@ -73,9 +73,9 @@ class Malformed:
 
 
 def locate(path: str, offsets: Sequence[int], encoding: str | None = None) -> list[tuple[int, int]]:
-    """Lines and columns, from 1, of offsets in a document, in ascending order; a column counts characters.
+    """Returns lines and columns, from 1, of ascending offsets in a document; a column counts characters.
 
-    Offsets are those of the document's UTF-8 form if its encoding is one that must be read whole.
+    If the encoding requires that the document is read as a whole, offsets refer to its UTF-8 form.
     """
     with open_document(path) as file:
         try:
@@ -102,7 +102,7 @@ def _places(file: BinaryIO, at: int, offsets: Sequence[int], codec: str) -> Iter
 
 
 def malformed_table(malformed: Iterable[Malformed], encoding: str | None = None, *, whole: bool = True) -> pa.Table:
-    """The rows of a staged range (`MALFORMED`), with the whole items or without."""
+    """Builds the rows of a staged range (`MALFORMED`), with or without the texts of the items."""
     by_document: dict[str, list[Malformed]] = {}
     for one in malformed:
         by_document.setdefault(one.document, []).append(one)
@@ -120,7 +120,7 @@ def malformed_table(malformed: Iterable[Malformed], encoding: str | None = None,
 
 
 def malformed_error(malformed: Malformed, encoding: str | None = None) -> MalformedInput:
-    """What is raised where bad input stops the reading."""
+    """Builds the error to raise if bad input stops the reading."""
     ((line, column),) = locate(malformed.document, [malformed.offset], encoding)
     return MalformedInput(
         malformed.reason,
@@ -133,13 +133,13 @@ def malformed_error(malformed: Malformed, encoding: str | None = None) -> Malfor
 
 
 def mend(kind: str) -> str | None:
-    """How the reading goes on all the same, as a hint; where a document is not well-formed it does not."""
+    """Returns a hint how reading can continue; None for a document that is not well-formed, where it cannot."""
     return None if kind == "document" else MEND
 
 
 @dataclass(frozen=True, slots=True)
 class LocatedText:
-    """A text to read, and where it stands in its document; `path`, `offset` and `codec` tell that."""
+    """A text to parse, and its location in its document: `path`, `offset` and `codec`."""
 
     content: bytes
     open: tuple[bytes, ...]
@@ -149,24 +149,24 @@ class LocatedText:
     codec: str
 
     def place(self, offset: int) -> int:
-        """Where an offset of the content is in the document."""
+        """Returns the offset in the document of an offset in the content."""
         if self.codec == "utf-8":
             return self.offset + offset
         return self.offset + len(self.content[:offset].decode("utf-8", "replace").encode(self.codec, "replace"))
 
     def fragments(self, items: ElementNames) -> dict[int, Fragment]:
-        """Its items and what stands between them, by where they begin."""
+        """Returns its items and the parts between them, by their start offsets."""
         return {piece.start: piece for piece in fragments(self.content, self.open, self.after, items)}
 
     def tree(self) -> etree._Element | etree.XMLSyntaxError:
-        """The content parsed, or why it is not well-formed."""
+        """Returns the parsed content, or the error if it is not well-formed."""
         try:
             return parse_content(self.content, self.open, self.after)
         except etree.XMLSyntaxError as fault:
             return fault
 
     def malformed(self, ordinal: int, fragment: Fragment, kind: MalformedKind, reason: str) -> Malformed:
-        """A fragment of it that cannot be read, the item of that number."""
+        """Describes a fragment of the text that cannot be parsed, the item with that number."""
         raw, within = fragment.original(self.content)
         return Malformed(
             ordinal,
@@ -181,7 +181,7 @@ class LocatedText:
     def fault(
         self, error: etree.XMLSyntaxError, ordinal: int, start: int, end: int, open_: tuple[bytes, ...]
     ) -> Malformed:
-        """Where it is not well-formed; the part of it between two offsets, among the elements `open_`, says so."""
+        """Describes a fault in the part of the text between two offsets, within the elements `open_`."""
         content = self.content[start:end]
         place = self.place(start + _offset(error, content, open_))
         reason = _reason(error)
@@ -191,15 +191,15 @@ class LocatedText:
 def _reason(error: etree.XMLSyntaxError) -> str:
     reason = parse_reason(error).partition(", line ")[0]
     entity = _UNDEFINED.fullmatch(reason)
-    # What a document type declaration may declare was skipped.
-    return f"the entity &{entity[1]}; is not expanded: write out what it stands for" if entity else reason
+    # A document type declaration is skipped, with the entities that it may declare.
+    return f"the entity &{entity[1]}; is not expanded: write its replacement text" if entity else reason
 
 
 _UNDEFINED = re.compile(r"Entity '(.+)' not defined")
 
 
 def _offset(error: etree.XMLSyntaxError, content: bytes, open_: tuple[bytes, ...]) -> int:
-    """Where in the content the parser stopped."""
+    """Returns the offset in the content where the parser stopped."""
     line, column = error.position
     start = 0
     for _ in range(line - 1):

@@ -1,7 +1,7 @@
-"""The original elements of tuples, as they stand in their documents, found again by position.
+"""The original elements of tuples, as in their documents, located by position.
 
-A parsed tuple does not carry its text: what goes well would pay for what does not. Where a tuple must be shown, or set
-aside so that it can be replayed, what was read is read once more.
+A parsed tuple does not include its text, since most tuples do not need it. If a tuple must be shown, or diverted so
+that it can be replayed, its range is read again.
 """
 
 from __future__ import annotations
@@ -28,14 +28,14 @@ class Original:
     """A tuple's element.
 
     Attributes:
-        position: The tuple's place in its source.
-        document: The document it stands in.
-        offset: Where it begins there.
-        raw: The element as it stands there.
-        within: The start tags of the elements around it, the root's first.
+        position: The tuple's position in its source.
+        document: The path of its document.
+        offset: Its offset in the document.
+        raw: The element as in the document.
+        within: The start tags of the elements around it, from the root.
         row: The values of its attributes.
         line: Its line, from 1.
-        column: The character of that line at which it begins, from 1.
+        column: Its first character's column in that line, from 1.
     """
 
     position: int
@@ -49,10 +49,10 @@ class Original:
 
 
 def originals(part: Part, positions: Collection[int]) -> dict[int, Original]:
-    """The tuples at these positions; without those that are not there any more."""
+    """Returns the tuples at these positions, without those that no longer exist."""
     source = part.source
     if source.format == "parquet":
-        return {}  # a tuple there is its values
+        return {}  # a tuple in Parquet has no text but its values
     columns = [n for n, path in zip(source.schema.names, source.paths, strict=True) if path.function != "position"]
     parser = RangeParser(part.with_columns(columns).options)
     stream = parser.streams[part.stream]
@@ -66,11 +66,11 @@ def originals(part: Part, positions: Collection[int]) -> dict[int, Original]:
                 found += _originals(each[part.stream], wanted, stream)
         return {one.position: one for one in _placed(found, source.encoding)}
     except InputError:
-        return {}  # a document has gone since
+        return {}  # a document has been removed
 
 
 def original(parsed: Parsed, position: int, options: SourceOptions) -> Original:
-    """The tuple at that position of a piece of a source."""
+    """Returns the tuple at that position of a parsed piece of a source."""
     stream = RangeParser(options).streams[0]
     (one,) = _placed(_originals(parsed, np.array([position]), stream), options.encoding)
     return one
@@ -101,7 +101,7 @@ def _originals(parsed: Parsed, wanted: npt.NDArray[np.int64], stream: ItemParser
 
 
 def _placed(found: Iterable[Original], encoding: str | None) -> Iterator[Original]:
-    """With lines and columns; those of one document stand in their order."""
+    """Adds lines and columns; the tuples of each document must be in order."""
     by_document: dict[str, list[Original]] = {}
     for one in found:
         by_document.setdefault(one.document, []).append(one)

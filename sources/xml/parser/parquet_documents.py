@@ -1,6 +1,6 @@
-"""Parquet documents as pieces of a punctuated stream: what `USING parquet` has written, read like a document of XML.
+"""Parquet documents as pieces of a punctuated stream: the output of `USING parquet`, read like an XML document.
 
-The tuples come first, in their order, then the punctuations that the file's metadata has. A document is one range.
+The tuples come first, in order, then the punctuations in the file's metadata. A document is one range.
 """
 
 from __future__ import annotations
@@ -24,12 +24,12 @@ from sources.xml.options.source import SourceOptions
 from sources.xml.splits.prolog import FlawError
 
 _ROWS = 1 << 18
-"""Rows that are handed on at once."""
+"""The number of rows in one batch."""
 
 
 @dataclass(frozen=True, slots=True)
 class ParquetPiece:
-    """Items that follow one another: tuples as columns of the wanted attributes, or pattern texts of punctuations."""
+    """Consecutive items: tuples as columns of the wanted attributes, or pattern texts of punctuations."""
 
     columns: list[Any]
     texts: list[tuple[str | None, ...]]
@@ -37,10 +37,10 @@ class ParquetPiece:
 
 
 def parquet_pieces(path: str, options: SourceOptions, wanted: pa.Schema) -> Iterator[ParquetPiece]:
-    """The items of a document: the attributes of tuples with the wanted types, then the punctuations.
+    """Yields the items of a document: the attributes of tuples with the wanted types, then the punctuations.
 
     Raises:
-        FlawError: It is no Parquet, or has other columns, or values that are none of the types.
+        FlawError: It is not Parquet, lacks a column, or has values that are not of the declared types.
     """
     try:
         with pq.ParquetFile(path) as file:
@@ -59,17 +59,17 @@ def parquet_pieces(path: str, options: SourceOptions, wanted: pa.Schema) -> Iter
                     for name, field in zip(names, wanted, strict=True)
                 ]
                 yield ParquetPiece(columns, [], batch.num_rows)
-            said = _punctuations(file.schema_arrow.metadata or {}, options.schema)
+            punctuations = _punctuations(file.schema_arrow.metadata or {}, options.schema)
     except (OSError, pa.ArrowInvalid, pa.ArrowNotImplementedError) as error:
         raise FlawError(f"it cannot be read as Parquet: {str(error).splitlines()[0]}", 0) from None
-    if said:
-        yield ParquetPiece([], said, len(said))
+    if punctuations:
+        yield ParquetPiece([], punctuations, len(punctuations))
 
 
 def _partition_values(path: str, there: Collection[str], schema: Schema) -> dict[str, Any]:
-    """The values of the attributes that a document does not have itself, but its directories, by lower-case names.
+    """Returns the values of the attributes that a document's directories contain instead of the file, by lower name.
 
-    Null and the empty string are one there: of what is never null it is the latter.
+    Directories do not distinguish null from the empty string: for an attribute that is NOT NULL it is the latter.
     """
     texts = {name.lower(): text for name, text in partition_texts(path).items()}
     found: dict[str, Any] = {}
@@ -84,7 +84,7 @@ def _partition_values(path: str, there: Collection[str], schema: Schema) -> dict
             else:
                 found[name] = domain.read(text)
         except ValueError as error:
-            raise FlawError(f"its directory has no value of {attribute.name}: {error}", 0) from None
+            raise FlawError(f"its directory has an invalid value of {attribute.name}: {error}", 0) from None
     return found
 
 
@@ -94,28 +94,28 @@ def _cast(column: pa.Array[Any], field: pa.Field[Any]) -> pa.Array[Any]:
     except (pa.ArrowInvalid, pa.ArrowNotImplementedError) as error:
         reason = str(error).splitlines()[0]
         raise FlawError(
-            f"the column {field.name} is {column.type} there, which is read otherwise: {reason}", 0
+            f"column {field.name} has Parquet type {column.type}, but is read as {field.type}: {reason}", 0
         ) from None
 
 
 def _punctuations(metadata: dict[bytes, bytes], schema: Schema) -> list[tuple[str | None, ...]]:
-    """Those that restrict nothing but attributes that are declared, as pattern texts of these.
+    """Returns the punctuations that restrict only declared attributes, as pattern texts of these.
 
-    One with a lifespan is left out: its tuples and those of the next life stand side by side in a document.
+    Those with a lifespan are left out: a document contains tuples of one life beside those of the next.
     """
     texts = json.loads(metadata.get(PUNCTUATIONS, b"[]"))
     if not texts:
         return []
     written = Schema.parse(metadata[SCHEMA].decode()) if SCHEMA in metadata else schema
     try:
-        said = [Punctuation.parse(text, written) for text in texts]
+        punctuations = [Punctuation.parse(text, written) for text in texts]
     except XmlStreamError as error:
         raise FlawError(f"a punctuation of its metadata cannot be read: {error.what}", 0) from None
     places = {name.lower(): at for at, name in enumerate(written.names)}
     chosen = [places[name.lower()] for name in schema.names]
     return [
         tuple(None if isinstance(p.patterns[at], Wildcard) else _text(p, at) for at in chosen)
-        for p in said
+        for p in punctuations
         if p.lifespan is None and set(p.restricted) <= set(chosen)
     ]
 
@@ -127,13 +127,13 @@ def _text(punctuation: Punctuation, at: int) -> str:
 def parquet_batches(
     piece: ParquetPiece, at: int, tuples: pa.Schema, punctuations: pa.Schema
 ) -> tuple[pa.RecordBatch, pa.RecordBatch]:
-    """A piece as record batches, its first item at a position."""
+    """Converts a piece to record batches, its first item at position `at`."""
     positions = pa.array(range(at, at + piece.rows), pa.int64())
     none: Sequence[Any] = [pa.array([], field.type) for field in tuples]
     if piece.texts:
         columns = [pa.array(texts, pa.string()) for texts in zip(*piece.texts, strict=True)]
-        said = pa.RecordBatch.from_arrays([positions, *columns], schema=punctuations)
-        return pa.RecordBatch.from_arrays(none, schema=tuples), said
+        batch = pa.RecordBatch.from_arrays([positions, *columns], schema=punctuations)
+        return pa.RecordBatch.from_arrays(none, schema=tuples), batch
     nothing = [pa.array([], field.type) for field in punctuations]
     rows = pa.RecordBatch.from_arrays([*piece.columns, positions], schema=tuples)
     return rows, pa.RecordBatch.from_arrays(nothing, schema=punctuations)

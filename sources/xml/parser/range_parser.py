@@ -1,12 +1,12 @@
 """Parser of byte ranges of a document, into record batches of one source or of several that share the scan.
 
-A range is read chunk by chunk, and each chunk by `item_parser`, as fast as it allows; a document of Parquet as it is.
-Two readings use it without staging anything: a source from its beginning to its end in this process, without Spark and
-slices; and the items of ranges as rows, tuples and punctuations in one stream, in their order.
+A range is read chunk by chunk, and `item_parser` parses each chunk; a Parquet document is read as a whole.
+Two functions use it without staging: one reads a source from beginning to end in this process, without Spark and
+slices; the other yields the items of ranges as rows, tuples and punctuations in one stream, in order.
 
-Memory: windows of the parser take and leave megabytes at a time; with glibc's defaults every window pays for its pages
-anew, a fifth of the whole parsing time. So freed heap is kept. And after each task a worker of Spark looks for garbage
-among all that it has imported, so the imports are frozen out of garbage collection.
+Memory: windows of the parser allocate and free megabytes at a time; with glibc's defaults each window has to get its
+pages again, a fifth of the whole parsing time. So freed heap memory is kept. And after each task a worker of Spark
+collects garbage among everything it has imported, so the imports are frozen: garbage collection skips them.
 """
 
 from __future__ import annotations
@@ -40,15 +40,15 @@ _M_TRIM_THRESHOLD = -1
 _M_MMAP_THRESHOLD = -3
 
 MOST_FREED_BYTES = 64 << 20
-"""Bytes of freed memory that a process keeps at the most."""
+"""The greatest number of bytes of freed memory that a process keeps."""
 
 LARGEST_HEAP_BLOCK = 32 << 20
-"""Bytes of a block from which on it comes from the system directly, and goes back there; glibc allows no more."""
+"""The size in bytes from which a block is taken from the system, and returned to it; glibc allows no more."""
 
 
 @cache
 def keep_freed_memory() -> bool:
-    """Set it once for this process; whether this C library can."""
+    """Sets the limits once for this process; returns whether the C library supports it."""
     if not sys.platform.startswith("linux"):
         return False
     mallopt = getattr(ctypes.CDLL(None), "mallopt", None)
@@ -59,18 +59,18 @@ def keep_freed_memory() -> bool:
 
 @cache
 def freeze_imports() -> None:
-    """Takes all that there is now, once for this process, out of every later search for garbage.
+    """Excludes all present objects, once for this process, from later garbage collections.
 
-    For workers of Spark alone: what a process of the user's has may be garbage one day.
+    Only for workers of Spark: objects of a user's process may become garbage.
     """
     gc.freeze()
 
 
 class RangeParser:
-    """Parses the ranges of a source, and of those beside it; `streams` are the parsers of each."""
+    """Parses the ranges of a source and of the sources beside it; `streams` has the parser of each."""
 
     def __init__(self, options: SourceOptions, columns: tuple[str, ...] | None = None) -> None:
-        """Of tuples, the attributes `columns`, as the options name them if None."""
+        """Reads the attributes `columns` of tuples; None for those of the options."""
         self._options = options
         self._is_parquet = options.format == "parquet"
         self.streams = [ItemParser(options, options.columns if columns is None else columns)]
@@ -84,16 +84,16 @@ class RangeParser:
         self.punctuation_schema = self.streams[0].batches.punctuation_schema
 
     def parse(self, range_: ByteRange) -> Iterator[Parsed]:
-        """The items of a range, piece by piece; nothing is raised for bad input.
+        """Yields the items of a range, piece by piece; does not raise errors for bad input.
 
-        The reading ends where the document turns out not to be well-formed; in mode FAILFAST with the first piece in
-        which anything is malformed.
+        The reading ends where the document is not well-formed; in mode FAILFAST with the first piece that has a
+        malformed item.
         """
         for parsed, *_ in self.parse_all(range_):
             yield parsed
 
     def parse_all(self, range_: ByteRange) -> Iterator[list[Parsed]]:
-        """The same of the source and of each beside it."""
+        """Like `parse`, for the source and for each source beside it."""
         keep_freed_memory()
         at = [range_.base + range_.start] * len(self.streams)
         for stream, namespace in zip(self.streams, range_.namespaces or [None] * len(at), strict=True):
@@ -123,7 +123,7 @@ class RangeParser:
             yield [stream.batches.nothing(closed_at=place) for stream, place in zip(self.streams, at, strict=True)]
 
     def _pieces(self, range_: ByteRange, at: int) -> Iterator[Parsed]:
-        """What a document of Parquet holds; nothing of an empty range, which only says that the source has ended."""
+        """Yields the pieces of a Parquet document; none for an empty range, which only ends the source."""
         if range_.start == range_.end:
             return
         tuples, punctuations = self.tuple_schema, self.punctuation_schema
@@ -153,7 +153,7 @@ class RangeParser:
                 yield text, [stream.items(text, root) for stream in self.streams]
 
     def _template_items(self, content: bytes, open_: tuple[bytes, ...]) -> list[Items] | None:
-        """The items of a text that ends in what looks like one's end, if most are regular and none is malformed."""
+        """Returns the items of a text up to the end of an item, if most are regular and none is malformed."""
         scanned = self._scanner.scan(content, open_) if self._scanner and content else None
         if scanned is None:
             return None
@@ -163,17 +163,17 @@ class RangeParser:
 
 
 def read_through(options: SourceOptions) -> Iterator[Parsed]:
-    """The parsed pieces of a source, in order.
+    """Yields the parsed pieces of a source, in order.
 
     Raises:
-        MalformedInput: An item cannot be read, and the source's mode is FAILFAST; or a document is not well-formed.
+        MalformedInput: An item cannot be parsed, and the source's mode is FAILFAST; or a document is not well-formed.
         InputError: There is no such source.
     """
     yield from Reading(options).pieces()
 
 
 class Reading:
-    """A source that is read through, and what is noticed on the way."""
+    """Reads a whole source, and collects findings."""
 
     def __init__(self, options: SourceOptions) -> None:
         self._options = options.replace(follow="false", columns=None)
@@ -181,11 +181,11 @@ class Reading:
         planner = Planner(self._options, Documents(self._options, log=False))
         _, self._ranges = planner.advance(Offset(), planner.sizes(Offset()), None)
         self._findings = FindingsCollector(self._options, self._parser.streams[0])
-        self._said: Counter[str] = Counter()
+        self._counts: Counter[str] = Counter()
         self._malformed = 0
 
     def pieces(self) -> Iterator[Parsed]:
-        """The parsed pieces; `read_through` says what is raised."""
+        """Yields the parsed pieces; raises the errors of `read_through`."""
         stops = self._options.mode == "FAILFAST"
         for range_ in self._ranges:
             for parsed in self._parser.parse(range_):
@@ -193,23 +193,23 @@ class Reading:
                     raise malformed_error(parsed.malformed[0 if stops else -1], self._options.encoding)
                 self._malformed += len(parsed.malformed)
                 self._findings.add(parsed)
-                self._said += restriction_counts(pa.Table.from_batches([parsed.punctuations]), self._options.schema)
+                self._counts += restriction_counts(pa.Table.from_batches([parsed.punctuations]), self._options.schema)
                 yield parsed
 
     def findings(self) -> Findings:
-        """What was noticed up to now."""
-        found = self._findings.findings(self._ranges, self._said)
+        """Returns the findings so far."""
+        found = self._findings.findings(self._ranges, self._counts)
         return found + Findings(aside=Counter(malformed=self._malformed))
 
 
 def item_rows(ranges: tuple[ByteRange, ...], options: SourceOptions, schema: pa.Schema) -> Iterator[pa.RecordBatch]:
-    """The items of ranges, in batches of a schema that names any of the attributes, `_position` and `_punctuation`.
+    """Yields the items of ranges, in batches of a schema with any attributes, `_position` and `_punctuation`.
 
-    Without `_punctuation` in the schema there are tuples only.
+    Without `_punctuation` in the schema only tuples are returned.
 
     Raises:
-        MalformedInput: A document that is not well-formed, or not accepted; what else cannot be read if the mode is
-            FAILFAST; in other modes that is left out.
+        MalformedInput: A document is not well-formed, or not accepted; or an item cannot be parsed and the mode is
+            FAILFAST. In other modes such items are left out.
     """
     columns = tuple(name for name in schema.names if name not in (POSITION_SHOWN, PUNCTUATION_SHOWN))
     parser = RangeParser(options, columns)
@@ -228,14 +228,14 @@ def _table(parsed: Parsed, options: SourceOptions, schema: pa.Schema) -> pa.Tabl
     if PUNCTUATION_SHOWN not in schema.names:
         return tuples.select(schema.names).cast(schema)
     tuples = tuples.append_column(PUNCTUATION_SHOWN, pa.nulls(len(tuples), pa.string()))
-    said = parsed.punctuations
-    texts = zip(*(said[name].to_pylist() for name in options.schema.names), strict=True)
-    lifespans = said[LIFESPAN].to_pylist() if LIFESPAN in said.schema.names else [None] * said.num_rows
+    batch = parsed.punctuations
+    texts = zip(*(batch[name].to_pylist() for name in options.schema.names), strict=True)
+    lifespans = batch[LIFESPAN].to_pylist() if LIFESPAN in batch.schema.names else [None] * batch.num_rows
     notations = [
         str(punctuation_from_texts(text, options.schema).lasting(lifespan and Lifespan.read(lifespan, options.schema)))
         for text, lifespan in zip(texts, lifespans, strict=True)
     ]
-    known = {POSITION_SHOWN: said[POSITION], PUNCTUATION_SHOWN: pa.array(notations, pa.string())}
+    known = {POSITION_SHOWN: batch[POSITION], PUNCTUATION_SHOWN: pa.array(notations, pa.string())}
     punctuations = pa.table(
         [known.get(field.name, pa.nulls(len(notations), field.type)) for field in schema], names=schema.names
     )
@@ -245,5 +245,5 @@ def _table(parsed: Parsed, options: SourceOptions, schema: pa.Schema) -> pa.Tabl
         return table
     if POSITION_SHOWN in schema.names:
         return table.sort_by(POSITION_SHOWN)
-    order = pa.concat_arrays([parsed.tuples[POSITION], said[POSITION]])
+    order = pa.concat_arrays([parsed.tuples[POSITION], batch[POSITION]])
     return table.take(pa.compute.sort_indices(order))

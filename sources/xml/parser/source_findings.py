@@ -1,7 +1,7 @@
-"""Findings: what is noticed in a source and is no error, counted by the tasks that read it, and added up.
+"""Findings: observations about a source that are not errors, counted by the tasks that read it, and added up.
 
-Nothing here is looked for item by item: the parser has it at hand, and the documents are looked at again, for a sample
-of paths, only where something is missing.
+Nothing is searched for item by item: the counts are by-products of parsing. Only if something is missing are the
+documents read again, for a sample of paths.
 """
 
 from __future__ import annotations
@@ -14,30 +14,30 @@ from itertools import islice
 from typing import Any
 
 NAMES_SHOWN = 20
-"""Names that are kept of each kind at the most: they are shown to people."""
+"""The greatest number of names of each kind, since people read them."""
 
 NameSet = frozenset[str]
 
 
 @dataclass(frozen=True, slots=True)
 class Findings:
-    """What was noticed in a part of a source, or in all of it up to now.
+    """The observations in a part of a source, or in all of it so far.
 
     Attributes:
-        bytes: How much of it was read.
-        tuples: How many tuples came.
-        read: The attributes whose values were looked for.
-        had: Those of them that some tuple had.
-        leaves: Paths of leaves below the row element, where an attribute was missing.
-        elements: Names of the elements that are there, where no item was.
-        foreign: Names of elements called as the items are, of other namespaces, which are neither tuple nor
-            punctuation.
-        stray: Names of punctuations that are called otherwise than the tuples.
-        said: How many punctuations restrict which attributes, written as a scheme: `hour`, `ts prefix`.
-        void: How many punctuations say nothing because of which leaf that the schema does not declare.
-        bounds: How many punctuations hold until the stream has closed a bound of which attribute.
-        ended: Of those, how many came when it had closed it.
-        aside: How many items were set aside, and of which kind they were.
+        bytes: The number of bytes read.
+        tuples: The number of tuples.
+        read: The attributes whose values were read.
+        had: Those of them that at least one tuple had.
+        leaves: Paths of leaves below the row element, if an attribute was missing.
+        elements: Names of the elements in the document, if it had no item.
+        foreign: Names of elements with the items' local names that are neither tuple nor punctuation, because of
+            their namespaces.
+        stray: Names of punctuations that differ from the tuples' names.
+        said: The number of punctuations by the attributes that they restrict, as a scheme: `hour`, `ts prefix`.
+        void: The number of punctuations that close nothing, by the undeclared leaf that they restrict.
+        bounds: The number of punctuations that hold until the stream closes a bound, by the bound's attribute.
+        ended: The number of those that arrived after the bound was closed.
+        aside: The number of diverted items, by kind.
     """
 
     bytes: int = 0
@@ -55,32 +55,32 @@ class Findings:
     aside: Mapping[str, int] = field(default_factory=Counter)
 
     def __add__(self, other: Findings) -> Findings:
-        """Both parts together."""
+        """Adds the findings of two parts."""
         return Findings(**{f.name: _sum(f.name, getattr(self, f.name), getattr(other, f.name)) for f in fields(self)})
 
     @property
     def missing(self) -> NameSet:
-        """Attributes that were looked for, and no tuple had."""
+        """The attributes that were read and that no tuple had."""
         return self.read - self.had if self.tuples else frozenset()
 
     @property
     def is_nothing(self) -> bool:
-        """Whether something was read, and no item was in it."""
+        """Whether something was read, and it had no item."""
         return bool(self.bytes) and not (self.tuples or self.said or self.void or self.aside)
 
     @property
     def saw_nothing(self) -> bool:
-        """Whether other elements are there than items, or no tuple had anything that was looked for."""
+        """Whether there are only other elements than items, or no tuple had any attribute that was read."""
         return (self.is_nothing and bool(self.elements or self.foreign)) or bool(self.missing and not self.had)
 
     def json(self) -> dict[str, Any]:
-        """As JSON has it; what is empty is left out."""
+        """Returns a JSON representation without empty values."""
         found = {f.name: getattr(self, f.name) for f in fields(self)}
         return {name: sorted(v) if isinstance(v, frozenset) else v for name, v in found.items() if v}
 
     @staticmethod
     def of(json: Mapping[str, Any]) -> Findings:
-        """What `json` gave."""
+        """Reads findings back from `json`."""
         known = {f.name for f in fields(Findings)}
         found: dict[str, Any] = {}
         for name, value in json.items():
@@ -89,7 +89,7 @@ class Findings:
         return Findings(**found)
 
     def text(self) -> str:
-        """As the text of a staged row."""
+        """Returns the text of a staged row."""
         return json.dumps(self.json())
 
 
@@ -105,5 +105,5 @@ def _sum(name: str, one: Any, other: Any) -> Any:
 
 
 def few_names(names: Iterable[str]) -> NameSet:
-    """Some of the names, the same of the same."""
+    """Returns the first names in order, a deterministic choice."""
     return frozenset(islice(sorted(set(names)), NAMES_SHOWN))

@@ -1,9 +1,9 @@
-"""Punctuations that a piece of a document implies: ids that have come, sections that have ended.
+"""Punctuations that a piece of a document implies: for unique ids, and for sections that have ended.
 
-A walk through the piece gives its items and the ends of its sections in their order. The implied punctuations come
-together, after the last of what they close: one list or range for a piece instead of one punctuation for each tuple.
-That closes later what could be closed earlier, and never anything else. Only where a tuple of the piece itself breaks
-the promise does the punctuation come in its place, so that the tuple is found to be ungrammatical.
+A walk through the piece yields its items and the ends of its sections in order. The implied punctuations follow the
+last item that they close: one list or range for a piece instead of one punctuation for each tuple.
+This closes values later than possible, but never other values. Only if a tuple of the piece itself violates
+the promise is the punctuation put at its exact place, so that the tuple is found to be ungrammatical.
 """
 
 from __future__ import annotations
@@ -34,9 +34,9 @@ class ClosedSection:
     """An end tag that closes something.
 
     Attributes:
-        after: How many items of the piece come before it.
-        attributes: Places of the attributes whose values it closes; everything if there are none.
-        texts: Those values, as they are written; None for one that is absent.
+        after: The number of items of the piece before it.
+        attributes: The indexes of the attributes whose values it closes; without any, it closes everything.
+        texts: The texts of those values; None for an absent one.
     """
 
     after: int
@@ -45,11 +45,11 @@ class ClosedSection:
 
 
 class SectionWalk:
-    """Goes through the tree of a piece."""
+    """Walks through the tree of a piece."""
 
     def __init__(self, options: SourceOptions, reader: ItemReader) -> None:
         self._reader, self._ends = reader, options.structural.sections
-        # A row is as far below the section as the nearest of its attributes says.
+        # The nearest of its attributes determines how far a row is below the section.
         self._paths = [self._from_section(end, options.paths) for end in self._ends]
 
     @staticmethod
@@ -61,11 +61,11 @@ class SectionWalk:
         ]
 
     def walk(self, root: etree._Element, open_after: int) -> Iterator[etree._Element | ClosedSection]:
-        """Items and ends, in document order.
+        """Yields items and ends of sections, in document order.
 
         Args:
-            root: Of the piece, among the elements open before and after it (`parse_content`).
-            open_after: How many of them are open behind it: their end tags are none of the piece's.
+            root: The root of the piece, within the elements open before and after it (`parse_content`).
+            open_after: The number of elements still open after it: their end tags are not in the piece.
         """
         if not self._ends:
             yield from self._reader.items(root)
@@ -76,7 +76,7 @@ class SectionWalk:
         before, is_part = None, False
         for element in root.iter(*self._tags(root)):
             parent = element.getparent()
-            # Most stand beside the one before them: what is around them is the same.
+            # Most elements are siblings of the one before, with the same ancestors.
             if parent is None or parent is not before:
                 outer = list(element.iterancestors())
                 while inside and inside[-1] not in outer:
@@ -95,7 +95,7 @@ class SectionWalk:
                 yield from self._ended(section, items)
 
     def _tags(self, root: etree._Element) -> list[str]:
-        """Names of items and of sections."""
+        """Returns the names of items and of sections."""
         names = set(self._reader.locals)
         for end in self._ends:
             if end.element[-1] != "*":
@@ -111,11 +111,11 @@ class SectionWalk:
                 try:
                     yield ClosedSection(items, end.attributes, tuple(ancestor_text(section, path) for path in paths))
                 except UnreadableError:
-                    continue  # what is no value closes nothing
+                    continue  # an invalid value closes nothing
 
 
 def _last_chain(root: etree._Element) -> Iterator[etree._Element]:
-    """The element, its last child, the last child of that, and so on."""
+    """Yields the element, its last child, that element's last child, and so on."""
     element: etree._Element | None = root
     while element is not None:
         yield element
@@ -140,10 +140,10 @@ pc: Any = pyarrow.compute
 
 @dataclass(frozen=True, slots=True)
 class ImpliedPunctuation:
-    """A punctuation.
+    """An implied punctuation.
 
     Attributes:
-        after: How many items of the piece come before it.
+        after: The number of items of the piece before it.
         texts: The patterns, by attribute; None for a wildcard.
     """
 
@@ -152,7 +152,7 @@ class ImpliedPunctuation:
 
 
 class StructuralPunctuations:
-    """Derives the punctuations of one source."""
+    """Derives the implied punctuations of one source."""
 
     def __init__(self, options: SourceOptions) -> None:
         self._schema, self._promises = options.schema, options.structural
@@ -162,12 +162,12 @@ class StructuralPunctuations:
     def of(
         self, values: dict[int, pa.Array[Any]], ordinals: Offsets, ended: Sequence[ClosedSection]
     ) -> list[ImpliedPunctuation]:
-        """What a piece implies, in order.
+        """Returns the punctuations that a piece implies, in order.
 
         Args:
-            values: Of its tuples, by attribute; of the unique ones at least.
-            ordinals: Of its tuples.
-            ended: Its sections' ends.
+            values: The values of its tuples, by attribute; at least of the unique ones.
+            ordinals: The ordinals of its tuples.
+            ended: The ends of its sections.
         """
         implied: list[ImpliedPunctuation] = []
         for place in self._promises.unique:
@@ -179,12 +179,12 @@ class StructuralPunctuations:
                 right = np.array([row not in wrong for row in range(len(mine))], np.bool_)
                 after = np.array([end.after for end in mine], np.int64)[right]
                 implied += self._closed(place, closed.filter(pa.array(right)), after, values.get(place), ordinals)
-        # An absent value is null, and so is one that cannot be read; only the one is closed.
+        # An absent value is read as null, and so is an invalid one; only the absent one closes null.
         implied += [one for end in ended if len(end.attributes) != 1 or end.texts == (None,) for one in self._each(end)]
         return sorted(implied, key=lambda one: one.after)
 
     def _each(self, end: ClosedSection) -> Iterator[ImpliedPunctuation]:
-        """What one end closes; nothing if a value cannot be read."""
+        """Yields what one end closes; nothing if a value is invalid."""
         texts: list[str | None] = [None] * len(self._schema)
         for place, text in zip(end.attributes, end.texts, strict=True):
             values, wrong = self._columns[place].read(pa.array([text], pa.string()))
@@ -198,7 +198,7 @@ class StructuralPunctuations:
     def _closed(
         self, place: int, closed: Any, after: Offsets, values: pa.Array[Any] | None, ordinals: Offsets
     ) -> list[ImpliedPunctuation]:
-        """Values of an attribute, closed after so many items each; `values` are the tuples', where known."""
+        """Closes values of an attribute, each after `after` items; `values` are those of the tuples, if known."""
         there = pc.is_valid(closed).to_numpy(zero_copy_only=False)
         closed, after = closed.filter(pa.array(there)), after[there]
         if not len(closed):
@@ -220,10 +220,10 @@ class StructuralPunctuations:
 
 
 class ItemPositions:
-    """Positions of the items of a piece, and of what is derived from them, which stands between them.
+    """The positions of a piece's items and of the implied punctuations between them.
 
     Attributes:
-        implied: Those of what is derived, in its order.
+        implied: The positions of the implied punctuations, in order.
     """
 
     def __init__(self, at: int, implied: Sequence[ImpliedPunctuation]) -> None:
@@ -232,12 +232,12 @@ class ItemPositions:
         self.implied: list[int] = (self._after + np.arange(len(implied)) + at).tolist()
 
     def of(self, ordinals: Offsets) -> Offsets:
-        """The positions of items, by their ordinals."""
+        """Returns the positions of items, by their ordinals."""
         return ordinals + self._at + np.searchsorted(self._after, ordinals, side="right")
 
 
 def _broken(closed: Any, after: Offsets, values: Any, ordinals: Offsets) -> Mask:
-    """Which of the closed values a later tuple of the piece has."""
+    """Returns which of the closed values a later tuple of the piece has."""
     codes = pa.concat_arrays([closed, values]).dictionary_encode().indices.fill_null(-1).to_numpy()
     ours, theirs = codes[: len(closed)], codes[len(closed) :]
     last = np.full(int(codes.max()) + 1, -1, np.int64)

@@ -1,13 +1,13 @@
-"""Template scan: the fast path of the parser, which reads items columnwise and proves that nothing was misread.
+"""Template scan: the fast path of the parser, which reads items columnwise and proves that the result is correct.
 
-Items that match a template leave the window. The items may be those of several sources, as long as none lies within
+Items that match a template are cut out of the window. They may belong to several sources, as long as no item contains
 another.
 
-What is left when the matching items are cut out, the residue, if it is more than blanks, is parsed with a processing
-instruction wherever items were. XML content is closed under concatenation: an instruction that comes back outside of
-all items, among the same namespaces, proves that a well-formed element at its place is content there and an item; and
-templates are of well-formed elements. If one does not come back (it stood in a comment, a CDATA section, another
-item), nothing is taken, and the window is parsed as it stands.
+The rest of the window, the residue, is parsed unless it is blank, with a processing instruction in the place of each
+item. XML content is closed under concatenation: if an instruction is found outside of all items, with the same
+namespaces in scope, then a well-formed element in its place is content there and an item; and templates match only
+well-formed elements. If an instruction is not found (it was in a comment, a CDATA section or another item), the
+matches are discarded, and the whole window is parsed.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ class NumberedMatches:
 
     Attributes:
         matches: The items.
-        ordinal: Their numbers among all the items of the window, from 0.
+        ordinal: Their numbers among all items of the window, from 0.
     """
 
     matches: Matches
@@ -41,7 +41,7 @@ class NumberedMatches:
 
 
 def matches_and_residue(window: Window, matches: list[Matches]) -> tuple[list[NumberedMatches], list[tuple[int, int]]]:
-    """The items numbered in their order, and the gaps between them that are not blank."""
+    """Numbers the items in order, and returns the gaps between them that are not blank."""
     matches = [items for items in matches if len(items)]
     if len(matches) == 1:
         start, end = matches[0].start, matches[0].end
@@ -55,14 +55,14 @@ def matches_and_residue(window: Window, matches: list[Matches]) -> tuple[list[Nu
 
 
 def _merged(matches: list[Matches]) -> tuple[Offsets, Offsets, list[NumberedMatches]]:
-    """Where the items of several templates begin and end, in order, and the groups of them."""
+    """Returns the begin and end offsets of the items of several templates, in order, and the numbered groups."""
     if not matches:
         nothing = np.zeros(0, np.int64)
         return nothing, nothing, []
     start = np.concatenate([items.start for items in matches])
     order = np.argsort(start, kind="stable")
     start, end = start[order], np.concatenate([items.end for items in matches])[order]
-    # Two templates may fit one item; the first counts.
+    # Two templates may match one item; the first counts.
     first = np.concatenate([[True], start[1:] != start[:-1]])
     number = np.empty(len(order), np.int64)
     number[order] = np.where(first, np.cumsum(first) - 1, -1)
@@ -81,7 +81,7 @@ _IS_BLANK[list(b" \t\r\n")] = True
 
 
 def _not_blank(window: Window, start: Offsets, end: Offsets) -> Mask:
-    """Which of the gaps hold more than blanks."""
+    """Returns which of the gaps contain more than blanks."""
     length = end - start
     result = np.zeros(len(length), np.bool_)
     single = np.flatnonzero(length == 1)
@@ -98,7 +98,7 @@ def _not_blank(window: Window, start: Offsets, end: Offsets) -> Mask:
 def number_with_residue(
     groups: list[NumberedMatches], gaps: list[tuple[int, int]], rest: list[list[etree._Element]]
 ) -> tuple[list[NumberedMatches], list[tuple[int, etree._Element]]]:
-    """The items with those of the residue counted in, and these with their numbers."""
+    """Renumbers the items to include those of the residue; returns both with their numbers."""
     starts = np.sort(np.concatenate([group.matches.start for group in groups]))
     gap_starts = np.array([start for start, _ in gaps])
     regular_before = np.searchsorted(starts, gap_starts)
@@ -120,24 +120,24 @@ def number_with_residue(
 ITEM_MARKER = b"<?item?>"
 
 MOST_TEMPLATES = 8
-"""Templates that are tried on every window, for each context."""
+"""The greatest number of templates tried on every window, for each context."""
 
 MOST_FAILURES = 16
-"""Samples without a template after which no more are taken, for each context."""
+"""The number of samples without a template after which sampling stops, for each context."""
 
 RARE_PART = 0.0005
-"""Part of the items that may be irregular without being looked at for a new template."""
+"""The fraction of irregular items up to which no new template is searched for."""
 
 
 @dataclass(frozen=True, slots=True)
 class ScannedWindow:
-    """A window with its items found.
+    """A window with the items found in it.
 
     Attributes:
         window: The window.
-        count: How many items there are, of all sources.
-        groups: The regular ones.
-        irregular: The others, each with its number and its source's.
+        count: The number of items of all sources.
+        groups: The regular items.
+        irregular: The other items, each with its number and its source's number.
     """
 
     window: Window
@@ -148,12 +148,12 @@ class ScannedWindow:
 
 @dataclass(slots=True)
 class _Learnt:
-    """What was learnt in one context.
+    """The templates of one context.
 
     Attributes:
         templates: In the order in which they are tried.
         quotes: Whether quotes are delimiters.
-        failures: How many samples had no template.
+        failures: The number of samples without a template.
     """
 
     templates: list[ItemTemplate] = field(default_factory=list)
@@ -162,10 +162,10 @@ class _Learnt:
 
 
 class TemplateScanner:
-    """Scans windows for items of templates, which it learns as it goes."""
+    """Scans windows for items of templates, which it builds from samples."""
 
     def __init__(self, readers: Sequence[ItemReader]) -> None:
-        """Of the items of these readings, which differ in their names."""
+        """Scans for the items of these readers, which must have different names."""
         self._readers = readers
         self._streams = {name.encode(): stream for stream, reader in enumerate(readers) for name in reader.locals}
         self._stream_of: dict[object, int] = {}
@@ -175,11 +175,11 @@ class TemplateScanner:
         self._start_tag = re.compile(rb"<(" + name + rb")(?=[\s/>])(?:[^<>\"']|\"[^\"<]*\"|'[^'<]*')*>")
 
     def scan(self, text: bytes, open_: tuple[bytes, ...]) -> ScannedWindow | None:
-        """Scan a text; None if that is not possible, or there is nothing regular in it.
+        """Scans a text; None if that is impossible, or if it has no regular item.
 
         Args:
-            text: Content, from a cut to what looks like the end of an item.
-            open_: Start tags of the elements open where it begins.
+            text: Content, from a cut to the apparent end of an item.
+            open_: Start tags of the elements open at its beginning.
         """
         known = self._contexts.setdefault(open_, _Learnt())
         if not known.templates and not self._learn(known, text, open_, [(0, len(text))]):
@@ -203,7 +203,7 @@ class TemplateScanner:
         return ScannedWindow(window, count + len(irregular), groups, irregular)
 
     def _learn(self, known: _Learnt, text: bytes, open_: tuple[bytes, ...], gaps: list[tuple[int, int]]) -> bool:
-        """Look for a new template in gaps; whether there was one."""
+        """Searches for a new template in gaps; returns whether one was found."""
         for start, end in dict.fromkeys((gaps[0], gaps[len(gaps) // 2], gaps[-1])):
             if len(known.templates) == MOST_TEMPLATES or known.failures == MOST_FAILURES:
                 return False
@@ -226,7 +226,7 @@ class TemplateScanner:
         return False
 
     def _sample(self, text: bytes, start: int, end: int) -> tuple[bytes, int] | None:
-        """The first item of a gap, if it looks like one, and its source's number."""
+        """Returns the first item of a gap, if it looks like one, and its source's number."""
         tag = self._start_tag.search(text, start, end)
         if tag is None:
             return None
@@ -237,7 +237,7 @@ class TemplateScanner:
         return None if closing is None else (text[tag.start() : closing.end()], stream)
 
     def _stream(self, element: etree._Element) -> int:
-        """Which source an element is an item of; -1 for none. Its tag says so."""
+        """Returns the number of the source to which an element belongs, by its tag; -1 for none."""
         known = self._stream_of.get(element.tag)
         if known is None:
             known = next((stream for stream, reader in enumerate(self._readers) if reader.is_item(element)), -1)
@@ -254,7 +254,7 @@ class TemplateScanner:
     def _residue(
         self, text: bytes, open_: tuple[bytes, ...], gaps: list[tuple[int, int]]
     ) -> list[list[etree._Element]] | None:
-        """The items in each gap; None if the proof fails."""
+        """Returns the items in each gap; None if the proof fails."""
         parts = [text[start:end] for start, end in gaps]
         if any(b"<?" in part for part in parts):
             return None
@@ -278,14 +278,14 @@ class TemplateScanner:
         return items[:-1] if len(items) == len(gaps) + 1 else None
 
     def _holds_others(self, element: etree._Element) -> bool:
-        """Whether there may be items of other sources in an item."""
+        """Whether an item may contain items of other sources."""
         if len(self._readers) == 1:
             return False
         names = ("{*}" + name.decode() for name in self._streams)
         return next(element.iterdescendants(*names), None) is not None
 
     def _in_order(self, root: etree._Element, context: etree._Element) -> list[etree._Element]:
-        """Markers and items; the first is a marker."""
+        """Returns markers and items in order; the first is a marker."""
         found = list(context)
         names = ["{*}" + name.decode() for name in self._streams]
         if all(self._is_item(child) or isinstance(child, etree._ProcessingInstruction) for child in found):
@@ -301,7 +301,7 @@ class TemplateScanner:
         ]
 
     def _is_like(self, parent: etree._Element | None, context: etree._Element) -> bool:
-        """Whether an element reads there as it does in the context; its ancestors are not taken into account."""
+        """Whether an element is read in this place as in the context; sources that need ancestors are excluded."""
         if parent is context:
             return True
         return (
@@ -313,7 +313,7 @@ class TemplateScanner:
 
 
 def _is_text(text: bytes) -> bool:
-    """Whether all of it is UTF-8 for characters that XML has; control characters are looked for elsewhere."""
+    """Whether the text is valid UTF-8 with XML characters only; control characters are checked elsewhere."""
     if text.isascii():
         return True
     try:

@@ -1,9 +1,9 @@
-"""Typed columns from the texts of leaves: by Arrow where it agrees with the algebra, value by value where not.
+"""Typed columns from the texts of leaves: by Arrow where it agrees with the algebra, otherwise value by value.
 
-`Domain.read` defines what a text means. Arrow's readers see only texts of which they make the same, or fail.
+`Domain.read` defines the meaning of a text. Arrow's parsers get only texts for which they return the same, or fail.
 
-Plain numbers are texts that are numbers of a type by their digits, which shows without making numbers of them. In this
-way columns are checked that a query does not use: nobody wants their values, and most of them are sound.
+Plain numbers are texts that are valid numbers of a type because of the count of their digits, without conversion. They
+are used to check columns that a query does not need: their values are not wanted, and most of them are valid.
 """
 
 from __future__ import annotations
@@ -31,14 +31,14 @@ _ZERO, _POINT = b"0."
 
 @dataclass(frozen=True, slots=True)
 class PlainNumbers:
-    """Numbers of so few digits before the point, and behind it, that it does not matter which they are."""
+    """Numbers with so few digits before and after the point that any digits are valid."""
 
     whole: int
     fraction: int = 0
 
     @staticmethod
     def of(domain: Domain) -> PlainNumbers | None:
-        """Those that are values of a domain; None if that is not for their digits to say."""
+        """Returns the plain numbers of a domain; None if digits alone do not decide."""
         if domain.low is not None or domain.high is not None:
             return None
         match domain.sql:
@@ -51,7 +51,7 @@ class PlainNumbers:
         return None
 
     def are_all(self, texts: pa.StringArray) -> bool:
-        """Whether all texts are; errs towards no.
+        """Whether all texts are plain numbers; errs towards False.
 
         >>> [PlainNumbers(2, 1).are_all(pa.array(texts)) for texts in (["1", "22"], ["1.5", "22.0"], [])]
         [True, True, True]
@@ -64,14 +64,14 @@ class PlainNumbers:
             return True
         end, character = text_ends(texts), characters(texts)
         start, end = end[:-1] - end[0], end[1:] - end[0]
-        is_other = character - np.uint8(_ZERO) > 9  # what is below zero is far above
+        is_other = character - np.uint8(_ZERO) > 9  # characters below zero wrap around to large numbers
         other = np.flatnonzero(is_other)
         if not len(other):
             length = end - start
             return int(length.min()) > 0 and int(length.max()) <= self.whole
         if not self.fraction or len(other) != len(texts) or (character[other] != _POINT).any():
             return False
-        # Where each has a point, the first is in the first text, and so on.
+        # If each text has one point, the first point is in the first text, and so on.
         whole, fraction = other - start, end - 1 - other
         return (
             int(whole.min()) > 0
@@ -85,7 +85,7 @@ pc: Any = pyarrow.compute
 
 
 class ColumnReader:
-    """Reads the texts of one attribute."""
+    """Parses the texts of one attribute."""
 
     def __init__(
         self,
@@ -97,9 +97,9 @@ class ColumnReader:
         rewriting: IsoRewriting | PrefixRewriting | None = None,
         structure: Structure | None = None,
     ) -> None:
-        """`trim` says whether blanks around a string are no part of it; of other types they never are.
+        """With `trim`, blanks around a string are removed; for other types they always are.
 
-        `structure` is what is declared of a structure, or of those in an array.
+        `structure` is the declaration of a structure, or of the structures in an array.
         """
         self._name = name
         self._domain = domain
@@ -124,7 +124,7 @@ class ColumnReader:
 
     @staticmethod
     def of(options: SourceOptions, index: int) -> ColumnReader:
-        """For an attribute of a source."""
+        """Creates the reader for an attribute of a source."""
         attribute = options.schema[index]
         rewriting: IsoRewriting | PrefixRewriting | None = _iso(options.formats[index])
         if options.prefixes[index]:
@@ -139,9 +139,9 @@ class ColumnReader:
         )
 
     def read(self, texts: pa.StringArray) -> tuple[pa.Array[Any], Mapping[int, str]]:
-        """Typed values, and for those that cannot be had, null among the values, the reason by row.
+        """Returns typed values, and the reason by row for invalid texts, which are null among the values.
 
-        Null is an absent leaf. A blank text is null too, but of a STRING, where it is the empty string; and so is the
+        An absent leaf is null. So is a blank text, except for STRING, where it is the empty string; and so is the
         null text of the source.
         """
         if self._elements is not None:
@@ -162,11 +162,11 @@ class ColumnReader:
 
     @property
     def takes_all(self) -> bool:
-        """Whether every text is a value of it, and the lack of one, too."""
+        """Whether every text is a valid value, and so is null."""
         return self._domain == Domain("STRING")
 
     def flaws(self, texts: pa.StringArray) -> Mapping[int, str]:
-        """The reasons that `read` gives; where all texts are plainly numbers, without making them."""
+        """Returns the reasons of `read`; without conversion if all texts are plain numbers."""
         is_plain = self._plain is not None and self._plain.are_all(texts)
         return {} if is_plain else self.read(texts)[1]
 
@@ -178,7 +178,7 @@ class ColumnReader:
         return texts if self._rewriting is None else self._rewriting.rewrite(texts)
 
     def _quickly(self, texts: pa.StringArray) -> Any:
-        """The values if Arrow can be trusted with all of the texts, else None."""
+        """Returns the values if Arrow can convert all texts correctly; else None."""
         if isinstance(self._domain.sql, StringType):
             return without_outer_blanks(texts) if self._trim else texts
         try:
@@ -190,13 +190,13 @@ class ColumnReader:
             values = texts.cast(self.type)
         except pa.ArrowInvalid:
             return None
-        # There is one zero only.
+        # Convert -0.0 to 0.0: the algebra has one zero.
         return pc.add(values, pa.scalar(0.0, self.type)) if pa.types.is_floating(self.type) else values
 
     def _moments(self, texts: Any) -> Any:
-        """Dates and timestamps that are all spelt in one of the usual forms, else None."""
+        """Returns dates and timestamps if all are written in one of the usual forms; else None."""
         for form, type_ in _FORMS[self._domain.sql]:
-            # One is looked at before all are.
+            # Test the first text before all of them.
             if (
                 pc.match_substring_regex(texts.drop_null()[:1], form).to_pylist() == [True]
                 and not pc.any(pc.invert(pc.match_substring_regex(texts, form))).as_py()
@@ -205,7 +205,7 @@ class ColumnReader:
         return None
 
     def _one_by_one(self, texts: Any) -> tuple[pa.Array[Any], dict[int, str]]:
-        """Each distinct text by the algebra's own reading."""
+        """Parses each distinct text by the algebra's own rules."""
         distinct = texts.dictionary_encode()
         values: list[object] = []
         wrong: dict[int, str] = {}
@@ -223,13 +223,13 @@ class ColumnReader:
         return pa.array(values, self.type).take(codes), reasons
 
     def _outside(self, values: Any, texts: Any, known: Mapping[int, str]) -> dict[int, str]:
-        """What is null, or beyond its bounds, though declared not to be."""
+        """Returns the reasons for values that are null or out of bounds although the declaration forbids it."""
         found: dict[int, str] = {}
         domain = self._domain
         if not domain.nullable and values.null_count:
             for row in np.flatnonzero(values.is_null().to_numpy(zero_copy_only=False)).tolist():
                 if row not in known:
-                    found[row] = f"{self._name} is null, and declared never to be"
+                    found[row] = f"{self._name} is null, but declared NOT NULL"
         for beyond, bound in ((pc.less, domain.low), (_greater, domain.high)):
             if bound is not None:
                 outside = beyond(values, pa.scalar(bound, self.type)).fill_null(False)
@@ -239,7 +239,7 @@ class ColumnReader:
 
 
 def _fields(name: str, structure: Structure, null_value: str | None, *, trim: bool) -> list[ColumnReader]:
-    """The readers of a structure's fields."""
+    """Returns the readers of a structure's fields."""
     columns = zip(structure.fields, structure.formats, structure.structures, strict=True)
     return [
         ColumnReader(
@@ -255,7 +255,7 @@ def _iso(pattern: str | None) -> IsoRewriting | None:
 
 def _greater(values: Any, bound: Any) -> Any:
     greater = pc.greater(values, bound)
-    # NaN is above all numbers.
+    # NaN is greater than all numbers.
     return pc.or_(greater, pc.is_nan(values)) if pa.types.is_floating(values.type) else greater
 
 
@@ -269,7 +269,7 @@ _PLAIN = {
     IntegerType: _only_bytes(b"0123456789-"),
     FloatType: _only_bytes(b"0123456789-."),
 }
-"""The characters of texts of which Arrow makes what the algebra does, or fails; it knows hexadecimal numbers, too."""
+"""The characters of texts that Arrow parses as the algebra does, or rejects; Arrow accepts hexadecimal, too."""
 
 _DATE = r"^[1-9]\d{3}-\d\d-\d\d"
 _CLOCK = _DATE + r"[T ]\d\d:\d\d:[0-5]\d(\.\d{1,6})?"
@@ -278,4 +278,4 @@ _FORMS: dict[SqlType, tuple[tuple[str, pa.DataType], ...]] = {
     TimestampType(zoned=True): ((_CLOCK + "Z$", pa.timestamp("us", "UTC")), (_CLOCK + "$", pa.timestamp("us"))),
     TimestampType(zoned=False): ((_CLOCK + "$", pa.timestamp("us")),),
 }
-"""Forms of dates and timestamps, with the type that Arrow reads them as; without a zone they are in UTC."""
+"""Forms of dates and timestamps, with the type as which Arrow parses them; without a zone they are in UTC."""

@@ -1,1 +1,1 @@
-"""The data sources that Spark reads punctuated XML by, in batch and as a stream."""
+"""The data sources through which Spark reads punctuated XML, in batch and as a stream."""

@@ -1,9 +1,9 @@
-"""The data source `punctuated_xml` of Spark: files of punctuated XML, in batch and as a stream.
+"""Spark's data source `punctuated_xml`: files of punctuated XML, in batch and as a stream.
 
     spark.read.format("punctuated_xml").options(path=…, rowTag=…, schema=…).load()
 
-A row is an item: a tuple has its attributes and `_position`, its place in the source; a punctuation has `_position` and
-`_punctuation`, its notation.
+A row is an item: a tuple has its attributes and `_position`, its position in the source; a punctuation has `_position`
+and `_punctuation`, its notation.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
 
 def register(spark: SparkSession) -> None:
-    """Make `punctuated_xml` known to a session."""
+    """Registers `punctuated_xml` with a session."""
     spark.dataSource.register(PunctuatedXmlSource)
 
 
@@ -37,37 +37,37 @@ class PunctuatedXmlSource(DataSource):
 
     @classmethod
     def name(cls) -> str:
-        """Its name for `format(…)` and `USING`."""
+        """The source's name for `format(…)` and `USING`."""
         return "punctuated_xml"
 
     def schema(self) -> str:
-        """The columns, where the reader names none."""
+        """Returns the columns, if the reader declares none."""
         options = SourceOptions.parse(self.options, giver="reader")
         if any(attribute.name.lower() in (POSITION_SHOWN, PUNCTUATION_SHOWN) for attribute in options.schema):
             hint = "a column of another name can have the path, as in option 'path.place' '@position'"
-            raise UsageError(f"the names {POSITION_SHOWN} and {PUNCTUATION_SHOWN} are taken", hint=hint)
+            raise UsageError(f"the names {POSITION_SHOWN} and {PUNCTUATION_SHOWN} are reserved", hint=hint)
         columns = [f"{quoted(attribute.name)} {attribute.domain.type}" for attribute in options.schema]
         return ", ".join([*columns, f"{POSITION_SHOWN} BIGINT NOT NULL", f"{PUNCTUATION_SHOWN} STRING"])
 
     def reader(self, schema: StructType) -> DataSourceReader:
-        """Reads all there is."""
+        """Creates the batch reader, which reads all documents."""
         return XmlBatchReader(self.options, schema)
 
     def streamReader(self, schema: StructType) -> DataSourceStreamReader:
-        """Reads slice by slice."""
+        """Creates the stream reader, which reads slice by slice."""
         return XmlStreamReader(self.options, schema)
 
 
 class _Reading:
-    """What batch and stream have in common."""
+    """The part that batch and stream readers share."""
 
     def __init__(self, given: MutableMapping[str, str], schema: StructType) -> None:
         self.options = _options(given, schema)
         self.schema = schema
 
     def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
-        """The rows of one task."""
-        # What parses is imported where it parses: the process that plans does without, and starts the sooner.
+        """Yields the rows of one task."""
+        # The parser is imported only where it parses: the process that plans does not need it, and starts faster.
         from pyspark.sql.pandas.types import to_arrow_schema
 
         from sources.xml.parser.range_parser import item_rows
@@ -80,7 +80,7 @@ class XmlBatchReader(_Reading, DataSourceReader):
     """Reads documents to their ends."""
 
     def partitions(self) -> list[InputPartition]:
-        """All of the documents, cut into ranges."""
+        """Divides all documents into ranges."""
         options = self.options.replace(follow="false")
         planner = Planner(options, Documents(options, log=False))
         _, ranges = planner.advance(Offset(), planner.sizes(Offset()), None)
@@ -88,26 +88,26 @@ class XmlBatchReader(_Reading, DataSourceReader):
 
 
 class XmlStreamReader(_Reading, DataSourceStreamReader, SupportsTriggerAvailableNow):
-    """Reads documents slice by slice, and goes on as more of them comes."""
+    """Reads documents slice by slice, and continues as they grow."""
 
     def __init__(self, given: MutableMapping[str, str], schema: StructType) -> None:
         super().__init__(given, schema)
         self._slicing = MicroBatches(self.options)
 
     def initialOffset(self) -> dict[str, Any]:
-        """Before the first document."""
+        """Returns the offset before the first document."""
         return Offset().json()
 
     def getDefaultReadLimit(self) -> ReadLimit:
-        """As much as the option maxBytesPerSlice says."""
+        """Returns the limit in the option maxBytesPerSlice."""
         return ReadMaxBytes(self.options.max_bytes_per_slice or FIRST_SLICE)
 
     def prepareForTriggerAvailableNow(self) -> None:
-        """What is there now is all there is."""
+        """Treats what is present now as the whole input."""
         self._slicing.settle()
 
     def latestOffset(self, start: dict[str, Any], limit: ReadLimit) -> dict[str, Any]:
-        """The end of the next slice."""
+        """Returns the end of the next slice."""
         budget: int | None = self.options.max_bytes_per_slice or FIRST_SLICE
         if isinstance(limit, ReadAllAvailable):
             budget = None
@@ -116,12 +116,12 @@ class XmlStreamReader(_Reading, DataSourceStreamReader, SupportsTriggerAvailable
         return self._slicing.end(Offset.of(start), budget).json()
 
     def partitions(self, start: dict[str, Any], end: dict[str, Any]) -> Sequence[InputPartition]:
-        """The tasks of a slice."""
+        """Returns the tasks of a slice."""
         return self._slicing.tasks(Offset.of(start), Offset.of(end))
 
 
 def _options(given: MutableMapping[str, str], schema: StructType) -> SourceOptions:
-    """The source, with the attributes from the reader's schema if the options name none."""
+    """Returns the source's options, with the attributes of the reader's schema if the options have none."""
     options = dict(given)
     if "schema" in options:
         return SourceOptions.parse(options, giver="reader")
@@ -135,6 +135,6 @@ def _options(given: MutableMapping[str, str], schema: StructType) -> SourceOptio
     ):
         raise UsageError(
             f"a row that is a punctuation has no attributes, so that with {PUNCTUATION_SHOWN} none can be NOT NULL",
-            hint="say NOT NULL in the option schema",
+            hint="declare NOT NULL in the option schema",
         )
     return SourceOptions.parse(options, ", ".join(columns), giver="reader")

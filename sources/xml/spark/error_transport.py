@@ -1,4 +1,4 @@
-"""The transport of this project's errors through Spark, which keeps nothing of an exception in Python but its text."""
+"""The transport of this project's errors through Spark, which preserves only the text of a Python exception."""
 
 from __future__ import annotations
 
@@ -17,20 +17,20 @@ _PLAIN = re.compile(r"^punct_ns\.errors\.(\w+): (.*)((?:\n  .*)*)", re.MULTILINE
 
 @contextmanager
 def transported() -> Iterator[None]:
-    """Within it, an XmlStreamError is raised as an exception whose text tells all of it, for a query to read.
+    """Converts an XmlStreamError in its body to an exception whose text encodes all its parts, for a query to decode.
 
-    What reads for a user of Spark raises the error itself, which says it in words.
+    Readers for users of Spark raise the error itself, which is readable.
     """
     try:
         yield
     except XmlStreamError as error:
-        # No pickle: the text may have come through documents.
+        # Not a pickle: the text may contain text of documents.
         told = json.dumps([type(error).__name__, error.what, error.where, error.hint])
         raise RuntimeError(f"{error}\nxmlstream-error:{base64.b64encode(told.encode()).decode()}") from error
 
 
 def original_error(reported: BaseException) -> XmlStreamError | None:
-    """The error of this project that made Spark report another; None if there was none."""
+    """Decodes the error of this project that made Spark report another; None if there was none."""
     told = _TOLD.search(str(reported))
     try:
         name, what, where, hint = json.loads(base64.b64decode(told[1])) if told else _in_words(str(reported))
@@ -43,7 +43,7 @@ def original_error(reported: BaseException) -> XmlStreamError | None:
 
 
 def _in_words(text: str) -> tuple[str, str, str | None, str | None]:
-    """The kind of the last error of this project in a traceback, and its parts; ValueError where there is none."""
+    """Returns the kind and parts of the last error of this project in a traceback; ValueError if there is none."""
     *_, (name, what, rest) = [("", "", ""), *_PLAIN.findall(text)]
     if not name:
         raise ValueError("no error of this project")

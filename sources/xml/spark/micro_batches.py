@@ -1,4 +1,4 @@
-"""Micro-batches of a source, as a streaming reader of Spark asks for them: first how far each goes, then its tasks."""
+"""Micro-batches of a source, as Spark's streaming reader requests them: first the end of each, then its tasks."""
 
 from __future__ import annotations
 
@@ -17,19 +17,19 @@ from sources.xml.splits.slice_planner import GONE, Offset, Planner
 from sources.xml.splits.split_scan import SMALLEST_WINDOW
 
 FIRST_SLICE = 64 << 20
-"""Bytes of a source that one slice takes where the option maxBytesPerSlice is not given, before slices grow."""
+"""The bytes of a source in one slice if the option maxBytesPerSlice is not set, before slices grow."""
 
 LONG = 10.0
-"""Seconds of a slice that is long enough: what a slice costs whatever it holds is at most two of them."""
+"""The duration of a slice, in seconds, beyond which it need not grow: fixed costs are at most two of them."""
 
 
 @dataclass(frozen=True, slots=True)
 class ReadTask(InputPartition):
-    """What one task reads: ranges that follow one another in a source.
+    """The input of one task: consecutive ranges of a source.
 
     Attributes:
-        ranges: the ranges, one at least.
-        reader: which of the sources that are read side by side has them.
+        ranges: The ranges, at least one.
+        reader: The index of the source, among those read by one reader.
     """
 
     ranges: tuple[ByteRange, ...]
@@ -37,7 +37,7 @@ class ReadTask(InputPartition):
 
     @staticmethod
     def of(ranges: Sequence[ByteRange], size: int, reader: int = 0) -> list[ReadTask]:
-        """Tasks of about `size` bytes each; what is small is read together."""
+        """Groups ranges into tasks of about `size` bytes; small ranges share a task."""
         tasks: list[list[ByteRange]] = [[]]
         taken = 0
         for range_ in ranges:
@@ -51,16 +51,16 @@ class ReadTask(InputPartition):
 
 
 class SliceGrowth:
-    """How many bytes of each source of a query the next slice takes.
+    """Decides how many bytes of each source of a query the next slice takes.
 
-    Of one whose option maxBytesPerSlice is given it takes that many. Of each of the others it takes `FIRST_SLICE`, and
-    twice as many as the last slice did while more is left than that took, and it was not `LONG`: then little of its
-    time goes into what any slice costs. So one that has caught up has small slices.
+    A source with the option maxBytesPerSlice gets that many. Each of the others gets `FIRST_SLICE`, and
+    twice as many as in the last slice while more than that is left, and the last slice was shorter than `LONG`: in
+    larger slices the fixed costs matter less. So a source that has caught up has small slices.
 
     Args:
-        limits: The option of each source, None where it is not given.
-        largest: Bytes of all those together whose slices grow; each takes `FIRST_SLICE` anyway.
-        clock: Seconds.
+        limits: The option of each source, None if it is not set.
+        largest: The greatest number of bytes of all growing slices in sum; each gets at least `FIRST_SLICE`.
+        clock: Returns seconds.
     """
 
     def __init__(self, limits: Sequence[int | None], largest: int, clock: Callable[[], float] = time.monotonic) -> None:
@@ -69,7 +69,7 @@ class SliceGrowth:
         self._bytes, self._is_left, self._began = FIRST_SLICE, False, 0.0
 
     def next(self, waiting: Sequence[int]) -> list[int]:
-        """Those of the slice that begins now, so many bytes of each source being there."""
+        """Returns the bytes of the slice that begins now, given the bytes that wait in each source."""
         now = self._clock()
         if not self._is_left:
             self._bytes = FIRST_SLICE
@@ -81,7 +81,7 @@ class SliceGrowth:
 
 
 class MicroBatches:
-    """Slices one source; what it remembers only spares work, since the offsets say it all."""
+    """Divides one source into slices; its state only saves work, since the offsets have all information."""
 
     def __init__(self, options: SourceOptions) -> None:
         self._options = options
@@ -94,22 +94,22 @@ class MicroBatches:
         self._planned: tuple[Offset, Offset, list[ByteRange]] | None = None
 
     def settle(self) -> None:
-        """What is there now is all there is."""
+        """Treats what is present now as the whole input."""
         self._sizes = self._look(Offset())
 
     def waiting(self, start: Offset) -> int:
-        """How many bytes are there to be read; the `end` that is asked for next knows of the same."""
+        """Returns the number of bytes that wait to be read; the next call of `end` uses the same sizes."""
         self._found = self._look(start) if self._sizes is None else self._sizes
         return max(0, sum(size for size in self._found[start.document :] if size != GONE) - start.byte)
 
     def end(self, start: Offset, budget: int | None) -> Offset:
-        """The end of the next slice, which takes about so many bytes, all there are if None."""
+        """Returns the end of the next slice, which takes about `budget` bytes, or all if None."""
         if self._found is None:
             self.waiting(start)
         assert self._found is not None
         sizes, self._found = self._found, None
         if not self._options.follow:
-            self._sizes = sizes  # what comes later is not waited for
+            self._sizes = sizes  # later input is not waited for
         after, ranges = self._planner.advance(start, sizes, budget)
         self._planned = start, after, ranges
         has_no_more = not ranges or self._is_short(start, after, ranges, budget)
@@ -120,7 +120,7 @@ class MicroBatches:
         return after
 
     def ticks(self, start: Offset) -> bool:
-        """Whether it is time for a slice of the clock alone: something waits for it, and the last was long ago."""
+        """Whether a slice for the clock alone is due: something waits for it, and the last slice is old enough."""
         if self._options.clock is None or not self._options.follow or start.closed:
             return False
         try:
@@ -131,7 +131,7 @@ class MicroBatches:
         return start.clock is None or self._looked - datetime.fromisoformat(start.clock) >= pause
 
     def at_clock(self, after: Offset) -> Offset:
-        """The slice's end with the moment that its clock shows; as it is where more is there, or without a clock."""
+        """Adds the present time to the slice's end; unchanged if more input is present, or without a clock."""
         if self._options.clock is None or not self._has_all:
             return after
         told = replace(after, clock=self._looked.isoformat())
@@ -140,19 +140,19 @@ class MicroBatches:
         return told
 
     def _look(self, start: Offset) -> list[int]:
-        """How much of each document is there, and when it was."""
+        """Returns the present size of each document, and records the time."""
         self._looked = datetime.now(UTC)
         return self._planner.sizes(start)
 
     def _is_short(self, start: Offset, after: Offset, ranges: Sequence[ByteRange], budget: int | None) -> bool:
-        """Whether a slice takes less than it might, there being no more."""
+        """Whether a slice takes less than its limits allow, since there is no more input."""
         left = None if budget is None else budget - sum(range_.length for range_ in ranges)
         if after.document - start.document == self._options.max_files_per_slice:
             return False
         return left is None or left >= SMALLEST_WINDOW
 
     def tasks(self, start: Offset, end: Offset, reader: int = 0) -> list[ReadTask]:
-        """The tasks of a slice; none where it is empty."""
+        """Returns the tasks of a slice; none if it is empty."""
         if replace(start, clock=end.clock) == end:
             return []
         if self._planned is not None and self._planned[:2] == (start, end):

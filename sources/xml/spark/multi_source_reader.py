@@ -1,13 +1,14 @@
-"""The data source `punctuated_xml_sources` of Spark: all sources of a query, staged by one streaming reader.
+"""Spark's data source `punctuated_xml_sources`: all sources of a query, staged by one streaming reader.
 
     spark.readStream.format("punctuated_xml_sources").options(**multi_source_options(sources)).load()
 
-Spark starts a process that plans for every streaming reader, one after the other and each for about a second, and calls
-it once a slice. So the sources of a query share one. Its offset is theirs by their names; each advances by its own
-limits, and one with nothing new adds nothing to a slice. The rows are staged ranges (`sources.xml.spark.staged_rows`).
+For every streaming reader, Spark starts a process that plans, one after the other, each for about a second, and calls
+it once a slice. So the sources of a query share one reader. Its offset contains theirs by name; each advances within
+its own limits, and a source without new input adds nothing to a slice. The rows are staged ranges
+(`sources.xml.spark.staged_rows`).
 
-Shared scans: sources over the same documents are read in one pass, where their elements differ. Documents that were
-read to their end are removed or archived behind the query, as Spark's option `cleanSource` has it.
+Shared scans: sources over the same documents are read in one pass if their elements differ. Documents that were
+completely read are removed or archived, as with Spark's option `cleanSource`.
 """
 
 from __future__ import annotations
@@ -41,25 +42,25 @@ if TYPE_CHECKING:
 
 
 class SourceCleaner:
-    """Cleans the directories of sources, as far as their slices are committed; it remembers only what spares work."""
+    """Cleans the directories of sources, as far as their slices are committed; its state only saves work."""
 
     def __init__(self, sources: Sequence[SourceOptions]) -> None:
         self._sources = sources
         self._cleaned = [0] * len(sources)
 
     def clean(self, documents: Sequence[Documents], ends: Sequence[Offset]) -> None:
-        """Removes or archives what was read.
+        """Removes or archives documents that were read.
 
         Args:
-            documents: Of each source.
-            ends: How far each was read, and its slices committed.
+            documents: The documents of each source.
+            ends: How far each source was read and committed.
 
         Raises:
             InputError: A document cannot be removed or moved.
         """
         if all(source.clean_source == "off" for source in self._sources):
             return
-        # What two sources read is there until both have.
+        # Documents of two sources stay until both have read them.
         pairs = list(zip(documents, ends, strict=True))
         wanted = {os.path.realpath(path) for found, end in pairs for path in found.paths[end.document :]}
         for number, (source, (found, end)) in enumerate(zip(self._sources, pairs, strict=True)):
@@ -77,7 +78,7 @@ class SourceCleaner:
 
 def _clean(path: Path, source: SourceOptions) -> None:
     try:
-        # It may be gone: Spark says twice how far was read, and so do two sources of one directory.
+        # It may be gone: Spark commits an offset twice, and two sources may share a directory.
         with contextlib.suppress(FileNotFoundError):
             if source.clean_source == "delete":
                 path.unlink()
@@ -91,7 +92,7 @@ def _clean(path: Path, source: SourceOptions) -> None:
 
 
 def _free(path: Path) -> Path:
-    """The path, or one beside it that is not taken: documents of two directories may bear one name."""
+    """Returns the path, or a free one beside it: documents of two directories may have the same name."""
     number, free = 2, path
     while free.exists():
         number, free = number + 1, path.with_name(f"{path.stem}-{number}{path.suffix}")
@@ -99,11 +100,11 @@ def _free(path: Path) -> Path:
 
 
 def shared_scans(sources: Sequence[SourceOptions]) -> list[SourceOptions]:
-    """The readers that it takes to read all of these, in their order; those that one reads along are beside it.
+    """Returns the readers that are needed for these sources, in order; sources read in the same pass are beside one.
 
-    Only what a query's plan fixes decides who is read along with whom: limits may change from run to run, and those of
-    a reader are the strictest of its sources'. Sources of the same elements alone stay apart; a pass for each finds
-    them faster than a common one.
+    Only what a query's plan fixes decides which sources share a pass: limits may change from run to run, and those of
+    a reader are the strictest of its sources'. Sources with the same elements are not combined: separate passes are
+    faster.
     """
     groups: dict[tuple[str, str | None], list[SourceOptions]] = {}
     for source in sources:
@@ -132,14 +133,14 @@ def _together(group: Sequence[SourceOptions]) -> SourceOptions:
 
 
 def register_multi_source(spark: SparkSession) -> None:
-    """Make `punctuated_xml_sources` known to a session."""
+    """Registers `punctuated_xml_sources` with a session."""
     spark.dataSource.register(MultiSourceXml)
 
 
 def multi_source_options(sources: Sequence[SourceOptions], largest_slice: int = 0) -> dict[str, str]:
-    """The options of a reader of these sources; each has its option `stage`, and a name of its own as `source`.
+    """Returns the options of a reader of these sources; each has the option `stage`, and a unique name in `source`.
 
-    `largest_slice`: bytes to which slices grow while more waits, those of all sources together (`SliceGrowth`).
+    `largest_slice`: the bytes to which the slices of all sources may grow in sum (`SliceGrowth`).
     """
     return {"sources": json.dumps([dict(source.given) for source in sources]), "largestSlice": str(largest_slice)}
 
@@ -149,24 +150,24 @@ class MultiSourceXml(DataSource):
 
     @classmethod
     def name(cls) -> str:
-        """Its name for `format(…)`."""
+        """The source's name for `format(…)`."""
         return "punctuated_xml_sources"
 
     def schema(self) -> str:
-        """The columns of a staged row."""
+        """Returns the columns of a staged row."""
         return STAGED
 
     def streamReader(self, schema: StructType) -> DataSourceStreamReader:
-        """Reads slice by slice."""
+        """Creates the stream reader, which reads slice by slice."""
         with transported():
             if "sources" not in self.options:
-                raise UsageError("no sources are named", hint="this format is for queries; ask punctuated_xml for rows")
+                raise UsageError("no sources are named", hint="this format is for queries; punctuated_xml returns rows")
             sources = [SourceOptions.parse(given) for given in json.loads(self.options["sources"])]
             return MultiSourceReader(sources, schema, int(self.options.get("largestSlice", 0)))
 
 
 class MultiSourceReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
-    """Reads the documents of all sources slice by slice, and goes on as more of them comes."""
+    """Reads the documents of all sources slice by slice, and continues as they grow."""
 
     def __init__(self, sources: Sequence[SourceOptions], schema: StructType, largest_slice: int = 0) -> None:
         self._sources, self._schema = tuple(sources), schema
@@ -176,7 +177,7 @@ class MultiSourceReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
 
     @cached_property
     def _slicings(self) -> tuple[MicroBatches, ...]:
-        # Made where slices are planned, not where they are read.
+        # Created in the process that plans slices, not in those that read them.
         return tuple(MicroBatches(source) for source in self._sources)
 
     @cached_property
@@ -184,24 +185,24 @@ class MultiSourceReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         return SourceCleaner(self._sources)
 
     def initialOffset(self) -> dict[str, Any]:
-        """Before the first document of each."""
+        """Returns the offset before the first document of each source."""
         return {source.source: Offset().json() for source in self._sources}
 
     def getDefaultReadLimit(self) -> ReadLimit:
-        """As much of each source as its option maxBytesPerSlice says, or as `SliceGrowth` does."""
+        """Returns the sum of the limits in the options maxBytesPerSlice; `SliceGrowth` decides for each source."""
         return ReadMaxBytes(sum(source.max_bytes_per_slice or FIRST_SLICE for source in self._sources))
 
     def prepareForTriggerAvailableNow(self) -> None:
-        """What is there now is all there is."""
+        """Treats what is present now as the whole input."""
         with transported():
             for slicing in self._slicings:
                 slicing.settle()
 
     def latestOffset(self, start: dict[str, Any], limit: ReadLimit) -> dict[str, Any]:
-        """The end of the next slice, each source's by its name."""
+        """Returns the end of the next slice, for each source by name."""
         with transported():
             whole = isinstance(limit, ReadAllAvailable)
-            # To look for cuts is to read and to count, which threads do side by side.
+            # Searching for cuts reads and counts, which threads can do in parallel.
             with ThreadPoolExecutor(os.cpu_count()) as threads:
                 starts = self._offsets(start)
                 budgets: Sequence[int | None] = [None] * len(starts)
@@ -213,7 +214,7 @@ class MultiSourceReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
             return {source.source: end.json() for source, end in zip(self._sources, ends, strict=True)}
 
     def partitions(self, start: dict[str, Any], end: dict[str, Any]) -> Sequence[InputPartition]:
-        """The tasks of a slice, of all sources."""
+        """Returns the tasks of a slice, of all sources."""
         with transported():
             ends = zip(self._slicings, self._offsets(start), self._offsets(end), strict=True)
             return [
@@ -223,8 +224,8 @@ class MultiSourceReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
             ]
 
     def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
-        """The staged rows of one task."""
-        # What parses is imported where it parses: the process that plans does without, and starts the sooner.
+        """Returns the staged rows of one task."""
+        # The parser is imported only where it parses: the process that plans does not need it, and starts faster.
         import pyarrow as pa
         from pyspark.sql.pandas.types import to_arrow_schema
 
@@ -238,14 +239,14 @@ class MultiSourceReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
             yield pa.RecordBatch.from_pylist(rows, to_arrow_schema(self._schema))
 
     def commit(self, end: dict[str, Any]) -> None:
-        """What was read up to there is committed: documents that are not needed any more are cleaned away."""
+        """Removes or archives documents that are not needed any more, after everything up to `end` was committed."""
         with transported():
             self._cleaner.clean([slicing.documents for slicing in self._slicings], self._offsets(end))
 
     def _offsets(self, json: Mapping[str, Any]) -> list[Offset]:
         if json.keys() != {source.source for source in self._sources}:
             raise StateError(
-                f"the checkpoint knows how far {', '.join(json)} were read, and not how far this query's sources",
+                f"the checkpoint records how far {', '.join(json)} were read, but this query has other sources",
                 hint="it was written by another version of xmlstream; begin with a new checkpoint",
             )
         return [Offset.of(json[source.source]) for source in self._sources]

@@ -1,6 +1,6 @@
-"""Writer of staged ranges, within a task of Spark: it parses ranges and writes their tuples to a Parquet file.
+"""Writer of staged ranges, within a task of Spark: parses ranges and writes their tuples to a Parquet file.
 
-Dead letters, tuples that were set aside, are read again from the ranges: each gets its element as it stands in its
+Dead letters, tuples that were diverted, are read again from the ranges: each gets its element as in its
 document.
 """
 
@@ -32,11 +32,11 @@ from sources.xml.splits.byte_ranges import ByteRange, Part
 
 
 def stage(ranges: Iterable[ByteRange], options: SourceOptions) -> list[dict[str, Any]]:
-    """Parse ranges, write their tuples to a Parquet file in the stage's directory, and say so as a staged row.
+    """Parses ranges, writes their tuples to a Parquet file in the stage's directory, and returns staged rows.
 
-    There is a file and a row for the source and for each of those beside it. Nothing is raised for bad input: it is all
-    in the rows. A file has the attributes that are asked for and those that punctuations of its source are known to
-    restrict: these, or else the tuples that break such a punctuation could not be told.
+    There is a file and a row for the source and for each source beside it. Bad input raises no error: it is reported
+    in the rows. A file has the requested attributes and those that punctuations of its source are known to
+    restrict: without these, tuples that violate such a punctuation could not be found.
     """
     part = Part(options, 0, tuple(ranges))
     for number, source in enumerate((options, *options.beside)):
@@ -46,14 +46,14 @@ def stage(ranges: Iterable[ByteRange], options: SourceOptions) -> list[dict[str,
         heard = _parsed(part, streams)
         if heard is None:
             return [stream.row() for stream in streams]
-        # From the beginning again, now that more has to be read.
+        # Start again, with the attributes that turned out to be needed.
         for stream in streams:
             stream.discard()
         part = heard
 
 
 def staged_again(range_: StagedRange, names: Collection[str]) -> Path:
-    """The file of a range that was staged before, now with these attributes, too."""
+    """Stages a range again, with these additional attributes, and returns the file."""
     rows = stage(range_.part.ranges, range_.part.with_columns(names).options)
     path = rows.pop(range_.part.stream)["path"]
     for store, key in (store_of(row["path"]) for row in rows if row["path"] is not None):
@@ -64,7 +64,7 @@ def staged_again(range_: StagedRange, names: Collection[str]) -> Path:
 
 
 def _parsed(part: Part, streams: Sequence[_Stream]) -> Part | None:
-    """Have the streams take it all; what to read instead as soon as punctuations restrict what is not read."""
+    """Passes all items to the streams; returns a part with more attributes if punctuations restrict unread ones."""
     parser = RangeParser(part.options)
     for stream, of in zip(streams, parser.streams, strict=True):
         stream.begin(of)
@@ -78,7 +78,7 @@ def _parsed(part: Part, streams: Sequence[_Stream]) -> Part | None:
 
 
 class _Stream:
-    """What becomes of one source's items."""
+    """Collects the staged items of one source."""
 
     def __init__(self, part: Part) -> None:
         self._part, self._options = part, part.source
@@ -86,7 +86,7 @@ class _Stream:
         self._malformed: list[Malformed] = []
 
     def begin(self, parser: ItemParser) -> None:
-        """That parser will read it."""
+        """Starts with a parser."""
         self.columns = frozenset(parser.batches.tuple_schema.names)
         self._schema = parser.batches.punctuation_schema
         self._findings = FindingsCollector(self._options, parser)
@@ -94,11 +94,11 @@ class _Stream:
         self._file = _TupleFile(self._options, parser.batches.tuple_schema)
 
     def discard(self) -> None:
-        """Nothing of it counts."""
+        """Discards what was collected."""
         self._file.discard()
 
     def add(self, parsed: Parsed) -> None:
-        """The next piece."""
+        """Adds the next piece."""
         if (table := self._sieve.add(parsed.tuples, parsed.punctuations)) is not None:
             self._file.write(table)
         if parsed.punctuations.num_rows:
@@ -107,7 +107,7 @@ class _Stream:
         self._findings.add(parsed)
 
     def row(self) -> dict[str, Any]:
-        """The staged row, once all pieces have come."""
+        """Returns the staged row, after all pieces."""
         ranges = self._part.ranges
         self._file.write(self._sieve.rest())
         said = concatenated(self._punctuations, self._schema)
@@ -133,13 +133,13 @@ class _Stream:
 
 
 def _encoded(said: pa.Table) -> pa.Table:
-    """Pattern texts as dictionaries: most are the wildcard."""
+    """Encodes pattern texts as dictionaries, since most are the wildcard."""
     columns = [said[POSITION], *(said[name].dictionary_encode() for name in said.column_names[1:])]
     return pa.table([column.combine_chunks() for column in columns], names=said.column_names).unify_dictionaries()
 
 
 class _TupleFile:
-    """The Parquet file of a range's tuples; there is none without tuples."""
+    """The Parquet file of a range's tuples; created with the first tuple."""
 
     def __init__(self, options: SourceOptions, schema: pa.Schema) -> None:
         assert options.stage is not None
@@ -150,7 +150,7 @@ class _TupleFile:
         self.bounds: list[int] = []
 
     def write(self, tuples: pa.Table) -> None:
-        """Add tuples, in the order of their positions."""
+        """Adds tuples, in the order of their positions."""
         if not tuples.num_rows:
             return
         at = tuples[POSITION]
@@ -165,28 +165,28 @@ class _TupleFile:
         self.tuples += tuples.num_rows
 
     def discard(self) -> None:
-        """There is none."""
+        """Removes the file, if there is one."""
         if self._writer is not None:
             self._writer.close()
             self._store.delete(self._draft)
 
     def close(self) -> str | None:
-        """Make the file visible under its name, and say which."""
+        """Renames the file to its visible name, and returns that; None if there is no file."""
         if self._writer is None:
             return None
         self._writer.close()
-        # The source's name is the user's: Spark leaves out files that are called _bid or .bid, without a word.
+        # Not named after the source: Spark silently skips files with names like _bid or .bid.
         key = f"tuples-{self.bounds[0]:019d}-{uuid.uuid4().hex}.parquet"
         self._store.publish(self._draft, key)
         return str(self._store.path(key))
 
 
 def with_elements(dead_letters: Sequence[dict[str, Any]], ranges: Sequence[StagedRange]) -> list[dict[str, Any]]:
-    """Dead letters of a source's tuples, by their positions, each with its element in place of its values.
+    """Adds to dead letters of a source's tuples, by position, their elements instead of their values.
 
     Args:
         dead_letters: Each has a `_position`, and values as its `raw`.
-        ranges: Where the tuples came from.
+        ranges: The ranges of the tuples.
     """
     found: dict[int, Original] = {}
     for range_ in ranges:

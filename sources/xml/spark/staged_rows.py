@@ -1,7 +1,7 @@
-"""The staged row: what a task hands back of a range whose tuples it has written to a file.
+"""The staged row: what a task returns for a range whose tuples it has written to a file.
 
-The tuples of a range never pass through Spark on their way to disk: the task that parses them writes them as a Parquet
-file and hands back one row that says where, beside the range's punctuations and what was malformed in it.
+The tuples of a range never pass through Spark on their way to disk: the task that parses them writes them to a Parquet
+file and returns one row with its path, the range's punctuations and its malformed items.
 """
 
 from __future__ import annotations
@@ -20,29 +20,29 @@ STAGED = (
     "source STRING, path STRING, tuples BIGINT, bytes BIGINT, first_position BIGINT, last_position BIGINT, "
     "part STRING, findings STRING, punctuations BINARY, malformed BINARY"
 )
-"""Schema of a staged row, as Spark DDL.
+"""The schema of a staged row, as Spark DDL.
 
-`path` is the Parquet file (the attributes asked for, then `_position`), null without tuples; `bytes` is what of the
-source was read; `first_position` and `last_position` enclose all items and are null without any; `part` is JSON
-that says what was read, and how (`sources.xml.splits.byte_ranges`);
-`findings` is JSON of what was noticed (`sources.xml.parser.source_findings`);
+`path` is the Parquet file (the requested attributes, then `_position`), null without tuples; `bytes` is the number of
+bytes read; `first_position` and `last_position` enclose all items and are null without any; `part` is JSON
+that describes the input of the task (`sources.xml.splits.byte_ranges`);
+`findings` is JSON of the findings (`sources.xml.parser.source_findings`);
 `punctuations` and `malformed` are Arrow IPC streams, null without any.
 """
 
 
 @dataclass(frozen=True, slots=True)
 class StagedRange:
-    """What one task made of a range.
+    """The staged result of one task.
 
     Attributes:
-        source: Name of the source.
-        path: Parquet file of the tuples, None without any.
-        tuples: How many there are.
-        bytes: How much of the source was read.
-        first_position: Lower bound of the items' positions, None without items.
-        last_position: Upper bound of the items' positions, None without items.
-        part: What was read, and how, so that it can be read again.
-        findings: What was noticed in it.
+        source: The name of the source.
+        path: The Parquet file of the tuples; None without any.
+        tuples: The number of tuples.
+        bytes: The number of bytes read.
+        first_position: Lower bound of the items' positions; None without items.
+        last_position: Upper bound of the items' positions; None without items.
+        part: The input of the task, so that it can be read again.
+        findings: The findings of the task.
         punctuations: `_position`, then for every attribute its pattern's text (None: wildcard); in stream order.
         malformed: As `sources.xml.parser.malformed.MALFORMED`, in stream order.
     """
@@ -60,7 +60,7 @@ class StagedRange:
 
     @staticmethod
     def of(row: Mapping[str, Any] | Any) -> StagedRange:
-        """Read a collected row, a `pyspark.sql.Row` or a mapping with its columns."""
+        """Converts a collected row, a `pyspark.sql.Row` or a mapping with its columns."""
         return StagedRange(
             source=row["source"],
             path=row["path"],
@@ -76,7 +76,7 @@ class StagedRange:
 
 
 def to_ipc(table: pa.Table | None) -> bytes | None:
-    """A table as an Arrow IPC stream; None if there are no rows."""
+    """Writes a table as an Arrow IPC stream; None if it has no rows."""
     if table is None or not table.num_rows:
         return None
     sink = pa.BufferOutputStream()
@@ -86,5 +86,5 @@ def to_ipc(table: pa.Table | None) -> bytes | None:
 
 
 def from_ipc(stream: bytes | None) -> pa.Table | None:
-    """The table of an Arrow IPC stream, None of None; `from_ipc(to_ipc(t)) == t` for tables with rows."""
+    """Reads the table of an Arrow IPC stream, None of None; `from_ipc(to_ipc(t)) == t` for tables with rows."""
     return None if stream is None else pa.ipc.open_stream(stream).read_all()

@@ -1,6 +1,6 @@
-"""Byte ranges of a document, each parsed by one task, and the reader that hands out their text chunk by chunk.
+"""Byte ranges of a document, each parsed by one task, and the reader that returns their text chunk by chunk.
 
-A part is what one task reads: ranges of a source, together with the options, so that it can be read again.
+A part is the input of one task: ranges of a source with the options, so that it can be read again.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from sources.xml.splits.split_points import ElementNames, SplitPoint, last_item_
 from sources.xml.splits.tags import tag_name
 
 CHUNK_BYTES = 1 << 21
-"""Bytes that are read and parsed at once, unless an item is longer."""
+"""The number of bytes that are read and parsed at once, unless an item is longer."""
 
 RangeEnd = Literal["split", "root", "unfinished"]
 
@@ -31,14 +31,14 @@ class ByteRange:
 
     Attributes:
         path: The document.
-        base: Position of its first byte in the source.
-        start: Offset of the first byte; 0 is before the document's prolog.
-        end: Offset behind the last one.
-        open: Start tags of the elements open at the start, the root first; none at 0.
-        ends: What stands at the end: a split point; the end of the document, its root closed; or nothing that could,
+        base: The position of its first byte in the source.
+        start: The offset of the first byte; 0 is before the document's prolog.
+        end: The offset after the last byte.
+        open: Start tags of the elements open at the start, from the root; none at 0.
+        ends: What is at the end: a split point; the end of the root element; or neither,
             because the document is unfinished or not well-formed.
-        close: Whether nothing ever comes after it in the source (an all-wildcard punctuation).
-        namespaces: Those of the source's first tuple, and of the first of each beside it (`TupleNamespaces`).
+        close: Whether nothing follows it in the source (a punctuation of wildcards).
+        namespaces: The namespaces of the first tuples of the source and of each source beside it (`TupleNamespaces`).
     """
 
     path: str
@@ -52,7 +52,7 @@ class ByteRange:
 
     @property
     def length(self) -> int:
-        """How many bytes it has; about so many if it is a compressed document, none if that has gone since."""
+        """Its number of bytes; an estimate for a compressed document, 0 if that has been removed."""
         if self.end != WHOLE:
             return self.end - self.start
         path = Path(self.path)
@@ -64,10 +64,10 @@ class Chunk:
     """A part of a range that is parsed at once, in UTF-8.
 
     Attributes:
-        content: From one split point to another.
-        offset: Where it begins in the document (for a document that is read whole: in its UTF-8 form).
-        open: Start tags of the elements open there.
-        after: Start tags of those open behind it.
+        content: The text from one split point to another.
+        offset: Its offset in the document (in the UTF-8 form of a document that is read as a whole).
+        open: Start tags of the elements open at its start.
+        after: Start tags of the elements open at its end.
     """
 
     content: bytes
@@ -88,14 +88,14 @@ class ChunkReader:
         limit: int,
         doctype: WhenDoctype = "skip",
     ) -> None:
-        """Begin at the range's start, behind the document's prolog.
+        """Starts at the range's start, after the document's prolog.
 
         Args:
             file: The document.
-            range_: What to read of it.
-            unsplit: Local names of the elements that no chunk ends in.
-            encoding: What the document is encoded in, whatever it says.
-            limit: The longest item, in bytes.
+            range_: The range to read.
+            unsplit: Local names of the elements in which no chunk ends.
+            encoding: The encoding of the document, overriding its declaration.
+            limit: The greatest length of an item, in bytes.
             doctype: Whether a document type declaration is skipped or refused.
 
         Raises:
@@ -110,7 +110,7 @@ class ChunkReader:
         if range_.start == 0:
             self._source.skip(prolog.content)
             root = prolog.root.decode().encode(self._charset.codec)
-            # An empty-element tag is a start tag and an end tag: the end tag is read as content, where `/>` stands.
+            # An empty-element tag is start tag and end tag: the end tag is read as content, in the place of `/>`.
             self._ahead = b"</" + tag_name(root) + b">" if prolog.empty else b""
             self._point = SplitPoint(prolog.content - len(self._ahead), (root,))
         else:
@@ -119,12 +119,12 @@ class ChunkReader:
 
     @property
     def codec(self) -> str:
-        """In which offsets of the document count bytes."""
+        """The encoding in which offsets of the document count bytes."""
         return self._charset.codec
 
     @property
     def offset(self) -> int:
-        """Where in the document the next content begins."""
+        """The offset in the document of the next content."""
         return self._point.offset
 
     @property
@@ -133,9 +133,9 @@ class ChunkReader:
         return tuple(map(self._charset.utf8, self._point.open))
 
     def items(self) -> bytes:
-        """What is ahead, in UTF-8, up to what looks like the end of an item; nothing if there is none.
+        """Returns the text ahead, in UTF-8, up to the apparent end of an item; empty if there is none.
 
-        The content has not been proven to end in a split point there. It stays ahead until it is taken.
+        The end is not proven to be a split point. The text stays ahead until `take`.
         """
         if not self._point.open:
             return b""
@@ -147,17 +147,17 @@ class ChunkReader:
             return b""
 
     def take(self) -> None:
-        """Go on behind what `items` gave."""
+        """Continues after the text that `items` returned."""
         self._point = SplitPoint(self._point.offset + self._taken, self._point.open)
         self._ahead = self._ahead[self._taken :]
 
     def chunk(self) -> Chunk | None:
-        """The next chunk, up to a proven split point; None at the end.
+        """Returns the next chunk, up to a proven split point; None at the end.
 
-        What stands behind the root, and what is not finished, are chunks too: the parser says what is wrong with them.
+        The text after the root, and unfinished text, are chunks too: the parser reports what is wrong with them.
 
         Raises:
-            FlawError: The document cannot be read on; its offset is one of the document.
+            FlawError: The document cannot be read further; its offset is in the document.
         """
         if self._done:
             return None
@@ -174,7 +174,7 @@ class ChunkReader:
         self._done = True
         while self._read_ahead(at_least=len(self._ahead) + CHUNK_BYTES):
             if len(self._ahead) > self._limit:
-                raise FlawError(f"more than {self._limit} bytes behind the root", self._point.offset)
+                raise FlawError(f"more than {self._limit} bytes after the root", self._point.offset)
         if self._source.flaw is not None:
             raise self._source.flaw
         after = SplitPoint(self._point.offset + len(self._ahead), self._point.open if self._ends == "split" else ())
@@ -184,7 +184,7 @@ class ChunkReader:
         try:
             content = self._charset.utf8(self._ahead[:length])
         except FlawError as flaw:
-            # What stands before it is read all the same.
+            # The text before the flaw is read nevertheless.
             found = last_split_point(self._ahead[: flaw.offset], self._point, self._unsplit)
             if found == self._point:
                 raise FlawError(flaw.reason, self._point.offset + flaw.offset) from None
@@ -195,7 +195,7 @@ class ChunkReader:
         return chunk
 
     def _read_ahead(self, at_least: int = 0) -> bool:
-        """Whether there was more to read."""
+        """Returns whether there was more to read."""
         wanted = max(CHUNK_BYTES, at_least) - len(self._ahead)
         more = self._source.read(wanted) if wanted > 0 else b""
         self._ahead += more
@@ -203,10 +203,10 @@ class ChunkReader:
 
 
 class _Bytes:
-    """The bytes of a range, in UTF-8 if its document is read whole.
+    """The bytes of a range, in UTF-8 if its document is read as a whole.
 
     Attributes:
-        flaw: What stands behind the last of them, if that is no text of the document's encoding.
+        flaw: The error after the last byte, if the text there is not valid in the document's encoding.
     """
 
     def __init__(self, file: BinaryIO, range_: ByteRange, charset: Charset) -> None:
@@ -222,13 +222,13 @@ class _Bytes:
             self._take(charset.mark)
 
     def skip(self, length: int) -> None:
-        """Pass over so many bytes at the beginning."""
+        """Skips `length` bytes at the beginning."""
         while len(self._ready) < length and (more := self._more(CHUNK_BYTES)):
             self._ready += more
         self._ready = self._ready[length:]
 
     def read(self, length: int) -> bytes:
-        """The next bytes, about so many; none at the end."""
+        """Returns about `length` more bytes; none at the end."""
         ready, self._ready = self._ready, b""
         return ready or self._more(length)
 
@@ -252,14 +252,14 @@ class _Bytes:
 
 @dataclass(frozen=True, slots=True)
 class Part:
-    """What one task read of a source.
+    """The input of one task from a source.
 
-    Read again by as fresh a parser, items have the same positions.
+    A new parser that reads it again assigns the same positions to items.
 
     Attributes:
-        options: Of the reader: a source, and those beside it.
-        stream: Which of these is meant; 0 is the first.
-        ranges: What was read, in order.
+        options: The options of the reader: of a source, and those beside it.
+        stream: The index of the source among these; 0 is the first.
+        ranges: The ranges, in order.
     """
 
     options: SourceOptions
@@ -268,28 +268,28 @@ class Part:
 
     @property
     def source(self) -> SourceOptions:
-        """The source that is meant."""
+        """The options of the source with index `stream`."""
         return (self.options, *self.options.beside)[self.stream]
 
     def with_columns(self, names: Collection[str]) -> Part:
-        """The same, with these attributes of the source read, too."""
+        """Returns the same part that also reads these attributes of the source."""
         return replace(self, options=with_columns(self.options, self.stream, names))
 
     def text(self) -> str:
-        """As the text of a staged row."""
+        """Returns the text of a staged row."""
         ranges = [asdict(range_) for range_ in self.ranges]
         return json.dumps({"options": dict(self.options.given), "stream": self.stream, "ranges": ranges})
 
     @staticmethod
     def of(text: str) -> Part:
-        """What `text` gave."""
+        """Parses a part from `text`."""
         known = json.loads(text)
         ranges = (ByteRange(**{**range_, "open": tuple(range_["open"])}) for range_ in known["ranges"])
         return Part(SourceOptions.parse(known["options"]), known["stream"], tuple(ranges))
 
 
 def with_columns(options: SourceOptions, stream: int, names: Collection[str]) -> SourceOptions:
-    """A reader's options, with attributes of one of its sources read beside those that are."""
+    """Returns a reader's options that also read these attributes of one of its sources."""
     if stream == 0:
         columns = tuple(name for name in options.schema.names if name in options.columns or name in names)
         return replace(options, columns=columns)

@@ -1,8 +1,8 @@
-"""The documents of a source, found and opened, in the order in which they are its stream.
+"""The documents of a source, found and opened, in the order of the stream.
 
-A source is a file, a directory or a glob. The order is by name among the documents found together; those found later
-come after. The names do not show what was found first, so a stream over many documents records it in a log. A
-compressed document is read from its start on, in bounded memory.
+A source is a file, a directory or a glob. Documents found at the same time are in order of name; documents found later
+come after them. As names do not show which were found first, a stream over many documents records it in a log. A
+compressed document is read from its start, in bounded memory.
 """
 
 from __future__ import annotations
@@ -30,10 +30,10 @@ from sources.xml.splits.prolog import FlawError
 from sources.xml.splits.read_documents import READ_LOG, DocumentLog, ReadDocuments
 
 WHOLE = 1 << 40
-"""Where a compressed document ends, to whoever counts: how long it is shows only when all of it was read."""
+"""The assumed end of a compressed document, whose length is only known after reading all of it."""
 
 RATIO = 8
-"""About how many bytes XML has for each of its compressed form."""
+"""The estimated ratio of an XML document's size to its compressed size."""
 
 _BLOCK = 1 << 16
 
@@ -49,11 +49,11 @@ _OPENERS: Mapping[bytes, Callable[[str], Any]] = {
     b"\xfd7zXZ\x00": lzma.open,
     b"\x28\xb5\x2f\xfd": _zstd,
 }
-"""How a file begins, and how it is read then."""
+"""Openers of compressed files, by their first bytes."""
 
 
 def is_compressed(path: str) -> bool:
-    """Whether a document is compressed, by its first bytes; whatever its name.
+    """Whether a document is compressed, decided by its first bytes, not by its name.
 
     Raises:
         OSError: It cannot be read.
@@ -62,7 +62,7 @@ def is_compressed(path: str) -> bool:
 
 
 def decompressed(path: str) -> Decompressed | None:
-    """What a compressed document holds; None if it is not compressed.
+    """Opens a compressed document; None if it is not compressed.
 
     Raises:
         OSError: It cannot be read.
@@ -78,17 +78,17 @@ def _opener(path: str) -> Callable[[str], Any] | None:
 
 
 class Decompressed:
-    """A file that is read forward; to go back is to begin again."""
+    """A file that is decompressed forward; seeking back restarts at the beginning."""
 
     def __init__(self, opener: Callable[[], Any]) -> None:
         self._opener = opener
         self._file, self._at = opener(), 0
 
     def read(self, length: int) -> bytes:
-        """The next bytes, as many as are asked for unless it ends.
+        """Returns the next `length` bytes, fewer only at the end.
 
         Raises:
-            FlawError: The file is cut off or damaged.
+            FlawError: The file is truncated or damaged.
         """
         parts, left = list[bytes](), length
         while left:
@@ -97,7 +97,7 @@ class Decompressed:
             except (OSError, EOFError, zlib.error, lzma.LZMAError, pa.ArrowException) as error:
                 if parts:
                     break
-                raise FlawError(f"what is compressed is cut off or damaged: {error}", self._at) from None
+                raise FlawError(f"the compressed data is truncated or damaged: {error}", self._at) from None
             if not part:
                 break
             parts.append(part)
@@ -106,7 +106,7 @@ class Decompressed:
         return b"".join(parts)
 
     def seek(self, offset: int) -> int:
-        """Go to a place; before the present one, by reading from the start."""
+        """Moves to an offset; before the present one, by reading again from the start."""
         if offset < self._at:
             self._file.close()
             self._file, self._at = self._opener(), 0
@@ -115,7 +115,7 @@ class Decompressed:
         return self._at
 
     def close(self) -> None:
-        """Read no more."""
+        """Closes the file."""
         self._file.close()
 
     def __enter__(self) -> Self:
@@ -131,19 +131,19 @@ DOCUMENT_LOG = "documents.jsonl"
 
 
 class Documents:
-    """Finds the documents of a source; `paths` grows only at its end."""
+    """Finds the documents of a source; `paths` only grows at its end."""
 
     def __init__(self, options: SourceOptions, *, log: bool, directories: bool = False) -> None:
-        """Take up what the log says, if `log` is set; `directories` of documents are found instead, if that is.
+        """Reads the log if `log`; finds directories of documents instead of documents if `directories`.
 
         Raises:
-            UsageError: A directory or glob without a place for the log, or one that is closed by the structure of its
-                documents; or a path of no file system.
+            UsageError: A directory or glob has no document log, or promises by the structure of its documents; or the
+                path is on no file system.
         """
         self._path = local_path(options.path)
         self._is_document = stat.S_ISDIR if directories else stat.S_ISREG
         self._pattern = None if options.documents == "one" else glob_of(self._path)
-        # A table's documents lie in partitions, too; what a slice closes counts behind all that it has.
+        # A table's documents may be in partitions; punctuations of a slice apply after all its documents.
         self._is_table = options.format == "parquet" and self._pattern is None and not directories
         self._order: Callable[[str], Any] = in_order_of_slices if self._is_table else str
         self.single = self._pattern is None and (options.documents == "one" or not Path(self._path).is_dir())
@@ -158,19 +158,19 @@ class Documents:
             if options.document_log is None:
                 raise UsageError(
                     f"a stream over {options.path} needs the option documentLog",
-                    hint="a directory that keeps in which order its documents were found",
+                    hint="it names a directory that records in which order the documents were found",
                 )
             self._log, read = (DocumentLog(options.document_log, name) for name in (DOCUMENT_LOG, READ_LOG))
             self._root = split_glob(self._path)[0]
-            # By names below it, since it may be called otherwise the next time, or be moved.
+            # By names relative to the root, which may be renamed or moved between runs.
             self.paths = [str(self._root / name) for name in _recorded(self._log)]
         self._read = ReadDocuments(read, self.paths)
 
     def find(self) -> list[str]:
-        """Look for new documents, and return all in order. Hidden files and those that end in `.tmp` are none yet.
+        """Finds new documents, and returns all in order. Ignores hidden files and those that end in `.tmp`.
 
         Raises:
-            InputError: The path leads to nothing.
+            InputError: There is nothing at the path.
         """
         if self.single:
             if not Path(self._path).is_file():
@@ -178,7 +178,7 @@ class Documents:
             return self.paths
         found = self._new()
         if found:
-            # A listing may miss what is renamed while it is made: what comes before the last of these is there by now.
+            # A listing may miss a file that is renamed meanwhile: list again for files that precede the last of these.
             last = self._order(found[-1])
             found = [path for path in self._new() if self._order(path) <= last]
         if found and self._log is not None:
@@ -187,27 +187,27 @@ class Documents:
         return self.paths
 
     def read_anew(self, path: str) -> None:
-        """Another document has taken the place of one that was read: it comes behind all others."""
+        """Adds a document that replaces one that was read, after all others."""
         if self._log is not None:
             self._log.add([{"path": os.path.relpath(path, self._root)}])
         self._read.forget(path)
         self.paths.append(path)
 
     def were_read(self, documents: Iterable[int]) -> None:
-        """These, by their numbers, were read to their ends: keeps what they are now."""
+        """Records these documents, by number, as completely read, with their present fingerprints."""
         self._read.add((number, self.paths[number]) for number in documents)
 
     def replaced(self, before: int) -> list[tuple[str, InputError]]:
-        """Those before a number that are other files now than were read, as `find` saw; what is wrong with each."""
+        """Returns the documents before a number that `find` saw replaced since they were read, with the errors."""
         return self._read.replaced(before)
 
     def reach(self, document: int) -> None:
-        """So many have taken the place of a single one, as an offset says."""
+        """Restores how often a single document has been replaced, as an offset records it."""
         if self.single:
             self.paths += [self._path] * (document + 1 - len(self.paths))
 
     def _new(self) -> list[str]:
-        """The documents that are there and not known yet, by name."""
+        """Returns the present documents that are not known yet, in order."""
         if self._pattern is not None:
             candidates = [Path(path) for path in glob(self._pattern, recursive=True)]  # noqa: PTH207 - absolute patterns too
             if self._is_document is stat.S_ISREG:
@@ -231,7 +231,7 @@ class Documents:
 
 
 def open_document(path: str) -> BinaryIO:
-    """The bytes of a document, of what it holds if it is compressed.
+    """Opens a document, decompressed if it is compressed.
 
     Raises:
         InputError: It cannot be opened.
@@ -243,7 +243,7 @@ def open_document(path: str) -> BinaryIO:
 
 
 def _status(path: Path) -> os.stat_result | None:
-    """What the file system says of a path; None where it leads to nothing, or nothing any more."""
+    """Returns the status of a path; None if it does not exist, or no longer."""
     try:
         return path.stat()
     except OSError as error:

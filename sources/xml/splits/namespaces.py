@@ -1,7 +1,7 @@
-"""The namespace of a source's tuples: that of the first tuple, which every task that reads a part is told.
+"""The namespace of a source's tuples: that of the first tuple, which is passed to every task.
 
-A plain `rowTag` stands for one namespace, whichever the documents use. An element of the same name in another one is no
-tuple: it may be a punctuation whose namespace is almost right, or of another vocabulary.
+A plain `rowTag` stands for one namespace, the one that the documents use. An element of the same name in another
+namespace is not a tuple: it may be a punctuation with a misspelt namespace, or belong to another vocabulary.
 """
 
 from __future__ import annotations
@@ -17,15 +17,15 @@ from sources.xml.splits.split_points import SplitPoint, Tags
 from sources.xml.splits.tags import parse_content
 
 _FIRST = 1 << 16
-"""Bytes that are looked through at first, for most documents begin with a tuple."""
+"""The number of bytes searched first, since most documents begin with a tuple."""
 
 
 class TupleNamespaces:
-    """Looks for the namespace of the first tuple of a source, and of each beside it, while documents are scanned.
+    """Finds the namespace of the first tuple of a source, and of each beside it, while documents are scanned.
 
     Attributes:
-        known: Their namespaces, the empty text for none; None where no tuple has come. Nothing at all if no source has
-            one, or if their tags say which namespace is meant.
+        known: Their namespaces, empty for none; None for a source without a tuple so far. An empty tuple if no source
+            has a tuple yet, or if their tags name the namespaces.
     """
 
     def __init__(self, options: SourceOptions, known: tuple[str | None, ...]) -> None:
@@ -33,7 +33,7 @@ class TupleNamespaces:
         self.known = known
 
     def look(self, text: bytes, point: SplitPoint, charset: Charset) -> None:
-        """Look through what stands between two split points, the first of which is given."""
+        """Searches the text between two split points, which starts at `point`."""
         known = list(self.known or [None] * len(self._sources))
         for number, source in enumerate(self._sources):
             if known[number] is None and _plain(source):
@@ -43,7 +43,7 @@ class TupleNamespaces:
 
 
 def stray_reason(local: str, known: str, other: str) -> str:
-    """What is wrong with an element of another namespace, and what can be said.
+    """Describes an element of another namespace, and how to name both.
 
     >>> stray_reason("bid", "", "urn:x")
     "bid is an element of two namespaces, of none and of 'urn:x': say rowTag '{}bid' or '{urn:x}bid'"
@@ -56,7 +56,7 @@ def stray_reason(local: str, known: str, other: str) -> str:
 
 
 def namespace_of(tag: str) -> str:
-    """The namespace of a name; the empty text for none.
+    """Returns the namespace of a name; empty for none.
 
     >>> namespace_of("{urn:x}row"), namespace_of("row")
     ('urn:x', '')
@@ -65,7 +65,7 @@ def namespace_of(tag: str) -> str:
 
 
 def _plain(source: SourceOptions) -> list[str]:
-    """The names of the tuples' elements that do not say their namespace."""
+    """Returns the names of the tuples' elements without a namespace."""
     return [tag for tag in source.row_tags if "}" not in tag]
 
 
@@ -90,14 +90,14 @@ def _in_part(
     for start in called.finditer(text):
         index = int(np.searchsorted(tags.start, start.start()))
         if index == len(tags.start) or tags.start[index] != start.start():
-            continue  # in a comment or the like, or not finished
+            continue  # in a comment or CDATA section, or unfinished
         tag = text[tags.start[index] : tags.end[index]]
         empty = tag if tag.endswith(b"/>") else tag[:-1] + b"/>"
         open_ = [outer for _, outer in tags.open_at(index - 1, text, point)]
         try:
             root = parse_content(charset.utf8(empty), tuple(map(charset.utf8, open_)), tuple(map(charset.utf8, open_)))
         except (etree.XMLSyntaxError, FlawError):
-            return None  # the parser will say so
+            return None  # the parser will report it
         *around, element = [str(each.tag) for each in root.iter("*")]
         said = {f"{{{source.punctuation_namespace}}}{name}" for name in source.row_names}
         if said.isdisjoint((element, *around)):

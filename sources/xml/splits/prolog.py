@@ -1,8 +1,8 @@
-"""Prolog of a document, up to and with the root's start tag, and the document's character encoding.
+"""Prolog of a document, up to and including the root's start tag, and the document's character encoding.
 
 The encoding is that of the byte order mark, of an option or of the XML declaration. Comments, instructions and a
-document type declaration are part of the prolog. The latter is read past: nothing of it is fetched or expanded, and no
-default that it declares is taken.
+document type declaration are part of the prolog. The declaration is skipped: nothing in it is fetched or expanded,
+and its default values are ignored.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from sources.xml.splits.tags import on_one_line, parse_reason, safe_parser, tag_
 
 
 class FlawError(Exception):
-    """Text that cannot be read: the reason, and the offset of the byte where it shows."""
+    """Text cannot be read: the reason, and the offset of the byte that shows it."""
 
     def __init__(self, reason: str, offset: int) -> None:
         super().__init__(reason, offset)
@@ -29,12 +29,12 @@ class FlawError(Exception):
 
 @dataclass(frozen=True, slots=True)
 class Charset:
-    """How the bytes of a document become UTF-8.
+    """How a document's bytes are converted to UTF-8.
 
     Attributes:
-        codec: Name of Python's codec.
-        mark: Length of the byte order mark.
-        splittable: Whether any piece between two ASCII characters can be read by itself; otherwise the document is read
+        codec: The name of Python's codec.
+        mark: The length of the byte order mark.
+        splittable: Whether any piece between two ASCII characters can be decoded alone; otherwise the document is read
             from its start, and offsets count bytes of its UTF-8 form.
     """
 
@@ -43,7 +43,7 @@ class Charset:
     splittable: bool = True
 
     def utf8(self, piece: bytes) -> bytes:
-        """A part of a splittable document in UTF-8; FlawError where it holds what the encoding has not."""
+        """Converts a part of a splittable document to UTF-8; FlawError for bytes that the encoding does not have."""
         if self.codec == "utf-8":
             return piece
         try:
@@ -72,14 +72,14 @@ _UNMARKED = ((b"<\0?\0", "utf-16-le"), (b"\0<\0?", "utf-16-be"))
 
 
 def charset_of(start: bytes, encoding: str | None) -> Charset:
-    """The encoding of a document that begins so.
+    """Returns the encoding of a document.
 
     Args:
         start: Its first bytes.
-        encoding: What it is encoded in, whatever it says, unless it begins with a byte order mark.
+        encoding: The encoding that overrides its declaration, but not a byte order mark.
 
     Raises:
-        FlawError: The encoding is not known.
+        FlawError: The encoding is unknown.
     """
     for mark, codec in _MARKS:
         if start.startswith(mark):
@@ -94,7 +94,7 @@ def charset_of(start: bytes, encoding: str | None) -> Charset:
     if label is None:
         return Charset()
     assert declaration is not None
-    # What could be read so far as ASCII is no UTF-16, whatever it says (XML 1.0, appendix F).
+    # A document read as ASCII so far is not UTF-16, whatever it declares (XML 1.0, appendix F).
     return _known(label.decode(), declaration.start(2) if declaration[2] else declaration.start(3))
 
 
@@ -116,11 +116,11 @@ _WHOLE = frozenset(
     """utf-16-le utf-16-be utf-32-le utf-32-be shift_jis cp932 euc_jp gb2312 gbk gb18030 big5 cp950 euc_kr cp949
     iso2022_jp""".split()  # noqa: SIM905 - a table
 )
-"""Encodings in which a byte below 128 need not be an ASCII character."""
+"""Encodings in which a byte below 128 may not be an ASCII character."""
 
 
 def _is_one_byte(codec: str) -> bool:
-    """Whether every byte is one character, those of ASCII themselves."""
+    """Whether every byte is one character, and bytes below 128 are ASCII."""
     ascii_ = bytes(range(128))
     try:
         if ascii_.decode(codec) != ascii_.decode("ascii"):
@@ -133,7 +133,7 @@ def _is_one_byte(codec: str) -> bool:
 
 
 def decoded_start(start: bytes, codec: str) -> bytes:
-    """The beginning as far as it is text of the encoding, in UTF-8."""
+    """Returns the valid beginning of a text in an encoding, in UTF-8."""
     decoder = codecs.getincrementaldecoder(codec)()
     try:
         return decoder.decode(start).encode()
@@ -142,20 +142,20 @@ def decoded_start(start: bytes, codec: str) -> bytes:
 
 
 PROLOG_LIMIT = 1 << 20
-"""Bytes within which the root's start tag must end."""
+"""The number of bytes within which the root's start tag must end."""
 
-_SHORT = 1 << 12  # bytes within which it mostly ends
+_SHORT = 1 << 12  # bytes within which it usually ends
 
 
 @dataclass(frozen=True, slots=True)
 class Prolog:
-    """What a document begins with.
+    """The beginning of a document.
 
     Attributes:
-        charset: How its bytes are read.
-        root: The root's start tag in UTF-8, on one line, never that of an empty element.
-        content: Offset of what follows it, in bytes of the document, or of its UTF-8 form if that must be read whole.
-        empty: Whether the root is an empty-element tag: nothing but an epilog follows.
+        charset: The document's encoding.
+        root: The root's start tag in UTF-8, on one line; an empty element's tag is converted to a start tag.
+        content: The offset of the content, in bytes of the document, or of its UTF-8 form if it is read as a whole.
+        empty: Whether the root is an empty-element tag, followed by nothing but an epilog.
     """
 
     charset: Charset
@@ -167,14 +167,14 @@ class Prolog:
 def prolog_of(
     file: BinaryIO, size: int, *, complete: bool, encoding: str | None, doctype: WhenDoctype = "skip"
 ) -> Prolog | None:
-    """The prolog of a document of which `size` bytes are there; as `read_prolog`."""
+    """Reads the prolog of a document with `size` bytes present; see `read_prolog`."""
     start = file.read(min(_SHORT, size))
     if len(start) < size:
         try:
             if prolog := read_prolog(start, complete=False, encoding=encoding, doctype=doctype):
                 return prolog
         except FlawError:
-            pass  # the rest may show it in another light
+            pass  # more text may give another result
         start += file.read(min(PROLOG_LIMIT, size) - len(start))
     return read_prolog(start, complete=complete, encoding=encoding, doctype=doctype)
 
@@ -182,20 +182,19 @@ def prolog_of(
 def read_prolog(
     start: bytes, complete: bool, encoding: str | None = None, doctype: WhenDoctype = "skip"
 ) -> Prolog | None:
-    """Read the prolog of a document; None if the root's start tag has not come yet.
+    """Parses the prolog of a document; None if the root's start tag is not present yet.
 
     Args:
-        start: The document from its first byte on, HEAD_LIMIT bytes of it if it has so many.
-        complete: Whether nothing can follow, so that what has not come is missing.
-        encoding: What the document is encoded in, whatever it says.
+        start: The document's first bytes, at least PROLOG_LIMIT unless it is shorter.
+        complete: Whether nothing can follow, so that missing text is an error.
+        encoding: The encoding of the document, overriding its declaration.
         doctype: Whether a document type declaration is skipped or refused.
 
     Raises:
-        FlawError: The document cannot begin so: not well-formed, an encoding that is not known, a declaration that is
-            refused.
+        FlawError: The beginning is not well-formed, its encoding is unknown, or it has a declaration that is refused.
     """
     charset = charset_of(start, encoding)
-    # A splittable document's markup is ASCII as it stands.
+    # The markup of a splittable document is ASCII.
     text = start[charset.mark :] if charset.splittable else decoded_start(start[charset.mark :], charset.codec)
     at = _after_declaration(text)
     while (token := _MISC.match(text, at) or _DOCTYPE.match(text, at)) is not None:
@@ -218,7 +217,7 @@ _MISC = re.compile(rb"[ \t\r\n]+|<!--.*?-->|<\?.*?\?>", re.DOTALL)
 _DOCTYPE_BEGINS = b"<!DOCTYPE"
 _QUOTED = rb"\"[^\"]*\"|'[^']*'"
 _SUBSET = rb"[^\[\]<>\"']|<!--.*?-->|<\?.*?\?>|<!(?!--)(?:[^<>\"']|" + _QUOTED + rb")*+>"
-# What one part has matched it keeps: there is one way to read a declaration, and no other is to be tried.
+# Possessive quantifiers: a declaration can be matched in one way only, so that backtracking would be wasted.
 _DOCTYPE = re.compile(
     rb"<!DOCTYPE[ \t\r\n](?:[^\[\]<>\"']|" + _QUOTED + rb")*+(?:\[(?>" + _SUBSET + rb")*+\][ \t\r\n]*)?>", re.DOTALL
 )
@@ -231,7 +230,7 @@ def _after_declaration(text: bytes) -> int:
     declaration = XML_DECLARATION.match(text)
     if declaration is None:
         if b"?>" not in text:
-            return 0  # not there yet; the caller says so
+            return 0  # incomplete; the caller reports it
         raise FlawError("the XML declaration is malformed", 0)
     return declaration.end()
 
@@ -240,11 +239,11 @@ _NO_XML = (
     (b"PK\x03\x04", "the document is a ZIP archive: unpack it"),
     (codecs.BOM_UTF8, "the document begins with two byte order marks: take one of them away"),
 )
-"""How files begin that hold no XML as they are, and what to do."""
+"""First bytes of files that are not XML as they are, and what to do."""
 
 
 def _check_unfinished(text: bytes, at: int, complete: bool) -> None:
-    """FlawError unless more text can make a root's start tag of what stands there."""
+    """Raises FlawError unless more text could complete a root's start tag."""
     rest = text[at : at + 9]
     begun = any(opener.startswith(rest[: len(opener)]) for opener in (b"<!--", _DOCTYPE_BEGINS, b"<?"))
     if not begun and (not rest.startswith(b"<") or rest.startswith(b"<!") or _is_no_start_tag(text, at)):
@@ -256,12 +255,12 @@ def _check_unfinished(text: bytes, at: int, complete: bool) -> None:
 
 
 def _is_no_start_tag(text: bytes, at: int) -> bool:
-    """Whether no more text can make a start tag of what stands there."""
+    """Whether no further text can complete a start tag."""
     return bool(re.match(rb"<[\s<>\"'/!=]|<[^>\"']*<", text[at:]))
 
 
 def _check(before: bytes, root: bytes) -> None:
-    """Let the parser read the prolog alone, as an empty document."""
+    """Parses the prolog alone, as an empty document."""
     name = tag_name(root)
     try:
         etree.fromstring(_redeclared(before) + root + b"</" + name + b">", safe_parser())
@@ -270,5 +269,5 @@ def _check(before: bytes, root: bytes) -> None:
 
 
 def _redeclared(before: bytes) -> bytes:
-    # Already read, and the text is UTF-8 by now, whatever it says; but where one stood none may follow.
+    # The declaration has been read, and the text is now UTF-8; a second declaration is still an error.
     return b'<?xml version="1.0"?>' + before[_after_declaration(before) :]

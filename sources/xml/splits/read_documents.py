@@ -1,12 +1,12 @@
-"""Documents that were read, as they were then: a file that has taken the place of one differs from it.
+"""Documents that were read, with fingerprints: a file that replaces a document differs from it.
 
-A stream only grows. The fingerprint of a document is its first and the last kilobytes that were read: they distinguish
-another file from one that has grown, whatever its length. An inode alone proves nothing: a file may be copied to its
-place again, with more behind what was read.
+A stream only grows. The fingerprint of a document consists of the first and the last kilobytes that were read: they
+distinguish another file from one that has grown, whatever its length. An inode alone proves nothing: a file may be
+copied to the same place again, with more text at its end.
 
-A log beside that of a source's documents has the size of each document that was read to its end, the time at which it
-was written, and its fingerprint. The listing that looks for new documents returns size, time and inode in any case, so
-a poll opens only those documents where one of them has changed.
+A log beside that of a source's documents records the size of each document that was completely read, its modification
+time, and its fingerprint. The listing that finds new documents returns size, time and inode in any case, so
+a poll opens only documents for which one of them has changed.
 """
 
 from __future__ import annotations
@@ -54,7 +54,7 @@ class DocumentLog:
 
 
 _BYTES = 1 << 10
-"""How much of the beginning, and of the end of what was read, is compared."""
+"""The number of bytes that are compared, at the beginning and at the end of what was read."""
 
 _HINT = (
     "a stream only grows: put the file back, or read the new one as another document with the option onReplaced 'new'"
@@ -68,9 +68,9 @@ class Fingerprints:
         self._sound: tuple[str, str | None, tuple[int, ...]] | None = None
 
     def replaced(self, path: str, byte: int, before: str | None) -> InputError | None:
-        """What is wrong where a document is not the one that was read up to a byte any more.
+        """Returns an error if a document is no longer the one that was read up to a byte; else None.
 
-        Without a fingerprint of then, only that it has shrunk.
+        Without an earlier fingerprint, only shrinking is detected.
         """
         status = Path(path).stat()
         now = path, before, (status.st_ino, status.st_size, status.st_mtime_ns)
@@ -82,7 +82,7 @@ class Fingerprints:
 
 
 def replacement(path: str, byte: int, before: str | None) -> InputError | None:
-    """What is wrong where a document has not the fingerprint any more that it had up to a byte."""
+    """Returns an error if a document no longer has the fingerprint that it had up to a byte; else None."""
     size = Path(path).stat().st_size
     if size < byte:
         return InputError(f"{path} has shrunk to {size} bytes; {byte} were read", hint=_HINT)
@@ -94,7 +94,7 @@ def replacement(path: str, byte: int, before: str | None) -> InputError | None:
         what
         for what, is_same in (
             ("its beginning", found[1] == head),
-            (f"what stands before byte {byte}", found[2] == tail),
+            (f"the text before byte {byte}", found[2] == tail),
         )
         if not is_same
     ]
@@ -102,19 +102,19 @@ def replacement(path: str, byte: int, before: str | None) -> InputError | None:
         return None
     how = "in its place" if found[0] == inode else "by another file, in its place"
     return InputError(
-        f"{path} was replaced {how}: {' and '.join(changed)} is not what was read of it",
+        f"{path} was replaced {how}: {' and '.join(changed)} differs from what was read",
         where=f"{byte} bytes of it were read",
         hint=_HINT,
     )
 
 
 def inode_of(print_: str) -> int:
-    """The inode that a document had when its fingerprint was taken."""
+    """Returns the inode in a document's fingerprint."""
     return int(print_.partition("-")[0])
 
 
 def fingerprint(path: str, byte: int) -> str:
-    """That of a document up to a byte: its inode, and checksums of the first and the last that was read."""
+    """Returns a document's fingerprint up to a byte: its inode, and checksums of the first and last bytes read."""
     with Path(path).open("rb") as file:
         head = file.read(min(byte, _BYTES))
         file.seek(max(0, byte - _BYTES))
@@ -127,7 +127,7 @@ READ_LOG = "read.jsonl"
 
 @dataclass(frozen=True, slots=True)
 class _AsRead:
-    """A document when it was read: its number in the source, its size, when it was written, its fingerprint."""
+    """A document when it was read: its number in the source, size, modification time and fingerprint."""
 
     number: int
     size: int
@@ -140,12 +140,12 @@ class _AsRead:
 
 
 class ReadDocuments:
-    """What a source's log holds of the documents that were read; without a log, nothing.
+    """The log of the documents of a source that were read; empty without a log.
 
     Args:
         log: The log.
-        paths: The documents of the source, by their numbers. One path has two of them where another file took the
-            place of what was read: what counts is the last.
+        paths: The documents of the source, by number. A path occurs twice if another file replaced what was read:
+            the last counts.
     """
 
     def __init__(self, log: DocumentLog | None, paths: Sequence[str]) -> None:
@@ -164,15 +164,15 @@ class ReadDocuments:
                 self._read[path] = as_read
 
     def look(self, path: str, status: os.stat_result) -> None:
-        """A document is there, and the file system has this of it."""
+        """Compares a present document's status with the log."""
         as_read = self._read.get(path)
         if as_read is not None and not as_read.is_unchanged(status):
             self._changed[path] = status
 
     def replaced(self, before: int) -> list[tuple[str, InputError]]:
-        """The documents in whose place another file was seen, and what is wrong with each.
+        """Returns the documents that were replaced by other files, each with an error.
 
-        `before`: number of the first that was not read to its end.
+        `before`: the number of the first document that was not completely read.
         """
         changed, self._changed = self._changed, {}
         found = []
@@ -192,11 +192,11 @@ class ReadDocuments:
         return found
 
     def forget(self, path: str) -> None:
-        """Another file has taken the place of this document."""
+        """Forgets a document that another file has replaced."""
         self._read.pop(path, None)
 
     def add(self, documents: Iterable[tuple[int, str]]) -> None:
-        """Documents, by number and path, were read to their ends; one that is gone by now is not kept."""
+        """Records documents, by number and path, as completely read; skips those that were removed."""
         if self._log is None:
             return
         added = {path: as_read for number, path in documents if (as_read := _as_read(number, path)) is not None}

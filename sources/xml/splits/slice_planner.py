@@ -1,8 +1,8 @@
 """Planner of slices: how far the next slice of a source goes, and which byte ranges it consists of.
 
-Unfinished documents: the process that plans the slices is not the one that informs the user, so it leaves notes beside
-the record of the source's documents. A note says what waits behind an unfinished document now. That a document was
-passed over is recorded for good, before anything behind it is read, so that a slice that is repeated is the same.
+Unfinished documents: the process that plans the slices is not the one that informs the user, so it writes notes beside
+the log of the source's documents. A note describes what currently waits after an unfinished document. A skipped
+document is recorded permanently, before anything after it is read, so that a repeated slice is the same.
 """
 
 from __future__ import annotations
@@ -28,13 +28,13 @@ _NOTE, _PASSED = "waiting.json", "passed.jsonl"
 
 @dataclass(frozen=True, slots=True)
 class WaitingNote:
-    """How a source of several documents stands.
+    """The state of a source of several documents.
 
     Attributes:
-        documents: How many were found.
-        unfinished: The one that is read up to where it has no more, and has not ended; None without any.
-        behind: How many wait behind it.
-        passed: Those that were passed over, unfinished.
+        documents: The number of documents found.
+        unfinished: The document that is read up to its present end and is unfinished; None if there is none.
+        behind: The number of documents after it.
+        passed: The unfinished documents that were skipped.
     """
 
     documents: int
@@ -44,7 +44,7 @@ class WaitingNote:
 
 
 def waiting_note(place: Place) -> WaitingNote | None:
-    """The note beside a source's document log; None if there is none, or none that can be read."""
+    """Reads the note beside a source's document log; None if there is none, or it is unreadable."""
     try:
         said = json.loads(store_at(place).read(_NOTE))
         return WaitingNote(said["documents"], said["unfinished"], said["behind"], tuple(said["passed"]))
@@ -53,7 +53,7 @@ def waiting_note(place: Place) -> WaitingNote | None:
 
 
 class Unfinished:
-    """What is known of a source's documents that have not ended."""
+    """The unfinished documents of a source."""
 
     def __init__(self, options: SourceOptions) -> None:
         self._options = options
@@ -63,31 +63,31 @@ class Unfinished:
         self._passed: dict[str, int] = {line["path"]: line["byte"] for line in passed}
 
     def end(self, path: str) -> int | None:
-        """Up to which byte a document is read that is passed over; None of any other."""
+        """Returns the byte up to which a skipped document is read; None for other documents."""
         return self._passed.get(path)
 
     def may_pass(self, path: str, *, is_last: bool) -> bool:
-        """Whether an unfinished document is to be passed over now."""
+        """Whether an unfinished document may be skipped now."""
         if self._options.unfinished != "skip":
             return False
         is_final = not (self._options.follow or self._options.keep_open)
         return is_final or (not is_last and self.is_old(path))
 
     def is_old(self, path: str) -> bool:
-        """Whether a document has not been written to for as long as the option unfinishedAge says."""
+        """Whether a document has not been written to for the time in the option unfinishedAge."""
         try:
             return time.time() - Path(path).stat().st_mtime >= self._options.unfinished_age
         except FileNotFoundError:
             return False
 
     def pass_over(self, path: str, byte: int) -> None:
-        """Read a document no further than to a byte, now and ever."""
+        """Skips a document permanently after a byte."""
         if self._store is not None:
             self._store.log(_PASSED).append([json.dumps({"path": path, "byte": byte})])
         self._passed[path] = byte
 
     def tell(self, documents: int, unfinished: str | None, behind: int) -> None:
-        """Leave a note of how things are, if they have changed."""
+        """Writes a note of the present state if it has changed."""
         now = WaitingNote(documents, unfinished, behind, tuple(self._passed))
         if self._store is None or now == self._told:
             return
@@ -96,7 +96,7 @@ class Unfinished:
 
 
 GONE = -1
-"""The size of a document that is not there any more; that matters only if it has not been read."""
+"""The size of a document that no longer exists; an error only if it has not been read."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,15 +104,15 @@ class Offset:
     """How far a source has been read.
 
     Attributes:
-        document: Which of its documents comes next, or is being read.
-        base: Position of the first byte of that document.
-        byte: Offset in it, a proven split point; 0 is before its prolog.
-        open: Start tags of the elements open there, the root first.
-        closed: Whether the source has ended for good.
-        namespaces: Those of the tuples that were read (`TupleNamespaces`).
-        print: Fingerprint of what was read of that document (`fingerprint`); empty of one that has
-            taken another's place and was not read yet. None before any.
-        clock: The moment at which nothing was there that had not been read, as a text; None where nobody asks for it.
+        document: The number of the document that is next, or is being read.
+        base: The position of the first byte of that document.
+        byte: An offset in it, a proven split point; 0 is before its prolog.
+        open: Start tags of the elements open there, from the root.
+        closed: Whether the source has ended permanently.
+        namespaces: The namespaces of the tuples read so far (`TupleNamespaces`).
+        print: The fingerprint of what was read of that document (`fingerprint`); empty for one that has
+            replaced another and was not read yet. None before any.
+        clock: The time, as a text, at which everything present had been read; None if no clock needs it.
     """
 
     document: int = 0
@@ -126,13 +126,13 @@ class Offset:
 
     @staticmethod
     def of(json: Mapping[str, Any]) -> Offset:
-        """The offset as Spark hands it back."""
+        """Reads an offset from Spark."""
         namespaces = tuple(json.get("namespaces", ()))
         read = json["document"], json["base"], json["byte"], tuple(json["open"]), json["closed"]
         return Offset(*read, namespaces, json.get("clock"), json.get("print"))
 
     def json(self) -> dict[str, Any]:
-        """The offset as Spark logs it."""
+        """Returns the offset as Spark logs it."""
         return {
             "document": self.document,
             "base": self.base,
@@ -145,12 +145,12 @@ class Offset:
         }
 
     def next(self, end: int) -> Offset:
-        """The start of the next document, this one ending at byte `end`."""
+        """Returns the start of the next document, if this one ends at byte `end`."""
         return Offset(self.document + 1, self.base + end + 1, namespaces=self.namespaces, clock=self.clock)
 
 
 class Planner:
-    """Plans the slices of one source; it remembers nothing but what the offsets say."""
+    """Plans the slices of one source; its only state is in the offsets."""
 
     def __init__(self, options: SourceOptions, documents: Documents) -> None:
         self._options = options
@@ -159,19 +159,19 @@ class Planner:
         self._fingerprints = Fingerprints()
 
     def sizes(self, start: Offset) -> list[int]:
-        """How much of each document is there now; GONE for one that is not, or was read before the offset."""
+        """Returns the present size of each document; GONE for one that is missing, or was read before the offset."""
         read = start.document
         if start.print is not None:
             self._documents.reach(read)
         return [GONE] * read + [_size(path) for path in self._documents.find()[read:]]
 
     def advance(self, start: Offset, sizes: list[int], budget: int | None) -> tuple[Offset, list[ByteRange]]:
-        """The next slice: its end, and the ranges up to it; none and `start` itself if nothing is there.
+        """Plans the next slice: returns its end, and its ranges; `start` and no ranges if nothing is present.
 
         Args:
-            start: Where the last one ended.
-            sizes: How much of each document is there; one is added for each that was replaced.
-            budget: About how many bytes to take; all there are if None. An item longer than it is taken whole.
+            start: The end of the last slice.
+            sizes: The present size of each document; replaced documents are appended.
+            budget: The approximate number of bytes to take; None for all. A longer item is taken as a whole.
         """
         self._find_replaced(start, sizes)
         at, ranges, files, ended, read = start, list[ByteRange](), 0, False, list[int]()
@@ -216,7 +216,7 @@ class Planner:
         return replace(at, closed=True), _in_namespaces(self._with_end(at, ranges), at)
 
     def ranges(self, start: Offset, end: Offset) -> list[ByteRange]:
-        """The ranges between two offsets, as far as the documents tell; for a slice that was planned before."""
+        """Returns the ranges between two offsets, from the documents; for a slice that was planned before."""
         at, ranges = start, list[ByteRange]()
         while at.document < end.document:
             if (passed := self._unfinished.end(self._documents.paths[at.document])) is not None:
@@ -231,15 +231,15 @@ class Planner:
         return _in_namespaces(self._with_end(end, ranges) if end.closed and not start.closed else ranges, end)
 
     def look(self, at: Offset, sizes: Sequence[int], *, is_slice: bool = False) -> None:
-        """Leave a note of what the source waits for, no more of it being there than up to an offset.
+        """Writes a note of what the source waits for, after everything up to an offset was read.
 
         Args:
             at: The offset.
-            sizes: How much of each document is there.
-            is_slice: Whether there is a slice up to it, which is to be taken first.
+            sizes: The present size of each document.
+            is_slice: Whether a slice up to the offset is still to be taken.
 
         Raises:
-            InputError: It is a document that has waited for long enough, and `unfinished 'fail'` is said.
+            InputError: The source waits for a document longer than `unfinishedAge`, and `unfinished` is `fail`.
         """
         stuck = self._documents.paths[at.document] if at.document < len(sizes) and not at.closed else None
         behind = len(sizes) - at.document - 1
@@ -247,13 +247,13 @@ class Planner:
             raise InputError(
                 f"{stuck} is unfinished, and was not written to for a while",
                 where=f"{behind} document{' waits' if behind == 1 else 's wait'} behind it" if behind else None,
-                hint="mend it, or pass over it with the option unfinished 'skip'; unfinishedAge says how long to wait",
+                hint="fix it, or skip it with the option unfinished 'skip'; unfinishedAge sets how long to wait",
             )
         if not self._documents.single:
             self._unfinished.tell(len(sizes), stuck, behind if stuck else 0)
 
     def _find_replaced(self, start: Offset, sizes: list[int]) -> None:
-        """Stops, or reads anew, where another file has taken the place of a document that was read to its end."""
+        """Stops, or adds the new file, for each completely read document that another file has replaced."""
         for path, problem in () if start.closed else self._documents.replaced(start.document):
             if self._options.on_replaced == "fail":
                 raise problem
@@ -261,28 +261,28 @@ class Planner:
             sizes.append(_size(path))
 
     def _passed(self, at: Offset, end: int, ranges: list[ByteRange]) -> Offset:
-        """The document behind one that is passed over, whose ranges up to its last byte are added."""
+        """Moves to the document after a skipped one, and adds the ranges up to its last byte."""
         if end > at.byte:
             ranges += split_range(self._place(at), end, self._options)
         return at.next(end)
 
     def _present(self, at: Offset, size: int) -> int:
         if size == GONE:
-            raise InputError(f"{self._documents.paths[at.document]} is gone, and was not read to its end")
+            raise InputError(f"{self._documents.paths[at.document]} was removed before it was completely read")
         return size
 
     def _place(self, at: Offset) -> ScanOrigin:
         return ScanOrigin(self._documents.paths[at.document], at.base, at.byte, at.open, at.namespaces)
 
     def _with_end(self, at: Offset, ranges: list[ByteRange]) -> list[ByteRange]:
-        """The ranges, and the end of the source behind them."""
+        """Returns the ranges, with the end of the source after the last one."""
         if ranges:
             return [*ranges[:-1], replace(ranges[-1], close=True)]
         return [ByteRange(self._options.path, at.base, at.byte, at.byte, close=True)]
 
 
 def _in_namespaces(ranges: list[ByteRange], at: Offset) -> list[ByteRange]:
-    """The ranges, with what is known of their tuples' namespaces: what the first of them has holds for all."""
+    """Adds the known namespaces of tuples to the ranges: the first tuple's namespace holds for all."""
     return [replace(range_, namespaces=at.namespaces) for range_ in ranges]
 
 

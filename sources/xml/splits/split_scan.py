@@ -1,4 +1,4 @@
-"""The scan of one document for split points, which cuts it into byte ranges without parsing it."""
+"""The scan of one document for split points, which divides it into byte ranges without parsing."""
 
 from __future__ import annotations
 
@@ -20,22 +20,22 @@ from sources.xml.splits.split_points import SplitPoint, last_split_point
 from sources.xml.splits.tags import is_too_deep, safe_parser
 
 SCAN_WINDOW = 4 << 20
-"""Bytes that are looked through at once for a split point."""
+"""The number of bytes that are searched at once for a split point."""
 
 SMALLEST_WINDOW = 1 << 10
-"""Bytes that are looked through at the least; what is left of a budget and less than that is not taken."""
+"""The least number of bytes that are searched; a remaining budget below it is not used."""
 
 
 @dataclass(frozen=True, slots=True)
 class ScanOrigin:
-    """Where the scan of a document begins.
+    """The point where the scan of a document begins.
 
     Attributes:
         path: The document.
-        base: Position of its first byte in the source.
-        byte: Offset in it, a proven split point; 0 is before its prolog.
-        open: Start tags of the elements open there, the root first.
-        namespaces: Those of the tuples before it (`TupleNamespaces`).
+        base: The position of its first byte in the source.
+        byte: An offset in it, a proven split point; 0 is before its prolog.
+        open: Start tags of the elements open there, from the root.
+        namespaces: The namespaces of the tuples before it (`TupleNamespaces`).
     """
 
     path: str
@@ -47,15 +47,15 @@ class ScanOrigin:
 
 @dataclass(frozen=True, slots=True)
 class SplitScan:
-    """What was found from where the scan began.
+    """The result of a scan.
 
     Attributes:
-        ranges: One behind the other, without gaps.
-        byte: Offset behind them.
+        ranges: Consecutive ranges, without gaps.
+        byte: The offset after them.
         open: Start tags of the elements open there.
-        state: `ended`: the root is closed there; `lost`: the document is unfinished for good, or not well-formed;
+        state: `ended`: the root is closed there; `lost`: the document is permanently unfinished, or not well-formed;
             `more`: there is more, or there will be.
-        namespaces: Those of the tuples up to there.
+        namespaces: The namespaces of the tuples up to there.
     """
 
     ranges: list[ByteRange]
@@ -68,14 +68,14 @@ class SplitScan:
 def scan_splits(
     origin: ScanOrigin, size: int, budget: int | None, options: SourceOptions, *, settled: bool
 ) -> SplitScan:
-    """Go on in a document, as far as it is there.
+    """Scans a document from a point, as far as it is present.
 
     Args:
-        origin: Where to begin.
-        size: How much of the document is there.
-        budget: Bytes to take, about; all there are if None.
-        options: Of the source.
-        settled: Whether what is missing at the end will not come.
+        origin: The starting point.
+        size: The present size of the document.
+        budget: The approximate number of bytes to take; None for all.
+        options: The options of the source.
+        settled: Whether nothing will be added at the end.
     """
     first = TupleNamespaces(options, origin.namespaces)
     found = _scan(origin, size, budget, options, first, settled=settled)
@@ -105,7 +105,7 @@ def _scan(
             return _whole(origin, size, file, prolog, options, first, settled=settled)
         points = [_first(origin, prolog)]
         for point in _cuts(file, points[0], size, budget, options, prolog.charset, first):
-            # The last of them moves on until its range is large enough for a task of its own.
+            # The last point moves on until its range is large enough for a task of its own.
             if len(points) == 1 or points[-1].offset - points[-2].offset >= options.max_bytes_per_partition:
                 points.append(point)
             else:
@@ -123,7 +123,7 @@ def _scan(
 
 
 def split_range(origin: ScanOrigin, end: int, options: SourceOptions) -> list[ByteRange]:
-    """The ranges from one split point to a later one that is known, each for a task of its own."""
+    """Returns the ranges from one split point to a later known one, each for a task of its own."""
     if end - origin.byte <= options.max_bytes_per_partition:
         return [ByteRange(origin.path, origin.base, origin.byte, end, origin.open)]
     ranges = scan_splits(origin, end, None, options, settled=False).ranges
@@ -139,7 +139,7 @@ def _first(origin: ScanOrigin, prolog: Prolog) -> SplitPoint:
 
 
 def _is_text(open_: tuple[bytes, ...], charset: Charset) -> bool:
-    """Whether the start tags can be kept in an offset; if not, they are malformed."""
+    """Whether the start tags can be decoded, to be stored in an offset; if not, they are malformed."""
     try:
         return bool([tag.decode(charset.codec) for tag in open_]) or not open_
     except UnicodeDecodeError:
@@ -155,7 +155,7 @@ def _cuts(
     charset: Charset,
     first: TupleNamespaces,
 ) -> Iterator[SplitPoint]:
-    """Proven split points one after the other, to the end of the root, of what is there, or of the budget."""
+    """Yields proven split points in order, up to the end of the root, of the present text, or of the budget."""
     unsplit = options.unsplit
     start, text = point.offset, b""
     file.seek(start)
@@ -186,7 +186,7 @@ def _open(point: SplitPoint, charset: Charset) -> tuple[str, ...]:
 def _ranges(
     origin: ScanOrigin, points: list[SplitPoint], end: int, charset: Charset, *, ended: bool
 ) -> list[ByteRange]:
-    """The ranges between split points, the last one up to `end`; the first begins where the scan did."""
+    """Returns the ranges between split points, the last one up to `end`; the first begins at the origin."""
     starts = [(origin.byte, origin.open), *((point.offset, _open(point, charset)) for point in points[1:-1])]
     if end == points[0].offset and not ended:
         return []
@@ -202,7 +202,7 @@ def _ranges(
 
 
 def _lost(origin: ScanOrigin, ranges: list[ByteRange], size: int, open_: tuple[str, ...] | None = None) -> SplitScan:
-    """The rest of the document as one range, for the parser to say what is wrong."""
+    """Returns the rest of the document as one range, so that the parser reports what is wrong."""
     start = ranges[-1].end if ranges else origin.byte
     rest = ByteRange(
         origin.path, origin.base, start, size, origin.open if not ranges or open_ is None else open_, "unfinished"
@@ -211,7 +211,7 @@ def _lost(origin: ScanOrigin, ranges: list[ByteRange], size: int, open_: tuple[s
 
 
 def _is_lost(file: BinaryIO, point: SplitPoint, size: int, charset: Charset, options: SourceOptions) -> bool:
-    """Whether what stands behind the last split point can become content by no more text."""
+    """Whether no further text can make the text after the last split point well-formed."""
     length = size - point.offset
     if not 0 < length <= options.max_item_bytes:
         return length > 0
@@ -222,14 +222,14 @@ def _is_lost(file: BinaryIO, point: SplitPoint, size: int, charset: Charset, opt
         parser.feed(b"".join(tag.encode() for tag in _open(point, charset)))
         parser.feed(text)
     except etree.XMLSyntaxError as error:
-        return not is_too_deep(error)  # an item that is too deep has an end all the same
+        return not is_too_deep(error)  # the end of an item nested too deeply can still be found
     except FlawError:
         return True
     return False
 
 
 def _parquet(origin: ScanOrigin, size: int) -> SplitScan:
-    """A document of Parquet: one range, of as many positions as it has items, and at least of its size."""
+    """Returns a Parquet document as one range, with at least as many positions as items and bytes."""
     footer = parquet_footer(origin.path)
     if footer is None:
         return _lost(origin, [], size)
@@ -238,7 +238,7 @@ def _parquet(origin: ScanOrigin, size: int) -> SplitScan:
 
 
 def _compressed(origin: ScanOrigin, options: SourceOptions, first: TupleNamespaces) -> SplitScan:
-    """A compressed document: one range, for one task; it is there as a whole, since nobody could tell otherwise."""
+    """Returns a compressed document as one range, for one task; it is assumed to be complete."""
     with contextlib.suppress(FlawError), open_document(origin.path) as file:
         prolog = prolog_of(file, WHOLE, complete=True, encoding=options.encoding, doctype=options.doctype)
         if prolog is not None and prolog.charset.splittable:
@@ -258,7 +258,7 @@ def _whole(
     *,
     settled: bool,
 ) -> SplitScan:
-    """A document that can only be read from its start: one range, once it is complete."""
+    """Returns a document that can only be read from its start as one range, once it is complete."""
     file.seek(prolog.charset.mark)
     text = file.read(size - prolog.charset.mark).decode(prolog.charset.codec, "replace").encode()
     point = SplitPoint(prolog.content, () if prolog.empty else (prolog.root,))

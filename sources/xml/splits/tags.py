@@ -1,4 +1,4 @@
-"""Tags of a document as text: their names, and content parsed among the tags that are open around it."""
+"""Tags of a document as text: their names, and content parsed within the elements open around it."""
 
 from __future__ import annotations
 
@@ -9,42 +9,42 @@ from xml.parsers import expat
 from lxml import etree
 
 NO_ROOT = b"<x/>"
-"""An element that stands for the root where content behind the root is parsed."""
+"""An element that replaces the root when content after the root is parsed."""
 
 
 MAX_DEPTH = 2_048
-"""How many elements may be within each other, the root included: what libxml2 holds a tree to, so that none overflows.
+"""The greatest depth of nested elements, including the root: libxml2's limit for a tree, so that the stack suffices.
 
-How long a text may be is not the parser's to bound: whoever reads holds items, messages or samples to a size.
+The parser does not limit the length of a text: its callers limit items, messages and samples.
 """
 
 _SAFE: dict[str, Any] = {"resolve_entities": False, "no_network": True, "load_dtd": False, "huge_tree": True}
 
 
 def safe_parser(*, keep_comments: bool = False) -> etree.XMLParser:
-    """How everything is parsed: nothing is fetched, nothing expanded; the depth is bounded (`MAX_DEPTH`)."""
+    """Creates the parser for all texts: it fetches and expands nothing, and limits the depth (`MAX_DEPTH`)."""
     return etree.XMLParser(**_SAFE, remove_comments=not keep_comments)
 
 
 def safe_pull_parser(encoding: str | None = None, events: Any = ("start", "end")) -> Any:
-    """The same for what comes piece by piece: it gives where elements start and end."""
+    """Creates such a parser for text that arrives in pieces: it yields starts and ends of elements."""
     return etree.XMLPullParser(events, encoding=encoding, **_SAFE, remove_comments=True)
 
 
 def is_too_deep(error: Exception) -> bool:
-    """Whether a text was not parsed because too many elements are within each other."""
+    """Whether a text was not parsed because its elements are nested too deeply."""
     return str(getattr(error, "msg", None)).startswith("Excessive depth")
 
 
 def parse_reason(error: Exception) -> str:
-    """Why a text was not parsed: in libxml2's words, but for what is our bound."""
+    """Returns why a text was not parsed: libxml2's message, except for our limit of depth."""
     if is_too_deep(error):
-        return f"more than {MAX_DEPTH:,} elements within each other, which is the depth that is read"
+        return f"more than {MAX_DEPTH:,} elements nested in each other, which is the limit"
     return str(getattr(error, "msg", None) or error)
 
 
 def is_well_formed(content: bytes, open_: tuple[bytes, ...], after: tuple[bytes, ...]) -> bool:
-    """Whether content is well-formed among the elements open before and after it, however deep it is."""
+    """Whether content is well-formed within the elements open before and after it, at any depth."""
     parser = expat.ParserCreate("utf-8", " ")
     try:
         parser.Parse(b"".join(open_) + content + _closing(after), True)
@@ -54,13 +54,13 @@ def is_well_formed(content: bytes, open_: tuple[bytes, ...], after: tuple[bytes,
 
 
 def parse_content(content: bytes, open_: tuple[bytes, ...], after: tuple[bytes, ...]) -> etree._Element:
-    """The root of what content is among the elements open before and after it; behind the root, a comment.
+    """Parses content within the elements open before and after it, and returns the root; after the root, a comment.
 
     Raises:
-        etree.XMLSyntaxError: It is not well-formed.
+        etree.XMLSyntaxError: The content is not well-formed.
     """
     root = etree.fromstring((b"".join(open_) or NO_ROOT) + content + _closing(after), safe_parser())
-    # The element that stands for the root is none of the document's, whatever the rows are called.
+    # The element that replaces the root is not part of the document, whatever the rows' names.
     return root if open_ else etree.Comment()
 
 
@@ -69,7 +69,7 @@ def _closing(open_: tuple[bytes, ...]) -> bytes:
 
 
 def tag_name(tag: bytes) -> bytes:
-    """The qualified name in a start or end tag.
+    """Returns the qualified name in a start or end tag.
 
     >>> tag_name(b'<p:row id="1">'), tag_name(b"</row >")
     (b'p:row', b'row')
@@ -78,15 +78,15 @@ def tag_name(tag: bytes) -> bytes:
 
 
 def local_name(tag: bytes) -> bytes:
-    """The name in a tag without its prefix."""
+    """Returns the name in a tag without its prefix."""
     return tag_name(tag).rpartition(b":")[2]
 
 
 def on_one_line(tag: bytes) -> bytes:
-    r"""A tag without line breaks; it means the same, since each in an attribute value reads as one blank.
+    r"""Replaces line breaks in a tag by blanks; the meaning is the same, as attribute values have blanks for them.
 
-    A parser reads a carriage return and a line feed as one line break, before it makes blanks of line breaks in
-    attribute values (XML 1.0, §2.11, §3.3.3).
+    A parser reads a carriage return and a line feed as one line break, before it replaces line breaks in
+    attribute values by blanks (XML 1.0, §2.11, §3.3.3).
 
     >>> on_one_line(b'<a b="1\r\n2&#13;&#10;3\t4">')
     b'<a b="1 2&#13;&#10;3 4">'

@@ -60,7 +60,7 @@ def test_every_other_element_that_repeats_can_be_asked_for(path: Path) -> None:
 def test_the_manual_lists_the_formats_that_were_tried_and_what_was_inferred_of_them() -> None:
     rows = [
         [cell.strip(" `") for cell in row.split("|")[1:-1]]
-        for row in section("sources/README.md", "Files as they are").splitlines()
+        for row in section("sources/README.md", "Inferring a declaration").splitlines()
         if row.startswith("| ") and "`" in row
     ]
     listed = {row[1]: row[2] for row in rows}
@@ -150,9 +150,9 @@ def test_what_cannot_be_inferred_is_said_in_words(path: Path) -> None:
         proposal(str(path))
     with pytest.raises(InputError, match="is not well-formed"):
         inferred(path, "<row><a>1</b></row>")
-    with pytest.raises(InputError, match="elements that repeat are row"):
+    with pytest.raises(InputError, match="repeated elements are row"):
         inferred(path, "<row><a>1</a></row>" * 2, "rwo")
-    with pytest.raises(UsageError, match="names the prefix q"):
+    with pytest.raises(UsageError, match="uses the prefix q"):
         inferred(path, "<row><a>1</a></row>" * 2, "q:row")
     with pytest.raises(UsageError, match="did you mean nullValue"):
         inferred(path, "<row/>", None, nulValue="x")

@@ -70,7 +70,7 @@ def test_what_is_there_twice_or_in_no_unit_is_malformed_alone(path: Path, cuts: 
     kinds = [item.kind for item in found.items[:-1]]
     assert kinds == ["tuple", "tuple", "malformed", "malformed", "tuple", "tuple"]
     reasons = [one.reason for one in found.malformed]
-    assert reasons == ["title, at ../title, is there twice", "title, at ../title, is known inside of unit only"]
+    assert reasons == ["title, at ../title, occurs twice", "title, at ../title, is only known inside unit"]
     assert ("tuple", ("2", "t", "1", None, None)) in [(item.kind, item.texts) for item in found.items]
 
 

@@ -34,11 +34,11 @@ def malformed(found: list[Parsed]) -> list[Malformed]:
     ("bad", "kind", "reason"),
     [
         ("<row><h>x</h></row>", "tuple", "h: 'x' is no"),
-        ("<row><h>1</h><h>2</h></row>", "tuple", "h is there twice"),
+        ("<row><h>1</h><h>2</h></row>", "tuple", "h occurs twice"),
         ("<row><h>99999999999</h></row>", "tuple", "99999999999"),
         ("<p:row><h>[1,</h></p:row>", "punctuation", "[1,"),
         ("<p:row><hh>1</hh></p:row>", "punctuation", "none of the declared leaves"),
-        ("<p:row><h>1</h><h>2</h></p:row>", "punctuation", "h is there twice"),
+        ("<p:row><h>1</h><h>2</h></p:row>", "punctuation", "h occurs twice"),
         ("<p:row><h><b>1</b></h></p:row>", "punctuation", "h has elements inside"),
     ],
 )
@@ -101,7 +101,7 @@ def test_a_punctuation_with_a_lifespan_that_cannot_be_read_is_malformed(tmp_path
     reasons = [one.reason for one in malformed(found)]
     assert reasons == [
         "the lifespan 'soon' cannot be read: 'soon' is no duration of ISO 8601, such as PT1H or P7D",
-        "the punctuation has an attribute lifespan that means nothing there",
+        "the punctuation has an attribute lifespan where none is allowed",
     ]
 
 

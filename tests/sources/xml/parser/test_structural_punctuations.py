@@ -225,7 +225,7 @@ def test_a_row_outside_of_every_unit_has_no_number(directory: Path) -> None:
     path = directory / "outside.xml"
     path.write_text('<site><bid id="bid1">1</bid></site>')
     found = read(source(path, follow="false", mode="PERMISSIVE"), None)
-    assert ("tuple!", "a position is known inside of auction only") in found
+    assert ("tuple!", "a position is only known inside auction") in found
 
 
 def test_ids_of_regular_rows_are_closed_in_ranges(directory: Path) -> None:
@@ -288,7 +288,7 @@ def test_of_an_array_a_punctuation_can_say_nothing(directory: Path) -> None:
     reasons = [what for kind, what in read(SourceOptions.parse(given), None) if kind == "punctuation!"]
     assert len(reasons) == 2
     assert "only the patterns * and null" in reasons[0]
-    assert "there twice" in reasons[1]
+    assert "occurs twice" in reasons[1]
 
 
 def test_what_is_no_value_of_an_attribute_closes_nothing(directory: Path) -> None:

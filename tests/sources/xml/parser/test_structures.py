@@ -61,9 +61,9 @@ def test_each_element_is_one(tmp_path: Path, times: int, inside: str, bids: list
     ("inside", "reason"),
     [
         ("<bid><price>1</price></bid><bid><price>x</price></bid>", "bid.price: 'x' is no INT"),
-        ("<bid><price>1</price><price>2</price></bid>", "bid.price is there twice"),
-        ("<bid><of/><of/></bid>", "bid.of is there twice"),
-        ("<bid><of><x>1</x><x>1</x></of></bid>", "bid.of.x is there twice"),
+        ("<bid><price>1</price><price>2</price></bid>", "bid.price occurs twice"),
+        ("<bid><of/><of/></bid>", "bid.of occurs twice"),
+        ("<bid><of><x>1</x><x>1</x></of></bid>", "bid.of.x occurs twice"),
     ],
 )
 def test_what_is_malformed_in_one_is_named(tmp_path: Path, inside: str, reason: str) -> None:
@@ -87,7 +87,7 @@ def test_fields_that_may_not_be_null_are_held_to_it(tmp_path: Path) -> None:
     body = "<row><a/></row><row/><row><a><x>1</x></a></row>"
     found, malformed, _ = rows(tmp_path, body, "a STRUCT<x: INT NOT NULL>")
     assert found == [(None,), ({"x": 1},)]
-    assert malformed == ["a.x is null, and declared never to be"]
+    assert malformed == ["a.x is null, but declared NOT NULL"]
 
 
 def test_no_punctuation_speaks_of_what_is_in_one(tmp_path: Path) -> None:

@@ -69,4 +69,4 @@ def test_a_punctuation_holds_a_pattern_of_the_text(path: Path, cuts: Cuts) -> No
 def test_one_that_is_there_twice_is_malformed(path: Path) -> None:
     path.write_text("<r><row><d/><d/></row></r>", encoding="utf-8")
     found = read_cut(path, WHOLE, schema="x STRING", **{"path.x": "xml(d)"})
-    assert [one.reason for one in found.malformed] == ["x is there twice"]
+    assert [one.reason for one in found.malformed] == ["x occurs twice"]

@@ -66,8 +66,8 @@ def test_an_archive_has_all_of_them_also_those_of_one_name(tmp_path: Path) -> No
 @pytest.mark.parametrize(
     ("options", "why"),
     [
-        ({"cleanSource": "archive"}, "belong together"),
-        ({"sourceArchiveDir": "old"}, "belong together"),
+        ({"cleanSource": "archive"}, "require each other"),
+        ({"sourceArchiveDir": "old"}, "require each other"),
         ({"cleanSource": "archive", "sourceArchiveDir": "{home}/in"}, "would be read again"),
         ({"path": "{home}/*/*.xml", "cleanSource": "archive", "sourceArchiveDir": "{home}/old"}, "would be read again"),
         ({"path": "{home}/**", "cleanSource": "archive", "sourceArchiveDir": "{home}/a/old"}, "would be read again"),
