@@ -1,1 +1,1 @@
-"""Where punctuated streams come from: XML in files, as a data source of Spark, and generators of such files."""
+"""Sources of punctuated streams: XML in files, as a data source of Spark; receivers; and generators of such files."""

@@ -1,4 +1,4 @@
-"""Paths on the local file system as users write them: which file system they name, and which part is a glob."""
+"""Paths on the local file system as users write them: the file system that they name, and the part that is a glob."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ _SCHEME = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*")
 
 
 def local_path(path: str) -> str:
-    """The path on the file system that driver and executors share.
+    """Returns the path on the file system that driver and executors share.
 
     >>> local_path("file:///data/bids.xml")
     '/data/bids.xml'
@@ -30,7 +30,7 @@ def local_path(path: str) -> str:
 
 
 def absolute(path: str) -> str:
-    """The path as it is from whatever directory; one of another file system is as it is.
+    """Returns the absolute path, independent of the working directory; one on another file system is unchanged.
 
     >>> absolute("/data/in/../bids.xml"), absolute("hdfs://there/bids.xml")
     ('/data/in/../bids.xml', 'hdfs://there/bids.xml')
@@ -39,10 +39,10 @@ def absolute(path: str) -> str:
 
 
 def split_glob(path: str) -> tuple[Path, tuple[str, ...]]:
-    """What a path leads to as it stands, and behind that the parts of the glob that it is; none if it is none.
+    """Splits a path into an existing place and the parts of a glob below it; no parts if it is not a glob.
 
     A file or a directory may have `[`, `]`, `*` or `?` in its name: as far as the path leads to something that exists,
-    its characters stand for themselves. So a glob below a directory `in[1]` looks there, and not in `in1`.
+    its characters stand for themselves. So a glob below a directory `in[1]` searches there, and not in `in1`.
 
     >>> split_glob("in/bid.xml"), split_glob("nowhere/bid-*.xml")
     ((PosixPath('in/bid.xml'), ()), (PosixPath('nowhere'), ('bid-*.xml',)))
@@ -57,7 +57,7 @@ def split_glob(path: str) -> tuple[Path, tuple[str, ...]]:
 
 
 def glob_of(path: str) -> str | None:
-    """The glob that a path is, for `glob.glob`; None if it is the path of one file or directory.
+    """Returns a path as a glob, for `glob.glob`; None if it is the path of one file or directory.
 
     >>> glob_of("in/bid.xml"), glob_of("nowhere/bid-*.xml")
     (None, 'nowhere/bid-*.xml')

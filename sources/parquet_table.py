@@ -1,12 +1,12 @@
 """Punctuated Parquet tables: the footers of their documents, their partitions, and the source that reads them.
 
-`CREATE TABLE hottest USING punctuated_parquet OPTIONS (path 'hottest.parquet')`: what another query writes
-`USING parquet` is a source. Its documents come in the order of their commits; each has its tuples, and behind them the
-punctuations that its metadata has. Columns and schemes are those of the result, unless they are declared.
+`CREATE TABLE hottest USING punctuated_parquet OPTIONS (path 'hottest.parquet')`: the output of another query
+`USING parquet` is a source. Its documents are read in the order of their commits; each has its tuples, and after them
+the punctuations in its metadata. Columns and schemes are those of the result, unless they are declared.
 
-The partitions of a table have values in the names of directories, as in Hive and Spark: `minute=5/what=a%2Fb`. What a
-query writes partitioned has beside its partitions the directory `_closed`. The documents there have the attributes of
-the result, no tuples, and what each slice closes; Spark and others pass them over.
+The partitions of a table have values in the names of directories, as in Hive and Spark: `minute=5/what=a%2Fb`. The
+partitioned output of a query has the directory `_closed` beside its partitions. The documents there have the attributes
+of the result, no tuples, and the punctuations of each slice; Spark and others skip them.
 """
 
 from __future__ import annotations
@@ -22,25 +22,25 @@ from punct_ns.errors import InputError, UsageError
 from sources.local_paths import glob_of, local_path
 
 NULL = "__HIVE_DEFAULT_PARTITION__"
-"""What stands for null, and for the empty string, which Hive does not tell apart from it."""
+"""The directory value for null, and for the empty string, which Hive does not distinguish from null."""
 
 CLOSED = "_closed"
-"""The directory of the documents that say what is closed."""
+"""The directory of the documents with punctuations."""
 
 CLOSED_SUFFIX = ".closed"
-"""The suffix of these documents, which are Parquet: another than that of those that have tuples."""
+"""The suffix of these documents, which are Parquet; it differs from that of documents with tuples."""
 
 _PARTITION = re.compile(r"[^/]+=[^/]+")
 _SLICE = re.compile(r"slice-(\d+)")
 
 
 def is_partition(name: str) -> bool:
-    """Whether a directory is so called as those of partitions are."""
+    """Whether a directory's name is that of a partition."""
     return _PARTITION.fullmatch(name) is not None
 
 
 def partition_texts(path: str) -> Mapping[str, str | None]:
-    """What a document's directories say of its tuples: by the names of attributes, the texts of values, None for null.
+    """Returns the values in a document's path, as texts by attribute name; None for null.
 
     >>> partition_texts("out/hour=7/what=a%2Fb/slice-000000000.parquet")
     {'hour': '7', 'what': 'a/b'}
@@ -54,7 +54,7 @@ def partition_texts(path: str) -> Mapping[str, str | None]:
 
 
 def partitioned_documents(directory: Path) -> Iterator[Path]:
-    """The documents in the partitions of a directory, at any depth, and those that say what is closed."""
+    """Yields the documents in the partitions of a directory, at any depth, and those with punctuations."""
     for entry in directory.iterdir():
         if is_partition(entry.name) and entry.is_dir():
             yield from (inner for inner in entry.iterdir() if not inner.is_dir())
@@ -64,28 +64,28 @@ def partitioned_documents(directory: Path) -> Iterator[Path]:
 
 
 def in_order_of_slices(path: str) -> tuple[int, bool, str]:
-    """The order of documents: by slice, each slice's closings behind all its tuples; others by name, before them."""
+    """Returns the sort key of a document: by slice, its punctuations after all its tuples; others first, by name."""
     name = PurePath(path)
     found = _SLICE.match(name.name)
     return int(found[1]) if found else -1, name.parent.name == CLOSED, path
 
 
 PUNCTUATIONS = b"punctuations"
-"""Where a Parquet document has its punctuations: a JSON list of them in their notation."""
+"""The metadata key for punctuations: a JSON list of them in their notation."""
 
 SCHEMA = b"schema"
-"""Where it has the attributes that they speak of, as Spark DDL."""
+"""The metadata key for the attributes of the punctuations, as Spark DDL."""
 
 SCHEMES = b"schemes"
-"""Where it has the schemes that the result promises, as the option `schemes` does."""
+"""The metadata key for the schemes that the result promises, as in the option `schemes`."""
 
 EXACT = b"exact"
-"""Where it says `false` once kept tuples were overdue."""
+"""The metadata key that is `false` once kept tuples were overdue."""
 
 
 @dataclass(frozen=True, slots=True)
 class ParquetFooter:
-    """What is said of a document: its items, its attributes and the schemes; the latter None where nothing is said."""
+    """The number of a document's items, its attributes and its schemes; the latter are None if they are missing."""
 
     items: int
     schema: str | None
@@ -93,8 +93,8 @@ class ParquetFooter:
 
 
 def parquet_footer(path: str) -> ParquetFooter | None:
-    """What is said at the end of a document; None where it is no Parquet, or not there as a whole."""
-    # Of XML nobody asks, and to import it takes the process that plans slices a while.
+    """Reads the footer of a document; None if it is not Parquet, or incomplete."""
+    # XML never needs this import, which would slow down the start of the process that plans slices.
     import pyarrow as pa
     import pyarrow.parquet as pq
 
@@ -123,18 +123,18 @@ _KNOWN = (
     "maxFilesPerSlice",
     "rate",
 )
-"""Options of a source that mean something to Parquet."""
+"""Options of a source that apply to Parquet."""
 
 
 def parquet_options(given: Mapping[str, str], columns: str | None = None) -> dict[str, str]:
-    """The options of the source that such a table is.
+    """Returns the options of the source for such a table.
 
     Args:
-        given: Options of any source that are not about XML.
+        given: Options of any source that do not concern XML.
         columns: Spark DDL of its columns, if they are declared.
 
     Raises:
-        UsageError: An option is one of XML, there is no path, or nothing tells the columns.
+        UsageError: An option concerns XML, there is no path, or the columns are unknown.
     """
     proper = {name.lower(): name for name in _KNOWN}
     for key in given:
@@ -148,16 +148,16 @@ def parquet_options(given: Mapping[str, str], columns: str | None = None) -> dic
     if "schema" not in options or "schemes" not in options:
         footer = next(filter(None, map(parquet_footer, _documents(options["path"]))), None)
         if footer is not None:
-            told = {"schema": footer.schema, "schemes": footer.schemes}
-            options = {**{name: text for name, text in told.items() if text is not None}, **options}
+            stored = {"schema": footer.schema, "schemes": footer.schemes}
+            options = {**{name: text for name, text in stored.items() if text is not None}, **options}
     if "schema" not in options:
         hint = "declare them, as in CREATE TABLE t (hour INT, maxtemp DOUBLE) USING punctuated_parquet …"
-        raise UsageError(f"nothing at {options['path']} tells the columns", hint=hint)
+        raise UsageError(f"no document at {options['path']} has the columns", hint=hint)
     return {"rowTag": "row", "format": "parquet", **options}
 
 
 def _documents(path: str) -> list[str]:
-    """Documents of which one may say what all are: the first of a directory, or what is beside its partitions."""
+    """Returns a document from which the columns can be read: the first in a directory, or beside its partitions."""
     place = local_path(path)
     if glob_of(place) is not None:
         raise UsageError(f"the columns of {path} are not known", hint="declare them where the path is a glob")

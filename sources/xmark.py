@@ -1,8 +1,8 @@
 """The streams of an XMark document: `CREATE TABLE bid USING xmark OPTIONS (path 'xmark.xml', stream 'bidder')`.
 
-Each stream is a source like any other, written out once: which elements are its rows, where their values are, of which
-types, and what the structure of the document closes. Identifiers are the integers behind their prefix, dates are
-mm/dd/yyyy, text with markup in it is the text alone.
+Each stream is a predefined source: the elements that are its rows, the paths and types of their values,
+and what the structure of the document closes. Identifiers are the integers after their prefix, dates are
+mm/dd/yyyy, and the markup in texts is removed.
 
 Source: Schmidt et al., XMark: A Benchmark for XML Data Management, VLDB 2002; its document type.
 """
@@ -19,7 +19,7 @@ _MONEY = "DECIMAL(12,2)"
 
 @dataclass(frozen=True, slots=True)
 class _Column:
-    """A column: its type, its path where that is not its name, and the prefix of its texts."""
+    """A column: its type, its path if that is not its name, and the prefix of its texts."""
 
     ddl: str
     path: str = ""
@@ -27,13 +27,13 @@ class _Column:
 
 
 def _id(path: str, kind: str, *, null: bool = False) -> _Column:
-    """A reference to a person, item, category or auction."""
+    """Creates a column with a reference to a person, item, category or auction."""
     return _Column("INT" if null else "INT NOT NULL", path, kind)
 
 
 @dataclass(frozen=True, slots=True)
 class _Stream:
-    """A stream: its columns, the columns that are unique, what the ends of its sections close, and its unit."""
+    """A stream: its columns, the unique columns, what the ends of its sections close, and its unit."""
 
     columns: Mapping[str, _Column]
     unique: str = ""
@@ -157,21 +157,20 @@ XMARK_STREAMS: Mapping[str, _Stream] = {
         ends="closed_auctions *",
     ),
 }
-"""The streams by their names, which are the tags of their rows."""
+"""The streams by name, which is the tag of their rows."""
 
 _OWN = ("schema", "rowTag", "dateFormat", "unitTag", "attributePrefix", "valueTag")
 
 
 def source_options(given: Mapping[str, str]) -> dict[str, str]:
-    """The options of the source that an XMark stream is.
+    """Returns the options of the source for an XMark stream.
 
     Args:
-        given: `stream`, and options of any source. Those that close something by the document's structure can be
-            given otherwise: empty, many documents are one stream that closes nothing but by its punctuations.
+        given: `stream`, and options of any source. The options on the document's structure may be set to other values:
+            if they are empty, many documents are one stream that only its punctuations close.
 
     Raises:
-        UsageError: There is no such stream, or an option is its own to say.
-
+        UsageError: There is no such stream, or an option is fixed by the stream.
     >>> bid = source_options({"path": "xmark.xml", "stream": "bidder"})
     >>> bid["rowTag"], bid["path.open_auction"], bid["prefix.open_auction"]
     ('bidder', '../@id', 'open_auction')

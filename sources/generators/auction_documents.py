@@ -1,8 +1,8 @@
-"""Documents of an online auction: three punctuated streams of people who come, auctions that begin, and bids.
+"""Documents of an online auction: three punctuated streams of people who register, auctions that begin, and bids.
 
 The model is that of the NEXMark benchmark (`auction_events`), and so are the attributes (`auction_house`). The house
-sends each punctuation as soon as it is true, however late a tuple comes. All of one seed is repeatable, byte for byte,
-and fewer events are the beginning of more: but for the end of the documents, and tuples that are late there.
+sends each punctuation as soon as it holds, however late tuples arrive. The output is determined by the seed, byte for
+byte, and fewer events are a prefix of more, except the end of the documents and late tuples there.
 """
 
 from __future__ import annotations
@@ -35,13 +35,13 @@ from sources.generators.text_columns import Numbers, concatenated, fill, moments
 
 @dataclass(frozen=True, slots=True)
 class Arrived:
-    """Lines in the order of their arrival; `at` is when, in milliseconds."""
+    """Lines in the order of their arrival; `at` has their arrival times, in milliseconds."""
 
     at: Numbers
     lines: pa.StringArray
 
     def to_bytes(self) -> bytes:
-        """The lines as one text."""
+        """Concatenates the lines."""
         if not len(self.lines):
             return b""
         buffers: list[Any] = self.lines.buffers()
@@ -50,10 +50,10 @@ class Arrived:
 
 
 class Arrivals:
-    """Lines on their way to one document.
+    """Lines that will arrive in one document.
 
-    What arrives at one moment does so in the order in which it was added, but punctuations before tuples: they speak
-    of what came before that moment.
+    Lines with one arrival time arrive in the order in which they were added, but punctuations before tuples, since
+    they concern tuples before that time.
     """
 
     def __init__(self) -> None:
@@ -61,17 +61,17 @@ class Arrivals:
         self._lines: list[Any] = [pa.array([], pa.string())]
 
     def add_tuples(self, at: Numbers, lines: pa.StringArray) -> None:
-        """Tuples that arrive at these moments."""
+        """Adds tuples that arrive at these times."""
         self._keys.append(2 * at + 1)
         self._lines.append(lines)
 
     def add_punctuations(self, at: Numbers, lines: pa.StringArray) -> None:
-        """Punctuations that arrive at these moments, before any tuple that arrives then."""
+        """Adds punctuations that arrive at these times, before any tuple with the same time."""
         self._keys.append(2 * at)
         self._lines.append(lines)
 
     def before(self, moment: int) -> Arrived:
-        """Takes away all that arrives before a moment; what does so must have been added."""
+        """Removes and returns all lines that arrive before a time; all of these must have been added."""
         keys, lines = np.concatenate(self._keys), pa.concat_arrays(self._lines)
         order = np.argsort(keys, kind="stable")
         now = int(np.searchsorted(keys, 2 * moment, sorter=order))
@@ -88,7 +88,7 @@ class StreamPunctuations(NamedTuple):
 
     Attributes:
         stream: The stream; each of its documents has them.
-        at: When they arrive, in milliseconds: no tuple that they match arrives then, or later.
+        at: Their arrival times, in milliseconds: no tuple that they match arrives then, or later.
         lines: Their elements.
     """
 
@@ -98,38 +98,38 @@ class StreamPunctuations(NamedTuple):
 
 
 def house_punctuations(house: House, happened: HouseEvents) -> Iterator[StreamPunctuations]:
-    """What can be said now or later of what has happened, but for the ids: those go with their tuples."""
+    """Yields the punctuations that follow from these events, except those on ids, which accompany their tuples."""
     auction, person = happened.auction.values["id"], happened.person.values["id"]
     for name, at, patterns in (
         ("bid.auction", happened.expires, auction),
         ("bid.bidder", happened.retires, person),
         ("auction.seller", happened.retires, person),
     ):
-        if name in house.said:
-            yield _said(house, name, at, patterns, house.ends(at) if house.lifespan else None)
+        if name in house.punctuated:
+            yield _of_name(house, name, at, patterns, house.ends(at) if house.lifespan else None)
     heartbeats = _heartbeats(house, happened)
     for name in TIMES:
-        if name in house.said:
-            yield _said(house, name, heartbeats, concatenated("(,", moments(heartbeats), ")"))
+        if name in house.punctuated:
+            yield _of_name(house, name, heartbeats, concatenated("(,", moments(heartbeats), ")"))
 
 
 def tuple_lines(house: House, stream: Stream, tuples: EventTuples, lived: Numbers) -> pa.StringArray:
-    """Tuples as lines, and with each the punctuation of its id, where ids are unique and that is to be said.
+    """Writes tuples as lines, each followed by the punctuation on its id, if ids are unique and are punctuated.
 
     Args:
         house: The auction house.
         stream: The stream.
         tuples: Its tuples.
-        lived: When the lives are over of what the ids are of, in milliseconds.
+        lived: The times at which the lives of the ids' owners end, in milliseconds.
     """
     elements = fill(stream.element(house.form), tuples.values)
-    if f"{stream.name}.id" not in house.said:
+    if f"{stream.name}.id" not in house.punctuated:
         return concatenated(elements, "\n")
-    said = _elements(house, stream, "id", tuples.values["id"], house.ends(lived) if house.lifespan else None)
-    return concatenated(elements, "\n", said)
+    punctuations = _elements(house, stream, "id", tuples.values["id"], house.ends(lived) if house.lifespan else None)
+    return concatenated(elements, "\n", punctuations)
 
 
-def _said(
+def _of_name(
     house: House, name: str, at: Numbers, patterns: pa.StringArray, ends: Numbers | None = None
 ) -> StreamPunctuations:
     stream_name, _, attribute = name.partition(".")
@@ -140,7 +140,7 @@ def _said(
 def _elements(
     house: House, stream: Stream, attribute: str, patterns: pa.StringArray, ends: Numbers | None
 ) -> pa.StringArray:
-    """Punctuations as lines, with the moments at which they end, if they do."""
+    """Writes punctuations as lines, with the times at which they end, if they do."""
     head, _, after = stream.punctuation(house.form, attribute, ends=ends is not None).partition(SLOT)
     if ends is None:
         return concatenated(head, patterns, f"{after}\n")
@@ -149,38 +149,38 @@ def _elements(
 
 
 def _heartbeats(house: House, happened: HouseEvents) -> Numbers:
-    """The moments of heartbeats, later than the first event that happened and not later than the next that may."""
+    """Returns the times of heartbeats, after the first of these events and not after the next possible event."""
     apart = round(house.heartbeat * 1000)
     first, last = ((house.moment(event) - START) // apart for event in (happened.start, happened.end))
     return START + np.arange(first + 1, last + 1) * apart
 
 
 LATE_PART = 0.1
-"""The part of the tuples that arrive late, if any do."""
+"""The fraction of the tuples that arrive late, if any do."""
 
 TABLES = "tables.sql"
-"""Beside the documents: the statements that declare them."""
+"""The file beside the documents with the statements that declare them."""
 
 KILOBYTES_A_SLICE = 64 << 10
-"""How much of the largest document one slice takes, as it does where nothing is said."""
+"""The amount of the largest document in one slice, as by default."""
 
 
 def write_auctions(
     directory: str | Path, events: int = 100_000, house: House | None = None, rate: float | None = None
 ) -> list[Path]:
-    """Write `person.xml`, `auction.xml`, `bid.xml` (or `bid1.xml`, …), and `tables.sql`, which declares them.
+    """Writes `person.xml`, `auction.xml`, `bid.xml` (or `bid1.xml`, …), and `tables.sql`, which declares them.
 
     Args:
-        directory: Made if it is not there; what it holds under these names is replaced.
-        events: How many people, auctions and bids, 1 : 3 : 46.
-        house: The auction house; one like NEXMark's if None.
-        rate: Events a second, for streams that are written live, side by side; at once if None.
+        directory: Created if it does not exist; files with these names are replaced.
+        events: The number of people, auctions and bids, 1 : 3 : 46.
+        house: The auction house; None for one like NEXMark's.
+        rate: Events per second, for streams that are written live, in parallel; None for writing at once.
 
     Returns:
-        The paths of what was written, `tables.sql` last.
+        The paths of the files, `tables.sql` last.
 
     Raises:
-        UsageError: A number that means nothing.
+        UsageError: A number is out of range.
     """
     house = house or House()
     if events < 0 or (rate is not None and rate < 1e-6):
@@ -203,7 +203,7 @@ def write_auctions(
 
 
 def _write(paths: list[Path], texts: Iterable[list[bytes]]) -> None:
-    """Write documents side by side."""
+    """Writes documents in parallel."""
     with ExitStack() as stack:
         files = [stack.enter_context(path.open("wb")) for path in paths]
         for each in texts:
@@ -212,7 +212,7 @@ def _write(paths: list[Path], texts: Iterable[list[bytes]]) -> None:
 
 
 def _declared(house: House, paths: list[Path], sizes: list[int] | None) -> str:
-    """The statements that declare the documents; if these are of several slices, of about the same time in all."""
+    """Returns the statements that declare the documents; slices of all documents span about the same time."""
     largest = max(sizes or [0])
     statements = []
     for number, ((name, stream), path) in enumerate(zip(documents(house.bid_streams), paths, strict=True)):
@@ -225,7 +225,7 @@ def _declared(house: House, paths: list[Path], sizes: list[int] | None) -> str:
 
 
 def _goes(house: House, events: int) -> Iterator[list[Arrived]]:
-    """What arrives at each of the documents, go by go."""
+    """Yields what arrives at each of the documents, round by round."""
     arrivals = [Arrivals() for _ in documents(house.bid_streams)]
     for go, happened in enumerate(house_events(house, events)):
         late, where = _lateness(house, go), _places(house, go)
@@ -240,30 +240,30 @@ def _goes(house: House, events: int) -> Iterator[list[Arrived]]:
             for number in range(house.bid_streams):
                 here = where[event] == number
                 arrivals[document + number].add_tuples(at[here], texts.filter(pa.array(here)))
-        for said in house_punctuations(house, happened):
+        for sent in house_punctuations(house, happened):
             for (_, stream), arriving in zip(documents(house.bid_streams), arrivals, strict=True):
-                if stream is said.stream:
-                    arriving.add_punctuations(said.at, said.lines)
-        # Nothing that is yet to happen arrives before it happens; after the last event, all that is late does.
+                if stream is sent.stream:
+                    arriving.add_punctuations(sent.at, sent.lines)
+        # Nothing arrives before it happens; after the last event, everything late arrives.
         is_last = happened.end == events
         until = house.moment(events - 1) + house.delay + 1 if is_last else house.moment(happened.end)
         yield [arriving.before(until) for arriving in arrivals]
 
 
 def _lateness(house: House, go: int) -> Numbers:
-    """By how many milliseconds each of a go's events is late."""
+    """Returns the delay of each of a round's events, in milliseconds."""
     random = randomness(house.seed, "lateness", go)
     late = 1 + random_below(random, np.full(EVENTS_AT_ONCE, house.delay))
     return np.where((random.random(EVENTS_AT_ONCE) < LATE_PART) & (house.delay > 0), late, 0)
 
 
 def _places(house: House, go: int) -> Numbers:
-    """In which of the bid streams each of a go's events is, if it is a bid."""
+    """Returns the number of the bid stream for each of a round's events, if it is a bid."""
     return randomness(house.seed, "places", go).integers(0, house.bid_streams, EVENTS_AT_ONCE)
 
 
 def _lines(house: House, events: int, rate: float, heads: list[bytes], tails: list[bytes]) -> Iterator[Line]:
-    """All that is written, in order, `rate` events a second."""
+    """Yields all lines in order, `rate` events per second."""
     due = 0.0
     for file, head in enumerate(heads):
         yield due, file, head

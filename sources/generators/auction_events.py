@@ -1,14 +1,14 @@
 """Events of an auction house: people, auctions and bids, by the numbers and hot ratios of NEXMark's generator.
 
-Event n happens n times the distance between events after the start. The first of every 50 events is a person, the next
-3 are auctions, the others bids; ids grow from 1000. Half of the bids go to the hot auction, the first of the last
+Event n happens n times the interval between events after the start. The first of every 50 events is a person, the next
+3 are auctions, the others bids; ids increase from 1000. Half of the bids go to the hot auction, the first of the last
 hundred; three quarters come from the hot bidder, the second of the last hundred people; three quarters of the auctions
-are those of the hot seller, the first of them. The others are drawn from the auctions in flight and from the active
+belong to the hot seller, the first of them. The others are drawn from the auctions in flight and from the active
 people. Prices are log-uniform.
 
-Differs: NEXMark bids on a few auctions and by a few people that are yet to come, and does not check whether an auction
-is still open. Here every bid is on an auction that is open when it is made, and by a person who is there, so that the
-punctuation of a closed auction is true. A city lies in its state. The words are our own.
+Differs: in NEXMark, a few bids are on auctions and by people that are yet to come, and bids may be on closed auctions.
+Here every bid is on an auction that is open when it is made, and by a person who is present, so that the
+punctuation on a closed auction holds. A city is in its state. The words are our own.
 """
 
 from __future__ import annotations
@@ -31,9 +31,9 @@ class EventTuples:
     """Tuples of one stream, in the order of their events.
 
     Attributes:
-        number: Of the event, from 0.
-        at: When it happens, in milliseconds.
-        values: The text of every attribute, as XML has it.
+        number: The number of the event, from 0.
+        at: The time of the event, in milliseconds.
+        values: The text of every attribute, escaped for XML.
     """
 
     number: Numbers
@@ -44,29 +44,29 @@ class EventTuples:
         return len(self.number)
 
     def before(self, event: int) -> EventTuples:
-        """Those with a smaller number."""
+        """Returns the tuples with smaller event numbers."""
         there = int(np.searchsorted(self.number, event))
         values = {name: texts.slice(0, there) for name, texts in self.values.items()}
         return EventTuples(self.number[:there], self.at[:there], values)
 
 
 def randomness(seed: int, purpose: str, go: int = 0) -> np.random.Generator:
-    """A source of random numbers of its own for every purpose and go: what one of them draws moves no other."""
+    """Returns an independent source of random numbers for every purpose and round."""
     return np.random.default_rng([seed, int.from_bytes(purpose.encode(), "big"), go])
 
 
 def random_below(random: np.random.Generator, bounds: Numbers) -> Numbers:
-    """Random numbers, each from 0 to its bound, without it."""
+    """Returns random numbers, each from 0 to its bound, exclusive."""
     return (random.random(bounds.shape) * bounds).astype(np.int64)
 
 
 def prices(random: np.random.Generator, count: int) -> Numbers:
-    """Log-uniform prices from 1 to 1,000,000, in cents, as in NEXMark."""
+    """Returns log-uniform prices from 1 to 1,000,000, in cents, as in NEXMark."""
     return np.rint(10.0 ** (6 * random.random(count)) * 100).astype(np.int64)
 
 
 def extra(random: np.random.Generator, size: Numbers, average: int) -> pa.StringArray:
-    """Letters that bring tuples of so many bytes to an average size, give or take a fifth, as in NEXMark."""
+    """Returns letters that extend tuples of these sizes to an average size, plus or minus a fifth, as in NEXMark."""
     missing = np.maximum(average - size, 0)
     delta = np.rint(missing * 0.2).astype(np.int64)
     return letters(random, missing - delta + random_below(random, 2 * delta))
@@ -75,10 +75,10 @@ def extra(random: np.random.Generator, size: Numbers, average: int) -> pa.String
 pc: Any = pyarrow.compute
 
 HOT_PEOPLE = 100
-"""Of every so many people the first is hot as a seller, the second as a bidder, until the next so many come."""
+"""In each group of this many people the first is the hot seller, the second the hot bidder, until the next group."""
 
 HOT_PERSON_RATIO = 4
-"""But for one in four, what people do is done by the hot one."""
+"""One in four actions is by a random person, the others are by the hot one."""
 
 PERSON_BYTES = 200
 
@@ -91,7 +91,7 @@ _STATES = pa.array(["AZ", "CA", "CA", "ID", "OR", "OR", "WA", "WA", "WA", "WY"])
 
 
 def people(house: House, go: int, person: Numbers) -> EventTuples:
-    """The people with these numbers, from 0."""
+    """Returns the people with these numbers, from 0."""
     random = randomness(house.seed, "people", go)
     count = len(person)
     name = concatenated(_any(random, _FIRST_NAMES, count), " ", _any(random, _LAST_NAMES, count))
@@ -116,7 +116,7 @@ def people(house: House, go: int, person: Numbers) -> EventTuples:
 
 
 def someone(house: House, random: np.random.Generator, last: Numbers, place: int) -> Numbers:
-    """The numbers of people who do something when `last` came last; the hot one has this place among those he is of."""
+    """Returns the numbers of acting people, when `last` came last; the hot one has number `place` in its group."""
     among = min(HOT_PEOPLE, house.active)
     hot = np.minimum(last // among * among + place, last)
     cold = last - random_below(random, np.minimum(last + 1, house.active))
@@ -124,7 +124,7 @@ def someone(house: House, random: np.random.Generator, last: Numbers, place: int
 
 
 def retirement(house: House, person: Numbers) -> Numbers:
-    """From when on people do nothing any more, in milliseconds: so many others have come that they are not active."""
+    """Returns when people become inactive, in milliseconds, because enough others have come."""
     return house.moment((person + house.active) * EVENTS_PER_PERSON - 1) + 1
 
 
@@ -138,7 +138,7 @@ AUCTION_BYTES = 500
 
 
 def lots(house: House, go: int, person: Numbers) -> tuple[EventTuples, Numbers]:
-    """The auctions that begin between these people and those who follow them, and when they expire, in milliseconds.
+    """Returns the auctions that begin after these people and before the next, and when they expire, in milliseconds.
 
     Differs: a hot auction is open as long as it is hot; in NEXMark it may expire before.
     """
@@ -147,7 +147,7 @@ def lots(house: House, go: int, person: Numbers) -> tuple[EventTuples, Numbers]:
     auction = np.arange(person[0] * AUCTIONS_PER_PERSON, (person[-1] + 1) * AUCTIONS_PER_PERSON)
     event = last * EVENTS_PER_PERSON + 1 + auction % AUCTIONS_PER_PERSON
     at = house.moment(event)
-    # The time in which as many auctions begin as are to be in flight, on average.
+    # The time in which as many auctions begin as are in flight, on average.
     length = house.moment(event + house.in_flight * EVENTS_PER_PERSON // AUCTIONS_PER_PERSON) - at
     expires = at + 1 + random_below(random, np.maximum(2 * length, 1))
     is_hot = auction % house.in_flight == 0
@@ -171,22 +171,22 @@ def lots(house: House, go: int, person: Numbers) -> tuple[EventTuples, Numbers]:
 
 
 def hot_auction(house: House, last: Numbers) -> Numbers:
-    """The number of the auction that draws most bids when `last` began last."""
+    """Returns the number of the auction that gets most bids when `last` began last."""
     return last // house.in_flight * house.in_flight
 
 
 def _cools(house: House, auction: Numbers) -> Numbers:
-    """From when on auctions are not hot any more, if they are the first of as many as are in flight."""
-    # The person with whom the auction comes that is hot after them; the bids before her are the last for them.
+    """Returns when auctions cease to be hot, if they are the first of as many as are in flight."""
+    # The person with whom the next hot auction comes; the bids before her are the last for these.
     person = (auction + house.in_flight) // AUCTIONS_PER_PERSON
     return house.moment(person * EVENTS_PER_PERSON - 1) + 1
 
 
 HOT_BID_RATIO = 2
-"""But for one in two, bids are on the hot auction; but for one in two, they come through a hot channel."""
+"""One in two bids is on a random auction, the others on the hot one; and likewise for hot channels."""
 
 TRIES = 4
-"""How often an auction in flight is drawn, until one is open, before the bid goes to the hot one after all."""
+"""How often an auction in flight is drawn until one is open; after that the bid is on the hot one."""
 
 HOT_CHANNELS = ("Google", "Facebook", "Baidu", "Apple")
 CHANNELS = 10_000
@@ -197,7 +197,7 @@ _BIDS = np.arange(1 + AUCTIONS_PER_PERSON, EVENTS_PER_PERSON)
 
 
 class Bidding:
-    """Makes the bids of an auction house, one go after the other."""
+    """Makes the bids of an auction house, round by round."""
 
     def __init__(self, house: House) -> None:
         self._house = house
@@ -205,12 +205,12 @@ class Bidding:
         self._expires = np.empty(0, np.int64)
 
     def bids(self, go: int, person: Numbers, expires: Numbers) -> EventTuples:
-        """The bids between these people and those who follow them.
+        """Returns the bids after these people and before the next.
 
         Args:
-            go: Of the goes, which.
-            person: The people's numbers, from 0; they follow upon those of the go before.
-            expires: When the auctions of the same go expire, in milliseconds.
+            go: The number of the round.
+            person: The people's numbers, from 0; they continue those of the round before.
+            expires: When the auctions of the round expire, in milliseconds.
         """
         random = randomness(self._house.seed, "bids", go)
         last = np.repeat(person, len(_BIDS))
@@ -234,8 +234,8 @@ class Bidding:
         return EventTuples(event, at, values)
 
     def _open(self, random: np.random.Generator, last: Numbers, at: Numbers, expires: Numbers) -> Numbers:
-        """The numbers of auctions that are open when bids are made, which come when `last` began last."""
-        # Of those before, the ones that are in flight are enough.
+        """Returns the numbers of auctions that are open when bids are made, if `last` began last."""
+        # Earlier rounds contribute only the auctions in flight.
         known = np.concatenate([self._expires, expires])
         first = int(last[-1]) + 1 - len(known)
         self._expires = known[-self._house.in_flight :]
@@ -248,7 +248,7 @@ class Bidding:
 
 
 def _channels(house: House) -> tuple[pa.StringArray, pa.StringArray]:
-    """The names of channels, the hot ones first, and their URLs; nine in ten of the others' say the channel's id."""
+    """Returns the names of channels, the hot ones first, and their URLs; nine in ten of the others have the id."""
     random = randomness(house.seed, "channels")
     count = len(HOT_CHANNELS) + CHANNELS
     names = pa.array([*HOT_CHANNELS, *(f"channel-{number}" for number in range(CHANNELS))])
@@ -260,29 +260,29 @@ def _channels(house: House) -> tuple[pa.StringArray, pa.StringArray]:
 
 
 def _id(channel: int) -> int:
-    """The 32 bits of a channel's number from back to front, as a number without its sign."""
+    """Returns the reversed 32 bits of a channel's number, as a number without sign."""
     reverse = int(f"{channel:032b}"[::-1], 2)
     return min(reverse, 2**32 - reverse)
 
 
 PEOPLE_AT_ONCE = 400
-"""People who are made in one go, each with all that happens until the next comes. A go has its seed: it moves bytes."""
+"""The number of people in one round, each with all events until the next. The seed depends on the round's number."""
 
 EVENTS_AT_ONCE = PEOPLE_AT_ONCE * EVENTS_PER_PERSON
 
 
 @dataclass(frozen=True, slots=True)
 class HouseEvents:
-    """All that happens from one event to another.
+    """All events from one to another.
 
     Attributes:
         start: The first event.
         end: The event after the last.
-        person: The people who come.
+        person: The people who register.
         auction: The auctions that begin.
         bid: The bids.
         expires: When the auctions expire, in milliseconds; bids are made before.
-        retires: From when on the people bid and sell no more, in milliseconds.
+        retires: When the people stop bidding and selling, in milliseconds.
     """
 
     start: int
@@ -294,18 +294,18 @@ class HouseEvents:
     retires: Numbers
 
     def all(self) -> tuple[EventTuples, EventTuples, EventTuples]:
-        """The tuples of the three streams."""
+        """Returns the tuples of the three streams."""
         return self.person, self.auction, self.bid
 
     def before(self, event: int) -> HouseEvents:
-        """What happens before an event."""
+        """Returns the events before an event."""
         person, auction, bid = (tuples.before(event) for tuples in self.all())
         expires, retires = self.expires[: len(auction)], self.retires[: len(person)]
         return HouseEvents(self.start, min(self.end, event), person, auction, bid, expires, retires)
 
 
 def house_events(house: House, events: int) -> Iterator[HouseEvents]:
-    """The first events, go by go; of fewer events and of more they are the same."""
+    """Yields the first events, round by round; they do not depend on the number of events."""
     bidding = Bidding(house)
     for go in count():
         start = go * EVENTS_AT_ONCE

@@ -1,7 +1,7 @@
 """Auction house: its parameters, those of `xmlstream generate auctions`, and the three streams that it sends.
 
-The attributes are those of the NEXMark benchmark. The XML form `flat` has a child element for each of them; `nested` is
-in the manner of XMark's documents: ids are XML attributes, references are elements that hold nothing else, an address
+The attributes are those of the NEXMark benchmark. The XML form `flat` has a child element for each of them; `nested`
+resembles XMark's documents: ids are XML attributes, references are otherwise empty elements, an address
 and an interval have parts.
 """
 
@@ -27,10 +27,10 @@ from sources.generators.text_columns import Numbers, numbers
 Form = Literal["flat", "nested"]
 
 SLOT = "\ue000"
-"""Stands for the pattern in the text of a punctuation's element."""
+"""A placeholder for the pattern in the text of a punctuation's element."""
 
 END = "\ue001"
-"""Stands for the moment at which it ends, which is before the pattern."""
+"""A placeholder for the time at which it ends, which is before the pattern."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,11 +38,11 @@ class Stream:
     """One of the streams.
 
     Attributes:
-        name: Of its tuples' elements.
-        root: Of its document's root element.
+        name: The name of its tuples' elements.
+        root: The name of its document's root element.
         schema: Spark DDL of its attributes.
-        nested: A tuple's element in the nested form, with the attributes' names in braces where their values go.
-        nested_paths: Where that has the attributes that are not child elements of their own name.
+        nested: A tuple's element in the nested form, with the attributes' names in braces in place of their values.
+        nested_paths: The paths in that form of attributes that are not child elements with their own name.
     """
 
     name: str
@@ -57,47 +57,47 @@ class Stream:
         return Schema.parse(self.schema).names
 
     def element(self, form: Form) -> str:
-        """A tuple's element, with the attributes' names in braces where their values go."""
+        """Returns a tuple's element, with the attributes' names in braces in place of their values."""
         if form == "nested":
             return self.nested
         leaves = "".join(f"<{name}>{{{name}}}</{name}>" for name in self.attributes)
         return f"<{self.name}>{leaves}</{self.name}>"
 
     def paths(self, form: Form) -> dict[str, str]:
-        """The paths to the leaves of attributes that are not child elements of their own name."""
+        """Returns the paths of attributes that are not child elements with their own name."""
         return dict(self.nested_paths) if form == "nested" else {}
 
     def punctuation(self, form: Form, attribute: str, *, ends: bool = False) -> str:
-        """The element of a punctuation that restricts one attribute, with `SLOT` where the pattern goes.
+        """Returns the element of a punctuation that restricts one attribute, with `SLOT` in place of the pattern.
 
-        If it ends, by the time of the tuples, it has `END` where it says when.
+        If it ends, by the time of the tuples, it has `END` in place of the end time.
         """
         path = self.paths(form).get(attribute, attribute)
         p = Punctuation(Schema.parse(f"{attribute} STRING"), (Constant(SLOT),))
         return write_element(p, self.name, paths=[path], lifespan=f"dateTime < {END}" if ends else None)
 
     def ends(self) -> tuple[str, str]:
-        """What a document begins and ends with."""
+        """Returns the beginning and the end of a document."""
         head = f'<?xml version="1.0" encoding="UTF-8"?>\n<{self.root} xmlns:punct="{PUNCT_NS}">\n'
         return head, f"</{self.root}>\n"
 
     def options(self, form: Form, path: str | Path, schemes: str = "", slice_: str = "") -> dict[str, str]:
-        """The options that read such a document, those of `CREATE TABLE` and of `xmlstream.read`, but its schema.
+        """Returns the options that read such a document, for `CREATE TABLE` and `xmlstream.read`, without its schema.
 
         Args:
             form: The document's XML form.
-            path: Where it is.
-            schemes: What it promises to punctuate.
-            slice_: How much of it one slice takes, such as `64m`.
+            path: Its path.
+            schemes: The schemes that it promises.
+            slice_: The amount of it in one slice, such as `64m`.
         """
-        said = {"path": str(path), "rowTag": self.name, "schemes": schemes, "maxBytesPerSlice": slice_}
+        options = {"path": str(path), "rowTag": self.name, "schemes": schemes, "maxBytesPerSlice": slice_}
         paths = {f"path.{attribute}": leaf for attribute, leaf in self.paths(form).items()}
-        return {name: value for name, value in said.items() if value} | paths
+        return {name: value for name, value in options.items() if value} | paths
 
     def declaration(self, table: str, options: Mapping[str, str]) -> str:
-        """The `CREATE TABLE` statement with these options."""
-        said = ",\n  ".join(f"{name} '{_quoted(value)}'" for name, value in options.items())
-        return f"CREATE TABLE {table} (\n  {self.schema}\n) USING punctuated_xml OPTIONS (\n  {said}\n);\n"
+        """Returns the `CREATE TABLE` statement with these options."""
+        text = ",\n  ".join(f"{name} '{_quoted(value)}'" for name, value in options.items())
+        return f"CREATE TABLE {table} (\n  {self.schema}\n) USING punctuated_xml OPTIONS (\n  {text}\n);\n"
 
 
 PERSON = Stream(
@@ -142,10 +142,10 @@ AUCTION_STREAMS = (PERSON, AUCTION, BID)
 
 
 def read_form(text: str) -> Form:
-    """The XML form of that name.
+    """Returns the XML form of that name.
 
     Raises:
-        UsageError: There is none.
+        UsageError: There is no such form.
     """
     forms: tuple[Form, ...] = get_args(Form)
     for form in forms:
@@ -155,7 +155,7 @@ def read_form(text: str) -> Form:
 
 
 def documents(bid_streams: int) -> Iterator[tuple[str, Stream]]:
-    """The documents' names, without `.xml`, each with its stream; these are the names of the tables, too."""
+    """Yields the documents' names, without `.xml`, each with its stream; these are the names of the tables, too."""
     yield "person", PERSON
     yield "auction", AUCTION
     for number in range(1, bid_streams + 1):
@@ -174,10 +174,10 @@ EVENTS_PER_PERSON = 50
 AUCTIONS_PER_PERSON = 3
 
 START = 1_436_918_400_000
-"""When the first event happens: 2015-07-15T00:00:00Z, as in Beam's edition of NEXMark; in milliseconds."""
+"""The time of the first event: 2015-07-15T00:00:00Z, as in Beam's edition of NEXMark; in milliseconds."""
 
 FIRST_ID = 1000
-"""The first person and the first auction, as in NEXMark."""
+"""The id of the first person and of the first auction, as in NEXMark."""
 
 TIMES = ("person.dateTime", "auction.dateTime", "bid.dateTime")
 
@@ -189,7 +189,7 @@ SCHEMES = {
     "auction.seller": "a person who sells nothing any more",
     **dict.fromkeys(TIMES, "the time up to a heartbeat"),
 }
-"""What can be punctuated, as stream.attribute, and by which punctuations."""
+"""What can be punctuated, as stream.attribute, and which values the punctuations close."""
 
 _SETS = {"all": frozenset(SCHEMES), "none": frozenset[str](), "dateTime": frozenset(TIMES)}
 
@@ -199,22 +199,22 @@ class House:
     """An auction house.
 
     Attributes:
-        seed: Of all that is random.
-        form: Of the XML; `flat` or `nested`.
-        schemes: What its streams punctuate: names of `SCHEMES`, `dateTime` for all three times, `all` or `none`; apart
-            by `;` or `,`.
-        bid_streams: Over how many documents the bids are spread, at random.
-        out_of_order: By how many seconds at most a tuple arrives late; a tenth of them do. Of event time, as all times.
-        pace: Events in a second.
-        heartbeat: Seconds from one heartbeat to the next.
-        in_flight: About how many auctions are open at once; every so many there is one that draws half of the bids.
-        active: How many people, those who came last, bid and sell; who is no longer one of them never will be.
-        lifespan: How long what is said of an id holds once its auction has expired, or its person has retired: a
-            duration of ISO 8601, of event time. After it the id is used again. Empty: for ever, and no id is.
-        said: The names that `schemes` stands for.
+        seed: Determines all random choices.
+        form: The XML form, `flat` or `nested`.
+        schemes: What its streams punctuate: names of `SCHEMES`, `dateTime` for all three times, `all` or `none`;
+            separated by `;` or `,`.
+        bid_streams: The number of documents over which the bids are distributed at random.
+        out_of_order: The greatest delay of a tuple in seconds of event time, as all times; a tenth are late.
+        pace: Events per second.
+        heartbeat: Seconds between heartbeats.
+        in_flight: About how many auctions are open at once; in each group of this many, one gets half of the bids.
+        active: How many people, the newest, bid and sell; a person who has become inactive stays inactive.
+        lifespan: How long punctuations on an id hold once its auction has expired, or its person has retired: a
+            duration of ISO 8601, of event time. After it the id is used again. Empty: permanently, and ids are unique.
+        punctuated: The names that `schemes` stands for.
 
     Raises:
-        UsageError: A parameter that means nothing.
+        UsageError: A parameter is out of range.
     """
 
     seed: int = 0
@@ -227,7 +227,7 @@ class House:
     in_flight: int = 100
     active: int = 1000
     lifespan: str = ""
-    said: frozenset[str] = field(init=False)
+    punctuated: frozenset[str] = field(init=False)
 
     def __post_init__(self) -> None:
         for name, number, low, high in (
@@ -242,7 +242,7 @@ class House:
             if number < low or (high is not None and number > high):
                 raise UsageError(f"{number:g} {name}", hint=f"from {low:g} " + (f"to {high:g}" if high else "on"))
         read_form(self.form)
-        object.__setattr__(self, "said", _said(self.schemes))
+        object.__setattr__(self, "punctuated", _names_of(self.schemes))
         if self.lifespan:
             self._require_ends()
 
@@ -251,46 +251,46 @@ class House:
             lasts = Duration.parse(self.lifespan)
         except ValueError as error:
             raise UsageError(
-                f"as a lifespan, {error}", hint="so long after its auction or person an id is new"
+                f"as a lifespan, {error}", hint="the time after the end of an auction or person when its id is reused"
             ) from None
         if not timedelta() < lasts.after(_BEGIN) - _BEGIN <= timedelta(days=3660):
             raise UsageError(f"a lifespan of {self.lifespan}", hint="longer than PT0S, and up to P10Y")
-        closed = {name for name in self.said if name not in TIMES}
+        closed = {name for name in self.punctuated if name not in TIMES}
         for stream in sorted({name.partition(".")[0] for name in closed}):
-            if f"{stream}.dateTime" not in self.said:
-                what = f"a lifespan, and no heartbeats of {stream}, which tell when it ends"
-                raise UsageError(what, hint=f"{stream}.dateTime among the schemes")
+            if f"{stream}.dateTime" not in self.punctuated:
+                what = f"a lifespan without heartbeats of {stream}, which determine when it ends"
+                raise UsageError(what, hint=f"add {stream}.dateTime to the schemes")
 
     @property
     def delay(self) -> int:
-        """The latest that a tuple comes, in milliseconds."""
+        """The greatest delay of a tuple, in milliseconds."""
         return round(self.out_of_order * 1000)
 
     def moment(self, event: Moments) -> Moments:
-        """When events happen, by their numbers from 0, in milliseconds: at equal distances, cut off to milliseconds."""
+        """Returns the times of events, by number from 0, in milliseconds: at equal intervals, rounded down."""
         return START + event * 1000 // self.pace
 
     @property
     def lasting(self) -> int:
-        """How long what is said of ids holds after their lives, in milliseconds."""
+        """How long punctuations on ids hold after the lives of their owners, in milliseconds."""
         span = Duration.parse(self.lifespan).after(_BEGIN) - _BEGIN if self.lifespan else timedelta()
         return span // timedelta(milliseconds=1)
 
     def ends(self, lived: Numbers) -> Numbers:
-        """Until when what is said of ids holds, by when their lives are over: the heartbeat after their lifespan."""
+        """Returns when punctuations on ids end, from the ends of lives: at the heartbeat after the lifespan."""
         apart = round(self.heartbeat * 1000)
         return START + -(-(lived + self.delay + self.lasting - START) // apart) * apart
 
     def auction_ids(self, auction: Numbers) -> pa.StringArray:
-        """The ids of auctions, by their numbers from 0."""
+        """Returns the ids of auctions, by number from 0."""
         return self._ids(auction, 2 * self.in_flight * EVENTS_PER_PERSON // AUCTIONS_PER_PERSON, AUCTIONS_PER_PERSON)
 
     def person_ids(self, person: Numbers) -> pa.StringArray:
-        """The ids of people, by their numbers from 0."""
+        """Returns the ids of people, by number from 0."""
         return self._ids(person, self.active * EVENTS_PER_PERSON, 1)
 
     def _ids(self, number: Numbers, life: int, of_fifty: int) -> pa.StringArray:
-        """With a lifespan, those who live for so many events share ids: the next begins a lifespan after the end."""
+        """With a lifespan, ids are reused: the next owner's life begins a lifespan after the end of the last one's."""
         if not self.lifespan:
             return numbers(FIRST_ID + number)
         apart = round(self.heartbeat * 1000)
@@ -299,19 +299,20 @@ class House:
         return numbers(FIRST_ID + number % -(-events * of_fifty // EVENTS_PER_PERSON))
 
     def promised(self, stream: str) -> str:
-        """What the documents of a stream promise to punctuate, as an option of `CREATE TABLE`."""
-        names = [name.partition(".")[2] for name in SCHEMES if name in self.said and name.startswith(f"{stream}.")]
+        """Returns the schemes that the documents of a stream promise, as an option of `CREATE TABLE`."""
+        mine = [name for name in SCHEMES if name in self.punctuated and name.startswith(f"{stream}.")]
+        names = [name.partition(".")[2] for name in mine]
         return "; ".join(f"{name} prefix" if name == "dateTime" else name for name in names)
 
 
 _BEGIN = datetime.fromtimestamp(START / 1000, UTC)
 
 
-def _said(schemes: str) -> frozenset[str]:
-    said = frozenset[str]()
+def _names_of(schemes: str) -> frozenset[str]:
+    names = frozenset[str]()
     for name in re.split(r"[;,\s]+", schemes.strip(" ;,")):
         if name not in SCHEMES and name not in _SETS:
             known = ", ".join([*SCHEMES, *_SETS])
             raise UsageError(f"an auction house cannot punctuate '{name}'", hint=f"any of {known}")
-        said |= _SETS.get(name) or frozenset({name} & SCHEMES.keys())
-    return said
+        names |= _SETS.get(name) or frozenset({name} & SCHEMES.keys())
+    return names

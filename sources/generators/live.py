@@ -1,4 +1,4 @@
-"""Live streams: each line goes out when it falls due, to a file, a broker or a receiver, all streams side by side.
+"""Live streams: each line is sent when it is due, to a file, a broker or a receiver, all streams in parallel.
 
 A broker or a receiver gets a message for each line, as from the sensors of a real feed.
 """
@@ -15,25 +15,25 @@ from urllib.parse import SplitResult, quote, unquote, urlsplit
 from punct_ns.errors import InputError, UsageError
 
 SECONDS_BETWEEN_WRITES = 0.05
-"""How often what has fallen due is written."""
+"""The interval at which lines that are due are written."""
 
 Line = tuple[float, int, bytes]
-"""When it falls due, in seconds from the start; the number of its stream; what is written."""
+"""When it is due, in seconds from the start; the number of its stream; its text."""
 
 Out = Callable[[Sequence[bytes]], None]
-"""Takes the lines of one stream that have fallen due."""
+"""Takes the lines of one stream that are due."""
 
 
 def write_live(paths: Sequence[Path], lines: Iterator[Line], clock: Callable[[], float] = time.monotonic) -> None:
-    """Write lines to files as they fall due; they come in the order in which they do."""
+    """Writes lines to files when they are due; the lines must be in the order of their times."""
     with ExitStack() as stack:
-        # All files are there before the first line, so that a reader finds every stream.
+        # Create all files before the first line, so that a reader finds every stream.
         files = [stack.enter_context(path.open("wb", buffering=0)) for path in paths]
         send_live([lambda texts, file=file: file.write(b"".join(texts)) for file in files], lines, clock)  # type: ignore[misc]
 
 
 def send_live(outs: Sequence[Out], lines: Iterator[Line], clock: Callable[[], float] = time.monotonic) -> None:
-    """Hand on lines as they fall due, each to its stream; they come in the order in which they do."""
+    """Passes on lines when they are due, each to its stream; the lines must be in the order of their times."""
     start = clock()
     line = next(lines, None)
     while line is not None:
@@ -58,15 +58,15 @@ Publish = Callable[[str, Sequence[bytes]], None]
 
 @contextmanager
 def publisher(address: str, names: Sequence[str]) -> Iterator[list[Out]]:
-    """What sends the messages of each stream, to the address with the stream's name behind it.
+    """Creates the senders of each stream's messages, to the address followed by the stream's name.
 
     Args:
         address: `mqtt://HOST[:PORT]/TOPIC`, or `http://HOST:PORT/PATH`.
-        names: Of the streams: `sensor1` is published to `TOPIC/sensor1`, or posted to `PATH/sensor1`.
+        names: The streams' names: `sensor1` is published to `TOPIC/sensor1`, or posted to `PATH/sensor1`.
 
     Raises:
-        UsageError: It is no such address, or the package that it takes is not installed.
-        InputError: Nobody answers there, or what is sent is not taken.
+        UsageError: It is not such an address, or the required package is not installed.
+        InputError: There is no answer at the address, or a message is refused.
     """
     try:
         url = urlsplit(address)
@@ -127,13 +127,13 @@ def _http(url: SplitResult) -> Iterator[Publish]:
 
     def publish(name: str, messages: Sequence[bytes]) -> None:
         path = f"{url.path.rstrip('/')}/{quote(name)}"
-        # What is due at once makes one message: each is answered when it is on disk.
+        # Lines that are due at once make one message: each is answered when it is on disk.
         try:
             connection.request("POST", path, b"".join(messages))
             answer = connection.getresponse()
             text = answer.read().decode(errors="replace").strip()
         except (OSError, HTTPException) as error:
-            raise InputError(f"nobody takes messages at {url.netloc}{path}: {str(error).lower()}") from None
+            raise InputError(f"no receiver at {url.netloc}{path}: {str(error).lower()}") from None
         if answer.status >= 300:
             raise InputError(f"{url.netloc}{path} answers {answer.status}: {text or answer.reason}")
 

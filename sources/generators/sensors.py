@@ -1,7 +1,7 @@
-"""Warehouse sensors that report the temperature every so many minutes, in the XML of Tucker et al. 2003, §7.1.
+"""Warehouse sensors that report the temperature at fixed intervals, in the XML of Tucker et al. 2003, §7.1.
 
-Each sensor is one document: `tempdata` elements in the order of their time, and among them what the sensor knows about
-its own stream, as punctuations. All sensors of one seed are repeatable, byte for byte.
+Each sensor is one document: `tempdata` elements in the order of their time, with punctuations on the sensor's own
+stream among them. The output is determined by the seed, byte for byte.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from sources.generators.live import Line, publisher, send_live, write_live
 pc: Any = pyarrow.compute
 
 HOURS_AT_ONCE = 500
-"""Hours whose reports are made in one go; bounds the memory, and moves no byte."""
+"""The number of hours whose reports are made at once; limits the memory, and does not change the output."""
 
 
 def write_sensors(
@@ -37,20 +37,20 @@ def write_sensors(
     seed: int = 0,
     rate: float | None = None,
 ) -> list[Path]:
-    """Write `sensor1.xml`, `sensor2.xml`, … to a directory and return their paths.
+    """Writes `sensor1.xml`, `sensor2.xml`, … to a directory and returns their paths.
 
     Args:
-        directory: Made if it is not there; what it holds under these names is replaced.
-        sensors: How many sensors; they are named S1, S2, ….
-        hours: How many hours each of them reports; they count 0, 1, 2, ….
-        punctuations_per_hour: k of them cut the hour's minutes into k parts: the j-th follows the reports of the j-th
-            part and says that no more come, the last one says it of the whole hour. 0 means none.
-        reports_per_hour: Reports of each sensor and hour, spread over its 60 minutes.
-        seed: Of the temperatures.
-        rate: Reports a second, those of all sensors together, for a stream that is written live; at once if None.
+        directory: Created if it does not exist; files with these names are replaced.
+        sensors: The number of sensors; they are named S1, S2, ….
+        hours: The number of hours that each of them reports: 0, 1, 2, ….
+        punctuations_per_hour: k of them divide the hour's minutes into k parts: the j-th follows the reports of the
+            j-th part and closes it; the last one closes the whole hour. 0 for none.
+        reports_per_hour: Reports per sensor and hour, spread over its 60 minutes.
+        seed: Determines the temperatures.
+        rate: Reports per second of all sensors in sum, for a stream that is written live; None for writing at once.
 
     Raises:
-        UsageError: A number that means nothing: no sensor, a negative number, more than 60 punctuations an hour.
+        UsageError: A number is out of range: no sensor, a negative number, more than 60 punctuations per hour.
     """
     _require_sense(sensors, hours, punctuations_per_hour, reports_per_hour, 1 if rate is None else rate)
     directory = Path(directory)
@@ -78,20 +78,20 @@ def publish_sensors(
     seed: int = 0,
     rate: float = 60.0,
 ) -> None:
-    """Send what `write_sensors` writes, a message a line, live, to `sensor1`, `sensor2`, … below an address.
+    """Sends the lines of `write_sensors` as messages, live, to `sensor1`, `sensor2`, … below an address.
 
     Args:
-        address: As in `publishing.publisher`.
-        sensors: As in `write_sensors`, and the others likewise.
-        hours: There.
-        punctuations_per_hour: There.
-        reports_per_hour: There.
-        seed: There.
-        rate: Reports a second, those of all sensors together.
+        address: See `sources.generators.live.publisher`.
+        sensors: See `write_sensors`.
+        hours: See `write_sensors`.
+        punctuations_per_hour: See `write_sensors`.
+        reports_per_hour: See `write_sensors`.
+        seed: See `write_sensors`.
+        rate: Reports per second of all sensors in sum.
 
     Raises:
-        UsageError: A number that means nothing, as there, or an address that nothing can be sent to.
-        InputError: Nobody answers there.
+        UsageError: A number is out of range, or the address is not supported.
+        InputError: There is no answer at the address.
     """
     _require_sense(sensors, hours, punctuations_per_hour, reports_per_hour, rate)
     streams = [_hours(number, hours, punctuations_per_hour, reports_per_hour, seed) for number in range(1, sensors + 1)]
@@ -116,7 +116,7 @@ def _names(sensors: int) -> list[str]:
 
 
 def _all_due(streams: Sequence[Iterator[tuple[int, bytes]]], rate: float) -> Iterator[Line]:
-    """The lines of all sensors in the order in which they fall due, `rate` reports a second."""
+    """Yields the lines of all sensors in the order in which they are due, `rate` reports per second."""
     due = [_due(number, _lines(stream), rate / len(streams)) for number, stream in enumerate(streams)]
     return merge(*due, key=itemgetter(0))
 
@@ -126,7 +126,7 @@ _TAIL = b"</readings>\n"
 
 
 def _hours(sensor: int, hours: int, punctuations: int, reports: int, seed: int) -> Iterator[tuple[int, bytes]]:
-    """The document's blocks: the reports of one part of an hour, then its punctuation; with the number of reports."""
+    """Yields blocks of the document: the reports of one part of an hour, its punctuation; and the number of reports."""
     random = np.random.default_rng([seed, sensor])
     minutes = np.arange(reports) * 60 // max(reports, 1)
     ends = [60 * part // max(punctuations, 1) for part in range(1, max(punctuations, 1) + 1)]
@@ -146,7 +146,7 @@ def _hours(sensor: int, hours: int, punctuations: int, reports: int, seed: int) 
 def _reports(
     sensor: int, hour: npt.NDArray[np.int64], minute: npt.NDArray[np.int64], random: np.random.Generator
 ) -> tuple[bytes, npt.NDArray[np.int32]]:
-    """The reports as text, one a line, with the offset of each and of the end."""
+    """Returns the reports as text, one per line, with the offset of each and of the end."""
     if not len(hour):
         return b"", np.zeros(1, np.int32)
     tenths = 700 + np.rint(80 * np.sin((hour + minute / 60 - 9) * (np.pi / 12))).astype(np.int64)
@@ -178,13 +178,13 @@ def _punctuation(hour: int, low: int, high: int, whole: bool) -> bytes:
 
 
 def _lines(blocks: Iterator[tuple[int, bytes]]) -> Iterator[tuple[int, bytes]]:
-    """Blocks cut into lines, each with the number of reports in it: 1 or 0."""
+    """Splits blocks into lines, each with the number of reports in it: 1 or 0."""
     for reports, block in blocks:
         yield from zip(chain(repeat(1, reports), repeat(0)), block.splitlines(keepends=True), strict=False)
 
 
 def _due(number: int, lines: Iterator[tuple[int, bytes]], rate: float) -> Iterator[Line]:
-    """The lines of one sensor's file, `rate` reports a second."""
+    """Yields the lines of one sensor's file, `rate` reports per second."""
     for total, line in accumulate(lines, lambda done, line: (done[0] + line[0], line[1]), initial=(0, b"")):
         if line:
             yield total / rate, number, line

@@ -1,4 +1,4 @@
-"""Columns of text made by the million: moments, random words, and elements filled with them."""
+"""Columns of millions of texts: timestamps, random words, and elements filled with them."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ pc: Any = pyarrow.compute
 Numbers = npt.NDArray[np.int64]
 
 _DAY = 86_400_000
-# Each place of `T17:20:00.500Z` that is a digit, with the milliseconds that it counts and where it starts again.
+# For each digit of `T17:20:00.500Z`: the milliseconds that it counts, and its base.
 _DIGITS = {
     1: (36_000_000, 3), 2: (3_600_000, 10), 4: (600_000, 6), 5: (60_000, 10), 7: (10_000, 6), 8: (1000, 10),
     10: (100, 10), 11: (10, 10), 12: (1, 10),
@@ -27,19 +27,19 @@ _SHORTEST = 3
 
 
 def numbers(values: Numbers) -> pa.StringArray:
-    """Whole numbers in decimal."""
+    """Writes integers in decimal."""
     texts: pa.StringArray = pc.cast(pa.array(values), pa.string())
     return texts
 
 
 def take(texts: pa.StringArray, which: Numbers) -> pa.StringArray:
-    """Some of the texts, by their places, in this order."""
+    """Returns the texts at these indexes, in this order."""
     taken: pa.StringArray = pc.take(texts, pa.array(which))
     return taken
 
 
 def moments(milliseconds: Numbers) -> pa.StringArray:
-    """Moments in ISO 8601, in UTC, from milliseconds since 1970: `2015-07-15T00:00:00.000Z`."""
+    """Writes times as ISO 8601 in UTC, from milliseconds since 1970: `2015-07-15T00:00:00.000Z`."""
     day, time = np.divmod(milliseconds, _DAY)
     days, which = np.unique(day, return_inverse=True)
     dates = np.datetime_as_string(days.astype("datetime64[D]")).astype("S10")
@@ -53,30 +53,30 @@ def moments(milliseconds: Numbers) -> pa.StringArray:
 
 
 def letters(random: np.random.Generator, lengths: Numbers) -> pa.StringArray:
-    """Random letters from a to z, so many in each text."""
+    """Returns texts of these lengths with random letters from a to z."""
     ends = np.concatenate([[0], np.cumsum(lengths)])
     return _strings(_LETTERS[random.integers(0, 26, ends[-1], np.uint8)], ends)
 
 
 def words(random: np.random.Generator, count: int, below: int) -> pa.StringArray:
-    """Random texts of 3 to `below` - 1 characters: letters, and between them one blank in thirteen characters."""
+    """Returns random texts of 3 to `below` - 1 characters: letters, and one blank in thirteen characters."""
     lengths = random.integers(_SHORTEST, below, count)
     ends = np.concatenate([[0], np.cumsum(lengths)])
     text = _LETTERS_AND_BLANKS[random.integers(0, len(_LETTERS_AND_BLANKS), ends[-1], np.uint16)]
-    # Blanks at the ends are no part of what XML says.
+    # Blanks at the ends would be ignored in XML.
     for edges in (ends[:-1], ends[1:] - 1):
         text[edges] = _LETTERS[random.integers(0, 26, count, np.uint8)]
     return _strings(text, ends)
 
 
 def concatenated(*parts: pa.StringArray | str) -> pa.StringArray:
-    """Texts side by side."""
+    """Concatenates texts row by row."""
     texts: pa.StringArray = pc.binary_join_element_wise(*parts, "")
     return texts
 
 
 def fill(element: str, values: Mapping[str, pa.StringArray]) -> pa.StringArray:
-    """An element for each row, its names in braces replaced by their values, which are text that XML can hold."""
+    """Returns an element for each row: replaces names in braces by values, which must be escaped for XML."""
     parts: list[pa.StringArray | str] = []
     for literal, name, _, _ in Formatter().parse(element):
         parts.append(literal)

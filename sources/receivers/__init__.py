@@ -1,1 +1,1 @@
-"""Receivers: live feeds written durably into documents that a source reads."""
+"""Receivers: write live feeds durably into documents that a source reads."""

@@ -1,8 +1,8 @@
 """Messages from byte streams, TCP connections and standard input, as lines or as elements.
 
-TCP acknowledges bytes, not messages. A sender that ends its side of the connection gets a line as the answer: `OK 12`,
-all 12 messages are durable, or `ERROR` and why some are not. A sender that is cut off does not know how many of its
-messages are durable.
+TCP acknowledges bytes, not messages. A sender that closes its side of the connection gets a line as the answer:
+`OK 12`, all 12 messages are durable, or `ERROR` and why some are not. A sender whose connection is lost does not know
+how many of its messages are durable.
 """
 
 from __future__ import annotations
@@ -27,12 +27,12 @@ _LOOK_SECONDS = 0.2
 
 
 class StandardInput:
-    """Reads messages until the file ends; there is nobody to acknowledge them to.
+    """Reads messages until the file ends; it acknowledges none.
 
     Args:
-        file: Where they come from; it gives what is there, without waiting for more, as unbuffered files do.
-        framing: Where one ends.
-        place: What the file is called.
+        file: The input; it must return what is present, without waiting for more, as unbuffered files do.
+        framing: Separates messages.
+        place: The file's name for messages to the user.
     """
 
     def __init__(self, file: BinaryIO, framing: Framing, place: str = "standard input") -> None:
@@ -40,10 +40,10 @@ class StandardInput:
         self._file, self._framing = file, framing
 
     def run(self, commit: GroupCommit, stop: threading.Event, ready: threading.Event) -> None:
-        """Read to the end, or until told to stop.
+        """Reads to the end, or until `stop` is set.
 
         Raises:
-            InputError: What comes cannot be told apart into messages; what came before is written.
+            InputError: The input cannot be separated into messages; messages before the fault are written.
         """
         ready.set()
         number = 0
@@ -63,11 +63,11 @@ class StandardInput:
                 if not chunk:
                     return
         except MalformedInput as error:
-            raise InputError(f"{self.place}: {error.what}", where=f"behind message {number}") from None
+            raise InputError(f"{self.place}: {error.what}", where=f"after message {number}") from None
 
 
 def _nobody(malformed: MalformedInput | None, failure: OSError | None) -> None:
-    """A file waits for no acknowledgement."""
+    """Raises a failure; a file needs no acknowledgement."""
     if failure is not None:
         raise failure
 
@@ -75,16 +75,16 @@ def _nobody(malformed: MalformedInput | None, failure: OSError | None) -> None:
 _BACKLOG = 64
 
 MOST_CONNECTIONS = 500
-"""At a time, at the most half of the files that the process may open; others are refused."""
+"""The greatest number of connections at a time, and at most half of the process's open files; others are refused."""
 
 
 class Tcp:
-    """Listens for connections.
+    """Listens for TCP connections.
 
     Args:
-        host: The address to listen at.
-        port: The port; 0 for any that is free.
-        framing: Makes what tells the messages of a connection apart.
+        host: The address to listen on.
+        port: The port; 0 for any free one.
+        framing: Creates the framing of a connection.
     """
 
     def __init__(self, host: str, port: int, framing: Callable[[], Framing]) -> None:
@@ -93,11 +93,11 @@ class Tcp:
 
     @property
     def place(self) -> str:
-        """The address with the port that it listens at."""
+        """The address, with the port on which it listens."""
         return f"tcp://{self._host}:{self._bound or self._port}"
 
     def run(self, commit: GroupCommit, stop: threading.Event, ready: threading.Event) -> None:
-        """Take connections until told to stop."""
+        """Accepts connections until `stop` is set."""
         framing = self._framing
 
         class Connection(socketserver.BaseRequestHandler):
@@ -127,7 +127,7 @@ class Tcp:
         try:
             server = Server((self._host, self._port), Connection)
         except OSError as error:
-            raise UsageError(f"{self.place} cannot be listened at: {(error.strerror or str(error)).lower()}") from None
+            raise UsageError(f"cannot listen on {self.place}: {(error.strerror or str(error)).lower()}") from None
         with server:
             self._bound = server.server_address[1]
             thread = threading.Thread(target=server.serve_forever, args=(_LOOK_SECONDS,), daemon=True)
@@ -140,7 +140,7 @@ class Tcp:
 
 
 def _take(connection: socket.socket, sender: str, framing: Framing, commit: GroupCommit, stop: threading.Event) -> None:
-    """Take the messages of one connection until its sender ends it; then say what became of them."""
+    """Reads the messages of one connection until its sender closes it; then answers with their state."""
     connection.settimeout(_LOOK_SECONDS)
     ends: queue.Queue[tuple[MalformedInput | None, OSError | None]] = queue.Queue()
     submitted = 0
@@ -161,16 +161,16 @@ def _take(connection: socket.socket, sender: str, framing: Framing, commit: Grou
                 submitted += 1
                 submit(Message(text, f"{sender}, message {submitted}"))
     except (MalformedInput, OSError) as error:
-        # What follows in this connection cannot be told apart.
+        # Later bytes in this connection cannot be separated into messages.
         what = error.what if isinstance(error, MalformedInput) else (error.strerror or str(error)).lower()
-        submit(Message(framing.pending, f"{sender}, behind message {submitted}", fault=what))
+        submit(Message(framing.pending, f"{sender}, after message {submitted}", fault=what))
         submitted += 1
     answers = [ends.get() for _ in range(submitted)]
     with contextlib.suppress(OSError):
-        connection.sendall(_said(answers).encode())
+        connection.sendall(_answer(answers).encode())
 
 
-def _said(answers: list[tuple[MalformedInput | None, OSError | None]]) -> str:
+def _answer(answers: list[tuple[MalformedInput | None, OSError | None]]) -> str:
     if failure := next((failure for _, failure in answers if failure is not None), None):
         return f"ERROR {(failure.strerror or str(failure)).lower()}\n"
     malformed = [each for each, _ in answers if each is not None]

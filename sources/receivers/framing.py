@@ -1,4 +1,4 @@
-"""Messages in a stream of bytes without boundaries of its own: lines, or elements one after the other."""
+"""Messages in a stream of bytes without boundaries of its own: lines, or consecutive elements."""
 
 from __future__ import annotations
 
@@ -19,32 +19,32 @@ from sources.xml.splits.namespaces import namespace_of
 from sources.xml.splits.tags import parse_reason, safe_pull_parser
 
 MAX_PENDING = 64 << 20
-"""How many bytes are held until a message is whole."""
+"""The greatest number of bytes buffered until a message is complete."""
 
 _DECLARATION_BYTES = 200
-"""An XML declaration has no more."""
+"""The greatest length of an XML declaration, in bytes."""
 
 
 class Framing(Protocol):
-    """Tells where messages end."""
+    """Separates messages."""
 
     @property
     def pending(self) -> bytes:
-        """What came behind the last message, as it came."""
+        """The bytes after the last message, unchanged."""
 
     def feed(self, chunk: bytes) -> Iterator[bytes]:
-        """The messages that end in these bytes.
+        """Yields the messages that end in these bytes.
 
         Raises:
-            MalformedInput: What comes can be told apart no more.
+            MalformedInput: The input cannot be separated into messages any more.
         """
 
     def end(self) -> Iterator[bytes]:
-        """What is left when no more bytes come."""
+        """Yields what is left after the last byte."""
 
 
 class Lines:
-    r"""Each line is a message; empty ones are none.
+    r"""Each line is a message, except empty ones.
 
     >>> list(Lines().feed(b"<a/>\n\n<b/>\n<c"))
     [b'<a/>', b'<b/>']
@@ -55,11 +55,11 @@ class Lines:
 
     @property
     def pending(self) -> bytes:
-        """The line that has not ended."""
+        """The unfinished line."""
         return bytes(self._pending)
 
     def feed(self, chunk: bytes) -> Iterator[bytes]:
-        """The lines that end in these bytes."""
+        """Yields the lines that end in these bytes."""
         self._pending += chunk
         *lines, rest = bytes(self._pending).split(b"\n") if b"\n" in chunk else [bytes(self._pending)]
         self._pending = bytearray(rest)
@@ -68,17 +68,17 @@ class Lines:
         yield from (line for line in map(bytes.strip, lines) if line)
 
     def end(self) -> Iterator[bytes]:
-        """A last line without its end."""
+        """Yields a last line without a line break."""
         if rest := bytes(self._pending).strip():
             yield rest
         self._pending.clear()
 
 
 class Elements:
-    r"""Each element is a message; those below the root, if the stream is a document.
+    r"""Each element is a message; or each element below the root, if the stream is a document.
 
-    It is one if its first element is neither a tuple nor a punctuation. Text beside the elements is a message too, and
-    one that nobody can read.
+    The stream is a document if its first element is neither a tuple nor a punctuation. Text beside the elements is a
+    message too, a malformed one.
 
     >>> list(Elements("a").feed(b"<a>\n 1</a> <a/> <a"))
     [b'<a>\n 1</a>', b'<a/>']
@@ -95,16 +95,16 @@ class Elements:
         self._begun = bytearray()
         self._path: list[etree._Element] = []
         self._level: int | None = None
-        self._before: etree._Element | None = None  # what stands before what comes next beside the messages
+        self._before: etree._Element | None = None  # the node before the next one, beside the messages
         self._raw = bytearray()
 
     @property
     def pending(self) -> bytes:
-        """What came since the last message ended."""
+        """The bytes since the end of the last message."""
         return bytes(self._raw or self._begun).strip()
 
     def feed(self, chunk: bytes) -> Iterator[bytes]:
-        """The elements that end in these bytes.
+        """Yields the elements that end in these bytes.
 
         Raises:
             MalformedInput: They are not well-formed, or one is too long.
@@ -115,7 +115,7 @@ class Elements:
                 return
             chunk = self._begin(bytes(self._begun))
             self._begun.clear()
-        # What is fed ends where most messages do, so that it is known which bytes are of the next one.
+        # Feed pieces that end where most messages do, so that the bytes of the next message are known.
         for piece in self._pieces.findall(chunk):
             self._raw += piece
             found = 0
@@ -129,10 +129,10 @@ class Elements:
                 raise MalformedInput(f"an element of more than {MAX_PENDING:,} bytes")
 
     def end(self) -> Iterator[bytes]:
-        """What text is left, if the last element is whole.
+        """Yields the remaining text after the last element.
 
         Raises:
-            MalformedInput: It is not.
+            MalformedInput: An element is unfinished.
         """
         if len(self._path) > 1 or (self._decoder is None and self._begun.strip()):
             raise MalformedInput("the stream ends within an element")
@@ -151,7 +151,7 @@ class Elements:
             raise _not_well_formed(fault)
 
     def _begin(self, text: bytes) -> bytes:
-        """What follows the XML declaration; a root is put around all of it."""
+        """Skips the XML declaration, starts an artificial root, and returns the rest."""
         encoding, end = declaration(text)
         try:
             self._decoder = codecs.getincrementaldecoder(encoding)()
@@ -191,7 +191,7 @@ class Elements:
             self._path.pop()
 
     def _begun_with(self, element: etree._Element) -> Iterator[bytes]:
-        """Go into an element; the text before it, where that is beside the messages."""
+        """Enters an element; yields the text before it, if that is beside the messages."""
         self._path.append(element)
         if self._level is None and len(self._path) == 2:
             tag = str(element.tag)
@@ -201,11 +201,11 @@ class Elements:
             self._before = None
 
     def _is_beside(self, depth: int) -> bool:
-        """Whether what stands directly in an element of such a depth is beside the messages; messages are, too."""
+        """Whether nodes in an element of this depth are beside the messages; messages themselves are, too."""
         return 0 < depth < (self._level or 2)
 
     def _text_before(self, parent: etree._Element) -> Iterator[bytes]:
-        """The text between what came last in an element and what comes now."""
+        """Yields the text between the last node in an element and the present one."""
         text = parent.text if self._before is None else self._before.tail
         if text and text.strip():
             yield escape(text.strip()).encode()

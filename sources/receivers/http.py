@@ -1,7 +1,7 @@
-"""Messages by HTTP POST: the answer comes once they are durable.
+"""Messages by HTTP POST: the answer is sent once they are durable.
 
-204 says that the message is on disk, or was already: by its `Idempotency-Key`, or the key of its tuples. 400 says what
-is wrong with it, 413 that it is too long, 503 that nothing can be written now: it is to be sent again later.
+204: the message is on disk, perhaps from an earlier request with the same `Idempotency-Key` or key of tuples. 400: it
+is malformed, with the reason. 413: it is too long. 503: nothing can be written now, and it must be sent again later.
 """
 
 from __future__ import annotations
@@ -29,24 +29,24 @@ _LOOK_SECONDS = 0.2
 _RETRY_SECONDS = "5"
 
 HEAD_SECONDS, BODY_SECONDS = 10.0, 120.0
-"""How long a client may take to send the head of a request, and its body."""
+"""The seconds in which a client must send the head of a request, and its body."""
 
 GRACE_SECONDS = 2.0
-"""How long requests that are not finished are waited for at the end."""
+"""The seconds for which unfinished requests are waited for at the end."""
 
 MOST_CONNECTIONS = 500
-"""At a time, at the most half of the files that the process may open; beyond, the oldest unfinished request leaves."""
+"""The greatest number of connections, and at most half of the process's open files; then the oldest is closed."""
 
 
 class Http:
-    """Listens for requests.
+    """Listens for HTTP requests.
 
     Args:
-        host: The address to listen at.
-        port: The port; 0 for any that is free.
+        host: The address to listen on.
+        port: The port; 0 for any free one.
         path: The path of the requests.
-        max_bytes: How long a body may be.
-        apart: Whether each path below is an input of its own.
+        max_bytes: The greatest length of a body.
+        apart: Whether each path below it is an input of its own.
 
     Raises:
         UsageError: The extra `http` is not installed.
@@ -64,14 +64,14 @@ class Http:
 
     @property
     def place(self) -> str:
-        """The address with the port that it listens at."""
+        """The address, with the port on which it listens."""
         return f"http://{self._host}:{self._bound or self._port}{self._path}"
 
     def run(self, commit: GroupCommit, stop: threading.Event, ready: threading.Event) -> None:
-        """Answer requests until told to stop."""
+        """Answers requests until `stop` is set."""
         import uvicorn
 
-        # A backlog of connections is accepted at once, before any is closed for it: there are files for them.
+        # The backlog is accepted at once, before old connections are closed: keep open files free for it.
         most = min(MOST_CONNECTIONS, resource.getrlimit(resource.RLIMIT_NOFILE)[0] // 2)
         config = uvicorn.Config(
             self._application(commit),
@@ -88,14 +88,14 @@ class Http:
             family = socket.AF_INET6 if ":" in self._host else socket.AF_INET
             listening = socket.create_server((self._host, self._port), family=family)
         except OSError as error:
-            raise UsageError(f"{self.place} cannot be listened at: {(error.strerror or str(error)).lower()}") from None
+            raise UsageError(f"cannot listen on {self.place}: {(error.strerror or str(error)).lower()}") from None
         with listening:
             self._bound = listening.getsockname()[1]
             ready.set()
             asyncio.run(_serve(server, listening, commit, stop))
 
     def _input(self, request: Request) -> str:
-        """The input of a path below, by the bytes that the client sent; decoded, several would be one."""
+        """Returns the input of a path, from the client's bytes; decoding would map several paths to one input."""
         path, above = unquote_to_bytes(request.scope["raw_path"]), f"{self._path.rstrip('/')}/".encode()
         return input_name(path.removeprefix(above) if self._apart and path.startswith(above) else b"")
 
@@ -117,7 +117,7 @@ class Http:
                     if len(body) > self._max_bytes:
                         return PlainTextResponse(f"more than {self._max_bytes:,} bytes\n", 413)
             except ClientDisconnect:
-                return Response(status_code=400)  # nobody reads it
+                return Response(status_code=400)  # the client has left
             sender = f"{request.client.host}:{request.client.port}" if request.client else "a client"
             message = Message(bytes(body), sender, below, request.headers.get("idempotency-key"))
             loop = asyncio.get_running_loop()
@@ -131,7 +131,7 @@ class Http:
                     made = PlainTextResponse(f"{malformed}\n", 400)
                 else:
                     made = Response(status_code=204)
-                # The client may have left, and the loop have ended with it.
+                # The client may have left, and the event loop may have ended.
                 with contextlib.suppress(RuntimeError):
                     loop.call_soon_threadsafe(_answered, answer, made)
 
@@ -156,7 +156,7 @@ def _answered(answer: asyncio.Future[Response], made: Response) -> None:
 
 
 def _connections(most: int) -> type[asyncio.Protocol]:
-    """What serves one connection, with bounds in number and time; uvicorn has none of an unfinished request."""
+    """Returns the protocol for one connection, with limits of number and time, which uvicorn does not have."""
     from uvicorn.protocols.http.h11_impl import H11Protocol
 
     class Connection(H11Protocol):
@@ -173,14 +173,14 @@ def _connections(most: int) -> type[asyncio.Protocol]:
 
         @property
         def unfinished(self) -> str | None:
-            """What of a request has not come yet: the head or the body; None while it is answered."""
+            """The part of a request that is still missing: head or body; None while it is answered."""
             cycle: Any = self.cycle  # none before the first request
             if cycle is None or cycle.response_complete:
                 return "head"
             return "body" if cycle.more_body else None
 
         def end_if_late(self, now: float) -> None:
-            """Close the connection where its client takes too long."""
+            """Closes the connection if its client takes too long."""
             what = self.unfinished
             phase = (what, self.cycle) if what else None
             if phase != self.phase:
@@ -192,7 +192,7 @@ def _connections(most: int) -> type[asyncio.Protocol]:
 
 
 async def _serve(server: uvicorn.Server, listening: socket.socket, commit: GroupCommit, stop: threading.Event) -> None:
-    """Serve until told to stop, then finish the requests that are there, but not what their clients do not finish."""
+    """Serves until `stop` is set, then finishes complete requests and aborts those that clients do not finish."""
     serving = asyncio.create_task(server.serve(sockets=[listening]))
     connections: set[Any] = server.server_state.connections
     while not stop.is_set() and commit.is_running and not serving.done():

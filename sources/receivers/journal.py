@@ -1,8 +1,8 @@
-"""The journal of a spool: what was received and is not yet in a closed document, and by what it is known again.
+"""The journal of a spool: received messages that are not yet in a closed document, and the ids of messages.
 
-One SQLite database beside the documents. A transaction holds the elements of the messages that came together, their
-ids, and how far the logs that they came from were read; once it is committed it survives the process and the machine.
-So the same message is never in the documents twice, whatever is killed, whenever.
+One SQLite database beside the documents. A transaction contains the elements of messages that arrived together, their
+ids, and how far the logs that contain them were read; once committed it survives a crash of process and machine.
+So no message is ever in the documents twice, whatever is killed, and whenever.
 """
 
 from __future__ import annotations
@@ -18,10 +18,10 @@ from typing import Literal
 from punct_ns.errors import StateError, UsageError
 
 FORMAT = 1
-"""The number of this form of the database; another is refused."""
+"""The version of the database's format; others are refused."""
 
 SYNCHRONOUS = "FULL"
-"""A transaction waits until it is on disk."""
+"""Each transaction waits until it is on disk."""
 
 _TABLES = """
 CREATE TABLE IF NOT EXISTS document (
@@ -36,19 +36,19 @@ CREATE TABLE IF NOT EXISTS namespace (uri TEXT NOT NULL);
 
 
 DocumentState = Literal["open", "closing", "closed"]
-"""A document that is closing has all its bytes, or nearly; whoever reads it may have removed it already."""
+"""A closing document has all its bytes, or nearly; its reader may have removed it already."""
 
 
 @dataclass(frozen=True, slots=True)
 class Noted:
-    """What is noted of a document.
+    """The journal's entry for a document.
 
     Attributes:
-        input: The input that it is of.
-        number: Its place among those of the input.
+        input: The input to which it belongs.
+        number: Its number in the input.
         head: Its first bytes, the root's start tag.
-        opened: When it was begun, in seconds since the epoch.
-        state: What it is now.
+        opened: When it was created, in seconds since the epoch.
+        state: Its state.
     """
 
     input: str
@@ -59,11 +59,11 @@ class Noted:
 
 
 class Journal:
-    """A database that one process has at a time; all methods but `transaction` are called within one.
+    """A database that one process uses at a time; all methods except `transaction` must be called within one.
 
     Raises:
         UsageError: Another process receives into the same directory.
-        StateError: It is no journal, or one of another version.
+        StateError: The file is not a journal, or of another version.
     """
 
     def __init__(self, path: Path, remembered: int) -> None:
@@ -85,8 +85,8 @@ class Journal:
             raise StateError(f"{path} has format {version}, this version of xmlstream reads {FORMAT}")
 
     def _prepared(self) -> int:
-        """The format that the database had, 0 if it is new."""
-        # The lock goes with the process, in whatever way that ends.
+        """Locks the database and creates its tables; returns its previous format, 0 if it is new."""
+        # The lock is released when the process ends, in whatever way.
         self._database.execute("PRAGMA locking_mode = EXCLUSIVE")
         self._database.execute("PRAGMA journal_mode = WAL")
         self._database.execute(f"PRAGMA synchronous = {SYNCHRONOUS}")
@@ -99,12 +99,12 @@ class Journal:
         return int(version)
 
     def close(self) -> None:
-        """Let another process have it."""
+        """Closes the database, so that another process can use it."""
         self._database.close()
 
     @contextmanager
     def transaction(self) -> Iterator[None]:
-        """All of what is done within, durably, or nothing of it.
+        """Commits everything in its body durably, or nothing.
 
         Raises:
             OSError: It cannot be written.
@@ -122,59 +122,59 @@ class Journal:
             raise
 
     def is_new(self, id_: str) -> bool:
-        """Notes an id; whether it was not there yet."""
+        """Records an id; returns whether it was new."""
         return self._database.execute("INSERT OR IGNORE INTO seen (id) VALUES (?)", (id_,)).rowcount == 1
 
     def forget_ids(self) -> None:
-        """Forgets the oldest ids, where there are more than are to be remembered."""
+        """Removes the oldest ids beyond the number to remember."""
         (last,) = self._database.execute("SELECT max(number) FROM seen").fetchone()
         if last is not None and last > self._remembered:
             self._database.execute("DELETE FROM seen WHERE number <= ?", (last - self._remembered,))
 
     def next_of(self, log: str) -> int | None:
-        """The place in a log from which it is to be read; None before its first message."""
+        """Returns the offset from which a log must be read; None before its first message."""
         row = self._database.execute("SELECT next FROM log WHERE name = ?", (log,)).fetchone()
         return None if row is None else int(row[0])
 
     def advance(self, log: str, next_: int) -> None:
-        """Notes how far a log was read."""
+        """Records how far a log was read."""
         self._database.execute(
             "INSERT INTO log VALUES (?, ?) ON CONFLICT (name) DO UPDATE SET next = excluded.next", (log, next_)
         )
 
     def namespace(self) -> str | None:
-        """The namespace of the tuples, the empty text for none; None before the first."""
+        """Returns the namespace of the tuples, empty for none; None before the first tuple."""
         row = self._database.execute("SELECT uri FROM namespace").fetchone()
         return None if row is None else str(row[0])
 
     def set_namespace(self, uri: str | None) -> None:
-        """Notes the namespace of the tuples."""
+        """Records the namespace of the tuples."""
         self._database.execute("DELETE FROM namespace")
         if uri is not None:
             self._database.execute("INSERT INTO namespace VALUES (?)", (uri,))
 
     def last_documents(self) -> list[Noted]:
-        """Of each input the document that was begun last."""
+        """Returns the newest document of each input."""
         rows = self._database.execute("SELECT input, number, head, opened, state FROM document").fetchall()
         return [Noted(row[0], int(row[1]), bytes(row[2]), float(row[3]), row[4]) for row in rows]
 
     def begin_document(self, noted: Noted) -> None:
-        """Notes a document that is open from now on, the last of its input."""
+        """Records a newly opened document, the last of its input."""
         values = (noted.input, noted.number, noted.head, noted.opened, noted.state)
         self._database.execute("INSERT OR REPLACE INTO document VALUES (?, ?, ?, ?, ?)", values)
 
     def set_state(self, input_: str, state: DocumentState) -> None:
-        """Notes what the last document of an input is now; a closed one's pieces are forgotten."""
+        """Records the state of an input's last document; removes the pieces of a closed one."""
         self._database.execute("UPDATE document SET state = ? WHERE input = ?", (state, input_))
         if state == "closed":
             self._database.execute("DELETE FROM piece WHERE input = ?", (input_,))
 
     def add_pieces(self, pieces: Iterable[tuple[str, bytes]]) -> None:
-        """Notes what is to be written to the open document of an input."""
+        """Records what must be written to the open documents of inputs."""
         self._database.executemany("INSERT INTO piece (input, text) VALUES (?, ?)", pieces)
 
     def pieces(self, input_: str) -> Iterator[bytes]:
-        """What the last document of an input has between its root's tags, in order; nothing once it is closed."""
+        """Yields the contents of the last document of an input, in order; nothing once it is closed."""
         for (piece,) in self._database.execute("SELECT text FROM piece WHERE input = ? ORDER BY number", (input_,)):
             yield bytes(piece)
 
@@ -182,5 +182,5 @@ class Journal:
 def _damaged(path: Path, error: sqlite3.DatabaseError) -> StateError:
     return StateError(
         f"{path} is damaged: {error}",
-        hint="restore it, or receive into a new directory; the documents that stand in this one are whole",
+        hint="restore it, or receive into a new directory; the documents in this one are complete",
     )

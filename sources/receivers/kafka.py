@@ -1,7 +1,7 @@
 """Messages from the partitions of a Kafka topic, exactly once.
 
-Kafka keeps what it was given, in order, so nothing needs an id: how far each partition was read is noted in the same
-transaction as the messages, and reading begins there. Kafka's own offsets of consumer groups are not used.
+Kafka keeps messages in order, so no ids are needed: how far each partition was read is recorded in the same
+transaction as the messages, and reading starts there. Kafka's own offsets of consumer groups are not used.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ _DISCOVER_SECONDS = 10.0
 
 
 class Kafka:
-    """Reads a topic, all partitions, from where the directory's journal says; at first from its beginning.
+    """Reads all partitions of a topic, from the offsets in the directory's journal; at first from the beginning.
 
     Args:
         brokers: `host:port`, several separated by commas.
@@ -47,11 +47,11 @@ class Kafka:
         self._brokers, self._topic, self._settings, self._apart = brokers, topic, dict(settings), apart
 
     def run(self, commit: GroupCommit, stop: threading.Event, ready: threading.Event) -> None:
-        """Take messages until told to stop.
+        """Reads messages until `stop` is set.
 
         Raises:
             UsageError: There are no such brokers, or no such topic.
-            InputError: A partition can be read no more from where it was left.
+            InputError: A partition can no longer be read from the recorded offset.
         """
         from confluent_kafka import Consumer, KafkaException
 
@@ -61,7 +61,7 @@ class Kafka:
                 "enable.auto.commit": False,
                 "auto.offset.reset": "error",
                 "isolation.level": "read_committed",
-                "log_level": 0,  # what matters is raised
+                "log_level": 0,  # errors are raised
                 **self._settings,
                 "bootstrap.servers": self._brokers,
             }
@@ -82,7 +82,7 @@ class Kafka:
             consumer.close()
 
     def _assign(self, consumer: Consumer, commit: GroupCommit, known: set[int]) -> set[int]:
-        """Read all partitions there are now; those that are known already go on."""
+        """Assigns the present partitions that are not known yet; returns all."""
         from confluent_kafka import OFFSET_BEGINNING, KafkaException, TopicPartition
 
         try:
@@ -120,6 +120,6 @@ class Kafka:
 
 
 def _stop_at_failure(malformed: MalformedInput | None, failure: OSError | None) -> None:
-    """What could not be written is read again by the next receiver: this one ends."""
+    """Ends this receiver after a failure; the next one reads the unwritten messages again."""
     if failure is not None:
         raise failure

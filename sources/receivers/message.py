@@ -1,8 +1,7 @@
-"""Messages of a live feed: each is one or more XML elements, checked before anything of it is written.
+"""Messages of a live feed: each is one or more XML elements, checked before any of it is written.
 
-A message that is not well-formed would spoil the document it is written to, and all behind it; so it is told apart
-here, where its sender can still be named. What passes is written as it came: the elements of a message in UTF-8 are
-its own bytes.
+A malformed message would make its document malformed from there on; so it is detected here, where its sender is
+known. A valid message is written unchanged: the elements of a message in UTF-8 are its own bytes.
 """
 
 from __future__ import annotations
@@ -23,7 +22,7 @@ from sources.xml.parser.elements import ItemElements, StrayElementError
 from sources.xml.splits.tags import parse_reason, safe_parser
 
 MAX_NAME = 255
-"""How many bytes the name of a directory has."""
+"""The greatest length of a directory's name, in bytes."""
 
 PUNCTUATION_PREFIX = "punct"
 """The prefix that messages may use for punctuations without declaring it."""
@@ -35,21 +34,21 @@ _BYTE_ORDER_MARK = b"\xef\xbb\xbf"
 _WIDE = (b"\xff\xfe", b"\xfe\xff")
 _DECLARED = b' xmlns:%s="%s"' % (PUNCTUATION_PREFIX.encode(), PUNCT_NS.encode())
 WRAPPED = b"<m%s>" % _DECLARED
-"""A root that declares that prefix."""
+"""A root's start tag that declares that prefix."""
 
 
 @dataclass(frozen=True, slots=True)
 class Message:
-    """What a receiver was handed, before anything is known of it.
+    """A received message, before it is parsed.
 
     Attributes:
         payload: Its bytes.
-        origin: Where it came from, for words: a topic, an address, a line.
-        input: The directory below that of the receiver that it goes to, the empty one for that itself.
-        id: By which it is known if it comes again; None where its sender gives none.
-        log: The partition of a log that can be read again, where it came from one.
-        offset: Its place there.
-        fault: Why what came is no whole message; None if it is one.
+        origin: Where it came from, for messages to the user: a topic, an address, a line.
+        input: The directory of its input below that of the receiver; empty for the receiver's own.
+        id: Identifies a repeated message; None if its sender gives none.
+        log: The partition of a log that can be read again, if it came from one.
+        offset: Its offset in the log.
+        fault: Why the received bytes are not a complete message; None if they are.
     """
 
     payload: bytes
@@ -62,13 +61,12 @@ class Message:
 
 
 def input_name(path: str | bytes) -> str:
-    r"""The directory of an input for a topic or a path, whose name has no other meaning there.
+    r"""Returns the directory name of an input for a topic or a path, encoded to be a plain name.
 
-    Different ones have different names; a source looks into no directory whose name begins with _ or a dot.
+    Distinct inputs have distinct names; none begins with _ or a dot, since sources skip such directories.
 
     Raises:
-        MalformedInput: The name would be longer than a file's may be.
-
+        MalformedInput: The name would be longer than a file system allows.
     >>> input_name("hall/1.a"), input_name(b"_\xe4")
     ('hall%2F1%2Ea', '%5F%E4')
     """
@@ -84,9 +82,9 @@ class Items:
     """The elements of a message, as they are written.
 
     Attributes:
-        text: Well-formed in the document's root, in UTF-8.
-        id: By which the message is known again; None if by nothing.
-        row: The name, with its namespace, of its first tuple where the tag of tuples names none; None without one.
+        text: Well-formed within the document's root, in UTF-8.
+        id: Identifies a repeated message; None if nothing does.
+        row: The name, with its namespace, of its first tuple whose tag names no namespace; None without one.
     """
 
     text: bytes
@@ -95,14 +93,14 @@ class Items:
 
 
 def text_of(element: etree._Element) -> bytes:
-    """An element in UTF-8, as it is written below a root that declares the prefix of punctuations."""
+    """Writes an element in UTF-8, for a root that declares the prefix of punctuations."""
     text = etree.tostring(element, encoding="utf-8", with_tail=False)
     tag, end, rest = text.partition(b">")
     return tag.replace(_DECLARED, b"", 1) + end + rest
 
 
 def declaration(text: bytes) -> tuple[str, int]:
-    """The encoding that an XML declaration at the beginning of a text names, UTF-8 without; where it ends.
+    """Returns the encoding in a text's XML declaration, UTF-8 without one, and the declaration's end.
 
     >>> declaration(b"<?xml version='1.0' encoding='latin-1'?><a/>"), declaration(b"<a/>")
     (('latin-1', 40), ('utf-8', 0))
@@ -113,15 +111,15 @@ def declaration(text: bytes) -> tuple[str, int]:
 
 
 class MessageReader:
-    """Reads the elements of messages for one source.
+    """Parses the elements of messages for one source.
 
     Args:
-        row_tag: The names of the tuples' elements, as a source's `rowTag` has them.
-        key: Leaves that identify a tuple, `sid`, `@id` or `a/b`; none if messages have ids of their own, or may repeat.
-        max_bytes: How long a message may be.
+        row_tag: The names of the tuples' elements, as in a source's `rowTag`.
+        key: Leaves that identify a tuple, `sid`, `@id` or `a/b`; none if messages have their own ids, or may repeat.
+        max_bytes: The greatest length of a message.
 
     Raises:
-        UsageError: A key that is no path of a leaf.
+        UsageError: A key is not a path of a leaf.
     """
 
     def __init__(self, row_tag: str, key: Sequence[str] = (), max_bytes: int = 64 << 20) -> None:
@@ -130,7 +128,7 @@ class MessageReader:
         self._key = [_leaf(path) for path in key]
 
     def items(self, message: Message) -> Items:
-        """The elements of a message.
+        """Returns the elements of a message.
 
         Raises:
             MalformedInput: It is too long, not well-formed, has text beside its elements, or has neither a tuple nor a
@@ -160,22 +158,22 @@ class MessageReader:
             root = etree.fromstring(text, parser)
         except etree.XMLSyntaxError as error:
             raise MalformedInput(f"not well-formed: {parse_reason(error)}") from None
-        # libxml2 lets an error of namespaces pass where a warning follows it.
+        # libxml2 ignores an error of namespaces if a warning follows it.
         if errors := parser.error_log.filter_from_errors():
             raise MalformedInput(f"not well-formed: {errors[0].message}")
         return root
 
     def _alone(self, text: bytes) -> etree._Element:
-        """A document of its own, below a root."""
+        """Parses a separate document, and puts it below a root."""
         document = self._parsed(text)
         if document.getroottree().docinfo.internalDTD is not None:
-            raise MalformedInput("a document type declaration, which no message may have")
+            raise MalformedInput("a document type declaration, which is not allowed in a message")
         root = etree.Element("m", {}, {PUNCTUATION_PREFIX: PUNCT_NS})
         root.append(document)
         return root
 
     def _rows(self, root: etree._Element) -> tuple[list[etree._Element], str | None]:
-        """The tuples of a message, told as the source tells them; the first whose tag names no namespace."""
+        """Returns the tuples of a message, by the source's rules; and the first whose tag names no namespace."""
         texts = [root.text, *(child.tail for child in root)]
         if stray := next((text.strip() for text in texts if text and text.strip()), None):
             raise MalformedInput(f"text beside the elements: {stray[:80]!r}")
@@ -202,7 +200,7 @@ class MessageReader:
         return " or ".join(f"<{tag}>" for tag in self.tags)
 
     def _identity(self, rows: Sequence[etree._Element]) -> str | None:
-        """A digest of the key of each of its tuples; None if nobody declared one, or it has no tuple."""
+        """Returns a digest of the keys of its tuples; None if no key is declared, or it has no tuple."""
         if not self._key or not rows:
             return None
         digest = hashlib.blake2b(digest_size=16)
@@ -217,7 +215,7 @@ class MessageReader:
 
 
 def _leaf(path: str) -> tuple[tuple[str, ...], str | None]:
-    """The steps to an element, and the attribute of it that is meant, if any."""
+    """Splits a path into the steps to an element, and its attribute, if any."""
     *steps, last = path.strip().split("/")
     names = [*steps, last.removeprefix("@")]
     if not all(re.fullmatch(r"[^\W\d][\w.-]*", name) for name in names):

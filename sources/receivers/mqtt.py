@@ -1,9 +1,9 @@
 """Messages from topics of an MQTT broker, each acknowledged once it is durable.
 
-Quality of service 1: the broker keeps a message until it is acknowledged, also while the receiver is down, for its
-session outlives it. So nothing is lost, and after a crash some messages come again: they are known by a user property
-of MQTT 5, or by the key of their tuples. Quality of service 2 would not be safer: the client library confirms a message
-to the broker before the receiver has it.
+Quality of service 1: the broker keeps a message until it is acknowledged, even while the receiver is down, since the
+session persists. So nothing is lost, and after a crash some messages are repeated: a user property
+of MQTT 5, or the key of their tuples, identifies them. Quality of service 2 would not be safer: the client library
+confirms a message to the broker before the receiver has it.
 """
 
 from __future__ import annotations
@@ -21,22 +21,22 @@ if TYPE_CHECKING:
 
 _LOOK_SECONDS = 0.2
 _FOR_EVER = 0xFFFFFFFF
-"""Seconds for which a broker keeps the session of a receiver that is not there, by MQTT 5: without end."""
+"""The seconds for which a broker keeps the session of an absent receiver, by MQTT 5: without limit."""
 
 _MAX_UNACKNOWLEDGED = 1000
-"""How many messages the broker sends before one of them is acknowledged."""
+"""The number of messages that the broker sends before it waits for an acknowledgement."""
 
 
 class Mqtt:
     """Subscribes to topics.
 
     Args:
-        host: The broker's.
-        port: The broker's.
+        host: The broker's host.
+        port: The broker's port.
         topic: A topic, or a filter with `+` and `#`.
-        client_id: The name of the session; the same one goes on where it stopped.
+        client_id: The name of the session; a receiver with the same name continues it.
         id_property: The user property that identifies a message; None for none.
-        user: Name and password, if the broker asks for them.
+        user: Name and password, if the broker requires them.
         tls: Whether the connection is encrypted, and the broker's certificate checked.
         apart: Whether each topic is an input of its own.
 
@@ -65,11 +65,11 @@ class Mqtt:
         self._id_property, self._user, self._tls, self._apart = id_property, user, tls, apart
 
     def run(self, commit: GroupCommit, stop: threading.Event, ready: threading.Event) -> None:
-        """Take messages until told to stop; where the broker goes away, wait until it is there again.
+        """Receives messages until `stop` is set; if the broker goes away, waits until it is back.
 
         Raises:
             InputError: The broker refuses the client or the topic.
-            UsageError: It is not there at the beginning.
+            UsageError: The broker cannot be reached at the beginning.
         """
         refused: list[str] = []
         client = self._client(commit, refused, ready)
@@ -112,7 +112,7 @@ class Mqtt:
 
         def received(client: Client, userdata: Any, message: MQTTMessage) -> None:
             def done(malformed: MalformedInput | None, failure: OSError | None) -> None:
-                # What could not be written stays with the broker, which sends it again with the next connection.
+                # The broker keeps unwritten messages, and sends them again with the next connection.
                 if failure is None:
                     client.ack(message.mid, message.qos)
                 else:

@@ -1,4 +1,4 @@
-"""Open documents of a spool, one for each input: begun, written to, closed; and completed after a crash.
+"""Open documents of a spool, one for each input: created, written to, closed; and completed after a crash.
 
 A document only ever grows.
 """
@@ -18,11 +18,11 @@ from sources.receivers.journal import Journal, Noted
 
 
 class OpenDocument:
-    """A document of a directory, opened to be written at its end.
+    """A document of a directory, opened for appending.
 
     Attributes:
-        noted: What the journal says of it.
-        length: How many bytes it has, with those that are added and not yet written.
+        noted: Its entry in the journal.
+        length: Its length in bytes, including added bytes that are not yet written.
         tail: Its last bytes, the root's end tag.
         is_closing: Whether the tail was added.
     """
@@ -39,52 +39,52 @@ class OpenDocument:
 
     @staticmethod
     def path(directory: Path, noted: Noted) -> Path:
-        """Where it is; names of an input are in the order of its documents."""
+        """Returns its path; names in an input are in the order of its documents."""
         return directory / noted.input / f"{noted.number:012d}.xml"
 
     def missing(self, text: bytes) -> bytes:
-        """What it lacks of its bytes before the tail.
+        """Returns the missing bytes before the tail.
 
         Raises:
-            StateError: It has more than anybody wrote to it here.
+            StateError: The document has other bytes than this receiver wrote.
         """
         self._file.seek(0)
         present, whole = self._file.readall(), text + self.tail
         if not whole.startswith(present):
             if present.startswith(whole):
-                raise StateError(f"{self._path} was written to by somebody else", hint="receive into another directory")
-            # When a machine fails a file may be long enough and not hold what was written.
+                raise StateError(f"{self._path} was written by another program", hint="receive into another directory")
+            # After a machine's crash a file may have the right length but not the written bytes.
             same = next(at for at, (a, b) in enumerate(zip(whole, present, strict=False)) if a != b)
             self._file.truncate(same)
             self.length, present = same, present[:same]
         return text[len(present) :]
 
     def add(self, text: bytes) -> None:
-        """Bytes for its end; `flush` writes them."""
+        """Adds bytes to the end; `flush` writes them."""
         self._pending += text
         self.length += len(text)
 
     def flush(self) -> None:
-        """Write what was added; what there is no room for is written the next time.
+        """Writes the added bytes; those that do not fit on the disk are kept for the next call.
 
         Raises:
-            OSError: There is no room for all of it.
+            OSError: The disk is full.
         """
         while self._pending:
             del self._pending[: self._file.write(self._pending)]
 
     def sync(self) -> None:
-        """See that what was written, and the document's name, are on disk."""
+        """Syncs the written bytes and the document's name to disk."""
         sync([self._path, self._path.parent])
 
     def discard(self) -> None:
-        """Write nothing to it, and remove it where it is new."""
+        """Closes it without writing, and removes it if it is new."""
         self.close()
         if self.length == 0:
             self._path.unlink()
 
     def close(self) -> None:
-        """Write no more."""
+        """Closes the file."""
         self._file.close()
 
 
@@ -93,8 +93,8 @@ class Rotation:
     """When a document is closed.
 
     Attributes:
-        max_bytes: Once it has so many bytes.
-        max_seconds: Once its first message is so old.
+        max_bytes: Once it has this many bytes.
+        max_seconds: Once its first message is this old.
     """
 
     max_bytes: int = 64 << 20
@@ -102,17 +102,17 @@ class Rotation:
 
 
 class OpenDocuments:
-    """Documents that are written to, as the journal says.
+    """The documents that are being written, according to the journal.
 
     Args:
-        directory: Where they are.
-        journal: What says of them.
-        head: The first bytes of those that are begun from now on.
-        rotation: When one is closed.
-        clock: Seconds since the epoch.
+        directory: Their directory.
+        journal: The journal.
+        head: The first bytes of new documents.
+        rotation: When a document is closed.
+        clock: Returns seconds since the epoch.
 
     Attributes:
-        trouble: Why something that is added is not written, if it is not.
+        trouble: Why added bytes are not written, if so.
     """
 
     def __init__(
@@ -125,7 +125,7 @@ class OpenDocuments:
         self._last: dict[str, int] = {}
 
     def recover(self) -> None:
-        """Write what the journal holds and the documents lack; before anything else.
+        """Writes what the journal has and the documents lack; must be called first.
 
         Raises:
             StateError: A document has more than was ever written to it here.
@@ -135,7 +135,7 @@ class OpenDocuments:
             if noted.state == "closed":
                 continue
             if noted.state == "closing" and not OpenDocument.path(self._directory, noted).exists():
-                # It was whole, was read to its end, and was removed.
+                # It was complete; its reader has read and removed it.
                 self._closed(noted.input)
                 continue
             document = self._open[noted.input] = OpenDocument(self._directory, noted)
@@ -147,10 +147,10 @@ class OpenDocuments:
                 self._flush(document)
 
     def require_room(self) -> None:
-        """See that a document that is being closed is, so that the next one can be begun.
+        """Completes documents that are being closed, so that the next ones can be created.
 
         Raises:
-            OSError: There is no room for its end.
+            OSError: The disk is full.
         """
         if any(document.is_closing for document in self._open.values()):
             self.rotate()
@@ -159,12 +159,12 @@ class OpenDocuments:
 
     @contextmanager
     def beginning(self) -> Iterator[Callable[[Iterable[str]], None]]:
-        """Begins, within a transaction of the journal, documents of those inputs that have none open.
+        """Creates, within a transaction of the journal, documents for inputs that have none open.
 
-        Around the transaction: they are there before it is committed, and not at all if it is not.
+        Enclose the transaction in it: the documents exist before the commit, and are removed if it fails.
 
         Raises:
-            OSError: One cannot be made.
+            OSError: A document cannot be created.
         """
         begun = list[OpenDocument]()
 
@@ -187,26 +187,26 @@ class OpenDocuments:
             document.add(document.noted.head)
 
     def add(self, pieces: Iterable[tuple[str, bytes]]) -> None:
-        """Bytes for the open documents of inputs; `rotate` writes them."""
+        """Adds bytes to the open documents of inputs; `rotate` writes them."""
         for input_, text in pieces:
             self._open[input_].add(text)
 
     def rotate(self) -> None:
-        """Write what waits, and close documents that are large or old enough."""
+        """Writes added bytes, and closes documents that are large or old enough."""
         self.trouble = None
         for document in list(self._open.values()):
             if self._flush(document) and (document.is_closing or self._is_full(document)):
                 self._end(document)
 
     def end(self) -> None:
-        """Close all."""
+        """Closes all documents."""
         self.trouble = None
         for document in list(self._open.values()):
             if self._flush(document):
                 self._end(document)
 
     def abandon(self) -> None:
-        """Write to none of them any more."""
+        """Closes the files without completing the documents."""
         for document in self._open.values():
             document.close()
 
@@ -215,7 +215,7 @@ class OpenDocuments:
         return is_old or document.length >= self._rotation.max_bytes
 
     def _flush(self, document: OpenDocument) -> bool:
-        """Write what waits; whether all of it is written."""
+        """Writes added bytes; returns whether all of them are written."""
         try:
             document.flush()
         except OSError as error:
@@ -224,7 +224,7 @@ class OpenDocuments:
         return True
 
     def _end(self, document: OpenDocument, written: int = 0) -> None:
-        """Close a document, so many bytes of whose end are there already."""
+        """Closes a document; `written` bytes of its tail are present already."""
         with self._journal.transaction():
             self._journal.set_state(document.noted.input, "closing")
         if not document.is_closing:

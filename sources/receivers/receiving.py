@@ -1,4 +1,4 @@
-"""Receiving of a live feed: its address selects the receiver, which runs beside the spool that it writes to.
+"""Receiving of a live feed: the address selects the receiver, which runs beside the spool to which it writes.
 
 The receiver and the spool have a thread each.
 """
@@ -27,23 +27,23 @@ from sources.xml.options.formats import seconds, size
 
 
 class Receiver(Protocol):
-    """A way in."""
+    """Receives messages from one address."""
 
     @property
     def place(self) -> str:
-        """Where messages are taken from, for words; complete once it runs."""
+        """The address, for messages to the user; complete once it runs."""
 
     def run(self, commit: GroupCommit, stop: threading.Event, ready: threading.Event) -> None:
-        """Take messages until told to stop, or to their end; a message is acknowledged once it is durable.
+        """Receives messages until `stop` is set, or to their end; acknowledges each once it is durable.
 
         Args:
-            commit: What writes them.
-            stop: Set from outside.
-            ready: Set once messages can come.
+            commit: Writes them.
+            stop: Set by the caller.
+            ready: Set once messages can arrive.
 
         Raises:
-            InputError: They can be had no more.
-            UsageError: It cannot begin.
+            InputError: Messages can no longer be received.
+            UsageError: It cannot start.
         """
 
 
@@ -53,14 +53,14 @@ _MQTT_PORT, _MQTTS_PORT, _KAFKA_PORT = 1883, 8883, 9092
 
 @dataclass(frozen=True, slots=True)
 class Feed:
-    """What is said of a feed beside its address.
+    """The settings of a feed in addition to its address.
 
     Attributes:
         row_tag: The local name of the tuples' elements.
-        lines: Whether each line is a message, rather than each element; of TCP and standard input.
+        lines: Whether each line is a message, rather than each element; for TCP and standard input.
         client_id: The name of the session at an MQTT broker.
-        id_property: The user property by which an MQTT message is known again.
-        max_bytes: How long a message may be.
+        id_property: The user property that identifies a repeated MQTT message.
+        max_bytes: The greatest length of a message.
         settings: Further settings of Kafka's client.
         apart: Whether each MQTT topic, each path of HTTP, each partition of Kafka is an input of its own.
     """
@@ -74,18 +74,18 @@ class Feed:
     apart: bool = False
 
     def framing(self) -> Framing:
-        """What tells messages apart in a stream of bytes."""
+        """Creates the framing that separates the messages in a stream of bytes."""
         return Lines() if self.lines else Elements(self.row_tag)
 
 
 def receiver_of(address: str, feed: Feed) -> Receiver:
-    """The receiver for an address; `-` is standard input.
+    """Creates the receiver for an address; `-` is standard input.
 
     Raises:
-        UsageError: There is none for it, or what it needs is not installed.
+        UsageError: There is none for it, or a package that it needs is not installed.
     """
     if feed.apart and (address == "-" or address.startswith("tcp:")):
-        raise UsageError(f"what comes by {address} is one input", hint="--apart is for mqtt, http and kafka")
+        raise UsageError(f"{address} is a single input", hint="--apart is for mqtt, http and kafka")
     if address == "-":
         return StandardInput(
             sys.stdin.buffer.raw if hasattr(sys.stdin.buffer, "raw") else sys.stdin.buffer, feed.framing()
@@ -123,12 +123,12 @@ def receiver_of(address: str, feed: Feed) -> Receiver:
 
 def _required(port: int | None, address: str) -> int:
     if port is None:
-        raise UsageError(f"{address} names no port", hint="0 takes one that is free")
+        raise UsageError(f"{address} names no port", hint="0 selects a free one")
     return port
 
 
 def _topic(url: SplitResult, address: str) -> str:
-    # In a topic filter # stands for all that is below; in an address it begins a fragment.
+    # In a topic filter # matches all levels below; in an address it begins a fragment.
     topic = unquote(url.path.removeprefix("/")) + (f"#{url.fragment}" if "#" in address else "")
     if not topic:
         raise UsageError(f"{address} names no topic", hint=f"{url.scheme}://{url.netloc}/TOPIC")
@@ -156,32 +156,32 @@ def receive(  # noqa: PLR0913 - one parameter for each option of the command
     settings: Mapping[str, str] | None = None,
     is_asked_to_end: Callable[[], bool] = lambda: False,
 ) -> Receiving:
-    """Begin to write what a live feed sends into documents, each message once, acknowledged once it is on disk.
+    """Starts to write the messages of a live feed into documents, each once, acknowledged once it is on disk.
 
     Args:
         address: `mqtt://HOST/TOPIC`, `http://HOST:PORT/PATH`, `tcp://HOST:PORT`, `kafka://HOST/TOPIC`; `-` is standard
             input.
-        into: Directory for the documents, which a source reads; it is made.
+        into: The directory for the documents, which a source reads; it is created.
         row_tag: The local name of the tuples' elements.
         root_tag: The name of the documents' root.
-        key: Leaves that identify a tuple, `sid`, `@id` or `a/b`: a message that has them comes once.
+        key: Leaves that identify a tuple, `sid`, `@id` or `a/b`: a message with them is written once.
         id_property: The user property that identifies an MQTT message.
         client_id: The name of the session at an MQTT broker, which keeps messages for it.
-        remember: How many messages are known again, the newest.
+        remember: The number of newest messages whose repetition is recognized.
         rotate_size: The size at which a document is closed.
-        rotate_after: How long after its first message it is.
-        max_message: How long a message may be.
-        lines: Whether each line is a message, rather than each element; of TCP and standard input.
+        rotate_after: The time after its first message at which a document is closed.
+        max_message: The greatest length of a message.
+        lines: Whether each line is a message, rather than each element; for TCP and standard input.
         apart: Whether each MQTT topic, each path of HTTP, each partition of Kafka gets a directory of its own.
         settings: Settings of Kafka's client.
-        is_asked_to_end: Looked at while it begins, which may take as long as a broker takes to answer.
+        is_asked_to_end: Polled during the start, which may take as long as a broker takes to answer.
 
     Returns:
-        What receives, in threads of its own, until it is stopped.
+        The running receiver, with threads of its own, until it is stopped.
 
     Raises:
-        UsageError: It cannot begin: the address leads nowhere, or another process receives into the directory.
-        StateError: What an earlier receiver left in the directory is damaged.
+        UsageError: It cannot start: the address cannot be reached, or another process receives into the directory.
+        StateError: The files that an earlier receiver left in the directory are damaged.
     """
     longest = size("max_message", max_message)
     feed = Feed(row_tag, lines, client_id, id_property, longest, dict(settings or {}), apart)
@@ -204,10 +204,10 @@ class Receiving:
         self._thread.start()
 
     def wait_until_ready(self, is_asked_to_end: Callable[[], bool] = lambda: False) -> None:
-        """Wait until messages can come, or someone asks to end.
+        """Waits until messages can arrive, or `is_asked_to_end` returns true.
 
         Raises:
-            XmlStreamError: They cannot.
+            XmlStreamError: The receiver failed.
         """
         while not self._ready.wait(_LOOK_SECONDS) and self._thread.is_alive() and not is_asked_to_end():
             pass
@@ -216,40 +216,40 @@ class Receiving:
 
     @property
     def place(self) -> str:
-        """Where messages are taken from; with the port that was chosen, if one was."""
+        """The address from which messages are received; with the port that was chosen, if so."""
         return self._receiver.place
 
     @property
     def set_aside(self) -> Path:
-        """The file of the messages that could not be read."""
+        """The file of malformed messages."""
         return self._spool.set_aside.path
 
     @property
     def received(self) -> Received:
-        """What came so far."""
+        """The counts so far."""
         return self._spool.received
 
     @property
     def trouble(self) -> OSError | None:
-        """Why what is durable is not in a document yet, if it is not."""
+        """Why durable messages are not in a document yet, if so."""
         return self._spool.trouble
 
     @property
     def is_running(self) -> bool:
-        """Whether messages are taken."""
+        """Whether messages are being received."""
         return self._thread.is_alive() and self._commit.is_running
 
     def wait(self, seconds: float | None = None) -> bool:
-        """Wait until the feed has ended, or so long; whether it has."""
+        """Waits until the feed has ended, at most `seconds`; returns whether it has."""
         self._thread.join(seconds)
         return not self._thread.is_alive()
 
     def stop(self) -> Received:
-        """Take no more messages, write those that came, close the document; what came in all.
+        """Stops receiving, writes the received messages, closes the documents; returns the counts.
 
         Raises:
-            XmlStreamError: The feed ended otherwise than it should.
-            OSError: The directory can be written to no more.
+            XmlStreamError: The feed failed.
+            OSError: The directory can no longer be written to.
         """
         self._stop.set()
         self._thread.join()
@@ -269,5 +269,5 @@ class Receiving:
     def _run(self) -> None:
         try:
             self._receiver.run(self._commit, self._stop, self._ready)
-        except BaseException as error:  # noqa: BLE001 - whoever stops it is told
+        except BaseException as error:  # noqa: BLE001 - `stop` raises it
             self._failure = error

@@ -1,11 +1,11 @@
-"""Spool of a receiver: a directory of documents that a source reads, each message in them once.
+"""Spool of a receiver: a directory of documents that a source reads, with each message once.
 
-A message is committed to a journal first, then written to the open document, where whoever follows the directory
-sees it, and only then acknowledged. So the open document is at any moment the first bytes of what the journal holds:
-after a crash the rest is added, and nothing that anybody may have read is taken back. A message that cannot be read is
-set aside in a file, with the reason.
+A message is first committed to a journal, then written to the open document, where readers of the directory
+see it, and only then acknowledged. So the open document is always a prefix of what the journal has:
+after a crash the rest is added, and nothing that may have been read is taken back. A malformed message is
+written to a separate file, with the reason.
 
-Group commit: messages that come while one transaction is written share the next. A transaction waits for the disk, a
+Group commit: messages that arrive while one transaction is written share the next. A transaction waits for the disk, a
 few milliseconds; a sender waits for its own message only. So many senders at once are no slower than one.
 """
 
@@ -41,14 +41,14 @@ from sources.xml.splits.namespaces import namespace_of, stray_reason
 
 
 class SetAside:
-    """A file of lines: when a message was received, where from, why it was not read, and its text."""
+    """A file of lines for malformed messages: time, origin, reason and text."""
 
     def __init__(self, path: Path) -> None:
         self.path = path
         self._file = AppendOnlyFile(path)
 
     def append(self, messages: Sequence[tuple[Message, MalformedInput]]) -> None:
-        """Add messages, durably; one that comes again after a crash is there again."""
+        """Appends messages durably; a message that is repeated after a crash is in the file twice."""
         now = datetime.now(UTC).isoformat(timespec="milliseconds")
         lines = [
             {
@@ -63,15 +63,15 @@ class SetAside:
 
 
 STATE = "_receiver"
-"""The directory beside the documents where the receiver keeps what is its own; a source leaves such names alone."""
+"""The directory for the receiver's own files, beside the documents; sources skip such names."""
 
 MIN_FREE_BYTES = 64 << 20
-"""How much room is left to what reads the documents."""
+"""The free space on the disk that is left to the readers of the documents."""
 
 
 @dataclass(frozen=True, slots=True)
 class Read:
-    """A message, and what it says: its elements, or why it is set aside."""
+    """A message, and its elements or the reason why it is malformed."""
 
     message: Message
     items: Items | MalformedInput
@@ -79,7 +79,7 @@ class Read:
 
 @dataclass(slots=True)
 class Received:
-    """What a receiver was handed since it began."""
+    """Counts of a receiver's messages since its start."""
 
     messages: int = 0
     written: int = 0
@@ -91,19 +91,19 @@ class Spool:
     """Writes messages into the documents of a directory, or of the directories of its inputs below it.
 
     Args:
-        directory: Where they go; it is made.
-        reader: Reads the elements of messages.
+        directory: The directory; it is created.
+        reader: Parses the elements of messages.
         root: The name of the documents' root.
         rotation: When a document is closed.
-        remembered: How many ids are remembered, the newest.
-        clock: Seconds since the epoch.
+        remembered: The number of newest ids to remember.
+        clock: Returns seconds since the epoch.
 
     Attributes:
-        received: What was handed to it.
+        received: The counts of messages.
 
     Raises:
-        UsageError: Another process receives into the directory, or the root's name is none.
-        StateError: What an earlier one left there is damaged.
+        UsageError: Another process receives into the directory, or the root's name is invalid.
+        StateError: The files that an earlier receiver left there are damaged.
     """
 
     def __init__(
@@ -141,31 +141,31 @@ class Spool:
 
     @property
     def trouble(self) -> OSError | None:
-        """Why what is durable is not in a document yet, if it is not."""
+        """Why durable messages are not in a document yet, if so."""
         return self._documents.trouble
 
     def next_of(self, log: str) -> int | None:
-        """The place in a log from which its messages are to be handed on; None before its first."""
+        """Returns the offset in a log from which messages must be submitted; None before its first."""
         return self._journal.next_of(log)
 
     def append(self, messages: Sequence[Message]) -> list[MalformedInput | None]:
-        """Read messages and write them, as `write` does."""
+        """Parses messages and writes them; see `write`."""
         return self.write([self.read(message) for message in messages])
 
     def read(self, message: Message) -> Read:
-        """What a message says; any thread may call it, and nothing of a message makes it fail."""
+        """Parses a message; any thread may call it, and no message makes it fail."""
         try:
             return Read(message, self._reader.items(message))
         except MalformedInput as error:
             return Read(message, error)
-        except Exception as error:  # noqa: BLE001 - whatever a sender finds ends its own message, no other
+        except Exception as error:  # noqa: BLE001 - an unexpected error affects its own message only
             return Read(message, MalformedInput(f"it cannot be read: {type(error).__name__}: {error}"))
 
     def write(self, given: Sequence[Read]) -> list[MalformedInput | None]:
-        """Write messages, durably; for each why it was set aside, or None. They may be acknowledged then.
+        """Writes messages durably; returns for each why it is malformed, or None. They may be acknowledged then.
 
         Raises:
-            OSError: The directory cannot be written to; nothing of the messages counts.
+            OSError: The directory cannot be written to; none of the messages is written.
         """
         self._documents.require_room()
         if shutil.disk_usage(self.directory).free < MIN_FREE_BYTES:
@@ -187,31 +187,31 @@ class Spool:
                 self._journal.set_namespace(namespace)
             begin(input_ for input_, _ in pieces)
         self._namespace = namespace
-        # They are durable now. What cannot be written to a document yet is written as soon as there is room.
+        # They are durable now. Bytes that cannot be written to a document yet are written once there is room.
         self._documents.add(pieces)
         self._count(len(read), len(pieces), len(aside))
         self.rotate()
         return [one.items if isinstance(one.items, MalformedInput) else None for one in read]
 
     def rotate(self) -> None:
-        """Write what waits, and close documents that are large or old enough.
+        """Writes added bytes, and closes documents that are large or old enough.
 
-        To be called now and then when nothing comes, too.
+        Must also be called now and then while no messages arrive.
         """
         self._documents.rotate()
 
     def close(self) -> None:
-        """Close the open documents, and let another process have the directory."""
+        """Closes the open documents, and releases the directory."""
         self._documents.end()
         self.abandon()
 
     def abandon(self) -> None:
-        """Let another process have the directory; it writes what is missing."""
+        """Releases the directory without completing documents; the next process does so."""
         self._documents.abandon()
         self._journal.close()
 
     def _of_one_namespace(self, given: Sequence[Read]) -> tuple[list[Read], str | None]:
-        """Sets aside those whose tuples are of another namespace than the first, whose source stops at them; that."""
+        """Rejects messages with tuples in another namespace than the first; returns all messages and that namespace."""
         read, known = list[Read](), self._namespace
         for one in given:
             row = None if isinstance(one.items, MalformedInput) else one.items.row
@@ -225,10 +225,10 @@ class Spool:
         return read, known
 
     def _first_namespace(self) -> str | None:
-        """That of the first tuple in the documents, where the journal was begun before it noted one."""
+        """Returns the namespace of the first tuple in the documents, if an older journal does not record it."""
         for path in sorted(self.directory.rglob("*.xml")):
             kinds = ItemElements(self._reader.tags, PUNCT_NS)
-            # The open document has no end yet.
+            # The open document has no end tag yet.
             with contextlib.suppress(etree.XMLSyntaxError, FileNotFoundError), path.open("rb") as file:
                 for _, element in etree.iterparse(file, ("start",), resolve_entities=False, no_network=True):
                     kinds.is_item(element)
@@ -238,11 +238,11 @@ class Spool:
 
     def _is_new(self, message: Message, items: Items) -> bool:
         if message.log is not None:
-            # A log is read from where the last transaction ended; what is before it was handed on already.
+            # A log is read from the end of the last transaction; earlier messages have been submitted already.
             at = self._journal.next_of(message.log)
             if at is not None and message.offset < at:
                 return False
-        # Each input has ids of its own; no name has a null character.
+        # Each input has ids of its own; no name contains a null character.
         known_by = f"{message.input}\0{items.id}" if message.input else items.id
         return known_by is None or items.id is None or self._journal.is_new(known_by)
 
@@ -254,13 +254,13 @@ class Spool:
 
 
 MAX_WAITING = 10_000
-"""How many messages wait at the most; a receiver takes no more from its senders then."""
+"""The greatest number of waiting messages; beyond, a receiver accepts no more from its senders."""
 
 _TICK_SECONDS = 1.0
 
 Done: TypeAlias = Callable[[MalformedInput | None, OSError | None], None]
-"""Called once a message is durable: why it was set aside, if it was; or why nothing can be written, and then it is not
-to be acknowledged."""
+"""Called once a message is durable, with the reason if it is malformed; or with the failure if nothing can be written,
+and then the message must not be acknowledged."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -270,7 +270,7 @@ class _Waiting:
 
 
 class GroupCommit:
-    """The thread that writes to a spool; others hand messages to it."""
+    """The thread that writes to a spool; other threads submit messages to it."""
 
     def __init__(self, spool: Spool) -> None:
         self.spool = spool
@@ -281,18 +281,18 @@ class GroupCommit:
 
     @property
     def is_running(self) -> bool:
-        """Whether messages are still written; if not, `failure` says why."""
+        """Whether messages are still written; if not, `failure` has the reason."""
         return self._thread.is_alive()
 
     def submit(self, messages: Sequence[Message], done: Done) -> None:
-        """Hand on messages that are acknowledged together; waits while too many wait. `done` runs in its thread.
+        """Submits messages with one acknowledgement; blocks while too many wait. The writing thread calls `done`.
 
-        They are read here, in the thread of who hands them on, so that none of them can harm those of others.
+        They are parsed here, in the submitting thread, so that a message cannot harm those of others.
         """
         self._put(_Waiting([self.spool.read(message) for message in messages], done))
 
     def close(self) -> None:
-        """Write what was handed on, then close the spool."""
+        """Writes the submitted messages, then closes the spool."""
         self._put(None)
         self._thread.join()
 
@@ -316,7 +316,7 @@ class GroupCommit:
             self._refuse(None)
 
     def _refuse(self, waiting: _Waiting | None) -> None:
-        """Say of all that still wait that they are not written."""
+        """Reports to all waiting messages that they are not written."""
         stopped = OSError(errno.ESHUTDOWN, "the receiver has stopped")
         while True:
             if waiting is not None:
@@ -327,7 +327,7 @@ class GroupCommit:
                 return
 
     def _commit_next(self) -> bool:
-        """Commit what waits; False once there is to be no more."""
+        """Commits the waiting messages; returns False after the last."""
         try:
             first = self._waiting.get(timeout=_TICK_SECONDS)
         except queue.Empty:
@@ -358,7 +358,7 @@ class GroupCommit:
 
 
 def _fault(error: BaseException) -> XmlStreamError:
-    """What ends the receiver though nobody raised it on purpose, with the place."""
+    """Builds the error for an unexpected exception that ends the receiver, with its location."""
     at = traceback.extract_tb(error.__traceback__)[-1]
     return XmlStreamError(
         f"the receiver cannot write on: {type(error).__name__}: {error}",

@@ -248,8 +248,8 @@ def test_a_punctuation_holds_for_the_columns_that_are_declared(tmp_path: Path) -
         ),
         ("(hour INT) USING punctuated_parquet OPTIONS (path 'P', schemes 'minute')", "minute"),
         ("(hour INT) USING punctuated_parquet", "has no path"),
-        ("USING punctuated_parquet OPTIONS (path 'P')", "nothing at P tells the columns"),
-        ("USING punctuated_parquet OPTIONS (path 'P/none')", "nothing at P/none tells the columns"),
+        ("USING punctuated_parquet OPTIONS (path 'P')", "no document at P has the columns"),
+        ("USING punctuated_parquet OPTIONS (path 'P/none')", "no document at P/none has the columns"),
         ("USING punctuated_parquet OPTIONS (path 'P/*.parquet')", "declare them where the path is a glob"),
     ],
 )
@@ -264,7 +264,7 @@ def test_a_table_that_cannot_be_read_is_refused_before_it_runs(tmp_path: Path, d
     ("columns", "said", "what"),
     [
         ({"hour": [1]}, None, "it has no column sid; it has hour"),
-        ({"hour": ["x"], "sid": ["a"]}, None, "the column hour is string there"),
+        ({"hour": ["x"], "sid": ["a"]}, None, "column hour has Parquet type string"),
         ({"hour": [1], "sid": ["a"]}, ["<1, 2, 3>"], "a punctuation of its metadata cannot be read"),
         (None, None, "it cannot be read as Parquet"),
     ],

@@ -57,7 +57,7 @@ def test_where_nothing_can_be_published_is_said_in_words() -> None:
         (f"http://{HOST}/in", UsageError, "no address to publish to"),
         (f"mqtt://{HOST}:x/t", UsageError, "no address"),
         (f"mqtt://{HOST}:{port}/t", InputError, f"no broker at {HOST}:{port}: connection refused"),
-        (f"http://{HOST}:{port}/in", InputError, f"nobody takes messages at {HOST}:{port}/in/sensor1: .*refused"),
+        (f"http://{HOST}:{port}/in", InputError, f"no receiver at {HOST}:{port}/in/sensor1: .*refused"),
     ):
         with pytest.raises(error, match=words):
             publish_sensors(address, rate=AT_ONCE)

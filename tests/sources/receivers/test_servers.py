@@ -143,7 +143,7 @@ def test_paths_that_are_kept_apart_never_meet_and_are_read_by_a_source(tmp_path:
 
 def test_what_cannot_be_kept_apart_is_said() -> None:
     for address in ("-", f"tcp://{HOST}:0"):
-        with pytest.raises(UsageError, match="is one input"):
+        with pytest.raises(UsageError, match="is a single input"):
             receiver_of(address, Feed("a", apart=True))
 
 
@@ -319,7 +319,7 @@ def test_a_tcp_sender_hears_what_became_of_its_messages(tmp_path: Path) -> None:
         ("mqtt://127.0.0.1:1/t", r"no broker at 127\.0\.0\.1:1: connection refused"),
         ("mqtt://127.0.0.1", "names no topic"),
         ("tcp://127.0.0.1", "names no port"),
-        ("http://256.0.0.1:0/", "cannot be listened at"),
+        ("http://256.0.0.1:0/", "cannot listen on"),
         ("ftp://127.0.0.1/", "is no address of a feed"),
         ("sensor.xml", "is no address of a feed"),
     ],

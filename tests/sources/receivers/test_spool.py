@@ -187,7 +187,7 @@ def test_two_receivers_of_one_directory_and_a_document_of_somebody_else_are_refu
     first.abandon()
     with (tmp_path / "000000000001.xml").open("ab") as file:
         file.write(b"</stream>\n<!-- mine -->")
-    with pytest.raises(StateError, match="written to by somebody else"):
+    with pytest.raises(StateError, match="written by another program"):
         _spool(tmp_path)
 
 

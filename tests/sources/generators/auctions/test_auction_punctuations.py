@@ -106,8 +106,8 @@ def bids(made: dict[str, list[Item]]) -> list[Item]:
         ("soon", "all", "no duration"),
         ("PT0S", "all", "a lifespan of PT0S"),
         ("P100Y", "all", "a lifespan of P100Y"),
-        ("PT1H", "bid.auction; auction.dateTime", "no heartbeats of bid"),
-        ("PT1H", "auction.id, bid.dateTime", "no heartbeats of auction"),
+        ("PT1H", "bid.auction; auction.dateTime", "without heartbeats of bid"),
+        ("PT1H", "auction.id, bid.dateTime", "without heartbeats of auction"),
     ],
 )
 def test_a_lifespan_that_cannot_be_said_is_refused(lifespan: str, schemes: str, words: str) -> None:
