@@ -3,7 +3,7 @@
 The only module of `punct_ns` that uses Spark. A *slice* of a punctuated stream (Tucker et al. 2003, §2.2) is a frame
 of tuples with one column per attribute, and the punctuations that arrived with them. This module turns a set of
 punctuations into a condition on such a frame: SQL text if it is small, a broadcast table to join with if it is large.
-The condition is two-valued: a null matches a pattern or it does not.
+The condition is true or false, never null: a null value matches a pattern or it does not.
 """
 
 from __future__ import annotations

@@ -253,7 +253,7 @@ def merged(domain: Domain, pairs: Iterable[tuple[Cut, Cut]]) -> list[Cut]:
 
 
 def within(cuts: Sequence[Cut], low: Cut, high: Cut, *, outside: bool = False) -> list[Cut]:
-    """Returns the cuts of the part of a set between two cuts; with `outside`, of the gaps between them.
+    """Returns the cuts of the part of a set between two cuts; with `outside`, of the part outside the set.
 
     >>> within([1, 5, 7], 2, 9), within([1, 5, 7], 2, 9, outside=True)
     ([2, 5, 7, 9], [5, 7])

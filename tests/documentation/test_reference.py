@@ -51,9 +51,9 @@ def test_every_module_of_the_algebra_is_in_its_table() -> None:
 
 def test_every_query_over_auctions_is_in_both_its_tables() -> None:
     queries = sorted(path.stem for path in (ROOT / "data" / "auctions").glob("*.sql"))
-    by_kind, by_what_is_asked = text("data/auctions/README.md").split("\n## What each asks\n")
+    by_kind, by_result = text("data/auctions/README.md").split("\n## What each computes\n")
     assert sorted(re.findall(r"`(\w+)`", by_kind.split("\n| kind | queries |")[1])) == queries
-    assert set(re.findall(r"`(\w+)\.sql`", by_what_is_asked)) == set(queries)
+    assert set(re.findall(r"`(\w+)\.sql`", by_result)) == set(queries)
     assert f"{len(queries)} queries over auctions" in text("README.md")
 
 
