@@ -46,7 +46,7 @@ def _leaves(element: etree._Element, path: tuple[str, ...], namespace: str) -> I
     """The leaves below an element, by path, with their texts."""
     for name, text in element.attrib.items():
         if _namespace(name) == namespace and (path or _local(name) != LIFESPAN):
-            raise NotationError(f"the punctuation has a {_local(name)}, which means nothing there")
+            raise NotationError(f"the punctuation has an attribute {_local(name)} where none is allowed")
         if _namespace(name) is None:
             yield "/".join((*path, f"@{name!s}")), str(text)
     children = [child for child in element if not isinstance(child, etree._Comment | etree._ProcessingInstruction)]
