@@ -1,7 +1,7 @@
-"""Inspection of a checkpoint: what its query waits for, whether it runs, has been stopped or has died.
+"""Inspection of a checkpoint: finds out what its query waits for, whether it runs, was stopped or was killed.
 
-Nothing is written and nothing locked. While the query runs, its files come and go; what was read is of one commit, or
-is read again.
+It writes nothing and takes no lock. While the query runs, its files come and go: if one is gone, the inspection starts
+again with the next commit.
 """
 
 from __future__ import annotations
@@ -25,14 +25,14 @@ from punct_ns.schema import Attribute, Schema
 from xmlstream.diagnosis.kept_rows import ClosedOnDisk, KeptRows, attributes_of
 from xmlstream.diagnosis.last_heard_from import SentPunctuations, SliceTime
 from xmlstream.diagnosis.missing import Functions, Missing, MissingPunctuations, helps
-from xmlstream.diagnosis.report import Asked, Example, Need, WaitingReport, Waits
+from xmlstream.diagnosis.report import Answer, Example, Need, WaitingReport, Waits
 from xmlstream.plan.nodes import Node, Results, Scan, Static, names, results, topological
 from xmlstream.plan.written_plan import PLAN_FILE, decoded
 from xmlstream.runtime.checkpoint import CommitLog, made_whole
 from xmlstream.runtime.same_query import is_begun
 
 SHOWN = 3
-"""Examples of what waits in a log."""
+"""Number of example rows per log."""
 
 _TRIES = 8
 
@@ -42,23 +42,23 @@ _LONG_AGO = Since(-1, 0)
 
 
 def nobody(expression: str, *_: object) -> None:
-    """Computes no expression."""
+    """Computes no expression: the default if there is no Spark session."""
 
 
 def inspect(
     checkpoint: Path, key: Mapping[str, str] | None = None, *, functions: Functions = nobody, shown: int = SHOWN
 ) -> WaitingReport:
-    """What the query of a checkpoint waits for.
+    """Reports what the query of a checkpoint waits for.
 
     Args:
-        checkpoint: Its directory.
-        key: A question: patterns of attributes of a result, in notation, such as `{"hour": "17"}`.
-        functions: Who computes expressions; without, what passes through a computed column is told less exactly.
-        shown: How many examples of each kind.
+        checkpoint: The directory of the checkpoint.
+        key: Patterns of attributes of a result, in notation, such as `{"hour": "17"}`: are these results out?
+        functions: Computes expressions; without it, punctuations are traced less exactly through computed columns.
+        shown: Number of example rows per log.
 
     Raises:
         StateError: There is no checkpoint, nothing was committed, or it is damaged or of another version.
-        UsageError: No result has an attribute of the question, or a pattern cannot be read.
+        UsageError: No result has all attributes of the key, or a pattern is invalid.
     """
     if not is_begun(checkpoint):
         raise StateError(f"there is no checkpoint in {checkpoint}", hint="name the directory that --checkpoint named")
@@ -66,7 +66,7 @@ def inspect(
         try:
             return _Inspection(checkpoint, functions, shown).report(key)
         except (OSError, pa.ArrowException, StateError):
-            # The query has gone on, and removed what it does not need any more.
+            # The query has continued, and removed files that it no longer needs.
             if not left:
                 raise
             time.sleep(0.05)
@@ -80,7 +80,7 @@ class _Inspection:
         self._checkpoint, self._shown = checkpoint, shown
         if not (checkpoint / PLAN_FILE).exists():
             raise StateError(
-                f"the checkpoint {checkpoint} does not say which plan it is of",
+                f"the checkpoint {checkpoint} has no plan",
                 hint="run the query once more with this version of xmlstream",
             )
         self._root = decoded(unseal(store_at(checkpoint), PLAN_FILE))
@@ -109,15 +109,15 @@ class _Inspection:
         return KeptRows(self._checkpoint / "state" / name, node.state_schema.logs, recorded)
 
     def report(self, key: Mapping[str, str] | None) -> WaitingReport:
-        """The report."""
+        """The report; with a key, the answer for it."""
         at = SliceTime.of(self._last)
         closed = bool(self._last["report"]["closed"])
         if key:
-            return WaitingReport(str(self._checkpoint), at, closed, (), self._asked(key))
+            return WaitingReport(str(self._checkpoint), at, closed, (), self._answer(key))
         return WaitingReport(str(self._checkpoint), at, closed, tuple(self._waits()))
 
     def _waits(self) -> Iterator[Waits]:
-        """What waits in each log that is not empty."""
+        """The rows in each log that is not empty."""
         for node, kept in self._kept.items():
             inputs, left = _schemas(node), self._last.get("lately", {}).get(self._names[node], {}).get("left")
             for name, log in node.state_schema.waiting_logs.items():
@@ -144,18 +144,18 @@ class _Inspection:
         return Example(shown, self._needs(self._lacks.of_row(node, log, row)), self._came(since))
 
     def _came(self, since: Since | None) -> SliceTime | None:
-        """When a row came, by its slice and second; of the last slice the time is known."""
+        """When a row came: exact for the last slice, else to the second."""
         if since is None:
             return None
         last = SliceTime.of(self._last)
         return last if since.slice == last.slice else SliceTime(since.slice, since.moment())
 
     def _needs(self, lacks: Sequence[Missing]) -> tuple[Need, ...]:
-        asked: dict[Node, list[Punctuation]] = {}
+        sent: dict[Node, list[Punctuation]] = {}
         for lack in lacks:
             if not lack.missing:
-                asked.setdefault(lack.node, []).append(lack.wanted)
-        when = {node: self._sayings[node].when(ps) for node, ps in asked.items()}
+                sent.setdefault(lack.node, []).append(lack.wanted)
+        when = {node: self._sayings[node].when(ps) for node, ps in sent.items()}
         order = sorted(lacks, key=lambda lack: (not lack.missing, self._names[lack.node]))
         return tuple(self._need(lack, when.get(lack.node, {}).get(lack.wanted)) for lack in order)
 
@@ -172,13 +172,13 @@ class _Inspection:
         holds = None if lifespan is None else str(lifespan)
         return Need(source, str(lack.wanted), tuple(dict.fromkeys(missing)), said, promised, rule, holds)
 
-    def _asked(self, key: Mapping[str, str]) -> Asked:
-        called = ", ".join(f"{name}={value}" for name, value in key.items())
+    def _answer(self, key: Mapping[str, str]) -> Answer:
+        text = ", ".join(f"{name}={value}" for name, value in key.items())
         node = self._result(key)
         try:
             p = Punctuation.of(node.schema, dict(key))
         except (NotationError, ValueError) as reason:
-            raise UsageError(f"--key {called} cannot be read: {reason}") from None
+            raise UsageError(f"--key {text} cannot be read: {reason}") from None
         lacks = self._lacks.of(node, p)
         needs = self._needs(lacks)
         said = [need.said for need in needs if need.said is not None]
@@ -186,10 +186,10 @@ class _Inspection:
         counts = {self._names[n]: count for n in self._kept if (count := self._held(n, key)) is not None}
         held = tuple((name, count) for name, count in counts.items() if count) if counts else None
         since = max(said, key=lambda at: at.slice, default=None)
-        return Asked(called, self._names[node], is_out, since if is_out else None, held, needs)
+        return Answer(text, self._names[node], is_out, since if is_out else None, held, needs)
 
     def _result(self, key: Mapping[str, str]) -> Node:
-        """The first result that has the attributes of a question."""
+        """The first result that has all attributes of a key."""
         for node in results(self._root):
             if {name.lower() for name in key} <= {name.lower() for name in node.schema.names}:
                 return node
@@ -197,7 +197,7 @@ class _Inspection:
         raise UsageError(f"no result has the attributes {', '.join(key)}", hint=f"they have {known}")
 
     def _held(self, node: Node, key: Mapping[str, str]) -> int | None:
-        """How many rows an operator holds that the question names by all of its attributes; None if it has not all."""
+        """Number of kept rows of an operator that match a key; None if no log has all attributes of the key."""
         inputs = _schemas(node)
         found: int | None = None
         for log, declared in node.state_schema.waiting_logs.items():
@@ -211,7 +211,7 @@ class _Inspection:
 
 
 def _shown_as(missing: Punctuation, wanted: Punctuation) -> str:
-    """What is missing, by the attributes that are asked of, and those of which few values are left."""
+    """A missing punctuation without attributes that `wanted` does not restrict, unless few of their values are left."""
     kept = {
         i: missing.patterns[i]
         for i in missing.restricted

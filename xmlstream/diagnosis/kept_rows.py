@@ -1,7 +1,7 @@
-"""Kept rows of an operator and closed strings of a source, read from a checkpoint's files, which stay as they are.
+"""Reads the kept rows of an operator and the closed strings of a source from a checkpoint, without Spark.
 
-No Spark is needed. The punctuations of a source are in the records of commits; but strings that were closed one by one
-are in sorted files (`operators.state.closed_set`), and the records have only the names of these files.
+Commit records have the punctuations of a source, except strings that were closed one by one: these are in sorted files
+(`operators.state.closed_set`), whose names the records have. The files are only read.
 """
 
 from __future__ import annotations
@@ -32,15 +32,15 @@ _AT_ONCE = 1000
 
 
 class ClosedOnDisk:
-    """The closed strings of one source, by attribute.
+    """The closed strings of a source, by attribute.
 
     Args:
         state: The directory of the source's state.
-        schema: Its schema.
-        kept: What a commit recorded of its files, by name.
+        schema: The schema of the source.
+        kept: The files of the source in a commit record, by name.
 
     Raises:
-        OSError, pa.ArrowException: When they are read: a file is gone, as where the query has gone on.
+        OSError, pa.ArrowException: While reading: a file is gone because the query has continued.
     """
 
     def __init__(self, state: Path, schema: Schema, kept: Mapping[str, Any]) -> None:
@@ -50,14 +50,14 @@ class ClosedOnDisk:
         self.rows = {schema[i].name: int(one["rows"]) for i, one in recorded.items() if one["segments"]}
 
     def named(self, p: Punctuation) -> Iterator[Punctuation]:
-        """Of the strings that a punctuation names one by one, those that are closed whatever else there is."""
+        """Punctuations for the closed strings among those that a punctuation lists."""
         for i, paths in self._files.items():
-            asked = [value for value in listed(p.patterns[i]) if isinstance(value, str)]
-            if asked and paths:
-                yield from self._closing(i, sorted(self._among(asked, paths)))
+            strings = [value for value in listed(p.patterns[i]) if isinstance(value, str)]
+            if strings and paths:
+                yield from self._closing(i, sorted(self._among(strings, paths)))
 
     def all(self) -> Iterator[Punctuation]:
-        """All of them."""
+        """Punctuations for all closed strings."""
         for i, paths in self._files.items():
             for path in paths:
                 values = _values(path).to_pylist()
@@ -69,8 +69,8 @@ class ClosedOnDisk:
             yield Punctuation.of(self._schema, {self._schema[i].name: List(tuple(values))})
 
     @staticmethod
-    def _among(asked: Sequence[str], paths: Sequence[Path]) -> set[str]:
-        wanted: Any = pa.array(asked, pa.string())
+    def _among(strings: Sequence[str], paths: Sequence[Path]) -> set[str]:
+        wanted: Any = pa.array(strings, pa.string())
         found = set[str]()
         for path in paths:
             values = _values(path)
@@ -84,91 +84,94 @@ def _values(path: Path) -> Any:
 
 
 MOST = 1000
-"""Rows up to which it is told of each what it waits for, where another punctuation waits for all of them."""
+"""Most rows that are listed one by one when a punctuation waits for all of them."""
 
 _Values: TypeAlias = tuple[Value | None, ...]
 
 
 class KeptRows:
-    """The rows of one operator's logs, as a commit has them.
+    """The rows in the logs of an operator, as of a commit.
 
     Raises:
-        OSError, pa.ArrowException: A segment is gone, as where the query has gone on.
+        OSError, pa.ArrowException: While reading: a segment is gone because the query has continued.
     """
 
     def __init__(self, directory: Path, declared: Mapping[str, LogSchema], record: Mapping[str, Any]) -> None:
-        """Take up what a commit recorded.
+        """Takes the record of a commit.
 
         Args:
-            directory: Where the operator's segments lie.
-            declared: Its logs.
-            record: What the commit recorded of them, by name.
+            directory: Directory of the operator's segments.
+            declared: The operator's logs.
+            record: The commit's record of each log, by name.
         """
         self._directory, self._declared, self._record = directory, declared, record
         self._known: dict[tuple[str, tuple[Attribute, ...]], dict[_Values, Since | None]] = {}
 
     def count(self, log: str) -> int:
-        """How many rows are kept."""
+        """Number of rows in a log."""
         return int(self._record[log]["rows"]) if log in self._record else 0
 
     def rows(
         self, log: str, attributes: Sequence[Attribute], like: Sequence[Punctuation], schema: Schema
     ) -> list[Row] | None:
-        """The different rows over these attributes that match one of the punctuations; None where they are too many.
+        """The distinct rows over these attributes that match one of the punctuations.
 
         Args:
-            log: The log.
-            attributes: What is told of each.
-            like: Over the schema; of attributes that the log does not have, what they say is passed over.
+            log: Name of the log.
+            attributes: The attributes of the returned rows.
+            like: Punctuations over `schema`; their patterns for attributes that the log lacks are ignored.
             schema: Attributes that rows may have.
+
+        Returns:
+            The rows, or None if there are more than `MOST`.
         """
-        asked = {i for p in like for i in p.restricted}
+        restricted = {i for p in like for i in p.restricted}
         there = self._columns(log)
-        looked_at = [schema[i] for i in sorted(asked) if schema[i].name.lower() in there]
+        compared = [schema[i] for i in sorted(restricted) if schema[i].name.lower() in there]
         names = {a.name.lower() for a in attributes}
-        whole = [*attributes, *(a for a in looked_at if a.name.lower() not in names)]
-        found: dict[tuple[Value | None, ...], Row] = {}
+        whole = [*attributes, *(a for a in compared if a.name.lower() not in names)]
+        matching: dict[tuple[Value | None, ...], Row] = {}
         for row in self.each(log, whole):
             folded = {name.lower(): value for name, value in row.items()}
             if any(all(matches(p.patterns[i], folded[schema[i].name.lower()]) for i in p.restricted
                        if schema[i].name.lower() in folded) for p in like):  # fmt: skip
-                told = {a.name: row[a.name] for a in attributes}
-                found[tuple(told.values())] = told
-                if len(found) > MOST:
+                values = {a.name: row[a.name] for a in attributes}
+                matching[tuple(values.values())] = values
+                if len(matching) > MOST:
                     return None
-        return list(found.values())
+        return list(matching.values())
 
     def _columns(self, log: str) -> set[str]:
-        """The names of a log's columns, in lower case."""
+        """Column names of a log, in lower case."""
         if not self.count(log):
             return set()
         (path, *_) = data_files(self._directory / self._record[log]["segments"][0]["name"])
         return {name.lower() for name in pq.ParquetFile(path).schema_arrow.names}
 
     def each(self, log: str, attributes: Sequence[Attribute]) -> Iterator[Row]:
-        """The different rows over these attributes, in their order, null first."""
+        """The distinct rows over these attributes, sorted, null first."""
         for row, _ in self.with_ages(log, attributes):
             yield row
 
     def with_ages(self, log: str, attributes: Sequence[Attribute]) -> Iterator[tuple[Row, Since | None]]:
-        """The same, each with when the first of its equals came; None where an earlier version kept no ages."""
+        """The distinct rows, each with the time of its first occurrence; None if the log records no ages."""
         if not self.count(log):
             return
-        asked = log, tuple(attributes)
-        if asked not in self._known:
+        query = log, tuple(attributes)
+        if query not in self._known:
             known: dict[_Values, Since | None] = {}
             for part in self._record[log]["segments"]:
                 for values, since in self._of(part, log, attributes):
                     known[values] = _first(since, known.get(values))
             order = sorted(known, key=lambda values: [(v is not None, v) for v in values])
-            self._known[asked] = {values: known[values] for values in order}
-        for values, since in self._known[asked].items():
+            self._known[query] = {values: known[values] for values in order}
+        for values, since in self._known[query].items():
             yield {a.name: value for a, value in zip(attributes, values, strict=True)}, since
 
     def _of(
         self, part: Mapping[str, Any], log: str, attributes: Sequence[Attribute]
     ) -> Iterator[tuple[_Values, Since | None]]:
-        """The rows of a segment that were neither purged nor removed since, and when each came."""
+        """The rows of a segment that were neither purged nor removed later, with the time of each."""
         purging = self._declared[log].purging
         purged = PunctuationSet(purging)
         purged.add_all(Punctuation.parse(text, purging) for text in self._record[log]["purging"][part["since"] :])
@@ -176,16 +179,16 @@ class KeptRows:
         gone = [name for names, _ in removed for name in names]
         names = [*(a.name for a in attributes), *(purging.names if purged else ()), *gone]
         table = self._table(part["name"], [*names, FIRST])
-        # Different rows alone: groups of many tuples are told once, from the first of them on.
-        told = [name for name in table.column_names if name != FIRST]
-        bears = FIRST in table.column_names
-        table = in_utc(table.group_by(told).aggregate([(FIRST, "min")] if bears else []))
-        numbers = table[f"{FIRST}_min"].to_pylist() if bears else [None] * (table.num_rows or 1)
+        # Only distinct rows: a group of many tuples is one row, with the time of its first tuple.
+        own = [name for name in table.column_names if name != FIRST]
+        has_ages = FIRST in table.column_names
+        table = in_utc(table.group_by(own).aggregate([(FIRST, "min")] if has_ages else []))
+        numbers = table[f"{FIRST}_min"].to_pylist() if has_ages else [None] * (table.num_rows or 1)
         first = [None if number is None else Since.first(number) for number in numbers]
-        if not told:
+        if not own:
             yield (), first[0]
             return
-        table = table.select(told)
+        table = table.select(own)
         domains = {a.name.lower(): a for a in (*attributes, *purging)}
         columns = {name.lower(): _normal(table[name], domains.get(name.lower())) for name in table.column_names}
         for i, since in enumerate(first):
@@ -202,7 +205,7 @@ class KeptRows:
         return tuple(name.lower() for name in table.column_names), set(zip(*columns, strict=True))
 
     def _table(self, segment: str, names: Sequence[str] | None) -> pa.Table:
-        """Columns of a segment, whatever their case; all without names."""
+        """Columns of a segment by case-insensitive names; all columns if `names` is None."""
         parts = [pq.ParquetFile(part) for part in data_files(self._directory / segment)]
         if not parts:
             raise FileNotFoundError(segment)
@@ -216,7 +219,7 @@ def _first(one: Since | None, other: Since | None) -> Since | None:
 
 
 def _normal(column: Any, attribute: Attribute | None) -> list[Any]:
-    """The values of a column, as punctuations have them."""
+    """The values of a column in the normal form that punctuations use."""
     values = column.to_pylist()
     if attribute is None or attribute.domain.opaque:
         return list(values)
@@ -224,9 +227,9 @@ def _normal(column: Any, attribute: Attribute | None) -> list[Any]:
 
 
 def attributes_of(names: Sequence[str], schemas: Sequence[Schema]) -> list[Attribute]:
-    """The attributes of these names, of the first schema that has them; each under the name that is asked for."""
-    found = []
+    """The attributes of these names, each from the first schema that has it, spelt as in `names`."""
+    attributes = []
     for name in names:
         schema = next(schema for schema in schemas if name.lower() in map(str.lower, schema.names))
-        found.append(Attribute(name, schema.attribute(name).domain))
-    return found
+        attributes.append(Attribute(name, schema.attribute(name).domain))
+    return attributes

@@ -1,4 +1,4 @@
-"""Punctuations that a source has sent, and when: from the records of commits, since the last complete record."""
+"""Punctuations that a source has sent, and when: from the commit records since the last complete one."""
 
 from __future__ import annotations
 
@@ -19,24 +19,30 @@ from sources.xml.grammar.lifespans import has_closed
 
 @dataclass(frozen=True, slots=True)
 class SliceTime:
-    """A slice, and the time recorded with it; `or_before` says that an earlier one may be meant."""
+    """A slice and its recorded time; `or_before` if it may have been an earlier slice."""
 
     slice: int
     time: datetime
     or_before: bool = False
 
     def json(self) -> dict[str, Any]:
-        """As JSON has it."""
+        """The value as a JSON object."""
         return {"slice": self.slice, "time": self.time.isoformat(), "or_before": self.or_before}
 
     @staticmethod
     def of(record: Mapping[str, Any], *, or_before: bool = False) -> SliceTime:
-        """That of a commit's record."""
+        """The slice and time of a commit record."""
         return SliceTime(record["slice"], datetime.fromisoformat(record["time"]), or_before)
 
 
 class SentPunctuations:
-    """What one source, or one rule, has said, and when: the records of commits, from a whole one on."""
+    """The punctuations that a source, or a rule, has sent, and when.
+
+    Args:
+        records: Commit records, from a complete one on.
+        name: Name of the source or the rule in the records.
+        schema: Schema of the punctuations.
+    """
 
     def __init__(self, records: Sequence[Mapping[str, Any]], name: str, schema: Schema) -> None:
         self._schema = schema
@@ -51,23 +57,23 @@ class SentPunctuations:
         self._held: ClosedSet | None = None
 
     def whole(self) -> PunctuationSet:
-        """All that it has said."""
+        """All punctuations that hold as of the last commit."""
         return PunctuationSet(self._schema, self._parsed(text for _, texts in self._added for text in texts))
 
-    def when(self, asked: Iterable[Punctuation]) -> dict[Punctuation, SliceTime]:
-        """With which slice each of these was said; absent is what was not."""
-        found: dict[Punctuation, SliceTime] = {}
-        open_, held = list(dict.fromkeys(asked)), PunctuationSet(self._schema)
+    def when(self, ps: Iterable[Punctuation]) -> dict[Punctuation, SliceTime]:
+        """The slice since which each punctuation is covered; those that are not covered are left out."""
+        slices: dict[Punctuation, SliceTime] = {}
+        open_, sent = list(dict.fromkeys(ps)), PunctuationSet(self._schema)
         for time, texts in self._added:
-            held.add_all(self._parsed(texts))
-            found |= {p: time for p in open_ if held.covers(p)}
-            open_ = [p for p in open_ if p not in found]
+            sent.add_all(self._parsed(texts))
+            slices |= {p: time for p in open_ if sent.covers(p)}
+            open_ = [p for p in open_ if p not in slices]
             if not open_:
                 break
-        return found
+        return slices
 
     def lifespan(self, p: Punctuation) -> Lifespan | None:
-        """How long what covers a punctuation holds; None for ever."""
+        """The lifespan of the punctuations that cover this one; None for ever."""
         if self._held is None:
             self._held = ClosedSet(self._schema)
             self._held.absorb(p for _, entries in self._added for p in said_anew(entries, self._schema))
@@ -75,11 +81,11 @@ class SentPunctuations:
         return self._held.lifespan(p)
 
     def last(self) -> SliceTime | None:
-        """When it said something new the last time."""
+        """When the source last sent a new punctuation; None if never."""
         return next((time for time, texts in reversed(self._added) if texts), None)
 
     def _parsed(self, entries: Iterable[Entry]) -> Iterator[Punctuation]:
-        """What they say that holds as of the last commit, whenever it ends."""
+        """The recorded punctuations that hold as of the last commit, without their lifespans."""
         for p in said_anew(entries, self._schema):
             if p.lifespan is None or not p.lifespan.is_over(self._now, partial(has_closed, self._lasting)):
                 yield p.lasting(None)

@@ -1,8 +1,8 @@
 """Missing punctuations: traces a missing punctuation from an operator back to the sources that must send it.
 
-Each operator gives the punctuations of its inputs from which one of its output follows
-(`operators.required_punctuations`). If there are several ways, the one that closes least is reported. At a source, what
-the source has already closed is subtracted.
+For a punctuation of its output each operator returns the punctuations of its inputs that it needs
+(`operators.required_punctuations`). If there are several ways, the report has the one that closes least. At a source,
+the punctuations that it has already sent are subtracted.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ Functions = Callable[[str, Attribute, Domain, bool], "Function | None"]
 
 @dataclass(frozen=True, slots=True)
 class Missing:
-    """What is wanted of a source, or of a rule that punctuates it, and what of that was not said yet."""
+    """A punctuation that a source, or a rule that punctuates it, must send, and the parts that are still missing."""
 
     node: Node
     wanted: Punctuation
@@ -44,7 +44,7 @@ class Missing:
 
 @dataclass(frozen=True, slots=True)
 class HeldRows:
-    """What one operator keeps, and what its expressions mean."""
+    """The kept rows of an operator, and its expressions as functions."""
 
     node: Node
     kept: KeptRows
@@ -61,7 +61,7 @@ class HeldRows:
     ) -> Iterable[Row] | None:
         """See `operators.required_punctuations.Held`."""
         back = BlockedSet(like.schema, self.sets.get(waiting, ()) if waiting else ())
-        # Of each that waits the part that speaks of the same: the rest of it goes out by itself.
+        # Of each blocked punctuation only the part within `like` matters: the rest goes out by itself.
         parts = ((p, p.meet(like)) for p in back)
         held = [like, *(_at(p.restricted, part) for p, part in parts if part is not None)]
         attributes = attributes_of(names, [*(below.schema for below in self.node.inputs), self.node.schema])
@@ -73,7 +73,7 @@ class HeldRows:
 
 
 class MissingPunctuations:
-    """What parts of a plan lack, as of a commit."""
+    """The missing punctuations of the nodes of a plan, as of a commit."""
 
     def __init__(
         self,
@@ -83,9 +83,14 @@ class MissingPunctuations:
         functions: Functions,
         on_disk: Mapping[Node, ClosedOnDisk] | None = None,
     ) -> None:
-        """Take up what operators keep, and hold of punctuations, what sources and rules have said, and who computes.
+        """Takes the state of a commit.
 
-        What sources have said may lack strings that lie on disk.
+        Args:
+            kept: The kept rows of each operator.
+            sets: The recorded punctuations of each operator, by the names of its sets.
+            said: The punctuations that each source and rule has sent, except the closed strings in files.
+            functions: Computes expressions.
+            on_disk: The closed strings of sources that are in files.
         """
         self._kept, self._sets, self._said, self._functions = kept, sets, said, functions
         self._on_disk = on_disk or {}
@@ -93,16 +98,16 @@ class MissingPunctuations:
         self._known: dict[tuple[Node, Punctuation], tuple[Missing, ...]] = {}
 
     def of(self, node: Node, p: Punctuation) -> tuple[Missing, ...]:
-        """What a punctuation of a node's output lacks, of each source."""
+        """The punctuations that each source must send before a node can emit `p`."""
         if p.is_empty:
-            # What cannot come of this part is not said of it, either, before its end.
+            # No tuple of this input can match, so only the end of the input closes `p`.
             p = Punctuation.all(p.schema)
         if (node, p) not in self._known:
             self._known[node, p] = self._found(node, p)
         return self._known[node, p]
 
     def _of_ways(self, node: Node, ways: Sequence[Way]) -> tuple[Missing, ...]:
-        """What the least of several ways lacks, by which the inputs of a node meet something."""
+        """The missing punctuations of the cheapest of several ways."""
         every = [self._together(lack for i, p in way for lack in self.of(node.inputs[i], p)) for way in ways]
         return min(every, key=_burden)
 
@@ -121,11 +126,11 @@ class MissingPunctuations:
             found = self._together(lack for part in left for lack in self.of(node.inputs[0], part))
             return tuple(_by_rule(lack, node, operator) for lack in found)
         lacks = self._of_ways(node, operator.wanted(p, self._held(node), *(below.schema for below in node.inputs)))
-        # What went out is lacking nothing, whatever waits beside it.
+        # A punctuation that the operator has emitted lacks nothing, whatever else the operator waits for.
         return tuple(replace(lack, missing=()) for lack in lacks) if self._has_sent(node, p) else lacks
 
     def _has_sent(self, node: Node, p: Punctuation) -> bool:
-        """Whether an operator has said a punctuation, as far as it remembers."""
+        """Whether an operator has emitted a punctuation, as far as its state records that."""
         over = node.state_schema.sets.get("sent")
         if over is None or len(over) != len(node.schema):
             return False
@@ -135,7 +140,7 @@ class MissingPunctuations:
         return self._sent[node].covers(Punctuation(over, p.patterns))
 
     def of_row(self, node: Node, log: str, row: Row) -> tuple[Missing, ...]:
-        """What a row of a log lacks, to be met."""
+        """The punctuations that a kept row waits for, by source."""
         inputs = (below.schema for below in node.inputs)
         return self._of_ways(node, node.state_schema.logs[log].ways(row, self._held(node), *inputs))
 
@@ -144,7 +149,7 @@ class MissingPunctuations:
 
     @staticmethod
     def _together(lacks: Iterable[Missing]) -> tuple[Missing, ...]:
-        """Of each source all that is wanted; what is missing as one set."""
+        """Merges what is wanted and missing per source."""
         wanted: dict[Node, PunctuationSet] = {}
         missing: dict[Node, PunctuationSet] = {}
         for lack in lacks:
@@ -154,24 +159,24 @@ class MissingPunctuations:
 
 
 def _at(places: Iterable[int], p: Punctuation) -> Punctuation:
-    """What a punctuation says of these attributes alone."""
+    """A punctuation restricted to these attributes; all others become wildcards."""
     return Punctuation.at(p.schema, {i: p.patterns[i] for i in places})
 
 
 def remainder_of(p: Punctuation, missing: PunctuationSet) -> list[Punctuation]:
-    """The missing parts that are of a punctuation."""
+    """The parts of a punctuation that are missing."""
     return missing.meets([p])
 
 
 def _burden(lacks: Sequence[Missing]) -> tuple[int, int, int, int]:
-    """How much is asked: first of all on how many sides without a bound, which closes what nobody waits for."""
+    """Cost of a way: first the unbounded sides of its punctuations, since these close values that nobody waits for."""
     missing = [lack for lack in lacks if lack.missing]
     parts = [p for lack in missing for p in lack.missing]
     return max(map(_unbounded_sides, parts), default=0), len(missing), len(parts), len(lacks)
 
 
 def _unbounded_sides(p: Punctuation) -> int:
-    """On how many sides a punctuation has no bound: two for each attribute that it does not restrict."""
+    """Number of sides on which a punctuation has no bound: two for each attribute that it does not restrict."""
     return sum(_open_sides(pattern) for pattern in p.patterns)
 
 
@@ -182,7 +187,7 @@ def _open_sides(pattern: Pattern) -> int:
 
 
 def _by_rule(lack: Missing, node: Node, operator: Punctuate) -> Missing:
-    """The lack, as one of the rule that promises to say so where its source does not."""
+    """Attributes a missing punctuation to the rule instead of its source, if only the rule promises it."""
     below = node.inputs[0]
     if lack.node != below or not lack.missing:
         return lack
@@ -192,7 +197,7 @@ def _by_rule(lack: Missing, node: Node, operator: Punctuate) -> Missing:
 
 
 def helps(schemes: Iterable[Scheme], p: Punctuation) -> bool:
-    """Whether one of the schemes promises punctuations that close this one, in the end."""
-    told = {p.schema[i].name.lower() for i in p.restricted}
-    speaking = (scheme.terms for scheme in schemes if scheme.terms)
-    return any(all(term.finite or term.attribute.lower() in told for term in terms) for terms in speaking)
+    """Whether one of the schemes promises punctuations that cover this one in the end."""
+    restricted = {p.schema[i].name.lower() for i in p.restricted}
+    every = (scheme.terms for scheme in schemes if scheme.terms)
+    return any(all(term.finite or term.attribute.lower() in restricted for term in terms) for terms in every)

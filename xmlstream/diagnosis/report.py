@@ -1,6 +1,6 @@
-"""Report of what a query waits for, as a commit left it: as data, as JSON for programs and live pages, and in words.
+"""Report of what a query waits for as of a commit: as data, as JSON for programs and live pages, and as text.
 
-For each operator: the rows that it holds, and which source must send which punctuation.
+For each operator: the rows that it keeps, and which source must send which punctuation.
 """
 
 from __future__ import annotations
@@ -16,16 +16,16 @@ from xmlstream.runtime.metrics import counted
 
 @dataclass(frozen=True, slots=True)
 class Need:
-    """What one source, or one rule of punctuate, must say, or has said.
+    """A punctuation that a source, or a rule of punctuate, must send or has sent.
 
     Attributes:
-        source: Its name in the plan.
-        wanted: The punctuation that is waited for, in notation.
-        missing: What of it was not said yet, in notation; nothing if all was.
-        said: When it was, where it was.
-        promised: The source's schemes by which it would be said; none if it promises nothing of the kind.
-        rule: What is known of the source, where a rule says it.
-        holds: How long what was said holds, in notation (`until …`, `while …`); None for ever.
+        source: Name of the source in the plan.
+        wanted: The required punctuation, in notation.
+        missing: The parts that it has not sent, in notation; empty if it has sent all.
+        said: When it sent the punctuation; None if it has not.
+        promised: Schemes of the source that promise the punctuation; empty if none does.
+        rule: The rule that must send it; None for a source.
+        holds: Lifespan of the punctuation that it has sent, in notation (`until …`, `while …`); None for ever.
     """
 
     source: str
@@ -37,7 +37,7 @@ class Need:
     holds: str | None = None
 
     def as_json(self) -> dict[str, Any]:
-        """As JSON has it."""
+        """The value as a JSON object."""
         return {
             "source": self.source,
             "wanted": self.wanted,
@@ -54,9 +54,9 @@ class Example:
     """A group or a tuple that waits.
 
     Attributes:
-        key: What tells it from others, in notation.
-        needs: What it needs of whom.
-        since: When it came, a group's first tuple; None where the checkpoint is of a version that did not keep that.
+        key: Its identifying attributes and their values, in notation.
+        needs: The punctuations that it waits for.
+        since: When it came (of a group, its first tuple); None if the checkpoint does not record it.
     """
 
     key: tuple[tuple[str, str], ...]
@@ -64,7 +64,7 @@ class Example:
     since: SliceTime | None = None
 
     def as_json(self) -> dict[str, Any]:
-        """As JSON has it."""
+        """The value as a JSON object."""
         return {
             "key": dict(self.key),
             "since": self.since and self.since.json(),
@@ -74,17 +74,17 @@ class Example:
 
 @dataclass(frozen=True, slots=True)
 class Waits:
-    """What waits in one log of an operator.
+    """The rows in one log of an operator.
 
     Attributes:
-        operator: Its name in the plan.
-        log: The log.
-        what: What its rows are: `groups`, `tuples of the left side`.
-        count: How many rows there are.
-        blocks: Whether they go out in the end; else they are kept for others, and then forgotten.
-        since: When the oldest of them came; None where the checkpoint is of a version that did not keep that.
-        progress: When some of them left the last time.
-        examples: Some of them, those that wait longest, among equals the first in their order.
+        operator: Name of the operator in the plan.
+        log: Name of the log.
+        what: Kind of its rows: `groups`, `tuples of the left side`.
+        count: Number of rows.
+        blocks: Whether the rows go out in the end; else they are kept for later tuples, and then purged.
+        since: When the oldest row came; None if the checkpoint does not record it.
+        progress: When a row last left.
+        examples: The rows that wait longest; among equals the first in order of their keys.
     """
 
     operator: str
@@ -97,7 +97,7 @@ class Waits:
     examples: tuple[Example, ...]
 
     def as_json(self) -> dict[str, Any]:
-        """As JSON has it."""
+        """The value as a JSON object."""
         return {
             "operator": self.operator,
             "log": self.log,
@@ -111,16 +111,16 @@ class Waits:
 
 
 @dataclass(frozen=True, slots=True)
-class Asked:
-    """What is known of the results that a question names.
+class Answer:
+    """Whether the results with a key are out, and which punctuations they wait for.
 
     Attributes:
-        key: The question: `hour=17`.
-        result: Of which result, the name of its operator.
-        is_out: Whether all of them are out, and no more come.
-        since: With which slice that was so.
-        held: How many rows operators hold of them, by their names; None where none has the attributes of the question.
-        needs: What is needed of whom, that they are.
+        key: The key: `hour=17`.
+        result: Name of the operator that emits the results.
+        is_out: Whether all these results are out, and no more follow.
+        since: The slice since which they are out.
+        held: Number of rows with the key by operator; None if no operator keeps the attributes of the key.
+        needs: The punctuations that the results wait for.
     """
 
     key: str
@@ -131,7 +131,7 @@ class Asked:
     needs: tuple[Need, ...]
 
     def as_json(self) -> dict[str, Any]:
-        """As JSON has it."""
+        """The value as a JSON object."""
         return {
             "key": self.key,
             "result": self.result,
@@ -147,21 +147,21 @@ class WaitingReport:
     """What a query waits for as of its last commit.
 
     Attributes:
-        checkpoint: Where its state lives.
-        at: The last slice that was committed.
+        checkpoint: Directory of the checkpoint.
+        at: The last committed slice.
         closed: Whether the input has ended for good.
-        waits: What operators hold, inputs before what is made of them.
-        asked: The answer to a question, if there was one.
+        waits: The kept rows by operator and log, inputs first.
+        asked: The answer for a key, if one was given.
     """
 
     checkpoint: str
     at: SliceTime
     closed: bool
     waits: tuple[Waits, ...]
-    asked: Asked | None = None
+    asked: Answer | None = None
 
     def as_json(self) -> dict[str, Any]:
-        """As JSON has it."""
+        """The value as a JSON object."""
         return {
             "checkpoint": self.checkpoint,
             "slice": self.at.slice,
@@ -176,11 +176,11 @@ _UNITS = (("day", 86400), ("h", 3600), ("min", 60), ("s", 1))
 
 
 def in_words(report: WaitingReport, now: datetime | None = None) -> str:
-    """The report in lines; `now` is the clock by which it is told how long ago something was."""
+    """The report as text; ages are relative to `now`, by default the current time."""
     now = now or datetime.now(UTC)
     lines = [f"{report.checkpoint}: {_when(report.at, now)}{', and its input has ended' if report.closed else ''}"]
     if report.asked is not None:
-        return "\n".join([*lines, *_asked(report.asked, now)])
+        return "\n".join([*lines, *_answer(report.asked, now)])
     blocking = [waits for waits in report.waits if waits.blocks]
     keeping = [waits for waits in report.waits if not waits.blocks]
     if not blocking:
@@ -193,7 +193,7 @@ def in_words(report: WaitingReport, now: datetime | None = None) -> str:
 def _waits(waits: Waits, now: datetime) -> Iterator[str]:
     what = _number(waits.count, waits.what)
     verb = "waits" if waits.count == 1 else "wait"
-    held = f"{what} {verb}" if waits.blocks else f"{what} {'is' if waits.count == 1 else 'are'} kept for others"
+    held = f"{what} {verb}" if waits.blocks else f"{what} {'is' if waits.count == 1 else 'are'} kept for later tuples"
     since = f", {'the oldest ' if waits.count > 1 else ''}since {_when(waits.since, now)}" if waits.since else ""
     left = f"; the last one left in {_when(waits.progress, now)}" if waits.progress else "; none has left yet"
     yield f"{waits.operator}: {held}{since}{left}"
@@ -205,7 +205,7 @@ def _waits(waits: Waits, now: datetime) -> Iterator[str]:
 
 
 def _number(count: int, what: str) -> str:
-    """How many there are of something, which is named in the plural."""
+    """A number with its noun; the noun is given in the plural."""
     first, space, rest = what.partition(" ")
     if first.endswith("s"):
         return f"{counted(count, first[:-1])}{space}{rest}"
@@ -215,12 +215,12 @@ def _number(count: int, what: str) -> str:
 
 def _needs(needs: Sequence[Need], now: datetime, waits_since: SliceTime | None = None) -> str:
     missing = [need for need in needs if need.missing]
-    said = [need for need in needs if not need.missing]
+    sent = [need for need in needs if not need.missing]
     parts = [_missing(need) for need in missing]
-    parts += [f"{need.source} said it{_ago(need.said, now)}{_holding(need)}" for need in said[:3]]
+    parts += [f"{need.source} sent it{_ago(need.said, now)}{_holding(need)}" for need in sent[:3]]
     since = "" if waits_since is None else f" since {_when(waits_since, now)},"
     if not missing:
-        return f"waits{since} and lacks nothing that is known: {'; '.join(parts) or 'no input is left'}"
+        return f"waits{since} but no missing punctuation is known: {'; '.join(parts) or 'no input is left'}"
     return f"waits{since} for {'; '.join(parts)}"
 
 
@@ -228,19 +228,19 @@ def _missing(need: Need) -> str:
     shown = ", ".join(need.missing[:3]) + (f" and {len(need.missing) - 3:,} more" if len(need.missing) > 3 else "")
     if need.rule is not None:
         return f"{need.source} ({need.rule}): {shown}"
-    promise = f"which promises {'; '.join(need.promised)}" if need.promised else "which promises nothing of the kind"
+    promise = f"which promises {'; '.join(need.promised)}" if need.promised else "which promises no such punctuation"
     return f"{need.source}: {shown}, {promise}"
 
 
-def _asked(asked: Asked, now: datetime) -> Iterator[str]:
-    if asked.is_out:
-        yield f"{asked.key} is out, and final{_final(asked.since, now)}."
+def _answer(answer: Answer, now: datetime) -> Iterator[str]:
+    if answer.is_out:
+        yield f"{answer.key} is out, and final{_final(answer.since, now)}."
     else:
-        yield f"{asked.key} is not final: it {_needs(asked.needs, now)}"
-    for operator, count in asked.held or ():
+        yield f"{answer.key} is not final: it {_needs(answer.needs, now)}"
+    for operator, count in answer.held or ():
         yield f"  {operator} holds {counted(count, 'row')} of it"
-    if not asked.is_out and asked.held == ():
-        yield "  no operator holds anything of it yet"
+    if not answer.is_out and answer.held == ():
+        yield "  no operator holds a row of it yet"
 
 
 def _final(since: SliceTime | None, now: datetime) -> str:
@@ -253,7 +253,7 @@ def _when(at: SliceTime, now: datetime) -> str:
 
 
 def _holding(need: Need) -> str:
-    """How long it holds, where that is not for ever; behind it the keys are new."""
+    """The lifespan of the punctuation; empty if it holds for ever."""
     return f", {need.holds}" if need.holds else ""
 
 
@@ -265,7 +265,7 @@ def _ago(at: SliceTime | None, now: datetime) -> str:
 
 
 def _span(span: timedelta) -> str:
-    """A span of time in its largest unit.
+    """A time span in the largest unit of which it has at least two.
 
     >>> _span(timedelta(seconds=40)), _span(timedelta(minutes=90)), _span(timedelta(days=3))
     ('40 s', '90 min', '3 days')

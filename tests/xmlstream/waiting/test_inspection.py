@@ -99,7 +99,7 @@ def test_of_each_group_it_is_told_who_must_say_what_and_who_has_said_it_when(
     assert said(report) == [
         "group_by: 3 groups wait, the oldest since slice 0, a while ago; none has left yet",
         "  hour=5 waits since slice 0, a while ago, for s2: <*, 5, *>, which promises hour;"
-        " s1 said it a while ago, in slice 0",
+        " s1 sent it a while ago, in slice 0",
         "  hour=6 waits since slice 0, a while ago, for s1: <*, 6, *>, which promises hour;"
         " s2: <*, 6, *>, which promises hour",
         "  hour=7 waits since slice 1, a while ago, for s1: <*, 7, *>, which promises hour;"
@@ -107,13 +107,13 @@ def test_of_each_group_it_is_told_who_must_say_what_and_who_has_said_it_when(
     ]
     promises = ", which promises hour"
     asked = {
-        "5": f"s2: <*, 5, *>{promises}; s1 said it a while ago, in slice 0",
+        "5": f"s2: <*, 5, *>{promises}; s1 sent it a while ago, in slice 0",
         "[4,5]": f"s1: <*, 4, *>{promises}; s2: <*, 5, *>{promises}",
         "6": f"s1: <*, 6, *>{promises}; s2: <*, 6, *>{promises}",
     }
     for hour, answer in asked.items():
         assert said(inspect(state, {"HOUR": hour}))[0] == f"HOUR={hour} is not final: it waits for {answer}"
-    assert said(inspect(state, {"hour": "9"}))[1] == "  no operator holds anything of it yet"
+    assert said(inspect(state, {"hour": "9"}))[1] == "  no operator holds a row of it yet"
     assert said(inspect(state, {"hour": "5"}))[1] == "  group_by holds 1 row of it"
     assert sorted((path, path.stat().st_mtime_ns) for path in state.rglob("*")) == before
     s1.comes("<* 6 *>")
@@ -200,5 +200,5 @@ def test_there_is_a_word_for_what_is_no_checkpoint(tmp_path: Path) -> None:
     with pytest.raises(StateError, match="there is no checkpoint in"):
         inspect(tmp_path)
     (tmp_path / "query.json").write_text("")
-    with pytest.raises(StateError, match="does not say which plan it is of"):
+    with pytest.raises(StateError, match="has no plan"):
         inspect(tmp_path)
