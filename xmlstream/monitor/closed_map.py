@@ -1,7 +1,7 @@
-"""The closed map: for each attribute what each input has closed, what all have, and what each lacks of the others.
+"""The closed map: for each attribute the values that each input has closed, that all have, and that each lacks.
 
-It is made of what commits record of the sources' punctuations, in the notation; so it is the same of a run that goes
-on, from slice to slice, and of one that is over, from its checkpoint.
+It is computed from the sources' punctuations in commit records, so it is the same for a running query and for one that
+is read from its checkpoint.
 """
 
 from __future__ import annotations
@@ -30,16 +30,16 @@ from xmlstream.diagnosis.kept_rows import ClosedOnDisk
 from xmlstream.monitor.interval_bars import SourceAttribute, are_many, axis_of_few, axis_of_many, counted_axis
 
 MOST_VALUES = 200_000
-"""Strings that an input has closed one by one up to which they are compared."""
+"""Closed strings of an input up to which they are compared one by one; of more only the number is shown."""
 
 
 class ClosedMap:
-    """What the sources of a query have closed; threads may ask while another one adds.
+    """The values that the sources of a query have closed; thread-safe.
 
     Args:
-        sources: Their attributes, by their names.
-        promised: Of each source the attributes that it promises to speak of alone.
-        axes: Which attributes are compared.
+        sources: The schemas of the sources, by name.
+        promised: For each source the attributes that it promises to close by themselves.
+        axes: Groups of attributes to compare with each other.
     """
 
     def __init__(
@@ -57,7 +57,7 @@ class ClosedMap:
         self._unfetched = set[str]()
 
     def add(self, record: Mapping[str, Any]) -> None:
-        """What a commit recorded of the sources; it is read when somebody asks, since few slices are looked at."""
+        """Adds the punctuations of a commit record; they are parsed only for a reader, since few slices have one."""
         with self._lock:
             for name in self._held:
                 if said := record["operators"].get(name, {"sets": {}})["sets"].get("said"):
@@ -66,7 +66,7 @@ class ClosedMap:
                     self._spoke[name] = dict(zip(("slice", "time"), spoke, strict=True))
 
     def add_on_disk(self, record: Mapping[str, Any], state: Path, *, restored: bool) -> None:
-        """Which strings sources have on disk, as of a commit; those that were there before this run are fetched."""
+        """Takes the files of closed strings of a commit; strings from before this run (`restored`) are read later."""
         with self._lock:
             for name, held in self._held.items():
                 kept = record["operators"].get(name, {}).get("kept", {})
@@ -76,18 +76,18 @@ class ClosedMap:
 
     @property
     def unread(self) -> int:
-        """How many changes wait to be read."""
+        """Number of recorded punctuations that are not parsed yet."""
         return sum(len(texts) for _, texts in self._unread)
 
     def _are_too_many(self, name: str, attribute: str) -> bool:
-        """Whether so many strings are closed that they are counted, and not compared."""
+        """Whether an input has closed more strings than can be compared."""
         return name in self._on_disk and self._on_disk[name].rows.get(attribute, 0) > MOST_VALUES
 
     def read(self) -> bool:
-        """Reads what was added; whether there was anything."""
+        """Parses the added punctuations; returns whether there were any."""
         with self._lock:
             for name in list(self._unfetched):
-                # Files come and go while the query runs: what is not there now is read with the next commit.
+                # Files come and go while the query runs: a missing file is read with the next commit.
                 with suppress(OSError, pa.ArrowException):
                     if all(rows <= MOST_VALUES for rows in self._on_disk[name].rows.values()):
                         self._held[name].absorb(self._on_disk[name].all())
@@ -96,37 +96,37 @@ class ClosedMap:
             for name, entries in unread:
                 held = self._held[name]
                 held.absorb(said_anew(entries, held.set.schema))
-                held.record(whole=False)  # nothing is committed of it
+                held.record(whole=False)  # forgets the changes, which are not committed here
             for held in self._held.values():
                 held.end(partial(Lifespan.is_over, now=datetime.now(UTC), has_closed=partial(has_closed, held.lasting)))
         return bool(unread)
 
     def json(self) -> list[dict[str, Any]]:
-        """An axis for each attribute that somebody closes, or promised to."""
+        """An axis for each group of attributes that an input closes, or promises to close."""
         self.read()
         with self._lock:
             return [found for places in self._axes for found in self._axis(places)]
 
     def lacking(self) -> list[str]:
-        """Who lacks what others have closed, a sentence each: `sensor2 has not closed hour 17, as sensor1 has`."""
+        """Sentences about inputs that lag behind: `sensor2 has not closed hour 17, but others have`."""
         return [
-            f"{row['input']} has not closed {row['attribute']} {row['lacks']}, as others have"
+            f"{row['input']} has not closed {row['attribute']} {row['lacks']}, but others have"
             for axis in self.json()
             for row in axis["rows"]
             if row["lacks"]
         ]
 
     def asked(self, attribute: str, text: str) -> list[dict[str, Any]]:
-        """Of each input with such an attribute, whether it has closed a value, and what it must say if it has not.
+        """For each input with an attribute: whether it has closed a value, and the punctuation that closes it.
 
         Raises:
-            ValueError: The text is no value of the attribute.
+            ValueError: The text is not a value of the attribute.
         """
         self.read()
         found = []
         with self._lock:
             for name, known in ((name, held.set) for name, held in self._held.items()):
-                if attribute in known.schema.names and self._is_told(name, attribute):
+                if attribute in known.schema.names and self._is_shown(name, attribute):
                     domain = known.schema.attribute(attribute).domain
                     value = domain.read(text)
                     missing = Punctuation.of(known.schema, {attribute: Constant(value)})
@@ -137,34 +137,34 @@ class ClosedMap:
         return found
 
     def _axis(self, places: Sequence[SourceAttribute]) -> Iterator[dict[str, Any]]:
-        """The axis of these attributes; several where their types differ."""
-        told = [place for place in places if self._is_told(*place)]
-        if many := [place for place in told if self._are_too_many(*place)]:
+        """The axis of a group of attributes; one for each type."""
+        shown = [place for place in places if self._is_shown(*place)]
+        if many := [place for place in shown if self._are_too_many(*place)]:
             counts = {place: self._on_disk[place[0]].rows[place[1]] for place in many}
-            yield counted_axis(counts, told).json(self._spoke)
+            yield counted_axis(counts, shown).json(self._spoke)
             return
-        types = dict.fromkeys(self._held[name].set.schema.attribute(attribute).domain.type for name, attribute in told)
+        types = dict.fromkeys(self._held[name].set.schema.attribute(attribute).domain.type for name, attribute in shown)
         for type_ in types:
             domain = Domain(type_)
             rows = {
                 (name, attribute): _unbounded(self._held[name].set.values(attribute), domain)
-                for name, attribute in told
+                for name, attribute in shown
                 if self._held[name].set.schema.attribute(attribute).domain.type == type_
             }
             schemas = {name: held.set.schema for name, held in self._held.items()}
             drawn = axis_of_many if isinstance(domain.sql, StringType) and are_many(rows) else axis_of_few
             yield drawn(rows, domain, schemas).json(self._spoke)
 
-    def _is_told(self, name: str, attribute: str) -> bool:
-        said = self._held[name].set
-        place = said.schema.index(attribute)
+    def _is_shown(self, name: str, attribute: str) -> bool:
+        closed = self._held[name].set
+        place = closed.schema.index(attribute)
         promised = self._promised.get(name, ())
-        has_ended = said.is_all and not promised and place == 0
-        return place in said.singles or attribute in promised or has_ended
+        has_ended = closed.is_all and not promised and place == 0
+        return place in closed.singles or attribute in promised or has_ended
 
 
 def _unbounded(closed: ValueSet, domain: Domain) -> ValueSet:
-    """The same values where nothing bounds them: sources may declare different bounds of what is compared."""
+    """The same values in a domain without bounds, since compared sources may declare different bounds."""
     cuts = closed.cuts
     if cuts and cuts[0] == closed.domain.bottom:
         cuts = (domain.bottom, *cuts[1:])

@@ -1,14 +1,13 @@
-"""Interval bars: of one attribute what each input has closed, as bars and in words, what all have, what each lacks.
+"""Interval bars: the closed values of an attribute, as bars and as text: of each input, of all, and missing ones.
 
-Attributes of the query's sources are compared on one axis if an operator of the plan hands them on as one: merged by
-position, joined as equal, or renamed. What a value that is computed from an attribute closes belongs to no axis of the
-sources.
+Attributes of sources share an axis if an operator of the plan makes one attribute of them: merged by position, joined
+as equal, or renamed. Attributes computed from others have no axis.
 
-Few closed values are compared interval by interval, each drawn where it lies. Many closed strings are compared as sets,
-a hundred thousand of them in half a second at the most: the words are the same, the bars are coarser, and never more
-closed than the values are. Of too many strings only their number is shown.
+Few closed values are compared interval by interval, each drawn in its place. Many closed strings are compared as sets,
+100,000 in at most half a second: the text is the same, the bars are coarser, and never show an open value as closed. Of
+too many strings only the number is shown.
 
-In words, of hours `≤ 17`, of auctions `≤ 1041 but 1007, 1033`, of people `ann, bob and 12 more`.
+The text for hours is such as `≤ 17`, for auctions `≤ 1041 but 1007, 1033`, for people `ann, bob and 12 more`.
 """
 
 from __future__ import annotations
@@ -34,11 +33,11 @@ from punct_ns.value_set import ValueSet
 from xmlstream.plan.nodes import Node, Results, Scan, Static, names, topological
 
 SHOWN = 4
-"""Values or ranges that are named, before the rest is counted."""
+"""Values or ranges that are listed; further ones are only counted."""
 
 
 def frontier(closed: ValueSet) -> str:
-    """What is closed, in words that follow an attribute's name.
+    """The closed values as text to follow an attribute's name; `but` lists the gaps.
 
     >>> hours = Domain("INT")
     >>> frontier(ValueSet(hours)), frontier(ValueSet.everything(hours))
@@ -63,7 +62,7 @@ def frontier(closed: ValueSet) -> str:
 
 
 def listed(pairs: Sequence[tuple[Cut, Cut]], domain: Domain) -> str:
-    """Intervals by their values, the first few.
+    """The first few intervals as text.
 
     >>> listed([(1, 2), (5, 9)], Domain("INT"))
     '1, 5 to 8'
@@ -95,18 +94,18 @@ def _ends(low: Cut, high: Cut, domain: Domain) -> Iterator[str]:
 
 
 SourceAttribute = tuple[str, str]
-"""A source's name in the plan, and one of its attributes."""
+"""Name of a source in the plan, and name of one of its attributes."""
 
 
 def axes(root: Node) -> list[list[SourceAttribute]]:
-    """Which attributes of sources stand together, in the order of the plan; each stands somewhere."""
-    called = names(root)
+    """Groups the attributes of all sources into axes, in the order of the plan."""
+    name_of = names(root)
     group: dict[SourceAttribute, set[SourceAttribute]] = {}
     origins: dict[tuple[Node, str], set[SourceAttribute]] = {}
     for node in topological(root):
         if isinstance(node.operator, Scan):
             for name in node.schema.names:
-                one = (called[node], name)
+                one = (name_of[node], name)
                 origins[node, name.lower()] = group[one] = {one}
         elif isinstance(node.operator, Static | Results):
             continue
@@ -127,7 +126,7 @@ def axes(root: Node) -> list[list[SourceAttribute]]:
 
 
 def _handed_on(node: Node, name: str) -> Iterator[tuple[Node, str]]:
-    """The attributes of inputs that an attribute of the output is, unchanged."""
+    """The input attributes that an output attribute passes on unchanged."""
     assert not isinstance(node.operator, Scan | Static | Results)
     terms = node.operator.predicate_terms(*(below.schema for below in node.inputs))
     for below, known in zip(node.inputs, terms, strict=True):
@@ -138,20 +137,20 @@ def _handed_on(node: Node, name: str) -> Iterator[tuple[Node, str]]:
 
 
 Bars: TypeAlias = Sequence[Sequence[float | None]]
-"""Where it is closed on an axis, from and to; None for no end."""
+"""Closed parts of an axis as (from, to); None if unbounded."""
 
 
 @dataclass(frozen=True, slots=True)
 class DrawnRow:
-    """What one input has closed.
+    """The closed values of one input.
 
     Attributes:
-        input: Its name.
-        attribute: What the attribute is called there.
-        bars: What is closed, drawn.
-        closed: The same, in words.
-        lacks: What others have closed and it has not, in words; nothing for nothing.
-        missing: What it must say, in notation, of the first of that.
+        input: Name of the input.
+        attribute: Name of the attribute in the input.
+        bars: The closed values as bars.
+        closed: The closed values as text.
+        lacks: Values that others have closed and this input has not, as text; empty if there are none.
+        missing: Punctuations, in notation, that would close the first of these values.
     """
 
     input: str
@@ -164,7 +163,7 @@ class DrawnRow:
 
 @dataclass(frozen=True, slots=True)
 class DrawnMeet:
-    """What all inputs have closed."""
+    """The values that all inputs have closed."""
 
     bars: Bars
     closed: str
@@ -175,14 +174,14 @@ class DrawnAxis:
     """An attribute's axis.
 
     Attributes:
-        attribute: Its name.
-        type: The type of its values.
-        scale: `number`, `time` in milliseconds, or `text`, one value behind the other.
-        values: Of text, some of the values in their order.
-        whole: Where the axis begins and ends.
-        edge: The part of it in which inputs differ.
-        rows: What each input has closed.
-        meet: What all have.
+        attribute: Name of the attribute.
+        type: Type of its values.
+        scale: `number`, `time` in milliseconds, or `text`: one value after the other.
+        values: For `text`, some of the values in order.
+        whole: Start and end of the axis.
+        edge: The part of the axis in which inputs differ.
+        rows: The closed values of each input.
+        meet: The values that all inputs have closed.
     """
 
     attribute: str
@@ -195,17 +194,17 @@ class DrawnAxis:
     meet: DrawnMeet
 
     def json(self, spoke: Mapping[str, Mapping[str, Any]]) -> dict[str, Any]:
-        """As JSON has it, with when each input spoke last."""
+        """The axis as a JSON object, with the slice in which each input last sent a punctuation."""
         rows = [{**asdict(row), "spoke": spoke.get(row.input)} for row in self.rows]
         return {**asdict(self), "rows": rows}
 
 
-def counted_axis(counts: Mapping[SourceAttribute, int], told: Sequence[SourceAttribute]) -> DrawnAxis:
-    """An axis of so many strings that they are counted, and not compared."""
+def counted_axis(counts: Mapping[SourceAttribute, int], shown: Sequence[SourceAttribute]) -> DrawnAxis:
+    """An axis for inputs with too many closed strings to compare: it shows their numbers."""
     words = {place: f"{count:,} values, too many to compare" for place, count in counts.items()}
-    rows = [DrawnRow(*place, (), words.get(place, "not compared")) for place in told]
+    rows = [DrawnRow(*place, (), words.get(place, "not compared")) for place in shown]
     whole = (0.0, 1.0)
-    return DrawnAxis(told[0][1], "STRING", "text", (), whole, whole, rows, DrawnMeet((), "not compared"))
+    return DrawnAxis(shown[0][1], "STRING", "text", (), whole, whole, rows, DrawnMeet((), "not compared"))
 
 
 def closing(schema: Schema, attribute: str, open_: ValueSet) -> list[str]:
@@ -215,16 +214,16 @@ def closing(schema: Schema, attribute: str, open_: ValueSet) -> list[str]:
 
 
 MOST_BARS = 200
-"""Bars of an input; of more, those that are nearest to each other are drawn as one."""
+"""Most bars of an input; if there are more, neighbours with the smallest gaps are joined."""
 
 
 def axis_of_few(rows: Mapping[SourceAttribute, ValueSet], domain: Domain, schemas: Mapping[str, Schema]) -> DrawnAxis:
-    """The axis of what inputs have closed.
+    """The axis of the closed values of some inputs, compared interval by interval.
 
     Args:
-        rows: What each has closed.
+        rows: The closed values of each input's attribute.
         domain: The type of the values.
-        schemas: The inputs' schemas.
+        schemas: The schemas of the inputs.
     """
     meet = ValueSet.everything(domain)
     anyone = ValueSet(domain)
@@ -233,25 +232,25 @@ def axis_of_few(rows: Mapping[SourceAttribute, ValueSet], domain: Domain, schema
         anyone = anyone.union(closed)
     speaks_of_null = any(closed.null and not closed.cuts for closed in rows.values())
     scale = _Scale(domain, [cut for closed in rows.values() for cut in closed.cuts])
-    told = []
+    drawn = []
     for (name, attribute), closed in rows.items():
         lacks = [*anyone.difference(closed).intervals()]
         missing = closing(schemas[name], attribute, ValueSet.of_intervals(domain, lacks[:SHOWN]))
-        told.append(DrawnRow(name, attribute, scale.bars(closed), frontier(closed), listed(lacks, domain), missing))
+        drawn.append(DrawnRow(name, attribute, scale.bars(closed), frontier(closed), listed(lacks, domain), missing))
     return DrawnAxis(
-        attribute=told[0].attribute,
+        attribute=drawn[0].attribute,
         type=domain.type,
         scale=scale.kind,
         values=scale.values,
         whole=scale.whole,
         edge=scale.edge([*rows.values()]),
-        rows=told,
+        rows=drawn,
         meet=DrawnMeet(scale.bars(meet), frontier(meet if meet.cuts or speaks_of_null else ValueSet(domain))),
     )
 
 
 class _Scale:
-    """Where the values of an attribute lie on an axis: as numbers, as milliseconds, or one behind the other."""
+    """Places of an attribute's values on an axis: as numbers, as milliseconds, or one value after the other."""
 
     def __init__(self, domain: Domain, cuts: Sequence[Cut]) -> None:
         self._domain = domain
@@ -269,19 +268,19 @@ class _Scale:
         self.whole = [min(ends), max(ends)] if ends else [0.0, 1.0]
         if self.whole[0] == self.whole[1]:
             self.whole[0] -= 1.0
-        if domain.bottom in cuts:  # there is more at the left than can be drawn
+        if domain.bottom in cuts:  # the axis is unbounded on the left
             before = self.whole[0] - 0.15 * (self.whole[1] - self.whole[0])
             self.whole[0] = float(math.floor(before)) if isinstance(domain.sql, IntegerType) else before
 
     def at(self, cut: Cut) -> float:
-        """Where a cut lies."""
+        """The place of a cut."""
         if self.kind == "text":
             return float(self._places[cut])
         value = self._domain.bound(cut, above=True)[0]
         return _milliseconds(value) if self.kind == "time" else float(value)  # type: ignore[arg-type]
 
     def bars(self, closed: ValueSet) -> list[list[float | None]]:
-        """Where it is closed, from and to; None for no end."""
+        """The closed parts as (from, to); None if unbounded."""
         low, high = self._domain.bottom, self._domain.top
         found = [[None if a == low else self.at(a), None if b == high else self.at(b)] for a, b in closed.intervals()]
         while len(found) > MOST_BARS:
@@ -291,7 +290,7 @@ class _Scale:
         return found
 
     def edge(self, rows: Sequence[ValueSet]) -> list[float]:
-        """From a little before what the first input has open, to the end."""
+        """The part of the axis from a little before the first open value to the end."""
         low, high = self.whole
         firsts = [self.at(row.cuts[1]) if len(row.cuts) > 1 else low for row in rows]
         first = min(firsts, default=low)
@@ -313,10 +312,10 @@ def _milliseconds(value: Value) -> float:
 
 
 MANY = 2000
-"""Values of all inputs up to which each is drawn."""
+"""Closed values of all inputs together up to which each is drawn by itself."""
 
 CELLS = 200
-"""Parts of a bar at the most."""
+"""Most parts of a bar."""
 
 _NOTHING = "nothing yet"
 
@@ -324,21 +323,21 @@ _Cut: TypeAlias = tuple[Any, int]
 
 
 def axis_of_many(rows: Mapping[SourceAttribute, ValueSet], domain: Domain, schemas: Mapping[str, Schema]) -> DrawnAxis:
-    """The axis of what inputs have closed, single values alone (`are_many`); takes what `axis_of_few` takes."""
-    found, told = _ManyValues(rows, domain), []
+    """The axis of many closed strings, compared as sets (see `are_many`); arguments as for `axis_of_few`."""
+    axis, drawn = _ManyValues(rows, domain), []
     for place in rows:
-        lacks, first = found.lacking(place)
+        lacks, first = axis.lacking(place)
         missing = closing(schemas[place[0]], place[1], first) if lacks else []
-        told.append(DrawnRow(*place, found.bars(place), found.closed(place) or _NOTHING, lacks, missing))
-    common, bars = found.meet()
+        drawn.append(DrawnRow(*place, axis.bars(place), axis.closed(place) or _NOTHING, lacks, missing))
+    common, bars = axis.meet()
     return DrawnAxis(
-        attribute=told[0].attribute,
+        attribute=drawn[0].attribute,
         type=domain.type,
         scale="text",
-        values=found.values,
-        whole=found.whole,
-        edge=found.whole,
-        rows=told,
+        values=axis.values,
+        whole=axis.whole,
+        edge=axis.whole,
+        rows=drawn,
         meet=DrawnMeet(bars, common or _NOTHING),
     )
 
@@ -347,15 +346,15 @@ class _ManyValues:
     """The closed strings of some inputs on one axis.
 
     Args:
-        rows: What each has closed, single values alone (`are_many`).
-        domain: Their type.
+        rows: The closed values of each input's attribute, without ranges (`are_many`).
+        domain: The type of the values.
     """
 
     def __init__(self, rows: Mapping[SourceAttribute, ValueSet], domain: Domain) -> None:
         self._domain = domain
         self._lows: dict[SourceAttribute, Sequence[_Cut]] = {place: row.cuts[::2] for place, row in rows.items()}
         self._own = {place: set(lows) for place, lows in self._lows.items()}
-        # Sorted runs are merged, not sorted.
+        # Python's sort merges the sorted runs.
         order = list(dict.fromkeys(sorted(chain.from_iterable(self._lows.values()))))
         self._numbers = {low: number for number, low in enumerate(order)}
         self._all = set(order)
@@ -363,23 +362,23 @@ class _ManyValues:
         self.whole = [0.0, float(len(order))]
 
     def closed(self, place: SourceAttribute) -> str:
-        """What an input has closed, in words."""
+        """The closed values of an input, as text."""
         return self._words(self._lows[place][:SHOWN], len(self._lows[place]))
 
     def lacking(self, place: SourceAttribute) -> tuple[str, ValueSet]:
-        """What it has not, and others have: in words, and the first of them."""
+        """The values that others have closed and this input has not: as text, and the first of them."""
         left = self._all - self._own[place]
         first = nsmallest(SHOWN, left)
         some = ValueSet.of(self._domain, [value for value, _ in first])
         return self._words(first, len(left)), some
 
     def meet(self) -> tuple[str, list[list[float]]]:
-        """What all of them have closed, in words and as bars."""
+        """The values that all inputs have closed, as text and as bars."""
         common = set.intersection(*self._own.values())
         return self._words(nsmallest(SHOWN, common), len(common)), self._bars(self._all - common)
 
     def bars(self, place: SourceAttribute) -> list[list[float]]:
-        """Where an input has closed all that anyone has."""
+        """The parts of the axis in which an input has closed all values that any input has."""
         return self._bars(self._all - self._own[place])
 
     def _bars(self, lacking: AbstractSet[_Cut]) -> list[list[float]]:
@@ -398,14 +397,14 @@ class _ManyValues:
 
 
 def are_many(rows: Mapping[SourceAttribute, ValueSet]) -> bool:
-    """Whether there are many values, and none of them is in a range."""
+    """Whether there are many closed values, and no ranges."""
     return sum(len(row.cuts) for row in rows.values()) > 2 * MANY and all(
         low[1] == 0 and high == (low[0], 1) for row in rows.values() for low, high in row.intervals()
     )
 
 
 def _runs(open_: AbstractSet[int], cells: int, size: int, count: int) -> Iterator[tuple[float, float]]:
-    """The stretches between open cells."""
+    """The closed parts between open cells, as (from, to)."""
     begin = 0
     for cell in (*sorted(open_), cells):
         if cell > begin:

@@ -1,8 +1,8 @@
-"""The monitor of a run: a server in a thread of the driver, fed by each commit, that slows nothing.
+"""The monitor of a run: a web server in a thread of the driver that does not slow the query.
 
-The thread of the query hands over what a commit records, and goes on. All else, down to reading punctuations, happens
-in the server's thread, and only while somebody looks. The server's address is `PORT`, `HOST:PORT` or `[::1]:PORT`; port
-0 is a free one.
+The query's thread only hands over the record of each commit. All else, such as parsing punctuations, happens in the
+server's thread, and only while a reader is connected. The address is `PORT`, `HOST:PORT` or `[::1]:PORT`; port 0 takes
+a free port.
 """
 
 from __future__ import annotations
@@ -33,32 +33,32 @@ class Address:
 
     @staticmethod
     def parse(text: str) -> Address:
-        """The address that a text says.
+        """Parses `PORT` or `HOST:PORT`.
 
         Raises:
-            UsageError: It says none.
+            UsageError: The text is not an address.
 
         >>> Address.parse("8080"), Address.parse("[::1]:0")
         (Address(host='127.0.0.1', port=8080), Address(host='::1', port=0))
         """
         host, _, port = text.strip().rpartition(":")
         if not port.isdecimal() or int(port) > 65535:
-            raise UsageError(f"the monitor cannot serve at {text!r}", hint="PORT or HOST:PORT; port 0 is a free one")
+            raise UsageError(f"the monitor cannot serve at {text!r}", hint="PORT or HOST:PORT; port 0 takes a free one")
         return Address(host.removeprefix("[").removesuffix("]") or LOOPBACK, int(port))
 
     @property
     def is_loopback(self) -> bool:
-        """Whether only this machine reaches it."""
+        """Whether only this machine can reach the address."""
         try:
             return self.host == "localhost" or ipaddress.ip_address(self.host).is_loopback
         except ValueError:
             return False
 
     def bound(self) -> socket.socket:
-        """A socket there.
+        """Opens a socket at the address.
 
         Raises:
-            UsageError: The port is taken, or the host is none of this machine's.
+            UsageError: The port is taken, or the host is not an address of this machine.
         """
         try:
             family = socket.getaddrinfo(self.host, self.port, type=socket.SOCK_STREAM)[0][0]
@@ -72,21 +72,21 @@ class Address:
 
 
 TOKEN = "XMLSTREAM_MONITOR_TOKEN"  # noqa: S105 - the name of a variable
-"""The environment's variable with the token, where the monitor is reached from other machines."""
+"""Environment variable with the token for a monitor that other machines can reach."""
 
 LAST_WORDS_SECONDS = 1.0
-"""How long readers may take to hear that the run has ended."""
+"""Longest time to deliver the last event to readers."""
 
 
 class Monitor:
-    """A server of one run's view; it begins at once, and ends a moment after the run.
+    """Serves the view of a run; starts at once, and ends shortly after the run.
 
     Args:
-        address: Where it serves: `PORT` or `HOST:PORT`. Where other machines reach it, it asks for a token.
-        view: What it shows.
+        address: `PORT` or `HOST:PORT`. If other machines can reach it, requests need a token.
+        view: The view to serve.
 
     Raises:
-        UsageError: It cannot serve there, or what it is made of is not installed.
+        UsageError: The address cannot be used, or the extra `xmlstream[monitor]` is not installed.
     """
 
     def __init__(self, address: str = "0", view: RunView | None = None) -> None:
@@ -116,28 +116,28 @@ class Monitor:
 
     @property
     def where(self) -> str:
-        """Its URL, with the token if it asks for one."""
+        """The URL, with the token if one is needed."""
         return self._where
 
     def begun(self, run: Watched) -> None:
-        """The run begins."""
+        """Takes the start of the run."""
         self.view.begun(run)
 
     def restored(self, record: Mapping[str, Any]) -> None:
-        """The run goes on from this commit."""
+        """Takes the commit from which the run resumes."""
         self.view.restored(record)
 
     def committed(self, record: Mapping[str, Any]) -> None:
-        """A slice was committed."""
+        """Takes the record of a committed slice."""
         self.view.committed(record)
 
     def ended(self, failure: BaseException | None) -> None:
-        """The run has ended: readers are told, and the server ends behind them."""
+        """Takes the end of the run: sends it to readers, and then ends the server."""
         self.view.ended(failure)
         threading.Thread(target=self.close, name="monitor's end", daemon=True).start()
 
     def close(self) -> None:
-        """Ends the server, once readers have heard what there was to say."""
+        """Ends the server, after readers have got the last event."""
         until = time.monotonic() + LAST_WORDS_SECONDS
         while self._server.server_state.connections and time.monotonic() < until:
             time.sleep(0.02)
@@ -153,5 +153,5 @@ class Monitor:
 
 
 def _name(host: str) -> str:
-    """What other machines call this one, where it listens to all of its addresses."""
-    return socket.gethostname() if host in ("0.0.0.0", "::", "") else host  # noqa: S104 - it is what was asked for
+    """The host name for other machines if the server listens on all addresses."""
+    return socket.gethostname() if host in ("0.0.0.0", "::", "") else host  # noqa: S104 - only compared

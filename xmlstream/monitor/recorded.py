@@ -1,6 +1,6 @@
-"""A run as its checkpoint tells it: one that is over, that has died, or that somebody else runs.
+"""The view of a run from its checkpoint: of a run that has ended, was killed, or runs in another process.
 
-Nothing is written and nothing locked. While the query runs its records come and go: what cannot be read now is read a
+It writes nothing and takes no lock. While the query runs, its records come and go: what cannot be read now is read a
 moment later.
 """
 
@@ -21,21 +21,21 @@ from xmlstream.runtime.same_query import QUERY, is_begun
 from xmlstream.runtime.watching import Watched
 
 LOOK_EVERY_SECONDS = 0.5
-"""How often it is looked whether a slice was committed."""
+"""Time between two checks for new commits."""
 
 
 def recorded(checkpoint: Path, metrics: Path | None = None) -> RunView:
-    """The view of a checkpoint's run; it has the slices of the last records, or those of the run's metrics file.
+    """Reads the view of a run from its checkpoint, and earlier slices from its metrics file.
 
     Raises:
-        StateError: There is no checkpoint, or none that says its plan, or it is damaged.
+        StateError: There is no checkpoint, it has no plan, or it is damaged.
         UsageError: The metrics file cannot be read.
     """
     if not is_begun(checkpoint):
         raise StateError(f"there is no checkpoint in {checkpoint}", hint="name the directory that --checkpoint named")
     if not (checkpoint / PLAN_FILE).exists():
         raise StateError(
-            f"the checkpoint {checkpoint} does not say which plan it is of",
+            f"the checkpoint {checkpoint} has no plan",
             hint="run the query once more with this version of xmlstream",
         )
     records = CommitLog(checkpoint / "commits").records()
@@ -54,7 +54,7 @@ def recorded(checkpoint: Path, metrics: Path | None = None) -> RunView:
 
 
 def keep_reading(checkpoint: Path, view: RunView, until: threading.Event) -> None:
-    """Hands on what is committed from now on, until the run ends for good or nobody wants to know."""
+    """Passes new commits to the view until the query's input has ended or `until` is set."""
     log, last = CommitLog(checkpoint / "commits"), view.totals.last.get("slice", -1)
     while not view.totals.last.get("closed", False) and not until.wait(LOOK_EVERY_SECONDS):
         try:
@@ -76,7 +76,7 @@ def _reports(metrics: Path) -> list[dict[str, Any]]:
 
 
 def _dead_letters(checkpoint: Path) -> Path:
-    """Beside the first result that is a directory, as a run puts them."""
+    """Directory of the dead letters: in the first output that is a directory, else in the checkpoint."""
     outputs = [output["output"] for output in unseal(store_at(checkpoint), QUERY)["outputs"]]
     home = next((Path(output) for output in outputs if output != "-"), checkpoint)
     return home / "_dead_letters"

@@ -1,11 +1,11 @@
-"""What a monitor serves, by paths: a page, events, the plan, metrics, the health of the run; and who may read it.
+"""The routes of a monitor (page, events, plan, metrics, health), and the guard that admits requests.
 
-Metrics are the totals of the run in the text of OpenMetrics, as Prometheus reads it.
+Metrics are the totals of the run in the OpenMetrics text format, which Prometheus reads.
 
-The page is one document with its scripts and style sheets in it, and nothing from elsewhere. Requests must only read,
-be sent to an address that is this server's, and have the token where one is required. A page elsewhere could have a
-browser ask this server under a name of its own (DNS rebinding): the Host header shows that. Nothing that comes from a
-stream is ever a script: the policy of the page forbids all but its own.
+The page is one document that contains its scripts and style sheets. Only GET and HEAD requests are admitted, addressed
+to a host name of this server, and with the token if one is required. The check of the Host header prevents DNS
+rebinding, by which a page from elsewhere could make a browser send requests to this server. Text from a stream never
+becomes a script: the content security policy admits only the page's own.
 """
 
 from __future__ import annotations
@@ -52,24 +52,24 @@ _CLOSED_POLICY = "default-src 'none'; frame-ancestors 'none'; base-uri 'none'; f
 
 
 class Guard:
-    """Lets requests through to an application, or answers them itself.
+    """Passes admitted requests to an application, and refuses all others.
 
     Args:
         app: The application.
-        hosts: What the Host header may be; any where there is a token.
-        token: What a request must have: as `Authorization: Bearer …`, as `?token=…`, or from then on as a cookie.
+        hosts: Admitted values of the Host header; ignored if there is a token.
+        token: Required token, as `Authorization: Bearer …`, as `?token=…`, or as the cookie that is set then.
     """
 
     def __init__(self, app: ASGIApp, hosts: Collection[str], token: str | None = None) -> None:
         self._app, self._hosts, self._token = app, hosts, token
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """One request."""
+        """Handles a request."""
         if scope["type"] != "http":
             return
         headers = Headers(scope=scope)
         refusal = self._refusal(scope, headers)
-        given = QueryParams(scope["query_string"]).get("token", "")
+        token_in_url = QueryParams(scope["query_string"]).get("token", "")
 
         async def guarded(message: Message) -> None:
             if message["type"] == "http.response.start":
@@ -77,7 +77,7 @@ class Guard:
                 for name, value in _HEADERS.items():
                     sent.setdefault(name, value)
                 sent.setdefault("Content-Security-Policy", _CLOSED_POLICY)
-                if refusal is None and self._token is not None and given:
+                if refusal is None and self._token is not None and token_in_url:
                     sent.append("Set-Cookie", f"{COOKIE}={self._token}; HttpOnly; SameSite=Strict; Path=/")
             await send(message)
 
@@ -85,16 +85,16 @@ class Guard:
 
     def _refusal(self, scope: Scope, headers: Headers) -> PlainTextResponse | None:
         if scope["method"] not in ("GET", "HEAD"):
-            return PlainTextResponse("nothing can be written here\n", 405, {"Allow": "GET, HEAD"})
+            return PlainTextResponse("this server is read-only: use GET or HEAD\n", 405, {"Allow": "GET, HEAD"})
         if self._token is None:
             if headers.get("host", "").lower() in self._hosts:
                 return None
-            return PlainTextResponse("this server has another name\n", 421)
+            return PlainTextResponse("the Host header is not a name of this server\n", 421)
         offered = [QueryParams(scope["query_string"]).get("token", ""), _cookie(headers.get("cookie", ""))]
         offered.append(headers.get("authorization", "").removeprefix("Bearer "))
         if any(hmac.compare_digest(one.encode(), self._token.encode()) for one in offered):
             return None
-        what = "a token is needed: the address that was printed has it\n"
+        what = "a token is required: the address that the run printed has it\n"
         return PlainTextResponse(what, 401, {"WWW-Authenticate": "Bearer"})
 
 
@@ -110,7 +110,7 @@ CONTENT_TYPE = "application/openmetrics-text; version=1.0.0; charset=utf-8"
 
 
 def openmetrics(totals: Totals, state: str) -> bytes:
-    """The metrics of a run whose state is `running`, `ended` or `failed`."""
+    """The metrics of a run in the OpenMetrics format; its state is `running`, `ended` or `failed`."""
     registry = CollectorRegistry()
     registry.register(_Collector(lambda: _metrics(totals, state)))
     return bytes(generate_latest(registry))  # type: ignore[no-untyped-call]
@@ -121,18 +121,18 @@ class _Collector(Collector):
         self._metrics = metrics
 
     def collect(self) -> Iterator[Metric]:
-        """Them."""
+        """Yields the metrics."""
         yield from self._metrics()
 
 
 def _metrics(totals: Totals, state: str) -> Iterator[Metric]:
-    told = (
-        ("slices", "Slices that were committed.", totals.slices),
+    counters = (
+        ("slices", "Committed slices.", totals.slices),
         ("items_in", "Tuples and punctuations of all sources.", totals.items_in),
         ("tuples_out", "Tuples of all results.", totals.tuples_out),
-        ("items_set_aside", "Items that went no further: malformed, or ungrammatical.", totals.set_aside),
+        ("items_set_aside", "Items set aside: malformed or ungrammatical.", totals.set_aside),
     )
-    for name, what, value in told:
+    for name, what, value in counters:
         yield CounterMetricFamily(f"xmlstream_{name}", what, value)
     counts = list(accumulate(totals.times))
     buckets = [(str(bound), float(count)) for bound, count in zip((*BOUNDS, "+Inf"), counts, strict=True)]
@@ -140,28 +140,30 @@ def _metrics(totals: Totals, state: str) -> Iterator[Metric]:
     yield HistogramMetricFamily("xmlstream_slice_seconds", what, buckets=buckets, sum_value=totals.seconds)
     yield GaugeMetricFamily("xmlstream_up", "Whether the query runs.", float(state == "running"))
     yield GaugeMetricFamily("xmlstream_closed", "Whether its input has ended.", float(totals.last.get("closed", False)))
-    yield GaugeMetricFamily("xmlstream_exact", "Whether no tuple was overdue.", float(totals.last.get("exact", True)))
-    yield GaugeMetricFamily("xmlstream_findings", "What was noticed.", float(len(totals.last.get("findings", ()))))
+    yield GaugeMetricFamily(
+        "xmlstream_exact", "Whether the result is exact: no tuple was overdue.", float(totals.last.get("exact", True))
+    )
+    yield GaugeMetricFamily("xmlstream_findings", "Number of findings.", float(len(totals.last.get("findings", ()))))
     if totals.time:
         when = datetime.fromisoformat(totals.time).timestamp()
         yield GaugeMetricFamily("xmlstream_last_slice_timestamp_seconds", "When the last slice was committed.", when)
     memory = totals.last.get("memory", {})
     if "java_heap" in memory:
-        what = "What Java has in use of its heap."
+        what = "Used heap of Java."
         yield GaugeMetricFamily("xmlstream_java_heap_bytes", what, float(memory["java_heap"]))
-    what = "What processes on the driver's machine have in memory."
+    what = "Resident memory of processes on the driver's machine."
     resident = GaugeMetricFamily("xmlstream_resident_memory_bytes", what, labels=["process"])
     for name in ("driver", "java", "workers"):
         if name in memory:
             resident.add_metric([name], memory[name])
     yield resident
     for name, what in (
-        ("tuples_in", "Tuples that came to an operator."),
-        ("tuples_out", "Tuples that an operator handed on."),
-        ("purged", "Kept tuples that were purged."),
-        ("overdue", "Of these, tuples that were kept for longer than purge_after allows."),
-        ("punctuations_in", "Punctuations that came to an operator."),
-        ("punctuations_out", "Punctuations that an operator handed on."),
+        ("tuples_in", "Input tuples of an operator."),
+        ("tuples_out", "Output tuples of an operator."),
+        ("purged", "Purged tuples of an operator."),
+        ("overdue", "Purged tuples that were kept for longer than purge_after allows."),
+        ("punctuations_in", "Input punctuations of an operator."),
+        ("punctuations_out", "Output punctuations of an operator."),
     ):
         flows = CounterMetricFamily(f"xmlstream_operator_{name}", what, labels=["operator"])
         for operator, flow in totals.flows.items():
@@ -169,7 +171,7 @@ def _metrics(totals: Totals, state: str) -> Iterator[Metric]:
         yield flows
     for field, name, what in (
         ("kept", "kept_tuples", "Tuples that an operator keeps."),
-        ("punctuations_held", "held_punctuations", "Ranges and values that an operator's punctuations hold."),
+        ("punctuations_held", "held_punctuations", "Ranges and values of the punctuations that an operator keeps."),
     ):
         gauge = GaugeMetricFamily(f"xmlstream_operator_{name}", what, labels=["operator"])
         for report in totals.last.get("operators", ()):
@@ -178,7 +180,7 @@ def _metrics(totals: Totals, state: str) -> Iterator[Metric]:
 
 
 def page(view: RunView, nonce: str) -> str:
-    """The page as HTML; `nonce` is what its policy knows its scripts and style sheets by."""
+    """The page as HTML; its policy admits scripts and style sheets with this `nonce`."""
     drawing = view.drawing()
     wide = re.search(r'width="([\d.]+)"', drawing)
     looks = [COLOURS, f".xs{{--wide:{wide[1] if wide else 900}px}}", SHAPES, PAGE_LOOKS, _asset("uPlot.min.css")]
@@ -197,14 +199,14 @@ def _asset(name: str) -> str:
 
 
 MOST_READERS = 50
-"""Readers of events at a time."""
+"""Most concurrent readers of events."""
 
 STILL_HERE_SECONDS = 5.0
-"""How long nothing may be sent: a reader who is gone is noticed then."""
+"""Longest time without sending to a reader; sending shows whether the reader is gone."""
 
 
 class Routes:
-    """The application over the view of a run."""
+    """The web application for the view of a run."""
 
     def __init__(self, view: RunView) -> None:
         self._view = view
@@ -242,8 +244,8 @@ class Routes:
         return JSONResponse(await asyncio.to_thread(self._view.waiting))
 
     async def _key(self, request: Request) -> Response:
-        asked = ([text[:200] for text in request.query_params.getlist(name)[:8]] for name in ("attribute", "value"))
-        return JSONResponse(await asyncio.to_thread(self._view.asked, dict(zip(*asked, strict=False))))
+        pairs = ([text[:200] for text in request.query_params.getlist(name)[:8]] for name in ("attribute", "value"))
+        return JSONResponse(await asyncio.to_thread(self._view.asked, dict(zip(*pairs, strict=False))))
 
     async def _aside(self, request: Request) -> Response:
         return JSONResponse(await asyncio.to_thread(self._view.letters))
@@ -253,12 +255,13 @@ class Routes:
 
     async def _health(self, request: Request) -> Response:
         view = self._view
-        told = {"state": view.state, "slices": view.totals.slices, "last": view.totals.time}
-        return JSONResponse(told, 503 if view.state == "failed" else 200)
+        health = {"state": view.state, "slices": view.totals.slices, "last": view.totals.time}
+        return JSONResponse(health, 503 if view.state == "failed" else 200)
 
     async def _events(self, request: Request) -> Response:
         if self._readers >= MOST_READERS:
-            return JSONResponse({"what": f"{MOST_READERS} readers are enough"}, 503, {"Retry-After": "10"})
+            what = f"{MOST_READERS} readers are connected, and no more are admitted"
+            return JSONResponse({"what": what}, 503, {"Retry-After": "10"})
         run, _, number = request.headers.get("last-event-id", "").rpartition("-")
         after = int(number) if run == self._view.identity and number.isdecimal() else 0
         self._readers += 1
@@ -268,7 +271,7 @@ class Routes:
         self._readers -= 1
 
     async def _stream(self, after: int) -> AsyncIterator[str]:
-        """The events after one, as they come; ends when the run has ended and all is said."""
+        """Streams the events after a number; ends after the last event of a run that is over."""
         view, bell, loop = self._view, asyncio.Event(), asyncio.get_running_loop()
 
         def ring() -> None:
@@ -297,7 +300,7 @@ class Routes:
 
 
 class _Events(StreamingResponse):
-    """Events to a reader, who counts from when it is let in until it leaves, whether or not anything was sent."""
+    """A stream of events to a reader; calls `left` when the reader leaves, even if nothing was sent."""
 
     def __init__(self, events: AsyncIterator[str], left: Callable[[], None]) -> None:
         super().__init__(events, media_type="text/event-stream")

@@ -1,8 +1,7 @@
-"""A run as its readers see it: its plan, what it did, what is closed, its end; commits feed it, threads read it.
+"""The view of a run for its readers: plan, totals, closed values, end. Commits update it; server threads read it.
 
-The history of a run is a list of events: bounded, numbered, and read by each reader at its own pace. Adding an event
-never waits for a reader, and a reader that falls behind loses the oldest events. Events of some kinds replace their
-predecessors: of those the last one is kept, however old.
+The history of a run is a bounded list of numbered events; each reader reads it at its own pace. Adding an event never
+waits for a reader, and a slow reader loses the oldest events. For some kinds only the last event is kept, however old.
 """
 
 from __future__ import annotations
@@ -34,12 +33,12 @@ from xmlstream.safety.remedies import Remedy, remedies
 from xmlstream.safety.verdicts import QueryVerdict, judged
 
 MOST_EVENTS = 1000
-"""Events that are kept: with slices of half a second those of eight minutes."""
+"""Events in the history: eight minutes, if a slice takes half a second."""
 
 
 @dataclass(frozen=True, slots=True)
 class Event:
-    """One event, its data as JSON."""
+    """An event with its data as JSON."""
 
     number: int
     kind: str
@@ -47,7 +46,7 @@ class Event:
 
 
 class History:
-    """The events of a run, from 1 on; threads may add and read."""
+    """The events of a run, numbered from 1; thread-safe."""
 
     def __init__(self, most: int = MOST_EVENTS) -> None:
         self._lock = threading.Lock()
@@ -57,7 +56,7 @@ class History:
         self._bells: set[Callable[[], None]] = set()
 
     def add(self, kind: str, data: Any, *, replaces: bool = False) -> None:
-        """Adds an event, and rings the bells of those who wait."""
+        """Adds an event, and calls the callbacks of waiting readers; `replaces` the last event of its kind."""
         text = json.dumps(data, ensure_ascii=False, default=str)
         with self._lock:
             self._number += 1
@@ -71,13 +70,13 @@ class History:
             bell()
 
     def after(self, number: int) -> list[Event]:
-        """What came after an event, as far as it is still known, in order."""
+        """The kept events after a number, in order."""
         with self._lock:
             found = [event for event in (*self._events, *self._latest.values()) if event.number > number]
         return sorted(found, key=lambda event: event.number)
 
     def ring(self, bell: Callable[[], None]) -> Callable[[], None]:
-        """Has a bell rung at each event, by whoever adds it; what is returned takes it away."""
+        """Registers a callback for new events, called in the thread that adds them; returns a function to remove it."""
         with self._lock:
             self._bells.add(bell)
 
@@ -89,32 +88,32 @@ class History:
 
 
 CLOSED_EVERY_SECONDS = 0.25
-"""How often the closed map is made at the most, and only while somebody looks."""
+"""Shortest time between two updates of the closed map."""
 
 AT_ONCE_SECONDS = 0.05
-"""What may be made anew as often as it is asked for."""
+"""An update of the closed map that takes no longer may run for each request."""
 
 CLOSED_PAUSES = 9
-"""How many times as long as making it took, it is not made again: much is closed, and the query needs the processor."""
+"""Pause between updates of the closed map, as a multiple of the last update's time: the query needs the processor."""
 
 WAITING_EVERY_SECONDS = 2.0
-"""How often it is looked into what waits at the most, and only while somebody looks."""
+"""Shortest time between two inspections of what the query waits for."""
 
 MOST_UNREAD = 20_000
-"""Recorded punctuations that wait for somebody to look."""
+"""Recorded punctuations up to which parsing waits for a reader."""
 
 LETTERS = 50
-"""Items set aside that are shown."""
+"""Number of dead letters that are shown."""
 
 
 class RunView:
-    """What is seen of one run.
+    """The view of one run.
 
     Attributes:
-        identity: Differs between runs, so that a reader who returns does not take one for another.
-        history: Its slices, and the last of each other kind of event.
-        totals: What it did.
-        state: `starting`, `running`, `ended` or `failed`; `recorded` where nobody knows.
+        identity: Differs between runs, so that a reader that reconnects notices another run.
+        history: The slices, and the last event of each other kind.
+        totals: Totals of the run.
+        state: `starting`, `running`, `ended` or `failed`; `recorded` if it is read from a checkpoint and may still run.
     """
 
     where = ""
@@ -136,7 +135,7 @@ class RunView:
         self._tell_state()
 
     def begun(self, run: Watched) -> None:
-        """A run begins."""
+        """Takes the start of a run."""
         self._run = run
         self._closed = closed_map(run.root)
         self._axes = self._closed.json()
@@ -145,12 +144,12 @@ class RunView:
 
     @property
     def name(self) -> str:
-        """What the query is called."""
+        """Name of the query."""
         return (self._run and self._run.name) or "query"
 
     @cached_property
     def _judged(self) -> tuple[QueryVerdict, list[Remedy]]:
-        """Its verdicts and remedies: of a run that nobody looks at they are not asked for."""
+        """Verdicts and remedies; computed for the first reader."""
         assert self._run is not None
         root, follow = self._run.root, self._run.follow
         return judged(root, follow=follow), remedies(root, follow=follow)
@@ -162,23 +161,23 @@ class RunView:
         return {"query": self.name, "follow": self._run.follow, **as_json(*self._judged)}
 
     def drawing(self) -> str:
-        """The plan as SVG, with room for numbers; its looks are the page's. Empty before it is known."""
+        """The plan as SVG with room for numbers, to be styled by the page; empty before the run starts."""
         if self._run is None:
             return ""
         return picture(*self._judged, concluded=False, live={}, styled=False)
 
     def restored(self, record: Mapping[str, Any]) -> None:
-        """An earlier run left this."""
+        """Takes the last commit of an earlier run."""
         self.totals.restore(record)
         self._tell(record, restored=True)
 
     def committed(self, record: Mapping[str, Any], *, restored: bool = False) -> None:
-        """A slice was committed; `restored` says that strings on disk were said before it."""
+        """Takes the record of a committed slice; `restored` if strings on disk were closed before it."""
         self.totals.add(record)
         self._tell(record, restored=restored)
 
     def ended(self, failure: BaseException | None) -> None:
-        """The run is over."""
+        """Takes the end of the run."""
         if self.is_over:
             return
         self.state = "ended" if failure is None else "failed"
@@ -186,12 +185,12 @@ class RunView:
         self._tell_state(what)
 
     def is_recorded(self) -> None:
-        """It is read from a checkpoint: whether it runs nobody knows, unless its input has ended."""
+        """Sets the state of a run read from a checkpoint: `ended` if its input has ended, else `recorded`."""
         self.state = "ended" if self.totals.last.get("closed", False) else "recorded"
         self._tell_state()
 
     def refresh(self, *, at_once: bool = False) -> bool:
-        """Makes the closed map anew if a slice came since; whether it is to be asked again soon."""
+        """Updates the closed map if a slice was committed since; returns whether the caller should retry soon."""
         with self._making:
             if self._closed is None or not self._is_stale:
                 return False
@@ -206,33 +205,33 @@ class RunView:
         return False
 
     def closed(self) -> list[dict[str, Any]]:
-        """The closed map; where much is closed, perhaps one of a moment ago."""
+        """The closed map; a few seconds old if an update takes long."""
         self.refresh(at_once=self._took < AT_ONCE_SECONDS)
         return self._axes
 
     def asked(self, key: Mapping[str, str]) -> dict[str, Any]:
-        """Of values of attributes: whether their results are out, which inputs closed them, what others must say."""
-        found: dict[str, Any] = {"rows": []}
+        """Whether the results of some values are out, which inputs have closed them, and what the others must send."""
+        answer: dict[str, Any] = {"rows": []}
         for attribute, text in key.items():
             try:
-                found["rows"] += self._closed.asked(attribute, text) if self._closed is not None else []
+                answer["rows"] += self._closed.asked(attribute, text) if self._closed is not None else []
             except ValueError as error:
-                return {"what": f"{text!r} is no {attribute}: {error}"}
+                return {"what": f"{text!r} is not a value of {attribute}: {error}"}
         if self._run is not None and key:
             try:
-                asked = inspect(self._run.checkpoint, key, functions=self._functions).asked
-                found["result"] = asked and asked.as_json()
+                result = inspect(self._run.checkpoint, key, functions=self._functions).asked
+                answer["result"] = result and result.as_json()
             except UsageError as error:
-                # No result has such an attribute; or one has, and the text is no value of it.
-                if not found["rows"]:
+                # No result has such an attribute; or one has, and the text is not a value of it.
+                if not answer["rows"]:
                     return {"what": error.what}
             except (XmlStreamError, OSError):
                 pass  # nothing was committed yet
-        return found if found["rows"] or "result" in found else {"what": f"nothing is known of {', '.join(key)}"}
+        return answer if answer["rows"] or "result" in answer else {"what": f"nothing is known about {', '.join(key)}"}
 
     @cached_property
     def questions(self) -> list[str]:
-        """The attributes of which can be asked: those that inputs close, or promised to, and those of results."""
+        """The attributes that a reader can query: those that inputs close or promise to close, and those of results."""
         if self._run is None:
             return []
         of_results = (a.name for node in results(self._run.root) for a in node.schema if not a.domain.opaque)
@@ -241,33 +240,33 @@ class RunView:
 
     @property
     def _functions(self) -> Functions:
-        """Who computes expressions: the session of the run, which has no job of it."""
+        """Computes expressions by the session of the run; this starts no Spark job."""
         if self._run is None or (spark := self._run.spark) is None:
             return nobody
         return lambda expression, x, y, local: evaluated(expression, x, y, spark, local=local)
 
     @property
     def is_over(self) -> bool:
-        """Whether nothing more will happen."""
+        """Whether the run has ended or failed."""
         return self.state in ("ended", "failed")
 
     def lacking(self) -> list[str]:
-        """Which input lacks what others have closed, in sentences."""
+        """A sentence for each input that has not closed values that others have closed."""
         return self._closed.lacking() if self._closed is not None else []
 
     def waiting(self) -> dict[str, Any]:
-        """What operators hold, and of whom what is missing, as of the last commit; made anew every few seconds."""
+        """The kept rows and missing punctuations as of the last commit; updated every few seconds."""
         with self._inspecting:
             if self._run is not None and time.monotonic() - self._inspected[0] > WAITING_EVERY_SECONDS:
                 try:
-                    found = inspect(self._run.checkpoint, functions=self._functions).as_json()
+                    report = inspect(self._run.checkpoint, functions=self._functions).as_json()
                 except (XmlStreamError, OSError) as error:
-                    found = {"waits": [], "what": error.what if isinstance(error, XmlStreamError) else str(error)}
-                self._inspected = (time.monotonic(), found)
+                    report = {"waits": [], "what": error.what if isinstance(error, XmlStreamError) else str(error)}
+                self._inspected = (time.monotonic(), report)
             return self._inspected[1]
 
     def letters(self) -> list[dict[str, Any]]:
-        """The last items that were set aside to be kept, the newest first."""
+        """The last dead letters, newest first."""
         found: list[dict[str, Any]] = []
         letters = self._run.dead_letters.glob("*.jsonl") if self._run is not None else ()
         paths = sorted(letters, key=lambda path: path.stem[-9:])
@@ -291,33 +290,33 @@ class RunView:
         self.history.add("findings", report["findings"], replaces=True)
 
     def _read(self) -> None:
-        """Reads what nobody has looked at, so that it does not pile up."""
+        """Parses recorded punctuations without a reader, so that they do not pile up."""
         assert self._closed is not None
         with self._reading:
             self._closed.read()
 
     def _tell_state(self, what: str = "") -> None:
-        told: dict[str, Any] = {
+        event: dict[str, Any] = {
             "state": self.state,
             "what": what,
             "run": self.identity,
             "at": datetime.now(UTC).isoformat(),
         }
-        told["questions"] = self.questions if self._run is not None else []
-        self.history.add("state", told, replaces=True)
+        event["questions"] = self.questions if self._run is not None else []
+        self.history.add("state", event, replaces=True)
 
 
 def closed_map(root: Node) -> ClosedMap:
-    """The closed map of a plan's sources."""
-    called = names(root)
+    """The closed map of the sources of a plan."""
+    name_of = names(root)
     sources = [node for node in topological(root) if isinstance(node.operator, Scan)]
     return ClosedMap(
-        {called[node]: node.schema for node in sources},
-        {called[node]: _alone(node) for node in sources},
+        {name_of[node]: node.schema for node in sources},
+        {name_of[node]: _alone(node) for node in sources},
         axes(root),
     )
 
 
 def _alone(node: Node) -> Sequence[str]:
-    """The attributes of which a source promises to speak alone."""
+    """The attributes that a source promises to close by themselves: those of its schemes of one term."""
     return [scheme.attributes[0] for scheme in node.schemes if len(scheme.terms) == 1]

@@ -161,7 +161,7 @@ def test_it_says_what_is_closed_by_each_what_by_all_and_who_lacks_what() -> None
 def test_an_input_that_promised_and_says_nothing_is_there_with_nothing() -> None:
     found = warehouse(sensor1="<*, 5, *, *>")
     assert [row["closed"] for row in found.json()[0]["rows"]] == ["5", "nothing yet"]
-    assert found.lacking() == ["sensor2 has not closed hour 5, as others have"]
+    assert found.lacking() == ["sensor2 has not closed hour 5, but others have"]
     found.add(said(sensor2="<*, 5, *, *>"))
     assert found.lacking() == []
 

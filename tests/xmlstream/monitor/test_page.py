@@ -42,12 +42,12 @@ def wait_for(page: Page, selector: str, text: str) -> None:
 def test_an_input_that_lags_is_named_with_what_it_lacks_until_it_speaks(browser: Browser, tmp_path: Path) -> None:
     with served(tmp_path) as monitor, seen(browser, monitor) as page:
         monitor.committed(record(0, sensor1="<*, [,17], *, *>", sensor2="<*, [,16], *, *>"))
-        wait_for(page, "#lacking", "sensor2: hour 17 is not closed, as others have it: <*, 17, *, *>")
+        wait_for(page, "#lacking", "sensor2: hour 17 is not closed, but others have closed it; missing: <*, 17, *, *>")
         wait_for(page, "#lacking", "ago, in slice 0")
         wait_for(page, "#axes tr.lags", "lacks 17")
         page.fill("#value", "17")
         page.keyboard.press("Enter")
-        wait_for(page, "#answer", "sensor2 must still say <*, 17, *, *>")
+        wait_for(page, "#answer", "sensor2 must still send <*, 17, *, *>")
         monitor.committed(record(1, sensor2="<*, 17, *, *>"))
         wait_for(page, "#lacking", "nothing: no input lags behind the others")
         wait_for(page, "#axes tr.meet", "≤ 17")
@@ -68,7 +68,7 @@ def test_several_attributes_are_asked_of_together(browser: Browser, tmp_path: Pa
         with page.expect_response("**/key.json?**") as asked:
             page.keyboard.press("Enter")
         assert asked.value.url.endswith("key.json?attribute=hour&value=17&attribute=maxtemp&value=60.5")
-        wait_for(page, "#answer", "sensor2 must still say <*, 17, *, *>")
+        wait_for(page, "#answer", "sensor2 must still send <*, 17, *, *>")
 
 
 def test_it_connects_again_by_itself_where_another_run_serves(browser: Browser, tmp_path: Path) -> None:
@@ -116,7 +116,7 @@ def test_its_numbers_are_those_of_the_metrics(browser: Browser, tmp_path: Path) 
             "last slice": "",
         }
         wait_for(page, '[data-key="group_by kept"]', "2 now · 6 purged")
-        wait_for(page, '[data-key="sensor1 said"]', "6 punctuations")
+        wait_for(page, '[data-key="sensor1 sent"]', "6 punctuations")
         assert page.locator("#charts canvas").count() == 4
 
 

@@ -47,7 +47,7 @@ def test_it_has_the_plan_the_last_slices_and_what_is_closed(checkpoint: Path, tm
     view = recorded(checkpoint)
     assert (view.state, view.name, view.totals.slices) == ("recorded", "state", 2)
     assert [one["name"] for one in view.plan()["operators"]][:2] == ["sensor1", "project"]
-    assert view.lacking() == ["sensor2 has not closed hour 5, as others have"]
+    assert view.lacking() == ["sensor2 has not closed hour 5, but others have"]
     assert view.letters() == [{"n": 1}]
 
 
@@ -88,7 +88,7 @@ def test_what_is_no_checkpoint_is_refused(checkpoint: Path, tmp_path: Path) -> N
     with pytest.raises(StateError, match="there is no checkpoint"):
         recorded(tmp_path)
     (checkpoint / PLAN_FILE).unlink()
-    with pytest.raises(StateError, match="does not say which plan"):
+    with pytest.raises(StateError, match="has no plan"):
         recorded(checkpoint)
 
 

@@ -100,9 +100,9 @@ def test_a_silent_sensor_is_named_with_the_missing_pattern_until_it_speaks(brows
         page.evaluate(WATCH)
         with (tmp_path / "sensor1.xml").open("a", encoding="utf-8") as file:
             file.write(hours("S1", 2, 4))
-        missing = "sensor2: hour 2 to 3 is not closed, as others have it: <*, [2,3], *, *>"
+        missing = "sensor2: hour 2 to 3 is not closed, but others have closed it; missing: <*, [2,3], *, *>"
         wait_for(page, "#lacking", missing)
-        wait_for(page, "#held", ": sensor2 must say <*, 2, *, *>")
+        wait_for(page, "#held", ": sensor2 must send <*, 2, *, *>")
         now = json.loads(asked(url, "healthz"))["slices"] - 1
         assert re.search(rf"2 groups wait, the oldest since slice {now} \(\d\d:\d\d:\d\d\)", page.inner_text("#held"))
         assert f"hour=2, since slice {now} (" in page.inner_text("#held")

@@ -1,4 +1,4 @@
-// The page of a run. Everything that comes from the run is put in as text (textContent), never as markup.
+// The page of a run. All text from the run is inserted as text (textContent), never as markup.
 "use strict";
 (() => {
   const MOST_SLICES = 1000;
@@ -24,7 +24,7 @@
   const PROCESSES = [["driver", "driver"], ["java", "Java"], ["java_heap", "Java's heap"], ["workers", "Python workers"]];
   const taken = memory => ["driver", "java", "workers"].reduce((sum, name) => sum + (memory?.[name] ?? 0), 0);
 
-  // A moment is not broken at its hyphens, but behind the comma that follows it.
+  // A timestamp is not broken at its hyphens, but after the comma that follows it.
   const MOMENT = /(\d{4}-\d\d-\d\d(?:[T ][\d:.]+(?:Z|[+-]\d\d:\d\d)?)?)/;
   const unbroken = text => String(text).split(MOMENT).flatMap((part, i) => {
     if (i % 2 === 0) return i && part.startsWith(",") ? [",", document.createElement("wbr"), part.slice(1)] : [part];
@@ -54,11 +54,11 @@
   function list(target, items, none) {
     const made = (items.length ? items : [none]).map(([text, tone]) => element("li", text, tone ? { class: tone } : {}));
     const same = [...at(target).children];
-    // What a reader has selected, or is read aloud, stays as long as it says the same.
+    // Unchanged items stay, so that a selection, or reading aloud, is not interrupted.
     if (made.length !== same.length || made.some((one, i) => !one.isEqualNode(same[i]))) at(target).replaceChildren(...made);
   }
 
-  // What happens.
+  // Events.
 
   function onSlice(slice) {
     run.slices.push(slice);
@@ -66,17 +66,17 @@
     run.last = slice;
   }
 
-  function onState(told) {
-    if (run.id !== null && run.id !== told.run) location.reload();
-    if (run.state === "starting" && told.state !== "starting" && !document.querySelector("#plan svg")) location.reload();
-    Object.assign(run, { id: told.run, state: told.state, what: told.what, questions: told.questions ?? [] });
+  function onState(event) {
+    if (run.id !== null && run.id !== event.run) location.reload();
+    if (run.state === "starting" && event.state !== "starting" && !document.querySelector("#plan svg")) location.reload();
+    Object.assign(run, { id: event.run, state: event.state, what: event.what, questions: event.questions ?? [] });
     showQuestions();
     if (over()) events.close();
   }
 
   const over = () => run.state === "ended" || run.state === "failed";
 
-  // What is shown.
+  // Display.
 
   function showState(connected = true) {
     const ends = run.last?.closed ? "ended: all of the input was read" : "ended";
@@ -135,14 +135,14 @@
     }
   }
 
-  // How long an input has said nothing, where it is longer than a moment.
+  // How long an input has sent no punctuation, if that is longer than a moment.
   const since = r => r.spoke?.time ? (Date.now() - Date.parse(r.spoke.time)) / 1000 : null;
-  const silence = r => over() ? "" : !r.spoke ? "; it has said nothing so far"
-    : since(r) > 3 ? `; it said something ${span(Math.round(since(r)))} ago, in slice ${r.spoke.slice}` : "";
+  const silence = r => over() ? "" : !r.spoke ? "; it has sent no punctuation yet"
+    : since(r) > 3 ? `; its last punctuation came ${span(Math.round(since(r)))} ago, in slice ${r.spoke.slice}` : "";
 
   function showWaiting() {
     const lacks = run.closed.flatMap(axis => axis.rows.filter(r => r.lacks).map(r =>
-      [`${r.input}: ${r.attribute} ${r.lacks} is not closed, as others have it: ${r.missing.slice(0, 3).join(", ")}${silence(r)}`, "late"]));
+      [`${r.input}: ${r.attribute} ${r.lacks} is not closed, but others have closed it; missing: ${r.missing.slice(0, 3).join(", ")}${silence(r)}`, "late"]));
     const silent = run.closed.flatMap(axis => axis.rows.filter(r => r.closed === "nothing yet" && !r.lacks).map(r =>
       [`${r.input} has not closed any ${r.attribute} yet`, ""]));
     const kept = over() ? "nothing: the run has ended" : "nothing: no input lags behind the others";
@@ -163,19 +163,19 @@
     at("and").hidden = document.querySelectorAll("#ask .pair").length >= Math.min(names.length, 8);
   }
 
-  let waitingAsked = 0;
+  let heldFetched = 0;
 
   async function showHeld(again = false) {
-    // What operators hold is read from their files: every few seconds, and once more when nothing comes.
-    if (!again && Date.now() - waitingAsked < 3000) return;
-    waitingAsked = Date.now();
-    const said = await (await fetch("waiting.json")).json();
+    // The kept rows are read from files: every few seconds, and once more after the last slice.
+    if (!again && Date.now() - heldFetched < 3000) return;
+    heldFetched = Date.now();
+    const report = await (await fetch("waiting.json")).json();
     const needs = found => found.filter(n => n.missing.length).map(n =>
-      `${n.source} must say ${n.missing.slice(0, 3).join(", ")}${n.missing.length > 3 ? ` and ${n.missing.length - 3} more` : ""}`)
-      .join("; ") || "nothing is missing that is known";
-    at("held").replaceChildren(...said.waits.filter(w => w.count).map(w => {
+      `${n.source} must send ${n.missing.slice(0, 3).join(", ")}${n.missing.length > 3 ? ` and ${n.missing.length - 3} more` : ""}`)
+      .join("; ") || "no missing punctuation is known";
+    at("held").replaceChildren(...report.waits.filter(w => w.count).map(w => {
       const made = element("details", undefined, w.blocks ? { open: "" } : {});
-      const verb = w.blocks ? (w.count === 1 ? "waits" : "wait") : "are kept for others";
+      const verb = w.blocks ? (w.count === 1 ? "waits" : "wait") : "are kept for later tuples";
       made.append(element("summary", `${w.operator}: ${count(w.count)} ${w.what} ${verb}`
         + (w.since ? `, ${w.count === 1 ? "" : "the oldest "}since ${when(w.since)}` : "")));
       const items = element("ul");
@@ -188,7 +188,7 @@
       made.append(items);
       return made;
     }));
-    setTimeout(() => { if (Date.now() - waitingAsked >= 3500 && !document.hidden && !over()) showHeld(true); }, 4000);
+    setTimeout(() => { if (Date.now() - heldFetched >= 3500 && !document.hidden && !over()) showHeld(true); }, 4000);
   }
 
   function bar(bars, [low, high]) {
@@ -236,7 +236,7 @@
         cell.append(bar(bars, extent));
         const made = row(element("th", name, { scope: "row" }), cell, element("td", words));
         made.append(element("td", lacks ? `lacks ${lacks}` : "", lacks ? { class: "late" } : {}));
-        made.append(element("td", spoke?.time ? `said in slice ${spoke.slice}` : "", { class: "pale spoke" }));
+        made.append(element("td", spoke?.time ? `last sent in slice ${spoke.slice}` : "", { class: "pale spoke" }));
         if (looks) made.className = looks;
         table.append(made);
       };
@@ -244,7 +244,7 @@
         const name = r.attribute === axis.attribute ? r.input : `${r.input}.${r.attribute}`;
         line(name, r.bars, r.closed, r.lacks, r.lacks ? "lags" : "", r.spoke);
       }
-      if (axis.rows.length > 1) line("all of them", axis.meet.bars, axis.meet.closed, "", "meet");
+      if (axis.rows.length > 1) line("all inputs", axis.meet.bars, axis.meet.closed, "", "meet");
       const ends = element("div", undefined, { class: "ends" });
       if (axis.scale === "text") ends.append(element("span", axis.values.slice(0, 1).join()), element("span", axis.values.slice(-1).join()));
       else ends.append(element("span", value(axis, extent[0])), element("span", value(axis, extent[1])));
@@ -263,7 +263,7 @@
     const holding = [...new Set(slices.flatMap(s => s.operators.filter(o => o.punctuations_held).map(o => o.name)))];
     const of = (names, field) => names.map(n => slices.map(s => s.operators.find(o => o.name === n)?.[field] ?? 0));
     const processes = PROCESSES.filter(([name]) => slices.some(s => s.memory?.[name]));
-    const told = [
+    const shown = [
       ["Tuples kept", keeping, of(keeping, "kept"), brief],
       ["Punctuations held", holding, of(holding, "punctuations_held"), brief],
       ["Per second", ["items in", "tuples out"],
@@ -271,14 +271,14 @@
       ["Time of a slice", ["seconds"], [slices.map(s => s.seconds)], span],
       ["Memory", processes.map(([, words]) => words), processes.map(([name]) => slices.map(s => s.memory?.[name] ?? null)), size],
     ].filter(([, names]) => names.length);
-    const shape = told.map(([title, names]) => [title, ...names].join()).join(";") + matchMedia("(prefers-color-scheme:dark)").matches;
+    const shape = shown.map(([title, names]) => [title, ...names].join()).join(";") + matchMedia("(prefers-color-scheme:dark)").matches;
     if (shape !== charts.shape) {
       const css = getComputedStyle(document.documentElement);
       const colour = name => css.getPropertyValue(`--${name}`).trim();
       const palette = ["tuple", "mend", "good", "late", "bad", "pale"].map(colour);
       const axis = { stroke: colour("pale"), grid: { stroke: colour("edge"), width: 0.5 }, ticks: { show: false } };
       at("charts").replaceChildren();
-      charts = told.map(([title, names, , format]) => {
+      charts = shown.map(([title, names, , format]) => {
         const place = element("div", undefined, { class: "chart" });
         place.append(element("h3", title));
         at("charts").append(place);
@@ -298,10 +298,10 @@
       });
       charts.shape = shape;
     }
-    charts.forEach((chart, i) => chart.setData([x, ...told[i][2]]));
+    charts.forEach((chart, i) => chart.setData([x, ...shown[i][2]]));
   }
 
-  // An item is the text of a document; a tuple that an operator kept has values by name.
+  // A dead letter is the text of an item, or a kept tuple with values by name.
   const asideWords = what => typeof what === "string" ? what
     : Object.entries(what).map(([name, value]) => `${name}=${typeof value === "string" ? value : JSON.stringify(value)}`).join(", ");
 
@@ -317,8 +317,8 @@
       element("td", one.source ?? ""), element("td", one.reason ?? one.kind ?? ""),
       element("td", [one.document, one.line && `line ${one.line}`].filter(Boolean).join(", ")),
       element("td", asideWords(one.element ?? one.raw ?? one.tuple ?? one), { class: "element" }))));
-    const said = letters.length ? `${count(total)} in this run; the last of those that are kept:` : `${count(total)} in this run; none is kept.`;
-    at("letters").replaceChildren(element("p", said), ...(letters.length ? [table] : []));
+    const title = letters.length ? `${count(total)} in this run; the last ones:` : `${count(total)} in this run; none of them was kept.`;
+    at("letters").replaceChildren(element("p", title), ...(letters.length ? [table] : []));
   }
 
   function show() {
@@ -329,7 +329,7 @@
     showCharts();
     showAside();
     showHeld();
-    list("findings", run.findings.map(f => [`${f.source}: ${f.what}`, "late"]), ["Nothing was noticed in the sources.", ""]);
+    list("findings", run.findings.map(f => [`${f.source}: ${f.what}`, "late"]), ["No findings in the sources.", ""]);
   }
 
   function soon() {
@@ -339,20 +339,20 @@
     }
   }
 
-  at("ask").addEventListener("submit", async asked => {
-    asked.preventDefault();
+  at("ask").addEventListener("submit", async submit => {
+    submit.preventDefault();
     const query = new URLSearchParams([...document.querySelectorAll("#ask .pair")].flatMap(pair => [
       ["attribute", pair.querySelector("select").value], ["value", pair.querySelector("input").value]]));
-    const said = await (await fetch(`key.json?${query}`)).json();
-    const out = said.result ? [said.result.out
-      ? [`it is out, and final${said.result.since ? ` since slice ${said.result.since.slice}` : ""}`, "good"]
+    const answer = await (await fetch(`key.json?${query}`)).json();
+    const out = answer.result ? [answer.result.out
+      ? [`it is out, and final${answer.result.since ? ` since slice ${answer.result.since.slice}` : ""}`, "good"]
       : ["its results are not final yet", "late"]] : [];
-    const held = Object.entries(said.result?.held ?? {}).map(([name, n]) => [`${name} holds ${counted(n, "row")} of it`, ""]);
-    const needs = said.result ? said.result.needs.map(n => n.missing.length
-      ? [`${n.source} must still say ${n.missing.join(", ")}`, "late"]
+    const held = Object.entries(answer.result?.held ?? {}).map(([name, n]) => [`${name} holds ${counted(n, "row")} of it`, ""]);
+    const needs = answer.result ? answer.result.needs.map(n => n.missing.length
+      ? [`${n.source} must still send ${n.missing.join(", ")}`, "late"]
       : [`${n.source} has closed it${n.said ? ` in slice ${n.said.slice}` : ""}${n.holds ? `, ${n.holds}` : ""}`, "good"])
-      : said.rows?.map(r => r.closed ? [`${r.input} has closed it${r.holds ? `, ${r.holds}` : ""}`, "good"] : [`${r.input} must still say ${r.missing}`, "late"]);
-    list("answer", said.what ? [[said.what, "bad"]] : [...out, ...held, ...needs], ["", ""]);
+      : answer.rows?.map(r => r.closed ? [`${r.input} has closed it${r.holds ? `, ${r.holds}` : ""}`, "good"] : [`${r.input} must still send ${r.missing}`, "late"]);
+    list("answer", answer.what ? [[answer.what, "bad"]] : [...out, ...held, ...needs], ["", ""]);
   });
 
   at("and").addEventListener("click", () => {
