@@ -87,7 +87,7 @@ def test_a_users_module_of_a_name_of_ours_is_named_and_never_ours_instead(
     package = wanted.replace(".", " ").split()[1].rstrip(";")
     theirs = "sources.py" if package == "sources" else "operators/__init__.py"
     assert f"{ROOT / package}, which has no {lacking}; " in done.stderr
-    assert f"{theirs} cannot be imported beside it: give it another name" in done.stderr
+    assert f"{theirs} has the same name and cannot be imported, too: rename it" in done.stderr
 
 
 def test_what_there_is_of_ours_is_imported_beside_a_users_module(among_decoys: Path) -> None:

@@ -1,1 +1,1 @@
-"""The Python interface: a query grown operator by operator, under the names that PySpark has for them."""
+"""The Python interface: a query built operator by operator, with PySpark's method names."""

@@ -1,1 +1,1 @@
-"""Pictures as SVG: boxes with words, laid out in layers, that fit whatever font a browser has."""
+"""Pictures as SVG: boxes with text, laid out in layers, which fit any font of a browser."""

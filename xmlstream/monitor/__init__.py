@@ -1,1 +1,1 @@
-"""A page on which a query is seen to run: what is kept, what is closed, and which input withholds what."""
+"""A live page of a running query: kept tuples, closed values, and the punctuations that inputs withhold."""

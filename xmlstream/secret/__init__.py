@@ -1,1 +1,1 @@
-"""SECRET: what other engines answer to a query over windows, and why (Botan et al. 2010)."""
+"""SECRET: a model of the answers of other engines to queries over windows (Botan et al. 2010)."""

@@ -1,11 +1,11 @@
-"""Searches that Spark's Java process need not repeat: for the names of classes, and for installed data sources.
+"""Avoids repeated searches in Spark's Java process: for class names, and for installed data sources.
 
-PySpark needs the same few Java classes with every column and every frame. Py4J asks Java anew whenever a name is used,
-and Java then looks for classes of that name in every package that is imported: through all of Spark's jars for each
-where there is none. In small slices that was a fifth of all waiting. Here each name is looked up once.
+PySpark uses the same few Java classes for every column and every frame. For each use of a name Py4J sends a request to
+Java, which searches every imported package, and so all of Spark's jars, for a class of that name. In small slices this
+takes a fifth of the waiting time. `look_up` searches each name once.
 
-For the first data source in Python, such as ours, Spark has a Python process import every package whose name begins
-with `pyspark_`: half a second of each start. This process sees the same packages, and seldom is there one.
+For the first Python data source, Spark starts a Python process that imports every package whose name begins with
+`pyspark_`: half a second of each start. This process sees the same packages; usually there are none.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ _FINDER = "org.apache.spark.sql.execution.datasources.DataSourceManager$"
 
 
 def spare_the_search(spark: SparkSession) -> None:
-    """Tells Spark that no data source is installed, where that is so and it has not looked yet.
+    """Informs Spark that no Python data source is installed, if that is so and Spark has not searched yet.
 
     Args:
         spark: A session whose Java process and workers see the packages that this process sees.
@@ -39,7 +39,7 @@ def spare_the_search(spark: SparkSession) -> None:
             none = jvm.org.apache.spark.api.python.PythonUtils.toScalaMap(jvm.java.util.HashMap())
             getattr(finder, "dataSourceBuilders_$eq")(jvm.scala.Option.apply(none))
     except (Py4JError, TypeError):
-        # It is Spark's own business where it notes what it found: a Spark that does so elsewhere looks for itself.
+        # This field is internal to Spark: a version without it searches as usual.
         return
 
 
@@ -51,25 +51,25 @@ _USUAL = (
     "org.apache.spark.sql.classic.SparkSession",
     "org.apache.spark.sql.functions",
 )
-"""What PySpark calls most, under the names that it calls it by."""
+"""The Java classes that PySpark uses most, by the names that it uses."""
 
 
 class _LookedUp(JavaClass):  # type: ignore[misc]
-    """A class of Java that is asked once for each of its static methods."""
+    """A Java class that looks up each of its static methods only once."""
 
     def __getattr__(self, name: str) -> Any:
         found = super().__getattr__(name)
         if isinstance(found, JavaMember):
-            # Found from now on without coming here.
+            # The next access finds the attribute without this method.
             setattr(self, name, found)
         return found
 
 
 def look_up(spark: SparkSession) -> None:
-    """Has this session's Python know the classes of its Java that PySpark calls most; what is no class stays as it is.
+    """Looks up the Java classes that PySpark uses most, once per session.
 
     Args:
-        spark: A session, new or known; its Java process never changes what a name means.
+        spark: A session; repeated calls have no effect.
     """
     jvm: Any = spark._jvm
     for name in _USUAL:

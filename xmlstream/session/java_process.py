@@ -1,11 +1,11 @@
-"""The Java process of a session: its start and end, and the memory that it and the Python processes take.
+"""The Java process of a session: its start and end, and the memory of Java and the Python processes.
 
-Ctrl-C in a terminal, and the signal of `timeout`, go to a whole process group. A Java in that group would end before
-the query that it runs, and so would the workers. Java gets an operating system session of its own instead, and the
-workers with it. It ends when the process that started it does, however that ends: its standard input ends then.
+Ctrl-C in a terminal, and `timeout`, send their signal to a whole process group. In that group Java and the workers
+would end before the query. So Java and its workers get an operating system session of their own. Java ends when the
+process that started it ends, in whatever way, because its standard input is closed then.
 
-Memory is that of this machine: the driver's Python, its Java with the heap in it, Python workers. What runs on other
-machines of a cluster is not in it. Linux lists the processes; elsewhere only Java's heap is known.
+Memory is that of this machine: the driver's Python, Java with its heap, and the Python workers; other machines of a
+cluster are not included. The processes are listed on Linux only; elsewhere only Java's heap is known.
 """
 
 from __future__ import annotations
@@ -25,18 +25,18 @@ if TYPE_CHECKING:
 
 
 LOCAL_ADDRESS = "SPARK_LOCAL_IP"
-"""The variable of the environment that says where what Spark serves listens."""
+"""Environment variable with the address on which Spark listens."""
 
 _started: list[subprocess.Popen[bytes]] = []
 
 
 def start_java(conf: Mapping[str, str], address: str | None = None) -> None:
-    """Starts Java for the Spark of this process, unless there is one or someone else starts it.
+    """Starts Java for this process, unless it is running or spark-submit has started it.
 
     Args:
         conf: Spark's configuration.
-        address: Where what Spark serves listens, its pages among it; SPARK_LOCAL_IP, if it is set, goes before. None
-            leaves it to Spark, whose pages listen to all the world.
+        address: Address on which Spark and its pages listen, unless SPARK_LOCAL_IP is set. None leaves it to Spark,
+            whose pages listen on all addresses.
     """
     from pyspark import SparkConf, SparkContext, java_gateway
 
@@ -50,7 +50,7 @@ def start_java(conf: Mapping[str, str], address: str | None = None) -> None:
 
 
 def end_java(seconds: float) -> None:
-    """Ends the Java that was started here, and with it the workers; it has some seconds to clear up."""
+    """Ends the Java that `start_java` started, and its workers; kills it if it takes longer than `seconds`."""
     for process in _started:
         with contextlib.suppress(ProcessLookupError, PermissionError):
             os.killpg(process.pid, signal.SIGTERM)
@@ -65,7 +65,7 @@ def end_java(seconds: float) -> None:
 
 @contextmanager
 def _served_at(address: str | None) -> Iterator[None]:
-    """Has Java started with an address for Spark's pages, which only its environment tells them."""
+    """Sets the address of Spark's pages for a Java that is started inside; it has no other setting."""
     if address is None or LOCAL_ADDRESS in os.environ:
         yield
         return
@@ -78,7 +78,7 @@ def _served_at(address: str | None) -> Iterator[None]:
 
 @contextmanager
 def _noted(starting: Any) -> Iterator[None]:
-    """Notes the process from its first moment on, long before PySpark hands it out."""
+    """Records the process as soon as it starts, long before PySpark returns it."""
     before = starting.Popen
 
     def popen(*args: Any, **options: Any) -> subprocess.Popen[bytes]:
@@ -94,16 +94,16 @@ def _noted(starting: Any) -> Iterator[None]:
 
 
 EVERY_SECONDS = 1.0
-"""How often it is looked at the most: a look takes two milliseconds."""
+"""Shortest time between two measurements; one takes two milliseconds."""
 
 _PROC = Path("/proc")
 
 
 class MemoryGauge:
-    """What the processes of a session take, in bytes: `driver`, `java`, `java_heap`, `workers`, as far as known.
+    """Measures the memory of a session's processes in bytes: `driver`, `java`, `java_heap`, `workers`, if known.
 
-    The first two and the last are resident: what is shared with other processes counts in each. The heap is what Java
-    has in use of its own, garbage that was not yet collected included.
+    `driver`, `java` and `workers` are resident memory; shared pages count in each process. `java_heap` is the used part
+    of the heap, including garbage that was not collected yet.
     """
 
     def __init__(self, spark: SparkSession) -> None:
@@ -111,7 +111,7 @@ class MemoryGauge:
         self._looked, self._found = -EVERY_SECONDS, dict[str, int]()
 
     def bytes(self) -> dict[str, int]:
-        """As of now, or a second ago."""
+        """The memory by process, at most a second old."""
         now = time.monotonic()
         if now - self._looked >= EVERY_SECONDS:
             self._looked, self._found = now, dict(self._look())
@@ -130,7 +130,7 @@ class MemoryGauge:
 
 
 def _resident(pid: int) -> int | None:
-    """The bytes of a process that lie in memory; None where nobody tells."""
+    """Resident memory of a process in bytes; None if unknown."""
     try:
         pages = (_PROC / str(pid) / "statm").read_text(encoding="ascii").split()[1]
     except (OSError, IndexError):
@@ -139,7 +139,7 @@ def _resident(pid: int) -> int | None:
 
 
 def _descendants(pid: int) -> Iterator[int]:
-    """The processes that one has started, and those that they have; each thread tells its own."""
+    """All descendants of a process; Linux lists children by thread."""
     for children in (_PROC / str(pid) / "task").glob("*/children"):
         with suppress(OSError):  # the thread has gone
             for child in map(int, children.read_text(encoding="ascii").split()):

@@ -1,7 +1,7 @@
-"""The packages that belong to this one, found beside it wherever else their names are found first.
+"""Finds the packages `operators`, `punct_ns` and `sources` beside this one, even if others have the same names.
 
-`operators` and `sources` are names that others give their modules, too. Python looks beside the user's script, or in
-the current directory, before it looks where packages are installed.
+Other programs may have modules called `operators` or `sources`, and Python searches the directory of the user's script,
+or the current directory, before the directories of installed packages.
 """
 
 from __future__ import annotations
@@ -19,11 +19,11 @@ from typing import Any
 NAMES = ("operators", "punct_ns", "sources")
 
 HOME = Path(__file__).resolve().parents[2]
-"""The directory that all of them are in."""
+"""The directory that contains the packages."""
 
 
 class _Package(ModuleType):
-    """A package of ours; what only a module of that name elsewhere may have is not missing without a word."""
+    """A package of this project; a missing attribute raises an error that names another package of that name."""
 
     def __getattr__(self, name: str) -> Any:
         _require_ours(self.__name__, name)
@@ -36,13 +36,13 @@ class _Loader(SourceFileLoader):
 
 
 class _Beside:
-    """Answers for these names alone, before all that look along `sys.path`."""
+    """A finder for these names only, placed before the finders that search `sys.path`."""
 
     def find_spec(self, name: str, path: Any = None, target: ModuleType | None = None) -> ModuleSpec | None:
-        """Where the package is; None for any other, and where all of them are in an archive.
+        """The spec of one of the packages; None for other names, or if the packages are in an archive.
 
         Raises:
-            ImportError: A module of such a package that we have not, where there is another package of its name.
+            ImportError: The package has no such module, and there is another package of the same name.
         """
         package, _, module = name.partition(".")
         if module and package in NAMES:
@@ -55,32 +55,32 @@ class _Beside:
 
 
 def _require_ours(package: str, name: str) -> None:
-    """ImportError, where a package of ours has no such module, and Python finds another one of its name, too."""
+    """Raises ImportError if a package of this project has no such module, and another package has the same name."""
     if name.startswith("__") or (HOME / package / name).is_dir() or (HOME / package / f"{name}.py").is_file():
         return
     others = [entry for entry in sys.path if Path(entry).resolve() != HOME]
     if (theirs := _found(others, [package])) is not None:
         raise ImportError(
             f"{package} is xmlstream's package in {HOME / package}, which has no {name}; "
-            f"{theirs} cannot be imported beside it: give it another name",
+            f"{theirs} has the same name and cannot be imported, too: rename it",
             name=package,
             path=str(theirs),
         )
 
 
 def find_beside() -> None:
-    """From here on the names lead to the packages beside this one.
+    """Makes imports of the names find the packages beside this one.
 
     Raises:
-        ImportError: Something else was imported under one of them.
+        ImportError: Another module was already imported under one of the names.
     """
     for name in NAMES:
         other = sys.modules.get(name)
         if other is not None and not _is_ours(name, other):
             place = str(getattr(other, "__file__", None) or next(iter(getattr(other, "__path__", [])), "something"))
             raise ImportError(
-                f"{place} was imported as {name}, and xmlstream has a package of that name: "
-                "import xmlstream before it, or give it another name",
+                f"{place} was imported as {name}, but xmlstream has a package of that name: "
+                "import xmlstream first, or rename the other one",
                 name=name,
                 path=place,
             )
@@ -89,13 +89,13 @@ def find_beside() -> None:
 
 
 def hidden_by(search: str) -> Path | None:
-    """What a search path such as PYTHONPATH finds under one of the names before this package's own."""
+    """The module that a search path such as PYTHONPATH finds under one of the names before this project's package."""
     entries = [entry for entry in search.split(os.pathsep) if entry]
     return _found(takewhile(lambda entry: Path(entry).resolve() != HOME, entries), NAMES)
 
 
 def _found(entries: Iterable[str], names: Sequence[str]) -> Path | None:
-    """The first module of one of these names in these directories."""
+    """The first module with one of these names in these directories."""
     places = (Path(entry, name) for entry in entries for at in names for name in (f"{at}/__init__.py", f"{at}.py"))
     return next(filter(Path.is_file, places), None)
 

@@ -1,7 +1,7 @@
-"""Errors of Spark and Java: the cause, found in what they print, and their loggers, kept quiet meanwhile.
+"""Errors of Spark and Java: finds the cause in their output, and silences their loggers.
 
-Spark logs the stack of an error that ends a query twice, and that of a task that failed; the exception that is raised
-has the same in a sentence.
+Spark logs the stack trace of an error that ends a query twice, and that of a failed task, too; the raised exception
+has the same in one sentence.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 
 def first_cause(error: BaseException) -> str:
-    r"""What an error is about, in a line; of Java's, the first exception that it names.
+    r"""The message of an error in one line; for an error of Java, the first exception that it names.
 
     >>> first_cause(RuntimeError("An error occurred while calling o1.start.\n: java.io.IOException: disk full\n\tat x"))
     'java.io.IOException: disk full'
@@ -29,17 +29,17 @@ def first_cause(error: BaseException) -> str:
 
 
 def is_late_worker(error: object) -> bool:
-    """Whether Spark waited in vain for a Python process that it had started.
+    """Whether Spark timed out while it waited for a Python process that it had started.
 
     >>> is_late_worker("SparkException: Timed out while waiting for the Python worker to connect back")
     True
     """
-    said = str(error)
-    return "Python worker" in said and "connect back" in said
+    text = str(error)
+    return "Python worker" in text and "connect back" in text
 
 
 def reason_in(log: str) -> str | None:
-    r"""Why Java ended, by what it wrote; None where it does not say.
+    r"""The reason why Java ended, from its log; None if the log has none.
 
     >>> reason_in("WARNING: x\nException in thread \"main\" java.lang.Error: no such master\n\tat y")
     'no such master'
@@ -59,12 +59,12 @@ LOGGERS = (
     "org.apache.spark.executor.Executor",
     "org.apache.spark.scheduler.TaskSetManager",
 )
-"""Who tells of errors that end a query."""
+"""The loggers of errors that end a query."""
 
 
 @contextmanager
 def quiet_failures(spark: SparkSession) -> Iterator[None]:
-    """Keeps these loggers of Spark's from saying what is raised; afterwards they say what they said before."""
+    """Silences these loggers while errors are raised instead; restores their levels afterwards."""
     log4j: Any = spark._jvm.org.apache.logging.log4j  # type: ignore[union-attr]
     set_level = log4j.core.config.Configurator.setLevel
     before = {name: log4j.LogManager.getLogger(name).getLevel() for name in LOGGERS}

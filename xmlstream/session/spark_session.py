@@ -1,8 +1,8 @@
-"""A Spark session as a punctuated query needs it: small, quiet, the same wherever it runs, and warmed up.
+"""Opens a Spark session for punctuated queries: small, quiet, independent of the machine, and warmed up.
 
-Spark starts the process that describes a Python data source, and the workers that read from it, at the first request of
-each, one after the other, and waits. On one machine `warm_up` starts both early, by an empty request, while Spark still
-analyses the statements of a query.
+Spark starts the process that describes a Python data source, and the workers that read from it, one after the other
+when they are first needed, and waits for each. On a single machine `warm_up` starts both early, while Spark still
+analyses the query.
 """
 
 from __future__ import annotations
@@ -31,29 +31,29 @@ if TYPE_CHECKING:
 JAVA_HINT = "Spark runs on Java 17 or newer: install it (`make setup` does), or set JAVA_HOME"
 
 JAVA_OPTIONS = "-XX:TieredStopAtLevel=1 -XX:ReservedCodeCacheSize=240m"
-"""What the driver's Java is started with where it computes all."""
+"""Options of the driver's Java if Spark runs on this machine only."""
 
 _FILE_MANAGER = "org.apache.spark.sql.execution.streaming.checkpointing.FileSystemBasedCheckpointFileManager"
 
 _ALWAYS = {
-    # What a query means must not depend on the machine it runs on.
+    # The meaning of a query must not depend on the machine.
     "spark.sql.session.timeZone": "UTC",
     "spark.sql.ansi.enabled": "true",
     "spark.sql.caseSensitive": "false",
-    # A slice is many small jobs: what plans anew or reports on each of them costs more than it saves.
+    # A slice has many small jobs: adaptive planning and reports on each of them cost more than they save.
     "spark.sql.adaptive.enabled": "false",
     "spark.ui.enabled": "false",
     "spark.ui.showConsoleProgress": "false",
     "spark.sql.streaming.numRecentProgressUpdates": "10",
     "spark.sql.streaming.noDataMicroBatches.enabled": "false",
-    # A set of constants is data to the generated code, not part of it: no slice compiles it anew.
+    # Sets of constants are data, not part of the generated code, so that no slice compiles new code for them.
     "spark.sql.optimizer.inSetSwitchThreshold": "0",
     "spark.sql.execution.arrow.maxRecordsPerBatch": "65536",
-    # The code of a hundred expressions is soon overwritten where every slice has many.
+    # The default of 100 entries is too small: each slice has many expressions.
     "spark.sql.codegen.cache.maxEntries": "1000",
     # On a loaded machine a worker takes longer to start than the 15 s that Spark gives it.
     "spark.python.authenticate.socketTimeout": "300s",
-    # Between two slices there is nothing to wait for; by default Spark would wait for ever.
+    # Stopping a query between two slices takes no time; by default Spark would wait for ever.
     "spark.sql.streaming.stopTimeout": "60s",
     "spark.log.level": "ERROR",
 }
@@ -62,15 +62,15 @@ _ALWAYS = {
 def open_session(
     master: str | None = None, conf: Mapping[str, str] | None = None, name: str = "xmlstream"
 ) -> SparkSession:
-    """The session, started where there is none; what `conf` says goes before what is set here.
+    """Returns the Spark session of this process, or starts one.
 
     Args:
-        master: Spark's master; by default the one that spark-submit names, else all cores of this machine.
-        conf: Spark's configuration.
-        name: What Spark calls the application.
+        master: Spark's master; by default that of spark-submit, else all cores of this machine.
+        conf: Spark's configuration; overrides the settings of this module.
+        name: Name of the application in Spark.
 
     Raises:
-        UsageError: There is no Java, or Spark does not take the master or the configuration.
+        UsageError: There is no Java, or Spark rejects the master or the configuration.
     """
     from pyspark.errors import PySparkException
     from pyspark.sql import SparkSession
@@ -92,12 +92,12 @@ def open_session(
         java_process.start_java({"spark.app.name": name, **settings}, _address(settings))
         session = builder.getOrCreate()
     except PySparkException as error:
-        hint = f"look at the master and the configuration; {JAVA_HINT}"
+        hint = f"check the master and the configuration; {JAVA_HINT}"
         raise UsageError("Spark does not start", where=first_cause(error), hint=hint) from error
     except Exception as error:
         if type(error).__module__.startswith("py4j"):
             raise UsageError(
-                "Spark does not start", where=first_cause(error), hint="look at the master and the configuration"
+                "Spark does not start", where=first_cause(error), hint="check the master and the configuration"
             ) from error
         raise
     _quiet_accumulators(session)
@@ -108,9 +108,9 @@ def open_session(
 
 
 def _quiet_accumulators(session: SparkSession) -> None:
-    """Has PySpark's server for accumulators, which nothing here uses, end a connection without a traceback.
+    """Hides the tracebacks of PySpark's accumulator server, which nothing here uses.
 
-    Java's end of it closes whenever a query is stopped in the middle of a job.
+    Java closes its connection whenever a query is stopped in the middle of a job.
     """
     server: Any = getattr(session.sparkContext, "_accumulatorServer", None)
     if server is not None:
@@ -118,7 +118,7 @@ def _quiet_accumulators(session: SparkSession) -> None:
 
 
 def _submitted() -> dict[str, str]:
-    """The configuration of the spark-submit that this process is under; empty if it is not."""
+    """The configuration of spark-submit, if it started this process; else empty."""
     if "PYSPARK_GATEWAY_PORT" not in os.environ:
         return {}
     from pyspark import SparkConf, SparkContext
@@ -135,23 +135,23 @@ def _defaults(master: str) -> dict[str, str]:
     found |= worker_python.finds_ours(one_machine=cores is not None)
     found["spark.sql.shuffle.partitions"] = str(min(max(cores or 8, 2), 8))
     if cores is not None:
-        # Spark's usual way of writing its log has the local file system start some twenty processes in every slice.
+        # Spark's default way to write its log starts about twenty processes in every slice on a local file system.
         found["spark.sql.streaming.checkpointFileManagerClass"] = _FILE_MANAGER
         found["spark.driver.host"] = "localhost"
         found["spark.driver.bindAddress"] = "127.0.0.1"
-        # Where the driver's Java computes all, its second compiler takes more from the few cores than it gives back:
-        # planning is most of what runs, and much of that runs once. Without it Java reserves too little for code.
+        # On one machine Java's second compiler costs more time than it saves: most of the work is planning, and much
+        # of its code runs once. With only the first compiler, Java's default code cache is too small.
         found["spark.driver.extraJavaOptions"] = f"{JAVA_OPTIONS} {warm_start.java_options()}".rstrip()
     return found
 
 
 def _address(settings: Mapping[str, str]) -> str | None:
-    """Where Spark's pages listen: on one machine, where its driver does; a cluster's are reached from elsewhere."""
+    """The address of Spark's pages: the driver's on one machine; None (Spark's default) on a cluster."""
     return settings.get("spark.driver.bindAddress") if cores_of(settings["spark.master"]) is not None else None
 
 
 def cores_of(master: str) -> int | None:
-    """How many cores a master on this machine uses; None for a cluster.
+    """Number of cores that a master on this machine uses; None for a cluster.
 
     >>> cores_of("local"), cores_of("local[4,2]"), cores_of("local-cluster[2,1,2048]"), cores_of("yarn")
     (1, 4, 2, None)
@@ -167,9 +167,9 @@ def cores_of(master: str) -> int | None:
 
 @contextmanager
 def quiet_java() -> Iterator[Path]:
-    """Sends what the Java process that is started in here will ever print to a file; yields the file.
+    """Redirects all output of the Java process that is started inside to a file; yields the file.
 
-    Java writes warnings before any logging is configured, and stack traces of a query that was stopped on purpose.
+    Java prints warnings before logging is configured, and stack traces of queries that were stopped on purpose.
     """
     descriptor, name = tempfile.mkstemp(prefix="xmlstream-spark-", suffix=".log")
     atexit.register(Path(name).unlink, missing_ok=True)
@@ -190,19 +190,19 @@ def quiet_java() -> Iterator[Path]:
 
 
 def warm_up(spark: SparkSession) -> None:
-    """Starts the processes, beside whatever else is done, if this machine is Spark's only one."""
+    """Starts Spark's Python processes in the background, if Spark runs on this machine only."""
     if cores_of(str(spark.sparkContext.master)) is not None:
         threading.Thread(target=_try, args=(spark,), name="warm-up", daemon=True).start()
 
 
 def _try(spark: SparkSession) -> None:
-    # Whatever is wrong, the query itself will meet it, and say so.
+    # The query itself will meet the same error, and report it.
     with contextlib.suppress(Exception):
         request_nothing(spark)
 
 
 def request_nothing(spark: SparkSession) -> int:
-    """Has both processes started: the one that says what the sources are, and a worker; how many rows it gave."""
+    """Starts the process that describes data sources, and a worker; returns the number of rows that it computed."""
     from pyspark.sql.functions import udf
 
     from sources.xml.spark.multi_source_reader import MultiSourceXml, register_multi_source
@@ -214,7 +214,7 @@ def request_nothing(spark: SparkSession) -> int:
 
 
 def _with_imports(number: int) -> int:
-    """What it is given, from a worker that has imported what the first range of a document will need."""
+    """Imports in a worker the modules that the first range of a document needs; returns its argument."""
     import sources.xml.spark.stage_writer  # noqa: F401
 
     return number

@@ -1,13 +1,12 @@
-"""Warm start: an archive of Java's classes, and Python's byte code, both made once for all later starts.
+"""Warm start: an archive of Java classes, and compiled Python modules, both made once for all later starts.
 
-Most of a cold start is Java finding, checking and linking some twenty thousand classes out of Spark's jars. A process
-can leave what it has loaded in an archive when it ends, and later ones map that into memory. An archive is of one Java
-and of one set of jars, and its name is made of both, so that an archive of others is not found. Java looks once more,
-and goes on without it where it differs, whatever the collector or the size of the heap; but an archive that is cut
-short makes it crash, so its name has the length, too.
+In a cold start Java spends most of the time to find, verify and link about 20,000 classes from Spark's jars. A Java
+process can write its loaded classes to an archive when it ends; later processes map the archive into memory. An archive
+fits one Java and one set of jars; its name has a digest of both, so that no other archive is used. Java checks this
+again, and ignores an archive that does not fit. But a truncated archive makes Java crash, so the name also has the
+length of the file.
 
-pip compiles what it installs; other installers do not, and some environments forbid Python to keep what it compiles.
-`xmlstream.cli.prepare` makes both.
+pip compiles the modules that it installs; other installers do not. `xmlstream.cli.prepare` makes both.
 """
 
 from __future__ import annotations
@@ -26,11 +25,11 @@ from pathlib import Path
 from xmlstream.session.own_packages import HOME, NAMES
 
 DIRECTORY_VARIABLE = "XMLSTREAM_CLASS_ARCHIVES"
-"""The environment variable that names the directory of archives; empty for none."""
+"""Environment variable with the directory of archives; if it is empty, no archive is used."""
 
 
 def java_home() -> Path | None:
-    """Where the Java is that Spark would start: of JAVA_HOME, else of PATH; None where there is none."""
+    """Directory of the Java that Spark would start, from JAVA_HOME, else from PATH; None if there is none."""
     named = os.environ.get("JAVA_HOME")
     if named and (Path(named) / "bin" / "java").exists():
         return Path(named)
@@ -39,7 +38,7 @@ def java_home() -> Path | None:
 
 
 def jars() -> Path | None:
-    """The directory of the jars of the Spark that would start; None where there is none."""
+    """Directory of the jars of the Spark that would start; None if there is none."""
     home = os.environ.get("SPARK_HOME")
     if not home:
         package = find_spec("pyspark")
@@ -51,9 +50,12 @@ def jars() -> Path | None:
 
 
 def directory() -> Path | None:
-    """Where archives lie: where the environment says, in the virtual environment, or in the user's cache.
+    """Directory of archives: from the environment variable, else in the virtual environment or in the user's cache.
 
-    An archive fits the Spark of one environment only, and should go when that goes. None: none are wanted.
+    An archive fits the Spark of one environment only, and should be deleted with it.
+
+    Returns:
+        None if no archive is to be used.
     """
     if (named := os.environ.get(DIRECTORY_VARIABLE)) is not None:
         return Path(named).absolute() if named else None
@@ -64,9 +66,9 @@ def directory() -> Path | None:
 
 
 def fitting() -> str | None:
-    """What names of archives begin with that fit the Java and the Spark of this process; None where that is not known.
+    """Prefix of the names of archives that fit this Java and this Spark; None if their versions are unknown.
 
-    It is readable, and ends in a digest of all that Java compares: itself, and the jars' places, sizes and dates.
+    It has both versions, and a digest of all that Java compares: itself, and the jars' paths, sizes and dates.
     """
     java, spark_jars = java_home(), jars()
     if java is None or spark_jars is None:
@@ -86,7 +88,7 @@ def fitting() -> str | None:
 
 
 def archive() -> Path | None:
-    """The archive that fits, whole; None where there is none."""
+    """The newest archive that fits and is not truncated; None if there is none."""
     place, prefix = directory(), fitting()
     if place is None or prefix is None or not place.is_dir():
         return None
@@ -95,22 +97,22 @@ def archive() -> Path | None:
 
 
 def whole_name(prefix: str, path: Path) -> str:
-    """What an archive is called that has just the length of this file."""
+    """Name of an archive with the length of this file."""
     return f"{prefix}-{path.stat().st_size}.jsa"
 
 
 def java_options() -> str:
-    """The options that make Java use the archive, as Spark takes them; empty where there is none."""
+    """Java options that use the archive, in Spark's form; empty if there is no archive."""
     found = archive()
-    # Java takes a list of archives, and has no way to write a path that holds what keeps them apart.
+    # The option is a list of paths, and their separator cannot be escaped in a path.
     if found is None or os.pathsep in str(found):
         return ""
-    # Where the class path was changed, Java says on standard output that it does without: that is all it says of this.
+    # Java would report on standard output that it ignores an archive for another class path.
     return f"-XX:SharedArchiveFile={java_quoted(found)} -Xlog:cds*=off"
 
 
 def java_quoted(path: Path) -> str:
-    """A path as Spark takes it in a list of Java's options.
+    """A path quoted for Spark's list of Java options.
 
     >>> java_quoted(Path("/home/me/my files"))
     '"/home/me/my files"'
@@ -124,7 +126,7 @@ _OPTIONAL = re.compile(r";.*\bextra\b")
 
 
 def compile_byte_code() -> None:
-    """Compiles what has no byte code, or that of another version; what cannot be written stays as it is."""
+    """Compiles the modules that have no byte code for this Python; skips those that cannot be written."""
     for place in places():
         if place.is_dir():
             compile_dir(place, quiet=2, workers=0)
@@ -133,7 +135,7 @@ def compile_byte_code() -> None:
 
 
 def places() -> list[Path]:
-    """The packages and modules of this product and of what it depends on, without its extras."""
+    """The packages and modules of this project and of its dependencies, without the extras."""
     found = [HOME / name for name in (PRODUCT, *NAMES)]
     for each in _dependencies(PRODUCT, set()):
         tops = {file.parts[0] for file in each.files or () if file.suffix == ".py"}
@@ -142,7 +144,7 @@ def places() -> list[Path]:
 
 
 def _dependencies(name: str, seen: set[str]) -> Iterator[Distribution]:
-    """What a distribution requires, and what that requires; one that is not installed is needed elsewhere only."""
+    """The installed distributions that a distribution requires, directly or indirectly."""
     seen.add(name)
     try:
         found = distribution(name)

@@ -1,10 +1,10 @@
-"""The Python that Spark starts its workers with, on this machine, so that they start in a third of the time.
+"""The Python command for Spark's workers on this machine, with which they start in a third of the time.
 
-Spark puts its own `pyspark.zip` in front of all that the workers import from. It holds sources only, and Python
-compiles them anew in every process: about 0.8 s on two cores, and a query that reads Python sources waits for five such
-processes, one after the other. The same PySpark is installed beside this package, compiled. So workers get a Python
-that leaves Spark's archives out of `PYTHONPATH`; all else that is in it stays. Nor does it look into the current
-directory first, where modules may be called like this project's packages.
+Spark puts its own `pyspark.zip` first into the workers' import path. The archive has only source files, which Python
+compiles in every process: about 0.8 s on two cores, and a query with Python sources waits for five such processes, one
+after the other. The same PySpark is installed beside this package, compiled. So the workers' command removes Spark's
+archives from `PYTHONPATH`, and keeps the rest. It also does not search the current directory first, where modules may
+have the names of this project's packages.
 """
 
 from __future__ import annotations
@@ -41,24 +41,24 @@ _SAFE_PATH = "spark.executorEnv.PYTHONSAFEPATH"
 
 
 def choose(*, one_process: bool) -> None:
-    """Names the Python of Spark's workers in the environment, unless the user has named one.
+    """Sets the environment variables for the workers' Python, unless the user has set them.
 
     Args:
-        one_process: Whether all of Spark runs in one process on this machine.
+        one_process: All of Spark runs in one process on this machine.
     """
     quick = _quick()
     mine = str(quick) if one_process and quick is not None else sys.executable
     for variable in _VARIABLES:
-        # A session before this one may have had another master.
+        # An earlier session of this process may have had another master.
         if os.environ.get(variable) in (None, sys.executable, str(quick)):
             os.environ[variable] = mine
 
 
 def finds_ours(*, one_machine: bool) -> dict[str, str]:
-    """Spark's configuration by which workers, whatever Python they get, find this project's packages and no others.
+    """Spark settings with which workers import this project's packages and no others of their names.
 
     Args:
-        one_machine: Whether the workers see the files of this process.
+        one_machine: The workers see the files of this process.
     """
     if one_machine and own_packages.hidden_by(os.environ.get("PYTHONPATH", "")) is not None:
         return {_SAFE_PATH: "1", _OURS: str(_alone())}
@@ -67,7 +67,7 @@ def finds_ours(*, one_machine: bool) -> dict[str, str]:
 
 @cache
 def _alone() -> Path:
-    """A directory of nothing but this project's packages."""
+    """A directory that contains only this project's packages."""
     directory = Path(tempfile.mkdtemp(prefix="xmlstream-packages-"))
     atexit.register(shutil.rmtree, directory, ignore_errors=True)
     for name in own_packages.NAMES:
@@ -77,7 +77,7 @@ def _alone() -> Path:
 
 @cache
 def _quick() -> Path | None:
-    """A script that starts this Python without Spark's archives; None where there is no way or no need to."""
+    """A script that starts this Python without Spark's archives; None if it is not possible or not needed."""
     if os.name != "posix" or not _spark_is_installed_beside():
         return None
     directory = Path(tempfile.mkdtemp(prefix="xmlstream-python-"))
@@ -85,12 +85,12 @@ def _quick() -> Path | None:
     script = directory / "python"
     script.write_text(_SCRIPT.format(python=shlex.quote(sys.executable)), encoding="utf-8")
     script.chmod(0o700)
-    # Temporary directories are sometimes mounted such that nothing in them can be started.
+    # Temporary directories are sometimes mounted without permission to execute files.
     return script if os.access(script, os.X_OK) else None
 
 
 def _spark_is_installed_beside() -> bool:
-    """Whether PySpark is installed as files, which Python keeps compiled, and Java will run the Spark of just that."""
+    """Whether PySpark is installed as files, so that Python can compile them once, and belongs to the Spark in use."""
     packages = [find_spec(name) for name in ("pyspark", "py4j")]
     origins = [Path(found.origin) for found in packages if found is not None and found.origin is not None]
     if len(origins) < len(packages) or not all(origin.is_file() for origin in origins):
