@@ -1,6 +1,6 @@
-"""Aggregation of kept tuples, in Spark: partial aggregates that merge, or the tuples of which aggregates are made.
+"""Aggregation of kept tuples in Spark: by partial aggregates that merge, or else over the kept tuples themselves.
 
-What group_by and session share: how tuples are kept, how kept rows of several slices become one, and what is answered.
+group_by and session share it: it determines the kept rows, combines those of several slices, and computes the results.
 """
 
 from __future__ import annotations

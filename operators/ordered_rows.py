@@ -1,9 +1,9 @@
-"""Ordered rows: what operators share that answer for each tuple by the rows around it in the order of its group.
+"""Ordered rows: the common part of row_window and look_ahead, which compute functions over the rows around each tuple.
 
-Tuples are kept until the order is closed up to them: init(A, K, P) is, in each group by A, the largest covered prefix
-of the order of the keys K. So `(sid, ts prefix)` closes the rows of each sid by themselves. Tuples with equal keys are
-told apart by their remaining attributes, ascending, null first, as in sort, so that the answer does not depend on how
-tuples come.
+Tuples are kept until the order is closed up to them: init(A, K, P) is, in each group by A, the largest prefix of the
+order of the keys K that P covers. So `(sid, ts prefix)` closes the rows of each sid by themselves. Among tuples with
+equal keys the remaining attributes decide the order, ascending, null first, as in sort, so that the result does not
+depend on the order of arrival.
 
 Source:     Tucker et al. 2003, §5.2 (init); SQL:2003, window functions.
 """

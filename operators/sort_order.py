@@ -1,8 +1,7 @@
-"""Sort order of rows: the keys that rows are sorted by, and the numbers of rows in the order of their groups.
+"""Sort order of rows: the keys that sort rows, and the numbers of rows in the order of their groups.
 
-A sort key is an attribute, a direction, and the side on which null stands. Rows that newly are in the order of their
-groups go on counting behind the last ones before them: of each group the last rows are kept, with their numbers, which
-is all that those behind them need to know of the others.
+A sort key is an attribute, a direction, and the side on which null sorts. New rows continue the numbering of their
+group: the last rows of each group are kept with their numbers, and the rows behind them need nothing else.
 """
 
 from __future__ import annotations

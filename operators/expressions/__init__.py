@@ -1,1 +1,1 @@
-"""Expressions of Spark SQL: the one dialect that reads and prints them, and what can be told of them without data."""
+"""Expressions of Spark SQL: the one dialect that reads and prints them, and what follows from them without data."""

@@ -156,8 +156,8 @@ class ClosedSet:
         """
         found = derived(self.lasting, new=[p for p in new if p.lifespan is None])
         if self._passing is not None and new:
-            # For a punctuation that follows from several lifespans, nobody searches for the ones it follows from.
-            # This is computed first, since values are evaluated all at once.
+            # A punctuation that follows from punctuations of several lifespans gets the shortest lifespan of the set,
+            # without a search for those it follows from. This comes first, so that values are evaluated all at once.
             least = shortest(map(self.lifespan, self.set))
             jointly = [p.lasting(least) for p in derived(self.set, new=[p.lasting(None) for p in new])]
             for lifespan, alike in _by_lifespan(new).items():
