@@ -13,8 +13,8 @@ Step:       –
 Pass:       {r ∈ kept₁ ∪ new₁ | r.A or r.at null, or S covers all s with s.B = r.A, s.at ≤ r.at}, with its partner.
 Keep:       of the left, the tuples that have not passed. Of the right {s ∈ kept₂ ∪ new₂ | an r with s.at ≤ r.at <
             next(s).at waits or may still come}, next(s) the next later tuple of the same key: for each key, the last
-            tuple below the time that the left has closed, and all above it. With a tolerance, only those s that are
-            not before r.at - tolerance for every such r.
+            tuple below the time that the left has closed, and all above it. With a tolerance, no s that lies before
+            r.at - tolerance for every r that waits or may still come.
 Propagate:  the parts of the left's punctuations that no kept left tuple matches.
 Safe when:  the right's schemes describe the keys or prefixes of `at`, and the left's describe the keys; with a
             tolerance, the left's may describe prefixes of `at` instead.

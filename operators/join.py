@@ -15,10 +15,10 @@ Keep:       of each side {t ∈ kept ∪ new | no p of the other side, described
             everything within its bounds is closed.
 Propagate:  the parts of a side's punctuations that no kept tuple of that side matches, also moved to the equal
             attributes of the other side.
-            Outer: the preserved side's as in an inner join, but moved without null. Those of a side that nulls may
-            stand for are never moved, and restrict its key to values that are not null. Full outer: null keys of both
-            sides together, once both sides have closed null keys. With `punctuates` also, once, that no tuple has nulls
-            for one attribute of a side and a value for another: so a side's punctuations on its key also close for
+            Outer: the preserved side's as in an inner join, but moved without null. Those of the null-supplying side
+            are never moved, and restrict its key to values that are not null. Full outer: null keys of both sides
+            together, once both sides have closed null keys. With `punctuates` also, once, that a null key of the
+            null-supplying side stands beside no value of that side. So what a side closes by its key is also closed for
             operators that look at its other attributes.
 Safe when:  each side's schemes describe the join attributes, and attributes that are bounded from above by a prefix.
 Source:     Tucker et al. 2003, Tables 3 and 4 (joinPs, modPs), §7.2. Differs: Table 3 is applied to the kept tuples,

@@ -10,11 +10,11 @@ Example:    MultiwayJoin(3, (((0, "a"), (1, "b")), ((1, "b"), (2, "c"))))
               out  (1, 1, 1)   | (1, 1, 1) <*, *, 1> <*, 1, *> <1, *, *>
 Step:       ⋃ᵢ (kept₁ ∪ new₁) ⋈ … ⋈ newᵢ ⋈ … ⋈ keptₙ
 Pass:       –
-Keep:       {t ∈ keptᵢ ∪ newᵢ | in no order does t reach all other inputs}. From t and the kept tuples that join it in
-            the inputs reached so far, t reaches input j once j's punctuations cover the join values of all of these. If
-            no kept tuple of j joins them, t needs to reach no further input. Tuples with a null key are never kept.
-            Where θ bounds an attribute of j by a value of an input reached before, j's punctuations need to cover only
-            what is within the bounds.
+Keep:       {t ∈ keptᵢ ∪ newᵢ | in no order does t reach all other inputs}. t reaches input j once j's punctuations
+            cover the join values of t and of the kept tuples that join t in the inputs reached before. If no kept tuple
+            of j joins these, t needs to reach no further input. Tuples with a null key are never kept. Where θ bounds
+            an attribute of j by a value of an input reached before, j's punctuations need to cover only what lies
+            within the bounds.
 Propagate:  the parts of an input's punctuations that no kept tuple of that input matches, also with the patterns of
             the join attributes moved to equal attributes of the other inputs.
 Safe when:  the generalized punctuation graph is strongly connected; bounds from above are edges of it.
