@@ -80,7 +80,6 @@ class ByOrder:
 
     @property
     def name(self) -> str:
-        """The rule in a few words."""
         return " per ".join([f"order of {self.attribute}", *([", ".join(self.per)] if self.per else [])])
 
     def require(self, schema: Schema) -> None:
@@ -277,7 +276,6 @@ class ByRoster:
 
     @property
     def name(self) -> str:
-        """The rule in a few words."""
         return f"roster of {self.member}"
 
     def require(self, schema: Schema) -> None:
@@ -382,7 +380,6 @@ class ByClock:
 
     @property
     def name(self) -> str:
-        """The rule in a few words."""
         return f"clock of {self.attribute}"
 
     def require(self, schema: Schema) -> None:
@@ -401,7 +398,6 @@ class ByClock:
         return prefix_of(self.attribute)
 
     def state_schema(self, schema: Schema) -> StateSchema:
-        """Nothing."""
         return StateSchema()
 
     def flagged(self, tuples: DataFrame, state: OperatorState) -> DataFrame:
@@ -409,7 +405,6 @@ class ByClock:
         return tuples.selectExpr("*", f"IF({condition(said(state).set)}, '{UNGRAMMATICAL}', NULL) AS {ASIDE}")
 
     def aggregates(self, schema: Schema) -> dict[str, str]:
-        """Nothing."""
         return {}
 
     def new_punctuations(self, flagged: DataFrame | None, facts: Facts, state: OperatorState) -> list[Punctuation]:

@@ -37,7 +37,6 @@ class ByDomain:
 
     @property
     def name(self) -> str:
-        """The rule in a few words."""
         return f"domain {self.limits}"
 
     def require(self, schema: Schema) -> None:
@@ -50,7 +49,6 @@ class ByDomain:
         return ()
 
     def state_schema(self, schema: Schema) -> StateSchema:
-        """Nothing."""
         return StateSchema()
 
     def flagged(self, tuples: DataFrame, state: OperatorState) -> DataFrame:
@@ -59,7 +57,6 @@ class ByDomain:
         return tuples.selectExpr("*", f"IF({late}, '{UNGRAMMATICAL}', NULL) AS {ASIDE}")
 
     def aggregates(self, schema: Schema) -> dict[str, str]:
-        """Nothing."""
         return {}
 
     def new_punctuations(self, flagged: DataFrame | None, facts: Facts, state: OperatorState) -> list[Punctuation]:
@@ -93,7 +90,6 @@ class ByPredicate:
 
     @property
     def name(self) -> str:
-        """The rule in a few words."""
         return f"predicate {self.when}"
 
     def require(self, schema: Schema) -> None:
@@ -108,7 +104,6 @@ class ByPredicate:
         return (Scheme(tuple(Term(name) for name in self.attributes)),)
 
     def state_schema(self, schema: Schema) -> StateSchema:
-        """Nothing."""
         return StateSchema()
 
     def flagged(self, tuples: DataFrame, state: OperatorState) -> DataFrame:
