@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from punct_ns.domain import Value
 
 
-MEND = "mend the source, or let it drop or divert such tuples with the option ungrammatical"
+MEND = "fix the source, or drop or divert such tuples with the option ungrammatical"
 """The hint of a violation, for the operator of the source."""
 
 UNKNOWN = "?"
@@ -80,7 +80,7 @@ def violation(
     >>> print(violation({"hour": 5}, Punctuation.parse("<5>", hours), document="s.xml", line=7, column=1, position=91))
     the tuple (5) comes after the punctuation <5>, which matches it
       s.xml, line 7, column 1, item at position 91
-      Hint: mend the source, or let it drop or divert such tuples with the option ungrammatical
+      Hint: fix the source, or drop or divert such tuples with the option ungrammatical
     """
     where = [part for part in (among, place(document, line, column, position)) if part]
     return UngrammaticalStream(
@@ -116,7 +116,7 @@ class Offence:
         >>> print(Offence((5,), 9, Punctuation.parse("<5>", Schema.of(hour="INT")), 4, "sensor1.xml").error())
         the tuple (5) comes after the punctuation <5>, which matches it
           sensor1.xml, item at position 9
-          Hint: mend the source, or let it drop or divert such tuples with the option ungrammatical
+          Hint: fix the source, or drop or divert such tuples with the option ungrammatical
         """
         row = dict(zip(self.punctuation.schema.names, self.tuple, strict=True))
         error = violation(

@@ -24,7 +24,7 @@ from sources.xml.splits.tags import NO_ROOT, parse_content, parse_reason
 
 MalformedKind = Literal["document", "tuple", "punctuation"]
 
-MEND = "mend the source, or let it set such items aside with the option mode 'PERMISSIVE'"
+MEND = "fix the source, or divert such items with the option mode 'PERMISSIVE'"
 
 LINE_BLOCK = 1 << 20
 """The number of bytes in which lines are counted at once."""
