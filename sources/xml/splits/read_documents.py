@@ -25,16 +25,16 @@ from sources.local_paths import local_path
 
 
 class DocumentLog:
-    """A log of documents, in the directory that a source has in the checkpoint; each line is an object of JSON."""
+    """A log of documents, in the source's directory of the checkpoint; each line is a JSON object."""
 
     def __init__(self, directory: str, name: str) -> None:
         self._log = store_at(local_path(directory)).log(name)
 
     def read(self) -> list[Mapping[str, Any]]:
-        """Its lines.
+        """Reads its lines.
 
         Raises:
-            StateError: A line is no object of JSON.
+            StateError: A line is not a JSON object.
         """
         try:
             lines = [json.loads(line) for line in self._log.lines()]
@@ -45,11 +45,11 @@ class DocumentLog:
         return cast("list[Mapping[str, Any]]", lines)
 
     def add(self, lines: Iterable[Mapping[str, Any]]) -> None:
-        """Adds lines, durably."""
+        """Appends lines durably."""
         self._log.append(map(json.dumps, lines))
 
     def damaged(self) -> StateError:
-        """The error that a line is not one of such a log."""
+        """Builds the error for a log with invalid lines."""
         return StateError(f"{self._log.path} is no log of documents", hint="restore it, or begin with a new checkpoint")
 
 
