@@ -150,7 +150,7 @@ class Bound:
 
     @cached_property
     def cut(self) -> Cut:
-        """The cut of the domain above the values."""
+        """The cut that separates the values below the bound from the others."""
         return self.domain.cut_of_text(self.value, after=self.closed)
 
     def is_within(self, other: Bound) -> bool:

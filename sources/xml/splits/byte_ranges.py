@@ -195,7 +195,7 @@ class ChunkReader:
         return chunk
 
     def _read_ahead(self, at_least: int = 0) -> bool:
-        """Returns whether there was more to read."""
+        """Reads more text ahead; returns whether there was any."""
         wanted = max(CHUNK_BYTES, at_least) - len(self._ahead)
         more = self._source.read(wanted) if wanted > 0 else b""
         self._ahead += more
