@@ -54,7 +54,7 @@ from punct_ns.pattern import EMPTY, NOT_NULL, NULL, Pattern, canonical, pattern_
 from punct_ns.punctuation import Punctuation, isolated
 from punct_ns.punctuation_set import PunctuationSet, remainder
 from punct_ns.recast import asked_pattern
-from punct_ns.schema import Attribute, Schema
+from punct_ns.schema import Schema
 from punct_ns.scheme import Scheme, meets
 from punct_ns.slices import POSITION, quoted
 from punct_ns.value_set import ValueSet
@@ -250,17 +250,6 @@ class Project(Operator):
     """The columns, of each tuple of the input."""
 
     columns: tuple[Column, ...]
-
-    @staticmethod
-    def renaming(schema: Schema, names: Mapping[str, str]) -> Project:
-        """All attributes of a schema, some under new names; UsageError for an old name that there is not.
-
-        >>> Project.renaming(Schema.of(a="INT", b="INT"), {"b": "c"}).schema().names
-        ('a', 'c')
-        """
-        renamed = {schema.attribute(old).name: new for old, new in names.items()}
-        attributes = [(a.name, Attribute(renamed.get(a.name, a.name), a.domain)) for a in schema]
-        return Project(tuple(Column(new, quoted(old), old) for old, new in attributes))
 
     def schema(self, *inputs: Schema) -> Schema:
         return Schema(tuple(column.attribute for column in self.columns))

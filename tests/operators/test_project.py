@@ -220,7 +220,8 @@ def test_what_is_wanted_of_the_first_of_several_attributes_is_wanted_of_each() -
 
 
 def test_a_rename_carries_punctuations_and_schemes(spark: SparkSession, tmp_path: Path) -> None:
-    project = Project.renaming(REPORTS, {"Hour": "h", "temp": "t"})
+    names = {"hour": "h", "min": "min", "temp": "t"}
+    project = Project(tuple(Column(Attribute(new, REPORTS[old].domain), old, old) for old, new in names.items()))
     assert project.schema(REPORTS).names == ("h", "min", "t")
     assert project.schema(REPORTS)["min"] == REPORTS["min"]
     assert format_schemes(project.schemes(parse_schemes("hour, min 0..59 by 10; temp prefix", REPORTS))) == (

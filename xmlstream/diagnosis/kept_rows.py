@@ -11,7 +11,6 @@ from pathlib import Path
 from typing import Any, TypeAlias
 
 import pyarrow as pa
-import pyarrow.compute
 import pyarrow.parquet as pq
 
 from operators.required_punctuations import Row
@@ -25,8 +24,6 @@ from punct_ns.punctuation import Punctuation, listed
 from punct_ns.punctuation_set import PunctuationSet
 from punct_ns.schema import Attribute, Schema
 from punct_ns.slices import in_utc
-
-pc: Any = pyarrow.compute  # its stubs do not know search_sorted
 
 _AT_ONCE = 1000
 
