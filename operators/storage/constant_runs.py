@@ -110,7 +110,7 @@ def _run(values: pa.Array[Any]) -> pa.RecordBatch:
 
 
 def among(values: pa.Array[Any], wanted: pa.Array[Any]) -> np.ndarray[Any, np.dtype[np.bool_]]:
-    """For each wanted string, whether it is one of the sorted values, of which there is at least one."""
+    """For each wanted string, whether it is one of the sorted values; there must be one at least."""
     at = pc.min_element_wise(pc.search_sorted(values, wanted), pa.scalar(len(values) - 1, pa.uint64()))
     found: np.ndarray[Any, np.dtype[np.bool_]] = pc.equal(values.take(at), wanted).to_numpy(zero_copy_only=False)
     return found

@@ -47,7 +47,7 @@ class DirectoryLocks:
             _held[path] = self
             self._paths.append(path)
         if not self._lock(path, os.O_RDONLY):
-            # This file system locks no directories: NFS asks for a file that is open for writing.
+            # This file system locks no directories: NFS locks only a file that is open for writing.
             self._lock(os.path.join(path, ".lock"), os.O_RDWR | os.O_CREAT)  # noqa: PTH118 - a path of the system's
 
     def _lock(self, path: str, flags: int) -> bool:

@@ -277,7 +277,7 @@ class Checkpoint:
         return self._commits.is_whole(number)
 
     def clear_stage(self) -> None:
-        """The slice in hand is done with."""
+        """Removes the tuples of the current slice, which is committed."""
         self.store.delete(*(f"{_STAGE}/{name}" for name in self.store.names(_STAGE)))
 
     def _restore_logs(self, seals: dict[str, str]) -> None:
