@@ -1,9 +1,9 @@
 """Constant runs: the closed strings of one attribute, as sorted files of Arrow that are mapped into memory.
 
-A run is a sorted array without duplicates. New strings are written as a new run, and no run is ever rewritten in place.
-Runs of about one size are merged to one (as in a log-structured merge tree, O'Neil et al. 1996) by a thread beside the
-slices, as many as come to `LARGEST` together, so that no merge is larger than that. Values are looked up in each run by
-binary search, many at once.
+A run is a sorted array without duplicates. New strings are written as a new run, and a run is never rewritten in place.
+A thread beside the slices merges runs of similar size into one (as in a log-structured merge tree, O'Neil et al. 1996).
+A merged run has at most `LARGEST` strings and `LARGEST_BYTES` bytes. A lookup searches each run for many values at once
+by binary search.
 """
 
 from __future__ import annotations
@@ -21,16 +21,16 @@ from operators.storage.segments import Segment, SegmentStore
 pc: Any = pyarrow.compute  # its stubs do not know search_sorted
 
 TOGETHER = 8
-"""Runs of about one size that are merged."""
+"""The number of runs of similar size that are merged into one."""
 
 LARGEST, LARGEST_BYTES = 1 << 19, 1 << 30
-"""Constants, and their bytes, up to which runs are merged: a larger one stays as it is."""
+"""The most constants, and bytes, of a merged run."""
 
 _THREADS = ThreadPoolExecutor(1, thread_name_prefix="merge-constants")
 
 
 class ConstantRuns:
-    """The runs of one attribute, as the last commit has them and this slice has added to them."""
+    """The runs of one attribute: those of the last commit, and those that this slice has added."""
 
     def __init__(self, store: SegmentStore, committed: dict[str, Any] | None = None) -> None:
         self._store = store
@@ -40,15 +40,15 @@ class ConstantRuns:
 
     @property
     def rows(self) -> int:
-        """How many constants there are."""
+        """The number of constants."""
         return sum(run.rows for run in self._runs)
 
     def contained(self, wanted: pa.Array[Any]) -> np.ndarray[Any, np.dtype[np.bool_]]:
-        """For each of the strings, none of which is null, whether it is one of the constants."""
+        """For each string, whether it is one of the constants; the strings must not be null."""
         found = np.zeros(len(wanted), np.bool_)
         if not self._runs or not len(wanted):
             return found
-        # In order, what is near lies near.
+        # Sorted lookups touch neighbouring pages of a run one after another.
         order = pc.sort_indices(wanted)
         ordered, places = wanted.take(order), order.to_numpy()
         for run in self._runs:
@@ -56,11 +56,11 @@ class ConstantRuns:
         return found
 
     def add(self, values: Sequence[str]) -> None:
-        """Adds strings, at least one, that are not among the constants, as a run of their own."""
+        """Adds strings as a new run: at least one, and none that is already a constant."""
         self._runs.append(self._store.put(_run(pa.array(values, pa.string()))))
 
     def record(self) -> dict[str, Any]:
-        """What there is after the slice, for its commit; what was merged meanwhile takes its place."""
+        """The runs after the slice, for its commit; a merge that has finished replaces the runs it merged."""
         if self._merging is not None and self._merging[1].done():
             self._take_merged()
         if self._merging is None and (together := self._of_one_size()):
@@ -69,12 +69,12 @@ class ConstantRuns:
         return {"rows": self.rows, "segments": runs, "purging": []}
 
     def settle(self) -> None:
-        """Waits for a merge that goes on; the next record has it."""
+        """Waits for a running merge; the next record contains its result."""
         if self._merging is not None:
             self._merging[1].result()
 
     def _of_one_size(self) -> list[Segment]:
-        """The runs to merge next; none where there are few of each size."""
+        """The runs to merge next; empty if there are too few of each size."""
         sizes: dict[int, list[Segment]] = {}
         for run in self._runs:
             sizes.setdefault((run.rows.bit_length() - 1) // (TOGETHER.bit_length() - 1), []).append(run)
@@ -105,12 +105,12 @@ class ConstantRuns:
 
 
 def _run(values: pa.Array[Any]) -> pa.RecordBatch:
-    """The content of a run of these strings."""
+    """The content of a run: the strings, sorted."""
     return pa.RecordBatch.from_arrays([values.take(pc.sort_indices(values))], ["value"])
 
 
 def among(values: pa.Array[Any], wanted: pa.Array[Any]) -> np.ndarray[Any, np.dtype[np.bool_]]:
-    """For each wanted string, whether it is one of the sorted values; there must be one at least."""
+    """For each wanted string, whether it is one of the values, which are sorted and not empty."""
     at = pc.min_element_wise(pc.search_sorted(values, wanted), pa.scalar(len(values) - 1, pa.uint64()))
     found: np.ndarray[Any, np.dtype[np.bool_]] = pc.equal(values.take(at), wanted).to_numpy(zero_copy_only=False)
     return found

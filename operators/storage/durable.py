@@ -1,8 +1,8 @@
 """Durable files: checksums, files and names that survive a loss of power, and files of lines that only grow.
 
-Checksums distinguish a damaged file from a sound one. An append-only file has one line for each fact. What stands
-behind its last whole line was cut short, as its process ended. A commit records how long the file is, and its checksum:
-what was appended after that commit does not count.
+Checksums distinguish a damaged file from a sound one. An append-only file has one line for each fact. Bytes after its
+last whole line are the start of a line whose process ended while it wrote. A commit records the length of the file and
+its checksum; lines appended after that commit do not count.
 """
 
 from __future__ import annotations
@@ -16,19 +16,19 @@ from pathlib import Path
 from punct_ns.errors import StateError
 
 RESTORE = "restore the checkpoint and its outputs from a copy of one moment, or begin anew with others"
-"""What can be done about a checkpoint that is not as it was."""
+"""The hint for a checkpoint that has been damaged or has lost files."""
 
 _AT_ONCE = 8
-"""Files that are synced side by side: the file system writes its journal once for all of them."""
+"""The most files that are synced at the same time: the file system then writes its journal once for all of them."""
 
 _CHUNK = 1 << 20
 
 
 def checksum(path: Path) -> str:
-    """The length and the CRC-32 of a file, or of all files together that Spark reads of a directory.
+    """The length and the CRC-32 of a file; of a directory, those of all files together that Spark reads in it.
 
     Raises:
-        OSError: It is not there, or cannot be read.
+        OSError: The file does not exist, or cannot be read.
     """
     length = crc = 0
     for part in data_files(path):
@@ -39,7 +39,7 @@ def checksum(path: Path) -> str:
 
 
 def checksum_text(length: int, crc: int) -> str:
-    """How a checksum is written down.
+    """The text of a checksum: the length in bytes and the CRC-32 in hexadecimal digits.
 
     >>> checksum_text(3, zlib.crc32(b"abc"))
     '3-352441c2'
@@ -48,20 +48,20 @@ def checksum_text(length: int, crc: int) -> str:
 
 
 def damaged(path: Path) -> StateError:
-    """The error that a file of a checkpoint is not as it was written."""
+    """The error for a file of a checkpoint that is gone or is not as it was written."""
     state = "not as it was written" if path.exists() else "gone"
     return StateError(f"the checkpoint is damaged: {path} is {state}", hint=RESTORE)
 
 
 def data_files(path: Path) -> list[Path]:
-    """The file itself, or of a directory the files that Spark reads, in order."""
+    """The file itself; for a directory, the files that Spark reads in it, sorted by name."""
     if not path.is_dir():
         return [path]
     return sorted(part for part in path.iterdir() if not part.name.startswith((".", "_")))
 
 
 def sync(paths: Iterable[Path]) -> None:
-    """Returns once these files, and the names in these directories, are on the disk and survive a loss of power."""
+    """Returns once the files, and the names in the directories, are on the disk and survive a loss of power."""
     each = list(dict.fromkeys(paths))
     if len(each) == 1:
         _sync(each[0])
@@ -79,7 +79,7 @@ def _sync(path: Path) -> None:
 
 
 def make_directory(path: Path) -> None:
-    """Makes a directory, and those above it, durably."""
+    """Makes a directory and its missing parents, durably."""
     made = []
     above = path
     while not above.is_dir():
@@ -94,18 +94,18 @@ EMPTY_SEAL = checksum_text(0, 0)
 
 
 class AppendOnlyFile:
-    """A file of lines that only grows; one process writes to it."""
+    """A file of lines to which one process appends."""
 
     def __init__(self, path: Path) -> None:
         self.path = path
         self._length = self._crc = 0
 
     def torn(self) -> bytes:
-        """The bytes behind the last whole line; none as a rule."""
+        """The bytes after the last whole line; usually none."""
         return self._bytes().rpartition(b"\n")[2]
 
     def lines(self) -> list[bytes]:
-        """The whole lines, without their ends; removes what stands behind the last of them."""
+        """The whole lines, without line ends; removes the bytes after the last one from the file."""
         text = self._bytes()
         whole, end, torn = text.rpartition(b"\n")
         if torn:
@@ -113,7 +113,7 @@ class AppendOnlyFile:
         return whole.split(b"\n") if end else []
 
     def append(self, lines: Iterable[str], *, durable: bool = True) -> None:
-        """Adds lines; they survive a loss of power once this returns, if `durable` is set."""
+        """Appends lines; if `durable`, they survive a loss of power once this returns."""
         if not (text := "".join(f"{line}\n" for line in lines).encode()):
             return
         is_new = not self.path.exists()
@@ -125,7 +125,7 @@ class AppendOnlyFile:
             sync([self.path, self.path.parent] if is_new else [self.path])
 
     def seal(self) -> str:
-        """The length and the checksum of all whole lines; reads what was added since the last call."""
+        """The length and the checksum of all whole lines; reads only the lines appended since the last call."""
         if self.path.exists() and self.path.stat().st_size > self._length:
             with self.path.open("rb") as file:
                 file.seek(self._length)
@@ -134,10 +134,10 @@ class AppendOnlyFile:
         return checksum_text(self._length, self._crc)
 
     def restore(self, seal: str) -> list[bytes]:
-        """The lines up to a seal; removes what stands behind it.
+        """The lines up to a seal; removes later ones from the file.
 
         Raises:
-            StateError: The file is gone or damaged.
+            StateError: The file is gone, or its content up to the seal has changed.
         """
         length, text = int(seal.partition("-")[0]), self._bytes()
         self._length, self._crc = length, zlib.crc32(text[:length])

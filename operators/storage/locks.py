@@ -1,6 +1,7 @@
 """Locks of directories: a checkpoint or an output belongs to one run at a time, and a second run is refused.
 
-The lock is one of the operating system's, on the directory itself: it ends with its process and leaves nothing behind.
+The operating system locks the directory itself, so that the lock ends with its process and leaves no file behind. On a
+file system that cannot lock directories, a file `.lock` in the directory is locked.
 """
 
 from __future__ import annotations
@@ -13,18 +14,18 @@ from pathlib import Path
 
 from punct_ns.errors import StateError
 
-_WAIT = "wait for its end, or end it; a process that dies lets go of what it used"
+_WAIT = "wait until it ends, or stop it; when a process dies, its locks end"
 
 _guard = threading.RLock()
 
 _held: dict[str, DirectoryLocks] = {}
-"""Who in this process uses what: not every file system tells its runs from each other."""
+"""The locked paths, by run of this process: some file systems do not lock out another run of the same process."""
 
 
 class DirectoryLocks:
-    """Directories that a run uses, until `release`.
+    """The locks of a run on its directories, until `release`.
 
-    `is_over` says whether the run has ended, though nobody has released them yet; it then does.
+    `is_over` returns whether the run has ended without a `release`; in that case it releases the locks.
     """
 
     def __init__(self) -> None:
@@ -33,10 +34,10 @@ class DirectoryLocks:
         self._paths: list[str] = []
 
     def take(self, directory: Path) -> None:
-        """Uses a directory, from now on; one that it uses already stays so.
+        """Locks a directory; does nothing if this run has locked it already.
 
         Raises:
-            StateError: Another run uses it, here or in another process.
+            StateError: Another run uses the directory, in this process or another.
         """
         path = os.path.realpath(directory)
         with _guard:
@@ -47,7 +48,7 @@ class DirectoryLocks:
             _held[path] = self
             self._paths.append(path)
         if not self._lock(path, os.O_RDONLY):
-            # This file system locks no directories: NFS locks only a file that is open for writing.
+            # This file system locks no directories: NFS locks only files that are open for writing.
             self._lock(os.path.join(path, ".lock"), os.O_RDWR | os.O_CREAT)  # noqa: PTH118 - a path of the system's
 
     def _lock(self, path: str, flags: int) -> bool:
@@ -63,7 +64,7 @@ class DirectoryLocks:
         return True
 
     def release(self) -> None:
-        """Lets others have them."""
+        """Ends the locks."""
         with _guard:
             while self._descriptors:
                 os.close(self._descriptors.pop())

@@ -1,11 +1,12 @@
-"""Segments: computed rows, in memory while they are few, as Parquet where they must outlive the process or are many.
+"""Segments: computed rows, in memory if they are few, as Parquet if they are many or must outlive the process.
 
-What fits is collected as Arrow, because a write by Spark costs more; it is read again from memory while it is few rows,
-and beyond that from a Parquet file that the driver writes, since Spark reads a million rows from a file sooner than
-from a plan that holds them. What is larger still is written by Spark and never passes the driver.
+The driver collects a segment of up to about `COLLECTED` bytes as Arrow, because a write by Spark costs more. Up to
+`HELD` rows, Spark reads them from the driver's memory; more rows are read from a Parquet file that the driver writes,
+since Spark reads a million rows faster from a file than from a plan that holds them. Segments beyond `COLLECTED` are
+written by Spark and never pass the driver.
 
-Spark takes a path with `*`, `?`, brackets, braces or a backslash in it for a glob, though it may be the name of the
-directory that a user has chosen for the checkpoint. So Parquet files are read at just the paths that are named.
+Spark reads a path with `*`, `?`, brackets, braces or a backslash as a glob, and the user may have chosen such a name
+for the directory of the checkpoint. So Parquet files are read with globs switched off.
 """
 
 from __future__ import annotations
@@ -30,36 +31,36 @@ if TYPE_CHECKING:
 
 
 LITERAL = {"__globPaths__": "false"}
-"""The options of a reader of files that say: a path is the name of a file."""
+"""The options of a Spark reader that switch globs off: each path names one file or directory."""
 
 
 def parquet_files(spark: SparkSession, schema: StructType | str, *paths: str) -> DataFrame:
-    """The rows of files or directories of Parquet, whatever characters their paths have; at least one."""
+    """The rows of at least one Parquet file or directory, whatever characters the paths contain."""
     return spark.read.schema(schema).options(**LITERAL).parquet(*paths)
 
 
 COLLECTED = 64 << 20
-"""Bytes, about, up to which a segment is collected by the driver rather than written by Spark."""
+"""The most bytes, estimated, of a segment that the driver collects; Spark writes larger ones."""
 
 HELD = 10_000
-"""Rows up to which a segment is read from the driver's memory rather than from a file."""
+"""The most rows of a segment that Spark reads from the driver's memory rather than from a file."""
 
 _WIDTH = {"string": 48, "binary": 48}
-"""Bytes of a value, about, where they are not eight."""
+"""Estimated bytes of a value, by type; eight for other types."""
 
 _ROW_GROUP = 1 << 16
 
 _WRITTEN = {"compression": "none", "mapreduce.fileoutputcommitter.marksuccessfuljobs": "false"}
-"""How Spark writes a segment: without the empty file that tells others of success, which costs it two processes."""
+"""The options with which Spark writes a segment: no empty `_SUCCESS` file, which costs two processes."""
 
 _LEAVING = own("leaving")
 
 
 @dataclass(frozen=True, slots=True)
 class Segment:
-    """Computed rows: where they lie below the store's directory, how many, and their Spark schema as JSON.
+    """Computed rows: their name in the store, their number, and their Spark schema as JSON.
 
-    Those that are `leaving` lie among others, and are marked; none of that kind outlives its slice.
+    A segment that is `leaving` consists of the flagged rows of a file with other rows; it does not outlive its slice.
     """
 
     name: str
@@ -69,7 +70,7 @@ class Segment:
 
 
 class SegmentStore:
-    """The segments of one operator, in a store of their own."""
+    """The segments of one operator, in their own store."""
 
     def __init__(self, spark: SparkSession, place: Place) -> None:
         self._spark = spark
@@ -83,11 +84,11 @@ class SegmentStore:
         self._drafts: set[str] = set()
         self._prefix = ""
         self._count = 0
-        # No segment has the name of another, whoever wrote it: what an earlier try of a slice left is never taken.
+        # Names are unique across runs, so that a file left by an earlier attempt at a slice is never used.
         self._mark = uuid.uuid4().hex[:8]
 
     def begin(self, slice_id: int) -> None:
-        """From here on segments belong to that slice."""
+        """Begins a slice; later segments belong to it."""
         self._prefix, self._count = f"{slice_id:09d}-{self._mark}", 0
 
     def _name(self) -> str:
@@ -96,11 +97,11 @@ class SegmentStore:
 
     @staticmethod
     def collects(frame: DataFrame, at_most: int) -> bool:
-        """Whether so many rows pass the driver when they are computed."""
+        """Whether the driver collects the frame, which has at most this many rows, when it is computed."""
         return at_most * sum(_WIDTH.get(field.dataType.typeName(), 8) for field in frame.schema) <= COLLECTED
 
     def write(self, frame: DataFrame, at_most: int) -> Segment:
-        """Computes the frame's rows, of which there are `at_most`."""
+        """Computes the rows of a frame that has `at_most` rows."""
         if self.collects(frame, at_most):
             return self._hold(frame.toArrow(), frame)
         name = self._name()
@@ -109,13 +110,13 @@ class SegmentStore:
         return Segment(name, rows, frame.schema.json())
 
     def draft(self) -> str:
-        """A name for a run that another thread will `put`, at its leisure; nobody removes it before it is recorded."""
+        """A name for a run that another thread will `put` later; `retain` keeps it until it is recorded."""
         name = f"{self._prefix}-{uuid.uuid4().hex[:8]}.arrow"
         self._drafts.add(name)
         return name
 
     def put(self, rows: pa.RecordBatch, draft: str | None = None) -> Segment:
-        """Writes rows that are never read by Spark but `mapped`."""
+        """Writes rows as an Arrow file, which is read by `mapped` and never by Spark."""
         name = draft or self._name().removesuffix(".parquet") + ".arrow"
         out = pa.BufferOutputStream()
         with pa.ipc.new_file(out, rows.schema) as writer:
@@ -124,18 +125,18 @@ class SegmentStore:
         return Segment(name, len(rows), "")
 
     def mapped(self, segment: Segment) -> pa.RecordBatch:
-        """What was `put`, mapped into memory rather than read."""
+        """The rows of a segment that was `put`, mapped into memory."""
         if segment.name not in self._mapped:
             with pa.ipc.open_file(pa.memory_map(str(self._store.path(segment.name)))) as file:
                 self._mapped[segment.name] = file.get_batch(0)
         return self._mapped[segment.name]
 
     def nothing(self, ddl: str) -> DataFrame:
-        """No rows, with these columns."""
+        """An empty frame with these columns."""
         return self._spark.createDataFrame([], ddl)
 
     def split(self, frame: DataFrame, condition: str, at_most: int) -> tuple[Segment, Segment]:
-        """Computes the rows that satisfy a two-valued condition, and the others, once."""
+        """Computes a frame once, as the rows that satisfy a two-valued condition, and the other rows."""
         from pyspark.sql import functions as F
 
         marked = frame.withColumn(_LEAVING, F.expr(condition))
@@ -146,7 +147,7 @@ class SegmentStore:
             return self._hold(table.filter(leaves), frame), self._hold(table.filter(pc.invert(leaves)), frame)
         whole = self.write(marked, at_most)
         leaving = sum(pc.sum(batch[_LEAVING]).as_py() for batch in self.batches(whole, [_LEAVING]))
-        # They are read once, where they lie; what stays is read by later slices.
+        # Leaving rows are read once, from the file with all rows; later slices read staying rows from their own file.
         staying = Segment("", 0, frame.schema.json())
         if whole.rows > leaving:
             rest = self.frame(whole).where(f"NOT {_LEAVING}").drop(_LEAVING)
@@ -175,7 +176,7 @@ class SegmentStore:
         return self._frames[segment.name]
 
     def batches(self, segment: Segment, columns: Sequence[str] | None = None) -> Iterator[pa.RecordBatch]:
-        """The segment's rows, or these columns of them, a part at a time."""
+        """The segment's rows, or some of their columns, batch by batch."""
         if (table := self._tables.get(segment.name)) is not None:
             yield from (table.select(columns) if columns is not None else table).to_batches()
             return
@@ -185,7 +186,7 @@ class SegmentStore:
                 yield from (_leaving(batch) for batch in read) if segment.leaving else read
 
     def record(self, segment: Segment) -> dict[str, Any]:
-        """Makes the segment outlive the process, once `unsynced` is synced; returns what `restore` needs."""
+        """Writes the segment, which is durable once `unsynced` is synced; returns the record for `restore`."""
         if (known := self._checksums.get(segment.name)) is None:
             self._persist(segment)
             known = self._sums.pop(segment.name, None) or self._store.checksum(segment.name)
@@ -195,7 +196,7 @@ class SegmentStore:
         return {"name": segment.name, "rows": segment.rows, "struct": segment.struct, "checksum": known}
 
     def unsynced(self) -> list[Path]:
-        """What `sync` must bring to the disk before a commit names what was recorded since the last call."""
+        """The paths to `sync` before the commit: those of the segments recorded since the last call."""
         names, self._unsynced = self._unsynced, []
         return [path for name in names for path in self._store.unsynced(name)]
 
@@ -208,15 +209,15 @@ class SegmentStore:
                 del self._tables[segment.name]
 
     def restore(self, record: dict[str, Any]) -> Segment:
-        """The segment of an earlier process."""
+        """The segment that `record` described, in this process or an earlier one."""
         self._checksums[record["name"]] = record["checksum"]
         return Segment(record["name"], record["rows"], record["struct"])
 
     def require_sound(self, checksums: Mapping[str, str]) -> None:
-        """Makes sure that segments, by name, are as they were recorded.
+        """Makes sure that segments are as they were recorded, by their names and recorded checksums.
 
         Raises:
-            StateError: One is gone or damaged.
+            StateError: A segment is gone or damaged.
         """
         for name, recorded in checksums.items():
             try:
@@ -227,7 +228,7 @@ class SegmentStore:
                 raise damaged(self._store.path(name))
 
     def retain(self, names: Iterable[str]) -> None:
-        """Forgets and deletes every segment but these: the commit that no longer needs them is done."""
+        """Forgets and deletes all segments but these, after a commit that no longer needs the others."""
         names = set(names)
         held: tuple[dict[str, Any], ...] = (self._tables, self._frames, self._checksums, self._mapped)
         for kind in held:

@@ -1,16 +1,17 @@
-"""Store: the objects below one root, which are all that a query writes: its checkpoint, its stage and its outputs.
+"""Store: the objects below one root. A query writes nothing else: its checkpoint, its stage and its outputs.
 
-An object has a key, the names of the folders above it and its own: `commits/000000007.json`. Whoever reads it finds it
-whole, or not at all. Objects come to be in three ways:
+The key of an object consists of the names of its folders and its own name: `commits/000000007.json`. A reader finds the
+whole object or none. An object is made in one of three ways:
 
-- *written*: nobody relies on the object until a commit names it. It is durable once `sync` has its `unsynced` paths;
-  before, a crash may leave a part of it, which the next run removes, since no commit names it.
-- *created* or *replaced*: whole, at once and durably, or not at all. So is the record of a commit created.
-- *published*: written under a hidden key as a draft, and shown under its own after the commit.
+- *written*: nothing relies on the object until a commit names it. It is durable once `sync` has synced its `unsynced`
+  paths. A crash before that may leave a part of it, which the next run removes, since no commit names it.
+- *created* or *replaced*: the whole object appears at once and durably, or not at all. The record of a commit is made
+  in this way.
+- *published*: the object is written under a hidden key as a draft, and renamed to its own key after the commit.
 
-`LocalStore` does this with the files of a directory that driver and executors share. Whatever else is a store, an
-object store for instance, has the same operations; it creates by a conditional write, and publishes by one of the
-draft's content. Spark and Arrow read and write files of a local store by their paths.
+`LocalStore` stores objects as files of a directory that the driver and the executors share. Another kind of store, such
+as an object store, has the same operations: it creates an object by a conditional write, and publishes a draft by a
+conditional write of the draft's content. Spark and Arrow read and write the files of a local store by their paths.
 """
 
 from __future__ import annotations
@@ -42,72 +43,72 @@ if TYPE_CHECKING:
 
 
 class Store(Protocol):
-    """Objects by their keys, below one root."""
+    """Objects below one root, by key."""
 
     def below(self, folder: str) -> Store:
-        """The store of the objects in a folder, whose keys begin there."""
+        """The store of the objects in a folder; its keys are relative to that folder."""
 
     def names(self, folder: str = "") -> list[str]:
-        """The names of the objects directly in a folder, sorted, and of folders in it, which end in a slash.
+        """The sorted names of the objects and folders directly in a folder; those of folders end in a slash.
 
-        There are none in a folder that is not there.
+        Empty if the folder does not exist.
         """
 
     def size(self, key: str) -> int | None:
-        """The bytes of an object; None where it is not there."""
+        """The size of an object in bytes; None if it does not exist."""
 
     def read(self, key: str, begin: int = 0, end: int | None = None) -> bytes:
-        """The bytes of an object from one place up to another.
+        """The bytes of an object from offset `begin` up to offset `end`, or to its end if `end` is None.
 
         Raises:
-            OSError: It is not there, or cannot be read.
+            OSError: The object does not exist, or cannot be read.
         """
 
     def checksum(self, key: str) -> str:
-        """The length and the CRC-32 of an object, or of all files together that Spark reads of a folder.
+        """The length and the CRC-32 of an object; of a folder, those of all files together that Spark reads in it.
 
         Raises:
-            OSError: It is not there, or cannot be read.
+            OSError: The object does not exist, or cannot be read.
         """
 
     def write(self, key: str, pieces: Pieces) -> str:
-        """Writes an object that no commit names yet; returns its checksum, for which it need not be read again."""
+        """Writes an object that no commit names yet; returns its checksum, computed while writing."""
 
     def create(self, key: str, pieces: Pieces) -> None:
-        """Makes an object, durably.
+        """Makes a new object, durably.
 
         Raises:
-            FileExistsError: It is there.
+            FileExistsError: The object exists already.
         """
 
     def replace(self, key: str, pieces: Pieces, *, durable: bool = True) -> None:
-        """Makes an object, or puts another in its place; without `durable` a loss of power may undo this."""
+        """Makes an object or replaces it; unless `durable`, a loss of power may undo this."""
 
     def publish(self, draft: str, key: str) -> None:
-        """Shows under its key the object that was written as a draft; does nothing where that was done before."""
+        """Renames a draft to the key of its object; does nothing if the draft is gone, as after an earlier call."""
 
     def delete(self, *keys: str) -> None:
-        """Removes objects that may be gone; all objects of a folder if the key ends in a slash."""
+        """Removes objects, if they exist; a key that ends in a slash removes all objects of that folder."""
 
     def unsynced(self, key: str) -> list[Path]:
-        """What `sync` must bring to the disk before a commit names the object; none where writes are durable."""
+        """The paths to `sync` before a commit names the object; empty if writes of this store are durable."""
 
     def log(self, key: str) -> AppendOnlyFile:
-        """An object of lines that only grows."""
+        """An object to which lines are appended."""
 
     def path(self, key: str = "") -> Path:
-        """Where Spark, or Arrow, reads the object, and what errors call it."""
+        """The path by which Spark or Arrow reads the object, and by which errors name it."""
 
     def path_to_write(self, key: str) -> Path:
-        """Where Spark, or Arrow, writes the object, in a folder that is there; it counts as written."""
+        """The path to which Spark or Arrow writes the object, which counts as *written*; makes missing folders."""
 
     def paths(self, key: str) -> list[Path]:
-        """The files of an object: one, or those that Spark reads of a folder, in order."""
+        """The file of an object; for a folder, the files that Spark reads in it, sorted by name."""
 
 
 @dataclass(frozen=True, slots=True)
 class LocalStore:
-    """Files below a directory; in it, and above it, directories are made as they are needed."""
+    """A store of files below a directory; makes that directory, its parents and its folders when needed."""
 
     root: Path
 
@@ -138,9 +139,9 @@ class LocalStore:
         return _written(self.path_to_write(key), pieces)
 
     def create(self, key: str, pieces: Pieces) -> None:
-        # Whoever has the root locked (`operators.storage.locks`) is alone.
+        # Only the run that has locked the root (`operators.storage.locks`) writes here.
         if self.size(key) is not None:
-            raise FileExistsError(f"{self.path(key)} is there")
+            raise FileExistsError(f"{self.path(key)} exists")
         self.replace(key, pieces)
 
     def replace(self, key: str, pieces: Pieces, *, durable: bool = True) -> None:
@@ -186,7 +187,7 @@ class LocalStore:
     def path_to_write(self, key: str) -> Path:
         path = self.path(key)
         if not path.parent.is_dir():
-            # `unsynced` has the directories from the root on.
+            # `unsynced` contains the directories from the root on.
             make_directory(self.root)
             path.parent.mkdir(parents=True, exist_ok=True)
         return path
@@ -208,16 +209,16 @@ def _written(path: Path, pieces: Pieces) -> str:
 
 
 Place: TypeAlias = Store | Path | str
-"""A store, or where it is."""
+"""A store, or the path of its root."""
 
 
 def store_at(place: Place) -> Store:
-    """The store at a place: which kind it is, is decided here alone."""
+    """The store at a place; only this function chooses the kind of store."""
     return LocalStore(Path(place)) if isinstance(place, Path | str) else place
 
 
 def store_of(path: str) -> tuple[Store, str]:
-    """The store and the key of an object that an option names by its whole path.
+    """The store and the key of an object, from the whole path that an option gives.
 
     >>> store_of("/checkpoint/clock")
     (LocalStore(root=PosixPath('/checkpoint')), 'clock')
@@ -236,7 +237,7 @@ def hidden(key: str) -> str:
 
 
 def shown(key: str) -> str:
-    """The key under which a draft is published.
+    """The key of the object that a draft is published as.
 
     >>> shown("hour=3/.slice-000000007.csv")
     'hour=3/slice-000000007.csv'
@@ -246,7 +247,7 @@ def shown(key: str) -> str:
 
 
 def sealed(value: dict[str, Any]) -> list[bytes]:
-    """A value as a sealed object: JSON, and in the last line its checksum."""
+    """The content of a sealed object: a value as JSON, and its checksum in the last line."""
     text = json.dumps(value).encode()
     return [text, b"\n", _sum(text), b"\n"]
 
@@ -255,7 +256,7 @@ def unseal(store: Store, key: str) -> dict[str, Any]:
     """The value of a sealed object.
 
     Raises:
-        StateError: The object is not there, or not as it was written.
+        StateError: The object is gone, or not as it was written.
     """
     with contextlib.suppress(OSError, ValueError):
         text, _, found = store.read(key).removesuffix(b"\n").rpartition(b"\n")
