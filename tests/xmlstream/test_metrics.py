@@ -53,6 +53,6 @@ def test_a_line_that_was_cut_off_goes(kept: int, tmp_path: Path) -> None:
 def test_what_is_no_metrics_file_is_left_alone(tmp_path: Path) -> None:
     path = tmp_path / "notes.txt"
     path.write_text("do not lose me")
-    with pytest.raises(UsageError, match="ends in something else"):
+    with pytest.raises(UsageError, match="ends in text that is not metrics"):
         MetricsFile(path)
     assert path.read_text() == "do not lose me"

@@ -108,7 +108,7 @@ def test_state_under_another_name_is_refused_and_not_read_as_empty(spark: SparkS
     kept["groups"] = kept.pop("open")
     record["operators"]["s"]["format"] -= 1
     seal(commit, record)
-    older = r"in the checkpoint .*, of s, the recorded state has format \d, and this version of xmlstream reads \d"
+    older = r"the checkpoint .*, state of s: the recorded state has format \d, and this version of xmlstream reads \d"
     with pytest.raises(StateError, match=older):
         query.run(tmp_path / "out", tmp_path / "checkpoint", keep_open=True)
     record["operators"]["s"]["format"] += 1

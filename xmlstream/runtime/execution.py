@@ -1,14 +1,14 @@
 """Execution of a slice: every operator once, in topological order, then one commit.
 
-The order of writing is what makes a slice count once, whatever is killed, whenever, and if the power fails: first
-segments and drafted documents, synced; then the commit record, in one rename, synced; then the documents are published
-and what the slice made superfluous is deleted. A start begins with what was committed and removes all else: a slice
-that was not committed never was. Nothing reads its files, and its successor is planned anew.
+The order of writing makes a slice count exactly once, whichever process is killed at whatever moment, and if the power
+fails: first segments and drafted documents are written and synced; then the commit record, in one rename, and synced;
+then the documents are published and superfluous files are deleted. A start restores the last commit and removes all
+other files. A slice that was not committed has no effect: its files are never read, and the next slice is planned anew.
 
-The driver collects the tuples of a result while they are few; beyond that the tasks write them. Spark counts the tuples
-that each operator hands on while the results are computed. To count takes Spark out of the code that it generates for a
-chain of operators; so a number that follows from the numbers of an operator's inputs is not counted: where an operator
-hands on its input, or so many tuples for each of its tuples.
+The driver collects the tuples of a result if they are few; if they are many, the tasks write them. Spark counts the
+tuples that each operator emits while it computes the results. A count interrupts the code that Spark generates for a
+chain of operators. So a number that follows from the inputs of an operator is not counted: where the operator emits its
+input, or a fixed number of tuples for each input tuple.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ from sources.xml.spark.staged_rows import StagedRange
 from xmlstream.plan.nodes import Node, Results, Scan, Static, copies, names, results, topological
 from xmlstream.runtime.checkpoint import DOCUMENTS, Checkpoint
 from xmlstream.runtime.likely_mistakes import OVERDUE, Noticed
-from xmlstream.runtime.metrics import OperatorReport, SliceReport, lately
+from xmlstream.runtime.metrics import OperatorReport, SliceReport, last_activity
 from xmlstream.runtime.plan_state import PlanState
 from xmlstream.runtime.query_clocks import Clocks
 from xmlstream.runtime.query_inputs import SourceInputs
@@ -52,7 +52,7 @@ if TYPE_CHECKING:
 
 
 LARGE = 1 << 17
-"""Tuples, at the most, up to which a result is collected."""
+"""The most tuples of a result that the driver collects."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,9 +60,9 @@ class ComputedResult:
     """The tuples of a result in a slice.
 
     Attributes:
-        rows: How many they are.
-        tuples: Those that the driver has, None for none.
-        parts: What tasks have written of the others.
+        rows: The number of tuples.
+        tuples: The tuples that the driver has collected; None if there are none.
+        parts: The files that tasks have written with the other tuples.
     """
 
     rows: int = 0
@@ -71,7 +71,7 @@ class ComputedResult:
 
     @staticmethod
     def of(result: Slice, root: Node, writer: PartWriter | None) -> ComputedResult:
-        """Computes the tuples of a result, whose node is `root`; a writer has tasks write them if they are many."""
+        """Computes the tuples of a result, whose node is `root`; if they are many, tasks write them by the writer."""
         if result.tuples is None:
             return ComputedResult()
         frame = _columns(result.tuples, root)
@@ -80,7 +80,7 @@ class ComputedResult:
             return ComputedResult(table.num_rows, table)
         try:
             parts, sent, rows = reported(_mapped(frame, writer).toArrow())
-        except Exception as error:  # noqa: BLE001 - raised, perhaps as what it was in its task
+        except Exception as error:  # noqa: BLE001 - raised again, if possible as the error of the task
             raise original_error(error) or error from None
         return ComputedResult(rows, sent, tuple(parts))
 
@@ -92,9 +92,9 @@ def _columns(tuples: Tuples, root: Node) -> DataFrame:
 
 
 def _mapped(frame: DataFrame, writer: PartWriter) -> DataFrame:
-    """What the writer makes of each partition.
+    """Applies the writer to each partition.
 
-    As `DataFrame.mapInArrow` does, which refuses to work where pandas is not installed, and would not use it.
+    Does the same as `DataFrame.mapInArrow`, which requires pandas to be installed although it would not use it.
     """
     from pyspark.sql import DataFrame
     from pyspark.sql import functions as F
@@ -111,11 +111,11 @@ def _mapped(frame: DataFrame, writer: PartWriter) -> DataFrame:
 
 @dataclass(slots=True)
 class TupleCounts:
-    """How many tuples the nodes of a plan handed on in one walk.
+    """The number of tuples that each node of a plan emits in one walk.
 
     Attributes:
-        slices: What they handed on, as their consumers get it.
-        results: How many tuples the results are, once they are computed.
+        slices: The emitted slices, as consumers read them.
+        results: The number of tuples of each result, once it is computed.
     """
 
     slices: dict[Node, Slice] = field(default_factory=dict)
@@ -124,7 +124,7 @@ class TupleCounts:
     _follows: dict[Node, tuple[int, Sequence[Node]]] = field(default_factory=dict)
 
     def hand_on(self, node: Node, slice_: Slice) -> None:
-        """Notes what a node hands on; its tuples are counted while they are computed if nothing else tells of them."""
+        """Records the slice that a node emits; Spark counts its tuples if their number follows from nothing else."""
         tuples = slice_.tuples
         if tuples is not None and not tuples.exact:
             same = next((below for below in node.inputs if self.slices[below].tuples is tuples), None)
@@ -144,7 +144,7 @@ class TupleCounts:
         return frame.observe(observation, F.count(F.lit(1)).alias("tuples"))
 
     def of(self, node: Node) -> int:
-        """How many tuples a node handed on, once the results are computed."""
+        """The number of tuples that a node emitted; known once the results are computed."""
         tuples = self.slices[node].tuples
         if tuples is None:
             return 0
@@ -155,18 +155,18 @@ class TupleCounts:
         if node in self._follows:
             of_each, below = self._follows[node]
             return of_each * sum(map(self.of, below))
-        # Where Spark saw that nothing would come of them, it has not counted them.
+        # Spark counts nothing where it finds while planning that the tuples do not contribute to a result.
         return int(metrics_of(self._observed[node]).get("tuples", 0))
 
 
 @dataclass(frozen=True, slots=True)
 class _Part:
-    """What one walk made.
+    """The output of one walk.
 
     Attributes:
-        slices: What each source and operator handed on.
-        results: The tuples of each result, computed.
-        outs: How many tuples each handed on.
+        slices: The slice that each source and operator emitted.
+        results: The computed tuples of each result.
+        outs: The number of tuples that each source and operator emitted.
     """
 
     slices: dict[Node, Slice]
@@ -174,16 +174,16 @@ class _Part:
     outs: dict[Node, int]
 
     def result(self, number: int, node: Node) -> tuple[pa.Table | None, Sequence[Punctuation]]:
-        """The tuples and the punctuations of a result that the driver has."""
+        """The tuples that the driver has collected of a result, and the result's punctuations."""
         return self.results[number].tuples, self.slices[node].punctuations
 
 
 class QueryStopped(Exception):
-    """What a slice meets that is begun while the query is stopped."""
+    """Raised in a slice that begins while the query is being stopped."""
 
 
 class Execution:
-    """A query that runs: its operators with their states, restored from the checkpoint's last commit."""
+    """A running query: its operators with their states, restored from the checkpoint's last commit."""
 
     def __init__(
         self,
@@ -209,7 +209,7 @@ class Execution:
         self._time = datetime.fromisoformat(latest["time"]) if latest and "time" in latest else None
         documents = checkpoint.store.below(DOCUMENTS)
         self.noticed = Noticed.of(root, documents, (latest or {}).get("noticed", {}), patience)
-        self._lately: dict[str, Any] = (latest or {}).get("lately", {})
+        self._last_activity: dict[str, Any] = (latest or {}).get("lately", {})
         operators = latest["operators"] if latest else {}
         self._memory = MemoryGauge(spark)
         self._states = PlanState(spark, root, checkpoint.store, operators, purge_after)
@@ -223,15 +223,15 @@ class Execution:
             on_commit(latest)
 
     def punctuate_by(self, clocks: Clocks) -> None:
-        """What the plan's clocks show in slices to come; before the first of them, since tuples may wait for it."""
+        """Has clocks drive later slices; called before the first one, since kept tuples may wait for a clock."""
         self._clocks = clocks
         clocks.wait(self._states)
 
     def process(self, batch: DataFrame, batch_id: int) -> None:
-        """What `foreachBatch` calls: parse and stage, walk, commit."""
+        """Processes a slice, as `foreachBatch` calls it: parse and stage, walk, commit."""
         with self._busy:
             if self._ending:
-                # Spark takes a slice for done when this returns.
+                # If this returned, Spark would record the slice as done.
                 raise QueryStopped("the query is being stopped")
             if self.failure is not None or (self.committed is not None and batch_id <= self.committed):
                 return
@@ -240,19 +240,19 @@ class Execution:
                 self._slice(batch_id, [StagedRange.of(row) for row in batch.collect()], started)
             except SinkLeft:
                 self._ending = True
-                raise QueryStopped("nobody takes the results any more") from None
+                raise QueryStopped("the reader of the results has gone") from None
             except BaseException as failure:
                 self.failure = failure
                 raise
 
     def end(self) -> None:
-        """Returns after the slice in hand; from then on none is begun."""
+        """Waits for the current slice; later slices are refused."""
         self._ending = True
         with self._busy:
             self._states.settle()
 
     def _slice(self, slice_id: int, ranges: Sequence[StagedRange], started: float) -> None:
-        # A clock that was set back does not turn back the query's.
+        # The query's time does not go back if the machine's clock is set back.
         now = max(datetime.now(UTC), self._time or datetime.min.replace(tzinfo=UTC))
         self._states.begin(slice_id, now, self._inputs.closings())
         if self._clocks:
@@ -278,8 +278,8 @@ class Execution:
         ]
         closed = self._inputs.closed
         outs = {node: sum(part.outs[node] for part in parts) for node in self._states}
-        said = {node: sum(len(part.slices[node].punctuations) for part in parts) for node in self._states}
-        operators = tuple(self._report(node, said, outs) for node in self._states)
+        sent = {node: sum(len(part.slices[node].punctuations) for part in parts) for node in self._states}
+        operators = tuple(self._report(node, sent, outs) for node in self._states)
         whole = self._checkpoint.is_whole(slice_id)
         report = SliceReport(
             slice=slice_id,
@@ -303,18 +303,18 @@ class Execution:
             "noticed": noticed.record(),
         }
         sources = {self._names[node] for node in self._states if node in self._inputs}
-        recently = record["lately"] = lately(self._lately, operators, sources, [slice_id, now.isoformat()])
+        active = record["lately"] = last_activity(self._last_activity, operators, sources, [slice_id, now.isoformat()])
         unsynced = self._states.unsynced()
         for sink, draft in zip(self._sinks, drafts, strict=True):
             unsynced += sink.unsynced(draft) if draft is not None else ()
         for sink in self._sinks:
             sink.deliver()
         self._checkpoint.commit(record, unsynced)
-        self._time, self.noticed, self._lately = now, noticed, recently
+        self._time, self.noticed, self._last_activity = now, noticed, active
         self._committed(record, drafts)
 
     def _kept_behind(self) -> dict[str, int]:
-        """How many tuples are kept, behind each source, by the operators that read it."""
+        """The number of tuples that the operators above each source keep, by source."""
         behind: Counter[str] = Counter()
         for node, state in self._states.items():
             if state.rows and node not in self._inputs:
@@ -322,7 +322,7 @@ class Execution:
         return dict(behind)
 
     def _part(self, came: dict[Node, Slice], writers: Sequence[PartWriter | None]) -> _Part:
-        """One walk over all operators, with what came by the inputs: the slice, or a part that lifespans end.
+        """Walks over all operators once, with the slices of the inputs, or with one part of them.
 
         `writers` write large results within tasks.
         """
@@ -337,14 +337,14 @@ class Execution:
         return _Part(slices, computed, {node: counts.of(node) for node in slices})
 
     def _part_writers(self, slice_id: int) -> list[PartWriter | None]:
-        """What writes large results within tasks, where all tuples of the slice come before all its punctuations."""
+        """The writers of large results within tasks; None where punctuations come before tuples of the same slice."""
         if self._inputs.have_more:  # lifespans have ended within it
             return [None] * len(self._sinks)
         exactness = [self._exactness(below, self.noticed) for below in self._below]
         return [sink.part_writer(slice_id, each) for sink, each in zip(self._sinks, exactness, strict=True)]
 
     def _write_letters(self, slice_id: int, ranges: Sequence[StagedRange]) -> None:
-        """The dead letters of operators."""
+        """Writes the dead letters of operators."""
         for node, state in self._states.items():
             if node in self._inputs:
                 continue
@@ -354,13 +354,13 @@ class Execution:
             write_letters(self._dead_letters, name, slice_id, every)
 
     def _exactness(self, below: Set[str], noticed: Noticed) -> Exactness:
-        """That of the result of these operators, with what was noticed in the slice in hand."""
+        """The exactness of a result computed by these operators, with the findings of the current slice."""
         if below.isdisjoint(noticed.overdue):
             return Exactness.EXACT
         return Exactness.LOST if below.isdisjoint(self.noticed.overdue) else Exactness.INEXACT
 
     def _found(self) -> dict[str, Findings]:
-        """What was noticed in this slice, by source and operator."""
+        """The findings of this slice, by source and operator."""
         found = self._inputs.found()
         for node, state in self._states.items():
             if node not in self._inputs and (state.set_aside or state.overdue):
@@ -369,18 +369,18 @@ class Execution:
         return found
 
     def _advanced(self, node: Node, slices: dict[Node, Slice]) -> Slice:
-        """The slice that an operator hands on."""
+        """The slice that an operator emits."""
         if isinstance(node.operator, Scan | Static | Results):
             raise AssertionError(f"{self._names[node]} is no operator")
         state = self._states[node]
         slice_ = advance(node.operator, [slices[n] for n in node.inputs], state)
         if node in self._shared and slice_.tuples is not None:
-            # What several read is computed once.
+            # A slice with several consumers is computed once.
             return Slice(state.computed(slice_.tuples), slice_.punctuations)
         return slice_
 
     def _ranges_below(self, node: Node, ranges: Sequence[StagedRange]) -> list[StagedRange]:
-        """Those of the one source that a node stands on; none if there are several, or a static one."""
+        """The ranges of the source below a node; empty if it has several sources, or a static one."""
         while len(node.inputs) == 1:
             (node,) = node.inputs
         return [r for r in ranges if isinstance(node.operator, Scan) and r.source == self._names[node]]
@@ -395,10 +395,10 @@ class Execution:
             self._clocks.wait(self._states)
         self._on_commit(record)
 
-    def _report(self, node: Node, said: dict[Node, int], outs: dict[Node, int]) -> OperatorReport:
+    def _report(self, node: Node, sent: dict[Node, int], outs: dict[Node, int]) -> OperatorReport:
         state = self._states[node]
         is_source = node in self._inputs
-        came = self._inputs.punctuations(node) if is_source else sum(said[n] for n in node.inputs)
+        came = self._inputs.punctuations(node) if is_source else sum(sent[n] for n in node.inputs)
         return OperatorReport(
             name=self._names[node],
             tuples_in=outs[node] if is_source else sum(outs[n] for n in node.inputs),
@@ -406,7 +406,7 @@ class Execution:
             kept=state.rows,
             purged=state.purged,
             punctuations_in=came,
-            punctuations_out=said[node],
+            punctuations_out=sent[node],
             punctuations_held=state.punctuations_held,
             overdue=state.overdue,
         )

@@ -1,7 +1,7 @@
 """Metrics of a run: a report of each slice, per operator, and the totals over all slices.
 
-A report has the tuples and punctuations in and out, kept and purged, and the time that the slice took. Summaries, the
-monitor's page and Prometheus show the totals.
+A report counts the tuples and punctuations in and out, kept and purged, and has the time of the slice. The totals appear
+in summaries, on the monitor's page and in Prometheus.
 """
 
 from __future__ import annotations
@@ -19,9 +19,9 @@ from punct_ns.errors import UsageError
 
 @dataclass(frozen=True, slots=True)
 class OperatorReport:
-    """One operator in one slice; `kept` and `punctuations_held` are what it holds after the slice.
+    """The counts of one operator in one slice; `kept` and `punctuations_held` count its state after the slice.
 
-    Of the tuples that were purged, `overdue` counts those that were kept for longer than `purge_after` allows.
+    `overdue` counts the purged tuples that were kept for longer than `purge_after` allows.
     """
 
     name: str
@@ -37,12 +37,19 @@ class OperatorReport:
 
 @dataclass(frozen=True, slots=True)
 class SliceReport:
-    """One slice; `seconds` pass from its arrival to its commit.
+    """The counts of one slice.
 
-    `items_in` counts tuples and punctuations of all sources, `set_aside` the items that their modes dropped or
-    diverted; `closed` says that the input has ended for good; `exact` that no tuple was overdue up to here; `findings`
-    are all that was noticed up to here (`xmlstream.runtime.likely_mistakes`); `memory` is what processes take, in bytes
-    (`xmlstream.session.java_process`).
+    Attributes:
+        slice: The number of the slice.
+        seconds: Time from the slice's arrival to its commit.
+        items_in: Number of tuples and punctuations of all sources.
+        tuples_out: Number of tuples of all results.
+        operators: The reports of the sources and operators.
+        set_aside: Number of items that were dropped or diverted by their modes, and of overdue tuples.
+        closed: Whether the input has ended for good.
+        exact: Whether no tuple has been overdue up to this slice.
+        findings: All findings up to this slice (`xmlstream.runtime.likely_mistakes`).
+        memory: Bytes that processes take (`xmlstream.session.java_process`).
     """
 
     slice: int
@@ -57,20 +64,20 @@ class SliceReport:
     memory: Mapping[str, int] = field(default_factory=dict)
 
     def json(self) -> dict[str, Any]:
-        """As a JSON object."""
+        """The report as a JSON object."""
         return asdict(self)
 
 
-def lately(
+def last_activity(
     before: Mapping[str, Any], operators: Iterable[OperatorReport], sources: Collection[str], now: Sequence[Any]
 ) -> dict[str, dict[str, Any]]:
-    """When each source `spoke` last, by punctuations, and when the last kept tuples of each operator `left`.
+    """The last slice in which each source sent punctuations (`spoke`), and each operator purged tuples (`left`).
 
     Args:
-        before: The same as of the slice before.
+        before: The result for the previous slice.
         operators: The reports of this slice.
-        sources: The names of those that are sources.
-        now: The number of the slice, and its recorded time.
+        sources: The names of the sources among them.
+        now: The number of this slice, and its recorded time.
     """
     found = {name: dict(known) for name, known in before.items()}
     for one in operators:
@@ -82,32 +89,32 @@ def lately(
 
 
 class MetricsFile:
-    """One JSON object per committed slice, one a line, after what other runs and other queries have written there.
+    """A file with one line for each committed slice, a JSON object; lines are appended after existing ones.
 
     Raises:
-        UsageError: The file ends in something else.
+        UsageError: The file ends in text that is not metrics.
     """
 
     def __init__(self, path: Path) -> None:
         self._file = AppendOnlyFile(path.absolute())
         if (torn := self._file.torn()) and not torn.startswith(b"{"):
-            what = f"the metrics file {path} ends in something else"
-            raise UsageError(what, hint="name a file of its own for them")
-        # A run that ended in the middle of a line has left the rest of it out.
+            what = f"the metrics file {path} ends in text that is not metrics"
+            raise UsageError(what, hint="name a separate file for the metrics")
+        # Removes a line that a run has begun and not ended.
         self._file.lines()
 
     def append(self, report: dict[str, Any]) -> None:
-        """Adds the slice's line."""
+        """Appends the line of a slice."""
         self._file.append([json.dumps(report)], durable=False)
 
     def restore(self, report: dict[str, Any]) -> None:
-        """Adds the line of the last slice of an earlier run, unless that run came to it."""
+        """Appends the line of the last slice of an earlier run, unless that run has written it."""
         if json.dumps(report).encode() not in self._file.lines():
             self.append(report)
 
 
 def counted(number: int, word: str) -> str:
-    """A number with its word.
+    """A number with its noun, in the singular or plural.
 
     >>> counted(1, "tuple"), counted(2000, "tuple")
     ('1 tuple', '2,000 tuples')
@@ -116,23 +123,23 @@ def counted(number: int, word: str) -> str:
 
 
 BOUNDS = (0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0, 60.0)
-"""Upper bounds of the classes of slice times, in seconds."""
+"""Upper bounds of the histogram of slice times, in seconds."""
 
 
 @dataclass(slots=True)
 class Totals:
-    """What a run has done up to now.
+    """The totals of a run up to now.
 
     Attributes:
-        slices: How many slices were committed.
-        items_in: Tuples and punctuations of all sources.
-        tuples_out: Tuples of all results.
-        set_aside: Items that went no further.
-        seconds: Time of the slices.
-        times: How many slices took so long; by the classes of `BOUNDS`, and one for all longer ones.
-        flows: Of each operator what came in, went out and was purged, and what of that was overdue.
-        last: The report of the last slice, also of one that an earlier run committed.
-        time: When that was.
+        slices: Number of committed slices.
+        items_in: Number of tuples and punctuations of all sources.
+        tuples_out: Number of tuples of all results.
+        set_aside: Number of items that were set aside.
+        seconds: Total time of the slices.
+        times: Number of slices by their time: one class for each of `BOUNDS`, and one for longer times.
+        flows: For each operator, the numbers of items in and out, and of purged and overdue tuples.
+        last: The report of the last slice, even if an earlier run committed it.
+        time: The recorded time of that slice.
     """
 
     slices: int = 0
@@ -146,11 +153,11 @@ class Totals:
     time: str = ""
 
     def restore(self, record: Mapping[str, Any]) -> None:
-        """What an earlier run left: what is kept, but nothing that this one did."""
+        """Takes over the state after an earlier run's last slice, without counting that slice."""
         self.last, self.time = record["report"], record.get("time", "")
 
     def add(self, record: Mapping[str, Any]) -> None:
-        """One more slice."""
+        """Adds the report of one more slice."""
         report = record["report"]
         self.restore(record)
         self.slices += 1
@@ -165,19 +172,19 @@ class Totals:
                 flow[name] += operator[name]
 
     def numbers(self) -> dict[str, str]:
-        """What the cards of the plan's picture say of operators, by keys such as `group_by kept`."""
+        """The texts of the operators' cards in the plan's picture, by keys such as `group_by kept`."""
         found = {}
         for now in self.last.get("operators", ()):
             name, flow = now["name"], self.flows.get(now["name"], Counter())
-            said, held = flow["punctuations_out"], now["punctuations_held"]
+            sent, held = flow["punctuations_out"], now["punctuations_held"]
             found[f"{name} tuples"] = f"{flow['tuples_in']:,} in · {flow['tuples_out']:,} out"
-            found[f"{name} said"] = f"{said:,} punctuation{'' if said == 1 else 's'}"
+            found[f"{name} said"] = f"{sent:,} punctuation{'' if sent == 1 else 's'}"
             found[f"{name} kept"] = f"{now['kept']:,} now · {flow['purged']:,} purged"
             found[f"{name} held"] = f"{held:,} punctuation{'' if held == 1 else 's'}"
         return found
 
     def json(self) -> dict[str, Any]:
-        """As a JSON object."""
+        """The totals as a JSON object."""
         return {
             "slices": self.slices,
             "items_in": self.items_in,

@@ -1,4 +1,4 @@
-"""State of a plan: each source's and operator's, with the segments of kept tuples, as the last commit has them."""
+"""State of a plan: the states of its sources and operators, restored from the last commit, with their segments."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ class PlanState(dict[Node, OperatorState]):
     """The states of a plan's sources and operators, in topological order.
 
     Raises:
-        StateError: Segments are gone or damaged, or what was recorded is not what is declared.
+        StateError: Segments are gone or damaged, or a recorded state does not fit the declared one.
     """
 
     def __init__(
@@ -36,7 +36,7 @@ class PlanState(dict[Node, OperatorState]):
         committed: Mapping[str, Any],
         purge_after: PurgeAfter | None = None,
     ) -> None:
-        """Take up what a commit recorded, by the nodes' names, and remove all other segments."""
+        """Restore the states that a commit recorded by the nodes' names, and remove all other segments."""
         super().__init__()
         self._names = names(root)
         self._stores: dict[Node, SegmentStore] = {}
@@ -51,36 +51,36 @@ class PlanState(dict[Node, OperatorState]):
                 self[node] = _state(node, store, recorded, purge_after)
             except StateError as error:
                 raise StateError(
-                    f"in the checkpoint {checkpoint.path()}, of {name}, {error.what}", hint=error.hint
+                    f"the checkpoint {checkpoint.path()}, state of {name}: {error.what}", hint=error.hint
                 ) from None
             store.retain(_segments(recorded))
 
     def begin(self, slice_id: int, time: datetime, has_closed: Callable[[Bound], bool]) -> None:
-        """A slice begins, at its recorded time; `has_closed` says whether a stream has closed what is below a bound."""
+        """Begins a slice at its recorded time; `has_closed` returns whether a stream has closed all below a bound."""
         for node, state in self.items():
             self._stores[node].begin(slice_id)
             state.begin(time, slice_id, has_closed)
 
     def end(self, has_closed: Callable[[Bound], bool]) -> None:
-        """Another part of the slice begins, in which the keys are new whose lifespans have ended."""
+        """Begins another part of the slice, in which keys whose lifespans have ended are new."""
         for state in self.values():
             state.end(has_closed)
 
     def record(self, whole: bool) -> dict[str, Any]:
-        """What the slice changed (`whole`: everything), by the nodes' names, for its commit."""
+        """The changes of the slice, or with `whole` the entire state, by the nodes' names, for its commit."""
         return {self._names[node]: state.record(whole) for node, state in self.items()}
 
     def unsynced(self) -> list[Path]:
-        """The files that the commit must find on the disk."""
+        """The files to sync before the commit."""
         return [path for store in self._stores.values() for path in store.unsynced()]
 
     def settle(self) -> None:
-        """Waits for what goes on beside the slices, when the query ends."""
+        """Waits for work beside the slices, such as merges, when the query ends."""
         for state in self.values():
             state.settle()
 
     def retain(self, committed: Mapping[str, Any]) -> None:
-        """Removes the segments that a commit does not name."""
+        """Removes the segments that the commit does not name."""
         for node, store in self._stores.items():
             store.retain(_segments(committed[self._names[node]]))
 
@@ -88,7 +88,7 @@ class PlanState(dict[Node, OperatorState]):
 def _state(
     node: Node, store: SegmentStore, committed: dict[str, Any] | None, purge_after: PurgeAfter | None
 ) -> OperatorState:
-    """The state of a source or an operator, as it was committed."""
+    """The state of a source or an operator, restored from a commit."""
     inputs = tuple(n.schema for n in node.inputs) or (node.schema,)
     match node.operator:
         case Scan() as scan:
@@ -104,12 +104,12 @@ def _state(
 
 
 def _is_static(node: Node) -> bool:
-    """Whether no stream is read there."""
+    """Whether a node reads no stream."""
     return not any(isinstance(below.operator, Scan) for below in topological(node))
 
 
 def _segments(recorded: dict[str, Any] | None) -> dict[str, str]:
-    """The segments of an operator's recorded state, with their checksums."""
+    """The checksums of the segments in the recorded state of an operator, by the names of the segments."""
     logs = recorded["kept"].values() if recorded else ()
     found = [segment for log in logs for part in log["segments"] for segment in (part, *part["removed"])]
     return {segment["name"]: segment["checksum"] for segment in found}

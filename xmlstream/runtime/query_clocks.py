@@ -1,9 +1,10 @@
-"""Clocks of a query (`operators.punctuators.order`): what each shows in a slice, and whether they tick without input.
+"""Clocks of a query (`operators.punctuators.order`): the time of each clock in a slice, and slices without input.
 
-The process that plans the slices knows what is there to be read, and notes in the offset the moment at which all that
-was there is read with the slice; so a clock speaks of that moment, whatever came while the slice was computed, and says
-the same if the slice is repeated. It does not know what waits. So the query writes a file while tuples are kept that a
-clock may close, with the seconds that are to pass between two slices; while it is there, a slice follows without input.
+The process that plans slices records in each offset a moment such that the slice reads all input that was there at that
+moment. A clock punctuates for that moment: input that arrives while the slice is computed does not matter, and a
+repeated slice gets the same punctuations. That process does not know which tuples are kept. So, while tuples are kept
+that a clock may close, the query keeps a file in the checkpoint with the number of seconds between two slices. While
+the file exists, slices follow without input.
 """
 
 from __future__ import annotations
@@ -22,7 +23,7 @@ from sources.xml.options.source import SourceOptions
 from xmlstream.plan.nodes import Node, Results, Scan, Static, names, topological
 
 CLOCK = "clock"
-"""The name of that file in a checkpoint."""
+"""The name of that file in the checkpoint."""
 
 
 def clocks_of(root: Node) -> list[Node]:
@@ -31,16 +32,16 @@ def clocks_of(root: Node) -> list[Node]:
 
 
 class Clocks:
-    """The clocks of a running query."""
+    """The clocks of a running query, and the operators that keep tuples for them."""
 
     def __init__(self, root: Node, readers: Sequence[SourceOptions], checkpoint: Place, tick: float) -> None:
-        """Find out what waits for them.
+        """Find the operators whose tuples the clocks may close.
 
         Args:
             root: The plan.
-            readers: What its sources are read by (`shared_scans`).
-            checkpoint: Where the checkpoint is.
-            tick: After how many seconds a slice of the clocks alone follows.
+            readers: The readers of its sources (`shared_scans`).
+            checkpoint: Place of the checkpoint.
+            tick: Seconds until a slice of the clocks alone follows.
         """
         called = names(root)
         readers_of = {each.source: reader.source for reader in readers for each in (reader, *reader.beside)}
@@ -53,8 +54,8 @@ class Clocks:
         self._checkpoint.delete(CLOCK)
 
     def begin(self, states: Mapping[Node, OperatorState], offset: str) -> None:
-        """A slice begins that reads up to an offset, as Spark has logged it: tells the clocks their moments."""
-        # Behind the format and what Spark itself notes.
+        """Sets the clocks for a slice, to the moments in the offset that Spark has logged for it."""
+        # The third line, after the format and Spark's own metadata.
         read = json.loads(offset.splitlines()[2])
         for clock, readers in self._readers.items():
             moments = [read[reader].get("clock") for reader in readers]
@@ -62,7 +63,7 @@ class Clocks:
                 states[clock].read_until = min(map(datetime.fromisoformat, moments), default=None)
 
     def wait(self, states: Mapping[Node, OperatorState]) -> None:
-        """Has the clocks tick while anything waits for them."""
+        """Writes the file of the clocks while tuples wait for them; deletes it otherwise."""
         if not any(states[node].waiting_rows for node in self._waiting):
             self._checkpoint.delete(CLOCK)
         elif self._checkpoint.size(CLOCK) is None:
@@ -70,7 +71,7 @@ class Clocks:
 
 
 def _closed_by_clocks(root: Node) -> Iterator[Node]:
-    """The operators to which more is promised with the clocks than without them."""
+    """The operators whose inputs promise more with the clocks than without them."""
     with_clocks, without = _promised(root, clocks=True), _promised(root, clocks=False)
     for node in topological(root):
         if any(with_clocks[below] != without[below] for below in node.inputs) and not isinstance(
@@ -80,7 +81,7 @@ def _closed_by_clocks(root: Node) -> Iterator[Node]:
 
 
 def _promised(root: Node, *, clocks: bool) -> dict[Node, tuple[Scheme, ...]]:
-    """What each node of a plan promises while its streams go on, and they promise what they do, or clocks alone do."""
+    """The schemes of each node of a plan while its streams go on; without `clocks`, clocks promise nothing."""
     found: dict[Node, tuple[Scheme, ...]] = {}
     for node in topological(root):
         match node.operator:

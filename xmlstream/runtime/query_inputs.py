@@ -1,7 +1,7 @@
-"""The inputs of a running query, streams and static tables: the tuples and punctuations that come by each in a slice.
+"""The inputs of a running query, streams and static tables: the tuples and punctuations of each in a slice.
 
-A static table is read once, by the first slice, and is closed from then on. Partitions of one source share their
-punctuations (`partitionedBy`): where one of them closes values that are its own, all have closed them.
+A static table is read once, by the first slice, and is closed from then on. The partitions of a source
+(`partitionedBy`) share punctuations: values that one partition closes, and that belong to it alone, are closed in all.
 """
 
 from __future__ import annotations
@@ -31,9 +31,9 @@ if TYPE_CHECKING:
 
 
 class StaticInput:
-    """A static input of a running query; after its only slice it is closed.
+    """A static input of a running query; closed after its only slice.
 
-    Of the last slice: the `items` that came, and the `punctuations` among them; nothing is ever `set_aside`.
+    Attributes count the last slice: its `items`, and the `punctuations` among them; items are never `set_aside`.
     """
 
     set_aside = 0
@@ -41,38 +41,38 @@ class StaticInput:
     def __init__(self, spark: SparkSession, static: Static, state: OperatorState) -> None:
         self.items = self.punctuations = 0
         self._spark, self._static, self._state = spark, static, state
-        # Read by the first slice, wherever this process is then.
+        # The first slice reads it; the working directory may have changed by then.
         self._path = absolute(dict(static.options).get("path", ""))
-        self._said = state.punctuations("said")
+        self._closed = state.punctuations("said")
 
     @staticmethod
     def state_schema(static: Static) -> StateSchema:
-        """That it has been read."""
+        """The state of a static table: whether it has been read."""
         return StateSchema(sets={"said": static.schema})
 
     @property
     def closed(self) -> bool:
-        """It has been read."""
-        return self._said.set.is_all
+        """Whether the table has been read."""
+        return self._closed.set.is_all
 
     def slice(self) -> Slice:
-        """All tuples and the end of them, the first time; then nothing.
+        """All tuples and a punctuation that closes the table, in the first slice; empty in later ones.
 
         Raises:
-            InputError: It cannot be read.
+            InputError: The table cannot be read.
         """
         self.items = self.punctuations = 0
         if self.closed:
             return Slice(None)
-        # Not collected, since nobody knows how many they are.
+        # The bound is too large for the driver to collect, since the number of tuples is unknown.
         try:
             tuples = self._state.computed(Tuples(self._frame(), COLLECTED + 1))
-        except Exception as error:  # noqa: BLE001 - whatever Spark says of it, the table is what cannot be read
+        except Exception as error:  # noqa: BLE001 - whatever Spark raises, the table cannot be read
             where = dict(self._static.options).get("path")
             what = f"the static table {self._static.name} cannot be read: {first_cause(error)}"
             raise InputError(what, where=where) from None
         self.items, self.punctuations = tuples.at_most + 1, 1
-        return Slice(tuples, tuple(self._said.absorb([Punctuation.all(self._static.schema)])))
+        return Slice(tuples, tuple(self._closed.absorb([Punctuation.all(self._static.schema)])))
 
     def _frame(self) -> DataFrame:
         static = self._static
@@ -88,7 +88,7 @@ class StaticInput:
 
 
 class SourceInputs:
-    """All inputs of a plan, each with its state."""
+    """The inputs of a plan, each with its state."""
 
     def __init__(
         self,
@@ -98,14 +98,14 @@ class SourceInputs:
         documents: Store,
         dead_letters: Place,
     ) -> None:
-        """Take up what the states say.
+        """Restore the inputs from their states.
 
         Args:
             spark: The session.
-            states: The nodes of the plan, with what was kept of each.
-            names: What they are called.
-            documents: What is recorded of the documents of all sources.
-            dead_letters: Where set-aside items go.
+            states: The nodes of the plan, with their recorded states.
+            names: The names of the nodes.
+            documents: Store of the document logs of all sources.
+            dead_letters: Directory for items that are set aside.
         """
         self._streams: dict[Node, SourceInput] = {}
         self._static: dict[Node, StaticInput] = {}
@@ -126,48 +126,48 @@ class SourceInputs:
         return node in self._streams or node in self._static
 
     def begin(self, slice_id: int, ranges: Sequence[StagedRange]) -> dict[Node, Slice]:
-        """The slices of all, or their first parts. What is raised is as for `SourceInput.slice`."""
+        """The slices of all inputs, or their first parts. Raises the same errors as `SourceInput.slice`."""
         came = {
             node: source.slice(slice_id, [r for r in ranges if r.source == self._names[node]])
             for node, source in self._streams.items()
         }
-        return {**self._heard(came), **{node: source.slice() for node, source in self._static.items()}}
+        return {**self._with_shared(came), **{node: source.slice() for node, source in self._static.items()}}
 
     @property
     def have_more(self) -> bool:
-        """Whether the slice in hand has another part."""
+        """Whether the current slice has another part."""
         return any(source.has_more for source in self._streams.values())
 
     def part(self) -> dict[Node, Slice]:
-        """The next parts of the slice in hand."""
+        """The next parts of the current slice."""
         came = {node: source.part() for node, source in self._streams.items()}
-        return {**self._heard(came), **dict.fromkeys(self._static, Slice(None))}
+        return {**self._with_shared(came), **dict.fromkeys(self._static, Slice(None))}
 
     @property
     def closed(self) -> bool:
-        """Whether no tuple follows in any of them."""
+        """Whether all inputs are closed."""
         return all(source.closed for source in self._all)
 
     @property
     def items(self) -> int:
-        """How many items came in the slice."""
+        """The number of items in the slice."""
         return sum(source.items for source in self._all)
 
     @property
     def set_aside(self) -> int:
-        """How many of them were set aside."""
+        """The number of items in the slice that were set aside."""
         return sum(source.set_aside for source in self._all)
 
     def punctuations(self, node: Node) -> int:
-        """How many punctuations came by one of them in the slice."""
+        """The number of punctuations of an input in the slice."""
         return self._streams[node].punctuations if node in self._streams else self._static[node].punctuations
 
     def found(self) -> dict[str, Findings]:
-        """What was noticed in the streams in this slice, by their names."""
+        """The findings in the streams in this slice, by name."""
         return {name: source.findings for name, source in self._by_name.items()}
 
     def closings(self) -> Callable[[Bound], bool]:
-        """Whether streams have closed what is below a bound, as they have now; of a stream that is gone, never."""
+        """A test of whether a stream has closed all below a bound by now; False for streams that the plan lacks."""
         known: dict[tuple[str, str], Cut] = {}
 
         def has_closed(bound: Bound) -> bool:
@@ -180,9 +180,9 @@ class SourceInputs:
 
         return has_closed
 
-    def _heard(self, came: dict[Node, Slice]) -> dict[Node, Slice]:
+    def _with_shared(self, came: dict[Node, Slice]) -> dict[Node, Slice]:
         for those in self._partitions.values():
             for node in those:
                 others = [self._streams[other] for other in those if other is not node]
-                came[node] = self._streams[node].hear(came[node], others)
+                came[node] = self._streams[node].with_shared(came[node], others)
         return came

@@ -1,11 +1,14 @@
-"""Source input: makes a slice of staged ranges, sets bad items aside, and checks every tuple against the grammar.
+"""Source input: makes a slice from staged ranges, sets bad items aside, and checks every tuple against the grammar.
 
-Within one range the task that parsed it has compared tuples and punctuations in their order. Here each range is
-compared with the punctuations before it, of earlier slices and of earlier ranges of this one: by zone maps, the
-statistics of its file, where they suffice, else column by column. Zone maps are sound, not complete: `may_match` errs
-towards True. The check sees every attribute that a punctuation restricts, whatever columns the query reads. Where
-lifespans end within a slice, and keys come again, the slice has parts, which follow one another as slices do; a range
-is then cut into pieces. Items that are set aside go to the dead letters, a file for each slice.
+The task that parsed a range has compared its tuples with its own punctuations, in their order. This module compares a
+range with the punctuations before it: those of earlier slices, and of earlier ranges of this slice. It first tries zone
+maps, the statistics of the range's file; if they do not suffice, it compares the columns. Zone maps are sound but not
+complete: `may_match` errs towards True. The check covers every attribute that a punctuation restricts, even if the
+query does not read its column.
+
+If lifespans end within a slice and their keys come again, the slice has several parts, which are processed one after
+another like slices; a range is then cut into pieces. Items that are set aside go to the dead letters, one file for each
+slice.
 """
 
 from __future__ import annotations
@@ -71,7 +74,7 @@ if TYPE_CHECKING:
 
 
 def write_letters(place: Place, name: str, slice_id: int, letters: Iterable[dict[str, Any]]) -> None:
-    """Writes the dead letters of a slice of a source, or of an operator, durably."""
+    """Writes the dead letters of a source or an operator in a slice, durably."""
     lines = (json.dumps(row, default=str).encode() + b"\n" for row in letters)
     if (first := next(lines, None)) is not None:
         store, key = store_at(place), f"{name}-{slice_id:09d}.jsonl"
@@ -80,18 +83,18 @@ def write_letters(place: Place, name: str, slice_id: int, letters: Iterable[dict
 
 
 def forget_letters(place: Place, committed: int) -> None:
-    """Removes the dead letters of slices that were not committed."""
+    """Removes the dead letters of slices after the last committed one."""
     store = store_at(place)
     found = [(name, re.search(r"-(\d{9})\.jsonl$", name)) for name in store.names()]
     store.delete(*(name for name, number in found if number is not None and int(number[1]) > committed))
 
 
 MOST_PUNCTUATIONS = 256
-"""Punctuations beyond which they are not looked at one by one."""
+"""The most punctuations that are compared with zone maps one by one."""
 
 
 def may_match(path: Path, punctuations: Sequence[Punctuation], schema: Schema) -> bool:
-    """Whether the file may hold a tuple that one of the punctuations matches."""
+    """Whether the file may contain a tuple that one of the punctuations matches; errs towards True."""
     if len(punctuations) > MOST_PUNCTUATIONS:
         return True
     described = sorted({i for p in punctuations for i in p.restricted})
@@ -113,7 +116,7 @@ def _meets(pattern: Pattern, zone: tuple[Pattern, ...], domain: Domain) -> bool:
 
 
 def _zone(statistics: pq.Statistics | None, domain: Domain) -> tuple[Pattern, ...]:
-    """The patterns that the column's values match for certain; none where nothing is known."""
+    """Patterns such that each value of the column matches one of them; empty if nothing is known."""
     if statistics is None or statistics.null_count is None:
         return ()
     parts: list[Pattern] = []
@@ -128,7 +131,7 @@ def _zone(statistics: pq.Statistics | None, domain: Domain) -> tuple[Pattern, ..
             return ()
         parts.append(canonical(Range(low, high, True, True), domain))
     if isinstance(domain.sql, FloatType):
-        parts.append(List((NAN,)))  # statistics say nothing of NaN
+        parts.append(List((NAN,)))  # statistics do not cover NaN
         parts = [canonical(part, domain) for part in parts]
     return tuple(parts)
 
@@ -138,15 +141,15 @@ pc: Any = pyarrow.compute
 
 @dataclass(frozen=True, slots=True)
 class RangePiece:
-    """What is left of a range.
+    """The part of a range that is not processed yet.
 
     Attributes:
         range: The range.
-        path: The file of its tuples, None without any.
-        tuples: How many there are.
+        path: The file of its tuples; None if there are none.
+        tuples: The number of its tuples.
         punctuations: Its punctuations, with their positions.
-        bad: What could not be read, or comes too late.
-        is_judged: Whether its tuples were held against what had been said for ever.
+        bad: Rows for its malformed items and ungrammatical tuples.
+        is_judged: Whether its tuples have been compared with the punctuations without lifespans before it.
     """
 
     range: StagedRange
@@ -158,28 +161,28 @@ class RangePiece:
 
     @staticmethod
     def of(range_: StagedRange) -> RangePiece:
-        """All of it."""
+        """The piece that is the whole range."""
         bad = range_.malformed.to_pylist() if range_.malformed is not None else []
         path = None if range_.path is None else Path(range_.path)
         return RangePiece(range_, path, range_.tuples, range_.punctuations, bad)
 
     def parted(self, position: int) -> tuple[RangePiece, RangePiece]:
-        """What stands before a position, and what stands from there on."""
+        """The pieces before a position, and from that position on."""
         assert self.path is not None
         first, second = parted_file(self.path, position)
         before = 0 if first is None else pq.read_metadata(first).num_rows
-        said: list[pa.Table | None] = [None, None]
+        punctuations: list[pa.Table | None] = [None, None]
         if self.punctuations is not None:
             behind = pc.greater_equal(self.punctuations[POSITION], position)
-            said = [self.punctuations.filter(pc.invert(behind)), self.punctuations.filter(behind)]
+            punctuations = [self.punctuations.filter(pc.invert(behind)), self.punctuations.filter(behind)]
         bad = [[row for row in self.bad if (row["_position"] >= position) == late] for late in (False, True)]
         return (
-            replace(self, path=first, tuples=before, punctuations=said[0], bad=bad[0]),
-            replace(self, path=second, tuples=self.tuples - before, punctuations=said[1], bad=bad[1]),
+            replace(self, path=first, tuples=before, punctuations=punctuations[0], bad=bad[0]),
+            replace(self, path=second, tuples=self.tuples - before, punctuations=punctuations[1], bad=bad[1]),
         )
 
     def without(self, late: Sequence[LateTuple]) -> RangePiece:
-        """Without ungrammatical tuples, which are bad."""
+        """The piece without these ungrammatical tuples, which are added to `bad`."""
         if not late:
             return self
         assert self.path is not None
@@ -190,17 +193,17 @@ class RangePiece:
 
 @dataclass(frozen=True, slots=True)
 class Shared:
-    """What a partition has said in a slice of values that are its own: punctuations, and how many of which scheme."""
+    """The punctuations of a partition in a slice that close only values of its own, and their number by scheme."""
 
     punctuations: Sequence[Punctuation] = ()
-    said: Mapping[str, int] = field(default_factory=dict)
+    counts: Mapping[str, int] = field(default_factory=dict)
 
 
 class SourceInput:
     """One source of a running query.
 
-    Of the last slice: `items` that came, the `punctuations` among them, the items that were `set_aside`, what was
-    noticed (`findings`), and, if it is a partition, the punctuations that other partitions hear, too (`shared`).
+    Attributes describe the last slice: the number of `items`, of `punctuations` among them, and of items that were
+    `set_aside`; the `findings`; and for a partition the punctuations that apply to the other partitions (`shared`).
     """
 
     def __init__(
@@ -212,48 +215,48 @@ class SourceInput:
         called: str,
         documents: Place | None = None,
     ) -> None:
-        """Take up what the state says.
+        """Restore the source from its state.
 
         Args:
             spark: The session.
             scan: The source.
-            state: What was kept of it.
-            dead_letters: Where set-aside items go.
-            called: Its name in the plan, after which the files of its dead letters are called.
-            documents: Where the tasks find what its punctuations restrict.
+            state: The recorded state of the source.
+            dead_letters: Directory for items that are set aside.
+            called: Name of the source in the plan; the files of its dead letters begin with it.
+            documents: Directory in which tasks find the names of the restricted attributes.
         """
         self.items = self.punctuations = self.set_aside = 0
         self.findings = Findings()
         self.shared = Shared()
         self._spark, self._options, self._name = spark, scan.options, scan.name
         self._schema = scan.options.schema
-        self._said, self._state = state.heard("said"), state
+        self._closed, self._state = state.heard("said"), state
         self._pieces: list[RangePiece] = []
         self._letters: list[dict[str, Any]] = []
         self._of_partitions: Mapping[str, int] = {}
         self._dead_letters, self._called = dead_letters, called
         self._restricted, self._documents = frozenset[str](), None if documents is None else store_at(documents)
-        said = {self._schema[i].name for p in self._said.set for i in p.restricted}
-        self._note_restricted(said | {self._schema[i].name for i in self._said.on_disk})
+        restricted = {self._schema[i].name for p in self._closed.set for i in p.restricted}
+        self._note_restricted(restricted | {self._schema[i].name for i in self._closed.on_disk})
         columns = [a for a in self._schema if a.name in scan.options.columns]
         self._ddl = ", ".join(f"{quoted(a.name)} {a.domain.type}" for a in columns) + f", {POSITION} BIGINT"
 
     @staticmethod
     def state_schema(scan: Scan) -> StateSchema:
-        """What the source has said."""
+        """The state of a source: the tuples that it has closed."""
         return StateSchema(heard={"said": scan.options.schema})
 
     @property
     def closed(self) -> bool:
-        """The source has said that no tuple follows."""
-        return self._said.lasting.is_all
+        """Whether the source has closed all tuples."""
+        return self._closed.lasting.is_all
 
     def slice(self, slice_id: int, ranges: Sequence[StagedRange]) -> Slice:
-        """The slice of these ranges, or its first part: up to where a tuple opens the next life of a key.
+        """The slice of these ranges; if a tuple begins the next life of a key, only the part before that tuple.
 
         Raises:
-            MalformedInput: an item cannot be read, and the source's mode is FAILFAST, or a document is not well-formed.
-            UngrammaticalStream: a tuple that an earlier punctuation matches, and the source says `fail`.
+            MalformedInput: An item cannot be read and the source's mode is FAILFAST, or a document is not well-formed.
+            UngrammaticalStream: An earlier punctuation matches a tuple, and the source has `ungrammatical 'fail'`.
         """
         self.set_aside = 0
         self.punctuations = sum(len(r.punctuations) for r in ranges if r.punctuations is not None)
@@ -271,11 +274,11 @@ class SourceInput:
 
     @property
     def has_more(self) -> bool:
-        """Whether the slice in hand has another part."""
+        """Whether the current slice has another part."""
         return bool(self._pieces)
 
     def part(self) -> Slice:
-        """The next part of the slice in hand; nothing where there is none. What is raised is as for `slice`."""
+        """The next part of the current slice; an empty slice if there is none. Raises the same errors as `slice`."""
         paths: list[str] = []
         tuples = 0
         new: list[Punctuation] = []
@@ -283,15 +286,15 @@ class SourceInput:
         while self._pieces:
             piece = self._pieces.pop(0)
             piece, rest = self._judged(piece if piece.is_judged else self._grammatical(piece))
-            self._letters += self._told(sorted(piece.bad, key=itemgetter("_position")))
+            self._letters += self._counted(sorted(piece.bad, key=itemgetter("_position")))
             if piece.path is not None:
                 tuples += piece.tuples
                 paths.append(str(piece.path))
             if piece.punctuations is not None:
-                said = begun_punctuations(piece.punctuations, self._begun, self._options)
+                begun = begun_punctuations(piece.punctuations, self._begun, self._options)
                 if lifespans := counted_lifespans(piece.punctuations, self._options):
-                    self._noticed += noticed_bounds(lifespans, self._said.lasting)
-                new += self._said.absorb(said)
+                    self._noticed += noticed_bounds(lifespans, self._closed.lasting)
+                new += self._closed.absorb(begun)
                 self._note_restricted(also_restricted(piece.punctuations, self._restricted))
                 if keys := self._options.partitioned_by:
                     own = of_own_values(piece.punctuations, keys)
@@ -306,31 +309,31 @@ class SourceInput:
         self.shared, self._of_partitions = Shared(shared, self._of_partitions), {}
         if not paths:
             return Slice(None, tuple(new))
-        # One scan over all that the tasks have written down; to read it twice computes nothing twice.
+        # One scan over all staged files; reading it twice computes nothing twice.
         return Slice(Tuples(self._read(paths), tuples, computed=True), tuple(new))
 
     def closed_below(self, attribute: str) -> Cut:
-        """Up to where the source has closed all values of an attribute, for ever."""
-        return closed_below(self._said.lasting, attribute)
+        """The cut below which the source has closed all values of an attribute, for ever."""
+        return closed_below(self._closed.lasting, attribute)
 
-    def hear(self, slice_: Slice, others: Sequence[SourceInput]) -> Slice:
-        """The slice with what the other partitions have said in it of values that are theirs alone.
+    def with_shared(self, slice_: Slice, others: Sequence[SourceInput]) -> Slice:
+        """The slice with the punctuations that other partitions share: those that close only values of their own.
 
-        A tuple of such a value that comes by this one from now on is ungrammatical.
+        From now on, a tuple of this partition with such a value is ungrammatical.
         """
         shared = [p for other in others for p in other.shared.punctuations]
         if not shared:
             return slice_
         self._note_restricted({self._schema[i].name for p in shared for i in p.restricted})
-        said = sum((Findings(said=other.shared.said) for other in others), Findings())
-        self._noticed, self.findings = self._noticed + said, self.findings + said
-        return Slice(slice_.tuples, (*slice_.punctuations, *self._said.absorb(shared)))
+        counts = sum((Findings(said=other.shared.counts) for other in others), Findings())
+        self._noticed, self.findings = self._noticed + counts, self.findings + counts
+        return Slice(slice_.tuples, (*slice_.punctuations, *self._closed.absorb(shared)))
 
     def _read(self, paths: Sequence[str]) -> DataFrame:
         return parquet_files(self._spark, self._ddl, *paths)
 
-    def _told(self, rows: Sequence[Mapping[str, Any]]) -> Iterator[dict[str, Any]]:
-        """Counts what could not be read, or came too late (`MALFORMED`); what of it becomes dead letters."""
+    def _counted(self, rows: Sequence[Mapping[str, Any]]) -> Iterator[dict[str, Any]]:
+        """Counts bad rows as set aside; yields those that become dead letters, and raises where the source fails."""
         for row in rows:
             is_late = row["kind"] == "ungrammatical"
             where = place(row["document"], row["line"], row["column"], row["_position"])
@@ -353,40 +356,40 @@ class SourceInput:
     def _mend(self) -> str:
         if not (keys := self._options.partitioned_by):
             return MEND
-        return f"by partitionedBy {', '.join(keys)} what one partition says of a value holds for all; or {MEND}"
+        return f"with partitionedBy {', '.join(keys)}, a value that one partition closes is closed in all; or {MEND}"
 
     def _grammatical(self, piece: RangePiece) -> RangePiece:
-        """The tuples without those that something said before matches, which are bad; of lifespans nothing is said yet.
+        """The piece without the tuples that a punctuation before the range matches; lifespans are left to `_judged`.
 
-        Where punctuations restrict what the range's task did not read, it is read now, as far as that can matter.
+        If punctuations restrict attributes that the range's task did not read, and may match, they are read now.
         """
         piece = replace(piece, is_judged=True)
         if piece.path is None:
             return piece
-        path, said, on_disk = piece.path, list(self._said.set), self._said.on_disk
-        if not may_match(path, said, self._schema):
-            said = []
+        path, closed, on_disk = piece.path, list(self._closed.set), self._closed.on_disk
+        if not may_match(path, closed, self._schema):
+            closed = []
         there = pq.read_schema(path).names if on_disk else ()
         unread = frozenset(name for i in on_disk if (name := self._schema[i].name) not in there)
-        if names := unread | missing_attributes(path, said, self._options):
+        if names := unread | missing_attributes(path, closed, self._options):
             path = staged_again(piece.range, names)
-        lasting = list(self._said.lasting) if said and self._said.passes else said
+        lasting = list(self._closed.lasting) if closed and self._closed.passes else closed
         late = late_tuples(path, lasting, self._options) if lasting else []
         if on_disk:
-            others = closed_string_tuples(path, on_disk, self._said.closes, self._schema)
+            others = closed_string_tuples(path, on_disk, self._closed.closes, self._schema)
             late = sorted({one.position: one for one in (*others, *late)}.values(), key=attrgetter("position"))
             late = late[:1] if self._options.ungrammatical == "fail" else late
         return replace(piece, path=path).without(late)
 
     def _judged(self, piece: RangePiece) -> tuple[RangePiece, RangePiece | None]:
-        """The tuples without those that a punctuation matches which holds; and the rest, from a key's next life on."""
-        if piece.path is None or not (self._said.passes or have_lifespans(piece.punctuations)):
+        """The piece without tuples that punctuations with lifespans match; and the rest, from a key's next life on."""
+        if piece.path is None or not (self._closed.passes or have_lifespans(piece.punctuations)):
             return piece, None
         found = judged(
             piece.path,
-            self._said.passing,
+            self._closed.passing,
             piece.punctuations,
-            self._said.lasting,
+            self._closed.lasting,
             self._begun,
             lambda lifespan, closed: lifespan.is_over(self._now, lambda bound: self._is_closed(bound, closed)),
             self._options,
@@ -398,19 +401,19 @@ class SourceInput:
 
     @property
     def _now(self) -> datetime:
-        """The slice's recorded time."""
+        """The recorded time of the slice."""
         assert self._state.time is not None
         return self._state.time
 
     def _begun(self, lifespan: Lifespan) -> Lifespan:
-        """The lifespan of what comes in this slice."""
+        """The lifespan of a punctuation that arrives in this slice."""
         return lifespan.begun(self._now, self._called)
 
     def _is_closed(self, bound: Bound, closed: PunctuationSet) -> bool:
         return bound.stream == self._called and has_closed(closed, bound)
 
     def _note_restricted(self, names: Collection[str]) -> None:
-        """The tasks of later slices will read these, which punctuations restrict, whatever the query reads."""
+        """Has the tasks of later slices read these attributes, since punctuations restrict them."""
         known = self._restricted.union(names)
         if known != self._restricted and self._documents is not None:
             self._documents.replace(RESTRICTED_FILE, [json.dumps(sorted(known)).encode()])
