@@ -95,7 +95,7 @@ find_beside()
 
 
 def __getattr__(name: str) -> Any:
-    # Looked up when it is first used, so that the command line starts without what it does not need.
+    # Imports a module when its name is first used, so that the command line starts fast.
     if name == "__version__":
         return import_module("xmlstream.version").version()
     if name in __all__:

@@ -229,7 +229,7 @@ def test_no_rule_changes_what_comes_out(rule: object) -> None:
 
 @pytest.mark.parametrize("name", ["__xs_position", "__XS_a0"])
 def test_a_column_of_the_operators_own_is_no_attribute(name: str) -> None:
-    with pytest.raises(QueryError, match="taken"):
+    with pytest.raises(QueryError, match="reserved"):
         plan(f"SELECT hour AS {name} FROM s1")
 
 

@@ -1,8 +1,8 @@
-"""A canvas: shapes and text as SVG, in the order in which they are drawn, and how wide a text will be.
+"""A canvas for shapes and text as SVG, and functions to measure, cut and wrap text.
 
-All text is escaped. Nobody knows which font a browser takes. DejaVu Sans is wider than Arial, Helvetica, Segoe UI and
-San Francisco, and DejaVu Sans Mono as wide as any other: what fits with these fits with all. Characters that the tables
-do not have count as wide as high, as Chinese ones are. Text is cut and wrapped to a width.
+All text is escaped. The font of a browser is unknown, so widths are those of DejaVu Sans, which is wider than Arial,
+Helvetica, Segoe UI and San Francisco, and of DejaVu Sans Mono, which is as wide as any other: text that fits with these
+fits with all. Characters outside the table count as wide as high, as Chinese ones are.
 """
 
 from __future__ import annotations
@@ -23,14 +23,14 @@ _PROPORTIONAL = (
     *(61, 79, 70, 64, 62, 74, 69, 99, 69, 62, 69, 40, 34, 40, 84, 50, 50, 62, 64, 55, 64, 62, 36, 64),
     *(64, 28, 28, 58, 28, 98, 64, 62, 64, 64, 42, 53, 40, 64, 60, 82, 60, 60, 53, 64, 34, 64, 84),
 )
-"""Hundredths of the font's size, of the characters from the blank to the tilde."""
+"""Widths of the characters from blank to tilde, in hundredths of the font size."""
 
 _MONOSPACED = 0.61
 _ELLIPSIS = "…"
 
 
 def width(text: str, size: float, *, mono: bool = False) -> float:
-    """How wide a text is at the most, in the unit of its font's size.
+    """The largest width of a text, in the unit of the font size.
 
     >>> width("if", 10), width("if", 10, mono=True)
     (6.4, 12.2)
@@ -46,7 +46,7 @@ def _hundredths(character: str) -> int:
 
 
 def cut(text: str, room: float, size: float, *, mono: bool = False) -> str:
-    """The text, or as much of it as there is room for, and dots.
+    """The text if it fits into the room, else its beginning and an ellipsis.
 
     >>> cut("a long name", 50, 10)
     'a long …'
@@ -59,7 +59,7 @@ def cut(text: str, room: float, size: float, *, mono: bool = False) -> str:
 
 
 def wrapped(text: str, room: float, size: float, *, most: int = 3, mono: bool = False) -> list[str]:
-    """The text in lines, broken at blanks, the last of them cut.
+    """The text in at most `most` lines, broken at blanks; the last line is cut.
 
     >>> wrapped("never, since nothing closes it", 90, 10)
     ['never, since', 'nothing closes it']
@@ -90,55 +90,55 @@ class Box:
 
     @property
     def right(self) -> float:
-        """Its right edge."""
+        """The x of the right edge."""
         return self.x + self.width
 
     @property
     def bottom(self) -> float:
-        """Its lower edge."""
+        """The y of the lower edge."""
         return self.y + self.height
 
     @property
     def middle(self) -> float:
-        """Half way down."""
+        """The y of the middle."""
         return self.y + self.height / 2
 
 
 @dataclass(slots=True)
 class Canvas:
-    """Shapes and text, one after the other; attributes are SVG's, with `_` for `-` and `class_` for `class`."""
+    """Shapes and text in drawing order; attributes are SVG's, with `_` for `-` and `class_` for `class`."""
 
     parts: list[str] = field(default_factory=list)
 
     def rect(self, box: Box, *, radius: float = 6, **attributes: str) -> None:
-        """A rectangle with round corners."""
+        """Draws a rectangle with round corners."""
         size = f'x="{box.x:g}" y="{box.y:g}" width="{box.width:g}" height="{box.height:g}"'
         self.parts.append(f'<rect {size} rx="{radius:g}"{written(attributes)}/>')
 
     def circle(self, x: float, y: float, radius: float, **attributes: str) -> None:
-        """A circle."""
+        """Draws a circle."""
         self.parts.append(f'<circle cx="{x:g}" cy="{y:g}" r="{radius:g}"{written(attributes)}/>')
 
     def text(self, x: float, y: float, text: str, *, size: float = 13, title: str = "", **attributes: str) -> None:
-        """A line of text; `title` is what a pointer above it shows."""
+        """Draws a line of text; a pointer above it shows `title`."""
         shown = f"<title>{escape(title)}</title>" if title else ""
         at = f'x="{x:g}" y="{y:g}" font-size="{size:g}"'
         self.parts.append(f"<text {at}{written(attributes)}>{shown}{escape(text)}</text>")
 
     def path(self, path: str, **attributes: str) -> None:
-        """A path, in the letters of SVG."""
+        """Draws a path in SVG's notation."""
         self.parts.append(f'<path d="{path}"{written(attributes)}/>')
 
     @contextmanager
     def group(self, **attributes: str) -> Iterator[None]:
-        """What is drawn meanwhile belongs together."""
+        """Groups everything that is drawn inside."""
         self.parts.append(f"<g{written(attributes)}>")
         yield
         self.parts.append("</g>")
 
 
 def written(attributes: dict[str, str]) -> str:
-    """Attributes as they stand in a tag.
+    """Attributes in the form of a tag; empty ones are left out.
 
     >>> written({"class_": "bad", "data_key": '"'})
     ' class="bad" data-key="&quot;"'
@@ -149,7 +149,7 @@ def written(attributes: dict[str, str]) -> str:
 
 
 def curve(points: Sequence[Point]) -> str:
-    """A smooth path through points, level at each of them."""
+    """A smooth path through points, horizontal at each of them."""
     path = f"M{points[0][0]:g} {points[0][1]:g}"
     for (x, y), (to_x, to_y) in pairwise(points):
         if y == to_y:

@@ -1,4 +1,4 @@
-"""Cards: boxes with a name and lines of text, as wide as their words, and arrows between them, laid out in layers."""
+"""Cards: boxes with a name and lines of text, as wide as their text, with arrows between them, laid out in layers."""
 
 from __future__ import annotations
 
@@ -10,10 +10,10 @@ from xmlstream.drawing.layers import Arrow, layered
 from xmlstream.drawing.theme import Tone
 
 NARROWEST, WIDEST = 96.0, 236.0
-"""Widths of a card's text."""
+"""Limits of the width of a card's text."""
 
 _NAME, _TEXT, _ROW, _PADDING = 14.0, 12.0, 16.5, 11.0
-"""Sizes of fonts, height of a line, and what is free around."""
+"""Font sizes of name and text, height of a row, and padding."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -21,13 +21,13 @@ class Line:
     """A line of a card.
 
     Attributes:
-        text: What it says; cut where there is no room, and then shown whole to a pointer.
-        label: What stands before it, pale.
-        tone: Its colour, with a dot before it unless it is plain.
-        mono: Whether it is set as code is.
-        rows: How many rows of the card it may take.
-        key: A name by which a live page finds it, to change what it says.
-        title: What a pointer above it shows, where that is more than the text.
+        text: The text; if it does not fit it is cut, and a pointer above it shows all of it.
+        label: A pale word before the text.
+        tone: Colour of the text, with a dot before it unless plain.
+        mono: Use a monospaced font.
+        rows: Most rows of the card that the text may take.
+        key: Name by which a live page finds the text to change it.
+        title: Longer text that a pointer shows.
     """
 
     text: str
@@ -41,45 +41,45 @@ class Line:
 
 @dataclass(frozen=True, slots=True)
 class Card:
-    """A box with a name, and lines below it; its edge has the worst of their tones."""
+    """A box with a name and lines below it; its edge has the worst tone of its lines."""
 
     name: str
     lines: tuple[Line, ...] = ()
 
     @property
     def width(self) -> float:
-        """As wide as its words, within limits."""
+        """Width of the card: that of its text, within limits."""
         words = [width(self.name, _NAME, mono=True)]
         words += [_indent(line) + min(width(line.text, _TEXT, mono=line.mono), WIDEST) for line in self.lines]
         return min(max(*words, NARROWEST), WIDEST) + 2 * _PADDING
 
     def rows(self, room: float) -> list[tuple[Line, str, bool]]:
-        """What stands in each row, and whether it is the line's first."""
+        """The rows: each with its line, its text, and whether it is the first row of the line."""
         found = []
         for line in self.lines:
-            # Rounded as widths of texts are: what a card was made as wide as fits into it.
+            # Rounded like widths of texts, so that a text fits into a card of exactly its width.
             texts = wrapped(line.text, round(room - _indent(line), 2), _TEXT, most=line.rows, mono=line.mono) or [""]
             found += [(line, text, not i) for i, text in enumerate(texts)]
         return found
 
     @property
     def height(self) -> float:
-        """As high as its rows."""
+        """Height of the card, by its rows."""
         return 2 * _PADDING + _NAME + 3 + _ROW * len(self.rows(self.width - 2 * _PADDING))
 
     def draw(self, canvas: Canvas, box: Box) -> None:
-        """Draws it into a box at least as wide as it is."""
+        """Draws the card into a box that is at least as wide as the card."""
         tones = {line.tone for line in self.lines}
         edge = "bad-edge" if "bad" in tones else "late-edge" if "late" in tones else ""
-        told = [self.name, *(f"{line.label} {line.text}".strip() for line in self.lines if line.text)]
-        with canvas.group(class_="operator", data_operator=self.name, role="img", aria_label=": ".join(told)):
+        spoken = [self.name, *(f"{line.label} {line.text}".strip() for line in self.lines if line.text)]
+        with canvas.group(class_="operator", data_operator=self.name, role="img", aria_label=": ".join(spoken)):
             canvas.rect(box, class_=f"card {edge}".strip())
             x, y, room = box.x + _PADDING, box.y + _PADDING + 11, box.width - 2 * _PADDING
             name = cut(self.name, room, _NAME, mono=True)
             title = self.name if name != self.name else ""
             canvas.text(x, y, name, size=_NAME, class_="mono strong", title=title)
             y += 3
-            # As many rows as were counted for its height: a wider box may need fewer.
+            # A wider box may need fewer rows than the height of the card allows for.
             for line, text, first in self.rows(room):
                 y += _ROW
                 self._row(canvas, x, y, line, text, first=first)
@@ -96,14 +96,14 @@ class Card:
 
 
 def _indent(line: Line) -> float:
-    """How far a line's text is from the edge, for what stands before it."""
+    """Indentation of a line's text, for the label or dot before it."""
     if line.label:
         return width(line.label, _TEXT - 1) + 6
     return 14.0 if line.tone != "plain" else 0.0
 
 
 def drawn(canvas: Canvas, cards: Sequence[Card], arrows: Sequence[Arrow], x: float, y: float) -> tuple[Box, list[Box]]:
-    """Draws cards with the arrows between them, from a point on; what they take in all, and each of them."""
+    """Draws cards and arrows at a point; returns the bounds of all, and of each card."""
     layout = layered([(card.width, card.height) for card in cards], arrows)
     places = [Box(box.x + x, box.y + y, box.width, box.height) for box in layout.boxes]
     low = max(place.bottom for place in places)

@@ -1,8 +1,8 @@
-"""A layout in layers: boxes in columns from left to right, in an order in which few arrows cross, near what they meet.
+"""A layout in layers: boxes in columns from left to right, ordered so that few arrows cross, and near their neighbours.
 
-An arrow that passes a column has a place of its own there, between the boxes. Orders are improved by barycentres: each
-box goes where the mean of its neighbours is. Heights then are the means of the neighbours' once more, moved apart as
-little as may be, which is an isotonic regression.
+An arrow that passes a column has a place of its own there, between the boxes. The order of a column is improved by
+barycentres: boxes are sorted by the means of their neighbours' places. Then each box gets the mean height of its
+neighbours, moved as little as possible so that boxes do not overlap (an isotonic regression).
 
 Source: K. Sugiyama, S. Tagawa, M. Toda: Methods for Visual Understanding of Hierarchical System Structures, 1981.
 """
@@ -18,12 +18,12 @@ from xmlstream.drawing.canvas import Box, Point
 Arrow = tuple[int, int]
 
 _SWEEPS = 12
-"""How often orders are looked at; places settle more slowly."""
+"""Sweeps to improve the orders; heights take three times as many."""
 
 
 @dataclass(frozen=True, slots=True)
 class Layout:
-    """Where boxes lie, by their numbers, and through which points arrows lead, in their order."""
+    """The place of each box, and the points of each arrow."""
 
     boxes: tuple[Box, ...]
     arrows: tuple[tuple[Point, ...], ...]
@@ -31,7 +31,7 @@ class Layout:
 
 @dataclass(slots=True)
 class _Graph:
-    """Boxes and the places of passing arrows, in columns; neighbours are those in the columns beside."""
+    """Boxes and passing arrows in columns, with their neighbours in the columns before and after."""
 
     columns: list[list[int]]
     heights: list[float]
@@ -42,13 +42,13 @@ class _Graph:
 def layered(
     sizes: Sequence[tuple[float, float]], arrows: Sequence[Arrow], *, across: float = 46, between: float = 20
 ) -> Layout:
-    """Lays out boxes, each left of those that its arrows lead to.
+    """Lays out boxes so that all arrows lead to the right.
 
     Args:
-        sizes: Their widths and heights; in a column all become as wide as its widest.
-        arrows: From which box to which; there is no way round in circles.
-        across: How far columns are apart.
-        between: How far boxes of a column are apart at the least.
+        sizes: Width and height of each box; all boxes of a column get the width of the widest.
+        arrows: Pairs of numbers of boxes, without cycles.
+        across: Distance of columns.
+        between: Smallest distance of boxes in a column.
     """
     graph, chains = _graph(sizes, arrows)
     _order(graph)
@@ -79,7 +79,7 @@ def layered(
 
 
 def _graph(sizes: Sequence[tuple[float, float]], arrows: Sequence[Arrow]) -> tuple[_Graph, list[list[int]]]:
-    """The columns, each box as far right as it can be; and each arrow as a chain from column to column."""
+    """The columns, with each box as far right as possible; and each arrow as a chain of one place per column."""
     after: list[list[int]] = [[] for _ in sizes]
     for source, target in arrows:
         after[source].append(target)
@@ -112,7 +112,7 @@ def _graph(sizes: Sequence[tuple[float, float]], arrows: Sequence[Arrow]) -> tup
 
 
 def _order(graph: _Graph) -> None:
-    """Sorts each column by the means of its neighbours' places, forth and back; the fewest crossings stay."""
+    """Sorts each column by the means of its neighbours' places, back and forth; keeps the best order."""
     best, fewest = [list(column) for column in graph.columns], _crossings(graph)
     for sweep in range(_SWEEPS):
         if not fewest:
@@ -136,11 +136,11 @@ def _crossings(graph: _Graph) -> int:
 
 
 def _middles(graph: _Graph, between: float) -> list[float]:
-    """How far down the middle of each is."""
+    """The y of the middle of each box and passing arrow."""
     middles = [0.0] * len(graph.heights)
     for sweep in range(3 * _SWEEPS + 1):
         for column in graph.columns[::-1] if sweep % 2 else graph.columns:
-            # The first time only what is at the left is known.
+            # In the first sweep only the column to the left has heights.
             beside = [graph.before[v] + (graph.after[v] if sweep else []) for v in column]
             wanted = [_mean([middles[w] for w in near], middles[v]) for v, near in zip(column, beside, strict=True)]
             for v, y in zip(column, _apart(wanted, [graph.heights[v] for v in column], between), strict=True):
@@ -149,7 +149,7 @@ def _middles(graph: _Graph, between: float) -> list[float]:
 
 
 def _apart(wanted: Sequence[float], heights: Sequence[float], between: float) -> list[float]:
-    """The middles nearest to those that are wanted, in the same order and not overlapping; by pooling violators."""
+    """The middles nearest to the wanted ones, in the same order and without overlap (pool adjacent violators)."""
     offsets = [0.0]
     for above, below in pairwise(heights):
         offsets.append(offsets[-1] + (above + below) / 2 + between)

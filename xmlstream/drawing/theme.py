@@ -1,7 +1,7 @@
-"""The looks of pictures and pages, light and dark as the reader's system is.
+"""Style sheets of pictures and pages, light or dark as the reader's system is.
 
-A page is one HTML file without a script, a font or an image from elsewhere. Colours are never the only sign: whatever
-has a tone has the same in words, too.
+A page is one HTML file that loads no script, font or image. Colour is never the only sign: text always has the same
+information.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from typing import Literal
 from xmlstream.drawing.canvas import MONO, SANS
 
 Tone = Literal["plain", "good", "late", "bad", "mend"]
-"""What is said of something: nothing, that it is well, that it waits for the end, that it is in trouble, a remedy."""
+"""Meaning of a colour: neutral, good, waits for the end of the input, trouble, remedy."""
 
 _LIGHT = (
     "--ink:#1d2935;--pale:#5a6875;--edge:#c3ccd5;--paper:#ffffff;--card:#f7f9fb;"
@@ -24,7 +24,7 @@ _DARK = (
 )
 
 COLOURS = f".xs{{{_LIGHT}}}\n@media(prefers-color-scheme:dark){{.xs{{{_DARK}}}}}"
-"""The colours by their names, as a style sheet."""
+"""Style sheet with the colours by name."""
 
 SHAPES = f"""\
 .xs text{{font-family:{SANS};fill:var(--ink)}}
@@ -48,7 +48,7 @@ SHAPES = f"""\
 .xs rect.plain{{fill:var(--edge)}}
 .xs .card.bad-edge{{stroke:var(--bad);stroke-width:1.8}}
 .xs .card.late-edge{{stroke:var(--late);stroke-width:1.8}}"""
-"""What the classes of shapes and texts look like, as a style sheet."""
+"""Style sheet of the classes of shapes and texts."""
 
 
 PAGE_LOOKS = f"""\
@@ -65,11 +65,11 @@ summary{{cursor:pointer}}
 .picture{{border:1px solid var(--edge);border-radius:10px;overflow:auto}}
 .picture svg{{display:block;height:auto;width:clamp(calc(.72*var(--wide)),100%,var(--wide))}}
 :focus-visible{{outline:2px solid var(--tuple);outline-offset:2px}}"""
-"""What the elements of a page look like, as a style sheet."""
+"""Style sheet of the elements of a page."""
 
 
 def page(title: str, body: str) -> str:
-    """The page with a title, whose text is escaped here, and a body, which is HTML."""
+    """An HTML page; `title` is text and is escaped, `body` is HTML."""
     policy = "default-src 'none'; style-src 'unsafe-inline'"
     return f"""\
 <!DOCTYPE html>

@@ -1,1 +1,1 @@
-"""Rules that make a plan cheaper without changing its meaning."""
+"""Rules that make a plan cheaper without changing its results."""

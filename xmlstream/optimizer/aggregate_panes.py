@@ -1,9 +1,10 @@
-"""Aggregation by panes: of windows that overlap, each tuple is aggregated once, to its pane, and panes are multiplied.
+"""Aggregation by panes: aggregates each tuple once, into its pane, and assigns panes to overlapping windows.
 
-A window of ten seconds that slides by one holds every tuple ten times. Cut into panes, as long as size and slide have
-in common, windows consist of whole panes (Li et al. 2005, "No pane, no gain"). So where what is above a window merges
-partial aggregates, these are made of the tuples of each pane first, slice by slice, and the window multiplies them.
-What is kept, and what goes out when, is as before: a pane is closed when its moments are.
+With windows of ten seconds that slide by one second, every tuple is in ten windows. Panes have the greatest common
+divisor of size and slide as their length, so that each window consists of whole panes (Li et al. 2005, "No pane, no
+gain"). If the operator above a window merges partial aggregates, the tuples of each pane are pre-aggregated in each
+slice, and the window copies the partial aggregates instead of the tuples. State and results do not change, nor when
+results go out: a pane closes when its timestamps close.
 """
 
 from __future__ import annotations
@@ -16,7 +17,7 @@ from xmlstream.plan.nodes import Node
 
 
 def aggregate_panes(root: Node) -> Node:
-    """Each operator that merges partial aggregates, over windows of panes where it was over windows that overlap."""
+    """Puts each operator that merges partial aggregates over windows of panes instead of overlapping windows."""
     return bottom_up(root, lambda node, inputs: over(node, [_of_panes(node, new) for new in inputs]))
 
 

@@ -1,7 +1,7 @@
-"""Choice of joins: whether several streams are joined at once, one after the other, or some at once.
+"""Chooses how several streams are joined: all in one join, one after the other, or in groups.
 
-A query can be safe as one join of all inputs, and as no tree of binary joins (Li et al. 2006, Fig. 5 and 7); or both
-may be, and one keeps fewer tuples. What was written stays unless another plan keeps less.
+One join of all inputs can be safe although no tree of binary joins is (Li et al. 2006, Fig. 5 and 7). If several plans
+are safe, one may keep fewer tuples. The plan as written stays unless another one keeps fewer.
 """
 
 from __future__ import annotations
@@ -19,9 +19,13 @@ from xmlstream.plan.nodes import Node, Scan, topological
 
 @dataclass(frozen=True, slots=True)
 class Choice:
-    """The plans for a region of joins: what was written, and all safe ones, the cheapest first.
+    """The plans for a region of joins.
 
-    `asked` is the one join of all, where the query asks how that purges.
+    Attributes:
+        region: The region.
+        written: The plan as written.
+        safe: All safe plans, the cheapest first.
+        asked: The one join of all inputs, if the query sets its purge interval; else None.
     """
 
     region: JoinRegion
@@ -31,23 +35,23 @@ class Choice:
 
     @property
     def chosen(self) -> JoinPlan:
-        """What runs: all at once, where the query asks how that purges; else what keeps least."""
+        """The plan that runs: the one join of all inputs if the query sets its purge interval, else the cheapest."""
         if self.asked is not None:
             return self.asked
         return self.safe[0] if self.safe and self.safe[0].kept < self.written.kept else self.written
 
     def __str__(self) -> str:
-        """All of them, one a line: what each keeps, in tuples for one that each source sends while a value is open."""
+        """One line for each plan, with the tuples that it keeps if each source sends one while a value is open."""
         return "\n".join(map(self._line, self.all))
 
     @property
     def all(self) -> list[JoinPlan]:
-        """All of them, what was written and those that are safe, the cheapest first."""
+        """The plan as written and the safe plans, the cheapest first."""
         known = {plan.text: plan for plan in (self.written, *filter(None, [self.asked]), *self.safe)}
         return sorted({**known, self.written.text: self.written}.values(), key=lambda plan: plan.kept)
 
     def as_json(self) -> list[dict[str, Any]]:
-        """All of them as JSON has it; what keeps tuples for ever keeps null."""
+        """The plans as JSON; `keeps` is null for a plan that keeps tuples for ever."""
         return [
             {
                 "plan": plan.text,
@@ -66,7 +70,7 @@ class Choice:
 
 
 def with_rates(root: Node, rates: Mapping[str, float]) -> Node:
-    """The plan with measured rates of sources, by their names, that do not declare their own."""
+    """Sets the measured rates of sources that do not declare a rate."""
 
     def rated(node: Node, inputs: tuple[Node, ...]) -> Node:
         scan = node.operator
@@ -78,12 +82,12 @@ def with_rates(root: Node, rates: Mapping[str, float]) -> Node:
 
 
 def choose_joins(root: Node) -> Node:
-    """The plan with each region of three inputs or more joined so that it keeps least."""
+    """Joins each region of at least three inputs in the way that keeps the fewest tuples."""
     return _rewritten(root, [])
 
 
 def choices(root: Node) -> Iterator[Choice]:
-    """What there is to choose from, region by region, those of inputs before those that read them."""
+    """The choice for each region of joins, inputs first."""
     found: list[Choice] = []
     _rewritten(root, found)
     yield from found
@@ -112,7 +116,7 @@ def _rewritten(root: Node, found: list[Choice]) -> Node:
 
 
 def _ends_in(joins: AbstractSet[Node], node: Node, uses: Counter[Node]) -> bool:
-    """Whether a node is a join, or stands on one that nobody else reads, with nothing between but what hands it on."""
+    """Whether a node is a join, or only renames attributes of a join that has no other reader."""
     while node not in joins and hands_on(node) and uses[node.inputs[0]] == 1:
         (node,) = node.inputs
     return node in joins

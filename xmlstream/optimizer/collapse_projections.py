@@ -1,4 +1,4 @@
-"""Collapsing of projections: one over another is one, with the expressions of the lower in those of the upper."""
+"""Collapses projections: a projection over another becomes one, by substitution of the lower expressions."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from xmlstream.plan.nodes import Node
 
 
 def collapse_projections(root: Node) -> Node:
-    """Two projections, one on the other, are one, as long as nothing is computed twice."""
+    """Collapses adjacent projections, unless an expression would be computed twice."""
 
     def collapsed(node: Node, inputs: tuple[Node, ...]) -> Node:
         match over(node, inputs):
@@ -28,7 +28,7 @@ def collapse_projections(root: Node) -> Node:
 
 
 def _substitutable(columns: Iterable[Column], below: Iterable[Column]) -> bool:
-    """Whether nothing that is computed below is used more than once."""
+    """Whether each attribute that the lower projection computes is used at most once."""
     computed = {column.attribute.name for column in below if column.copy_of is None}
     trees = [expression(column.expression) for column in columns]
     used = [column.name for tree in trees for column in tree.find_all(exp.Column) if column.name in computed]

@@ -1,15 +1,16 @@
-"""Elimination of distincts whose duplicates nothing above can tell: with them go their state, and what only it needed.
+"""Eliminates distincts if no operator above depends on duplicates; this saves their state.
 
-Some operators answer the same of R and of δ(R), since their meaning speaks of t ∈ R alone; they say so themselves
-(`ignores_duplicates`). Others hand on the tuples of δ(R), only some of them more often (`passes_duplicates`): what is
-below them is for those above them to tell. A distinct that two operators read stays unless neither can tell.
+Some operators have the same result for R and δ(R), since their meaning uses only t ∈ R; they declare this
+(`ignores_duplicates`). Others pass duplicates on (`passes_duplicates`): then the operators above them decide. A
+distinct with two readers stays unless neither depends on duplicates.
 
-The punctuations that come out are the same: distinct propagates all and adds none (Tucker et al. 2003, Table 3), those
-above it judge what they may propagate by the tuples that they keep (Table 4), and all that ignore duplicates keep each
-tuple once whatever comes. Nor do they keep more than before. A join hands tuples on, too, but it keeps every duplicate,
-and pairs each with each; so do sort and top_n. Below those a distinct stays, as below all that counts.
+The emitted punctuations are the same. Distinct propagates all and adds none (Tucker et al. 2003, Table 3). Operators
+above decide by their kept tuples what they propagate (Table 4), and those that ignore duplicates keep each tuple once
+in any case, so they also keep no more than before. A join passes tuples on, too, but it keeps every duplicate, and
+pairs each with each; so do sort and top_n. Below these, and below all operators that count, a distinct stays.
 
-Values that compare as equal are one to distinct, 0.0 and -0.0 among them. It stays below what might tell them apart.
+Values that compare as equal are one value for distinct, for example 0.0 and -0.0. So a distinct also stays below
+operators that might distinguish them.
 """
 
 from __future__ import annotations
@@ -22,38 +23,38 @@ from xmlstream.plan.nodes import Node
 
 
 @dataclass(frozen=True, slots=True)
-class _Asked:
-    """The attributes that are needed of a node, and whether its duplicates are told apart."""
+class _Need:
+    """The attributes that readers need of a node, and whether they depend on its duplicates."""
 
     needed: AbstractSet[str]
-    told: bool
+    counts: bool
 
-    def __or__(self, other: _Asked) -> _Asked:
-        return _Asked(self.needed | other.needed, self.told or other.told)
+    def __or__(self, other: _Need) -> _Need:
+        return _Need(self.needed | other.needed, self.counts or other.counts)
 
     def superfluous(self, node: Node) -> bool:
-        """Whether the node is a distinct whose duplicates no reader of it can tell."""
-        return node.operator.eliminates_duplicates and not self.told
+        """Whether the node is a distinct, and no reader depends on duplicates."""
+        return node.operator.eliminates_duplicates and not self.counts
 
 
 def eliminate_distinct(root: Node) -> Node:
-    """The plan without the distincts that change nothing of its results.
+    """Removes the distincts that do not change the results.
 
-    What counts duplicates, but is itself not asked for, may count others then; `prune_columns` takes it out.
+    A count of duplicates that no operator needs may change; `prune_columns` removes it.
     """
-    asked = top_down(root, _Asked(frozenset(root.schema.names), told=True), _asks, _Asked.__or__)
-    return bottom_up(root, lambda node, inputs: inputs[0] if asked[node].superfluous(node) else over(node, inputs))
+    need = top_down(root, _Need(frozenset(root.schema.names), counts=True), _of_inputs, _Need.__or__)
+    return bottom_up(root, lambda node, inputs: inputs[0] if need[node].superfluous(node) else over(node, inputs))
 
 
-def _asks(node: Node, asked: _Asked) -> list[_Asked]:
-    """What a node asks of each input."""
-    operator, needed = node.operator, asked.needed
-    if asked.superfluous(node):
-        return [_Asked(needed, told=False)]
+def _of_inputs(node: Node, need: _Need) -> list[_Need]:
+    """What a node needs of each input."""
+    operator, needed = node.operator, need.needed
+    if need.superfluous(node):
+        return [_Need(needed, counts=False)]
     schemas = [below.schema for below in node.inputs]
-    tells = [not operator.ignores_duplicates(side, needed, *schemas) for side in range(len(schemas))]
-    tells_any = any(tells) and (asked.told or not operator.passes_duplicates(needed, *schemas))
+    counted = [not operator.ignores_duplicates(side, needed, *schemas) for side in range(len(schemas))]
+    counts_any = any(counted) and (need.counts or not operator.passes_duplicates(needed, *schemas))
     return [
-        _Asked(required, told=tells_any and tells_side)
-        for required, tells_side in zip(operator.required(needed, *schemas), tells, strict=True)
+        _Need(required, counts=counts_any and counts_side)
+        for required, counts_side in zip(operator.required(needed, *schemas), counted, strict=True)
     ]

@@ -7,7 +7,7 @@ from xmlstream.plan.nodes import Node
 
 
 def flatten_merges(root: Node) -> Node:
-    """A merge of merges is one merge, but for those that are used twice: they stay one part of the plan."""
+    """Replaces a merge of merges by one merge; a merge with two readers stays, so that it runs once."""
     uses = readers(root)
 
     def flattened(node: Node, inputs: tuple[Node, ...]) -> Node:

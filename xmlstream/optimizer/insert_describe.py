@@ -1,13 +1,13 @@
-"""Inserts describe: removes early the punctuations that will help no operator above, or builds larger ones from them.
+"""Inserts describe: removes punctuations early that help no operator above, or builds larger ones from them.
 
-An operator with a grouping of interest needs only punctuations that describe it (Tucker et al. 2007, §3.1, §7). So a
-describe below it changes no result. It is equivalent to one describe below each of the operators under it, in the terms
-of each input, as far as these operators give the lineage of their attributes: "for all values of the other attributes"
-distributes over what holds for all inputs together. Therefore groupings of interest are carried down the plan, in the
-terms of each node.
+An operator with a grouping of interest needs only punctuations that describe the grouping (Tucker et al. 2007, §3.1,
+§7). So a describe below it changes no result. This describe can be pushed down through operators that give the lineage
+of their attributes: it is equivalent to a describe of the corresponding attributes on each input, because "for all
+values of the other attributes" distributes over a statement about all inputs. So the rule carries groupings of interest
+down the plan, in terms of each node.
 
-Every attribute outside the grouping is watched: a punctuation that describes the keys only together with others is
-never lost.
+The describe watches every attribute outside the grouping, so that no punctuations are lost that describe the keys only
+together.
 """
 
 from __future__ import annotations
@@ -20,24 +20,24 @@ from operators.describe import Describe
 from xmlstream.optimizer.rewrite import bottom_up, over, readers, top_down
 from xmlstream.plan.nodes import Node
 
-NamesAsked: TypeAlias = Sequence[str] | None
-"""The attributes whose punctuations are asked for; None where others help, too, or several ask."""
+Names: TypeAlias = Sequence[str] | None
+"""The attributes that punctuations must describe to help; None if others help, too, or there are several readers."""
 
 
-def asked_below(root: Node, uses: Counter[Node]) -> Mapping[Node, NamesAsked]:
-    """What is asked of each node; `uses` counts its readers."""
-    return top_down(root, None, lambda node, names: asked_of_inputs(node, names, uses), lambda one, _: one)
+def names_below(root: Node, uses: Counter[Node]) -> Mapping[Node, Names]:
+    """The attributes that punctuations of each node must describe to help; `uses` counts readers."""
+    return top_down(root, None, lambda node, names: names_of_inputs(node, names, uses), lambda one, _: one)
 
 
-def asked_of_inputs(node: Node, names: NamesAsked, uses: Counter[Node]) -> Sequence[NamesAsked]:
-    """What a node asks of its inputs: its groupings, or what it is asked itself, in their terms."""
+def names_of_inputs(node: Node, names: Names, uses: Counter[Node]) -> Sequence[Names]:
+    """The same for the inputs of a node: its groupings, or `names` in terms of each input."""
     if found := _sole_groupings(node):
         return [found.get(i) for i in range(len(node.inputs))]
     return lineage_of(node, names, uses) or [None for _ in node.inputs]
 
 
-def lineage_of(node: Node, names: NamesAsked, uses: Counter[Node]) -> Sequence[Sequence[str]] | None:
-    """What is asked of the inputs instead; None for a node that describe does not commute with."""
+def lineage_of(node: Node, names: Names, uses: Counter[Node]) -> Sequence[Sequence[str]] | None:
+    """The attributes `names` in terms of each input; None if describe does not commute with the node."""
     if names is None or uses[node] > 1 or _sole_groupings(node):
         return None
     return node.operator.lineage(names, *(below.schema for below in node.inputs))
@@ -51,23 +51,23 @@ def _sole_groupings(node: Node) -> dict[int, Sequence[str]]:
 
 
 def insert_describe(root: Node) -> Node:
-    """Each group_by and top_n over a describe of its keys, as near to the sources as those are nobody else's.
+    """Inserts a describe of the keys below each group_by and top_n, as near to the sources as possible.
 
-    Only where a scheme promises punctuations that restrict something else: without them there is nothing to take out.
+    It is inserted only if a scheme promises punctuations that restrict other attributes; else it would remove nothing.
     """
     uses = readers(root)
-    asked = asked_below(root, uses)
+    needed = names_below(root, uses)
 
     def described(node: Node, inputs: tuple[Node, ...]) -> Node:
-        asks = asked_of_inputs(node, asked[node], uses)
-        edges = zip(node.inputs, inputs, asks, strict=True)
+        names_needed = names_of_inputs(node, needed[node], uses)
+        edges = zip(node.inputs, inputs, names_needed, strict=True)
         return over(node, [new if lineage_of(n, names, uses) else _described(n, new, names) for n, new, names in edges])
 
     return bottom_up(root, described)
 
 
-def _described(node: Node, new: Node, names: NamesAsked) -> Node:
-    """What a node has become, with those of its punctuations that describe the names."""
+def _described(node: Node, new: Node, names: Names) -> Node:
+    """The rewritten node below a describe of the names; without it if no scheme restricts other attributes."""
     folded = {name.lower() for name in names or ()}
     if names is None or all(folded.issuperset(map(str.lower, scheme.attributes)) for scheme in node.schemes):
         return new

@@ -1,14 +1,14 @@
-"""Plans of a region of inner joins: all inputs at once, one after the other, or some at once, and their state.
+"""Plans of a region of inner joins (all inputs at once, one after the other, or in groups), and their state.
 
-A region is a tree of inner joins, as the inputs that it combines and the equalities between them. Between two joins of
-a region attributes may be renamed, or left out. Anything else ends the region, and so does a join with two readers: it
-is an input. An expression that can raise an error must not be computed for other combinations than those that the query
+A region is a tree of inner joins, described by its inputs and the equalities between them. Between two joins of a
+region attributes may be renamed or left out. Any other operator ends the region, and so does a join with two readers,
+which becomes an input. An expression that can raise an error must be computed only for the combinations that the query
 names, so a join with such a condition belongs to no region.
 
-Only safe plans are made, bottom-up: one join of inputs whose punctuation graph is strongly connected, where each input
-is a source or such a join itself. The cost of a plan is the state that it keeps: for each input of each join its rate,
-times the number of punctuations that a tuple waits for one after the other. The rate of a join's result is the greatest
-rate of its inputs, as if each tuple found one partner.
+Only safe plans are built, bottom-up: a join of inputs whose punctuation graph is strongly connected, where each input
+is a source or again such a join. The cost of a plan is its state: the sum over the inputs of all joins of the rate of
+the input, times the number of punctuations that a tuple waits for one after the other. The rate of a join's result is
+the greatest rate of its inputs, as if each tuple had one partner.
 
 Source: Li et al. 2006, §5.2. Theorems 2 and 4: if any plan is safe, so is the one join of all inputs.
 """
@@ -40,16 +40,16 @@ InputAttribute = tuple[int, str]
 
 @dataclass(frozen=True, slots=True)
 class JoinRegion:
-    """Joins as one.
+    """A region of joins.
 
     Attributes:
-        root: The topmost of them.
-        written: What they combine, from left to right.
-        inputs: The same, with attributes of different names.
-        equalities: Which of their attributes are equal, by the numbers of the inputs.
-        residual: All other conditions on combinations, Spark SQL, taken apart at their ANDs.
-        output: For each attribute of the root that of an input.
-        purge: How one of the joins is asked to purge, the topmost first.
+        root: The topmost join.
+        written: The inputs of the region, from left to right.
+        inputs: The same inputs, with attributes renamed to distinct names.
+        equalities: Pairs of equal attributes, each as (number of the input, name).
+        residual: The conjuncts of all other conditions, as Spark SQL.
+        output: For each attribute of the root the attribute of an input.
+        purge: The purge strategy that the query sets for one of the joins, the topmost first.
     """
 
     root: Node
@@ -62,19 +62,19 @@ class JoinRegion:
 
     @property
     def classes(self) -> tuple[Mapping[int, str], ...] | None:
-        """What is equal, each class by the attribute that an input has in it; None where one input has two in one."""
+        """Classes of equal attributes, by input; None if a class has two attributes of one input."""
         try:
             return PunctuationGraph(len(self.inputs), self.equalities).classes
         except QueryError:
             return None
 
     def instead(self, node: Node) -> Node:
-        """Another plan for the inputs, with the attributes of the root."""
+        """Another plan for the inputs, with its attributes renamed to those of the root."""
         return renamed(node, self.output)
 
 
 def is_join(node: Node) -> bool:
-    """Whether a node can be one of a region."""
+    """Whether a node is a join that can belong to a region."""
     operator = node.operator
     if not isinstance(operator, Combines) or operator.equal is None:
         return False
@@ -83,12 +83,12 @@ def is_join(node: Node) -> bool:
 
 
 def hands_on(node: Node) -> bool:
-    """Whether a node may stand between two joins of a region."""
+    """Whether a node only renames or leaves out attributes, and may be between two joins of a region."""
     return len(node.inputs) == 1 and node.operator.renames(node.inputs[0].schema) is not None
 
 
 def region(root: Node, inner: Collection[Node]) -> JoinRegion:
-    """The region under its topmost join; `inner` are the nodes that can be one with the one above them."""
+    """The region below its topmost join; `inner` are the nodes that belong to the region of their reader."""
     walk = _Walk(inner)
     output = walk.of_join(root)
     return JoinRegion(
@@ -103,7 +103,7 @@ def region(root: Node, inner: Collection[Node]) -> JoinRegion:
 
 
 class _Walk:
-    """What is found on the way down from the topmost join."""
+    """Collects the parts of a region from the topmost join down."""
 
     def __init__(self, inner: Collection[Node]) -> None:
         self._inner = inner
@@ -115,7 +115,7 @@ class _Walk:
         self.purge = EAGER
 
     def of_join(self, node: Node) -> dict[str, InputAttribute]:
-        """Where the attributes of a join are those of the region's inputs."""
+        """Adds a join; returns the input attribute of each of its attributes."""
         if not self.purge.asked and isinstance(node.operator, Join | MultiwayJoin):
             self.purge = node.operator.purge
         places = [self._of_input(below) for below in node.inputs]
@@ -144,7 +144,7 @@ class _Walk:
         return {name: below[source] for name, source in names.items()}
 
     def _of_leaf(self, node: Node) -> dict[str, InputAttribute]:
-        """The node under names that no input before it has."""
+        """Adds an input, renamed where an earlier input has the same names."""
         free: dict[str, str] = {}
         for name in node.schema.names:
             number, new = 1, name
@@ -159,7 +159,7 @@ class _Walk:
 
 
 MOST = 6
-"""Inputs of a region for which all safe plans are looked at; of more, the join of all at once alone."""
+"""Inputs up to which all safe plans are tried; for more only the one join of all inputs."""
 
 _END = Scheme(())
 
@@ -169,11 +169,11 @@ class JoinPlan:
     """A plan for some inputs of a region.
 
     Attributes:
-        inputs: Which, by their numbers.
+        inputs: The numbers of these inputs.
         node: The plan.
-        text: What it joins, in a line.
-        rate: How many tuples it puts out, relative to others.
-        kept: What it keeps: infinitely much if it is not safe.
+        text: The plan in one line.
+        rate: Rate of its output tuples, relative to other inputs.
+        kept: Number of tuples that it keeps; infinite if it is not safe.
     """
 
     inputs: frozenset[int]
@@ -184,12 +184,12 @@ class JoinPlan:
 
     @property
     def is_safe(self) -> bool:
-        """Whether all that it keeps is purged, or of inputs that end."""
+        """Whether all kept tuples are purged, or belong to inputs that end."""
         return self.kept < math.inf
 
 
 def written(region: JoinRegion) -> JoinPlan:
-    """The region as it is."""
+    """The plan of the region as written."""
     leaves = {id(node): replace(leaf, node=node) for node, leaf in zip(region.written, _leaves(region), strict=True)}
 
     def plan(node: Node) -> JoinPlan:
@@ -203,7 +203,7 @@ def written(region: JoinRegion) -> JoinPlan:
 
 
 def safe_plans(region: JoinRegion) -> list[JoinPlan]:
-    """The safe plans for a region, the cheapest first; of each part of it the cheapest one alone is looked at."""
+    """The safe plans for a region, the cheapest first; for each subset of inputs only the cheapest plan is used."""
     leaves = _leaves(region)
     if region.classes is None:
         return []
@@ -219,7 +219,7 @@ def safe_plans(region: JoinRegion) -> list[JoinPlan]:
 
 
 def at_once(region: JoinRegion) -> JoinPlan | None:
-    """The one join of all inputs, whether it is safe or not; None where none can be made."""
+    """The one join of all inputs, even if it is unsafe; None if it is impossible."""
     return None if region.classes is None else _joined(region, _leaves(region))
 
 
@@ -233,7 +233,7 @@ def _leaves(region: JoinRegion) -> list[JoinPlan]:
 
 
 def _rate(node: Node) -> float:
-    """That of a source; of what is made of several the greatest, of a table none."""
+    """The rate of a source; of an operator the greatest rate of its inputs; of a table 0."""
     if isinstance(node.operator, Scan):
         return node.operator.options.rate
     return max(map(_rate, node.inputs), default=0.0)
@@ -244,7 +244,7 @@ def _sources(node: Node) -> set[str]:
 
 
 def _over(region: JoinRegion, some: AbstractSet[int], best: Mapping[frozenset[int], JoinPlan]) -> list[JoinPlan]:
-    """The safe joins of some of the inputs, the cheapest first; of those that cost the same, the one of fewer joins."""
+    """The safe plans for a subset of inputs, the cheapest first; for equal costs those with fewer joins first."""
     found = []
     for parts in _partitions(sorted(some)):
         blocks = [best[part] for part in parts if part in best]
@@ -254,7 +254,7 @@ def _over(region: JoinRegion, some: AbstractSet[int], best: Mapping[frozenset[in
 
 
 def _partitions(items: Sequence[int]) -> Iterator[list[frozenset[int]]]:
-    """All ways to divide items, each part and all parts in the order of their first ones."""
+    """All partitions of the items; parts are in the order of their first items."""
     if not items:
         yield []
         return
@@ -267,7 +267,7 @@ def _partitions(items: Sequence[int]) -> Iterator[list[frozenset[int]]]:
 
 
 def _joined(region: JoinRegion, blocks: Sequence[JoinPlan]) -> JoinPlan | None:
-    """One join of blocks; None where nothing connects them, or nothing that a join can be made of."""
+    """The join of blocks; None if no equalities connect them, or a join cannot use them."""
     equalities = tuple(_between(region, blocks))
     names = [set(block.node.schema.names) for block in blocks]
     here = frozenset[str]().union(*names)
@@ -294,7 +294,7 @@ def _joined(region: JoinRegion, blocks: Sequence[JoinPlan]) -> JoinPlan | None:
 
 
 def _between(region: JoinRegion, blocks: Sequence[JoinPlan]) -> Iterator[Equality]:
-    """What is equal between blocks; what is equal within one it sees to itself."""
+    """The equalities between blocks; equalities within a block are part of its own plan."""
     block_of = {i: number for number, block in enumerate(blocks) for i in block.inputs}
     for places in region.classes or ():
         one_each: dict[int, InputAttribute] = {}
@@ -306,7 +306,7 @@ def _between(region: JoinRegion, blocks: Sequence[JoinPlan]) -> Iterator[Equalit
 
 
 def _judged(node: Node, blocks: Sequence[JoinPlan], equalities: Sequence[Equality]) -> JoinPlan:
-    """The join of blocks with what it keeps."""
+    """The plan of a join of blocks, with the number of tuples that it keeps."""
     promises = [(block.node.schema, block.node.schemes) for block in blocks]
     kept = sum(block.kept for block in blocks)
     purged = {model.input for model in node.state_schema.models if model.until.holds(promises)}

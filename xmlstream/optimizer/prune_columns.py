@@ -1,7 +1,8 @@
-"""Column pruning: no attribute is read, handed on or kept that no operator above requires.
+"""Column pruning: reads, passes and keeps only attributes that an operator above requires.
 
-No attribute that a scheme names is left out: what punctuations promise to speak of, the check of the grammar needs.
-What else they turn out to restrict is read for that check alone (`sources.xml.grammar.grammar_filter`).
+Attributes in a source's schemes are always read, since the grammar check needs the attributes that punctuations
+restrict. If punctuations restrict further ones, these are read for that check only
+(`sources.xml.grammar.grammar_filter`).
 """
 
 from __future__ import annotations
@@ -16,14 +17,14 @@ from xmlstream.plan.nodes import Node, narrowed
 
 
 def prune_columns(root: Node) -> Node:
-    """The plan in which each node has the attributes that are needed of it, and perhaps more of a source."""
+    """Removes the attributes that no operator above needs; a source may keep some more."""
     whole: AbstractSet[str] = frozenset(root.schema.names)
     needed = top_down(root, whole, _required, or_)
 
     def pruned(node: Node, inputs: tuple[Node, ...]) -> Node:
         operator = node.operator.pruned(_at_least_one(node, needed[node]))
         if operator.exact_inputs:
-            # What keeps whole tuples must not keep a source's attributes that nobody reads.
+            # An operator that keeps whole tuples must not keep attributes that only the source's check needs.
             required = _required(node, needed[node])
             inputs = tuple(map(_narrowed, inputs, node.inputs, required))
         if inputs and is_identity(operator, *(below.schema for below in inputs)):
@@ -34,15 +35,14 @@ def prune_columns(root: Node) -> Node:
 
 
 def _required(node: Node, needed: AbstractSet[str]) -> Sequence[AbstractSet[str]]:
-    """The attributes of each input that a node needs for what is needed of it."""
+    """The attributes that a node needs of each input to compute those that are needed of it."""
     return node.operator.required(_at_least_one(node, needed), *(below.schema for below in node.inputs))
 
 
 def _at_least_one(node: Node, needed: AbstractSet[str]) -> AbstractSet[str]:
-    """What is needed; of a node of which nothing is, one attribute, if it can be one that it looks at itself.
+    """The needed attributes; if there are none, one attribute, preferably one that the node itself uses.
 
-    A tuple without attributes could not be told from another, nor closed by a punctuation. A source takes care of that
-    itself.
+    Tuples without attributes could not be counted apart, or closed by a punctuation. A source ensures this itself.
     """
     if needed or not node.inputs or not node.schema.names:
         return needed

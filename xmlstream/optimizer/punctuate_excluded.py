@@ -1,12 +1,13 @@
-"""Selects and outer joins that punctuate what they never put out, where groups above are closed by it.
+"""Makes selects and outer joins punctuate the tuples that they never emit, if this closes groups above them.
 
-`WHERE hour < 5 GROUP BY sid`: once the hours up to 4 are closed, so is every group, since later hours are not selected.
-That needs a punctuation on hours from 5 on, which the select says of itself (Tucker et al. 2003, §6.2). It is asked for
-where a scheme promises punctuations on an attribute that the predicate restricts, and that the groups above are not of:
-those of a group_by, of a distinct, or of the keys that another input of a join asks for.
+`WHERE hour < 5 GROUP BY sid`: once the hours up to 4 are closed, every group is closed, since later hours are not
+selected. For that the select itself must emit a punctuation for hours from 5 on (Tucker et al. 2003, §6.2). The rule
+applies if a scheme promises punctuations on an attribute that the predicate restricts, and groups above the select
+(of a group_by, a distinct, or the keys of a join) do not have this attribute.
 
-`r LEFT JOIN s … GROUP BY s.v`: what s closes by its key is told from the nulls that stand for a tuple of s by that key
-alone. That a null key has nulls beside it, the join says of itself where groups are of others of these attributes.
+`r LEFT JOIN s … GROUP BY s.v`: punctuations of s on its key do not close groups of v, because the join also emits nulls
+for v, in tuples without a partner. Only a null key comes with these nulls; the join emits a punctuation that states
+this, if groups above it have other attributes of s than the key.
 """
 
 from __future__ import annotations
@@ -19,19 +20,19 @@ from xmlstream.optimizer.rewrite import bottom_up, over, readers, top_down
 from xmlstream.plan.nodes import Node
 
 Groups: TypeAlias = tuple[tuple[str, ...], ...]
-"""Groupings that are waited for above a node, in its terms."""
+"""Groupings that operators above a node wait for, in terms of its attributes."""
 
 
 def punctuate_excluded(root: Node) -> Node:
-    """Each select, and each outer join, beneath what is closed sooner by what it excludes punctuates that."""
+    """Makes each select and outer join punctuate what it excludes, if groups above it close sooner by that."""
     uses = readers(root)
     nothing: Groups = ()
-    asked = top_down(
+    awaited = top_down(
         root, nothing, lambda node, groups: _of_inputs(node, groups, uses), lambda one, other: (*one, *other)
     )
 
     def punctuating(node: Node, inputs: tuple[Node, ...]) -> Node:
-        closes_more = uses[node] == 1 and _closes_more(node, asked[node])
+        closes_more = uses[node] == 1 and _closes_more(node, awaited[node])
         return over(node, inputs, node.operator.punctuating() if closes_more else None)
 
     return bottom_up(root, punctuating)
@@ -59,7 +60,7 @@ def _waited_for(node: Node) -> Iterator[tuple[int, tuple[str, ...]]]:
 
 
 def _closes_more(node: Node, groups: Groups) -> bool:
-    """Whether what a node excludes restricts attributes that schemes speak of, or groupings, and one not grouped by."""
+    """Whether excluded tuples help to close a group: by an attribute outside it, and by one in it or in a scheme."""
     if not groups:
         return False
     excluded = node.operator.excludes(*(below.schema for below in node.inputs))

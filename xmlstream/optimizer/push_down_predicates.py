@@ -1,16 +1,16 @@
-"""Pushes predicates down: tuples that a select will not let through are not joined, merged or kept.
+"""Pushes predicates down: tuples that a select rejects are not joined, merged or kept before.
 
-A predicate is split at its ANDs. A part goes below an operator if it selects there what it would select above. An
-operator gives the terms of its attributes in its inputs (`predicate_terms`), and each part is rewritten in these terms;
-a join also gives the parts of its own residual condition that concern one input. A select goes down whole.
+A predicate is split at its ANDs. A part is pushed below an operator if it selects the same tuples there. An operator
+gives the terms of its attributes in its inputs (`predicate_terms`), and each part is rewritten in these terms. A join
+also pushes down the parts of its own residual condition that concern one input.
 
-A part that can raise an error goes no lower than where it is computed for the same tuples as before: through selects,
-and through operators that hand on all tuples, as far as it uses attributes that pass through. Nothing goes below
-`punctuate`, which judges the stream as it arrives, and nothing below a source's grammar check, which belongs to the
-source. A node that two others use keeps its tuples for both, and nothing goes below it.
+A part that can raise an error must be computed for the same tuples as before. So it is pushed only through selects, and
+through operators that pass all tuples, if it uses only attributes that they pass. Nothing is pushed below `punctuate`,
+which checks the stream as it arrives, or below the grammar check of a source. Nothing is pushed below a node with two
+readers, which needs its tuples for both.
 
-No punctuation is lost: a select hands on all of them, and the fewer tuples an operator keeps, the more punctuations it
-lets out. A select that punctuates what it never selects stays where it is.
+No punctuation is lost: a select passes all of them, and an operator that keeps fewer tuples emits more punctuations. A
+select that punctuates the tuples that it rejects stays where it is.
 """
 
 from __future__ import annotations
@@ -37,10 +37,10 @@ def divided(
     schemas: Sequence[Schema],
     passed: AbstractSet[str] = frozenset(),
 ) -> tuple[list[list[exp.Expr]], list[exp.Expr]]:
-    """The parts for each input that has terms for them, and those that stay.
+    """Divides the parts of a predicate into those for each input, and those that stay.
 
-    What may be an error stays, unless it looks at nothing but what is `passed` through and nothing else stays, on which
-    it may rely.
+    A part that can raise an error stays, unless it uses only attributes that are `passed`, and no other part stays that
+    might protect it from the error.
     """
     below: list[list[exp.Expr]] = [[] for _ in terms]
     above: list[exp.Expr] = []
@@ -57,18 +57,18 @@ def divided(
 
 
 def _is_sure(translated: Sequence[exp.Expr | None], schemas: Sequence[Schema]) -> bool:
-    """Whether an input can be asked, and it is never an error."""
+    """Whether a part has terms in an input, and never raises an error there."""
     there = [not throwable(one, schema) for one, schema in zip(translated, schemas, strict=True) if one is not None]
     return bool(there) and all(there)
 
 
 def _is_within(part: exp.Expr, names: AbstractSet[str]) -> bool:
-    """Whether the part looks at attributes, and at none but these."""
+    """Whether the part uses attributes, and only these."""
     return bool(looked_at := _looks_at(part)) and looked_at <= names
 
 
 def in_terms(part: exp.Expr, terms: Terms) -> exp.Expr | None:
-    """The part in other terms; None where it looks at something that has none, or at nothing at all."""
+    """The part rewritten in other terms; None if an attribute has no term, or the part uses no attribute."""
     names = _looks_at(part)
     if not names or not names <= terms.keys():
         return None
@@ -83,25 +83,25 @@ def in_terms(part: exp.Expr, terms: Terms) -> exp.Expr | None:
 
 
 def _looks_at(part: exp.Expr) -> set[str]:
-    """The names of the attributes that it looks at, in lower case."""
+    """The names of the attributes that the part uses, in lower case."""
     return {name.lower() for name in attributes_in(part)}
 
 
 def conjunction(parts: Sequence[exp.Expr]) -> str | None:
-    """All of the parts as one condition, Spark SQL; those that say the same are one. None for none."""
+    """The conjunction of the parts as Spark SQL, without duplicates; None for no parts."""
     once = {render(part.unnest()): part.unnest() for part in parts}
     whole = conjoined(once.values())
     return None if whole is None else render(whole)
 
 
 def push_down_predicates(root: Node) -> Node:
-    """The plan with each part of each predicate as low as it can be; one select above another becomes one."""
+    """Pushes each part of each predicate down as far as possible; adjacent selects become one."""
     uses = readers(root)
     found: dict[Node, _Parted] = {}
 
-    def asks(node: Node, asked: list[exp.Expr]) -> list[list[exp.Expr]]:
-        parted = found[node] = _parted(node, asked)
-        # A node of two uses is asked nothing.
+    def of_inputs(node: Node, pushed_parts: list[exp.Expr]) -> list[list[exp.Expr]]:
+        parted = found[node] = _parted(node, pushed_parts)
+        # Nothing is pushed into a node with two readers.
         return [parts if uses[below] == 1 else [] for below, parts in zip(node.inputs, parted.below, strict=True)]
 
     def pushed(node: Node, inputs: tuple[Node, ...]) -> Node:
@@ -111,18 +111,18 @@ def push_down_predicates(root: Node) -> Node:
         return inputs[0] if parted.operator is None else _selected(over(node, inputs, parted.operator), parted.above)
 
     nothing: list[exp.Expr] = []
-    top_down(root, nothing, asks, add)
+    top_down(root, nothing, of_inputs, add)
     return bottom_up(root, pushed)
 
 
 @dataclass(frozen=True, slots=True)
 class _Parted:
-    """Where the parts of a predicate that is asked of a node's tuples are asked instead.
+    """The parts of a predicate above a node, divided.
 
     Attributes:
-        operator: The node's; None where nothing is left of it.
-        below: The parts that go to each input.
-        above: The parts that stay.
+        operator: The new operator of the node; None for a select, all of whose predicate is pushed down.
+        below: The parts that are pushed down to each input.
+        above: The parts that stay above the node.
     """
 
     operator: AnyOperator | None
@@ -130,8 +130,8 @@ class _Parted:
     above: Sequence[exp.Expr] = ()
 
 
-def _parted(node: Node, asked: list[exp.Expr]) -> _Parted:
-    """What is asked of a node's tuples as what is asked of its inputs' tuples, as far as that comes to the same."""
+def _parted(node: Node, from_above: list[exp.Expr]) -> _Parted:
+    """Divides the predicate above a node, and the node's own, into parts for its inputs and parts that stay."""
     operator = node.operator
     if isinstance(operator, Select) and not operator.punctuates:
         return _Parted(None, [[*conjuncts(expression(operator.predicate)), *asked]])
@@ -148,6 +148,6 @@ def _parted(node: Node, asked: list[exp.Expr]) -> _Parted:
 
 
 def _selected(node: Node, parts: Sequence[exp.Expr]) -> Node:
-    """The node's tuples for which all parts are true."""
+    """A select of the conjunction over the node; the node itself for no parts."""
     predicate = conjunction(parts)
     return node if predicate is None else Node(Select(predicate), (node,), "select")

@@ -1,7 +1,7 @@
-"""Traversals of a plan, in which each node is visited once and what two nodes share stays shared.
+"""Traversals of a plan: each node is visited once, and shared nodes stay shared.
 
-A rule collects what readers ask of nodes (`top_down`), or makes nodes anew over new inputs (`bottom_up`), or both, one
-after the other.
+A rule collects what readers need of nodes (`top_down`), or rebuilds nodes over rewritten inputs (`bottom_up`), or does
+first one, then the other.
 """
 
 from __future__ import annotations
@@ -12,11 +12,11 @@ from typing import TypeVar
 
 from xmlstream.plan.nodes import AnyOperator, Node, topological
 
-Asked = TypeVar("Asked")
+Needs = TypeVar("Needs")
 
 
 def bottom_up(root: Node, rewrite: Callable[[Node, tuple[Node, ...]], Node]) -> Node:
-    """The plan with each node as `rewrite` makes it of the node and of its inputs, which were rewritten before."""
+    """Rewrites a plan from the sources up: `rewrite` gets a node and its rewritten inputs."""
     done: dict[Node, Node] = {}
     for node in topological(root):
         done[node] = rewrite(node, tuple(done[below] for below in node.inputs))
@@ -25,32 +25,32 @@ def bottom_up(root: Node, rewrite: Callable[[Node, tuple[Node, ...]], Node]) -> 
 
 def top_down(
     root: Node,
-    of_root: Asked,
-    asks: Callable[[Node, Asked], Sequence[Asked]],
-    both: Callable[[Asked, Asked], Asked],
-) -> dict[Node, Asked]:
-    """What is asked of each node: what all its readers ask of it together.
+    of_root: Needs,
+    of_inputs: Callable[[Node, Needs], Sequence[Needs]],
+    both: Callable[[Needs, Needs], Needs],
+) -> dict[Node, Needs]:
+    """Propagates needs from the root down; returns for each node the combined needs of its readers.
 
     Args:
         root: The plan.
-        of_root: What is asked of the root.
-        asks: What a node asks of each of its inputs, given what is asked of itself.
-        both: What two readers ask together.
+        of_root: The needs at the root.
+        of_inputs: From a node and its readers' needs to the needs at each of its inputs.
+        both: Combines the needs of two readers.
     """
-    asked = {root: of_root}
+    needs = {root: of_root}
     for node in reversed(topological(root)):
-        for below, more in zip(node.inputs, asks(node, asked[node]), strict=True):
-            asked[below] = both(asked[below], more) if below in asked else more
-    return asked
+        for below, more in zip(node.inputs, of_inputs(node, needs[node]), strict=True):
+            needs[below] = both(needs[below], more) if below in needs else more
+    return needs
 
 
 def over(node: Node, inputs: Sequence[Node], operator: AnyOperator | None = None) -> Node:
-    """The node over other inputs, perhaps with another operator; the node itself where nothing is other."""
+    """The node with other inputs, perhaps with another operator; the node itself if nothing differs."""
     operator = operator or node.operator
     same = tuple(inputs) == node.inputs and (operator is node.operator or operator == node.operator)
     return node if same else Node(operator, tuple(inputs), node.label)
 
 
 def readers(root: Node) -> Counter[Node]:
-    """How many inputs each node is."""
+    """The number of readers of each node."""
     return Counter(below for node in topological(root) for below in node.inputs)

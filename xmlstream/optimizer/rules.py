@@ -1,7 +1,7 @@
-"""What makes a plan cheaper without changing what it means: one rule, one function, from plan to plan.
+"""The rules of the optimizer, in order: each is a function from plan to plan that makes it cheaper with equal results.
 
-No rule loses a punctuation. In this order a rule finds what those before it made of the plan: removing a distinct first
-lets predicates pass and columns be pruned.
+No rule loses a punctuation. The order matters: for example, removing a distinct lets later rules push predicates down
+and prune columns.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ def optimized(root: Node) -> Node:
 
 
 def join_choices(root: Node) -> list[Choice]:
-    """What there is to choose from for the joins of a plan, when it comes to that."""
+    """The choices of `choose_joins` for a plan, after the rules before it."""
     for rule in RULES[: RULES.index(choose_joins)]:
         root = rule(root)
     return list(choices(root))

@@ -1,1 +1,1 @@
-"""A query as a plan: a directed acyclic graph of operators over inputs."""
+"""Plans of queries: directed acyclic graphs of operators over inputs."""

@@ -1,7 +1,7 @@
-"""A query as a plan: operators over sources, a directed acyclic graph whose equal parts are one.
+"""A query as a plan: a directed acyclic graph of operators over sources, in which equal parts are one node.
 
-Plans are values. Two queries that mean the same by construction, from SQL or from the builder, have equal plans; a part
-that a query uses twice runs once; and a checkpoint identifies the plan it belongs to by what `plain` gives for it.
+Plans are values: the same query, from SQL or from the builder, has equal plans. A part that a query uses twice runs
+once. A checkpoint identifies its plan by the result of `plain`.
 
 The leaves are punctuated sources, tables in files, and DataFrames. The first slice reads a static table once; from then
 on the table is closed:
@@ -37,30 +37,31 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Scan(LogicalProperties):
-    """A source, where a plan begins.
+    """A source as a leaf of a plan.
 
-    `options.columns` are the attributes whose values are read; punctuations speak of the whole schema.
+    `options.columns` are the attributes whose values are read; punctuations have the whole schema.
     """
 
     name: str
     options: SourceOptions
 
     def parameters(self, output: Schema) -> str:
-        """Where it is, and what is read of it."""
+        """Path of the source, and the attributes that are read."""
         return f"{self.options.path} ({', '.join(self.options.columns)})"
 
     def pruned(self, needed: AbstractSet[str]) -> Scan:
-        """The source with what is needed and what its punctuations promise to speak of; all without a promise.
+        """Restricts the attributes that are read to the needed ones and those in the source's schemes.
 
-        They may then speak of any attribute, and together cover one that nobody asks for, which closes what is beside
-        it. A tuple that breaks such a punctuation would go unseen if that attribute were not read. To promise that they
-        speak of none is a promise: `schemes ''`, or the end of a section alone.
+        A source without any promise is read whole: its punctuations may restrict any attribute, and may together cover
+        one that no operator needs, which closes values of others. A tuple that breaks such a punctuation would go
+        unnoticed if that attribute were not read. `schemes ''`, or only the end of a section, is a promise: that
+        punctuations restrict no attribute.
         """
         options = self.options
         promised = {name.lower() for scheme in options.schemes for name in scheme.attributes}
         columns = [name for name in options.schema.names if name in needed or name.lower() in promised]
         columns = columns or [options.schema.names[0]]
-        # The option is a list with commas in it.
+        # Names with commas cannot be written in the option, which is a list separated by commas.
         if (
             not options.has_promise
             or tuple(columns) == options.columns
@@ -72,7 +73,7 @@ class Scan(LogicalProperties):
 
 @dataclass(frozen=True, slots=True)
 class Static(LogicalProperties):
-    """A static input, read once: files of one of Spark's formats, or a frame."""
+    """A static table, read once: files in one of Spark's formats, or a DataFrame."""
 
     name: str
     schema: Schema
@@ -81,28 +82,28 @@ class Static(LogicalProperties):
     frame: DataFrame | None = None
 
     def parameters(self, output: Schema) -> str:
-        """Where it is, and its attributes."""
+        """Path of the table, and its attributes."""
         return f"{dict(self.options).get('path', 'a DataFrame')} ({', '.join(output.names)})"
 
 
 @dataclass(frozen=True, slots=True)
 class Results(LogicalProperties):
-    """The end of a plan that has several results: its inputs, under these names."""
+    """The root of a plan with several results: its inputs are the results, under these names."""
 
     names: tuple[str, ...]
 
     def parameters(self, output: Schema) -> str:
-        """What the results are called."""
+        """The names of the results."""
         return ", ".join(self.names)
 
 
 AnyOperator: TypeAlias = Operator | Scan | Static | Results
-"""What a node can be: an operator, or an end of the plan."""
+"""What a node can have: an operator, a leaf, or the root of several results."""
 
 
 @dataclass(frozen=True, slots=True)
 class Node:
-    """One operator over its inputs, or a source without any; `label` is what metrics call it."""
+    """An operator and its inputs, or a leaf without inputs; `label` is its name in metrics."""
 
     operator: AnyOperator
     inputs: tuple[Node, ...]
@@ -113,7 +114,7 @@ class Node:
     _state: StateSchema | None = field(init=False, default=None, repr=False, compare=False)
 
     def __post_init__(self) -> None:
-        # Computed once: a part that is used twice would otherwise be walked twice at every level above it.
+        # Computed once: else a shared part would be traversed twice at every level above it.
         if isinstance(self.operator, Scan):
             schema, schemes = self.operator.options.schema, self.operator.options.schemes
         elif isinstance(self.operator, Static):
@@ -125,8 +126,7 @@ class Node:
             schemes = promised(self.operator, [(node.schema, node.schemes) for node in self.inputs])
         for name in schema.names:
             if is_own(name):
-                what = f"the name {name} is taken: so begin columns that stand beside the attributes"
-                raise QueryError(what, hint="give the attribute another one")
+                raise QueryError(f"the name {name} is reserved for internal columns", hint="rename the attribute")
         object.__setattr__(self, "schema", schema)
         object.__setattr__(self, "schemes", schemes)
         object.__setattr__(self, "_hash", hash((self.operator, self.inputs, self.label)))
@@ -144,15 +144,15 @@ class Node:
 
 
 def results(root: Node) -> tuple[Node, ...]:
-    """The nodes whose tuples are a plan's results: several, or the root itself."""
+    """The nodes that emit the results of a plan: the inputs of `Results`, or the root itself."""
     return root.inputs if isinstance(root.operator, Results) else (root,)
 
 
 def together(roots: Sequence[Node], called: Sequence[str]) -> Node:
-    """The plan with these results, under these names; the root itself where there is but one.
+    """The plan with several results, under these names; for one result its root.
 
-    What is equal in several of them becomes one object: to compare two parts that are equal, and not one, is to walk
-    both as trees, and again at every level above.
+    Equal parts become one object, because a comparison of equal parts that are two objects traverses both as trees,
+    again at every level above.
     """
     if len(roots) == 1:
         return roots[0]
@@ -171,7 +171,7 @@ def together(roots: Sequence[Node], called: Sequence[str]) -> Node:
 
 
 def topological(root: Node) -> list[Node]:
-    """All nodes below the root and the root, each once, after its inputs; the same order for equal plans."""
+    """All nodes of a plan, each once and after its inputs; equal plans have equal orders."""
     order: dict[Node, None] = {}
 
     def visit(node: Node) -> None:
@@ -185,13 +185,13 @@ def topological(root: Node) -> list[Node]:
 
 
 _LONGEST = 48
-"""Characters of a label in a name, of up to four bytes each: a file system takes 255."""
+"""Most characters of a label in a name: each may take four bytes, and file systems allow 255 bytes."""
 
 
 def names(root: Node) -> dict[Node, str]:
     """A name for each node: its label, numbered from the second of that label on (`select`, `select-2`).
 
-    Names of one plan differ by more than case, and can be names of directories, or of files with something behind it.
+    Names are distinct regardless of case, and usable as names of directories and as prefixes of file names.
     """
     given: dict[Node, str] = {}
     seen: Counter[str] = Counter()
@@ -208,9 +208,9 @@ def names(root: Node) -> dict[Node, str]:
 
 
 def plain(root: Node) -> list[dict[str, Any]]:
-    """The plan as JSON has it, a part for each node, as far as kept state and output depend on it.
+    """The plan as JSON, one object per node, with everything on which kept state and output depend.
 
-    How a source is sliced, and what is done about bad input, may change from run to run.
+    It has no options that may change from run to run, such as the size of slices and the treatment of bad input.
     """
     called = names(root)
     return [
@@ -225,7 +225,7 @@ def plain(root: Node) -> list[dict[str, Any]]:
 
 
 def _plain(value: Any) -> Any:
-    """A value as JSON has it."""
+    """A value as JSON."""
     match value:
         case None | bool() | int() | float() | str():
             return value
@@ -244,42 +244,42 @@ def _plain(value: Any) -> Any:
 
 
 STATIC_FORMATS = ("csv", "json", "orc", "parquet", "xml")
-"""Formats of Spark's own that a static table may have."""
+"""Spark's formats that a static table can have."""
 
 
 def source(name: str, options: SourceOptions) -> Node:
-    """A source as the beginning of a plan."""
+    """A plan that reads a source."""
     scan = Node(Scan(name, options), (), name)
     return Node(Merge(options.schema), (scan,), name) if options.is_merged else scan
 
 
 def static_table(name: str, format_: str, options: Mapping[str, str], ddl: str | None) -> Node:
-    """A table in files as the beginning of a plan; `ddl` is Spark DDL, None where it is the option `schema`.
+    """A plan that reads a static table in files; `ddl` is Spark DDL, or None if the option `schema` has it.
 
     Raises:
-        UsageError: It has no path, or no columns, or says NOT NULL, which nobody would check.
+        UsageError: There is no path, there are no columns, or a column is NOT NULL, which is not checked.
     """
-    given = {key.lower(): value for key, value in options.items()}
-    declared = given.pop("schema", ddl)
-    if not given.get("path"):
+    folded = {key.lower(): value for key, value in options.items()}
+    declared = folded.pop("schema", ddl)
+    if not folded.get("path"):
         raise UsageError("there is no path", hint="path names a file, a directory or a glob")
     if not declared:
         raise UsageError("there are no columns", hint="declare them, as in CREATE TABLE t (a INT, b STRING) USING …")
     schema = Schema.parse(declared)
     if strict := [attribute.name for attribute in schema if not attribute.domain.nullable]:
-        raise UsageError(f"NOT NULL of {', '.join(strict)} is not checked in a static table", hint="leave it out")
-    return Node(Static(name, schema, format_, tuple(sorted(given.items()))), (), name)
+        raise UsageError(f"NOT NULL of {', '.join(strict)} is not checked in a static table", hint="remove NOT NULL")
+    return Node(Static(name, schema, format_, tuple(sorted(folded.items()))), (), name)
 
 
 def static_frame(name: str, frame: DataFrame) -> Node:
-    """A DataFrame as the beginning of a plan.
+    """A plan that reads a DataFrame as a static table.
 
     Raises:
-        UsageError: It is a stream, or two of its columns have one name.
+        UsageError: The DataFrame is streaming, or two of its columns have one name.
     """
     if frame.isStreaming:
-        hint = "write it to files, which read and read_parquet follow; spark.read gives a static one"
-        raise UsageError("the DataFrame is a stream, which is not read here", hint=hint)
+        hint = "write it to files, which read and read_parquet follow; or use spark.read for a static one"
+        raise UsageError("the DataFrame is a stream, and only static ones can be read", hint=hint)
     columns = frame.schema.fields
     if len({column.name.lower() for column in columns}) < len(columns):
         raise UsageError("two columns of the DataFrame have one name", hint="rename one with withColumnRenamed")
@@ -289,18 +289,18 @@ def static_frame(name: str, frame: DataFrame) -> Node:
 
 
 def projected(node: Node, columns: Sequence[Column]) -> Node:
-    """The columns of each tuple of the node; the node itself where they are its attributes, each in its place."""
+    """A projection of the node to these columns; the node itself if they are its attributes in order."""
     operator = Project(tuple(columns))
     return node if is_identity(operator, node.schema) else Node(operator, (node,), "project")
 
 
 def narrowed(node: Node, names: Sequence[str]) -> Node:
-    """The node with these of its attributes and no others."""
+    """A projection of the node to some of its attributes."""
     return projected(node, [Column(node.schema.attribute(name), quoted(name), name) for name in names])
 
 
 def renamed(node: Node, names: Mapping[str, str]) -> Node:
-    """The node with these attributes, each by the name of the one that it is, and no others."""
+    """A projection of the node to renamed attributes: `names` maps new names to old ones."""
     sources = {name: node.schema.attribute(source) for name, source in names.items()}
     return projected(
         node, [Column(Attribute(name, of.domain), quoted(of.name), of.name) for name, of in sources.items()]
@@ -308,10 +308,10 @@ def renamed(node: Node, names: Mapping[str, str]) -> Node:
 
 
 def copies(result: Node, names: Mapping[Node, str]) -> dict[tuple[str, str], str]:
-    """What the attributes of sources, by the sources' names and theirs, are called in a result.
+    """The source attributes that a result copies: from (source, attribute) to the attribute's name in the result.
 
-    Only such as reach it by operators that hand on each tuple in the slice in which it comes, and each punctuation with
-    it: what the source has closed of them is closed in the result before anything that comes later.
+    Includes only attributes that reach the result through operators that pass each tuple and each punctuation in the
+    slice in which it comes: values that the source has closed are then closed in the result, before later tuples.
     """
     match result.operator:
         case Scan():

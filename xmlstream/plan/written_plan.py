@@ -1,8 +1,8 @@
-"""A plan written down: as text for people, and as JSON from which the plan can be read again.
+"""A plan in written form: as text for people, and as JSON from which the plan can be read again.
 
-`explain` prints the text. The JSON lies in the checkpoint, so that a program can know the plan without the query's
-text. Operators and their parameters are dataclasses; each is written as its fields under the name of its class. Reading
-creates objects of this project's classes only, so a file names what is built, and never what is run.
+`explain` prints the text. The checkpoint has the JSON, so that a program knows the plan without the query's text.
+Operators and their parameters are dataclasses; each is written as its fields and the name of its class. Reading creates
+only objects of this project's dataclasses, so a file cannot make it run other code.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from xmlstream.plan.nodes import Node, names, topological
 
 
 def tree(root: Node) -> str:
-    """The plan as text, a node a line, its inputs below it and indented."""
+    """The plan as text: one line per node, its inputs indented below it."""
     called = names(root)
     lines: list[str] = []
 
@@ -34,7 +34,7 @@ def tree(root: Node) -> str:
 
 
 def brief(parameters: str) -> str:
-    """Parameters without quotes, and without names that stay as they are.
+    """Parameters without backquotes around plain names, and without `AS` if the name does not change.
 
     >>> brief("`hour` AS `hour`, max(`a b`) AS `top`")
     'hour, max(`a b`) AS top'
@@ -44,12 +44,12 @@ def brief(parameters: str) -> str:
 
 
 def described(node: Node) -> str:
-    """An operator's parameters in a line."""
+    """The parameters of an operator in one line."""
     return node.operator.parameters(node.schema)
 
 
 PLAN_FILE = "plan.json"
-"""Where a checkpoint has the plan of its query."""
+"""Name of the file with the plan in a checkpoint."""
 
 PLAN_FORMAT = 1
 
@@ -59,7 +59,7 @@ _CLASS, _VALUE = "class", "value"
 
 
 def encoded(root: Node) -> dict[str, Any]:
-    """The plan as JSON has it; of a DataFrame that it reads, only that there is one."""
+    """The plan as JSON; for a DataFrame it has no content."""
     order = topological(root)
     number = {node: i for i, node in enumerate(order)}
     nodes = [
@@ -70,10 +70,10 @@ def encoded(root: Node) -> dict[str, Any]:
 
 
 def decoded(plan: dict[str, Any]) -> Node:
-    """The plan that was written.
+    """The plan of a JSON object that `encoded` has written.
 
     Raises:
-        StateError: It is of another version.
+        StateError: Another version has written it.
     """
     try:
         if plan["format"] != PLAN_FORMAT:
@@ -84,7 +84,7 @@ def decoded(plan: dict[str, Any]) -> Node:
         return nodes[-1]
     except (ValueError, KeyError, TypeError, AttributeError, ImportError, IndexError) as reason:
         what = f"the plan was written by another version of xmlstream: {reason}"
-        raise StateError(what, hint="look at it with the version that runs it") from None
+        raise StateError(what, hint="use the version of xmlstream that runs the query") from None
 
 
 def _encoded(value: Any) -> Any:

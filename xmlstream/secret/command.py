@@ -1,4 +1,4 @@
-"""`xmlstream secret`: what other engines would answer, tuple by tuple, and why."""
+"""`xmlstream secret`: traces the answers of other engines, tuple by tuple, and explains differences."""
 
 from __future__ import annotations
 
@@ -17,44 +17,44 @@ from xmlstream.secret.profile import PROFILES, Windows, profile
 from xmlstream.secret.trace import Step, comparison, draw_comparison, trace
 
 OURS = "xmlstream"
-"""The engine that is shown where none is named."""
+"""The default engine."""
 
 LONGEST = 100_000
-"""Units of time that a stream may span: a trace has a line, or more, for each."""
+"""Most units of time in a stream: a trace has at least one line for each."""
 
 PICTURES = (".png", ".svg", ".pdf")
 
 
 def secret(  # noqa: PLR0913, PLR0917 - one parameter for each option
     file: Annotated[str, typer.Argument(help="The stream: a file, a directory, a glob.", metavar="FILE")],
-    size: Annotated[int, typer.Option(help="How long a window is.")],
-    slide: Annotated[int, typer.Option(help="How far apart windows are.")],
+    size: Annotated[int, typer.Option(help="Length of a window.")],
+    slide: Annotated[int, typer.Option(help="Distance from a window to the next.")],
     row_tag: Annotated[str, typer.Option(help="Tag of its tuples.")],
     engine: Annotated[
         str | None,
         typer.Option("--profile", help=f"The engine: {', '.join(PROFILES)}.", metavar="ENGINE", show_default=OURS),
     ] = None,
     agg: Annotated[str, typer.Option(help="Aggregate over a window: avg, count, max, min, sum.")] = "avg",
-    time: Annotated[str, typer.Option(help="Attribute with the time, a whole number.", metavar="NAME")] = "time",
-    value: Annotated[str, typer.Option(help="Attribute that is aggregated.", metavar="NAME")] = "val",
+    time: Annotated[str, typer.Option(help="Attribute with the time, an integer.", metavar="NAME")] = "time",
+    value: Annotated[str, typer.Option(help="Attribute to aggregate.", metavar="NAME")] = "val",
     batch: Annotated[
-        str | None, typer.Option(help="Attribute with the batch; without it each tuple is one.", metavar="NAME")
+        str | None, typer.Option(help="Attribute with the batch; by default each tuple is a batch.", metavar="NAME")
     ] = None,
     tuples: Annotated[bool, typer.Option("--tuples", help="Size and slide are numbers of tuples, not times.")] = False,
     compare: Annotated[
-        bool, typer.Option("--compare", help="All engines side by side, where they differ, and why.")
+        bool, typer.Option("--compare", help="Show all engines side by side, where they differ, and why.")
     ] = False,
     figure: Annotated[
-        Path | None, typer.Option(help="With --compare, also a picture: a PNG, SVG or PDF.", metavar="FILE")
+        Path | None, typer.Option(help="With --compare, also draw a picture: PNG, SVG or PDF.", metavar="FILE")
     ] = None,
 ) -> None:
-    """Show how an engine answers a query over windows, by the SECRET model (Botan et al. 2010)."""
+    """Show the answers of an engine to a query over windows, by the SECRET model (Botan et al. 2010)."""
     if figure is not None and not compare:
-        raise UsageError("--figure is a picture of engines side by side", hint="add --compare")
+        raise UsageError("--figure needs --compare", hint="the picture shows engines side by side")
     if figure is not None and figure.suffix.lower() not in PICTURES:
-        raise UsageError(f"{figure} is no name of a picture", hint=f"it ends with one of {', '.join(PICTURES)}")
+        raise UsageError(f"{figure} has no suffix of a picture", hint=f"use one of {', '.join(PICTURES)}")
     if compare and engine is not None:
-        raise UsageError(f"--profile {engine} with --compare, which shows all engines", hint="leave one of them out")
+        raise UsageError(f"--profile {engine} and --compare exclude each other", hint="--compare shows all engines")
     elements, windows = _read(file, row_tag, time, value, batch), Windows(size, slide, of_tuples=tuples)
     console = Console(highlight=False, width=None if sys.stdout.isatty() else 200)
     if compare:
@@ -74,10 +74,10 @@ def secret(  # noqa: PLR0913, PLR0917 - one parameter for each option
 
 
 def _read(file: str, row_tag: str, time: str, value: str, batch: str | None) -> tuple[Element, ...]:
-    """The stream that the source is, its tuples in their order.
+    """Reads the stream from its source, in order.
 
     Raises:
-        UsageError: There is no tuple, time goes back, or it spans more than can be shown.
+        UsageError: There is no tuple, an attribute is missing, times are not in order, or the stream is too long.
     """
     from sources.xml.options.source import SourceOptions
     from sources.xml.parser.range_parser import read_through
@@ -94,12 +94,12 @@ def _read(file: str, row_tag: str, time: str, value: str, batch: str | None) -> 
         raise UsageError(f"{file} has no {row_tag}")
     for number, row in enumerate(rows, 1):
         if lacking := [name for name, found in zip(names, row, strict=True) if found is None]:
-            hint = "--time, --value and --batch say what they are called"
+            hint = "--time, --value and --batch name the attributes"
             raise UsageError(f"tuple {number} has no {lacking[0]}", hint=hint)
     elements = stream(rows)
     if (span := elements[-1].app - elements[0].app) > LONGEST:
         what = f"{time} spans {span:,} units, and a trace has a line for each of them"
-        raise UsageError(what, hint=f"take a part of the stream, or a larger unit: up to {LONGEST:,} of them")
+        raise UsageError(what, hint=f"use a part of the stream, or a larger unit, up to {LONGEST:,} units")
     return elements
 
 

@@ -1,22 +1,22 @@
-"""SECRET itself: ScopE, Content, REport and Tick, by the formulas of Botan et al. 2010, §3.2.
+"""The SECRET model: ScopE, Content, REport and Tick, by the formulas of Botan et al. 2010, §3.2.
 
-A stream is values with application times, in the order of arrival (§3.1). Tick calls Report, which looks at Content,
-which is what lies in the Scope:
+A stream is a sequence of values with application times, in order of arrival (§3.1). Tick calls Report, which uses
+Content, which is the part of the stream in the Scope:
 
     n        = max(0, ⌈(t − t₀ − ω) / β⌉)                        the earliest window that is open at t
     Scope    = (t₀ + nβ, t], ∅ before t₀
     Content  = {s : s.app ∈ Scope(t), s.sys < τ}
-    Report   = Content, where all conditions of the engine hold
-    Tick     = Report(x) for x from the previous tick up to app(τ), where the engine reacts to the arrival at τ
+    Report   = Content, if all conditions of the engine hold
+    Tick     = Report(x) for x from the previous tick up to app(τ), if the engine reacts to the arrival at τ
 
 The predicted answer of an engine is an aggregate over each window content that it reports.
 
-Windows over tuples (Appendix B.2.1): instants of their scope are the numbers of the tuples. At time t it is the number
-of those that have come by then, the window closes when its content is as many as its size, and of more simultaneous
-tuples than a window holds those evaporate that it has passed by.
+Windows over tuples (Appendix B.2.1): the instants of a scope are numbers of tuples. The instant at time t is the number
+of tuples that have arrived by then. The window closes when its content has as many tuples as its size. If more tuples
+are simultaneous than a window holds, those that the window has passed are dropped.
 
-Differs: an engine has ticked where it called Report at all; by the letter of prev_tick, a tick all of whose reports are
-empty would not count, against Table 4. And Tables 4 and 6 list only the last report before the first content.
+Differs: here an engine has ticked if it called Report at all. By the definition of prev_tick, a tick with only empty
+reports would not count, which contradicts Table 4. Tables 4 and 6 list only the last report before the first content.
 """
 
 from __future__ import annotations
@@ -40,10 +40,10 @@ class Element:
     """A tuple of a stream (Definition 2).
 
     Attributes:
-        value: What is aggregated.
-        app: Its application time, an instant of a discrete time domain.
-        sys: Its system time: when it arrived. No two elements of a stream arrive at once.
-        batch: The number of its batch; the elements of a batch have one application time (Definition 3).
+        value: The value to aggregate.
+        app: Application time, an instant of a discrete time domain.
+        sys: System time: when it arrived. No two elements of a stream have the same.
+        batch: Number of the batch; all elements of a batch have the same application time (Definition 3).
     """
 
     value: Value
@@ -53,13 +53,13 @@ class Element:
 
 
 def stream(rows: Iterable[Sequence[Value]]) -> tuple[Element, ...]:
-    """Elements that arrive one after the other, at 1, 2, 3 and so on.
+    """Makes a stream of elements that arrive at 1, 2, 3 and so on.
 
     Args:
         rows: `(value, app)`, each a batch of its own, or `(value, app, batch)`.
 
     Raises:
-        UsageError: Application times or batches go back, or a batch has two application times.
+        UsageError: Application times or batches are not in order, or a batch has two application times.
 
     >>> stream([(10, 30), (20, 31)])[1]
     Element(value=20, app=31, sys=2, batch=2)
@@ -73,11 +73,12 @@ def stream(rows: Iterable[Sequence[Value]]) -> tuple[Element, ...]:
         if now >= before:
             what, now, before = "batch", later.batch, earlier.batch
         if now < before:
-            hint = "SECRET's streams are in the order of their application time, and of their batches"
-            raise UsageError(f"tuple {later.sys} has {what} {now}, and the one before it {before}", hint=hint)
+            hint = "the SECRET model needs tuples in the order of their application times and batches"
+            raise UsageError(f"tuple {later.sys} has {what} {now}, but the one before it has {before}", hint=hint)
         if later.batch == earlier.batch and later.app != earlier.app:
             raise UsageError(
-                f"batch {later.batch} has times {earlier.app} and {later.app}", hint="the time of a batch is one"
+                f"batch {later.batch} has times {earlier.app} and {later.app}",
+                hint="all tuples of a batch must have the same time",
             )
     return elements
 
@@ -91,7 +92,7 @@ class Scope:
 
     @property
     def size(self) -> int:
-        """How many instants lie in it."""
+        """Number of instants in the interval."""
         return self.end - self.start
 
     def __str__(self) -> str:
@@ -100,13 +101,13 @@ class Scope:
 
 @dataclass(frozen=True, slots=True)
 class Report:
-    """What Report was called for, and what came of it.
+    """A call of Report and its result.
 
     Attributes:
         arrival: The tuple whose arrival made the engine tick.
-        instant: The application time t that is reported of.
+        instant: The application time t of the call.
         scope: The scope at t; None before the first window.
-        content: What lies in it.
+        content: The elements in the scope.
         unmet: The conditions of the engine that did not hold: `window close`, `content change`, `non-empty`, `every n`.
     """
 
@@ -118,7 +119,7 @@ class Report:
 
     @property
     def is_reported(self) -> bool:
-        """Whether the content became visible."""
+        """Whether the engine reports the content."""
         return not self.unmet
 
 
@@ -126,23 +127,23 @@ class Secret:
     """An engine over a stream and windows.
 
     Raises:
-        UsageError: The stream is empty: t₀ depends on its first tuple.
+        UsageError: The stream is empty, so that t₀ is undefined.
     """
 
     def __init__(self, elements: Sequence[Element], windows: Windows, engine: Profile) -> None:
         if not elements:
-            raise UsageError("the stream has no tuple", hint="where the first window begins depends on the first tuple")
+            raise UsageError("the stream has no tuple", hint="the start of the first window depends on the first tuple")
         self._elements, self._windows, self._engine = tuple(elements), windows, engine
         self._apps = [element.app for element in elements]
         self._sys = [element.sys for element in elements]
 
     @cached_property
     def t0(self) -> int:
-        """Where the first window opens; before the first tuple, for windows over tuples."""
+        """The start of the first window; 0 for windows over tuples."""
         return 0 if self._windows.of_tuples else self._engine.start(self._apps[0], self._windows)
 
     def scope(self, instant: int) -> Scope | None:
-        """The earliest window that is open at an instant, up to there; None before the first opens."""
+        """The earliest window that is open at an instant, up to the instant; None before the first window."""
         if instant < self.t0:
             return None
         opened = max(0, -(-(instant - self.t0 - self._windows.size) // self._windows.slide))
@@ -150,7 +151,7 @@ class Secret:
         return Scope(min(start, instant), instant)
 
     def content(self, t: int, tau: int) -> tuple[Element, ...]:
-        """What lies in the scope at application time t of what arrived before system time tau."""
+        """The elements in the scope at application time t that arrived before system time tau."""
         scope, arrived = self._scope_at(t, tau), bisect_left(self._sys, tau)
         if scope is None:
             return ()
@@ -182,7 +183,7 @@ class Secret:
         )
 
     def ticks(self) -> Iterator[tuple[Element, tuple[int, ...]]]:
-        """The arrivals, and the instants for which each makes the engine call Report."""
+        """Yields each arrival with the instants for which the engine calls Report."""
         ticked, app, batch = self.t0 if not self._windows.of_tuples else self._apps[0] - 1, None, 0
         for element in self._elements:
             match self._engine.tick:
@@ -201,7 +202,7 @@ class Secret:
             yield element, instants
 
     def reports(self) -> Iterator[Report]:
-        """All calls of Report, in their order."""
+        """All calls of Report, in order."""
         for element, instants in self.ticks():
             for instant in instants:
                 yield self.report(instant, element.sys)
@@ -223,7 +224,7 @@ AGGREGATES: Mapping[str, Callable[[Sequence[Value]], Value | None]] = {
     "min": lambda values: min(values, default=None),
     "sum": lambda values: sum(values) if values else None,
 }
-"""Over the values of a content; of none, null but for count."""
+"""Aggregates over the values of a content; over no values all are null, except count."""
 
 
 def answer(report: Report, aggregate: str) -> Value | None:
@@ -234,7 +235,7 @@ def answer(report: Report, aggregate: str) -> Value | None:
     """
     function = AGGREGATES.get(aggregate.lower())
     if function is None:
-        raise UsageError(f"there is no aggregate {aggregate} here", hint=f"there are {', '.join(AGGREGATES)}")
+        raise UsageError(f"there is no aggregate {aggregate}", hint=f"the aggregates are {', '.join(AGGREGATES)}")
     values = [element.value for element in report.content]
     if any(isinstance(value, float) for value in values):
         values = [float(value) if isinstance(value, Decimal) else value for value in values]

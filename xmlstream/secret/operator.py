@@ -1,4 +1,4 @@
-"""Profiles on Spark: the operator by which a query gets what another engine would report."""
+"""Profiles as operators: the operator with which a query reports the windows of another engine."""
 
 from __future__ import annotations
 
@@ -14,23 +14,23 @@ _TICKS: dict[Tick, TickName] = {Tick.TUPLE: "tuple", Tick.TIME: "time", Tick.BAT
 def secret_window(
     engine: Profile, windows: Windows, time: str, batch: str | None = None, name: str = "window"
 ) -> SecretWindow:
-    """The contents that an engine reports of these windows.
+    """The operator that computes the contents that an engine reports for these windows.
 
     Args:
-        engine: Its profile.
-        windows: Over `time`, or over tuples.
+        engine: The profile of the engine.
+        windows: Windows over `time`, or over tuples.
         time: The attribute with the application time.
-        batch: The attribute with the number of the batch; without it each tuple is one.
-        name: What the attributes that tell reports apart are called after.
+        batch: The attribute with the batch number; by default each tuple is a batch.
+        name: Prefix of the attributes that identify a report.
 
     Raises:
-        UsageError: The engine reports contents without a tuple, or periodically.
+        UsageError: The engine reports empty contents, or reports periodically.
     """
     report = engine.report
     if not report.non_empty or report.every != 1 or engine.start not in _STARTS:
         raise UsageError(
-            f"{engine.name} may report windows without a tuple, or leave some out by the clock",
-            hint="predict it by xmlstream.secret.model; queries follow engines that report what is not empty",
+            f"{engine.name} may report empty windows, or report periodically, which no query can",
+            hint="xmlstream.secret.model predicts its answers",
         )
     return SecretWindow(
         time,

@@ -1,4 +1,4 @@
-"""Engines in SECRET's terms: where their first window begins, when they report, what makes them tick.
+"""Profiles of engines in the SECRET model: the start of the first window, when they report, and what makes them tick.
 
 Source: Botan et al. 2010, Table 2; t₀ of §3.2.1, reports of §3.2.3, ticks of §3.2.4.
 """
@@ -14,7 +14,7 @@ from punct_ns.errors import UsageError
 
 @dataclass(frozen=True, slots=True)
 class Windows:
-    """Windows (o, c] of one size, one slide apart (Definition 6), over time or, if `of_tuples`, over tuples.
+    """Windows (o, c] of a size, a slide apart (Definition 6), over time or, if `of_tuples`, over tuples.
 
     Raises:
         UsageError: Size or slide is not positive.
@@ -27,11 +27,11 @@ class Windows:
     def __post_init__(self) -> None:
         for name, number in (("size", self.size), ("slide", self.slide)):
             if number < 1:
-                raise UsageError(f"a {name} of {number}", hint="from 1 on")
+                raise UsageError(f"the {name} of a window is {number}", hint="it must be at least 1")
 
 
 class Tick(Enum):
-    """What an engine reacts to."""
+    """The event that an engine reacts to."""
 
     TUPLE = "tuple-driven"
     TIME = "time-driven"
@@ -40,13 +40,13 @@ class Tick(Enum):
 
 @dataclass(frozen=True, slots=True)
 class Reporting:
-    """Which conditions must hold for an engine to report; none: it reports whenever it ticks.
+    """The conditions for an engine to report; without any it reports at every tick.
 
     Attributes:
-        content_change: The content differs from that of the instant before.
-        window_close: The window is complete, and time has gone beyond it.
-        non_empty: There is something in it.
-        every: The instant is a multiple of so many.
+        content_change: The content differs from that of the previous instant.
+        window_close: The window is complete, and its end has passed.
+        non_empty: The content is not empty.
+        every: The instant is a multiple of this number.
     """
 
     content_change: bool = False
@@ -66,7 +66,7 @@ class Reporting:
 
 @dataclass(frozen=True, slots=True)
 class Profile:
-    """An engine: `start` gives t₀, where its first window opens, from the first tuple's application time."""
+    """An engine; `start` computes t₀, the start of its first window, from the first tuple's application time."""
 
     name: str
     start: Callable[[int, Windows], int]
@@ -75,17 +75,17 @@ class Profile:
 
 
 def before_first(first: int, windows: Windows) -> int:
-    """By the size before the first tuple: it is in the first window alone."""
+    """The size before the first tuple, so that this tuple is in the first window only."""
     return first - windows.size
 
 
 def rounded(first: int, windows: Windows) -> int:
-    """The same, rounded up to a multiple of the slide, less one."""
+    """`before_first` rounded up to a multiple of the slide, minus one."""
     return -((windows.size - first) // windows.slide) * windows.slide - 1
 
 
 def aligned(first: int, windows: Windows) -> int:
-    """Where the first window opens that the first tuple is in, of those that begin at multiples of the slide."""
+    """The start of the first window that contains the first tuple, if windows begin at multiples of the slide."""
     return ((first - windows.size) // windows.slide + 1) * windows.slide - 1
 
 
@@ -93,8 +93,8 @@ STREAM = Profile("stream", before_first, Reporting(content_change=True, window_c
 CORAL8 = Profile("coral8", rounded, Reporting(content_change=True, non_empty=True), Tick.BATCH)
 STREAMBASE = Profile("streambase", rounded, Reporting(window_close=True, non_empty=True), Tick.TUPLE)
 XMLSTREAM = Profile("xmlstream", aligned, Reporting(window_close=True, non_empty=True), Tick.TIME)
-"""Ours: a window [s, s+ω) begins at a multiple of the slide, and is answered once a punctuation closes all of it; of
-data in order, that is when time goes on. Over whole instants it is (s-1, s+ω-1]."""
+"""This engine: a window [s, s+ω) begins at a multiple of the slide, and is reported when punctuations close it; for
+ordered data that is when time passes its end. Over integer instants the window is (s-1, s+ω-1]."""
 
 PROFILES: Mapping[str, Profile] = {each.name: each for each in (STREAM, CORAL8, STREAMBASE, XMLSTREAM)}
 
@@ -103,7 +103,7 @@ def profile(name: str) -> Profile:
     """The profile of a name, in any letter case.
 
     Raises:
-        UsageError: There is none.
+        UsageError: There is no such profile.
     """
     found = PROFILES.get(name.lower())
     if found is None:

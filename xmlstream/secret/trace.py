@@ -1,8 +1,8 @@
-"""What an engine does with each tuple, step by step, and where engines differ, as tables and as a picture.
+"""Traces of an engine, step by step, and comparisons of several engines, as tables and as a picture.
 
-The tables are those of Botan et al. 2010, Tables 3 to 8. The picture has the tuples over time, and below them the
-windows that each engine reports. A bar is the scope of a reported content, with the engine's answer at its end; where
-engines differ, the dimension stands there. After Figures 4 to 6 of the paper.
+The tables are those of Botan et al. 2010, Tables 3 to 8. The picture, after Figures 4 to 6, has the tuples over time,
+and below them the windows that each engine reports: a bar is the scope of a reported content, with the engine's answer
+at its end, and the dimensions in which engines differ.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ NOTHING = "-"
 
 @dataclass(frozen=True, slots=True)
 class Step:
-    """One line of a trace: its cells; of engines that are compared, in which dimensions they differ there, and why."""
+    """A line of a trace: its cells; in a comparison, also the dimensions in which the engines differ, and why."""
 
     cells: tuple[str, ...]
     differs: tuple[str, ...] = ()
@@ -33,10 +33,10 @@ class Step:
 
 
 def trace(elements: Sequence[Element], windows: Windows, aggregate: str, engine: Profile) -> list[Step]:
-    """The calls of Report by one engine: tuple, t, whether it reports or why not, scope, content, result.
+    """The calls of Report by an engine, as lines: tuple, t, whether it reports or why not, scope, content, result.
 
-    Tuples at which the engine does not tick have a line, too. Of the instants that the first tuple lets pass the last
-    alone has one: the windows before it are empty.
+    A tuple at which the engine does not tick has a line, too. Of the instants before the first tuple only the last one
+    has a line, since the windows before it are empty.
     """
     secret, found = Secret(elements, windows, engine), []
     for element, instants in secret.ticks():
@@ -51,14 +51,14 @@ def trace(elements: Sequence[Element], windows: Windows, aggregate: str, engine:
 
 @dataclass(frozen=True, slots=True)
 class Compared:
-    """One instant at one arrival: what each engine that reports there looks at, and in which dimensions they differ.
+    """The engines' calls of Report at one arrival and instant.
 
     Attributes:
         arrival: The tuple that arrives.
-        instant: The instant that is reported of.
-        reports: What each engine makes of it, by its name; without those that are not called there.
-        differs: The dimensions, `Tick`, `Scope` and `Report`.
-        why: What makes the difference, in words.
+        instant: The application time of the calls.
+        reports: The call of each engine, by name; without engines that make no call here.
+        differs: The dimensions in which the engines differ: `Tick`, `Scope`, `Report`.
+        why: The reason of the difference, as text.
     """
 
     arrival: Element
@@ -69,7 +69,7 @@ class Compared:
 
 
 def compared(elements: Sequence[Element], windows: Windows, engines: Sequence[Profile]) -> list[Compared]:
-    """The engines' calls of Report side by side, in their order."""
+    """The calls of Report of several engines side by side, in order."""
     called: dict[tuple[int, int], dict[str, Report]] = {}
     for engine in engines:
         secret = Secret(elements, windows, engine)
@@ -85,7 +85,7 @@ def compared(elements: Sequence[Element], windows: Windows, engines: Sequence[Pr
 
 
 def comparison(elements: Sequence[Element], windows: Windows, aggregate: str, engines: Sequence[Profile]) -> list[Step]:
-    """The engines side by side: tuple, t, what each answers there; and in which dimensions they differ, and why."""
+    """The engines side by side, as lines: tuple, t, each answer; the dimensions in which they differ, and why."""
     found = []
     for line in compared(elements, windows, engines):
         answers = [_answered(line.reports.get(engine.name), aggregate) for engine in engines]
@@ -94,29 +94,29 @@ def comparison(elements: Sequence[Element], windows: Windows, aggregate: str, en
 
 
 def reasons(reports: Mapping[str, Report], engines: Sequence[Profile], differs: Sequence[str]) -> str:
-    """What makes engines differ at one arrival and instant, dimension by dimension, in words."""
+    """The reasons why engines differ at one arrival and instant, as text, by dimension."""
     names = [engine.name for engine in engines]
-    said = []
+    parts = []
     if "Tick" in differs:
-        said.append(f"no tick of {', '.join(name for name in names if name not in reports)}")
+        parts.append(f"no tick of {', '.join(name for name in names if name not in reports)}")
     if "Scope" in differs:
         scopes = {name: str(reports[name].scope or "none") for name in names if name in reports}
-        said.append("; ".join(f"{', '.join(_of(scopes, scope))} {scope}" for scope in dict.fromkeys(scopes.values())))
+        parts.append("; ".join(f"{', '.join(_of(scopes, scope))} {scope}" for scope in dict.fromkeys(scopes.values())))
     if "Report" in differs:
         unmet = {name: ", ".join(reports[name].unmet) for name in names if name in reports and reports[name].unmet}
-        said += [f"{', '.join(_of(unmet, why))}: no {why}" for why in dict.fromkeys(unmet.values())]
-    return "; ".join(said)
+        parts += [f"{', '.join(_of(unmet, why))}: no {why}" for why in dict.fromkeys(unmet.values())]
+    return "; ".join(parts)
 
 
-def _of(told: Mapping[str, str], what: str) -> list[str]:
-    return [name for name, said in told.items() if said == what]
+def _of(values: Mapping[str, str], wanted: str) -> list[str]:
+    return [name for name, value in values.items() if value == wanted]
 
 
 def differences(reports: Mapping[str, Report], engines: Sequence[Profile]) -> tuple[str, ...]:
-    """In which of SECRET's dimensions engines differ at one arrival and instant.
+    """The dimensions of SECRET in which engines differ at one arrival and instant.
 
-    Tick where not all of them were called; of those that were, Scope where they look at other windows, and Report where
-    of the same window some report and some do not. Content is then the same: at one arrival all have seen the same.
+    Tick: not all engines call Report. Scope: those that do have different windows. Report: for the same window some
+    report and some do not. Content never differs for equal scopes, since all engines have received the same tuples.
     """
     there = [reports[engine.name] for engine in engines if engine.name in reports]
     seen = {(report.scope, report.is_reported) for report in there}
@@ -156,16 +156,16 @@ def _text(value: Value | None) -> str:
 
 _SAME, _OTHER = "#5a7fa6", "#c9682a"
 MOST = 60
-"""Reports of one engine up to which bars can be told apart."""
+"""Most reports of an engine in a picture; with more, bars cannot be distinguished."""
 
 
 def draw_comparison(
     elements: Sequence[Element], windows: Windows, aggregate: str, engines: Sequence[Profile], path: str | Path
 ) -> None:
-    """Draws the engines' reports into a file; its suffix says the format.
+    """Draws the engines' reports into a file, in the format of its suffix.
 
     Raises:
-        UsageError: matplotlib is not installed, there are too many reports to be told apart, or it cannot be written.
+        UsageError: matplotlib is not installed, there are too many reports, or the file cannot be written.
     """
     try:
         from matplotlib.figure import Figure
@@ -174,7 +174,9 @@ def draw_comparison(
     lines = compared(elements, windows, engines)
     shown = {engine.name: _reported(lines, engine) for engine in engines}
     if (most := max(map(len, shown.values()), default=0)) > MOST:
-        raise UsageError(f"{most} reports are too many for a picture", hint=f"take a part of the stream: up to {MOST}")
+        raise UsageError(
+            f"{most} reports are too many for a picture", hint=f"use a part of the stream, with at most {MOST} reports"
+        )
     heights = [1.2, *(max(1.0, 0.24 * len(found) + 0.5) for found in shown.values())]
     figure = Figure(figsize=(9, sum(heights) + 0.9), layout="constrained")
     axes = figure.subplots(len(heights), sharex=True, height_ratios=heights)
@@ -196,7 +198,7 @@ def _reported(lines: Sequence[Compared], engine: Profile) -> list[Compared]:
 
 
 def _tuples(axes: Axes, elements: Sequence[Element]) -> None:
-    """The tuples, simultaneous ones above each other."""
+    """Draws the tuples; simultaneous ones above each other."""
     seen: dict[int, int] = {}
     for element in elements:
         height = seen[element.app] = seen.get(element.app, -1) + 1
@@ -222,9 +224,9 @@ def _lane(
             begin, end = report.content[0].sys - 1, report.content[-1].sys
         colour = _OTHER if line.differs else _SAME
         axes.barh(-number, end - begin, left=begin, height=0.7, color=colour, alpha=0.75)
-        told = answer(report, aggregate)
+        label = _label(answer(report, aggregate))
         why = f"  {', '.join(line.differs)}" if line.differs else ""
-        axes.annotate(f"{_label(told)}{why}", (end, -number), (4, -3), textcoords="offset points", fontsize=8)
+        axes.annotate(f"{label}{why}", (end, -number), (4, -3), textcoords="offset points", fontsize=8)
     axes.set_ylim(-max(len(lines), 1) + 0.4, 0.6)
     _plain(axes, f"{engine.name}\n{engine.tick.value}")
 

@@ -64,11 +64,11 @@ def test_an_attribute_that_is_not_there_is_named(document: Path) -> None:
     ("options", "told"),
     [
         (["--time", "at"], "tuple 1 has no at"),
-        (["--compare", "--figure", "engines.bmp"], "engines.bmp is no name of a picture"),
-        (["--compare", "--profile", "coral8"], "--profile coral8 with --compare"),
+        (["--compare", "--figure", "engines.bmp"], "engines.bmp has no suffix of a picture"),
+        (["--compare", "--profile", "coral8"], "--profile coral8 and --compare exclude each other"),
         (["--time", "val", "--value", "time"], "val spans 100,030 units"),
-        (["--time", "back"], "tuple 4 has time 1, and the one before it 3"),
-        (["--batch", "back"], "tuple 4 has batch 1, and the one before it 3"),
+        (["--time", "back"], "tuple 4 has time 1, but the one before it has 3"),
+        (["--batch", "back"], "tuple 4 has batch 1, but the one before it has 3"),
     ],
 )
 def test_what_cannot_be_shown_is_said(options: list[str], told: str, document: Path) -> None:
