@@ -46,11 +46,12 @@ test: setup ## run the tests, those without Spark first
 	@.ci/setup tested
 	$(PYTEST) --numprocesses=$(TESTS_AT_ONCE) --dist=loadfile --no-loadscope-reorder
 
-check: .venv/installed ## format, rules, types, floors
+check: .venv/installed ## format, rules, types, floors, plain words
 	$(BIN)/ruff format --check .
 	$(BIN)/ruff check .
 	$(BIN)/mypy
 	$(BIN)/lint-imports
+	$(BIN)/python -m tests.documentation.weight --check
 
 bench: setup ## measure beside other contenders; KEEP=1 makes the numbers those to compare with (minutes)
 	$(PYTEST) --capture=no --durations=5 tests/benchmarks/*.py
