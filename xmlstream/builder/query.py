@@ -1,7 +1,7 @@
 """The builder: a query built operator by operator, with PySpark's method names.
 
-Arguments are Spark SQL as text. A `Query` is immutable; each method returns a new one. A method has the plan of the
-same SQL: `q.select("a").where("a > 1")` is `SELECT a FROM q`, then `SELECT * FROM … WHERE a > 1`.
+Arguments are Spark SQL as text. A `Query` is immutable; each method returns a new one. A method builds the same
+plan as the SQL that it stands for: `q.select("a").where("a > 1")` is `SELECT a FROM q`, then `SELECT * … WHERE a > 1`.
 
 `multiway_join` joins many queries at once: a chain of punctuations across them purges tuples that no pair of them could
 purge (Li et al. 2006, §3.2.1).

@@ -91,7 +91,9 @@ def explain(  # noqa: PLR0913, PLR0917 - one for each option
     if key:
         raise UsageError("--key needs --checkpoint", hint="name the checkpoint of the query that has begun")
     if metrics is not None and not plans:
-        raise UsageError("--metrics needs --plans", hint="the metrics of an earlier run compare ways to join")
+        raise UsageError(
+            "--metrics needs --plans", hint="add --plans, which compares ways to join by the measured rates"
+        )
     from xmlstream.optimizer.rules import optimized
     from xmlstream.runtime.preflight import read_once, require_stream
     from xmlstream.safety.explanation import explained
