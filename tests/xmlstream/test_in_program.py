@@ -165,7 +165,7 @@ def test_a_sink_runs_beside_a_directory(spark: SparkSession, tmp_path: Path) -> 
 
 def test_what_is_no_sink_is_refused(spark: SparkSession, tmp_path: Path) -> None:
     query = _counts(spark, tmp_path)
-    with pytest.raises(xs.UsageError, match="a dict is no sink"):
+    with pytest.raises(xs.UsageError, match="a dict is not a sink"):
         query.run(sink={})  # type: ignore[arg-type]
     with pytest.raises(xs.UsageError, match="neither output nor sink"):
         query.run()

@@ -72,11 +72,11 @@ def test_each_has_its_elements(ddl: str, kind: pa.DataType, value: Any, written:
 @pytest.mark.parametrize(
     ("ddl", "refusal"),
     [
-        ("b ARRAY<ARRAY<INT>>", "arrays in an array"),
+        ("b ARRAY<ARRAY<INT>>", "an array within an array"),
         ("_b ARRAY<INT>", "cannot be an XML attribute"),
         ("b MAP<INT, INT>", "to_json"),
         ("b ARRAY<MAP<INT, INT>>", "to_json"),
-        ("b STRUCT<`x y`: INT>", "'x y' is no XML name"),
+        ("b STRUCT<`x y`: INT>", "'x y' is not an XML name"),
         ("b STRUCT<_x: ARRAY<INT>>", "cannot be an XML attribute"),
         ("b ARRAY<BINARY>", "base64"),
     ],

@@ -112,7 +112,7 @@ def test_a_source_is_not_partitioned_nor_is_xml_nor_by_all_there_is() -> None:
         Target("out", partition_by=("a",)).sink(schema, (), HOME)
     with pytest.raises(QueryError, match="nothing is partitioned by b"):
         Target("o.json", partition_by=("b",)).sink(schema, (), HOME)
-    with pytest.raises(QueryError, match="all attributes are in the names"):
+    with pytest.raises(QueryError, match="partitioned by all of its attributes"):
         Target("o.json", partition_by=("a", "C")).sink(Schema.parse("a INT, c DOUBLE"), (), HOME)
 
 
@@ -143,7 +143,7 @@ def test_each_tuple_is_in_one_partition_and_each_is_marked_once(tmp_path: Path) 
     assert slice_(3, table.slice(0, 1), "<*, a, *>") == {"k=a/x=0.0/slice-000000003.json"}
     assert json.loads((tmp_path / "out.json" / "k=a/x=0.0" / "_SUCCESS").read_text())["slice"] == 2
     assert slice_(4, None, "<*, *, *>") == {f"k={null}/x=NaN/_SUCCESS"}
-    with pytest.raises(UsageError, match="is partitioned, and its files do not say"):
+    with pytest.raises(UsageError, match="is partitioned, and its files hold no punctuations"):
         xs.closed(tmp_path / "out.json")
 
 

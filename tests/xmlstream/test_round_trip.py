@@ -200,7 +200,7 @@ def test_bytes_that_are_no_text_are_refused() -> None:
     form = DocumentForm(Schema.parse("t STRING"), "row", "rows")
     for bad in (b"\xff", b"\xed\xa0\x80", b"\xc0\x80"):
         texts = pa.array([b"a", bad]).cast(pa.binary()).view(pa.string())
-        with pytest.raises(QueryError, match="column t is no UTF-8 text"):
+        with pytest.raises(QueryError, match="column t is not UTF-8 text"):
             form.items([(pa.table({"t": texts}), [])], AT_ONCE)
 
 

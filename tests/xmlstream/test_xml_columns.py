@@ -59,7 +59,7 @@ def canonical(text: str | None) -> str | None:
     [
         ("plain", "Start tag expected"),
         ("<d>", "Premature end"),
-        ("<e/>", "called e, not d"),
+        ("<e/>", "tag is e, not d"),
         ("<d><r/></d>", "an element r in it would be read as a row"),
         ("<!DOCTYPE d [<!ENTITY x 'y'>]><d>&x;</d>", "document type declaration"),
         ("<d>&x;</d>", "Entity 'x' not defined"),
@@ -82,7 +82,7 @@ def test_columns_that_cannot_be_elements_are_refused(column: str, row_tag: str, 
 
 
 def test_a_table_has_texts() -> None:
-    with pytest.raises(UsageError, match="only XML has elements"):
+    with pytest.raises(UsageError, match="other forms write the column as text"):
         Target("out.parquet", xml=("d",)).sink(SCHEMA, (), SinkHome(Path("drafts"), "q"))
 
 

@@ -1,1 +1,1 @@
-"""Results as punctuated XML."""
+"""Sinks: punctuated XML, Parquet, CSV, JSON, Delta Lake, PostgreSQL, standard output, and objects of the program."""

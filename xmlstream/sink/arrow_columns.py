@@ -1,9 +1,9 @@
 """Arrow columns of results: dictionary encoding, values as text, and the order of rows.
 
-Sensors, hours and temperatures repeat; an order among a thousand hours, or their text, need not be computed a million
-times. So a column with few distinct values is encoded: each value once, and a number for every row. A column in which
-nearly every value is new stays as it is. The order of rows is a function of the tuples alone, so that the bytes are the
-same whichever task computed them. The text of a value is what Spark reads as the same value.
+A column with few distinct values is dictionary-encoded, each value once and a number for every row, so that the order
+or the text of a thousand hours is not computed a million times. A column with nearly only new values stays as it is.
+The order of rows depends on the tuples alone, so that the bytes are the same whichever task computed them. The text of
+a value is one that Spark reads as the same value.
 """
 
 from __future__ import annotations
@@ -22,11 +22,11 @@ ArrowColumn: TypeAlias = Any  # an Arrow array, or chunks of it
 pc: Any = pyarrow.compute  # its stubs know neither mixed scalars and columns nor chunked text
 
 _TRIED = 8
-"""Of so many rows one is looked at before all are."""
+"""One row in this many is sampled before a column is encoded."""
 
 
 def dictionary_encoded(values: ArrowColumn) -> ArrowColumn:
-    """The values as places in a dictionary of distinct ones, if these are few; otherwise as they are.
+    """Encodes the column as a dictionary if it has few distinct values; otherwise returns it unchanged.
 
     0.0 and -0.0 are two values, since they are written differently.
 
@@ -45,12 +45,12 @@ def dictionary_encoded(values: ArrowColumn) -> ArrowColumn:
 
 
 def plain(column: ArrowColumn) -> ArrowColumn:
-    """The values themselves, where they are places in a dictionary."""
+    """The column without dictionary encoding."""
     return column.cast(column.type.value_type) if pa.types.is_dictionary(column.type) else column
 
 
 def text_of(column: ArrowColumn) -> ArrowColumn:
-    """Each value as text, null where it is null: moments in ISO 8601, those of an instant in UTC.
+    """Each value as text, null for null; moments in ISO 8601, those with a zone in UTC.
 
     >>> text_of(pa.chunked_array([[1.5, None, float("nan")]])).to_pylist()
     ['1.5', None, 'NaN']
@@ -71,10 +71,10 @@ Longs: TypeAlias = npt.NDArray[np.int64]
 
 
 def in_row_order(table: pa.Table) -> pa.Table:
-    """By position where tuples have one, else by all their attributes, ascending, nulls last.
+    """Sorts by position if tuples have one, else by all attributes, ascending, nulls last.
 
-    In: any columns that Arrow can sort. Out: the same rows; columns of few distinct values as dictionaries. What
-    compares as equal stays as it came: the same tuple twice, or tuples that differ in the sign of a zero alone.
+    In: any columns that Arrow can sort. Out: the same rows; columns with few distinct values as dictionaries. Tuples
+    that compare as equal keep their order: duplicates, and tuples that differ only in the sign of a zero.
 
     >>> in_row_order(pa.table({"sid": ["S2", None, "S1"], "hour": [1, 1, 2]}))["hour"].to_pylist()
     [2, 1, 1]
@@ -107,7 +107,7 @@ def _is_nested(column: ArrowColumn) -> bool:
 
 
 def nested_key(column: ArrowColumn) -> ArrowColumn:
-    """A text for each value of a nested type, which orders them somehow, and always in the same way.
+    """A text for each value of a nested type; sorting by it gives an arbitrary, but always the same, order.
 
     >>> nested_key(pa.chunked_array([[[1, 2], [], None]])).to_pylist()
     ['[1, 2]', '[]', None]
@@ -120,16 +120,16 @@ def _is_numbered(column: ArrowColumn) -> bool:
 
 
 def _ranks(column: Any) -> tuple[Longs, int]:
-    """For each row how many distinct values are below its own, and how many ranks there are with that of null."""
+    """The rank of each row's value among the distinct values, and an exclusive bound of the ranks, null's included."""
     ranks = pc.rank(column.dictionary, tiebreaker="dense").to_numpy().astype(np.int64)
     many = len(ranks)
     return np.append(ranks, many + 1)[pc.fill_null(column.indices, many).to_numpy()], many + 2
 
 
 def _fused(columns: list[Any]) -> pa.Array[Any] | None:
-    """The order by the ranks of all attributes as digits of one number; None where 63 bits do not hold it.
+    """The order by the ranks of all attributes, as digits of one number; None if 63 bits cannot hold the number.
 
-    The row's own number is the last digit: so numbers are sorted, not places of them, and what is equal stays.
+    The row number is the last digit: so plain numbers are sorted, and equal rows keep their order.
     """
     ranked = [_ranks(column) for column in columns]
     rows = len(columns[0])

@@ -1,10 +1,10 @@
-"""The table of what is closed: punctuations as rows that any database can ask whether a result is final.
+"""Table of closed values: punctuations as rows, so that SQL in any database can test whether a result is final.
 
     slice | punctuation | hour_from | hour_to | maxtemp_from | maxtemp_to
         4 | <[,17], *>  |           |      17 |              |
 
-A row says that no tuple comes after that slice whose values lie within all of its bounds, which are inclusive; where
-both bounds of an attribute are null, it may have any value, or none.
+After the row's slice, no tuple follows whose values all lie within the row's bounds, which are inclusive. If both
+bounds of an attribute are null, the row covers every value of it, and null.
 """
 
 from __future__ import annotations
@@ -31,11 +31,11 @@ from sources.parquet_table import CLOSED, CLOSED_SUFFIX, PUNCTUATIONS, SCHEMA, i
 from xmlstream.sink.document_names import SUCCESS, slice_of
 
 Span: TypeAlias = tuple[Value | None, Value | None]
-"""The first and the last of values; None for no bound."""
+"""The first and the last value of a range; None for no bound."""
 
 
 def closed_schema(schema: Schema) -> pa.Schema:
-    """The columns of the table, for punctuations of these attributes; such as have no order have no columns."""
+    """Columns of the table for punctuations of this schema; attributes without an order have no columns."""
     bounds: list[pa.Field[Any]] = [
         pa.field(f"{attribute.name}_{end}", arrow_type(attribute.domain))
         for attribute in schema
@@ -47,10 +47,10 @@ def closed_schema(schema: Schema) -> pa.Schema:
 
 
 def closed_rows(slice_id: int, punctuations: Iterable[Punctuation], schema: Schema) -> pa.Table:
-    """The rows of what a slice has closed.
+    """The rows for the punctuations of a slice.
 
-    What inclusive bounds cannot say is left out: that null is closed, or the strings below one that is not; and what
-    ends with a lifespan.
+    Left out are patterns that inclusive bounds cannot express, such as null alone or the strings below an excluded one,
+    and punctuations with a lifespan.
     """
     fields = closed_schema(schema)
     rows = [
@@ -63,36 +63,34 @@ def closed_rows(slice_id: int, punctuations: Iterable[Punctuation], schema: Sche
 
 
 def closed(directory: str | Path) -> pa.Table:
-    """What is closed of a result that was written as Parquet, as its files tell: the table of this module.
+    """Table of closed values of a result written as Parquet, read from its files.
 
     Raises:
-        UsageError: There is no such result, or it is partitioned, and does not say so.
+        UsageError: There is no such result, or it is partitioned and its files hold no punctuations.
     """
     found = [*Path(directory).glob("slice-*.parquet"), *Path(directory).glob(f"{CLOSED}/slice-*{CLOSED_SUFFIX}")]
     numbers = {path: slice_of(str(path.relative_to(directory))) for path in sorted(found)}
     paths = {path: number for path, number in numbers.items() if number is not None}
     if not paths and any(is_partition(path.name) for path in Path(directory).glob("*=*")):
-        hint = f"a partition that is complete has a file {SUCCESS}"
-        raise UsageError(
-            f"the result at {directory} is partitioned, and its files do not say what is closed", hint=hint
-        )
+        hint = f"a complete partition has a file {SUCCESS}"
+        raise UsageError(f"the result at {directory} is partitioned, and its files hold no punctuations", hint=hint)
     if not paths:
         raise UsageError(f"there is no result at {directory}", hint='name the directory of output="out.parquet"')
     return pa.concat_tables([closed_in(path, number) for path, number in paths.items()], promote_options="default")
 
 
 def closed_in(path: Path, slice_id: int, schema: Schema | None = None) -> pa.Table:
-    """What a file of a slice says to be closed; `schema` where the file need not be asked for the attributes."""
+    """Closed values in a slice's file; `schema` if known, else it is read from the file."""
     metadata = pq.read_schema(path).metadata or {}
     if schema is None and SCHEMA not in metadata:
         return closed_schema(Schema(())).empty_table()
     schema = schema or Schema.parse(metadata[SCHEMA].decode())
-    said = [Punctuation.parse(text, schema) for text in json.loads(metadata.get(PUNCTUATIONS, b"[]"))]
-    return closed_rows(slice_id, said, schema)
+    punctuations = [Punctuation.parse(text, schema) for text in json.loads(metadata.get(PUNCTUATIONS, b"[]"))]
+    return closed_rows(slice_id, punctuations, schema)
 
 
 def _boxes(punctuation: Punctuation) -> Iterator[list[Value | None]]:
-    """The bounds of all attributes that have an order, for each combination of values that are listed."""
+    """The bounds of all ordered attributes, one row for each combination of listed values."""
     spans: list[list[Span]] = []
     for attribute, pattern in zip(punctuation.schema, punctuation.patterns, strict=True):
         if not attribute.domain.opaque:
@@ -112,7 +110,7 @@ def _spans(pattern: Pattern, domain: Domain) -> Iterator[Span]:
         case List(values=values):
             yield from ((value, value) for value in values if value is not None)
         case Range(low=None, high=None):
-            # Any value but null: bounds that every value has.
+            # Any value but null: the lowest value of the type as the lower bound.
             if domain.sql.low is not None:
                 yield domain.sql.low, None
         case Range(low, high, low_closed, high_closed):
@@ -125,7 +123,7 @@ def _spans(pattern: Pattern, domain: Domain) -> Iterator[Span]:
 
 
 def _end(value: Any, domain: Domain, *, closed: bool, up: bool) -> Any:
-    """A bound that is a value itself: the neighbour of one that is excluded; None where nobody knows it."""
+    """An inclusive bound: the neighbour of an excluded value; None if the neighbour is unknown."""
     if value is None or closed:
         return value
     if not isinstance(domain.sql, FloatType):

@@ -1,7 +1,7 @@
-"""Delta Lake as a sink: rows in a Delta table, what they close in another beside it, `<name>_closed`.
+"""Delta Lake as a sink: rows go into one Delta table, closed values into another beside it, `<name>_closed`.
 
-The transaction identifier of Delta's log is the query, its version the slice: a slice that is there is not added again.
-First come the rows, then what is closed, so that nothing is said to be final before it can be read.
+In Delta's log, the query is the transaction identifier and the slice its version, so that no slice is added twice. Rows
+are written before closed values, so that nothing counts as final before it can be read.
 """
 
 from __future__ import annotations
@@ -21,11 +21,11 @@ from xmlstream.sink.staged_sink import StagedSlice
 from xmlstream.sink.xml_values import require_text_types
 
 _OWNER = "xmlstream.query"
-"""Of a commit, which query made it."""
+"""Key of a commit's metadata for the query that made it."""
 
 
 class DeltaLoader:
-    """The two tables of one result of a query."""
+    """Loads one result of a query into its two tables."""
 
     def __init__(self, output: str, schema: Schema, home: SinkHome) -> None:
         require_text_types(schema)
@@ -36,17 +36,17 @@ class DeltaLoader:
         self._goes_on, self._overwrite = home.goes_on, home.overwrite
 
     def prepare(self) -> None:
-        """Makes the tables that are not there, and makes sure that those that are fit and are this query's.
+        """Creates missing tables; checks that existing ones fit the result and belong to this query.
 
         Raises:
-            UsageError: The table has other columns, or there is something else.
-            StateError: The table was written by another query.
+            UsageError: A table has other columns, or the place holds something else than a Delta table.
+            StateError: Another query wrote to a table.
         """
         delta = _deltalake()
         for path, wanted in self._tables.items():
             if not delta.DeltaTable.is_deltatable(str(path)):
                 if path.exists() and (not path.is_dir() or any(path.iterdir())):
-                    raise UsageError(f"there is something at {path} that is no Delta table", hint="name another place")
+                    raise UsageError(f"{path} exists, but is not a Delta table", hint="name another place")
                 made = delta.Schema.from_arrow(wanted)
                 properties = delta.CommitProperties(custom_metadata=self._mark())
                 delta.DeltaTable.create(str(path), made, commit_properties=properties)
@@ -56,13 +56,13 @@ class DeltaLoader:
             if others := _differences(found, wanted):
                 raise UsageError(
                     f"the table {path} has other columns than the result: {'; '.join(others)}",
-                    hint="name another table, or CAST and AS in the query what it is to have",
+                    hint="name another table, or match its columns in the query with CAST and AS",
                 )
             owners = {commit.get(_OWNER) for commit in table.history()} - {self._query, None}
             if owners and (self._goes_on or not self._overwrite):
                 raise StateError(
                     f"the table {path} has slices of another query",
-                    hint="name another table, give the checkpoint that it goes on from, or --overwrite",
+                    hint="name another table, give the checkpoint of that query, or --overwrite",
                 )
             if owners:
                 empty = pa.table({field.name: pa.array([], field.type) for field in wanted}, schema=wanted)
@@ -70,7 +70,7 @@ class DeltaLoader:
                 delta.write_deltalake(str(path), empty, mode="overwrite", commit_properties=properties)
 
     def load(self, staged: StagedSlice) -> None:
-        """Adds the rows, then what is closed, each unless it is there.
+        """Adds the rows, then the closed values, unless the tables hold them already.
 
         Raises:
             XmlStreamError: They cannot be written.
@@ -79,14 +79,14 @@ class DeltaLoader:
         self._add(self._beside, staged, staged.closed.to_batches())
 
     def close(self) -> None:
-        """Nothing is open."""
+        """Does nothing: no connection is open."""
 
     def _add(self, path: Path, staged: StagedSlice, batches: Iterable[pa.RecordBatch]) -> None:
         delta = _deltalake()
         schema = self._tables[path]
-        told = {**self._mark(), "xmlstream.slice": str(staged.number), "xmlstream.exact": str(staged.exact).lower()}
+        metadata = {**self._mark(), "xmlstream.slice": str(staged.number), "xmlstream.exact": str(staged.exact).lower()}
         properties = delta.CommitProperties(
-            custom_metadata=told, app_transactions=[delta.Transaction(self._query, staged.number)]
+            custom_metadata=metadata, app_transactions=[delta.Transaction(self._query, staged.number)]
         )
         try:
             known = delta.DeltaTable(str(path)).transaction_version(self._query)
@@ -95,21 +95,19 @@ class DeltaLoader:
             rows = pa.RecordBatchReader.from_batches(schema, (_fitted(batch, schema) for batch in batches))
             delta.write_deltalake(str(path), rows, mode="append", commit_properties=properties)
         except (OSError, delta.exceptions.DeltaError) as error:
-            hint = "nothing is lost: a run with the same checkpoint goes on from here"
-            raise XmlStreamError(
-                f"{path} does not take what is written: {str(error).splitlines()[0]}", hint=hint
-            ) from None
+            hint = "nothing is lost: the next run with the same checkpoint continues here"
+            raise XmlStreamError(f"{path} cannot be written: {str(error).splitlines()[0]}", hint=hint) from None
 
     def _mark(self) -> dict[str, str]:
         return {_OWNER: self._query}
 
 
 DELTA = SinkKind(name="delta", example="out.delta", suffix=".delta", loader=DeltaLoader)
-"""A table of Delta Lake, and beside it the table of what is closed."""
+"""A table of Delta Lake, and beside it the table of closed values."""
 
 
 def _fitted(batch: pa.RecordBatch, schema: pa.Schema) -> pa.RecordBatch:
-    """With moments in UTC, whatever the zone of the session was."""
+    """Casts a batch to the table's types: moments in UTC, whatever the session's zone is."""
     arrays = [batch[field.name].cast(field.type) for field in schema]
     return pa.RecordBatch.from_arrays(arrays, schema=schema)
 

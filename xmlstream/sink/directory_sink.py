@@ -1,12 +1,12 @@
-"""A directory of documents, one per slice, drafted under hidden names and published after the commit.
+"""Directory of documents, one per slice, drafted under hidden names and published after the commit.
 
-A restart publishes what the commit of the last slice names. So a reader of the directory sees committed slices only,
+A restart publishes the documents that the last commit names. So a reader of the directory sees committed slices only,
 and each document whole.
 
-A large slice is several documents. The tasks that hold its tuples write its parts, so that the tuples do not pass the
-driver: each task writes documents under hidden names, and reports each in a row; few tuples are sent along with the
-report. The parts that a failed task wrote are in no report, and are removed. The last document has what the slice adds
-to the result beside tuples: its punctuations. The documents are published in their order, which is that of their names:
+A large slice becomes several documents. The tasks that hold its tuples write them, so that the tuples do not pass
+through the driver: each task writes documents under hidden names, and reports each one in a row; a task with few tuples
+sends them with its report. Parts written by failed tasks appear in no report, and are removed. The last document holds
+the punctuations of the slice. The documents are published in the order of their names:
 
     slice-000000007-00001.xml  slice-000000007-00002.xml  slice-000000007.xml
 """
@@ -29,27 +29,27 @@ from xmlstream.sink.document_names import names_of
 from xmlstream.sink.sink import AT_ONCE, Bytes, ComputedSlice, Draft, Exactness, Form, Sink
 
 REPORT = "name STRING, rows BIGINT, checksum STRING, first BIGINT, tuples BINARY"
-"""Schema of what a task reports of each part, as Spark DDL: its hidden name and its checksum, null of tuples that are
-sent along; how many there are; the position of the first, null without positions; and these, an Arrow IPC stream."""
+"""Schema of a task's report of a part, as Spark DDL: hidden name and checksum, null if the tuples are sent with the
+report; number of tuples; position of the first, null without positions; the tuples sent, as an Arrow IPC stream."""
 
 FEW = 1 << 14
-"""Tuples of a task up to which they are sent along with its report."""
+"""Most tuples of a task to send with its report."""
 
 MANY = 1 << 19
-"""Tuples at which a part is written, and another begun."""
+"""Number of tuples at which a task writes a part and begins another."""
 
 
 @dataclass(frozen=True, slots=True)
 class PartWriter:
-    """Writes the tuples of a task, within it.
+    """Writes the tuples of a task, within that task.
 
     Attributes:
-        form: How documents are spelt.
-        store: Where they go, which tasks and driver see.
-        slice_id: Of which slice.
-        exactness: What is known of the result before the slice.
-        few: Tuples of a task up to which they are sent along.
-        many: Tuples at which another part is begun.
+        form: Encoding of the documents.
+        store: Place of the documents, visible to tasks and driver.
+        slice_id: Number of the slice.
+        exactness: Exactness of the result before the slice.
+        few: Most tuples of a task to send with its report.
+        many: Number of tuples at which a task begins another part.
     """
 
     form: Form
@@ -60,7 +60,7 @@ class PartWriter:
     many: int = MANY
 
     def __call__(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        """A report of each part; errors travel as text, the only thing that Spark hands on."""
+        """Yields a report of each part; errors travel as text, because Spark forwards nothing else."""
         held: list[pa.RecordBatch] = []
         with transported():
             for batch in batches:
@@ -98,14 +98,14 @@ def _report(name: str | None, table: pa.Table, checksum: str | None, tuples: byt
 
 @dataclass(frozen=True, slots=True)
 class WrittenPart:
-    """A part that a task has written: its hidden name, its checksum."""
+    """Part that a task has written: its hidden name and its checksum."""
 
     name: str
     checksum: str
 
 
 def reported(reports: pa.Table) -> tuple[list[WrittenPart], pa.Table | None, int]:
-    """Of the reports of all tasks, the parts in their order, the tuples that were sent along, and how many all are."""
+    """From the reports of all tasks: the parts in order, the tuples sent with reports, and the number of all tuples."""
     rows = reports.to_pylist()
     parts = [row for row in rows if row["tuples"] is None]
     if all(row["first"] is not None for row in parts):
@@ -116,39 +116,39 @@ def reported(reports: pa.Table) -> tuple[list[WrittenPart], pa.Table | None, int
 
 
 class DocumentSink(Sink):
-    """What sinks of documents have in common; each drafts documents of its own, in the order in which they appear."""
+    """Common part of sinks that write documents; a draft lists its documents in the order of publication."""
 
     def __init__(self, place: Place, form: Form) -> None:
         self._store, self._form = store_at(place), form
 
     def _written(self, name: str, pieces: Sequence[Bytes]) -> tuple[str, str]:
-        """A document, hidden: its name and its checksum."""
+        """Writes a hidden document; returns its name and its checksum."""
         return name, self._store.write(hidden(name), pieces)
 
     def unsynced(self, draft: Draft) -> Sequence[Path]:
-        """The drafts, their names, and those of the directories between."""
+        """The drafted files and the directories that hold their names."""
         return [path for name in names_of(draft) for path in self._store.unsynced(hidden(name))]
 
     def publish(self, draft: Draft | None) -> None:
-        """Shows the drafts, one after the other, unless that was done before."""
+        """Publishes the drafts in order; those published before stay as they are."""
         for name in names_of(draft) if draft is not None else ():
             self._store.publish(hidden(name), name)
 
 
 class DirectorySink(DocumentSink):
-    """One document per slice, `slice-000000007.xml`, in a directory; of a large one its parts before it."""
+    """Directory of one document per slice, `slice-000000007.xml`; the parts of a large slice precede it."""
 
     def __init__(self, place: Place, form: Form) -> None:
         super().__init__(place, form)
         self._remove_leavings()
 
     def part_writer(self, slice_id: int, exactness: Exactness) -> PartWriter | None:
-        """Tasks write documents of the form, beside where they will be."""
+        """Tasks write documents of the form into the output directory, under hidden names."""
         bounds = FEW, MANY
         return PartWriter(self._form, self._store, slice_id, exactness, *bounds)
 
     def draft(self, slice_: ComputedSlice) -> Draft | None:
-        """Writes `.slice-…`, if the form has anything to say of the slice, and has its parts hidden before it."""
+        """Writes `.slice-…`, if the form writes anything for the slice, and names the slice's parts, still hidden."""
         name, suffix = f"slice-{slice_.number:09d}", self._form.suffix
         document = self._form.document(slice_.parts, slice_.exactness, slice_.written)
         named = [(part, f"{name}-{number:05d}{suffix}") for number, part in enumerate(slice_.before, 1)]
@@ -164,6 +164,6 @@ class DirectorySink(DocumentSink):
         return Draft(*drafts[-1], drafts[:-1]) if drafts else None
 
     def _remove_leavings(self) -> None:
-        """Removes what tasks have written that nobody names: they failed, or came too late."""
+        """Removes parts that no draft names, written by tasks that failed or finished too late."""
         names = self._store.names()
         self._store.delete(*(name for name in names if name.startswith(".slice-") and name.endswith(".part")))

@@ -1,8 +1,8 @@
-"""Names in an output directory: of the documents of slices, of partitions' directories, and of the marks of these.
+"""Names in an output directory: of slices' documents, of partitions' directories, and of marks of complete partitions.
 
-Partitions are named as Hive and Spark name them: `minute=2024-01-01T00%3A00%3A00Z`, one in another. A moment is written
-in ISO 8601, in UTC where it has a zone: the same whatever the session's zone is. Spark infers a string of it, and reads
-the moment where the table's schema has TIMESTAMP.
+Partitions are named as in Hive and Spark, `minute=2024-01-01T00%3A00%3A00Z`, and nest. A moment is written in ISO 8601,
+in UTC if it has a zone, whatever the session's zone is. Spark infers a string from it, and reads a moment if the
+table's schema declares TIMESTAMP.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from sources.parquet_table import CLOSED, CLOSED_SUFFIX, NULL, is_partition
 from xmlstream.sink.sink import Draft
 
 SUCCESS = "_SUCCESS"
-"""The file in a partition's directory that says that it is complete."""
+"""Name of the file that marks a partition's directory as complete."""
 
 _ESCAPED = re.compile(r"[\x00-\x1f\"#%'*/:=?\\\x7f{}\[\]^]")
 
@@ -38,7 +38,7 @@ def directory_of(attributes: Sequence[Attribute], values: Sequence[Value | None]
 
 
 def values_of(path: str, attributes: Sequence[Attribute]) -> tuple[Value | None, ...] | None:
-    """The values of a partition, from its path below the output; None where it is of none by these attributes.
+    """The values of a partition, from its path below the output; None if the path is no partition by these attributes.
 
     >>> from punct_ns.schema import Schema
     >>> values_of("hour=7/what=a%2Fb", Schema.parse("hour INT, what STRING").attributes)
@@ -60,18 +60,20 @@ def values_of(path: str, attributes: Sequence[Attribute]) -> tuple[Value | None,
 
 
 def require_partitions(schema: Schema, names: Sequence[str]) -> tuple[Attribute, ...]:
-    """The attributes by which a result is to be partitioned.
+    """The attributes to partition a result by.
 
     Raises:
-        QueryError: There is none of a name; its type has no text; or nothing else would be left.
+        QueryError: There is no such attribute, its type has no text, or no other attribute is left.
     """
     found = tuple(dict.fromkeys(schema.attribute(name) for name in names))
     for attribute in found:
         if isinstance(attribute.domain.sql, OpaqueType):
-            what = f"nothing is partitioned by {attribute.name}, which is {attribute.domain.type}"
+            what = f"cannot partition by {attribute.name}, which is {attribute.domain.type}"
             raise QueryError(what, hint="partition by a value that can be part of a path")
     if len(found) == len(schema):
-        raise QueryError("all attributes are in the names of partitions", hint="leave one for the documents")
+        raise QueryError(
+            "the result is partitioned by all of its attributes", hint="leave at least one attribute for the documents"
+        )
     return found
 
 
@@ -88,7 +90,7 @@ _CLOSINGS = re.compile(rf"{CLOSED}/slice-(\d+)\{CLOSED_SUFFIX}")
 
 
 def slice_of(name: str) -> int | None:
-    """The slice of a document by its name; None if it is no such name.
+    """The number of the slice in a document's name; None if the name is no document's.
 
     >>> slice_of("slice-000000007.xml"), slice_of("hour=3/slice-000000007.csv"), slice_of("slices.xml")
     (7, 7, None)
@@ -100,18 +102,18 @@ def slice_of(name: str) -> int | None:
 
 
 def is_document(name: str) -> bool:
-    """Whether a document of a query may be so called, or its draft: of a slice, or the mark of a partition."""
+    """Whether the name is that of a query's document or draft: a slice's document, or the mark of a partition."""
     directory, _, last = shown(name).rpartition("/")
     return slice_of(shown(name)) is not None or (bool(directory) and last == SUCCESS)
 
 
 def documents_in(place: Place) -> list[str]:
-    """The documents and drafts of an output, in the order of their names; marks come behind what they mark."""
+    """The documents and drafts of an output, sorted by name; marks follow the documents."""
     return sorted(_below(store_at(place), ""), key=lambda name: (shown(name).endswith(f"/{SUCCESS}"), name))
 
 
 def names_of(draft: Draft) -> list[str]:
-    """The documents of a draft, in their order."""
+    """The names of a draft's documents, in order."""
     return [*(name for name, _ in draft.parts), draft.name]
 
 

@@ -1,10 +1,10 @@
-"""PostgreSQL as a sink: rows, what they close, and the slice's number, in one transaction.
+"""PostgreSQL as a sink: one transaction writes rows, closed values and the slice's number.
 
     INSERT INTO hottest: hottest          the rows
-                         hottest_closed   what is final (`xmlstream.sink.closed_table`)
-                         xmlstream_slices of each query and table, which slice was the last
+                         hottest_closed   closed values (`xmlstream.sink.closed_table`)
+                         xmlstream_slices the last slice of each query and table
 
-A table that is there is added to if it has the result's columns, in any order, with types that take them.
+An existing table is extended if it has the result's columns, in any order, with types that hold their values.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     from xmlstream.sink.staged_sink import StagedSlice
 
 MARKERS = "xmlstream_slices"
-"""The table of which slice of a query was loaded last."""
+"""Name of the table with the last loaded slice of each query."""
 
 _TYPES = {
     "STRING": "text",
@@ -57,7 +57,7 @@ _WIDER = {
     "text": {"character varying"},
     "numeric": set[str](),
 }
-"""Types of a table that is there which take all values of another."""
+"""Types of existing columns that hold all values of the key's type."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,20 +69,20 @@ class Place:
 
     @staticmethod
     def of(output: str) -> Place:
-        """The place that an output names.
+        """The database and table that an output names.
 
         Raises:
-            UsageError: It names no table.
+            UsageError: The output names no table.
         """
         parts = urlsplit(output)
         if not parts.fragment:
-            hint = "name the table behind a #, as in postgresql://localhost/warehouse#hottest"
+            hint = "name the table after a #, as in postgresql://localhost/warehouse#hottest"
             raise UsageError(f"the output {shown(output)} names no table", hint=hint)
         return Place(urlunsplit(parts._replace(fragment="")), parts.fragment)
 
 
 def shown(output: str) -> str:
-    """A URL as it may be shown and recorded: without its password.
+    """The URL without its password, to be shown and recorded.
 
     >>> shown("postgresql://ann:secret@localhost/warehouse#hottest")
     'postgresql://ann@localhost/warehouse#hottest'
@@ -93,31 +93,31 @@ def shown(output: str) -> str:
 
 
 def require_reachable(output: str) -> None:
-    """Makes sure that the server of an output is there, and lets the user in.
+    """Checks that the server of an output can be reached and accepts the user.
 
     Raises:
-        UsageError: It is not, or does not, or the output names no table.
+        UsageError: The server cannot be reached or rejects the user, or the output names no table.
     """
     Place.of(output)
     _connected(output).close()
 
 
 class PostgresqlLoader:
-    """The tables of one result of a query."""
+    """Loads one result of a query into its tables."""
 
     def __init__(self, output: str, schema: Schema, home: SinkHome) -> None:
         require_text_types(schema)
-        self._place, self._output, self._called = Place.of(output), output, shown(output)
+        self._place, self._output, self._shown = Place.of(output), output, shown(output)
         self._schema, self._query = schema, home.query
         self._goes_on, self._overwrite = home.goes_on, home.overwrite
         self._connection: psycopg.Connection[Any] | None = None
 
     def prepare(self) -> None:
-        """Makes the tables that are not there, and makes sure that those that are fit and are this query's.
+        """Creates missing tables; checks that existing ones fit the result and belong to this query.
 
         Raises:
-            UsageError: The server cannot be reached, or the table has other columns.
-            StateError: The table has slices of another query.
+            UsageError: The server cannot be reached, or a table has other columns.
+            StateError: A table has slices of another query.
         """
         rows, closed = _columns(self._schema), _closed_columns(self._schema)
         with self._transaction() as connection:
@@ -132,17 +132,17 @@ class PostgresqlLoader:
             self._require_own(connection)
 
     def load(self, staged: StagedSlice) -> None:
-        """Adds the rows, what is closed and the marker, unless the marker is there.
+        """Adds the rows, the closed values and the slice's number, unless the number is there already.
 
         Raises:
-            XmlStreamError: The server does not take them.
+            XmlStreamError: The server refuses the write.
         """
         try:
             self._load(staged)
         except XmlStreamError:
             if self._connection is None or not self._connection.closed:
                 raise
-            # The connection was lost, perhaps in the middle: the marker tells whether the slice is there.
+            # The connection was lost, perhaps during the commit: the stored number shows whether the slice is loaded.
             self._load(staged)
 
     def _load(self, staged: StagedSlice) -> None:
@@ -163,7 +163,7 @@ class PostgresqlLoader:
             )
 
     def close(self) -> None:
-        """Ends the connection."""
+        """Closes the connection."""
         if self._connection is not None:
             self._connection.close()
 
@@ -183,8 +183,8 @@ class PostgresqlLoader:
         if others:
             raise UsageError(
                 f"the table {table} has other columns than the result: {'; '.join(others)}",
-                where=self._called,
-                hint="name another table, or CAST and AS in the query what it is to have",
+                where=self._shown,
+                hint="name another table, or match its columns in the query with CAST and AS",
             )
 
     def _require_own(self, connection: psycopg.Connection[Any]) -> None:
@@ -196,8 +196,8 @@ class PostgresqlLoader:
         if not self._overwrite or self._goes_on:
             raise StateError(
                 f"the table {self._place.table} has slices of another query",
-                where=self._called,
-                hint="name another table, give the checkpoint that it goes on from, or --overwrite",
+                where=self._shown,
+                hint="name another table, give the checkpoint of that query, or --overwrite",
             )
         for table in (self._place.table, f"{self._place.table}_closed"):
             connection.execute(f"DELETE FROM {_table(table)}")
@@ -205,11 +205,11 @@ class PostgresqlLoader:
 
     @contextmanager
     def _transaction(self) -> Iterator[psycopg.Connection[Any]]:
-        """A connection within a transaction, begun anew where the last one was lost.
+        """A connection within a transaction; reconnects if the connection was lost.
 
         Raises:
-            UsageError: The server cannot be reached, or does not let the user in.
-            XmlStreamError: It does not take what is written.
+            UsageError: The server cannot be reached or rejects the user.
+            XmlStreamError: The server refuses the write.
         """
         if self._connection is None or self._connection.closed:
             self._connection = _connected(self._output)
@@ -219,7 +219,7 @@ class PostgresqlLoader:
             with self._connection.transaction():
                 yield self._connection
         except psycopg.Error as error:
-            raise XmlStreamError(f"{self._called} does not take what is written: {_said(error)}", hint=_AGAIN) from None
+            raise XmlStreamError(f"{self._shown} refuses the write: {_reason(error)}", hint=_AGAIN) from None
 
 
 POSTGRESQL = SinkKind(
@@ -234,7 +234,7 @@ POSTGRESQL = SinkKind(
     shown=shown,
     check=require_reachable,
 )
-"""A table of PostgreSQL, and beside it the table of what is closed."""
+"""A table of PostgreSQL, and beside it the table of closed values."""
 
 
 def _connected(output: str) -> psycopg.Connection[Any]:
@@ -246,16 +246,16 @@ def _connected(output: str) -> psycopg.Connection[Any]:
         return psycopg.connect(Place.of(output).url, autocommit=True, connect_timeout=20)
     except psycopg.Error as error:
         hint = "is the server up, and are host, port, user and password right? PGPASSWORD has the password"
-        raise UsageError(f"no connection to {shown(output)}: {_said(error)}", hint=hint) from None
+        raise UsageError(f"no connection to {shown(output)}: {_reason(error)}", hint=hint) from None
 
 
-_AGAIN = "nothing is lost: a run with the same checkpoint goes on from here"
+_AGAIN = "nothing is lost: the next run with the same checkpoint continues here"
 
 
-def _said(error: psycopg.Error) -> str:
-    """What the server says, or what was met on the way to it."""
-    told = filter(None, (error.diag.message_primary, error.diag.message_detail))
-    return ": ".join(told) or next(iter(str(error).strip().splitlines()), type(error).__name__)
+def _reason(error: psycopg.Error) -> str:
+    """The server's message, or the client's if the server sent none."""
+    messages = filter(None, (error.diag.message_primary, error.diag.message_detail))
+    return ": ".join(messages) or next(iter(str(error).strip().splitlines()), type(error).__name__)
 
 
 def _takes(found: str | None, wanted: str) -> bool:
@@ -296,7 +296,7 @@ def _table(name: str) -> str:
 def _copy(
     connection: psycopg.Connection[Any], table: str, names: Iterable[str], batches: Iterable[pa.RecordBatch]
 ) -> None:
-    """Rows as CSV, in which nothing between commas is null, and an empty string two quotes."""
+    """Copies rows as CSV, where an empty field is null and two quotes are an empty string."""
     listed = ", ".join(map(_quoted, names))
     command: Any = f"COPY {_table(table)} ({listed}) FROM STDIN (FORMAT csv)"
     with connection.cursor() as cursor, cursor.copy(command) as copy:

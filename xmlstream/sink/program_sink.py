@@ -1,4 +1,4 @@
-"""Sinks in the program: an object of the user's with the two phases, and the loop that takes slice after slice."""
+"""Sinks in the program: a user's object with two phases, and a loop that receives slice after slice."""
 
 from __future__ import annotations
 
@@ -18,47 +18,47 @@ if TYPE_CHECKING:
 
 @runtime_checkable
 class TwoPhaseSink(Protocol):
-    """Where a program puts slices: what `run(sink=…)` and `start(sink=…)` take.
+    """User's receiver of slices, for `run(sink=…)` and `start(sink=…)`.
 
-    Each slice is drafted, then the query commits it, then it is committed here. A process may die at any point: a slice
-    that was drafted and not committed comes again under its number, and replaces what was drafted; one that the query
-    has committed is committed here at the latest when a run goes on, perhaps for the second time. So what `draft` has
-    written must outlive the process, and `commit` must do nothing where it has been done; then each slice counts once.
+    For each slice, the query calls `draft`, commits the slice, and calls `commit`. The process may die at any point. A
+    slice that was drafted but not committed is drafted again under its number, and replaces the first draft. A slice
+    that the query has committed is committed here by the next run at the latest, perhaps for the second time. So data
+    written by `draft` must outlive the process, and a repeated `commit` must do nothing; then each slice counts once.
 
-    Raised errors end the query, and reach whoever waits for it.
+    An error raised here ends the query, and is raised to the caller that waits for it.
     """
 
     def draft(self, slice_: ResultSlice) -> None:
-        """Takes a slice, and shows it to nobody yet. Slices without tuples and punctuations are left out."""
+        """Stores a slice without showing it to readers. Slices without tuples and punctuations are not passed."""
 
     def commit(self, number: int) -> None:
-        """The slice of that number, the last that was drafted, counts: shows it."""
+        """Shows the slice with that number, the last one drafted: it is committed."""
 
 
 class ProgramSink(Sink):
-    """A user's two phases as a sink of a run."""
+    """Sink of a run that calls a user's two-phase sink."""
 
     def __init__(self, sink: TwoPhaseSink, schema: Schema) -> None:
         self._sink, self._schema = sink, schema
 
     def draft(self, slice_: ComputedSlice) -> Draft | None:
-        """Hands it over, if it says anything."""
-        said = ResultSlice.of(slice_, self._schema)
-        if said is None:
+        """Passes the slice on unless it is empty."""
+        drafted = ResultSlice.of(slice_, self._schema)
+        if drafted is None:
             return None
-        self._sink.draft(said)
+        self._sink.draft(drafted)
         return Draft(str(slice_.number), "")
 
     def publish(self, draft: Draft | None) -> None:
-        """Tells that it counts."""
+        """Commits the slice in the user's sink."""
         if draft is not None:
             self._sink.commit(int(draft.name))
 
 
 class LoopSink(Sink):
-    """Slices for a loop in another thread: each is committed once the loop asks for the next one.
+    """Passes slices to a loop in another thread: each is committed once the loop requests the next one.
 
-    So a slice during which the loop was left, by an error or a death of the process, is not committed, and comes again.
+    So a slice in whose turn the loop ends, by an error or the death of the process, is not committed and comes again.
     """
 
     def __init__(self, schema: Schema) -> None:
@@ -69,31 +69,31 @@ class LoopSink(Sink):
         self._is_left = False
 
     def next(self, seconds: float) -> ResultSlice | None:
-        """The next slice, if there is one within that time."""
+        """The next slice; None if there is none within that time."""
         try:
             return self._handed.get(timeout=seconds)
         except queue.Empty:
             return None
 
     def done(self) -> None:
-        """The loop has done with the slice that it got."""
+        """Called by the loop when it has processed its slice."""
         self._done.release()
 
     def leave(self) -> None:
-        """Nobody takes slices any more."""
+        """Called when the loop ends: it takes no more slices."""
         self._is_left = True
         self._done.release()
 
     def draft(self, slice_: ComputedSlice) -> Draft | None:
-        """Holds it back."""
+        """Keeps the slice until `deliver` passes it on."""
         self._drafted = ResultSlice.of(slice_, self._schema)
         return None
 
     def deliver(self) -> None:
-        """Hands it over, and waits until the loop has done with it.
+        """Passes the slice to the loop, and waits until the loop has processed it.
 
         Raises:
-            SinkLeft: The loop was left.
+            SinkLeft: The loop has ended.
         """
         if self._drafted is not None and not self._is_left:
             self._handed.put(self._drafted)
@@ -108,17 +108,17 @@ def _sink(target: Target, schema: Schema) -> Sink:
 
 
 PROGRAM = SinkKind(name="program", example="sink=… with draft and commit", is_path=False, sink=_sink)
-"""What takes slices in the program; no output and no table names it."""
+"""Sinks that are objects of the program; no output and no table names this kind."""
 
 
 def two_phases(sink: object) -> TwoPhaseSink:
-    """The object, if it has them.
+    """The object, checked to be a two-phase sink.
 
     Raises:
-        UsageError: It has not.
+        UsageError: It lacks `draft` or `commit`.
     """
     if not isinstance(sink, TwoPhaseSink):
         raise UsageError(
-            f"a {type(sink).__name__} is no sink", hint="a sink has draft(slice) and commit(number): xs.TwoPhaseSink"
+            f"a {type(sink).__name__} is not a sink", hint="a sink has draft(slice) and commit(number): xs.TwoPhaseSink"
         )
     return sink

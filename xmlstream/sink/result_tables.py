@@ -1,8 +1,7 @@
 """Results as tables: an Arrow table with its punctuations for the program; Parquet, CSV and JSON for any program.
 
-A Parquet document has beside its rows what is final: its metadata has the slice's punctuations. CSV and JSON have no
-place for that, and a slice without tuples has no document in them. JSON is written columnwise, without a loop over
-rows.
+The metadata of a Parquet document holds the slice's punctuations. CSV and JSON cannot hold punctuations, and write no
+document for a slice without tuples. JSON is written columnwise, without a loop over rows.
 """
 
 from __future__ import annotations
@@ -30,13 +29,13 @@ from xmlstream.sink.xml_values import require_text_types
 
 @dataclass(frozen=True, slots=True)
 class ResultSlice:
-    """One slice of a query's result.
+    """Slice of a query's result.
 
     Attributes:
-        number: Of the slice; a slice that comes again, after a crash, has the number that it had.
-        tuples: One column per attribute, moments in UTC, by position or else in the order of the values; perhaps empty.
-        punctuations: What holds from here on: no later slice has a tuple that one of them matches.
-        exact: Whether no kept tuple was overdue up to here (`purge_after`).
+        number: Number of the slice; a slice that runs again after a crash keeps its number.
+        tuples: One column per attribute, moments in UTC, sorted by position or else by value; possibly empty.
+        punctuations: Punctuations of the slice: no later slice has a tuple that matches one of them.
+        exact: Whether no kept tuple was overdue up to and including this slice (`purge_after`).
     """
 
     number: int
@@ -46,7 +45,7 @@ class ResultSlice:
 
     @staticmethod
     def of(slice_: ComputedSlice, schema: Schema) -> ResultSlice | None:
-        """What a sink is given, as the program gets it; None where that says nothing."""
+        """The computed slice for a program; None if it has no tuples, no punctuations and no change of exactness."""
         tuples, punctuations = together(slice_.parts)
         if (tuples is None or not tuples.num_rows) and not punctuations and slice_.exactness is not Exactness.LOST:
             return None
@@ -55,7 +54,7 @@ class ResultSlice:
 
 
 def values_alone(tuples: pa.Table) -> pa.Table:
-    """The tuples in their order, without their positions."""
+    """The tuples sorted as in `ResultSlice`, without their positions."""
     can_be_ordered = POSITION in tuples.column_names or not any(map(pa.types.is_nested, tuples.schema.types))
     ordered = in_row_order(tuples) if can_be_ordered else tuples
     names = [name for name in ordered.column_names if name != POSITION]
@@ -63,10 +62,10 @@ def values_alone(tuples: pa.Table) -> pa.Table:
 
 
 def no_rows(schema: Schema) -> pa.Table:
-    """A table without rows."""
+    """An empty table with the columns of the schema."""
     if not any(attribute.domain.opaque for attribute in schema):
         return pa.schema([pa.field(a.name, arrow_type(a.domain)) for a in schema]).empty_table()
-    # Only Spark knows what carries an array or a map.
+    # Only Spark knows the Arrow types of arrays and maps.
     from pyspark.sql.pandas.types import to_arrow_schema
     from pyspark.sql.types import StructType
 
@@ -80,7 +79,7 @@ _RARE = "[\\x00-\\x08\\x0b\\x0c\\x0e-\\x1f]"
 
 
 def objects_text(table: pa.Table) -> bytes:
-    r"""One object per tuple, one a line; an attribute that is null is left out.
+    r"""One object per tuple and line; null attributes are left out.
 
     >>> objects_text(pa.table({"sid": ["S\"1", None], "hour": [17, 18]}))
     b'{"sid":"S\\"1","hour":17}\n{"hour":18}\n'
@@ -94,19 +93,19 @@ def objects_text(table: pa.Table) -> bytes:
 
 
 def _text(chunk: ArrowColumn) -> bytes:
-    """All strings of a chunk, one after the other, as they lie in memory."""
+    """All strings of a chunk, concatenated as they lie in memory."""
     offsets = np.frombuffer(chunk.buffers()[1], np.int32)[chunk.offset : chunk.offset + len(chunk) + 1]
     return bytes(chunk.buffers()[2].slice(int(offsets[0]), int(offsets[-1] - offsets[0])))
 
 
 def _members(name: str, column: ArrowColumn) -> ArrowColumn:
-    """`,"name":value` of each tuple, nothing where the value is null."""
+    """`,"name":value` for each tuple, the empty string for null."""
     kind, text = column.type, text_of(column)
     if pa.types.is_string(kind) or pa.types.is_large_string(kind):
         text = _escaped(text)
     is_bare = pa.types.is_integer(kind) or pa.types.is_boolean(kind) or pa.types.is_decimal(kind)
     if pa.types.is_floating(kind):
-        # What is no number of JSON is a string, which Spark reads as the number.
+        # NaN and infinities are not JSON numbers: Spark reads their names in quotes as the numbers.
         quoted = pc.binary_join_element_wise('"', text, '"', "")
         text = pc.if_else(pc.is_finite(column), text, quoted)
         is_bare = True
@@ -125,17 +124,17 @@ def _escaped(text: ArrowColumn) -> ArrowColumn:
 
 
 class ParquetForm:
-    """Parquet, whose metadata has the punctuations of the slice, and the attributes and schemes of the result."""
+    """Parquet; its metadata holds the slice's punctuations, and the attributes and schemes of the result."""
 
     suffix = ".parquet"
 
     def __init__(self, schema: Schema, schemes: Sequence[Scheme] = ()) -> None:
         self._schema = schema
-        told = format_schemes(scheme for scheme in schemes if scheme.terms and scheme.has_exact_text(schema))
-        self._told = {SCHEMA: schema.ddl(), SCHEMES: told}
+        exact = format_schemes(scheme for scheme in schemes if scheme.terms and scheme.has_exact_text(schema))
+        self._metadata = {SCHEMA: schema.ddl(), SCHEMES: exact}
 
     def document(self, parts: Sequence[Part], exactness: Exactness, written: Moment) -> Sequence[Bytes]:
-        """A file; one without rows where there are punctuations only."""
+        """A file; without rows if the slice has only punctuations."""
         tuples, punctuations = together(parts)
         if tuples is None or not tuples.num_rows:
             if not punctuations and exactness is not Exactness.LOST:
@@ -144,23 +143,23 @@ class ParquetForm:
         return self._file(tuples, punctuations, exactness)
 
     def closings(self, punctuations: Sequence[Punctuation], exactness: Exactness) -> Sequence[Bytes]:
-        """A file without rows, which says what is closed and which attributes there are."""
+        """A file without rows that holds the punctuations and the attributes."""
         return self._file(no_rows(self._schema), punctuations, exactness)
 
     def _file(self, tuples: pa.Table, punctuations: Sequence[Punctuation], exactness: Exactness) -> Sequence[Bytes]:
-        said = {
-            **self._told,
+        metadata = {
+            **self._metadata,
             PUNCTUATIONS: json.dumps([str(punctuation) for punctuation in punctuations], ensure_ascii=False),
         }
         if exactness is not Exactness.EXACT:
-            said[EXACT] = "false"
+            metadata[EXACT] = "false"
         out = pa.BufferOutputStream()
-        pq.write_table(values_alone(tuples).replace_schema_metadata(said), out)
+        pq.write_table(values_alone(tuples).replace_schema_metadata(metadata), out)
         return (out.getvalue(),)
 
 
 class CsvForm:
-    """CSV with a line of names; null is nothing between commas, an empty string two quotes: to Spark both are null."""
+    """CSV with a header; null is an empty field, an empty string two quotes; Spark reads both as null."""
 
     suffix = ".csv"
 
@@ -168,7 +167,7 @@ class CsvForm:
         require_text_types(schema)
 
     def document(self, parts: Sequence[Part], exactness: Exactness, written: Moment) -> Sequence[Bytes]:
-        """A file; none without tuples."""
+        """A file; none for a slice without tuples."""
         tuples, _ = together(parts)
         if tuples is None or not tuples.num_rows:
             return ()
@@ -182,16 +181,16 @@ class CsvForm:
 
 
 def _require_whole(text: pa.Table, name: str) -> None:
-    """Spark ends a row at a line break, be it quoted, unless it is told otherwise."""
+    """Refuses line breaks: by default Spark ends a row at a line break, even within quotes."""
     if pc.any(pc.match_substring_regex(text[name], "[\r\n]")).as_py():
         raise QueryError(
-            f"a value of {name} has a line break, which most readers of CSV take for the end of a row",
+            f"a value of {name} has a line break, which most readers of CSV interpret as the end of a row",
             hint=rf"write JSON or Parquet, or regexp_replace({name}, '[\r\n]', ' ') AS {name}",
         )
 
 
 class JsonForm:
-    """JSON, an object a line; an attribute that is null is left out, as Spark does."""
+    """JSON, one object per line; null attributes are left out, as in Spark."""
 
     suffix = ".json"
 
@@ -199,7 +198,7 @@ class JsonForm:
         require_text_types(schema)
 
     def document(self, parts: Sequence[Part], exactness: Exactness, written: Moment) -> Sequence[Bytes]:
-        """A file; none without tuples."""
+        """A file; none for a slice without tuples."""
         tuples, _ = together(parts)
         return (objects_text(values_alone(tuples)),) if tuples is not None and tuples.num_rows else ()
 

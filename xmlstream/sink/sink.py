@@ -1,6 +1,6 @@
-"""Sinks: where the slices of a result go, in two phases, the form that they have there, and whether they are exact.
+"""Sinks receive the slices of a result in two phases, draft and publish; forms encode a slice as a document.
 
-A result is inexact once tuples below it were purged by age; its documents then carry a mark.
+A result is inexact once its query has purged kept tuples by age; its later documents carry a mark.
 """
 
 from __future__ import annotations
@@ -22,11 +22,11 @@ if TYPE_CHECKING:
 
 
 INEXACT = b' exact="false"'
-"""What the root's start tag says of a result that is not exact any more."""
+"""Attribute of the root's start tag once the result is not exact any more."""
 
 
 class Exactness(Enum):
-    """Whether a result is exact; kept tuples may have been overdue, in the slice in hand for the first time."""
+    """Whether a result is exact: EXACT until a kept tuple is overdue, LOST in that slice, INEXACT from then on."""
 
     EXACT = "exact"
     LOST = "lost"
@@ -37,39 +37,39 @@ Bytes: TypeAlias = bytes | pa.Buffer
 
 
 Part: TypeAlias = tuple[pa.Table | None, Sequence[Punctuation]]
-"""Tuples of a result, and the punctuations that follow them; a slice has one, or more where lifespans end in it."""
+"""Tuples of a result and the punctuations that follow them; a slice has several parts if lifespans end within it."""
 
 _BEGIN = datetime.min.replace(tzinfo=UTC)
 
 
 @dataclass(frozen=True, slots=True)
 class Moment:
-    """When a slice is written, by its recorded time, and what attributes of sources are called in the result."""
+    """Recorded time at which a slice is written, and the result's names for attributes of sources."""
 
     now: datetime = _BEGIN
     names: Mapping[tuple[str, str], str] = field(default_factory=dict)
 
 
 AT_ONCE = Moment()
-"""Whenever: of what has no lifespan."""
+"""Moment for slices without lifespans, whose text does not depend on the time."""
 
 
 def together(parts: Sequence[Part]) -> Part:
-    """All tuples, and all punctuations, where their order cannot be said."""
+    """All tuples and all punctuations as one part, for forms that cannot express their order."""
     tables = [tuples for tuples, _ in parts if tuples is not None]
-    return pa.concat_tables(tables) if tables else None, [p for _, said in parts for p in said]
+    return pa.concat_tables(tables) if tables else None, [p for _, punctuations in parts for p in punctuations]
 
 
 @dataclass(frozen=True, slots=True)
 class ComputedSlice:
-    """A slice of a result, computed: what a sink is given to draft.
+    """Computed slice of a result, to be drafted by a sink.
 
     Attributes:
-        number: Of the slice; one that is run again after a crash has the number that it had.
+        number: Number of the slice; a slice that runs again after a crash keeps its number.
         parts: Its tuples and punctuations.
-        exactness: What is known of the result with this slice.
-        written: When it is written.
-        before: What tasks have written of it already, which comes before `parts`.
+        exactness: Exactness of the result up to and including this slice.
+        written: Recorded time of the slice.
+        before: Documents that tasks have already written of the slice; they precede `parts`.
     """
 
     number: int
@@ -81,7 +81,7 @@ class ComputedSlice:
 
 @dataclass(frozen=True, slots=True)
 class Draft:
-    """A document that was written: its name once it is published, its checksum; and those of its parts before it."""
+    """Written document: its published name and checksum, and those of the parts that precede it."""
 
     name: str
     checksum: str
@@ -89,51 +89,51 @@ class Draft:
 
 
 class SinkLeft(Exception):
-    """Whoever took the slices takes no more: the one in hand is not committed, and the query ends."""
+    """The receiver takes no more slices: the current slice is not committed, and the query ends."""
 
 
 class Sink(Protocol):
-    """Where the slices of a result go; the defaults are right for a sink that takes all at once and writes no files."""
+    """Receiver of a result's slices; the defaults suit a sink that takes each slice whole and writes no files."""
 
     def part_writer(self, slice_id: int, exactness: Exactness) -> PartWriter | None:
-        """What writes a large slice within tasks, `exactness` being the last one's; None where all is drafted."""
+        """Writer of a large slice within tasks, with the previous slice's `exactness`; None if `draft` writes all."""
         return None
 
     @abstractmethod
     def draft(self, slice_: ComputedSlice) -> Draft | None:
-        """Writes a slice where nobody sees it; None if there is nothing to publish of it."""
+        """Writes a slice where no reader sees it yet; None if the slice leaves nothing to publish."""
 
     def unsynced(self, draft: Draft) -> Sequence[Path]:
-        """What of it a loss of power would take away."""
+        """Paths of a draft that are not yet durable; the caller syncs them before the commit."""
         return ()
 
     def deliver(self) -> None:
-        """Hands a drafted slice to where nothing is taken back, just before its commit; what fails here undoes it.
+        """Hands over a drafted slice irrevocably, just before its commit; an error here prevents the commit.
 
         Raises:
-            SinkLeft: Nobody takes it.
+            SinkLeft: The receiver takes no more slices.
         """
         return
 
     def publish(self, draft: Draft | None) -> None:
-        """Shows a committed slice. Called again after a crash for the last one."""
+        """Shows a committed slice to readers. A restart calls this again for the last committed slice."""
         return
 
     def close(self) -> None:
-        """The query has stopped."""
+        """Releases resources after the query has stopped."""
         return
 
 
 class Form(Protocol):
-    """How a slice of a result is spelt in a document of its own."""
+    """Encoding of a slice of a result as one document."""
 
     @property
     def suffix(self) -> str:
-        """What the names of such documents end in, with the dot."""
+        """Ending of the documents' names, with the dot."""
 
     def document(self, parts: Sequence[Part], exactness: Exactness, written: Moment) -> Sequence[Bytes]:
-        """The bytes of a document; none where there is nothing to say.
+        """The bytes of a document; none if the slice has nothing to write in this form.
 
         Raises:
-            QueryError: A value cannot be written so that it is read again.
+            QueryError: A value cannot be written so that it reads back the same.
         """

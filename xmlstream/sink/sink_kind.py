@@ -1,7 +1,7 @@
-"""Kinds of sinks: what the rest of the program needs to know of one, declared once, beside the sink's module.
+"""Kinds of sinks: each kind declares once, in its sink's module, all facts that the rest of the program needs.
 
-A kind makes its sinks in one of three ways: from a `form`, how a slice is written as a document, of which a directory
-gets one per slice; from a `loader`, which loads a slice into a table in one transaction; or by a function of its own.
+A kind makes its sinks in one of three ways: from a `form`, which encodes a slice as one document of a directory; from a
+`loader`, which loads a slice into a table in one transaction; or with a function of its own.
 """
 
 from __future__ import annotations
@@ -21,12 +21,12 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class SinkHome:
-    """What a sink knows of its run.
+    """Facts about the run that a sink needs.
 
     Attributes:
-        drafts: A directory of its own in the checkpoint.
-        query: The id of the query, the same in all runs of a checkpoint.
-        goes_on: Whether slices of it have been committed.
+        drafts: Directory in the checkpoint that this sink alone uses.
+        query: Id of the query, the same in all runs of a checkpoint.
+        goes_on: Whether the query has committed slices already.
         overwrite: Whether results of other queries may be removed.
     """
 
@@ -41,20 +41,20 @@ class SinkKind:
     """One kind of sink; exactly one of `form`, `loader` and `sink` is given.
 
     Attributes:
-        name: Its name behind USING.
-        example: An output of this kind, as hints show it.
-        suffix: How outputs of this kind end, with the dot; "" if their ending does not name it.
+        name: Name that follows USING.
+        example: Output of this kind that hints show.
+        suffix: Ending of an output that names this kind, with the dot; "" if no ending does.
         url_schemes: Schemes of URLs that name an output of this kind.
-        options: Its options in CREATE TABLE, the needed one first.
-        needed: The hint if that one is missing.
-        output: The output that options name, of a table with this name; None for the needed option itself.
+        options: Options in CREATE TABLE, the required one first.
+        needed: Hint if the required option is missing.
+        output: Makes the output from the options and the table's name; None to use the required option itself.
         is_path: Whether an output is a path in the file system.
-        has_elements: Whether texts of a column can be written as XML elements.
-        form: Makes the form of documents. Such a sink may be partitioned.
-        loader: Makes the loader of an output that is a table with transactions.
+        has_elements: Whether a column's texts can be written as XML elements.
+        form: Makes the form of documents; such a sink may be partitioned.
+        loader: Makes the loader for a table with transactions.
         sink: Makes the sink.
-        shown: An output as it may be shown and recorded: without a password.
-        check: Checks before anything starts that an output can be reached; raises UsageError if not.
+        shown: Removes the password from an output, to show and record it.
+        check: Checks before the query starts that an output can be reached; raises UsageError if not.
     """
 
     name: str
@@ -62,7 +62,7 @@ class SinkKind:
     suffix: str = ""
     url_schemes: tuple[str, ...] = ()
     options: tuple[str, ...] = ("path",)
-    needed: str = "path names a directory: it gets one document per slice"
+    needed: str = "path names a directory, which receives one document per slice"
     output: Callable[[Mapping[str, str], str], str] | None = None
     is_path: bool = True
     has_elements: bool = False

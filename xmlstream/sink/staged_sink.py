@@ -1,7 +1,7 @@
-"""A sink in two phases before a table that has transactions: a slice is drafted as Parquet, and loaded once it counts.
+"""Sink for a table with transactions: it drafts each slice as Parquet, and loads the slice once it is committed.
 
-The drafts lie in the checkpoint. A slice is loaded after its commit, in one transaction with its number: so the table
-never has what the query has not committed, and a slice that is loaded again, after a crash, is found to be there.
+The drafts lie in the checkpoint. One transaction loads a slice together with its number. So the table never holds rows
+that the query has not committed, and a slice that is loaded again after a crash is recognised by its number.
 """
 
 from __future__ import annotations
@@ -27,13 +27,13 @@ from xmlstream.sink.sink import Draft
 
 @dataclass(frozen=True, slots=True)
 class StagedSlice:
-    """A slice to be loaded.
+    """Slice to be loaded.
 
     Attributes:
-        number: Of the slice.
-        paths: The Parquet files with its rows, in order.
-        closed: What it closes (`xmlstream.sink.closed_table`).
-        exact: Whether no kept tuple was overdue up to it.
+        number: Number of the slice.
+        paths: Parquet files with its rows, in order.
+        closed: Rows of the table of closed values that the slice adds (`xmlstream.sink.closed_table`).
+        exact: Whether no kept tuple was overdue up to and including this slice.
     """
 
     number: int
@@ -42,36 +42,36 @@ class StagedSlice:
     exact: bool
 
     def batches(self) -> Iterator[pa.RecordBatch]:
-        """Its rows, some at a time."""
+        """The rows, batch by batch."""
         for path in self.paths:
             with pq.ParquetFile(path) as file:
                 yield from file.iter_batches()
 
 
 class Loader(Protocol):
-    """A table that slices are loaded into, each once."""
+    """Loads slices into a table, each exactly once."""
 
     def prepare(self) -> None:
-        """Makes sure that the table is there, fits the result, and holds no other query's.
+        """Creates the table if it is missing; checks that it fits the result and holds no other query's slices.
 
         Raises:
-            UsageError: It does not fit, or cannot be reached.
-            StateError: It holds what is not from this query, or not from this checkpoint.
+            UsageError: The table does not fit, or cannot be reached.
+            StateError: The table holds slices of another query or of another checkpoint.
         """
 
     def load(self, staged: StagedSlice) -> None:
-        """Adds a slice in one transaction, unless it is there.
+        """Adds a slice in one transaction, unless the table holds it already.
 
         Raises:
-            XmlStreamError: It cannot be added; a run that goes on from the checkpoint tries again.
+            XmlStreamError: The slice cannot be added; the next run from the checkpoint tries again.
         """
 
     def close(self) -> None:
-        """No more slices come."""
+        """Releases the connection; no more slices follow."""
 
 
 class StagedSink(DirectorySink):
-    """Slices drafted as Parquet in a directory of the checkpoint, and loaded when they are published."""
+    """Drafts slices as Parquet in a directory of the checkpoint, and loads them when they are published."""
 
     def __init__(self, place: Place, schema: Schema, schemes: Sequence[Scheme], loader: Loader) -> None:
         super().__init__(place, ParquetForm(schema, schemes))
@@ -83,7 +83,7 @@ class StagedSink(DirectorySink):
             raise
 
     def publish(self, draft: Draft | None) -> None:
-        """Loads the slice; its files, if there are any left, are not needed any more then."""
+        """Loads the slice and deletes its files; does nothing if an earlier run has deleted them."""
         if draft is None:
             return
         drafts = [hidden(name) for name in names_of(draft)]
@@ -92,10 +92,10 @@ class StagedSink(DirectorySink):
             number = slice_of(draft.name) or 0
             exact = EXACT not in (pq.read_schema(paths[-1]).metadata or {})
             self._loader.load(StagedSlice(number, tuple(paths), closed_in(paths[-1], number, self._schema), exact))
-            # The last one goes first: without it, nothing is left to be loaded.
+            # Delete the last file first: a slice without its last file counts as loaded.
             others = (name for name in self._store.names() if name.startswith(".slice-"))
             self._store.delete(*reversed(drafts), *others)
 
     def close(self) -> None:
-        """Lets go of the table."""
+        """Closes the loader."""
         self._loader.close()

@@ -1,4 +1,4 @@
-"""Standard output, as a stream of bytes that fails in this project's words."""
+"""Standard output as a stream of bytes, with this project's errors."""
 
 from __future__ import annotations
 
@@ -10,61 +10,61 @@ from typing import Any, Protocol
 from punct_ns.errors import UsageError, XmlStreamError
 
 READER_GONE = 141
-"""The exit code of a command whose reader has seen enough: shells know SIGPIPE by it."""
+"""Exit code of a command whose reader closed the pipe; shells report SIGPIPE with it."""
 
 
 class Written(Protocol):
-    """What bytes are written to."""
+    """Stream to write bytes to."""
 
     def write(self, data: Any, /) -> object:
-        """Writes them."""
+        """Writes bytes."""
 
     def flush(self) -> None:
-        """Has them leave the process."""
+        """Flushes written bytes out of the process."""
 
 
 class ReaderGone(XmlStreamError):
-    """Whoever read standard output has seen enough, and reads no more."""
+    """The reader of standard output has closed it."""
 
     def __init__(self) -> None:
-        super().__init__("nobody reads standard output any more")
+        super().__init__("the reader of standard output has closed it")
 
 
 class StandardOutput:
-    """What the process, or the notebook that it serves, shows as its output.
+    """Standard output of the process, or of the notebook that it serves.
 
     Raises:
-        UsageError: It is closed.
+        UsageError: Standard output is closed.
     """
 
     def __init__(self) -> None:
         if sys.stdout is None:
             raise UsageError("standard output is closed", hint="name a directory with -o, or leave out >&-")
-        # A notebook's has no bytes, only text.
+        # A notebook's standard output takes text only.
         self._out: Written = getattr(sys.stdout, "buffer", None) or _Text(sys.stdout)
 
     def write(self, data: Any) -> None:
-        """Writes bytes, or what Arrow has for them.
+        """Writes bytes or an Arrow buffer.
 
         Raises:
-            ReaderGone: Nobody reads them.
-            XmlStreamError: They cannot be written, for instance because the disk is full.
+            ReaderGone: The reader has closed standard output.
+            XmlStreamError: The bytes cannot be written, for instance because the disk is full.
         """
         try:
             self._out.write(data)
         except OSError as error:
-            raise _said(error) from None
+            raise _translated(error) from None
 
     def flush(self) -> None:
-        """Has what was written leave the process; raises what `write` does."""
+        """Flushes written bytes out of the process; raises the same errors as `write`."""
         try:
             self._out.flush()
         except OSError as error:
-            raise _said(error) from None
+            raise _translated(error) from None
 
 
 class _Text:
-    """Bytes as the text that they are."""
+    """Decodes bytes for a stream that takes text."""
 
     def __init__(self, out: Any) -> None:
         self._out = out
@@ -78,7 +78,7 @@ class _Text:
 
 
 def take_numbers() -> None:
-    """Has standard streams that were closed lead nowhere, or the next file to be opened would be taken for one."""
+    """Redirects closed standard streams to the null device, so that no file opened later gets their numbers."""
     for number in range(3):
         try:
             os.fstat(number)
@@ -87,14 +87,14 @@ def take_numbers() -> None:
 
 
 def forget() -> None:
-    """Has what could not be written lead nowhere, so that Python does not try once more when it ends."""
+    """Redirects standard output to the null device, so that Python does not retry the failed write when it exits."""
     if sys.stdout is not None:
         nowhere = os.open(os.devnull, os.O_WRONLY)
         os.dup2(nowhere, sys.stdout.fileno())
         os.close(nowhere)
 
 
-def _said(error: OSError) -> XmlStreamError:
+def _translated(error: OSError) -> XmlStreamError:
     if isinstance(error, BrokenPipeError):
         return ReaderGone()
     return XmlStreamError(f"standard output cannot be written: {(error.strerror or str(error)).lower()}")

@@ -1,4 +1,4 @@
-"""Target of a result: the directory, stream, table or program that it goes to, and its form there."""
+"""Target of a result: the directory, stream, table or program that receives it, and its form there."""
 
 from __future__ import annotations
 
@@ -26,31 +26,31 @@ from xmlstream.sink.staged_sink import StagedSink
 from xmlstream.sink.xml_documents import XML
 
 SINKS: Mapping[str, SinkKind] = {kind.name: kind for kind in (XML, PARQUET, CSV, JSON, DELTA, POSTGRESQL)}
-"""The kinds of sinks that an output or a table can name, by their names behind USING."""
+"""Kinds of sinks that an output or a table can name, by the name that follows USING."""
 
 PARTITIONED = ", ".join(name for name, kind in SINKS.items() if kind.form)
-"""The names of those that may be partitioned, as hints list them."""
+"""Names of the kinds that may be partitioned, as hints list them."""
 
 _URL = re.compile(r"[A-Za-z][\w+.-]*(:[A-Za-z][\w+.-]*)*:/")
 _NOT_WRITTEN = "arrow avro db duckdb feather gz hudi iceberg jsonl ndjson orc sqlite tsv xls xlsx zip zst"
-"""Endings of files that are not XML, and that no kind of sink writes."""
+"""File endings that no kind of sink writes; an output with any other unknown ending is a directory of XML."""
 
 _OUTPUTS = f"an output is {', '.join(kind.example for kind in SINKS.values())}, or - for standard output"
 
 
 @dataclass(frozen=True, slots=True)
 class Target:
-    """Where a result goes, and in which form.
+    """Destination and form of a result.
 
     Attributes:
-        output: A directory that gets one document per slice, or `-` for standard output; or a table, in the form that
-            its kind of sink has.
-        row_tag: The element of each tuple.
-        root_tag: The element around them.
-        form: The name of its kind in `SINKS`; None if the output's scheme or ending names it.
-        taken: What takes slices in the program, in place of an output.
-        partition_by: Attributes by whose values its documents lie in directories of their own; not of XML.
-        xml: Columns whose texts are elements, written as such; of XML alone.
+        output: Directory that receives one document per slice, `-` for standard output, or a table in the notation of
+            its kind of sink.
+        row_tag: Tag of each tuple's element.
+        root_tag: Tag of the element around them.
+        form: Name of the kind in `SINKS`; None if the output's scheme or ending names the kind.
+        taken: Object in the program that takes the slices in place of an output.
+        partition_by: Attributes to partition the documents by, one directory per value; not for XML.
+        xml: Columns whose texts are written as elements; only for XML.
     """
 
     output: str
@@ -62,36 +62,36 @@ class Target:
     taken: TwoPhaseSink | LoopSink | None = field(default=None, compare=False, repr=False)
 
     def __post_init__(self) -> None:
-        """Takes `file://` away, and refuses an address to which nothing is written."""
+        """Removes `file://`, and refuses addresses and file endings that cannot be written."""
         if not self.kind.is_path:
             return
         if _URL.match(self.output) and not Path(self.output).exists():
             if not self.output.lower().startswith("file:/"):
-                raise UsageError(f"nothing is written to {self.output}", hint=_OUTPUTS)
+                raise UsageError(f"cannot write to {self.output}", hint=_OUTPUTS)
             object.__setattr__(self, "output", local_path(f"file{self.output[4:]}"))
         ending = PurePath(self.output).suffix.removeprefix(".").lower()
         if self.form is None and self.kind is XML and ending in _NOT_WRITTEN.split():
-            raise UsageError(f"the output {self.output}: results are not written as {ending}", hint=_OUTPUTS)
+            raise UsageError(f"the output {self.output}: results cannot be written as {ending}", hint=_OUTPUTS)
 
     @staticmethod
     def of(
         output: str | Path | None, row_tag: str = "row", root_tag: str = "rows", sink: TwoPhaseSink | None = None
     ) -> Target:
-        """The target that a call names: an output, or a sink of the program's.
+        """Target named by a call: an output, or a sink object of the program.
 
         Raises:
-            UsageError: It names none or both, or what is no sink.
+            UsageError: The call names neither or both, or the object is not a sink.
         """
         if (output is None) == (sink is None):
             given = "an output and a sink" if sink is not None else "neither output nor sink"
-            raise UsageError(f"{given} for one result", hint='name one: output="out", or sink=… with draft and commit')
+            raise UsageError(f"{given} for one result", hint='give one: output="out", or sink=… with draft and commit')
         if output is not None:
             return Target(str(output), row_tag, root_tag)
         return Target(f"the sink {type(sink).__name__}", taken=two_phases(sink))
 
     @property
     def kind(self) -> SinkKind:
-        """The kind of its sink."""
+        """Kind of the sink."""
         if self.taken is not None:
             return PROGRAM
         if self.form is not None:
@@ -100,18 +100,18 @@ class Target:
 
     @property
     def directory(self) -> Path | None:
-        """The directory of documents that it is, if it is one."""
+        """Directory of documents; None if the target is not one."""
         is_one = self.kind.is_path and self.kind.loader is None and self.output != "-"
         return Path(self.output) if is_one else None
 
     @property
     def shown(self) -> str:
-        """Its output as it may be shown and recorded: without a password."""
+        """Output without its password, to be shown and recorded."""
         return self.kind.shown(self.output)
 
     @property
     def recorded(self) -> dict[str, Any]:
-        """What a checkpoint records of it."""
+        """Description of the target that a checkpoint records."""
         is_table = self.kind.is_path and self.kind.loader is not None
         output = str(Path(self.output).absolute()) if is_table else self.shown
         others = {"partition_by": list(self.partition_by), "xml": list(self.xml)}
@@ -119,30 +119,30 @@ class Target:
         return {"output": output, "row_tag": self.row_tag, "root_tag": self.root_tag, "form": self.kind.name, **given}
 
     def require_reachable(self) -> None:
-        """Makes sure, before anything starts, that slices can get there.
+        """Checks before the query starts that the target can be reached.
 
         Raises:
-            UsageError: They cannot.
+            UsageError: It cannot be reached.
         """
         if self.kind.check is not None:
             self.kind.check(self.output)
 
     def sink(self, schema: Schema, schemes: Sequence[Scheme], home: SinkHome) -> Sink:
-        """The sink for tuples of this schema, and punctuations of these schemes.
+        """Sink for tuples of this schema and punctuations of these schemes.
 
         Raises:
-            QueryError: An attribute cannot be written in the form, or partitioned by.
-            UsageError: A tag is no XML name, a table cannot be written to, what is no form is to be partitioned, or a
-                column is to be elements that cannot be.
-            StateError: A table has results of another query.
+            QueryError: The form cannot hold an attribute, or a partition attribute has no text.
+            UsageError: A tag is not an XML name, a table cannot be written, the kind cannot be partitioned, or a column
+                cannot be written as XML.
+            StateError: The table holds results of another query.
         """
         kind, path = self.kind, Path(self.output).absolute()
         if self.xml and not kind.has_elements:
             what = f"the column {self.xml[0]} of {self.shown} cannot be written as XML"
-            raise UsageError(what, hint="only XML has elements; elsewhere it is a text")
+            raise UsageError(what, hint="write punctuated_xml; other forms write the column as text")
         if self.partition_by and kind.form is None:
             hint = f"write {PARTITIONED}, or leave the attribute in the tuples"
-            raise UsageError(f"the output {self.shown} is {kind.name}, which is not partitioned", hint=hint)
+            raise UsageError(f"the output {self.shown} is {kind.name}, which cannot be partitioned", hint=hint)
         if kind.loader is not None:
             return StagedSink(home.drafts, schema, schemes, kind.loader(self.output, schema, home))
         if kind.form is None:
@@ -157,18 +157,21 @@ class Target:
 
 
 def require_fresh(output: str, *, overwrite: bool) -> None:
-    """Makes sure that a query that starts anew finds an output without documents of another.
+    """Checks that the output of a new query holds no documents of another query; `overwrite` removes them.
 
     Raises:
-        StateError: there are some, and they may not be removed.
+        StateError: It holds such documents, and `overwrite` is not set.
+        UsageError: The output is a file.
     """
     directory = Path(output)
     if directory.exists() and not directory.is_dir():
-        raise UsageError(f"the output {output} is a file", hint="name a directory: it gets one document per slice")
+        raise UsageError(
+            f"the output {output} is a file", hint="name a directory, which receives one document per slice"
+        )
     found = documents_in(directory)
     if found and not overwrite:
         raise StateError(
             f"the output {output} holds {len(found)} document{'' if len(found) == 1 else 's'} of an earlier query",
-            hint="name another directory, give the checkpoint that it goes on from, or --overwrite",
+            hint="name another directory, give the checkpoint of that query, or --overwrite",
         )
     store_at(directory).delete(*found)

@@ -1,6 +1,6 @@
-"""Results as punctuated XML: one well-formed document per slice, or one on a byte stream that each slice extends.
+"""Results as punctuated XML: one well-formed document per slice, or one document on a byte stream, extended per slice.
 
-In a document the tuples of a slice come before its punctuations.
+In a document, the tuples of a slice precede its punctuations.
 """
 
 from __future__ import annotations
@@ -28,10 +28,10 @@ PREFIX = "punct"
 
 
 class DocumentForm:
-    """How a result is spelt: the tags, and the attributes in the schema's order."""
+    """Encoding of a result as XML: its tags, and its attributes in the schema's order."""
 
     def __init__(self, schema: Schema, row_tag: str, root_tag: str, xml: Sequence[str] = ()) -> None:
-        """Of the columns `xml` the texts are elements."""
+        """The texts of the columns `xml` are elements."""
         require_writable(schema, row_tag, root_tag)
         self._xml = require_xml_columns(schema, xml, row_tag)
         self.schema, self.row_tag, self.root_tag = schema, row_tag, root_tag
@@ -46,27 +46,27 @@ class DocumentForm:
     suffix = ".xml"
 
     def document(self, parts: Sequence[Part], exactness: Exactness, written: Moment) -> Sequence[Bytes]:
-        """A well-formed document; one without items where the result is not exact from here on."""
+        """A well-formed document; without items only in the slice in which the result stops being exact."""
         items = self.items(parts, written)
         if not items and exactness is not Exactness.LOST:
             return ()
         return (self.head(exactness), *items, self.tail)
 
     def head(self, exactness: Exactness) -> bytes:
-        """The root's start tag, and what is before it."""
+        """The XML declaration and the root's start tag."""
         return self._head + (b"" if exactness is Exactness.EXACT else INEXACT) + b">\n"
 
     def items(self, parts: Sequence[Part], written: Moment) -> list[Bytes]:
-        """The elements of a slice, of each part the tuples first.
+        """The elements of a slice; in each part, tuples precede punctuations.
 
         Raises:
-            QueryError: A value cannot be written so that it is read again.
+            QueryError: A value cannot be written so that it reads back the same.
         """
         rows: list[Bytes] = []
         for tuples, punctuations in parts:
             if tuples is not None:
                 rows += rows_text(in_row_order(tuples), self.schema, self.row_tag, self._xml)
-            # What says that an array is null would close those without elements, too, which are written alike.
+            # A punctuation on a null array would close empty arrays, too: both are written alike.
             rows += [self._punctuation(p, written) for p in punctuations if not self._nested & {*p.restricted}]
         return rows
 
@@ -80,9 +80,10 @@ class DocumentForm:
 
 
 class StreamSink(Sink):
-    """One document on a byte stream, grown by each slice; a restart cannot unsay what was printed.
+    """One document on a byte stream, extended by each slice; a restart cannot take back printed slices.
 
-    A slice is printed before its commit: what nobody got is not committed, and what was not committed is printed again.
+    A slice is printed before its commit: a slice that could not be printed is not committed, and a restart prints
+    uncommitted slices again.
     """
 
     def __init__(self, out: Written, form: DocumentForm) -> None:
@@ -93,28 +94,28 @@ class StreamSink(Sink):
         self._broken = False
 
     def draft(self, slice_: ComputedSlice) -> Draft | None:
-        """Holds the slice's elements back."""
+        """Keeps the slice's elements until `deliver` prints them."""
         self._items, self._exactness = self._form.items(slice_.parts, slice_.written), slice_.exactness
         if self._open and slice_.exactness is Exactness.LOST:
             self._items.insert(0, b'<!-- from here on exact="false": kept tuples were overdue -->\n')
         return None
 
     def deliver(self) -> None:
-        """Prints them."""
+        """Prints the drafted elements."""
         self._print(self._items)
         self._items = []
 
     def publish(self, draft: Draft | None) -> None:
-        """Opens the document, at the latest."""
+        """Prints the head of the document if no slice has yet."""
         self._print(())
 
     def close(self) -> None:
-        """Ends the document, unless it cannot be written."""
+        """Prints the end of the document, unless printing failed before."""
         if not self._broken:
             self._print((self._form.tail,))
 
     def _print(self, items: Iterable[Bytes]) -> None:
-        # Until it has succeeded.
+        # Holds until all bytes are written.
         self._broken = True
         if not self._open:
             self._out.write(self._form.head(self._exactness))
@@ -139,4 +140,4 @@ XML = SinkKind(
     has_elements=True,
     sink=_sink,
 )
-"""Documents in a directory, or one on standard output: the kind of an output whose name says no other."""
+"""Documents in a directory, or one on standard output; the default kind of an output."""

@@ -1,20 +1,19 @@
 """Tuples as XML text, columnwise: Arrow in, bytes out, no loop over rows.
 
-Every piece of text that rows are made of is written once: the text of each value, of each distinct value where a column
-has few, and what stands between them. A line is the numbers of its pieces, and all lines are gathered at once.
+Each piece of text is written once: the text of each value (of each distinct value if a column has few), and the tags
+between values. A line is a list of numbers of pieces, and one operation gathers all lines.
 
-An array is a child for each of its elements, a structure one with its fields:
+An array becomes one child per element, a structure one child with its fields inside:
 
     b ARRAY<INT>                          <b>1</b><b>2</b>
     b STRUCT<_id: INT, x: STRING>         <b id="1"><x>a</x></b>
     b ARRAY<STRUCT<x: INT>>               <b><x>1</x></b><b><x>2</x></b>
 
-A null is absent, but in an array it keeps its place by `xsi:nil`. An array without elements has none to write: it is
-read again as null.
+A null is left out; in an array `xsi:nil` keeps its place. An empty array writes nothing, and reads back as null.
 
-By default a text is written as text, with references for its markup. A column can be declared as XML; then each of its
-texts is one well-formed element of the column's name, and is written as such, so that a source reads it again with
-`xml(description)`:
+By default a string is written as text, with references for its markup. A column can be declared as XML; then each of
+its strings must be one well-formed element with the column's name, and is written as that element, so that a source
+reads it back with `xml(description)`:
 
     description STRING    <description>An <emph>old</emph> clock</description>
 """
@@ -53,20 +52,20 @@ _NIL = f' xmlns:xsi="{XSI_NIL[1:].partition("}")[0]}" xsi:nil="true"/>'
 
 
 def is_nested(attribute: Attribute) -> bool:
-    """Whether values of an attribute have elements inside."""
+    """Whether the attribute is an array or a structure."""
     type_ = attribute.domain.sql
     return isinstance(type_, OpaqueType) and type_.constructor in ("ARRAY", "STRUCT")
 
 
 def elements(values: ArrowColumn, attribute: Attribute) -> ArrowColumn:
-    """The elements of each value, as text; null where there are none.
+    """The elements of each value, as text; null if there are none.
 
     Args:
         values: Lists or structures, or values of any type that has a text.
-        attribute: What they are values of; the elements are called as it is.
+        attribute: Attribute of the values; its name is the elements' tag.
 
     Raises:
-        QueryError: A value cannot be written so that it is read again.
+        QueryError: A value cannot be written so that it reads back the same.
     """
     whole: Any = values.combine_chunks() if isinstance(values, pa.ChunkedArray) else values
     if (inner := element_type(attribute)) is not None:
@@ -78,7 +77,7 @@ def elements(values: ArrowColumn, attribute: Attribute) -> ArrowColumn:
 
 
 def nested_leaf(attribute: Attribute) -> str:
-    """The path of the first leaf in what is nested, by which a punctuation can speak of it."""
+    """Path of the first leaf of a nested attribute; punctuations name the attribute by it."""
     if (inner := element_type(attribute)) is not None:
         return nested_leaf(Attribute(attribute.name, inner))
     fields = fields_of(attribute)
@@ -92,7 +91,7 @@ def nested_leaf(attribute: Attribute) -> str:
 
 
 def _joined(lists: Any, element: Attribute) -> ArrowColumn:
-    """The elements of each list one after the other."""
+    """The elements of each list, concatenated."""
     text = pc.fill_null(elements(lists.flatten(), element), f"<{element.name}{_NIL}")
     lengths = pc.fill_null(pc.list_value_length(lists), 0).to_numpy(zero_copy_only=False)
     offsets = pa.array(np.concatenate([[0], np.cumsum(lengths)]), pa.int32())
@@ -122,10 +121,10 @@ _SHOWN = 40
 
 
 def require_xml_columns(schema: Schema, columns: Sequence[str], row_tag: str) -> frozenset[str]:
-    """The names of the columns that are written as XML, as the schema has them.
+    """Names of the columns to write as XML, spelt as in the schema.
 
     Raises:
-        UsageError: There is no such column, or it holds no text, or would be an XML attribute, or a row of its own.
+        UsageError: A column does not exist, is not a STRING, becomes an XML attribute, or is named like the row tag.
     """
     known = {attribute.name.lower(): attribute for attribute in schema}
     found: set[str] = set()
@@ -135,7 +134,9 @@ def require_xml_columns(schema: Schema, columns: Sequence[str], row_tag: str) ->
             raise UsageError(f"no column {name} to write as XML", hint=f"the columns are {', '.join(schema.names)}")
         if not isinstance(attribute.domain.sql, StringType) or attribute.name.startswith(ATTRIBUTE_PREFIX):
             what = f"the column {attribute.name}, a {attribute.domain.type}, cannot be written as XML"
-            raise UsageError(what, hint="a STRING that becomes a child is: xml(description) reads such a one")
+            raise UsageError(
+                what, hint="write a STRING that becomes a child, such as a source reads with xml(description)"
+            )
         if attribute.name == row_tag:
             what = f"the column {attribute.name}, written as XML, would be read as a row: {row_tag} is the row tag"
             raise UsageError(what, hint="choose another rowTag")
@@ -144,10 +145,10 @@ def require_xml_columns(schema: Schema, columns: Sequence[str], row_tag: str) ->
 
 
 def xml_elements(values: ArrowColumn, attribute: Attribute, row_tag: str) -> ArrowColumn:
-    """Each text as the element that it is; null where it is null.
+    """The element in each text; null for null.
 
     Raises:
-        QueryError: One is not well-formed, of another name, or has an element within that would be read as a row.
+        QueryError: A text is not well-formed, has another tag, or contains an element with the row tag.
     """
     distinct: Any = pc.dictionary_encode(values)
     whole: Any = distinct.combine_chunks() if isinstance(distinct, pa.ChunkedArray) else distinct
@@ -162,9 +163,9 @@ def _element(text: str, name: str, row_tag: str) -> str:
         raise _refusal(text, name, parse_reason(error)) from None
     described: Any = root.getroottree().docinfo
     if described.doctype:
-        raise _refusal(text, name, "it has a document type declaration")
+        raise _refusal(text, name, "the element has a document type declaration")
     if root.tag != name and etree.QName(root).localname != name:
-        raise _refusal(text, name, f"the element is called {etree.QName(root).localname}, not {name}")
+        raise _refusal(text, name, f"the element's tag is {etree.QName(root).localname}, not {name}")
     if next(root.iter("{*}" + row_tag), None) is not None:
         raise _refusal(text, name, f"an element {row_tag} in it would be read as a row")
     return etree.tostring(root, encoding="unicode", with_tail=False)
@@ -173,24 +174,24 @@ def _element(text: str, name: str, row_tag: str) -> str:
 def _refusal(text: str, name: str, reason: str) -> QueryError:
     shown = text if len(text) <= _SHOWN else text[:_SHOWN] + "…"
     return QueryError(
-        f"the column {name} is written as XML, and {shown!r} is none: {reason}",
-        hint=f"concat('<{name}>', …, '</{name}>') makes an element; without path.{name} it is written as text",
+        f"the column {name} is written as XML, but {shown!r} is not such an element: {reason}",
+        hint=f"concat('<{name}>', …, '</{name}>') makes an element; without path.{name} the column is written as text",
     )
 
 
 AT_ONCE = 1 << 20
-"""Rows that are gathered into one buffer."""
+"""Most rows to gather into one buffer."""
 
 
 def rows_text(table: pa.Table, schema: Schema, row_tag: str, xml: Collection[str] = ()) -> list[pa.Buffer]:
-    """One element per tuple, one a line: a column is a child, or an attribute where it is so named; a null is absent.
+    """One element per tuple and line: columns become children, or XML attributes if named so; nulls are left out.
 
-    A window is a child with two children, an array a child for each of its elements, a structure a child with its
-    fields inside. Columns may come as dictionaries. The texts of the columns `xml` are elements.
+    A window becomes a child with two children, an array one child per element, a structure one child with its fields
+    inside. Columns may be dictionary-encoded. The strings of the columns `xml` are elements.
 
     Raises:
-        QueryError: A value cannot be written so that it is read again: a string with a control character, a day or a
-            moment beyond the years 1 to 9999, what is no element of a column of elements.
+        QueryError: A value cannot be written so that it reads back the same: a string with a control character, a day
+            or a moment beyond the years 1 to 9999, a string of a column in `xml` that is not an element.
     """
     frames = list(_frames(schema, row_tag, xml))
     batches = table.combine_chunks().to_batches(max_chunksize=AT_ONCE)
@@ -203,15 +204,15 @@ def rows_text(table: pa.Table, schema: Schema, row_tag: str, xml: Collection[str
 
 @dataclass(frozen=True, slots=True)
 class _Frame:
-    """What stands around the values of an attribute, and what in place of it all where the value is null.
+    """Text around the values of an attribute, and the text to write for a null.
 
     Attributes:
         attribute: The attribute.
-        before: What stands before a value.
-        after: What stands behind one.
-        absent: What stands in place of both and a null.
-        escapes: Which characters have references.
-        xml_in: In rows of which tag, if the values are elements.
+        before: Text before a value.
+        after: Text after a value.
+        absent: Text to write in place of a null and the text around it.
+        escapes: Characters to replace by references.
+        xml_in: Row tag, if the values are elements; else None.
     """
 
     attribute: Attribute
@@ -223,7 +224,7 @@ class _Frame:
 
     @property
     def has_elements(self) -> bool:
-        """Whether the texts are elements already, and none stands around them."""
+        """Whether the texts are elements themselves, so that no tags of the attribute surround them."""
         return self.xml_in is not None or is_nested(self.attribute)
 
     def elements(self, values: ArrowColumn) -> ArrowColumn:
@@ -234,7 +235,7 @@ class _Frame:
 
 
 def _frames(schema: Schema, row_tag: str, xml: Collection[str]) -> Iterator[_Frame]:
-    """In the order of the text; the tags of the row itself belong to the first and the last."""
+    """Frames in the order of the text; the first and the last include the row's own tags."""
     due, end = f"<{row_tag}", f"</{row_tag}>\n"
     attributes = [a for a in schema if a.name.startswith(ATTRIBUTE_PREFIX)]
     children = [a for a in schema if not a.name.startswith(ATTRIBUTE_PREFIX)]
@@ -248,7 +249,7 @@ def _frames(schema: Schema, row_tag: str, xml: Collection[str]) -> Iterator[_Fra
     for i, child in enumerate(children):
         close = end if i == len(children) - 1 else ""
         name, around = child.name, begins.get(i) or begins.get(i - 1)
-        if around is not None:  # two elements in one
+        if around is not None:  # start and end, inside one element
             name = name.removeprefix(f"{around}.")
             due, close = (f"{due}<{around}>", "") if i in begins else ("", f"</{around}>{close}")
         xml_in = row_tag if child.name in xml else None
@@ -259,7 +260,7 @@ def _frames(schema: Schema, row_tag: str, xml: Collection[str]) -> Iterator[_Fra
 
 @dataclass(frozen=True, slots=True)
 class _Pieces:
-    """Texts, and which of them a row has one after the other: at each place the numbers of all rows, or one for all."""
+    """Texts, and for each place in a row the number of the text there: one number per row, or one for all rows."""
 
     texts: list[pa.LargeStringArray]
     places: list[npt.NDArray[Any] | int]
@@ -284,12 +285,12 @@ def _pieces(values: ArrowColumn, frame: _Frame) -> _Pieces:
 
 
 def _large(texts: Any) -> pa.LargeStringArray:
-    """With offsets for any amount of text."""
+    """The texts with 64-bit offsets, for any amount of text."""
     return pc.cast(texts, pa.large_string()) if isinstance(texts, pa.Array) else pa.array(texts, pa.large_string())
 
 
 def _gathered(columns: Sequence[_Pieces], rows: int) -> pa.Buffer:
-    """Row by row, the bytes of all pieces."""
+    """The bytes of all pieces, row by row."""
     texts: list[pa.LargeStringArray] = []
     places: list[npt.NDArray[Any] | int] = []
     for pieces in columns:

@@ -1,7 +1,7 @@
-"""What XML can carry: the names and types that a result may have, and the text of its values.
+"""Names, types and values of results in XML: which of them XML can hold, and the text of each value.
 
-Values come back the same when the document is read again, and column names are names of elements or attributes. The
-text of a column is made columnwise, without a loop over rows.
+Values read back the same, and column names become names of elements or attributes. The text of a column is computed
+columnwise, without a loop over rows.
 """
 
 from __future__ import annotations
@@ -25,30 +25,30 @@ from punct_ns.temporal_type import DateType, TemporalType, TimestampType
 from xmlstream.sink.arrow_columns import ArrowColumn, pc
 
 REPLACE = r"take them out, for instance with regexp_replace(…, '[\\x00-\\x08\\x0b\\x0c\\x0e-\\x1f\\ufffe\\uffff]', '')"
-"""What can be done about a string that XML cannot carry."""
+"""Hint for a string that XML cannot hold."""
 
 Escapes: TypeAlias = Sequence[tuple[str, str]]
-"""Characters, and the references in their place."""
+"""Characters and the references that replace them."""
 
 IN_CONTENT: Escapes = (("&", "&amp;"), ("<", "&lt;"), (">", "&gt;"), ("\r", "&#13;"))
-"""Between tags."""
+"""Escapes between tags."""
 
 IN_ATTRIBUTES: Escapes = (*IN_CONTENT, ('"', "&quot;"), ("\n", "&#10;"), ("\t", "&#9;"))
-"""In the values of XML attributes."""
+"""Escapes in values of XML attributes."""
 
 _FORBIDDEN = "[\\x00-\\x08\\x0b\\x0c\\x0e-\\x1f\ufffe\uffff]"
 
 
 def value_text(values: ArrowColumn, attribute: Attribute, escapes: Escapes) -> ArrowColumn:
-    """The text of each value, in which what needs a reference has it; null where it is null.
+    """The text of each value, with references for characters that need them; null for null.
 
     Args:
-        values: Of a type that has a text.
-        attribute: What they are values of.
-        escapes: Characters that have a reference where the text will stand.
+        values: Values of a type that has a text.
+        attribute: Attribute of the values.
+        escapes: Characters to replace by references at the place of the text.
 
     Raises:
-        QueryError: A value cannot be written so that it is read again.
+        QueryError: A value cannot be written so that it reads back the same.
     """
     type_ = attribute.domain.sql
     if isinstance(type_, StringType):
@@ -72,7 +72,7 @@ _DAY = 86_400_000_000  # microseconds
 _FIRST_DAY, _LAST_DAY = (day.toordinal() - date(1970, 1, 1).toordinal() for day in (date.min, date.max))
 _MOMENTS = (pa.int64(), _FIRST_DAY * _DAY, (_LAST_DAY + 1) * _DAY - 1)
 _YEARS = {DateType: (pa.int32(), _FIRST_DAY, _LAST_DAY), TimestampType: _MOMENTS}
-"""As what the days and moments are counted, and the first and the last of them that are read again."""
+"""Integer type that counts days or moments, with the first and the last one that can be read back."""
 
 
 def _require_years(values: ArrowColumn, attribute: Attribute) -> None:
@@ -82,18 +82,18 @@ def _require_years(values: ArrowColumn, attribute: Attribute) -> None:
     low, high = ends["min"].as_py(), ends["max"].as_py()
     if low is not None and (low < first or high > last):
         raise QueryError(
-            f"a value of the result's column {attribute.name} lies beyond the years 1 to 9999: nothing would read it",
+            f"a value of the result's column {attribute.name} lies beyond the years 1 to 9999, and cannot be read back",
             hint=f"leave it out with WHERE, or write it as text: CAST({attribute.name} AS STRING) AS {attribute.name}",
         )
 
 
 def _wall_clock(moments: ArrowColumn) -> ArrowColumn:
-    """To the microsecond; of moments in a zone, the clock of UTC. A cast takes a thirtieth of strftime's time."""
+    """Text to the microsecond, in UTC for moments with a zone. A cast takes a thirtieth of strftime's time."""
     return pc.replace_substring(pc.cast(pc.cast(moments, pa.timestamp("us")), pa.string()), " ", "T")
 
 
 def _escaped(values: ArrowColumn, attribute: Attribute, escapes: Escapes) -> ArrowColumn:
-    """What needs a reference has it; the bytes of all values together say what there is to look for."""
+    """Replaces characters by their references; searches only for characters that occur in the bytes of all values."""
     bytes_ = np.frombuffer(memoryview(text_bytes(values)), np.uint8)
     if not bytes_.size:
         return values
@@ -113,18 +113,18 @@ def _escaped(values: ArrowColumn, attribute: Attribute, escapes: Escapes) -> Arr
 
 
 def _require_text(values: ArrowColumn, attribute: Attribute) -> None:
-    """Spark takes any bytes for a string."""
+    """Refuses strings that are not UTF-8: Spark accepts any bytes as a string."""
     try:
         values.validate(full=True)
     except pa.ArrowInvalid:
         raise QueryError(
-            f"a string of the result's column {attribute.name} is no UTF-8 text",
-            hint=f"write its bytes in letters, for instance with base64({attribute.name})",
+            f"a string of the result's column {attribute.name} is not UTF-8 text",
+            hint=f"encode its bytes as text, for instance with base64({attribute.name})",
         ) from None
 
 
 def text_bytes(texts: pa.Array[Any]) -> pa.Buffer:
-    """The bytes of all strings of an array, which lie one after the other."""
+    """The bytes of all strings of an array, concatenated."""
     _, offsets, data = texts.buffers()
     if len(texts) == 0 or offsets is None or data is None:
         return pa.py_buffer(b"")
@@ -134,10 +134,10 @@ def text_bytes(texts: pa.Array[Any]) -> pa.Buffer:
 
 
 ATTRIBUTE_PREFIX = "_"
-"""A column so named is an attribute of the row element, as in Spark's XML source."""
+"""Prefix of columns that become attributes of the row element, as in Spark's XML source."""
 
 VALUE = "_VALUE"
-"""A source takes a column of this name for the text of the row element itself."""
+"""Name of the column that a source fills with the text of the row element itself."""
 
 _FIRST = (
     "A-Z_a-z\xc0-\xd6\xd8-\xf6\xf8-\u02ff\u0370-\u037d\u037f-\u1fff\u200c\u200d\u2070-\u218f\u2c00-\u2fef"
@@ -147,7 +147,7 @@ _NAME = re.compile(f"[{_FIRST}][{_FIRST}\\-.0-9\xb7\u0300-\u036f\u203f\u2040]*")
 
 
 def is_name(text: str) -> bool:
-    """Whether every XML parser takes the text for the name of an element, without a prefix (NCName).
+    """Whether every XML parser accepts the text as the name of an element without a prefix (NCName).
 
     >>> is_name("maxtemp"), is_name("max(currtmp)"), is_name("2nd"), is_name("ª")
     (True, False, False, False)
@@ -156,7 +156,7 @@ def is_name(text: str) -> bool:
         return False
     if text.isascii():
         return True
-    # The editions of XML differ in letters, and Python's own parser, which prints outputs, knows those of an older one.
+    # Editions of XML allow different letters; Python's own parser, which prints outputs, knows an older edition's.
     try:
         expat.ParserCreate().Parse(f"<{text}/>", True)
     except expat.ExpatError:
@@ -165,7 +165,7 @@ def is_name(text: str) -> bool:
 
 
 def leaf_of(column: str) -> str:
-    """Where a column's values stand in the row element: the name of a child, or `@` and that of an attribute.
+    """Path of a column's values in the row element: the name of a child, or `@` and the name of an attribute.
 
     >>> leaf_of("hour"), leaf_of("_id")
     ('hour', '@id')
@@ -174,25 +174,27 @@ def leaf_of(column: str) -> str:
 
 
 def require_writable(schema: Schema, row_tag: str, root_tag: str) -> None:
-    """Makes sure that a result can be written and read again.
+    """Checks that a result can be written as XML and read back.
 
     Raises:
-        QueryError: A column has a name or a type that XML cannot have.
-        UsageError: A tag is no name, or both are one.
+        QueryError: A column has a name or a type that XML cannot hold.
+        UsageError: A tag is not an XML name, or both tags are the same.
     """
     for tag, what in ((row_tag, "row tag"), (root_tag, "root tag")):
         if not is_name(tag):
-            raise UsageError(f"the {what} {tag!r} is no XML name", hint="a letter, then letters, digits, -, _ and .")
+            raise UsageError(
+                f"the {what} {tag!r} is not an XML name", hint="a letter, then letters, digits, -, _ and ."
+            )
     if row_tag == root_tag:
-        raise UsageError(f"row tag and root tag are both {row_tag}: no reader could tell them apart")
+        raise UsageError(f"row tag and root tag are both {row_tag}: a reader could not distinguish them")
     for attribute in schema:
         _require_nested(attribute)
         name = attribute.name
         leaf = leaf_of(name).removeprefix("@")
         if name == VALUE:
-            reason = "cannot be written: a source would read the element's own text"
+            reason = "cannot be written: a source would fill it with the element's own text"
         elif not is_name(leaf):
-            reason = f"cannot be an XML {'element' if leaf == name else 'attribute'}: {leaf!r} is no XML name"
+            reason = f"cannot be an XML {'element' if leaf == name else 'attribute'}: {leaf!r} is not an XML name"
         elif leaf == "xmlns" != name:
             reason = "cannot be an XML attribute: xmlns declares a namespace"
         else:
@@ -203,7 +205,7 @@ def require_writable(schema: Schema, row_tag: str, root_tag: str) -> None:
 
 
 def element_type(attribute: Attribute) -> Domain | None:
-    """The domain of an array's elements; None of what is no array.
+    """The domain of an array's elements; None if the attribute is not an array.
 
     >>> element_type(Attribute("x", Domain("ARRAY<INT>")))
     Domain(type='INT', nullable=True, low=None, high=None)
@@ -213,7 +215,7 @@ def element_type(attribute: Attribute) -> Domain | None:
 
 
 def fields_of(attribute: Attribute) -> Schema | None:
-    """The fields of a structure; None of what is none.
+    """The fields of a structure; None if the attribute is not a structure.
 
     >>> fields_of(Attribute("x", Domain("STRUCT<a: INT, b: ARRAY<STRING>>"))).names
     ('a', 'b')
@@ -229,7 +231,7 @@ def _is_nested(attribute: Attribute) -> bool:
 
 
 def _require_nested(attribute: Attribute) -> None:
-    """Makes sure that what is in an array or a structure can be written."""
+    """Checks that the contents of an array or a structure can be written."""
     if not _is_nested(attribute):
         return
     what = f"the result's column {attribute.name!r} of type {attribute.domain.type}"
@@ -244,21 +246,21 @@ def _require_nested(attribute: Attribute) -> None:
         leaf = leaf_of(part.name).removeprefix("@")
         if inner is not None and element_type(part) is not None:
             raise QueryError(
-                f"{what} cannot be written: of arrays in an array nobody could tell where one ends",
+                f"{what} cannot be written: XML does not show where an array within an array ends",
                 hint=f"write flatten({attribute.name}) AS {attribute.name}, or an array of structures",
             )
         if part.name != VALUE and (not is_name(leaf) or leaf == "xmlns"):
             hint = "give it a name as in named_struct('name', …)"
-            raise QueryError(f"{what} cannot be written: {leaf!r} is no XML name", hint=hint)
+            raise QueryError(f"{what} cannot be written: {leaf!r} is not an XML name", hint=hint)
         _require_nested(part)
     require_text_types(Schema(tuple(part for part in parts if not _is_nested(part))))
 
 
 def require_text_types(schema: Schema) -> None:
-    """Makes sure that all values of a result can be written as text.
+    """Checks that all values of a result can be written as text.
 
     Raises:
-        QueryError: A column has a type that has none.
+        QueryError: The type of a column has no text.
     """
     for attribute in schema:
         try:
@@ -271,7 +273,7 @@ def require_text_types(schema: Schema) -> None:
 
 
 def _as_text(type_: SqlType) -> str:
-    """What makes text of a type, of a name in braces."""
+    """Expression that converts a column of the type to text, with `{}` for the column."""
     constructor = type_.constructor if isinstance(type_, OpaqueType) else ""
     return _TEXT_OF.get(constructor, "CAST({} AS STRING)")
 
