@@ -41,54 +41,55 @@ if TYPE_CHECKING:
 
 
 Terms: TypeAlias = Mapping[str, str]
-"""What attributes of an output are in terms of an input: Spark SQL, by their names in lower case."""
+"""Attributes of an output as Spark SQL over an input, by their names in lower case."""
 
 
 class LogicalProperties(Protocol):
-    """What an operator requires of its inputs, hands on of them, and lets pass; `inputs` are their schemas."""
+    """Requirements of an operator on its inputs, and the properties of its output; `inputs` are the inputs' schemas."""
 
     __slots__ = ()
 
     def enabled_by(self, *inputs: Schema) -> Condition:
-        """When each of its output tuples goes out in the end: what enables it (Tucker et al. 2007, §4)."""
+        """The condition under which each output tuple goes out in the end (Tucker et al. 2007, §4)."""
         return ALWAYS
 
     def parameters(self, output: Schema) -> str:
-        """Its parameters in a line, as `explain` shows them: by default the attributes of its output."""
+        """The parameters in one line, as `explain` shows them; by default the attributes of the output."""
         return ", ".join(output.names)
 
     # Column pruning.
 
     def required(self, needed: AbstractSet[str], *inputs: Schema) -> Sequence[AbstractSet[str]]:
-        """For each input the attributes without which those needed of the output cannot be made, nor state be right."""
+        """For each input, the attributes that the needed output attributes or a correct state depend on."""
         return [frozenset(schema.names) for schema in inputs]
 
     def pruned(self, needed: AbstractSet[str]) -> Self:
-        """The operator that puts out no attribute that is not needed, as far as it makes them itself."""
+        """The operator without those output attributes that it makes itself and that are not needed."""
         return self
 
     @property
     def exact_inputs(self) -> bool:
-        """Whether inputs must have what is required and no more: it keeps whole tuples, or takes them by position.
+        """Whether inputs must have exactly the required attributes: it keeps whole tuples, or takes them by position.
 
-        Otherwise the frame of an input may lack the attributes of its schema that are not required.
+        Otherwise, the frame of an input may lack attributes of its schema that are not required.
         """
         return True
 
     # Pushing predicates down.
 
     def predicate_terms(self, *inputs: Schema) -> Sequence[Terms]:
-        """For each input the terms in which it can be asked instead what is asked of the output's tuples.
+        """For each input, the terms in which a predicate over the output becomes a predicate over the input.
 
-        What looks at attributes that have terms, and is never an error, selects of the input exactly those tuples
-        without which the output is what it would select of the output. It is asked of all inputs that have terms.
+        A predicate is pushed down if all its attributes have terms and it cannot raise an error. Then it selects
+        exactly those input tuples that give the selected output tuples. It is pushed to all inputs that have terms.
         """
         return [{} for _ in inputs]
 
     def passes_through(self, *inputs: Schema) -> AbstractSet[str]:
-        """The output's attributes, in lower case, that are an input's, where each of its tuples is in the output.
+        """The output's attributes, in lower case, that are those of an input all of whose tuples go out.
 
-        What looks at them alone may be an error, too: it is one of the output's tuples or of the input's alike.
+        A predicate over these alone is pushed down even if it can raise an error: the output raises it exactly if the
+        input does.
         """
         return frozenset()
 
@@ -96,32 +97,32 @@ class LogicalProperties(Protocol):
 
     @property
     def eliminates_duplicates(self) -> bool:
-        """Whether it is δ, and nothing else."""
+        """Whether the operator is δ, and nothing else."""
         return False
 
     def ignores_duplicates(self, side: int, needed: AbstractSet[str], *inputs: Schema) -> bool:
-        """Whether what is needed of the output is the same however often a tuple of that input comes."""
+        """Whether duplicates in the input `side` change nothing in the needed attributes of the output."""
         return False
 
     def passes_duplicates(self, needed: AbstractSet[str], *inputs: Schema) -> bool:
-        """Whether of duplicates of an input nothing comes but duplicates, and no state."""
+        """Whether duplicates of the input only give duplicates in the output, and no state."""
         return False
 
     # Taking out punctuations that help nobody.
 
     def lineage(self, names: Collection[str], *inputs: Schema) -> Sequence[Sequence[str]] | None:
-        """For each input the attributes whose punctuations become those on the named ones; None if not only they do.
+        """For each input, the attributes whose punctuations give all those on the named ones; None if others do too.
 
-        An operator that answers commutes with describe (Tucker et al. 2007, §7).
+        An operator that returns attributes commutes with describe (Tucker et al. 2007, §7).
         """
         return None
 
     def excludes(self, *inputs: Schema) -> Sequence[Punctuation]:
-        """Tuples that it never puts out, whatever comes, as punctuations over its output."""
+        """Punctuations over the output that match only tuples which the operator never emits, for any input."""
         return ()
 
     def says(self, *inputs: Schema) -> Sequence[Punctuation]:
-        """The punctuations over its output that it emits by itself, from the beginning on."""
+        """The punctuations over the output that the operator emits from the beginning, without one of an input."""
         return ()
 
     def punctuating(self) -> Self:
@@ -131,9 +132,9 @@ class LogicalProperties(Protocol):
     # Looking through.
 
     def renames(self, *inputs: Schema) -> Mapping[str, str] | None:
-        """What each attribute of the output is called in the input, if it puts out each tuple of that, and no other.
+        """The input's name of each output attribute, if exactly the input's tuples go out; otherwise None.
 
-        It may leave out attributes, and have one several times. None if it does anything else.
+        Attributes may be missing, and may appear several times.
         """
         return None
 
@@ -141,28 +142,28 @@ class LogicalProperties(Protocol):
 
     @property
     def keeps_order(self) -> bool:
-        """Whether its tuples come in the order in which those of its source came."""
+        """Whether tuples of the output are in the order of the source's tuples."""
         return False
 
     # Flattening.
 
     @property
     def is_associative(self) -> bool:
-        """Whether one over inputs and one of its kind over others is one over all of them."""
+        """Whether nested operators of this kind equal one operator over all the inputs."""
         return False
 
     # Keeping.
 
     def state_schema(self, *inputs: Schema) -> StateSchema:
-        """What it keeps from slice to slice, by name, and until when; by default nothing. Pure.
+        """The state that is kept from slice to slice, by name, and until when; by default none. Pure.
 
-        From it follow what cleanses the operator (Tucker et al. 2007, §5), and what each kept row waits for.
+        It determines which schemes cleanse the operator (Tucker et al. 2007, §5), and what each kept row waits for.
         """
         return StateSchema()
 
 
 def is_identity(operator: LogicalProperties, *inputs: Schema) -> bool:
-    """Whether over these inputs an operator changes nothing, neither tuples nor punctuations.
+    """Whether the operator changes neither tuples nor punctuations of these inputs.
 
     >>> from operators.project import Project
     >>> here = Schema.of(a="INT", b="INT")
@@ -174,7 +175,7 @@ def is_identity(operator: LogicalProperties, *inputs: Schema) -> bool:
 
 
 def among(names: Iterable[str], schema: Schema) -> frozenset[str]:
-    """Those of a schema's attributes that bear one of the names, whatever its case.
+    """The attributes of a schema that have one of the names, in any case.
 
     >>> among(["HOUR", "day"], Schema.of(hour="INT", min="INT"))
     frozenset({'hour'})
@@ -184,7 +185,7 @@ def among(names: Iterable[str], schema: Schema) -> frozenset[str]:
 
 
 def own_terms(schema: Schema) -> Terms:
-    """The terms of an input for what looks at its attributes alone.
+    """The terms of an input whose attributes are the output's, under the same names.
 
     >>> own_terms(Schema.of(Hour="INT"))
     {'hour': '`Hour`'}
@@ -193,7 +194,7 @@ def own_terms(schema: Schema) -> Terms:
 
 
 def by_position(output: Schema, *inputs: Schema) -> list[Terms]:
-    """The terms of each input for an output whose attributes are its own, one by one.
+    """The terms of each input for an output whose attributes correspond to the input's by position.
 
     >>> by_position(Schema.of(Hour="INT"), Schema.of(h="INT"))
     [{'hour': '`h`'}]
@@ -202,9 +203,9 @@ def by_position(output: Schema, *inputs: Schema) -> list[Terms]:
 
 
 class Operator(LogicalProperties, Protocol):
-    """The behaviours of one operator; `inputs` holds one slice per input, `state` what was kept from slice to slice.
+    """The behaviours of one operator; `inputs` holds one slice for each input, `state` the state kept between slices.
 
-    What one behaviour finds for the next ones of its slice has a name in the scratch of the state.
+    Results that later behaviours of the same slice use are in the state's scratch.
     """
 
     __slots__ = ()
@@ -213,30 +214,30 @@ class Operator(LogicalProperties, Protocol):
         """The attributes of the output tuples. Pure."""
 
     def schemes(self, *inputs: tuple[Scheme, ...]) -> tuple[Scheme, ...]:
-        """What the output promises when the inputs promise this. Pure."""
+        """The schemes that the output promises if the inputs promise these. Pure."""
 
     def wanted(self, p: Punctuation, held: Held, *inputs: Schema) -> Sequence[Way]:
-        """The ways in which a punctuation of the output comes; by default, that all inputs are closed."""
+        """The ways to a punctuation of the output; by default, the end of all inputs."""
         return [whole(*inputs)]
 
     def step(self, inputs: Sequence[Slice], state: OperatorState) -> Tuples | None:
-        """What goes out because tuples came."""
+        """The output tuples that new tuples give."""
 
     def pass_(self, inputs: Sequence[Slice], state: OperatorState) -> Tuples | None:
-        """What goes out because punctuations came; by default nothing: the operator holds no tuple back."""
+        """The output tuples that new punctuations release; by default none: the operator holds no tuple back."""
         return None
 
     def keep(self, inputs: Sequence[Slice], state: OperatorState) -> None:
-        """Purges what no later slice can need; by default nothing: no tuple is kept."""
-        return  # else it were abstract to a type checker
+        """Purges the state that no later slice needs; by default nothing: no tuple is kept."""
+        return  # without it, a type checker would take the method for abstract
 
     def propagate(self, inputs: Sequence[Slice], state: OperatorState) -> Sequence[Punctuation]:
-        """The punctuations that hold for the output from here on."""
+        """The punctuations that hold for the output from this slice on."""
 
 
 @runtime_checkable
 class HasResidual(Protocol):
-    """An operator with a condition of its own over the attributes of all inputs, parts of which inputs may check."""
+    """An operator with a condition over the attributes of all inputs; inputs may check parts of it."""
 
     residual: str | None
 
@@ -249,56 +250,57 @@ class HasResidual(Protocol):
 
 @runtime_checkable
 class Combines(HasResidual, Protocol):
-    """An operator that may be an inner join: what is joined at once, or one after the other."""
+    """An operator that may be an inner join, and may then be merged with others or split into joins of fewer inputs."""
 
     @property
     def equal(self) -> Sequence[tuple[tuple[int, str], tuple[int, str]]] | None:
-        """The pairs of attributes that are equal, by their inputs' numbers and their names; None if it is no such join.
+        """The pairs of equal attributes, each by its input's number and its name; None if it is no inner join.
 
-        That, and `residual`, is all of an inner join: its output are the combinations of one tuple of each input for
-        which these are true, with the attributes of all inputs in their order.
+        These and `residual` define the join: its output is the combinations of one tuple of each input for which they
+        are true, with the attributes of all inputs in their order.
         """
 
 
 @runtime_checkable
 class MergesPartials(Protocol):
-    """An operator that may merge partial aggregates which its input has beside attributes."""
+    """An operator that may merge partial aggregates, which stand beside the attributes of its input."""
 
     @property
     def merged(self) -> tuple[tuple[str, ...], tuple[Aggregate, ...]] | None:
-        """The keys and the aggregates of its groups; None where an aggregate has no partial ones."""
+        """The keys and the aggregates of the groups; None if an aggregate has no partial aggregates."""
 
 
 @runtime_checkable
 class CutsPanes(Protocol):
-    """An operator that may put each tuple into one pane first, and multiply panes then."""
+    """An operator that may split in two: one puts each tuple into one pane, the other multiplies panes."""
 
     def in_panes(
         self, keys: Collection[str], operands: Collection[str], *inputs: Schema
     ) -> tuple[Operator, Operator, str] | None:
-        """Two operators in its place: the first puts each tuple into one pane, the second multiplies panes.
+        """Two operators that replace it: the first puts each tuple into one pane, the second multiplies panes.
 
         Args:
-            keys: The output's attributes by which it is grouped above.
-            operands: Those from which something is aggregated there.
+            keys: The output's attributes that the operator above groups by.
+            operands: The output's attributes that the operator above aggregates.
             inputs: The schemas of the inputs.
 
         Returns:
-            Both, and the attribute of the first that tells panes apart: tuples that agree on that, and on the keys that
-            the input has, agree on all keys however often they are multiplied. None where nothing is gained.
+            Both operators, and the attribute of the first that identifies a pane: tuples that agree on it, and on the
+                keys that the input has, agree on all keys however often they are multiplied. None if the replacement
+                gains nothing.
         """
 
 
 def promised(operator: Operator, inputs: Promises) -> tuple[Scheme, ...]:
-    """What the output of an operator promises (availablePSchemes of Tucker et al. 2007, Fig. 6)."""
+    """The schemes that the output of an operator promises (availablePSchemes of Tucker et al. 2007, Fig. 6)."""
     schemas = [schema for schema, _ in inputs]
     schemes = operator.schemes(*(schemes for _, schemes in inputs))
-    said = operator.says(*schemas)
-    return completed_by(schemes, said, operator.schema(*schemas)) if said else schemes
+    own = operator.says(*schemas)
+    return completed_by(schemes, own, operator.schema(*schemas)) if own else schemes
 
 
 def advance(operator: Operator, inputs: Sequence[Slice], state: OperatorState) -> Slice:
-    """One slice through one operator: step, pass, keep, propagate."""
+    """Runs one slice through one operator: step, pass, keep, propagate."""
     stepped = operator.step(inputs, state)
     passed = operator.pass_(inputs, state)
     operator.keep(inputs, state)

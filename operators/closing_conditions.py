@@ -20,25 +20,25 @@ from punct_ns.scheme import Scheme, Term, implies, is_compact, is_covered
 from punct_ns.sql_type import BooleanType
 
 Promises: TypeAlias = Sequence[tuple[Schema, tuple[Scheme, ...]]]
-"""Of each input its attributes and schemes."""
+"""For each input its schema and its schemes."""
 
 
 class Condition(Protocol):
-    """What the schemes of an operator's inputs must promise."""
+    """A condition on the schemes that an operator's inputs promise."""
 
     def holds(self, promises: Promises) -> bool:
-        """Whether they do."""
+        """Whether the promised schemes meet it."""
 
     def groupings(self, promises: Promises) -> Iterator[Grouping]:
-        """What it waits for: where it holds, that by which it does; else what is missing."""
+        """The groupings on which it depends: those that meet it; if none do, those that are missing."""
 
 
 @dataclass(frozen=True, slots=True)
 class Grouping:
     """Each group of an input by these attributes is closed in the end, by finitely many punctuations.
 
-    `null` says that null is a group: of what joins it is not. `sole` says that no other punctuations of the input are
-    of any use, neither to the operator nor to those above it.
+    `null` states that null is a group; it is none for attributes that are joined. `sole` states that the operator and
+    those above it use no other punctuations of the input.
 
     >>> bids = Schema.parse("bidder INT, hour INT")
     >>> Grouping(0, ("hour",)).holds([(bids, (Scheme(()),))]), Grouping(0, ("hour",)).holds([(bids, ())])
@@ -51,20 +51,19 @@ class Grouping:
     sole: bool = False
 
     def holds(self, promises: Promises) -> bool:
-        """Whether one scheme of the input makes the grouping compact; several together never do where none does."""
+        """Whether one scheme of the input makes the grouping compact; if none does, several together do not either."""
         schema, schemes = promises[self.input]
         return any(is_compact(self.attributes, scheme, schema, null=self.null) for scheme in schemes)
 
     def groupings(self, promises: Promises) -> Iterator[Grouping]:
-        """Itself."""
         yield self
 
 
 @dataclass(frozen=True, slots=True)
 class Prefix:
-    """Ever longer prefixes of an input's order by this attribute are closed, by finitely many punctuations each.
+    """Ever longer prefixes of an input's order by this attribute are closed, each by finitely many punctuations.
 
-    With `groups`, of the order within each group by these attributes.
+    With `groups`, prefixes of the order within each group by these attributes.
     """
 
     input: int
@@ -73,9 +72,9 @@ class Prefix:
     groups: tuple[str, ...] = ()
 
     def holds(self, promises: Promises) -> bool:
-        """Whether a scheme speaks of the attribute, by ranges from the start of the order or by finitely many.
+        """Whether a scheme describes the attribute, by ranges from the start of the order or by finitely many patterns.
 
-        It speaks of nothing else but groups, each of which finitely many of its terms cover.
+        Its other terms must be on groups, and finitely many of their patterns must cover each group.
         """
         schema, schemes = promises[self.input]
         name = schema.attribute(self.attribute).name
@@ -89,20 +88,20 @@ class Prefix:
         )
 
     def _is_along(self, term: Term, domain: Domain) -> bool:
-        """Whether the term's patterns are prefixes of the order; null stands in front of all, or behind them."""
+        """Whether the term's patterns are prefixes of the order, with null before or after all values."""
         return term.kind == "prefix" and not self.descending and (term.null or not domain.nullable)
 
     def groupings(self, promises: Promises) -> Iterator[Grouping]:
-        """Its groups' and its attribute's."""
         yield Grouping(self.input, (*self.groups, self.attribute))
 
 
 @dataclass(frozen=True, slots=True)
 class Within:
-    """Each group of an input, within ends of some attributes, is closed in the end, by finitely many punctuations.
+    """Each group of an input, within bounds on some attributes, is closed in the end, by finitely many punctuations.
 
-    `intervals` are these attributes, each bounded from above, and whether it is so from below, too: for bids of one
-    auction until it expires, and of one auction while it is open. Null is neither a group nor within ends.
+    `intervals` holds each bounded attribute, which is bounded from above, and whether it is bounded from below too: for
+    example bids of one auction until it expires, and bids of one auction while it is open. Null is neither a group nor
+    within bounds.
 
     >>> bids = Schema.parse("auction INT, dateTime TIMESTAMP NOT NULL")
     >>> until_it_expires = Within(0, ("auction",), (("dateTime", False),))
@@ -115,29 +114,27 @@ class Within:
     intervals: tuple[tuple[str, bool], ...]
 
     def holds(self, promises: Promises) -> bool:
-        """Whether one scheme of the input makes it so."""
+        """Whether one scheme of the input closes all these groups."""
         schema, schemes = promises[self.input]
         terms = [Term(name, null=False) for name in self.attributes]
         terms += [Term(name, "tiles" if both else "prefix", null=False) for name, both in self.intervals]
         return any(implies(scheme, Scheme(tuple(terms)), schema) for scheme in schemes)
 
     def groupings(self, promises: Promises) -> Iterator[Grouping]:
-        """That by all of the attributes."""
         yield Grouping(self.input, (*self.attributes, *(name for name, _ in self.intervals)), null=False)
 
 
 @dataclass(frozen=True, slots=True)
 class Every:
-    """All of the conditions; without any it always holds."""
+    """All of the conditions; an empty one always holds."""
 
     conditions: tuple[Condition, ...]
 
     def holds(self, promises: Promises) -> bool:
-        """Whether each of them does."""
         return all(condition.holds(promises) for condition in self.conditions)
 
     def groupings(self, promises: Promises) -> Iterator[Grouping]:
-        """Of each that decides."""
+        """The groupings of each condition that decides the result."""
         held = self.holds(promises)
         for condition in self.conditions:
             if held or not condition.holds(promises):
@@ -151,18 +148,17 @@ class Either:
     conditions: tuple[Condition, ...]
 
     def holds(self, promises: Promises) -> bool:
-        """Whether one of them does."""
         return any(condition.holds(promises) for condition in self.conditions)
 
     def groupings(self, promises: Promises) -> Iterator[Grouping]:
-        """Of the first that holds; of all, where none does."""
+        """The groupings of the first condition that holds; if none does, those of all."""
         first = next((condition for condition in self.conditions if condition.holds(promises)), None)
         for condition in self.conditions if first is None else [first]:
             yield from condition.groupings(promises)
 
 
 ALWAYS = Every(())
-"""Waits for nothing."""
+"""The condition that always holds."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -170,11 +166,11 @@ class StateModel:
     """Kept rows of one kind: what they are, and when the operator forgets them.
 
     Attributes:
-        what: What the rows are, in a few words: `groups`, `tuples of the left side`.
-        input: The input whose tuples they are, or are made of.
-        until: When the operator forgets a row.
-        per: The attributes for each of whose values there is one row at the most; None for any number of rows.
-        is_fixed: Each value of `per` has so many rows, however long the stream: only new values make them more.
+        what: The kind of rows, in a few words: `groups`, `tuples of the left side`.
+        input: The input whose tuples they are, or are made from.
+        until: The condition under which the operator forgets a row.
+        per: The attributes for each of whose values there is at most one row; None for any number of rows.
+        is_fixed: Whether the number of rows for each value of `per` has a limit however long the stream is.
     """
 
     what: str
@@ -185,7 +181,7 @@ class StateModel:
 
     @property
     def most(self) -> int | None:
-        """How many rows there can be, since their values are finitely many; None where that is unknown."""
+        """The largest possible number of rows, if `per` has finitely many values; None if that is unknown."""
         if self.per is None:
             return None
         most = 1

@@ -25,17 +25,17 @@ if TYPE_CHECKING:
 
 
 Want: TypeAlias = tuple[int, Punctuation]
-"""An input by its number, and a punctuation over its schema."""
+"""The number of an input, and a punctuation over its schema."""
 
 Way: TypeAlias = tuple[Want, ...]
-"""Wants that suffice together."""
+"""Wants that together suffice."""
 
 Row: TypeAlias = Mapping[str, Value | None]
 """A kept row, by the names of its attributes."""
 
 
 class Held(Protocol):
-    """What is kept by the operator that is asked, and what its expressions mean."""
+    """The state of the operator whose wants are sought, and the meaning of its expressions."""
 
     def rows(
         self,
@@ -45,57 +45,57 @@ class Held(Protocol):
         waiting: str | None = None,
         beside: Sequence[Attribute] = (),
     ) -> Iterable[Row] | None:
-        """The different rows of a log over these attributes that hold a punctuation back; None where they are too many.
+        """The distinct rows of a log over these attributes that block a punctuation; None if they are too many.
 
-        They match it; or, of the declared set of those that were said and wait for kept rows, one that speaks of the
-        same. `beside` are columns that they are kept with, which are no attributes.
+        A row blocks it if the punctuation matches the row, or if an overlapping one of the blocked set `waiting` does.
+        `beside` are extra stored columns, which are no attributes.
         """
 
     def function(self, expression: str, x: Attribute, y: Domain, *, local: bool) -> Function | None:
-        """An expression over one attribute as a function; None where nobody computes it."""
+        """An expression over one attribute as a function; None if it cannot be computed."""
 
 
 def whole(*inputs: Schema) -> Way:
-    """That all inputs are closed."""
+    """The end of all inputs."""
     return tuple((i, Punctuation.all(schema)) for i, schema in enumerate(inputs))
 
 
 def constants(names: Sequence[str], row: Row, schema: Schema, called: Sequence[str] | None = None) -> Punctuation:
-    """The group of a row: constants for these attributes of it, under other names where `called` says so."""
+    """The punctuation on the group of a row: constants for these attributes, under the names `called` if given."""
     return Punctuation.of(schema, {new: Constant(row[name]) for name, new in zip(names, called or names, strict=True)})
 
 
 def same(row: Row, names: Sequence[str], over: Schema, others: Sequence[str], theirs: Schema) -> Punctuation:
-    """The tuples of an input that agree with a row: on `others`, with its values of `names`.
+    """The punctuation on the tuples of an input whose values of `others` equal the row's values of `names`.
 
     Args:
         row: A row.
         names: Attributes of the row.
-        over: The schema that has these attributes.
-        others: The attributes of the input that are equal to them, one by one.
+        over: The schema of these attributes.
+        others: The input's attributes that equal them, one by one.
         theirs: The input's schema.
 
     Returns:
-        The punctuation; that of all tuples where none says less, such as of null, which the input does not have.
+        The punctuation; that of all tuples if no smaller one exists, for example for null in an attribute without null.
     """
-    found: dict[str, Pattern] = {}
+    patterns: dict[str, Pattern] = {}
     for name, other in zip(names, others, strict=True):
         wide, own = over.attribute(name).domain, theirs.attribute(other).domain
         value = Constant(row[name])
         pattern = value if wide == own else asked_pattern(value, wide, own)
         if pattern is None:
             return Punctuation.all(theirs)
-        found[other] = pattern
-    return Punctuation.of(theirs, found)
+        patterns[other] = pattern
+    return Punctuation.of(theirs, patterns)
 
 
 def on(names: Sequence[str], p: Punctuation, schema: Schema) -> Punctuation:
-    """What a punctuation says of these attributes alone, over a schema that has them: more than it says."""
+    """The punctuation with its patterns of these attributes only, over a schema that has them: it matches more."""
     return Punctuation.of(schema, {name: p.patterns[p.schema.index(name)] for name in names})
 
 
 def without(first: Want, rows: Iterable[Row] | None, want: Callable[[Row], Want], *inputs: Schema) -> Way:
-    """A want, and those of the kept rows that hold it back; the end of the inputs where they are too many."""
+    """A want, and the wants of the kept rows that block it; the end of the inputs if these rows are too many."""
     if rows is None:
         return whole(*inputs)
     return tuple(dict.fromkeys((first, *map(want, rows))))

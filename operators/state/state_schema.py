@@ -24,22 +24,22 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
 STATE_FORMAT = 4
-"""Of an operator's record, and of the files that it names. It changes when what was recorded must be read otherwise."""
+"""Format of an operator's record and of its files. It changes when recorded state must be read differently."""
 
 
 Combine = Callable[["DataFrame", Sequence[str]], "DataFrame"]
-"""What rows of several slices come to, such as the partial aggregates of a group to one.
+"""Combines rows of several slices, for example the partial aggregates of a group to one row.
 
-It must be idempotent, and may be applied to any part of the rows that no key straddles. The names are the columns of
-their ages (`operators.state.ages`), which what they come to bears, too.
+It must be idempotent, and may be applied to any part of the rows that holds all or no rows of each key. The names are
+the columns of the rows' ages (`operators.state.ages`); the result has these columns, too.
 """
 
 Touching = Callable[["DataFrame", "DataFrame", int], "DataFrame"]
-"""Of rows those that change when others, of which there are so many, are combined with them."""
+"""Selects, from kept rows, those that new rows change when both are combined; the number is that of the new rows."""
 
 
 Awaited = Callable[[Row, Held], Sequence[Way]]
-"""The ways in which a kept row is met, from the row and what else its operator keeps."""
+"""Returns the ways that meet a kept row, from the row and the other state of its operator."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,17 +48,17 @@ class LogSchema:
 
     Attributes:
         purging: The attributes of the punctuations that purge it.
-        models: What its rows are, of which input, and until when they are kept; several where it holds rows of several
-            kinds. Without any it notes facts for its operator, as many as there are keys.
-        what: What its rows are called while they wait; by default as in the first of the models.
-        names: The attributes that determine what a row waits for; by default those of the grouping that it waits for.
-        beside: Further columns that rows are kept with, which also determine it.
-        blocks: Whether a row goes out once it is met; else it is only kept for others, and then forgotten.
-        awaits: The ways in which a row is met; by default, that the tuples come no more which agree with it on `names`.
-        combine: How rows of several slices become one.
-        shown: Makes of overdue rows what people understand, where they are no tuples.
-        touching: With it, combining changes what punctuations speak of, so that no row may be purged before it is
-            combined; the attributes of `purging` tell combined rows apart.
+        models: For each kind of rows, what they are, of which input, and until when they are kept. Without any model,
+            it holds facts for its operator, at most one for each key.
+        what: The name of waiting rows; by default that of the first model.
+        names: The attributes that determine what a row waits for; by default those of the grouping that closes it.
+        beside: Extra stored columns that also determine what a row waits for.
+        blocks: Whether a row goes out once it is met; otherwise it is only kept for other rows, and then forgotten.
+        awaits: The ways that meet a row; by default, the end of the tuples that agree with it on `names`.
+        combine: Combines rows of several slices.
+        shown: Makes overdue rows readable for people, if they are no tuples.
+        touching: If given, combining changes the attributes of `purging`, so that no row may be purged before it is
+            combined; these attributes distinguish combined rows.
     """
 
     purging: Schema
@@ -81,7 +81,7 @@ class LogSchema:
 
     @property
     def of(self) -> int | None:
-        """The input whose tuples it keeps until something comes; None where so many are kept of each key."""
+        """The input whose tuples it keeps until punctuations come; None if it keeps a fixed number for each key."""
         return next((model.input for model in self.models if not model.is_fixed), None)
 
     @property
@@ -90,11 +90,11 @@ class LogSchema:
         return any(model.until != ALWAYS for model in self.models)
 
     def ways(self, row: Row, held: Held, *inputs: Schema) -> Sequence[Way]:
-        """The ways in which a row is met: the punctuations of the inputs that it waits for.
+        """The ways that meet a row: the punctuations of the inputs that it waits for.
 
         Args:
             row: A row, by the names of `names` and `beside`.
-            held: What else the operator keeps, and what its expressions mean.
+            held: The operator's other state, and the meaning of its expressions.
             inputs: The schemas of the operator's inputs.
         """
         if self.awaits is not None:
@@ -108,14 +108,14 @@ class LogSchema:
 
 @dataclass(frozen=True, slots=True)
 class StateSchema:
-    """What an operator keeps from slice to slice.
+    """The state that an operator keeps from slice to slice.
 
     Attributes:
         logs: Tuple logs, by name.
-        sets: Sets of punctuations, by name: the attributes that these are over.
-        waiting: The same, of punctuations that kept tuples hold back.
-        heard: The same, of all that a source has said, which is never forgotten.
-        notes: Facts as JSON has them, by name; one that is not noted yet is not recorded.
+        sets: Punctuation sets, by name: the schema of their punctuations.
+        waiting: The same for sets of punctuations that kept tuples block.
+        heard: The same for sets of all punctuations of a source, which are never forgotten.
+        notes: Names of facts in JSON; a fact without a value is not recorded.
     """
 
     logs: Mapping[str, LogSchema] = field(default_factory=dict)
@@ -126,12 +126,12 @@ class StateSchema:
 
     @property
     def models(self) -> list[StateModel]:
-        """What is kept, and until when; a log that declares the same as the one before it counts as one with it."""
-        found: list[StateModel] = []
+        """The kept rows, and until when; equal models of consecutive logs count once."""
+        models: list[StateModel] = []
         for model in (model for log in self.logs.values() for model in log.models):
-            if not found or model != found[-1]:
-                found.append(model)
-        return found
+            if not models or model != models[-1]:
+                models.append(model)
+        return models
 
     @property
     def waiting_logs(self) -> dict[str, LogSchema]:
@@ -139,7 +139,7 @@ class StateSchema:
         return {name: log for name, log in self.logs.items() if log.waits}
 
     def __or__(self, other: StateSchema) -> StateSchema:
-        """Both."""
+        """The state of both."""
         return StateSchema(
             {**self.logs, **other.logs},
             {**self.sets, **other.sets},
@@ -149,15 +149,15 @@ class StateSchema:
         )
 
     def runs(self, heard: str) -> dict[str, str]:
-        """What the logs are called in which values of a set that is never forgotten go to disk, by attribute."""
+        """For a set that is never forgotten, the names of the logs that store its values on disk, by attribute."""
         strings = (a.name for a in self.heard[heard] if isinstance(a.domain.sql, StringType))
         return {name: f"{heard} {name}" for name in strings}
 
     def require(self, record: Mapping[str, Any]) -> None:
-        """Makes sure that a record is of this state.
+        """Checks that a record is of this state.
 
         Raises:
-            StateError: It names what is not declared, or does not name all that is, or its format is another one.
+            StateError: The record has another format, undeclared names, or lacks declared ones.
         """
         if (number := record.get("format")) != STATE_FORMAT:
             raise _refused(
@@ -168,14 +168,14 @@ class StateSchema:
             ("punctuation sets", "sets", {**self.sets, **self.waiting, **self.heard}),
             ("notes", "notes", self.notes),
         ):
-            found = record.get(key, {}).keys()
-            if found - set(names) or (set(names) - found and key != "notes"):
-                before, now = (", ".join(sorted(which)) or "none" for which in (found, names))
+            recorded = record.get(key, {}).keys()
+            if recorded - set(names) or (set(names) - recorded and key != "notes"):
+                before, now = (", ".join(sorted(which)) or "none" for which in (recorded, names))
                 raise _refused(
                     f"the recorded state has the {what} {before}; in this version of xmlstream they are {now}"
                 )
 
 
 def _refused(what: str) -> StateError:
-    hint = "finish it with the version that wrote it, or begin anew with another checkpoint and output"
+    hint = "finish the query with the version that wrote the state, or begin anew with another checkpoint and output"
     return StateError(what, hint=hint)
