@@ -49,7 +49,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class PairBounds:
-    """The bounds that a tuple of one input, `asker`, sets to the tuples of another one, `asked`, that it waits for."""
+    """The bounds that a tuple of the input `asker` sets to the tuples of the input `asked` that it waits for."""
 
     asker: int
     asked: int
@@ -57,7 +57,7 @@ class PairBounds:
 
     @property
     def link(self) -> Link:
-        """What they mean to the punctuation graph; those from below alone bring nothing about."""
+        """The pair's link in the punctuation graph; bounds from below alone give none."""
         return Link(self.asker, self.asked, {b.attribute: b for b in self.bounds if b.upper})
 
 
@@ -69,7 +69,7 @@ class ChainBounds:
 
     @staticmethod
     def between(residual: str | None, graph: PunctuationGraph, inputs: Sequence[Schema]) -> ChainBounds:
-        """Those in a condition on combinations, beside the equalities of a graph."""
+        """The bounds in a condition on combinations, beside the equalities of a graph."""
         if residual is None:
             return NO_CHAIN_BOUNDS
         found = []
@@ -82,25 +82,25 @@ class ChainBounds:
 
     @property
     def links(self) -> tuple[Link, ...]:
-        """What they mean to the punctuation graph, one by one."""
+        """The links of all pairs in the punctuation graph, in order."""
         return tuple(pair.link for pair in self.pairs)
 
     def needs(self, input_: int) -> tuple[str, ...]:
-        """The attributes of an input by which its tuples set bounds; where one is null, there is no partner."""
+        """The attributes from which an input's tuples set bounds; a tuple with null in one has no partner."""
         return tuple(dict.fromkeys(name for p in self.pairs if p.asker == input_ for b in p.bounds for name in b.needs))
 
     def bounded(self, input_: int) -> tuple[str, ...]:
-        """The attributes of an input that others bound."""
+        """The attributes of an input that bounds of other inputs restrict."""
         return tuple(dict.fromkeys(b.attribute for p in self.pairs if p.asked == input_ for b in p.bounds))
 
     def values(self, input_: int) -> dict[str, Bound]:
-        """The columns of a tuple's bounds, with what they are."""
+        """The columns for the bounds that an input's tuples set, with these bounds."""
         found = dict.fromkeys((b.value, b.type) for p in self.pairs if p.asker == input_ for b in p.bounds)
         known = {(b.value, b.type): b for p in self.pairs if p.asker == input_ for b in p.bounds}
         return {own(f"v{input_}_{number}"): known[each] for number, each in enumerate(found)}
 
     def asked_of(self, input_: int) -> dict[str, int]:
-        """The columns in which an input is asked, each with the place among the bounds of those whose it is."""
+        """The columns of the bounds on an input, each with the number of its pair."""
         return {
             name: number
             for number, pair in enumerate(self.pairs)
@@ -109,25 +109,25 @@ class ChainBounds:
         }
 
     def _columns(self, pair: PairBounds) -> list[str]:
-        """The columns of a pair's bounds, one by one."""
+        """The columns of a pair's bounds, in order."""
         named = {(bound.value, bound.type): name for name, bound in self.values(pair.asker).items()}
         return [named[bound.value, bound.type] for bound in pair.bounds]
 
     def terms(self, input_: int, classes: Schema) -> Schema:
-        """What is asked of an input: its classes, and the values of the bounds that others set it."""
+        """The terms of an input: its classes, and the values of the bounds on it."""
         types = {name: bound.type for pair in self.pairs for name, bound in self.values(pair.asker).items()}
         columns = [Attribute(name, Domain(types[name])) for name in self.asked_of(input_)]
         return Schema((*classes, *columns))
 
     def punctuation_sets(self, classes: Mapping[int, Schema]) -> dict[str, Schema]:
-        """What is kept of what inputs say in the terms in which they are asked."""
-        asked = dict.fromkeys(pair.asked for pair in self.pairs)
-        return {f"bounded-{i}": self.terms(i, classes[i]) for i in asked}
+        """The sets of punctuations in the terms of each bounded input, by name."""
+        inputs = dict.fromkeys(pair.asked for pair in self.pairs)
+        return {f"bounded-{i}": self.terms(i, classes[i]) for i in inputs}
 
     def told(
         self, input_: int, new: Sequence[Punctuation], graph: PunctuationGraph, state: OperatorState
     ) -> list[Punctuation]:
-        """What an input newly says in the terms in which it is asked, because of what is newly complete of it."""
+        """The new punctuations of an input in its terms, which follow from its new punctuations."""
         if not new or not self.bounded(input_):
             return []
         known, held = closed_so_far(state, input_), state.punctuations(f"bounded-{input_}")
@@ -140,15 +140,15 @@ class ChainBounds:
         return held.absorb(found)
 
     def answers(self, input_: int, graph: PunctuationGraph, state: OperatorState) -> list[Punctuation]:
-        """All that an input has said in the terms in which it is asked, and what no tuple of it could match anyway."""
+        """All punctuations of an input in its terms, and those that no tuple of the input can match anyway."""
         if not self.bounded(input_):
             return list(closed_so_far(state, input_).set)
         return [*state.punctuations(f"bounded-{input_}").set, *self.never(input_, graph, state)]
 
     def never(self, input_: int, graph: PunctuationGraph, state: OperatorState) -> Iterator[Punctuation]:
-        """What no tuple of an input could match, of attributes whose domain is declared.
+        """Punctuations that no tuple of an input can match, for bounded attributes with a declared domain.
 
-        What lies beyond the values of a type hardly anybody asks for.
+        Without a declared domain there are none: bounds beyond the values of a type are rare.
         """
         schema = state.punctuations(f"bounded-{input_}").set.schema
         known = closed_so_far(state, input_).set.schema
@@ -161,10 +161,10 @@ class ChainBounds:
     def _ends(
         self, pair: PairBounds, schema: Schema, graph: PunctuationGraph, state: OperatorState
     ) -> dict[int, list[End]]:
-        """The ends of what is waited for, by the place of the bounded attribute among what is known of the input."""
+        """The ends of what a tuple waits for, by the bounded attribute's place among the input's closed ones."""
         bounded, before = self.bounded(pair.asked), len(graph.keys(pair.asked))
         found: dict[int, list[End]] = {before + bounded.index(b.attribute): [] for b in pair.bounds}
-        # What others alone bound is not waited for by this one, and closed of no value but of all.
+        # An attribute that only other pairs bound has no end for this pair: it must be closed as a whole.
         for at in range(before, before + len(bounded)):
             found.setdefault(at, [])
         for bound, name in zip(pair.bounds, self._columns(pair), strict=True):
@@ -177,18 +177,18 @@ NO_CHAIN_BOUNDS = ChainBounds()
 
 
 MOST_PARTED = 4
-"""Join attributes of one input up to which covers by several punctuations are looked for among some of them."""
+"""The number of join attributes of an input up to which covers by several punctuations are sought for some of them."""
 
 _REACHED, _COVERED, _THERE = map(own, ("reached", "covered", "there"))
 
 
 def column(key: int) -> str:
-    """What the values of a class are called."""
+    """The name of the column with the values of a class."""
     return own(f"k{key}")
 
 
 def shapes(closed: PunctuationSet, keys: Sequence[int]) -> frozenset[Shape]:
-    """The shapes of punctuations over what an input is asked for, which are the given classes and links."""
+    """The shapes of an input's punctuations over the given classes and links."""
     if closed.is_all:
         return frozenset([frozenset()])
     several = {entry.restricted for entry in closed.several()}
@@ -197,9 +197,9 @@ def shapes(closed: PunctuationSet, keys: Sequence[int]) -> frozenset[Shape]:
 
 
 def partial_projections(closed: PunctuationSet, new: Sequence[Punctuation]) -> list[Punctuation]:
-    """What new punctuations bring about for some of the attributes, whatever the others are.
+    """The punctuations on some of the attributes that new punctuations complete, whatever the others' values.
 
-    A row that does not know all that an input's punctuations speak of may still be covered by several together.
+    Several punctuations together may cover a row that does not know all attributes that they restrict.
     """
     schema = closed.schema
     if not 1 < len(schema) <= MOST_PARTED or not new or not closed.several():
@@ -215,10 +215,10 @@ def partial_projections(closed: PunctuationSet, new: Sequence[Punctuation]) -> l
 
 @dataclass(frozen=True, slots=True)
 class ChainedPurge:
-    """The steps for one input, over the tuples that all inputs keep, and what they have said of what they are asked.
+    """The chain of steps for one input, over the tuples that all inputs keep and the punctuations that they have.
 
-    `bounds` are those between the inputs; `answers` what inputs have said, over their classes and, where others bound
-    them, the values of these bounds (`terms`).
+    `bounds` are the bounds between the inputs. `answers` are the punctuations of inputs over their `terms`: their
+    classes and the values of the bounds on them.
     """
 
     graph: PunctuationGraph
@@ -230,7 +230,7 @@ class ChainedPurge:
     terms: Mapping[int, Schema]
 
     def purged(self, tuples: Tuples) -> Tuples:
-        """Those of the input's tuples that can be in no result to come, by `determined_by`; once each."""
+        """The input's tuples that can be in no result to come, by `determined_by`, without duplicates."""
         from pyspark.sql import functions as F
 
         rows = self._begun(tuples.frame)
@@ -238,12 +238,12 @@ class ChainedPurge:
             rows = self._stepped(rows, number)
         done = F.expr(f"bool_and({_REACHED} = {self._everything})").alias(_COVERED)
         ends = rows.groupBy(*self._identity).agg(done).where(_COVERED)
-        purged = ends.select(*(F.col(name).alias(given) for name, given in self._identity.items()))
+        purged = ends.select(*(F.col(name).alias(attribute) for name, attribute in self._identity.items()))
         return Tuples(purged, tuples.at_most, exact=False)
 
     @property
     def determined_by(self) -> list[str]:
-        """The attributes by which the input's tuples differ in the chain: its join attributes, and what sets bounds."""
+        """The attributes that distinguish the input's tuples in the chain: its join attributes, and those in bounds."""
         return list(self._identity.values())
 
     @property
@@ -257,57 +257,59 @@ class ChainedPurge:
     def _everything(self) -> int:
         return (1 << self.graph.inputs) - 1
 
-    def _tells(self, input_: int) -> dict[str, str]:
-        """The columns that an input's tuples make known, with their expressions: of its classes, and of its bounds."""
+    def _columns_of(self, input_: int) -> dict[str, str]:
+        """The columns that an input's tuples add to a row, with their expressions: its classes and its bounds."""
         classes = {column(key): quoted(name) for key, name in self.graph.keys(input_).items()}
         return {**classes, **{name: bound.value for name, bound in self.bounds.values(input_).items()}}
 
-    def _asks(self, input_: int) -> set[str]:
-        """The columns in which an input is asked."""
+    def _terms_of(self, input_: int) -> set[str]:
+        """The columns of an input's terms."""
         return set(self.terms[input_].names)
 
     def _begun(self, frame: DataFrame) -> DataFrame:
-        """Rows of what the tuples know; what later inputs will tell is null so far."""
-        asked = {a.name: a.domain.type for step in self.steps for a in self.terms[step.input]}
-        known = {name: value for name, value in self._tells(self.root).items() if name in asked}
-        own_ = {**{name: quoted(given) for name, given in self._identity.items()}, **known}
-        other = {name: type_ for name, type_ in asked.items() if name not in own_}
+        """The first rows: the columns that the tuples have; those that later inputs add are null."""
+        terms = {a.name: a.domain.type for step in self.steps for a in self.terms[step.input]}
+        known = {name: value for name, value in self._columns_of(self.root).items() if name in terms}
+        own_ = {**{name: quoted(attribute) for name, attribute in self._identity.items()}, **known}
+        other = {name: type_ for name, type_ in terms.items() if name not in own_}
         mine = [f"{value} AS {name}" for name, value in own_.items()]
         unknown = [f"CAST(NULL AS {type_}) AS {name}" for name, type_ in other.items()]
         rows = frame.selectExpr(*mine, *unknown, f"{1 << self.root} AS {_REACHED}")
-        # One row may become many only where an input tells more than is known.
+        # One row may become many only if an input adds columns.
         return rows.dropDuplicates() if other else rows
 
     def _stepped(self, rows: DataFrame, number: int) -> DataFrame:
-        """The rows after one step; what no later step asks for is dropped."""
+        """The rows after one step, without the columns that no later step needs."""
         from pyspark.sql import functions as F
 
         step, later = self.steps[number], self.steps[number + 1 :]
         bit = 1 << step.input
-        asked = f"{_COVERED} AND {_REACHED} & {bit} = 0 AND {column(step.key)} IS NOT NULL"
-        rows = flagged(rows, self.answers[step.input], _COVERED).withColumn(_COVERED, F.expr(asked))
-        needed = {*self._identity, *(name for each in later for name in self._asks(each.input))}
+        is_covered = f"{_COVERED} AND {_REACHED} & {bit} = 0 AND {column(step.key)} IS NOT NULL"
+        rows = flagged(rows, self.answers[step.input], _COVERED).withColumn(_COVERED, F.expr(is_covered))
+        needed = {*self._identity, *(name for each in later for name in self._terms_of(each.input))}
         if not step.joins:
-            return self._noted(rows, f"{_REACHED} | {bit}", needed)
+            return self._advanced(rows, f"{_REACHED} | {bit}", needed)
         if step.input not in self.kept:
-            return self._noted(rows, str(self._everything), needed)
+            return self._advanced(rows, str(self._everything), needed)
         joined = self._joined(rows, step, needed)
-        noted = self._noted(joined, f"IF({_THERE} IS NULL, {self._everything}, {_REACHED} | {bit})", needed, step.input)
-        return noted if needed.issuperset(self._told(number)) else noted.dropDuplicates()
+        after = self._advanced(
+            joined, f"IF({_THERE} IS NULL, {self._everything}, {_REACHED} | {bit})", needed, step.input
+        )
+        return after if needed.issuperset(self._known_after(number)) else after.dropDuplicates()
 
-    def _told(self, number: int) -> set[str]:
-        """The columns that are known, perhaps, after a step."""
+    def _known_after(self, number: int) -> set[str]:
+        """The columns that a row may know after a step."""
         inputs = [self.root, *(step.input for step in self.steps[: number + 1])]
-        return {name for input_ in inputs for name in self._tells(input_)}
+        return {name for input_ in inputs for name in self._columns_of(input_)}
 
     def _joined(self, rows: DataFrame, step: Reach, needed: set[str]) -> DataFrame:
-        """Each row that is covered with each kept tuple that joins it; without, where none does."""
+        """Each covered row with each kept tuple that joins it; the other rows once, without a tuple."""
         from pyspark.sql import functions as F
 
         kept, keys = self.kept[step.input], self.graph.keys(step.input)
         classes = set(map(column, keys))
-        told = [f"{v} AS _t{name}" for name, v in self._tells(step.input).items() if name in classes | needed]
-        there = kept.frame.selectExpr(*told, f"true AS {_THERE}").dropDuplicates()
+        columns = [f"{v} AS _t{name}" for name, v in self._columns_of(step.input).items() if name in classes | needed]
+        there = kept.frame.selectExpr(*columns, f"true AS {_THERE}").dropDuplicates()
         sure = {step.key, *self.graph.keys(self.root)}
         same = [
             f"{column(key)} = _t{column(key)}"
@@ -318,10 +320,10 @@ class ChainedPurge:
         on = F.expr(" AND ".join([_COVERED, *same]))
         return rows.join(F.broadcast(there) if kept.at_most <= HASHED else there, on, "left")
 
-    def _noted(self, rows: DataFrame, reached: str, needed: set[str], joined: int | None = None) -> DataFrame:
-        """The rows with what they have reached and know now."""
-        known = self._tells(joined) if joined is not None else {}
-        own_ = {*self._identity, *self._tells(self.root)}
+    def _advanced(self, rows: DataFrame, reached: str, needed: set[str], joined: int | None = None) -> DataFrame:
+        """The rows with the inputs that they have reached, and the values that they now know."""
+        known = self._columns_of(joined) if joined is not None else {}
+        own_ = {*self._identity, *self._columns_of(self.root)}
         columns = [
             f"coalesce({name}, _t{name}) AS {name}" if name in known and name not in own_ else name
             for name in sorted(needed)
@@ -330,26 +332,26 @@ class ChainedPurge:
 
 
 _EACH = 20
-"""Questions to an input up to which its tuples are looked for one by one."""
+"""The number of punctuations up to which an input's matching rows are looked up one by one."""
 
 
 def partners(graph: PunctuationGraph, i: int, row: Row, held: Held, inputs: Sequence[Schema]) -> Way:
-    """That no partner of an input's row comes: of one input after the other, by what it and its kept partners have."""
+    """The way that closes all partners of an input's row: input by input, by the values of kept partners."""
     chains: list[dict[int, Value | None]] = [{key: row[name] for key, name in graph.keys(i).items()}]
     wants: dict[Want, None] = {}
     for j in graph.order(i):
         names = graph.keys(j)
-        asked = [{key: chain[key] for key in names if key in chain} for chain in chains]
-        ps = [Punctuation.of(inputs[j], {names[key]: Constant(v) for key, v in known.items()}) for known in asked]
+        shared = [{key: chain[key] for key in names if key in chain} for chain in chains]
+        ps = [Punctuation.of(inputs[j], {names[key]: Constant(v) for key, v in known.items()}) for known in shared]
         wants |= dict.fromkeys((j, p) for p in ps)
         like = dict.fromkeys(ps) if len(ps) <= _EACH else [Punctuation.all(inputs[j])]
-        found = [held.rows(f"input-{j}", tuple(names.values()), p) for p in like]
-        if None in found:
+        partners_of = [held.rows(f"input-{j}", tuple(names.values()), p) for p in like]
+        if None in partners_of:
             return whole(*inputs)
-        kept = [{key: partner[name] for key, name in names.items()} for rows in found for partner in rows or ()]
+        kept = [{key: partner[name] for key, name in names.items()} for rows in partners_of for partner in rows or ()]
         longer = (
             chain | partner
-            for chain, known in zip(chains, asked, strict=True)
+            for chain, known in zip(chains, shared, strict=True)
             for partner in kept
             if known.items() <= partner.items()
         )
@@ -358,9 +360,9 @@ def partners(graph: PunctuationGraph, i: int, row: Row, held: Held, inputs: Sequ
 
 
 def ways_to(p: Punctuation, graph: PunctuationGraph, held: Held, inputs: Sequence[Schema]) -> list[Way]:
-    """The ways to a punctuation of the output: what an input says of it, and what purges the input's tuples.
+    """The ways to a punctuation of the output: an input's punctuation, and those that purge its matching tuples.
 
-    None of an input of whose tuples too many would have to go.
+    An input with too many such tuples gives no way.
     """
     ways: list[Way] = []
     for i, schema in enumerate(inputs):
@@ -370,9 +372,9 @@ def ways_to(p: Punctuation, graph: PunctuationGraph, held: Held, inputs: Sequenc
             for other in others:
                 there = p.schema.index(other)
                 own[at] = narrower(own[at], p.patterns[there], schema[at].domain, p.schema[there].domain)
-        said = Punctuation.at(schema, own)
-        rows = held.rows(f"input-{i}", tuple(graph.keys(i).values()), said, f"waiting-{i}")
+        wanted = Punctuation.at(schema, own)
+        rows = held.rows(f"input-{i}", tuple(graph.keys(i).values()), wanted, f"waiting-{i}")
         if rows is not None:
             wants = (want for row in rows for want in partners(graph, i, row, held, inputs))
-            ways.append(tuple(dict.fromkeys([(i, said), *wants])))
+            ways.append(tuple(dict.fromkeys([(i, wanted), *wants])))
     return ways

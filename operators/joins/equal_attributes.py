@@ -24,17 +24,17 @@ from punct_ns.scheme import Scheme, Term
 from punct_ns.slices import quoted
 
 ALL_CHOICES = 8
-"""Ways to place a punctuation's patterns up to which all are taken; beyond it each attribute moves by itself."""
+"""The number of placements of a punctuation's patterns up to which all are taken; beyond it, each moves by itself."""
 
 
 def rewritten(p: Punctuation, output: Schema, places: Sequence[Sequence[int]]) -> Iterator[Punctuation]:
     """The punctuation over the output, once for each way to place its patterns.
 
     Args:
-        p: Over an input.
+        p: A punctuation over an input.
         output: The output's schema.
-        places: For each attribute of the input, where its value stands in the output: first itself, then what is equal
-            to it whenever it is not null.
+        places: For each attribute of the input, its places in the output: first its own, then those of the attributes
+            that equal it whenever it is not null.
     """
     options: list[list[tuple[int, Pattern]]] = []
     for i in p.restricted:
@@ -52,9 +52,9 @@ def rewritten(p: Punctuation, output: Schema, places: Sequence[Sequence[int]]) -
 
 
 def narrower(own: Pattern, other: Pattern, domain: Domain, others: Domain) -> Pattern:
-    """What is to be said of an attribute, that patterns on it and on one that is equal to it hold: of one of them.
+    """The narrower of an attribute's pattern and that of an equal attribute; the attribute's own if neither is.
 
-    Moved to the other place it does not speak of null.
+    Moved to the other place, it does not match null.
     """
     if matches(other, None):
         return own
@@ -71,12 +71,12 @@ def _choices(options: list[list[tuple[int, Pattern]]]) -> Iterator[tuple[tuple[i
         chosen = list(product(*options))
     else:
         chosen = [own, *((*own[:i], other, *own[i + 1 :]) for i, found in enumerate(options) for other in found[1:])]
-    # Two patterns at one place would have to hold together: only one stays, and that would say too much.
+    # Of two patterns at one place only one would stay, and the punctuation would match too much.
     yield from (choice for choice in chosen if len({place for place, _ in choice}) == len(choice))
 
 
 def rewritten_schemes(schemes: Sequence[Scheme], equal: Mapping[str, Sequence[str]]) -> list[Scheme]:
-    """The promises, and what moving makes of them; `equal` gives, in lower case, the names that are equal to one."""
+    """The schemes, and those with terms moved to equal attributes; `equal` lists these by names in lower case."""
     found: list[Scheme] = []
     for scheme in schemes:
         options = [
@@ -92,9 +92,9 @@ def _named(term: Term, name: str) -> Term:
 
 
 def equal_terms(schemas: Sequence[Schema], classes: Iterable[Mapping[int, str]]) -> list[Terms]:
-    """For each input its own attributes, and those of others that must be equal to one of them, as that one.
+    """For each input the terms of its own attributes, and of other inputs' attributes that equal one of them.
 
-    A class names equal attributes, at most one of an input, by the inputs' numbers.
+    A class names equal attributes by their inputs' numbers, at most one of each input.
     """
     found: list[dict[str, str]] = [{} for _ in schemas]
     for names in classes:

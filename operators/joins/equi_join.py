@@ -45,13 +45,13 @@ _INTEGERS = {"TINYINT", "SMALLINT", "INT", "BIGINT"}
 
 @dataclass(frozen=True)
 class BoundedKey:
-    """What says of a side's tuples which partners they wait for.
+    """The attributes and bounds that determine which partners a side's tuples wait for.
 
     Attributes:
-        side: Its number, 0 or 1.
-        on: Its join attributes.
-        others: The other side's, which are equal to them, one by one.
-        bounds: What its tuples wait for beside that.
+        side: The side's number, 0 or 1.
+        on: The side's join attributes.
+        others: The other side's join attributes, which equal them one by one.
+        bounds: Further bounds on the partners that its tuples wait for.
     """
 
     side: int
@@ -61,40 +61,40 @@ class BoundedKey:
 
     @cached_property
     def columns(self) -> dict[str, str]:
-        """The columns that are computed of a tuple for being kept, with their expressions."""
+        """The columns that are computed for each tuple and stored with it, with their expressions."""
         computed = dict.fromkeys(bound.value for bound in self.bounds if bound.plain is None)
         return {own(f"bound{number}"): value for number, value in enumerate(computed)}
 
     @cached_property
     def _places(self) -> list[str]:
-        """For each bound the column of its value."""
+        """The column of each bound's value."""
         named = {value: name for name, value in self.columns.items()}
         return [bound.plain or named[bound.value] for bound in self.bounds]
 
     @cached_property
     def bounded(self) -> tuple[str, ...]:
-        """The other side's attributes that are bounded."""
+        """The other side's bounded attributes."""
         return tuple(dict.fromkeys(bound.attribute for bound in self.bounds))
 
     @property
     def names(self) -> tuple[str, ...]:
-        """The other side's attributes that say which partners there are: its join attributes, and what is bounded."""
+        """The other side's attributes that determine partners: its join attributes, and the bounded ones."""
         return (*self.others, *self.bounded)
 
     @cached_property
     def determined_by(self) -> tuple[str, ...]:
-        """The own attributes that tell what a tuple waits for: its join attributes, and those that are ends."""
+        """The side's own attributes that determine what a tuple waits for: its join attributes, and those in bounds."""
         ends = (bound.plain for bound in self.bounds if bound.plain is not None)
         return tuple(dict.fromkeys((*self.on, *ends)))
 
     @cached_property
     def beside(self) -> tuple[Attribute, ...]:
-        """The columns that tell it, too."""
+        """The extra stored columns that also determine it."""
         types = {name: bound.type for bound, name in zip(self.bounds, self._places, strict=True) if bound.plain is None}
         return tuple(Attribute(name, Domain(type_)) for name, type_ in types.items())
 
     def awaited(self, row: Row, inputs: Sequence[Schema], held: Held) -> Want:
-        """That no more partner of a row comes: of its key, within its ends."""
+        """The end of a row's partners: of the other side's tuples with its key, within its bounds."""
         theirs = inputs[1 - self.side]
         within: dict[str, ValueSet] = {}
         for bound, name in zip(self.bounds, self._places, strict=True):
@@ -106,7 +106,7 @@ class BoundedKey:
         return 1 - self.side, Punctuation(theirs, tuple(patterns_.get(i, p) for i, p in enumerate(said.patterns)))
 
     def schema(self, inputs: Sequence[Schema]) -> Schema:
-        """What purges a side's tuples is over: the join attributes, and the values of the bounds."""
+        """The schema of the punctuations that purge a side's tuples: its join attributes, and its bounds' values."""
         mine = inputs[self.side]
         found = {mine.attribute(name).name: mine.attribute(name) for name in self.on}
         for bound, name in zip(self.bounds, self._places, strict=True):
@@ -115,7 +115,7 @@ class BoundedKey:
         return Schema(tuple(found.values()))
 
     def log(self, what: str, inputs: Sequence[Schema]) -> LogSchema:
-        """A log of tuples of this side that wait for partners, for the operator to declare."""
+        """The declaration of a log of this side's tuples that wait for partners."""
         return LogSchema(
             self.schema(inputs),
             (StateModel(what, self.side, self.until()),),
@@ -126,18 +126,18 @@ class BoundedKey:
         )
 
     def _closed(self, inputs: Sequence[Schema]) -> Schema:
-        """What is known of the other side's: its join attributes under this side's names, and what is bounded."""
+        """The other side's closed attributes: its join attributes under this side's names, and the bounded ones."""
         mine, theirs = inputs[self.side], inputs[1 - self.side]
         return Schema((*map(mine.attribute, self.on), *map(theirs.attribute, self.bounded)))
 
     def punctuation_sets(self, inputs: Sequence[Schema]) -> dict[str, Schema]:
-        """What is kept of the other side's punctuations."""
+        """The sets of the other side's punctuations, by name."""
         other = 1 - self.side
         sets = completion_sets(inputs[other], self._closed(inputs), other)
         return {**sets, f"bounded-{other}": self.schema(inputs)} if self.bounds else sets
 
     def newly_covered(self, punctuations: Sequence[Punctuation], state: OperatorState) -> list[Punctuation]:
-        """What of this side's tuples the other side's punctuations newly cover."""
+        """The punctuations over this side's tuples that the other side's punctuations newly give."""
         other = 1 - self.side
         new = completed(punctuations, self.names, state, other)
         if not self.bounds or not new:
@@ -149,7 +149,7 @@ class BoundedKey:
         return state.punctuations(f"bounded-{other}").absorb(found)
 
     def covered(self, state: OperatorState) -> list[Punctuation]:
-        """All that the other side's punctuations cover so far, and what no tuple of it could match anyway."""
+        """All punctuations over this side's tuples, and those on tuples that can have no partner anyway."""
         other = 1 - self.side
         if not self.bounds:
             return list(closed_so_far(state, other).set)
@@ -158,7 +158,7 @@ class BoundedKey:
         return [*state.punctuations(f"bounded-{other}").set, *never]
 
     def _ends(self, state: OperatorState) -> dict[int, list[End]]:
-        """The ends of what is waited for, by the place of the bounded attribute among what is known."""
+        """The ends of what a tuple waits for, by the place of the bounded attribute among the closed attributes."""
         schema, theirs = self.schema(state.inputs), state.inputs[1 - self.side]
         found: dict[int, list[End]] = {}
         for bound, name in zip(self.bounds, self._places, strict=True):
@@ -173,7 +173,7 @@ class BoundedKey:
         return frame.selectExpr("*", *(f"{value} AS {name}" for name, value in self.columns.items()))
 
     def present(self) -> str:
-        """Whether a tuple can have partners at all, as Spark SQL: no null key, no null bound, and bounds that meet."""
+        """Whether a tuple can have partners, as Spark SQL: no null key or bound, and bounds that leave a value."""
         needed = dict.fromkeys((*self.on, *(name for bound in self.bounds for name in bound.needs)))
         tests = [f"{quoted(name)} IS NOT NULL" for name in needed]
         ends = [pair for pair in zip(self.bounds, self._places, strict=True) if pair[0].image is None]
@@ -182,18 +182,18 @@ class BoundedKey:
                 if low.attribute == high.attribute and not low.upper and high.upper and at != beside:
                     strict = ("=" not in low.relation) + ("=" not in high.relation)
                     last = quoted(beside)
-                    if strict == 2 and {low.type, high.type} <= _INTEGERS:  # between neighbours there is none
+                    if strict == 2 and {low.type, high.type} <= _INTEGERS:  # no integer lies between neighbours
                         last = f"try_subtract({last}, 1)"
                     tests.append(f"NOT coalesce({quoted(at)} {'>=' if strict else '>'} {last}, false)")
         return " AND ".join(tests)
 
     def still_waiting(self, tuples: Tuples, state: OperatorState) -> Tuples:
-        """The tuples to which partners may yet come, with the columns that they are kept with."""
+        """The tuples to which partners may still come, with their extra stored columns."""
         frame = self.with_columns(tuples.frame).where(self.present())
         return Tuples(not_matching(frame, self.covered(state)), tuples.at_most, exact=False)
 
     def without_partners(self, tuples: Tuples, state: OperatorState) -> Tuples:
-        """The tuples to which none can: those the other side covers, or that can have no partner."""
+        """The tuples to which no partner can come: punctuations cover them, or they can have none."""
         frame = self.with_columns(tuples.frame)
         gone = frame.where(f"NOT ({self.present()})")
         if closed := self.covered(state):
@@ -201,19 +201,19 @@ class BoundedKey:
         return Tuples(gone.drop(*self.columns), tuples.at_most, exact=False)
 
     def until(self) -> Condition:
-        """What says that a tuple will have no partner any more; null keys have none, ever."""
+        """The condition under which each tuple gets no more partners; null keys never have any."""
         other = 1 - self.side
         if intervals := self._intervals():
             return Within(other, self.others, tuple(intervals.items()))
         return Grouping(other, self.others, null=False)
 
     def _intervals(self) -> dict[str, bool]:
-        """The other side's attributes that are bounded from above, and whether they are so from below."""
+        """The other side's attributes that are bounded from above, and whether they are bounded from below, too."""
         below = {bound.attribute for bound in self.bounds if not bound.upper}
         return {bound.attribute: bound.attribute in below for bound in self.bounds if bound.upper}
 
     def is_described(self, schemes: Sequence[Scheme]) -> bool:
-        """Whether some scheme of the other side closes what a tuple waits for, by finitely many punctuations."""
+        """Whether a scheme of the other side closes what each tuple waits for, by finitely many punctuations."""
         names = {name.lower() for name in self.others}
         bounded = {bound.attribute.lower(): bound for bound in self.bounds if bound.upper}
 
@@ -227,7 +227,7 @@ class BoundedKey:
 
 
 def end_of(bound: Bound, at: int, schema: Schema, theirs: Schema, state: OperatorState) -> End:
-    """A bound as an end of what is waited for: its value is the attribute of `schema` at that place."""
+    """A bound as an end of what a tuple waits for; its value is the attribute of `schema` at that place."""
     f: Function | None = None
     if bound.widened and bound.image is not None:
         f = _widening(schema[at].domain)
@@ -238,7 +238,7 @@ def end_of(bound: Bound, at: int, schema: Schema, theirs: Schema, state: Operato
 
 
 def _within(bound: Bound, value: Value, x: Attribute, held: Held) -> ValueSet | None:
-    """The values of the other side's attribute that stand to a value as a bound says; None where that is not found."""
+    """The values of the other side's attribute within a bound of this value; None if they cannot be computed."""
     domain = x.domain
     if bound.image is None:
         return _beyond(bound.relation, value, domain).intersection(ValueSet.everything(domain))
@@ -254,7 +254,7 @@ def _beyond(relation: Relation, value: Value, domain: Domain) -> ValueSet:
 
 
 def _widening(wider: Domain) -> Function:
-    """Values as those of a wider type."""
+    """The function from values of a type to the same values of a wider type."""
 
     def function(asked: Sequence[Value]) -> dict[Value, Value]:
         return {value: wider.normal(value) for value in asked}
@@ -266,7 +266,7 @@ def _widening(wider: Domain) -> Function:
 class EquiJoin:
     """The join attributes of a left and a right input, equal pairwise, and a further condition on pairs.
 
-    `bounds` is what follows from the condition for the tuples of each side.
+    `bounds` are the bounds that follow from the condition for the tuples of each side.
 
     Raises:
         QueryError: There are none, or not as many on both sides, or one twice.
@@ -290,64 +290,64 @@ class EquiJoin:
 
     @cached_property
     def condition(self) -> str:
-        """When two tuples are partners, as Spark SQL; a null key has none."""
+        """The condition under which two tuples are partners, as Spark SQL; a null key has no partner."""
         tests = [f"{quoted(mine)} = {quoted(theirs)}" for mine, theirs in zip(*self.on, strict=True)]
         return " AND ".join([*tests, *([f"({self.residual})"] if self.residual else [])])
 
     @cached_property
     def references(self) -> tuple[str, ...]:
-        """The attributes that tell partners, of both sides."""
+        """The attributes of both sides that the condition refers to."""
         bounds = [name for side in self.bounds for bound in side for name in (*bound.needs, bound.attribute)]
         return (*self.left, *self.right, *(attributes_in(self.residual) if self.residual else ()), *bounds)
 
     @cached_property
     def bounded_keys(self) -> tuple[BoundedKey, BoundedKey]:
-        """What the tuples of each side wait for."""
+        """What the tuples of each side wait for, as bounded keys."""
         left, right = (BoundedKey(side, self.on[side], self.on[1 - side], self.bounds[side]) for side in range(2))
         return left, right
 
     def keys(self, side: int, inputs: Sequence[Schema]) -> Schema:
-        """The join attributes of a side."""
+        """The schema of a side's join attributes."""
         return Schema(tuple(map(inputs[side].attribute, self.on[side])))
 
     def places(self, side: int, inputs: Sequence[Schema]) -> list[tuple[int, int]]:
-        """Where the join attributes stand in that side's schema, and where those equal to them in the other's."""
+        """The places of the side's join attributes in its schema, each with that of its equal in the other schema."""
         return [
             (inputs[side].index(mine), inputs[1 - side].index(theirs))
             for mine, theirs in zip(self.on[side], self.on[1 - side], strict=True)
         ]
 
     def equivalents(self, side: int) -> dict[str, tuple[str]]:
-        """For a side's join attributes, in lower case, those equal to them."""
+        """The other side's equal attribute for each join attribute of a side, by names in lower case."""
         return {mine.lower(): (theirs,) for mine, theirs in zip(self.on[side], self.on[1 - side], strict=True)}
 
     def until(self, side: int) -> Condition:
-        """What says that a tuple of a side will have no partner any more; null keys have none, ever."""
+        """The condition under which each tuple of a side gets no more partners; null keys never have any."""
         return self.bounded_keys[side].until()
 
     def is_described(self, side: int, schemes: Sequence[Scheme]) -> bool:
-        """Whether some scheme of a side closes what the other side's tuples wait for, by finitely many punctuations."""
+        """Whether a scheme closes what each tuple of the other side waits for, by finitely many punctuations."""
         return self.bounded_keys[1 - side].is_described(schemes)
 
     def punctuation_sets(self, inputs: Sequence[Schema]) -> dict[str, Schema]:
-        """What is kept of each side's punctuations, for the operator to declare: those on keys in the other's terms."""
+        """The declared sets of each side's punctuations; those on keys are over the other side's attributes."""
         first, second = (key.punctuation_sets(inputs) for key in reversed(self.bounded_keys))
         return {**first, **second}
 
     def covered_keys(self, inputs: Sequence[Slice], state: OperatorState) -> list[list[Punctuation]]:
-        """For each side, what the other side's punctuations newly cover of its tuples."""
+        """For each side, the punctuations over its tuples that the other side's punctuations newly give."""
         return [self.bounded_keys[side].newly_covered(inputs[1 - side].punctuations, state) for side in range(2)]
 
     def still_open(self, tuples: Tuples, side: int, state: OperatorState) -> Tuples:
-        """The tuples of a side to which partners may yet come, as they are kept."""
+        """The tuples of a side to which partners may still come, in their stored form."""
         return self.bounded_keys[side].still_waiting(tuples, state)
 
     def covered(self, tuples: Tuples, side: int, state: OperatorState) -> Tuples:
-        """The tuples of a side to which none can: those the other side covers, or that can have no partner."""
+        """The tuples of a side to which no partner can come: punctuations cover them, or they can have none."""
         return self.bounded_keys[side].without_partners(tuples, state)
 
     def without_columns(self, tuples: Tuples, side: int) -> Tuples:
-        """Kept tuples without the columns that they are kept with."""
+        """Kept tuples without the extra stored columns."""
         columns = self.bounded_keys[side].columns
         return replace(tuples, frame=tuples.frame.drop(*columns)) if columns else tuples
 
@@ -362,12 +362,12 @@ class EquiJoin:
         return bag_union(found)
 
     def with_partner(self, tuples: Tuples, others: Sequence[Tuples | None]) -> Tuples | None:
-        """The tuples that have a partner among the others, each as often as it is there."""
+        """The tuples that have a partner among the others; duplicates stay."""
         there = [part for part in others if part is not None]
         return theta_join(tuples, _whole(there), self.condition, "left_semi") if there else None
 
     def without_partner(self, tuples: Tuples, others: Sequence[Tuples | None]) -> Tuples:
-        """The tuples that have none."""
+        """The tuples that have no partner among the others."""
         there = [part for part in others if part is not None]
         return theta_join(tuples, _whole(there), self.condition, "left_anti") if there else tuples
 

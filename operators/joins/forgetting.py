@@ -36,13 +36,13 @@ def forget_keys(
     state: OperatorState,
     output: Schema,
 ) -> None:
-    """Forgets the keys that both sides have closed, one of them in this slice; and what no side will say again.
+    """Forgets keys that both sides have closed, one in this slice, and emitted punctuations that cannot come again.
 
     Args:
-        equi_join: When tuples of the sides are partners.
-        covered: For each side, the keys that the other side's punctuations newly cover, in its own terms.
-        sent: What went out in this slice.
-        state: That of the join, whose set `sent` holds what went out.
+        equi_join: The condition under which tuples of the sides are partners.
+        covered: For each side, the punctuations over its keys that the other side's punctuations newly give.
+        sent: The punctuations that went out in this slice.
+        state: The join's state, whose set `sent` holds the punctuations that went out.
         output: The schema of that set.
     """
     both = _closed_by_both(covered, state, len(equi_join.left))
@@ -57,27 +57,27 @@ def forget_keys(
         [there[name.lower()] for name in pair if name.lower() in there] for pair in zip(*equi_join.on, strict=True)
     ]
     keys = {place for pair in places for place in pair}
-    # Of its own attributes each side speaks alone, and once; of keys the other may yet say the same.
+    # Punctuations on other attributes come from one side, once; those on keys may come from the other side, too.
     gone = [p for p in sent if not keys.issuperset(p.restricted)]
     state.punctuations("sent").forget([*gone, *(written for p in both for written in _written(p, places, output))])
 
 
 def _closed_by_both(covered: Sequence[Sequence[Punctuation]], state: OperatorState, width: int) -> list[Punctuation]:
-    """The isolated keys, of so many attributes, over those of the left side."""
+    """The isolated keys that both sides have closed, over the left side's `width` key attributes."""
     found: list[Punctuation] = []
     keys = Schema(closed_so_far(state, 1).set.schema.attributes[:width])
     for newly in covered:
         new = isolated(p for p in newly if p.lifespan is None and all(i < width for i in p.restricted))
         for side in range(2):
-            said = closed_so_far(state, side).lasting
-            met = said.meets(_on_keys(p, said.schema) for p in new) if new and said else []
+            closed = closed_so_far(state, side).lasting
+            met = closed.meets(_on_keys(p, closed.schema) for p in new) if new and closed else []
             new = isolated(p for p in met if all(i < width for i in p.restricted))
         found += (_on_keys(p, keys) for p in new)
     return found
 
 
 def _on_keys(p: Punctuation, schema: Schema) -> Punctuation:
-    """What is said of a key, over a schema that begins with the key's attributes, by whatever names and types."""
+    """The punctuation over a schema that begins with the key's attributes, under any names and types."""
     patterns: dict[int, Pattern] = {
         i: recast_pattern(p.patterns[i], p.schema[i].domain, schema[i].domain) for i in p.restricted
     }
@@ -85,13 +85,13 @@ def _on_keys(p: Punctuation, schema: Schema) -> Punctuation:
 
 
 def _written(p: Punctuation, places: Sequence[Sequence[int]], output: Schema) -> Iterator[Punctuation]:
-    """The key in the output's terms, in all the ways in which it may have gone out."""
+    """The key's punctuation over the output, in all forms in which it may have gone out."""
     for chosen in product(*(places[i] for i in p.restricted)):
         yield Punctuation.at(output, dict(zip(chosen, (p.patterns[i] for i in p.restricted), strict=True)))
 
 
 def due_sets(graph: PunctuationGraph, inputs: Sequence[Schema]) -> dict[str, Schema]:
-    """The sets of values that are due, for the operator to declare."""
+    """The declared sets of values that are due."""
     return {_due(key, i): inputs[i] for key, names in enumerate(graph.classes) for i in names}
 
 
@@ -104,20 +104,20 @@ def forget_classes(
     state: OperatorState,
     output: Schema,
 ) -> None:
-    """Forgets the values that all inputs with a class have closed, one of them in this slice, and keep no tuple of.
+    """Forgets class values that all its inputs have closed, one of them in this slice, and of which none keeps a tuple.
 
     Args:
-        graph: The inputs, and what is equal.
-        bounds: What tuples of inputs wait for beside that.
-        complete: Of each input, what newly holds for its classes.
-        sent: What went out in this slice.
+        graph: The inputs, and their equal attributes.
+        bounds: The bounds between the inputs.
+        complete: For each input, the new punctuations over its classes.
+        sent: The punctuations that went out in this slice.
         kept: The tuples that each input keeps.
-        state: That of the join, whose set `sent` holds what went out.
+        state: The join's state, whose set `sent` holds the punctuations that went out.
         output: The schema of that set.
     """
     joined = {name.lower() for names in graph.classes for name in names.values()}
     keys = {i for i, name in enumerate(output.names) if name.lower() in joined}
-    # Of its other attributes each input speaks alone, and once.
+    # Punctuations on other attributes come from one input, once.
     gone = [p for p in sent if not keys.issuperset(p.restricted)]
     for key, names in enumerate(graph.classes):
         found = _closed_by_all(graph, key, complete, state)
@@ -136,8 +136,8 @@ def forget_classes(
             parted = state.punctuations(f"parted-{i}")
             parted.forget([_over(p, parted.set.schema) for p in found])
             if bounds.bounded(i):
-                asked = state.punctuations(f"bounded-{i}")
-                asked.forget([_over(p, asked.set.schema) for p in found])
+                bounded = state.punctuations(f"bounded-{i}")
+                bounded.forget([_over(p, bounded.set.schema) for p in found])
         gone += (written for p in found for written in _written_values(p, graph, output))
     state.punctuations("sent").forget(gone)
 
@@ -149,19 +149,19 @@ def _due(key: int, input_: int) -> str:
 def _closed_by_all(
     graph: PunctuationGraph, key: int, complete: Sequence[Iterable[Punctuation]], state: OperatorState
 ) -> list[Punctuation]:
-    """What all inputs with a class have closed of it, perhaps together with classes that all of them have."""
+    """The punctuations on a class, and classes shared by all its inputs, that all these inputs have closed."""
     members = list(graph.classes[key])
     common = frozenset[int].intersection(*(frozenset(graph.keys(i)) for i in members))
     found: list[Punctuation] = []
     for i in members:
-        # What has a lifespan is needed for as long as it holds.
+        # A punctuation with a lifespan is needed for as long as it holds.
         lasting = [p for p in complete[i] if p.lifespan is None]
         new = [p for p in isolated(lasting) if key in (own := {c for c, _ in _places(p, graph)}) and own <= common]
         new = [p for p in new if _is_of_classes(p, graph)]
         for j in members:
             if j != i and new:
-                said = closed_so_far(state, j).lasting
-                new = isolated(said.meets([_over(p, said.schema) for p in new]))
+                closed = closed_so_far(state, j).lasting
+                new = isolated(closed.meets([_over(p, closed.schema) for p in new]))
                 new = [p for p in new if _is_of_classes(p, graph)]
         found += new
     return found
@@ -174,17 +174,17 @@ def _places(p: Punctuation, graph: PunctuationGraph) -> list[tuple[int, int]]:
 
 
 def _is_of_classes(p: Punctuation, graph: PunctuationGraph) -> bool:
-    """Whether a punctuation speaks of classes alone, and not of what is bounded."""
+    """Whether a punctuation restricts classes only, and no bounds."""
     return len(_places(p, graph)) == len(p.restricted)
 
 
 def _over(p: Punctuation, classes: Schema) -> Punctuation:
-    """The punctuation over the classes of another input, which has those that it restricts."""
+    """The punctuation over the classes of another input that has those which it restricts."""
     return Punctuation.of(classes, {p.schema[i].name: p.patterns[i] for i in p.restricted})
 
 
 def _written_values(p: Punctuation, graph: PunctuationGraph, output: Schema) -> Iterator[Punctuation]:
-    """The values in the output's terms, in all the ways in which they may have gone out."""
+    """The values' punctuation over the output, in all forms in which it may have gone out."""
     places = _places(p, graph)
     for chosen in product(*(graph.classes[key].values() for key, _ in places)):
         yield Punctuation.of(output, {name: p.patterns[i] for name, (_, i) in zip(chosen, places, strict=True)})

@@ -39,7 +39,7 @@ class FullKeys:
     equi_join: EquiJoin
 
     def schemes(self, inputs: Sequence[tuple[Scheme, ...]]) -> Iterator[Scheme]:
-        """Of keys of both sides, null included; of several of a side, of those tuples that have one of them."""
+        """Schemes on keys of both sides, null included; on several keys of one side, with a value in one of them."""
         on_keys = [
             [scheme for scheme in schemes if scheme.terms and self._is_of_keys(scheme, side)]
             for side, schemes in enumerate(inputs)
@@ -57,7 +57,7 @@ class FullKeys:
         return all(term.attribute.lower() in keys for term in scheme.terms)
 
     def never(self, output: Schema, inputs: Sequence[Schema]) -> Iterator[Punctuation]:
-        """The tuples of which keys of both sides have values while one is null: there is none, ever."""
+        """Punctuations on tuples where keys of both sides have values and one is null: no such tuple exists."""
         for side in range(2):
             own, others = self._places(side, inputs), self._places(1 - side, inputs)
             for i, j in permutations(range(len(own)), 2):
@@ -67,12 +67,12 @@ class FullKeys:
                 yield Punctuation.at(output, here)
 
     def null(self, output: Schema, state: OperatorState) -> Iterator[Punctuation]:
-        """The null keys that both sides have closed, or do not have: of each key by itself, and of all of them."""
+        """Punctuations on the null keys that both sides have closed or do not have: on each, and on all together."""
         for (left, one), (right, other) in product(*(list(self._null_of(side, state)) for side in range(2))):
             yield Punctuation.at(output, dict.fromkeys((*left, *right), NULL), shortest((one, other)))
 
     def _null_of(self, side: int, state: OperatorState) -> Iterator[tuple[tuple[int, ...], Lifespan | None]]:
-        """Places in the output at which a side has no null any more, and for how long that holds."""
+        """Places in the output at which a side has no more null, and the lifespan of that."""
         given, there, held = state.inputs[side], self._places(side, state.inputs), state.punctuations(f"input-{side}")
         own = [given.index(name) for name in self.equi_join.on[side]]
         for keys in dict.fromkeys([*((i,) for i in range(len(own))), tuple(range(len(own)))]):
@@ -83,25 +83,25 @@ class FullKeys:
                 yield at, held.lifespan(p)
 
     def wanted(self, p: Punctuation, inputs: Sequence[Schema]) -> Way | None:
-        """That both sides close their null keys, where a punctuation says nothing else; None if it does."""
-        asked: list[tuple[int, Punctuation]] = []
+        """The way on which both sides close their null keys, if the punctuation is on these only; otherwise None."""
+        wants: list[tuple[int, Punctuation]] = []
         for side in range(2):
             own = {i: place for i, place in enumerate(self._places(side, inputs)) if place in p.restricted}
             if not own or any(not matches(p.patterns[place], None) for place in own.values()):
                 return None
             names = [self.equi_join.on[side][i] for i in own]
-            asked.append((side, Punctuation.at(inputs[side], {inputs[side].index(name): NULL for name in names})))
+            wants.append((side, Punctuation.at(inputs[side], {inputs[side].index(name): NULL for name in names})))
         both = {place for side in range(2) for place in self._places(side, inputs)}
-        return tuple(asked) if both.issuperset(p.restricted) else None
+        return tuple(wants) if both.issuperset(p.restricted) else None
 
     def _places(self, side: int, inputs: Sequence[Schema]) -> list[int]:
-        """Where the keys of a side stand in the output."""
+        """The places of a side's keys in the output."""
         begin = 0 if side == 0 else len(inputs[0])
         return [begin + inputs[side].index(name) for name in self.equi_join.on[side]]
 
 
 def _each(term: Term) -> Term:
-    """Constants of the values of a term."""
+    """The term with a constant for each value."""
     return term if term.kind == "each" else Term(term.attribute)
 
 
@@ -119,22 +119,22 @@ class JoinSides:
 
     @property
     def preserved(self) -> tuple[int, ...]:
-        """The sides whose tuples all come."""
+        """The sides whose tuples all go out."""
         return _PRESERVED[self.kind]
 
     def is_padded(self, side: int) -> bool:
-        """Whether nulls may stand for a side's attributes."""
+        """Whether the output may have nulls in place of a tuple of the side."""
         return 1 - side in self.preserved
 
     def schema(self, inputs: Sequence[Schema]) -> Schema:
-        """The left side's attributes, then the right side's; those of a side that nulls may stand for are nullable."""
+        """The left side's attributes, then the right side's; those of a padded side are nullable."""
         sides = [
             tuple(_nullable(a) for a in side) if self.is_padded(i) else side.attributes for i, side in enumerate(inputs)
         ]
         return Schema((*sides[0], *sides[1]))
 
     def schemes(self, inputs: Sequence[tuple[Scheme, ...]]) -> tuple[Scheme, ...]:
-        """Those of a side whose tuples the other side's schemes purge; with what moving makes of them."""
+        """The schemes of each side whose tuples the other side's schemes purge, and their forms on equal attributes."""
         found: list[Scheme] = []
         for i, side in enumerate(inputs):
             if self.equi_join.is_described(1 - i, inputs[1 - i]):
@@ -151,12 +151,12 @@ class JoinSides:
         return tuple(dict.fromkeys(found))
 
     def _of_partners(self, scheme: Scheme, side: int, own: AbstractSet[str]) -> Scheme:
-        """A side's promise, its own or moved; of nulls that stand for a tuple it does not speak."""
+        """A side's scheme, its own or moved; it does not cover the nulls in place of a tuple."""
         padded = {True: self.is_padded(side), False: self.is_padded(1 - side)}
         return Scheme(tuple(replace(t, null=t.null and not padded[t.attribute in own]) for t in scheme.terms))
 
     def of_output(self, p: Punctuation, side: int, output: Schema, inputs: Sequence[Schema]) -> list[Punctuation]:
-        """A side's punctuation over the output; of a side that nulls may stand for, it must not match those."""
+        """A side's punctuations over the output; a padded side's do not match the nulls in place of its tuples."""
         own, other = (0, len(inputs[0]))[:: 1 if side == 0 else -1]
         places = [[own + i] for i in range(len(p.schema))]
         if not self.is_padded(side):
@@ -164,10 +164,11 @@ class JoinSides:
                 places[mine].append(other + theirs)
             return list(rewritten(p, output, places))
         key = output.index(self.equi_join.on[side][0])
-        return [said for written in rewritten(p, output, places) if (said := _of_its_own(written, key)) is not None]
+        present = (_of_its_own(written, key) for written in rewritten(p, output, places))
+        return [each for each in present if each is not None]
 
     def never_out(self, inputs: Sequence[Schema]) -> list[Punctuation]:
-        """What never comes out: of a side for which nulls stand, a null key beside values. They stand for it whole."""
+        """Punctuations on tuples that never go out: a null key of a padded side beside a value of that side."""
         output, found = self.schema(inputs), list[Punctuation]()
         for side, begin in enumerate((0, len(inputs[0]))):
             if self._is_whole(side, inputs):
@@ -177,24 +178,24 @@ class JoinSides:
         return found
 
     def _is_whole(self, side: int, inputs: Sequence[Schema]) -> bool:
-        """Whether all attributes of a side are null where its key is: its own tuples do not come with a null key."""
+        """Whether all attributes of a side are null if its key is: its own tuples do not go out with a null key."""
         domain = inputs[side].attribute(self.equi_join.on[side][0]).domain
         return self.is_padded(side) and not (side in self.preserved and domain.nullable)
 
     def of_side(
         self, p: Punctuation, side: int, inputs: Sequence[Schema], *, punctuates: bool = False
     ) -> Punctuation | None:
-        """What a side must say for a punctuation over the output to come; None where it is not the side's to say.
+        """The side's punctuation that an output punctuation needs; None if it cannot follow from the side.
 
-        Of nulls that stand for its tuples a side does not speak. What it closes is told from them by its key; or, where
-        the join punctuates what never comes out, by any attribute.
+        A side's punctuations do not cover the nulls in place of its tuples. Its key distinguishes these from its
+        tuples; if the join punctuates what never goes out, any attribute does.
         """
         begin = 0 if side == 0 else len(inputs[0])
         if self.is_padded(side):
-            told = range(len(inputs[side]))
+            telling = range(len(inputs[side]))
             if not (punctuates and self._is_whole(side, inputs)):
-                told = range(key := inputs[side].index(self.equi_join.on[side][0]), key + 1)
-            if all(matches(p.patterns[begin + at], None) for at in told):
+                telling = range(key := inputs[side].index(self.equi_join.on[side][0]), key + 1)
+            if all(matches(p.patterns[begin + at], None) for at in telling):
                 return None
         own = {
             at: asked_pattern(p.patterns[begin + at], p.schema[begin + at].domain, attribute.domain) or WILDCARD
@@ -208,7 +209,7 @@ class JoinSides:
 
 
 def _of_its_own(p: Punctuation, key: int) -> Punctuation | None:
-    """A punctuation of a side that nulls may stand for, without those: of tuples with a key, where it says no other."""
+    """A padded side's punctuation without the nulls in its place: with a key, if all its patterns match null."""
     if any(not matches(p.patterns[i], None) for i in p.restricted):
         return p
     present = meet(p.patterns[key], NOT_NULL, p.schema[key].domain)

@@ -32,7 +32,7 @@ from punct_ns.errors import QueryError
 from punct_ns.scheme import Scheme
 
 InputAttribute = tuple[int, str]
-"""An input's number and the name of one of its attributes."""
+"""The number of an input, and the name of one of its attributes."""
 
 Equality = tuple[InputAttribute, InputAttribute]
 Shape = frozenset[int]
@@ -40,7 +40,7 @@ Shape = frozenset[int]
 
 @dataclass(frozen=True, slots=True)
 class Link:
-    """An input that bounds attributes of another one from above, each with how."""
+    """Bounds from above that the input `asker` sets to attributes of the input `asked`."""
 
     asker: int
     asked: int
@@ -49,14 +49,14 @@ class Link:
 
 _TRIED = frozenset[tuple[int, Shape]]
 _MOST = 256
-"""Situations that a chain is planned for; beyond it those are left out in which the fewest inputs are reached."""
+"""The number of situations that a chain is planned for; beyond it, those with the fewest reached inputs drop out."""
 
 
 @dataclass(frozen=True, slots=True)
 class Reach:
-    """One step of a chain: the punctuations of an input are asked, if the value of the class `key` is known.
+    """One step of a chain: it tests an input's punctuations if the row knows the value of the class `key`.
 
-    `joins` says that the tuples there matter too: for what more they ask, or for there being none.
+    `joins` states that the step also joins the input's tuples: they add values, or there are none.
     """
 
     input: int
@@ -66,11 +66,11 @@ class Reach:
 
 @dataclass(frozen=True)
 class PunctuationGraph:
-    """Inputs, and which of their attributes are equal.
+    """The inputs of a join, and their equal attributes.
 
     Raises:
-        QueryError: There are fewer than two inputs, or they do not hang together, or two attributes of one input would
-            have to be equal.
+        QueryError: There are fewer than two inputs, or the equalities do not connect them, or two attributes of one
+            input would have to be equal.
     """
 
     inputs: int
@@ -82,14 +82,14 @@ class PunctuationGraph:
             raise QueryError("a join has two inputs or more")
         for input_ in (place[0] for equality in self.equalities for place in equality):
             if not 0 <= input_ < self.inputs:
-                raise QueryError(f"there is no input {input_} among {self.inputs}")
+                raise QueryError(f"the join has no input {input_}: its {self.inputs} inputs are numbered from 0")
         for equal in self._equal:
             names: dict[int, str] = {}
             for input_, name in equal:
                 if names.setdefault(input_, name) != name:
                     raise QueryError(
-                        f"{names[input_]} and {name} of one input would be equal",
-                        hint="select the tuples in which they are, then join on one of them",
+                        f"the equalities make {names[input_]} and {name} of one input equal",
+                        hint="select the tuples in which they are equal, then join on one of them",
                     )
         missing = set(range(self.inputs)) - self._hanging_together
         if missing:
@@ -100,7 +100,7 @@ class PunctuationGraph:
 
     @cached_property
     def _equal(self) -> list[list[InputAttribute]]:
-        """The attributes, in groups of equal ones; names differ by more than case."""
+        """The attributes, in groups of equal ones; different names differ by more than case."""
         group: dict[tuple[int, str], dict[tuple[int, str], InputAttribute]] = {}
         for equality in self.equalities:
             one, other = (
@@ -114,7 +114,7 @@ class PunctuationGraph:
 
     @cached_property
     def _hanging_together(self) -> set[int]:
-        """The inputs to which equalities lead from the first one."""
+        """The inputs that equalities connect to the first one."""
         found, new = {0}, [0]
         while new:
             beside = {i for key in self.keys(new.pop()) for i in self.classes[key]} - found
@@ -124,7 +124,7 @@ class PunctuationGraph:
 
     @cached_property
     def classes(self) -> tuple[Mapping[int, str], ...]:
-        """The classes, each by the attribute that an input has in it."""
+        """The classes, each with its attribute of each input that has one."""
         return tuple(sorted((dict(sorted(equal)) for equal in self._equal), key=lambda c: sorted(c.items())))
 
     def keys(self, input_: int) -> dict[int, str]:
@@ -132,7 +132,7 @@ class PunctuationGraph:
         return self._keys[input_]
 
     def equal_to(self, input_: int) -> dict[str, list[str]]:
-        """For each join attribute of an input, those of the others that are equal to it."""
+        """For each join attribute of an input, the equal attributes of other inputs."""
         return {
             name: [other for i, other in self.classes[key].items() if i != input_]
             for key, name in self.keys(input_).items()
@@ -147,24 +147,24 @@ class PunctuationGraph:
         return keys
 
     def told(self, input_: int) -> Sequence[int]:
-        """The numbers that a tuple of an input makes known: those of its classes, and of the links that begin there."""
-        return self._told[input_]
+        """The numbers that a tuple of an input makes known: those of its classes, and of the links from it."""
+        return self._known_from[input_]
 
     @cached_property
-    def _told(self) -> list[list[int]]:
-        told = [list(keys) for keys in self._keys]
+    def _known_from(self) -> list[list[int]]:
+        known = [list(keys) for keys in self._keys]
         for number, link in enumerate(self.links, start=len(self.classes)):
-            told[link.asker].append(number)
-        return told
+            known[link.asker].append(number)
+        return known
 
     def name(self, input_: int, number: int) -> str:
-        """What an input calls what a class or a link is about."""
+        """The input's attributes that a class or link is on."""
         if number < len(self.classes):
             return self.keys(input_)[number]
         return ", ".join(self.links[number - len(self.classes)].attributes)
 
     def order(self, first: int) -> list[int]:
-        """The other inputs in an order in which each shares a class with those before; as many classes as may be."""
+        """The other inputs, ordered so that each shares a class with earlier ones, and as many classes as possible."""
         order: list[int] = []
         known = set(self.keys(first))
         while True:
@@ -175,7 +175,7 @@ class PunctuationGraph:
             known |= self.keys(order[-1]).keys()
 
     def promised_shapes(self, schemes: Sequence[Sequence[Scheme]]) -> dict[int, frozenset[Shape]]:
-        """The shapes of the punctuations that schemes promise, for each input."""
+        """For each input, the shapes of the punctuations that its schemes promise."""
         found: dict[int, frozenset[Shape]] = {}
         for i, promised in enumerate(schemes):
             numbers = {name.lower(): str(key) for key, name in self.keys(i).items()}
@@ -187,9 +187,9 @@ class PunctuationGraph:
         return found
 
     def _linked(self, scheme: Scheme, number: int, link: Link) -> Shape | None:
-        """The shape of a scheme's punctuations, where they speak of what a link bounds; None where they do not.
+        """The shape of a scheme's punctuations if they restrict attributes of a link; otherwise None.
 
-        Within bounds, a prefix comes to an end, and so do constants where they close stretches.
+        Within bounds, prefixes end, and so do constants if they close stretches.
         """
         keys = {name.lower(): key for key, name in self.keys(link.asked).items()}
         bounded = {name.lower(): bound for name, bound in link.attributes.items()}
@@ -205,10 +205,10 @@ class PunctuationGraph:
         return frozenset(shape) if number in shape else None
 
     def chain(self, root: int, shapes: Mapping[int, frozenset[Shape]]) -> list[Reach]:
-        """The steps that find whatever punctuations of these shapes purge of an input; none if they purge nothing.
+        """The steps by which punctuations of these shapes purge tuples of an input; none if they can purge none.
 
-        Where an input has several shapes it may be asked again, once more is known: each tuple takes its own way.
-        Inputs out of reach purge nothing but what is dead before.
+        An input with several shapes may have several steps, the later ones with more known values: each tuple takes its
+        own way. Inputs out of reach purge only tuples that are dead before.
         """
         everything = frozenset(range(self.inputs))
         steps: list[Reach] = []
@@ -247,14 +247,14 @@ class PunctuationGraph:
     def _is_ripe(
         self, step: Reach, waiting: set[tuple[frozenset[int], _TRIED]], shapes: Mapping[int, frozenset[Shape]]
     ) -> bool:
-        """Whether nothing that becomes known later could help the input to be reached."""
+        """Whether no value that becomes known later can help to reach the input."""
         known = frozenset[int]().union(*(self._known(reached) for reached, _ in waiting))
         return all(shape <= known for shape in shapes[step.input])
 
     def _after(
         self, step: Reach, state: tuple[frozenset[int], _TRIED], shapes: Mapping[int, frozenset[Shape]]
     ) -> Sequence[tuple[frozenset[int], _TRIED]]:
-        """Where a tuple can be after a step: it was covered, or its values of these shapes were not."""
+        """The situations of a tuple after a step: punctuations cover it, or do not by any of these shapes."""
         reached, tried = state
         untried = self._untried(step.input, state, shapes)
         if step.input in reached or not untried or step.key not in self._known(reached):
@@ -270,21 +270,21 @@ class Reachability:
     shapes: Mapping[int, frozenset[Shape]]
 
     def reaches_all(self, root: int) -> bool:
-        """Whether each tuple of an input is purged in the end (Theorem 3)."""
+        """Whether the punctuations purge each tuple of an input in the end (Theorem 3)."""
         return len(self.reached(root)) == self.graph.inputs
 
     def reached(self, root: int) -> frozenset[int]:
-        """The inputs that a chain from one input leads to, itself among them."""
+        """The inputs that chains from one input reach, itself included."""
         return self._found[root][0]
 
     def known(self, root: int) -> frozenset[int]:
-        """The classes whose values the chains from one input make known."""
+        """The classes and links whose values become known along chains from one input."""
         return self._found[root][1]
 
     def rounds(self, root: int) -> int:
-        """How many punctuations a tuple of an input waits for, one after the other, until all others are reached.
+        """The number of rounds of punctuations that a tuple of an input waits for until all other inputs are reached.
 
-        In each round all inputs are reached that can be by what is known then.
+        Each round reaches all inputs that the values known by then allow.
         """
         graph, reached, number = self.graph, {root}, 0
         while len(reached) < graph.inputs:
@@ -304,7 +304,7 @@ class Reachability:
 
     @cached_property
     def steps(self) -> int:
-        """How often a class became known, from all inputs together: what it takes to find all of this."""
+        """The number of times that a class became known, over all inputs: the cost of finding the reachability."""
         return sum(steps for _, _, steps in self._found.values())
 
     @cached_property
@@ -315,7 +315,7 @@ class Reachability:
         return found
 
     def _leading_last(self) -> Iterator[int]:
-        """All inputs, each after those that it leads to at once, as far as there is no way back."""
+        """All inputs, each after the inputs that it leads to directly, except in cycles."""
         seen: set[int] = set()
         for first in range(self.graph.inputs):
             open_ = [] if first in seen else [(first, self._led_to(first))]
@@ -338,7 +338,7 @@ class Reachability:
 
     @cached_property
     def _of_several(self) -> list[int]:
-        """The inputs whose punctuations may ask for more than one class, or for a link."""
+        """The inputs with punctuations on more than one class, or on a link."""
         classes = len(self.graph.classes)
         return [
             i for i, s in self.shapes.items() if any(len(shape) > 1 or max(shape, default=0) >= classes for shape in s)
@@ -347,7 +347,7 @@ class Reachability:
     def _fixpoint(
         self, root: int, found: Mapping[int, tuple[frozenset[int], frozenset[int], int]]
     ) -> tuple[frozenset[int], frozenset[int], int]:
-        """What is reached, what is known then, and how many steps it took: each class becomes known once."""
+        """The reached inputs, the known classes, and the number of steps; each class becomes known once."""
         graph = self.graph
         reached, known, new = {root}, set[int](), [*graph.told(root)]
         steps = 0
@@ -358,9 +358,9 @@ class Reachability:
             known.add(number)
             steps += 1
             is_class = number < len(graph.classes)
-            asked = [*graph.classes[number]] if is_class else [graph.links[number - len(graph.classes)].asked]
-            while asked:
-                i = asked.pop()
+            inputs = [*graph.classes[number]] if is_class else [graph.links[number - len(graph.classes)].asked]
+            while inputs:
+                i = inputs.pop()
                 if i in reached or not any(shape <= known for shape in self.shapes.get(i, ())):
                     continue
                 if known.isdisjoint(graph.keys(i)):
@@ -369,7 +369,7 @@ class Reachability:
                 if i in found:
                     reached |= found[i][0]
                     known |= found[i][1]
-                    asked += self._of_several
+                    inputs += self._of_several
                 else:
                     new += graph.told(i)
         return frozenset(reached), frozenset(known), steps
@@ -382,7 +382,7 @@ def promised(graph: PunctuationGraph, schemes: Sequence[Sequence[Scheme]]) -> Re
 
 @dataclass(frozen=True)
 class Chains:
-    """The reachability in a graph, found once for the promises that were asked last, for all conditions on them."""
+    """The reachability in a graph, computed once for the last promises, for all conditions on them."""
 
     graph: PunctuationGraph
     _last: list[tuple[Promises, Reachability]] = field(default_factory=list, init=False, repr=False, compare=False)
@@ -393,7 +393,10 @@ class Chains:
             if known is promises:
                 return found
         found = promised(self.graph, [schemes for _, schemes in promises])
-        self._last[:] = [(promises, found), *self._last[:1]]  # inputs promise this while they go on, and that at ends
+        self._last[:] = [
+            (promises, found),
+            *self._last[:1],
+        ]  # the schemes of inputs that go on, and those of inputs that end
         return found
 
 
@@ -405,13 +408,12 @@ class Reached:
     root: int
 
     def holds(self, promises: Promises) -> bool:
-        """Whether the schemes make such a chain."""
         return self.chains.under(promises).reaches_all(self.root)
 
     def groupings(self, promises: Promises) -> Iterator[Grouping]:
-        """Of all other inputs, by their join attributes; where it does not hold, of those at which chains end.
+        """The groupings of all other inputs by their join attributes; if it does not hold, of those where chains end.
 
-        Those are not reached, though some of their join attributes are known: a promise on these would lead on.
+        Chains do not reach these, although they know some of their join attributes: a scheme on these would lead on.
         """
         graph, found = self.chains.graph, self.chains.under(promises)
         holds, reached, known = found.reaches_all(self.root), found.reached(self.root), found.known(self.root)

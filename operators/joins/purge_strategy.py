@@ -17,10 +17,10 @@ from punct_ns.errors import QueryError
 
 @dataclass(frozen=True, slots=True)
 class PurgeStrategy:
-    """In every how many slices is looked; `asked` says that the query asks for it.
+    """A purge in every `every`-th slice; `asked` states that the query chose it.
 
     >>> str(PurgeStrategy()), str(PurgeStrategy(4, asked=True))
-    ('eager', 'lazy, in every 4th slice, as asked')
+    ('eager', 'lazy, in every 4th slice, as set by the query')
 
     Raises:
         QueryError: `every` is less than 1.
@@ -31,23 +31,25 @@ class PurgeStrategy:
 
     def __post_init__(self) -> None:
         if self.every < 1:
-            raise QueryError(f"a lazy purge in every {self.every}th slice never comes", hint="1 or more, as in 10")
+            raise QueryError(
+                f"a lazy purge needs an interval of 1 slice or more, not {self.every}", hint="for example 10"
+            )
 
     @property
     def is_eager(self) -> bool:
-        """Whether each slice is one of them."""
+        """Whether the join purges in each slice."""
         return self.every == 1
 
     def __str__(self) -> str:
         known = "eager" if self.is_eager else f"lazy, in every {ordinal(self.every)} slice"
-        return f"{known}, as asked" if self.asked else known
+        return f"{known}, as set by the query" if self.asked else known
 
 
 EAGER = PurgeStrategy()
-"""How a join purges unless the query says otherwise."""
+"""The default strategy of a join."""
 
 EVERY = 10
-"""The slices from one look of a lazy purge to the next, where nothing else is said."""
+"""The default interval of a lazy purge, in slices."""
 
 
 def ordinal(number: int) -> str:
@@ -61,17 +63,17 @@ def ordinal(number: int) -> str:
 
 
 def asked(strategy: str, every: int | None = None) -> PurgeStrategy:
-    """The strategy of a name, as a query asks for it.
+    """The strategy of a name, chosen by the query.
 
     >>> str(asked("lazy")), str(asked("eager"))
-    ('lazy, in every 10th slice, as asked', 'eager, as asked')
+    ('lazy, in every 10th slice, as set by the query', 'eager, as set by the query')
 
     Raises:
-        QueryError: There is none of that name.
+        QueryError: No strategy has this name.
     """
     match strategy:
         case "eager":
             return PurgeStrategy(asked=True)
         case "lazy":
             return PurgeStrategy(EVERY if every is None else every, asked=True)
-    raise QueryError(f"there is no purge '{strategy}'", hint="it is eager or lazy")
+    raise QueryError(f"unknown purge strategy '{strategy}'", hint="it is eager or lazy")

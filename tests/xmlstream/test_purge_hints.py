@@ -37,9 +37,9 @@ def strategies(root: Node) -> list[PurgeStrategy]:
     ("hint", "said"),
     [
         ("", "eager"),
-        ("/*+ LAZY_PURGE(7) */", "lazy, in every 7th slice, as asked"),
-        ("/*+ lazy_purge */", "lazy, in every 10th slice, as asked"),
-        ("/*+ EAGER_PURGE */", "eager, as asked"),
+        ("/*+ LAZY_PURGE(7) */", "lazy, in every 7th slice, as set by the query"),
+        ("/*+ lazy_purge */", "lazy, in every 10th slice, as set by the query"),
+        ("/*+ EAGER_PURGE */", "eager, as set by the query"),
     ],
 )
 def test_the_plan_says_how_it_purges_and_is_the_same_plan_however_it_does(hint: str, said: str) -> None:
@@ -83,4 +83,4 @@ def explained(tmp_path: Path, hint: str = "") -> str:
 
 def test_explain_says_how_it_purges(tmp_path: Path) -> None:
     assert "; purge eager" in explained(tmp_path)
-    assert "; purge lazy, in every 10th slice, as asked" in explained(tmp_path, "/*+ LAZY_PURGE */")
+    assert "; purge lazy, in every 10th slice, as set by the query" in explained(tmp_path, "/*+ LAZY_PURGE */")
