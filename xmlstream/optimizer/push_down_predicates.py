@@ -134,16 +134,16 @@ def _parted(node: Node, from_above: list[exp.Expr]) -> _Parted:
     """Divides the predicate above a node, and the node's own, into parts for its inputs and parts that stay."""
     operator = node.operator
     if isinstance(operator, Select) and not operator.punctuates:
-        return _Parted(None, [[*conjuncts(expression(operator.predicate)), *asked]])
+        return _Parted(None, [[*conjuncts(expression(operator.predicate)), *from_above]])
     schemas = [below.schema for below in node.inputs]
     first: Sequence[list[exp.Expr]] = [[] for _ in schemas]
     if isinstance(operator, HasResidual) and operator.residual:
         own = conjuncts(expression(operator.residual))
         first, rest = divided(own, operator.residual_terms(*schemas), schemas)
         operator = operator.with_residual(conjunction(rest)) if len(rest) < len(own) else operator
-    if not asked:
+    if not from_above:
         return _Parted(operator, first)
-    then, above = divided(asked, operator.predicate_terms(*schemas), schemas, operator.passes_through(*schemas))
+    then, above = divided(from_above, operator.predicate_terms(*schemas), schemas, operator.passes_through(*schemas))
     return _Parted(operator, list(map(add, first, then)), above)
 
 
