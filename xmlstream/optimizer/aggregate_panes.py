@@ -22,7 +22,7 @@ def aggregate_panes(root: Node) -> Node:
 
 
 def _of_panes(above: Node, window: Node) -> Node:
-    """The windows of a node as windows of panes, for what is above to merge; the node where that is not the same."""
+    """A window node as windows of panes for the operator above; the node itself if results would differ."""
     if not (isinstance(above.operator, MergesPartials) and isinstance(window.operator, CutsPanes)):
         return window
     if (merged := above.operator.merged) is None:

@@ -44,7 +44,7 @@ def lineage_of(node: Node, names: Names, uses: Counter[Node]) -> Sequence[Sequen
 
 
 def _sole_groupings(node: Node) -> dict[int, Sequence[str]]:
-    """By the numbers of its inputs, the groupings by which alone they help a node."""
+    """For each input, the grouping if only punctuations that describe it help the node."""
     promises = [(below.schema, ()) for below in node.inputs]
     waited_for = node.operator.enabled_by(*(schema for schema, _ in promises)).groupings(promises)
     return {grouping.input: grouping.attributes for grouping in waited_for if grouping.sole}

@@ -39,7 +39,7 @@ def punctuate_excluded(root: Node) -> Node:
 
 
 def _of_inputs(node: Node, groups: Groups, uses: Counter[Node]) -> Sequence[Groups]:
-    """What is waited for of each input: by the node, and by those above it, as far as that is told in its terms."""
+    """The groupings that are awaited from each input: the node's, and those above it that have terms in the input."""
     schemas = [below.schema for below in node.inputs]
     own, passed = list(_waited_for(node)), list[Groups]()
     found = [tuple(names for i, names in own if i == at) for at in range(len(schemas))]
@@ -50,7 +50,7 @@ def _of_inputs(node: Node, groups: Groups, uses: Counter[Node]) -> Sequence[Grou
 
 
 def _waited_for(node: Node) -> Iterator[tuple[int, tuple[str, ...]]]:
-    """The groupings of a node's inputs that let it answer or forget, by the inputs' numbers."""
+    """The groupings whose closing lets a node emit or purge, each with the number of its input."""
     schemas = [below.schema for below in node.inputs]
     nothing = [(schema, ()) for schema in schemas]
     conditions = [model.until for model in node.state_schema.models]

@@ -33,7 +33,7 @@ RULES: tuple[Callable[[Node], Node], ...] = (
 
 
 def optimized(root: Node) -> Node:
-    """The plan after all rules."""
+    """Applies all rules to a plan, in order."""
     for rule in RULES:
         root = rule(root)
     return root
