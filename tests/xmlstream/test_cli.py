@@ -295,7 +295,7 @@ def test_without_java_the_command_says_so(here: Command, sensors: Path, tmp_path
     ("option", "what"),
     [
         (["--follow", "--trigger", "ten"], "trigger 'ten' is no span of time"),
-        (["--trigger", "10s"], "trigger 10s of a query that does not wait"),
+        (["--trigger", "10s"], "trigger 10s for a query that does not wait for more input"),
         (["--purge-after", "soon"], "purge_after 'soon' is neither a number of slices nor a span of time"),
         (["--warn-after", "later"], "warn_after 'later' is neither a number of slices nor a span of time"),
     ],
@@ -315,19 +315,19 @@ def test_a_query_of_a_static_table_alone_is_refused_with_the_stream_to_declare(
 ) -> None:
     table = "CREATE TABLE t (a INT) USING xml OPTIONS (path 't.xml', rowTag 'r'); SELECT a FROM t"
     assert said(here(*command, stdin=table)) == [
-        "no stream is read",
-        "  Hint: declare t USING punctuated_xml, or ask Spark itself where all tables are static",
+        "the query reads no stream",
+        "  Hint: declare t USING punctuated_xml, or use Spark itself if all tables are static",
     ]
     others = table.replace("xml OPTIONS", "csv OPTIONS")
-    assert said(here(*command, stdin=others))[1] == "  Hint: ask Spark itself where all tables are static"
+    assert said(here(*command, stdin=others))[1] == "  Hint: use Spark itself if all tables are static"
 
 
 def test_a_followed_query_says_which_table_is_read_once(here: Command) -> None:
     tables = "CREATE TABLE {0} (a INT) USING {1} OPTIONS (path '{0}.xml', rowTag 'r');"
     query = f"{tables.format('s', 'punctuated_xml')}{tables.format('t', 'xml')} SELECT a FROM s JOIN t USING (a)"
     assert said(here("explain", "-", "--follow", stdin=query)) == [
-        "warning: t is read once, when the query begins: USING xml is a table that does not change;"
-        " USING punctuated_xml reads what comes later, too"
+        "warning: t is read once, when the query begins: USING xml declares a table that does not change;"
+        " USING punctuated_xml also reads what arrives later"
     ]
     assert not said(here("explain", "-", stdin=query))
 

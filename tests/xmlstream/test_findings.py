@@ -36,7 +36,7 @@ MISTAKES = {
     # name: items, options besides a row tag t and the scheme a; the kind, and words of what is said
     "well": (GOOD, {}, None, ()),
     "tag": (GOOD, {"rowTag": "tt"}, "no items", ("tt", "a, b, t")),
-    "column": (GOOD, {"path.b": "bb"}, "no value", ("b", "bb", "leaves that no attribute takes are b")),
+    "column": (GOOD, {"path.b": "bb"}, "no value", ("b", "bb", "leaves that no attribute reads are b")),
     "void": (GOOD + 2 * "<punct:t><a>3</a><c>5</c></punct:t>", {}, "void", ("2 punctuations", "c")),
     "never": (GOOD, {"schemes": "a; b prefix"}, "broken promise", ("'b prefix'",)),
     "unpromised": (GOOD + "<punct:t><b>(,5]</b></punct:t>", {}, "no promise", ("1 punctuation", "'b prefix'")),

@@ -72,8 +72,8 @@ def test_check_knows_when_lifespans_end(tmp_path: Path) -> None:
         (
             '<r><id>a</id><t>7</t></r><p:r><t>(,7)</t></p:r><p:r p:lifespan="t &lt; 7"><id>a</id></p:r>'
             '<r><id>a</id><t>8</t></r>',
-            ["1 punctuation had ended before it came: t was closed up to the bound; what comes next of the same keys "
-             "is of a new life"],
+            ["1 punctuation had ended before it came: t was closed up to the bound; later items of the same keys "
+             "belong to a new life"],
         ),
         ('<r><id>a</id><t>7</t></r><p:r p:lifespan="t &lt; 8"><id>a</id></p:r><p:r><t>(,9)</t></p:r>', []),
         ('<r><id>a</id><t>7</t></r><p:r p:lifespan="PT1H"><id>a</id></p:r><p:r><t>(,9)</t></p:r>', []),

@@ -50,14 +50,14 @@ def test_a_checkpoint_says_what_is_otherwise_and_goes_on_with_what_was_moved(
         return told.value.what
 
     asked = counted(spark, nights)
-    assert "of s the option nullValue is not given, not '-'" in refusal(counted(spark, nights, nullValue="-"))
-    assert "of s the column b is INT, not BIGINT" in refusal(counted(spark, nights, "a INT, b BIGINT"))
+    assert "the option nullValue of s is not given, not '-'" in refusal(counted(spark, nights, nullValue="-"))
+    assert "the column b of s is INT, not BIGINT" in refusal(counted(spark, nights, "a INT, b BIGINT"))
     assert "its group_by is" in refusal(xs.from_sql(spark, _sql(nights, "max(b)")))
     assert "the row tag in" in refusal(asked, row_tag="x")
-    assert f"writes to {tmp_path / 'other'}, and did to {out}" in refusal(asked, tmp_path / "other")
+    assert f"writes to {tmp_path / 'other'}, before to {out}" in refusal(asked, tmp_path / "other")
     assert not (tmp_path / "other").exists()
     shutil.copytree(nights, tmp_path / "moved")
-    assert f"reads s from {tmp_path / 'moved'}, and did from {nights}" in refusal(counted(spark, "moved"))
+    assert f"reads s from {tmp_path / 'moved'}, before from {nights}" in refusal(counted(spark, "moved"))
     (document,) = out.glob("slice-*.xml")
     text = document.read_bytes()
     document.unlink()
@@ -133,7 +133,7 @@ def test_results_do_not_change_places_nor_meet_in_one(spark: SparkSession, tmp_p
     with pytest.raises(UsageError, match="two results go to"):
         xs.run([counts.insert_into(one), highest.insert_into(tmp_path / "link")])
     xs.run([counts.insert_into(one), highest.insert_into(two)], tmp_path / "checkpoint")
-    with pytest.raises(StateError, match=r"writes to .*two, and did to .*one; writes to .*one, and did to .*two"):
+    with pytest.raises(StateError, match=r"writes to .*two, before to .*one; writes to .*one, before to .*two"):
         xs.run([counts.insert_into(two), highest.insert_into(one)], tmp_path / "checkpoint")
 
 

@@ -44,7 +44,7 @@ def test_a_promise_is_told_once_slices_and_time_have_passed_and_again_once_it_is
     watched = Watched(tmp_path)
     assert watched.slices(1, "hour", "ts prefix") == []
     assert watched.slices(39, "ts prefix") == []
-    silent = "silent: the scheme 'hour' was promised, and nothing of it has come for"
+    silent = "silent: the scheme 'hour' was promised, and no punctuation of it has come for"
     assert watched.slices(1, "ts prefix") == [
         f"{silent} 40 slices, 2 min: 12,000 tuples have come since, 12,300 tuples wait"
     ]

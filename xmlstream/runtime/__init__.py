@@ -1,1 +1,1 @@
-"""The run of a plan, slice by slice: from Spark's micro-batch to one commit, and after a failure on from the last."""
+"""Running a plan slice by slice: each micro-batch of Spark ends in one commit; a restart goes on from the last one."""

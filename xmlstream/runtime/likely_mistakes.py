@@ -1,8 +1,8 @@
-"""Findings in the sources of a query, in words: mistakes in data and declarations that are no errors.
+"""Findings in the sources of a query: likely mistakes in data and declarations that are no errors, each as a sentence.
 
-A query over a misspelt tag, or one whose punctuations all restrict what is not declared, runs and is right: it only
-says less than was meant, or nothing. Each such thing is one sentence; it goes with the metrics, with the summary of a
-run, and to the terminal.
+If a tag is misspelt, or all punctuations restrict undeclared elements, a query runs and its result is right, but it
+answers less than its author meant, or nothing. Findings appear in the metrics, in the summary of a run and on the
+terminal.
 """
 
 from __future__ import annotations
@@ -24,18 +24,19 @@ from xmlstream.runtime.metrics import counted
 from xmlstream.runtime.silent_schemes import Patience, Silence
 
 OVERDUE = "overdue"
-"""What kept tuples are that were purged by age (`operators.state.ages`)."""
+"""The kind of kept tuples that were purged by age (`operators.state.ages`)."""
 
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """One thing that was noticed.
+    """One finding.
 
     Attributes:
-        source: Of which source, or of which operator.
-        kind: What it is, in a word, for programs.
-        what: The same as a sentence, for people.
-        about: What of that kind, where the sentence's numbers change: it is told once, and again at the end.
+        source: The name of the source or operator.
+        kind: The kind of finding, for programs.
+        what: A sentence, for people.
+        about: The subject of a finding whose sentence contains changing numbers, so that it is printed only once, and
+            again at the end; empty if the sentence does not change.
     """
 
     source: str
@@ -48,26 +49,26 @@ class Finding:
 
     @property
     def subject(self) -> tuple[str, str, str]:
-        """By what it is told from others, whatever its numbers."""
+        """Identifies the finding while the numbers in its sentence change."""
         return self.source, self.kind, self.about or self.what
 
     def json(self) -> dict[str, Any]:
-        """As JSON has it."""
+        """The finding as a JSON object."""
         return {"source": self.source, "kind": self.kind, "what": self.what}
 
 
 @dataclass(frozen=True, slots=True)
 class Noticed:
-    """What a query has noticed up to a slice.
+    """The observations of a query up to a slice, from which its findings follow.
 
     Attributes:
-        sources: The options of its sources, by their names.
-        diverts: Of its operators that set tuples aside, whether these go to the dead letters.
-        logs: Where the sources' document logs are, each in a directory of the source's name.
-        found: What was counted, by source and operator.
-        silences: Of each source and each scheme that it promises, how long nothing of it has come.
-        patience: How long that may be.
-        kept: How many tuples are kept behind each source.
+        sources: The options of the sources, by name.
+        diverts: For each operator that sets tuples aside, whether these go to the dead letters.
+        logs: Directory of the sources' document logs, one folder for each source.
+        found: The counts by source and operator.
+        silences: For each source and each scheme that it promises, the time since its last punctuation.
+        patience: How long that time may be.
+        kept: The number of tuples that the operators above each source keep.
     """
 
     sources: Mapping[str, SourceOptions]
@@ -80,7 +81,7 @@ class Noticed:
 
     @staticmethod
     def of(root: Node, logs: Place, record: Mapping[str, Any], patience: Patience | None = None) -> Noticed:
-        """What a commit recorded of this plan."""
+        """The observations that a commit recorded for this plan."""
         called = names(root)
         sources = {name: node.operator.options for node, name in called.items() if isinstance(node.operator, Scan)}
         diverts = {
@@ -96,7 +97,7 @@ class Noticed:
         return Noticed(sources, diverts, logs, counted_, silences, patience or Patience())
 
     def record(self) -> dict[str, Any]:
-        """For a commit; `of` gives it back."""
+        """The record for a commit, which `of` reads."""
         silences = {
             name: {"silences": {scheme: one.json() for scheme, one in each.items()}}
             for name, each in self.silences.items()
@@ -104,13 +105,13 @@ class Noticed:
         return {name: {**one.json(), **silences.get(name, {})} for name, one in self.found.items()}
 
     def plus(self, more: Mapping[str, Findings], now: datetime, kept: Mapping[str, int]) -> Noticed:
-        """One more slice, of that recorded time, after which so many tuples are kept behind each source."""
+        """Adds a slice: its counts, its recorded time, and the number of tuples kept above each source after it."""
         new = {name: self.found.get(name, Findings()) + one for name, one in more.items()}
         silences = {
             name: {
                 str(scheme): self.silences.get(name, {})
                 .get(str(scheme), Silence(now))
-                .heard(
+                .after(
                     more[name].tuples,
                     bool(_forms(scheme, options) & more[name].said.keys()),
                     now,
@@ -126,70 +127,72 @@ class Noticed:
 
     @property
     def overdue(self) -> Collection[str]:
-        """The operators of which tuples were purged by age."""
+        """The operators whose tuples were purged by age."""
         return {name for name, one in self.found.items() if one.aside.get(OVERDUE)}
 
     @property
     def exact(self) -> bool:
-        """Whether there are none."""
+        """Whether no tuple was purged by age."""
         return not self.overdue
 
     def findings(self) -> list[Finding]:
-        """What there is to say."""
-        said: list[Finding] = []
+        """All findings up to now."""
+        findings: list[Finding] = []
         for name, options in self.sources.items():
             silent = _silent(self.silences.get(name, {}), self.kept.get(name, 0))
-            told = {one.about for one in silent}
+            reported = {one.about for one in silent}
             found = of_source(
                 name, self.found.get(name, Findings()), options, waiting_note(store_at(self.logs).below(name))
             )
-            told |= {one.about for one in found if self.patience.follow}
-            said += (one for one in found if one.kind != "broken promise" or one.about not in told)
-            said += (Finding(name, one.kind, one.what, one.about) for one in silent)
+            reported |= {one.about for one in found if self.patience.follow}
+            findings += (one for one in found if one.kind != "broken promise" or one.about not in reported)
+            findings += (Finding(name, one.kind, one.what, one.about) for one in silent)
         for name, diverts in self.diverts.items():
-            said += of_operator(name, self.found.get(name, Findings()), diverts=diverts)
+            findings += of_operator(name, self.found.get(name, Findings()), diverts=diverts)
         for name in sorted(self.overdue):
             tuples = counted(self.found[name].aside[OVERDUE], "kept tuple")
             what = f"{tuples} were overdue, and diverted to the dead letters; from then on the result is not exact"
-            said.append(Finding(name, OVERDUE, what.replace(" were ", " was ") if tuples.startswith("1 ") else what))
-        return said
+            what = what.replace(" were ", " was ") if tuples.startswith("1 ") else what
+            findings.append(Finding(name, OVERDUE, what))
+        return findings
 
 
 def of_source(name: str, found: Findings, options: SourceOptions, waiting: WaitingNote | None = None) -> list[Finding]:
-    """What there is to say of a source.
+    """The findings of a source, except silences.
 
     Args:
-        name: The source's.
-        found: What its items showed up to now.
-        options: What was declared.
-        waiting: How its documents stand, where it has several.
+        name: The name of the source.
+        found: The counts of its items up to now.
+        options: The options of the source.
+        waiting: The state of its documents, if it has several.
     """
-    said = [*_documents(options, waiting), *_items(found, options), *_punctuations(found, options)]
-    said += _set_aside(found, options.mode == "PERMISSIVE", options.ungrammatical == "divert")
-    return [Finding(name, *each) for each in said]
+    findings = [*_documents(options, waiting), *_items(found, options), *_punctuations(found, options)]
+    findings += _set_aside(found, options.mode == "PERMISSIVE", options.ungrammatical == "divert")
+    return [Finding(name, *each) for each in findings]
 
 
 def _silent(silences: Mapping[str, Silence], kept: int) -> list[Finding]:
-    """What there is to say of a source's silences."""
-    said = []
+    """The findings about a source's silences."""
+    findings = []
     for scheme, silence in silences.items():
         if silence.told and kept:
-            said.append(Finding("", "silent", f"the scheme '{scheme}' was promised, and {silence.words(kept)}", scheme))
+            what = f"the scheme '{scheme}' was promised, and {silence.words(kept)}"
+            findings.append(Finding("", "silent", what, scheme))
         elif silence.ended:
             what = f"punctuations of the scheme '{scheme}' come again, after {counted(silence.ended, 'slice')} without"
-            said.append(Finding("", "speaks again", what, scheme))
-    return said
+            findings.append(Finding("", "speaks again", what, scheme))
+    return findings
 
 
 def of_operator(name: str, found: Findings, *, diverts: bool) -> list[Finding]:
-    """What there is to say of an operator that sets tuples aside."""
+    """The findings of an operator that sets tuples aside."""
     return [Finding(name, *each) for each in _set_aside(found, diverts, diverts)]
 
 
-_Said = Iterator[tuple[str, str] | tuple[str, str, str]]
+_Sentences = Iterator[tuple[str, str] | tuple[str, str, str]]
 
 
-def _documents(options: SourceOptions, waiting: WaitingNote | None) -> _Said:
+def _documents(options: SourceOptions, waiting: WaitingNote | None) -> _Sentences:
     if waiting is None:
         return
     if not waiting.documents:
@@ -202,10 +205,10 @@ def _documents(options: SourceOptions, waiting: WaitingNote | None) -> _Said:
         yield "passed over", f"passed over, since unfinished: {_list(waiting.passed)}"
 
 
-def _items(found: Findings, options: SourceOptions) -> _Said:
+def _items(found: Findings, options: SourceOptions) -> _Sentences:
     tag = options.row_tag
     if found.foreign:
-        kinds = f"tuples are {tag}, punctuations are of the namespace {options.punctuation_namespace}"
+        kinds = f"tuples are {tag}, punctuations are in the namespace {options.punctuation_namespace}"
         there = _list(_braced(name) for name in found.foreign)
         yield "other namespace", f"elements {there} are neither tuples nor punctuations; {kinds}"
     elif found.is_nothing:
@@ -215,19 +218,19 @@ def _items(found: Findings, options: SourceOptions) -> _Said:
     for name in (a.name for a in options.schema if a.name in found.missing):
         path = options.paths[options.schema.index(name)]
         others = found.leaves - {str(known) for known in options.paths}
-        there = f"; leaves that no attribute takes are {_list(others)}" if others else ""
+        there = f"; leaves that no attribute reads are {_list(others)}" if others else ""
         yield "no value", f"no tuple has a value of {name}, at the path {path}{there}"
 
 
-def _punctuations(found: Findings, options: SourceOptions) -> _Said:
+def _punctuations(found: Findings, options: SourceOptions) -> _Sentences:
     for leaf, count in sorted(found.void.items()):
-        says = "says" if count == 1 else "say"
+        closes = "closes" if count == 1 else "close"
         restricts = "restricts" if count == 1 else "restrict"
-        what = f"{counted(count, 'punctuation')} {says} nothing, since {'it' if count == 1 else 'they'} {restricts}"
+        what = f"{counted(count, 'punctuation')} {closes} nothing, since {'it' if count == 1 else 'they'} {restricts}"
         yield "void", f"{what} {leaf}, which is no attribute"
     if found.stray and not found.is_nothing:
         there = _list(map(local_tag, found.stray))
-        yield "stray", f"punctuations are called {there}, and tuples {options.row_tag}: they say nothing"
+        yield "stray", f"punctuations are named {there}, but tuples {options.row_tag}: these punctuations close nothing"
     for attribute, count in sorted(found.bounds.items()):
         if not {str(Term(attribute, kind)) for kind in ("each", "prefix")} & found.said.keys():
             holds = "holds" if count == 1 else "hold"
@@ -237,13 +240,13 @@ def _punctuations(found: Findings, options: SourceOptions) -> _Said:
         what = f"{counted(count, 'punctuation')} had ended before {'it' if count == 1 else 'they'} came"
         yield (
             "ended",
-            f"{what}: {attribute} was closed up to the bound; what comes next of the same keys is of a new life",
+            f"{what}: {attribute} was closed up to the bound; later items of the same keys belong to a new life",
         )
     if not found.tuples:
         return
     given = dict(options.given).get("punctuationNamespace")
     if given is not None and not (found.said or found.void or found.stray or found.foreign):
-        yield "no punctuation", f"no element is of the namespace {given}, which is that of its punctuations"
+        yield "no punctuation", f"no element is in the namespace {given}, which was given for punctuations"
     promised = {scheme: _forms(scheme, options) for scheme in options.schemes}
     for scheme, forms in promised.items():
         if not forms & found.said.keys():
@@ -257,7 +260,7 @@ def _punctuations(found: Findings, options: SourceOptions) -> _Said:
 
 
 def _forms(scheme: Scheme, options: SourceOptions) -> set[str]:
-    """What punctuations of a scheme may look like, written as `Findings.said` is."""
+    """The forms of punctuations that a scheme allows, in the notation of the keys of `Findings.said`."""
     terms = sorted(scheme.terms, key=lambda term: options.schema.index(term.attribute))
     forms = [""]
     for term in terms:
@@ -267,7 +270,7 @@ def _forms(scheme: Scheme, options: SourceOptions) -> set[str]:
     return set(forms)
 
 
-def _set_aside(found: Findings, diverts_malformed: bool, diverts_ungrammatical: bool) -> _Said:
+def _set_aside(found: Findings, diverts_malformed: bool, diverts_ungrammatical: bool) -> _Sentences:
     fates = {"malformed": diverts_malformed, "ungrammatical": diverts_ungrammatical}
     for kind, diverts in fates.items():
         if count := found.aside.get(kind, 0):
@@ -277,7 +280,7 @@ def _set_aside(found: Findings, diverts_malformed: bool, diverts_ungrammatical: 
 
 
 def _list(names: Any, most: int = 8) -> str:
-    """Names with commas between, the first of them if they are many."""
+    """The sorted names with commas between; only the first `most`, if there are more."""
     ordered = sorted(names)
     return ", ".join(ordered[:most]) + (", …" if len(ordered) > most else "")
 

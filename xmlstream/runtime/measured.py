@@ -15,13 +15,13 @@ from xmlstream.runtime.checkpoint import CommitLog
 
 
 def measured_rates(path: Path) -> dict[str, float]:
-    """Tuples that each source and each operator put out in a slice, on average, by name.
+    """The average number of tuples that each source and operator emits in a slice, by name.
 
     Raises:
         UsageError: `path` is neither a metrics file nor a checkpoint, or has no slice with tuples.
     """
     reports = _of_checkpoint(path) if (path / "commits").is_dir() else _of_file(path)
-    # Slices without tuples are waits for the next ones.
+    # Slices without items only wait for input.
     found = [report["operators"] for report in reports if report["items_in"]]
     if not found:
         raise UsageError(f"{path} has no slice with tuples", hint="name a file that --metrics wrote")

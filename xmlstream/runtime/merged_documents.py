@@ -1,10 +1,10 @@
-"""Merged documents: inputs of their own, each with its own end, by `documents 'merge'`; or whole directories of them.
+"""Merged documents: with `documents 'merge'`, each document is an input with an end of its own; or each directory.
 
-In a plan such a source is a merge of one scan, whatever documents there are. When the query begins for the first time
-they are found, once and for all: its checkpoint says which, and every run of it is over these. Then each of them gets a
-scan, closed by its own end, and what goes out of the merge are the meets. By `documents 'directories'` it is not
-documents but directories that are found and fixed; more documents may come in each. By `partitionedBy` each tuple's
-values say which of the inputs it comes by (`sources.xml.grammar.punctuation_columns`).
+In a plan such a source is a merge of one scan, however many documents exist. The first run finds the documents and
+records them in the checkpoint; all later runs read exactly these. Each document gets a scan, which is closed by the end
+of the document, and the merge emits the meets of their punctuations. With `documents 'directories'`, directories are
+found and recorded instead; more documents may arrive in each. With `partitionedBy`, the values of a tuple determine the
+input by which it arrives (`sources.xml.grammar.punctuation_columns`).
 """
 
 from __future__ import annotations
@@ -23,15 +23,15 @@ from xmlstream.plan.nodes import Node, Scan, names, topological
 
 
 def spread(root: Node, records: Path, *, follow: bool = False) -> Node:
-    """The plan with a scan for each of the documents that are merged.
+    """The plan with a scan for each merged document or directory.
 
     Args:
         root: The plan.
-        records: Directory that says which documents they are; it is written the first time.
+        records: Directory with the records of the merged documents, which the first run writes.
         follow: Whether the query waits for more input.
 
     Raises:
-        UsageError: There are none, or more of them is waited for.
+        UsageError: There are no documents, or `follow` is set for merged documents.
     """
     called = names(root)
     each: dict[Node, tuple[Node, ...]] = {}
@@ -40,14 +40,14 @@ def spread(root: Node, records: Path, *, follow: bool = False) -> Node:
         if isinstance(node.operator, Scan) and node.operator.options.is_merged:
             if follow and node.operator.options.documents == "merge":
                 raise UsageError(
-                    f"the documents of {node.operator.name} are merged: they are fixed, and no more of them comes",
+                    f"the documents of {node.operator.name} are merged: no more can be added once the query has begun",
                     hint="leave out --follow, or documents 'merge'",
                 )
             each[node] = _scans(node.operator, called[node], records / called[node])
         elif isinstance(node.operator, Merge):
             each[node] = (_over(node, [one for those in inputs for one in those]),)
         elif len(inputs) == 1:
-            # What a rule has put beneath the merge is of each document alone.
+            # An operator that a rule has moved below the merge is applied to each document separately.
             assert len(inputs[0]) == 1 or isinstance(node.operator, Select | Project | Describe)
             each[node] = tuple(_over(node, [one]) for one in inputs[0])
         else:
@@ -72,7 +72,7 @@ def _scans(scan: Scan, called: str, record: Path) -> tuple[Node, ...]:
 
 
 def merged_documents(options: SourceOptions, record: Path | None = None) -> list[str]:
-    """What a source merges, documents or directories: those recorded in a directory, else those that are there.
+    """The documents or directories that a source merges: those in its record, else those at its path.
 
     Raises:
         UsageError: There are none.
@@ -83,11 +83,11 @@ def merged_documents(options: SourceOptions, record: Path | None = None) -> list
         documents = Documents(plain, log=record is not None, directories=options.documents == "directories")
         paths = documents.find() if documents.single or not documents.paths else documents.paths
     except InputError as error:
-        raise UsageError(error.what, hint="a path is that of a file, a directory or a glob") from None
+        raise UsageError(error.what, hint="the path must be that of a file, a directory or a glob") from None
     if not paths:
         what = "directory" if options.documents == "directories" else "document"
         raise UsageError(
             f"there is no {what} at {options.path}",
-            hint="what is merged is found when the query begins; documents in sequence may come later",
+            hint="merged documents must exist when the query begins; documents in sequence may arrive later",
         )
     return list(paths)

@@ -1,7 +1,7 @@
 """Metrics of a run: a report of each slice, per operator, and the totals over all slices.
 
-A report counts the tuples and punctuations in and out, kept and purged, and has the time of the slice. The totals
-appear in summaries, on the monitor's page and in Prometheus.
+A report counts the tuples and punctuations in and out, kept and purged, and has the time of the slice. Summaries, the
+monitor's page and Prometheus show the totals.
 """
 
 from __future__ import annotations

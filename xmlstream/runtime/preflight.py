@@ -1,6 +1,6 @@
-"""Preflight checks: errors in the inputs and outputs of a query that are reported before anything heavy is started.
+"""Preflight checks: errors in the inputs and outputs of a query, reported before anything heavy starts.
 
-Inputs must exist. What a query writes must lie outside of what it reads, or it would read its own results and state.
+Inputs must exist. A query must write outside of its inputs, or it would read its own results and state.
 """
 
 from __future__ import annotations
@@ -22,31 +22,31 @@ def require_stream(root: Node) -> None:
     """Makes sure that a plan reads a stream.
 
     Raises:
-        QueryError: All its inputs are static.
+        QueryError: All inputs of the plan are static.
     """
     leaves = [node.operator for node in topological(root) if not node.inputs]
     if any(isinstance(leaf, Scan) for leaf in leaves):
         return
     xml = [leaf.name for leaf in leaves if isinstance(leaf, Static) and leaf.format == "xml"]
     stream = f"declare {' and '.join(xml)} USING punctuated_xml, or " if xml else ""
-    raise QueryError("no stream is read", hint=f"{stream}ask Spark itself where all tables are static")
+    raise QueryError("the query reads no stream", hint=f"{stream}use Spark itself if all tables are static")
 
 
 def read_once(root: Node) -> list[str]:
-    """Warnings of tables that are read once by a query that waits for more, though they may be meant as streams."""
+    """Warnings for a query that waits for more input: tables that are read once, but may be meant as streams."""
     return [
-        f"{leaf.name} is read once, when the query begins: USING xml is a table that does not change;"
-        " USING punctuated_xml reads what comes later, too"
+        f"{leaf.name} is read once, when the query begins: USING xml declares a table that does not change;"
+        " USING punctuated_xml also reads what arrives later"
         for leaf in (node.operator for node in topological(root))
         if isinstance(leaf, Static) and leaf.format == "xml"
     ]
 
 
 def require_found(options: SourceOptions, *, waits: bool = False) -> None:
-    """Makes sure that the path of a source leads somewhere, and unless one waits for it, that there is a document.
+    """Makes sure that the path of a source exists, and has a document unless the query `waits` for one.
 
     Raises:
-        UsageError: It does not.
+        UsageError: The path does not exist, or has no document.
     """
     if options.is_merged:
         merged_documents(options)
@@ -57,19 +57,21 @@ def require_found(options: SourceOptions, *, waits: bool = False) -> None:
         else:
             require_documents([options])
     except InputError as error:
-        raise UsageError(error.what, hint="a path is that of a file, a directory or a glob") from None
+        raise UsageError(error.what, hint="the path must be that of a file, a directory or a glob") from None
 
 
 def require_documents(sources: Iterable[SourceOptions]) -> None:
-    """Makes sure that sources have documents to begin with.
+    """Makes sure that each source has a document to begin with.
 
     Raises:
-        UsageError: One has none.
-        InputError: Its path leads nowhere.
+        UsageError: A source has none.
+        InputError: The path of a source does not exist.
     """
     for options in sources:
         if not options.is_merged and not Documents(options, log=False).find():
-            hint = "names that begin with . or _ or end in .tmp are none; a query that follows its input waits for them"
+            hint = (
+                "names that begin with . or _ or end in .tmp are ignored; with --follow, the query waits for documents"
+            )
             raise UsageError(f"there is no document at {options.path}", hint=hint)
 
 
@@ -84,7 +86,7 @@ _IN_CHECKPOINT = (
     ),
     *("state/source/000000000-1.parquet", "spark/metadata", "spark/offsets/0", "spark/commits/0"),
 )
-"""Files like these are written there."""
+"""Examples of the files that a query writes there."""
 
 
 def require_disjoint(
@@ -93,13 +95,13 @@ def require_disjoint(
     """Makes sure that no source reads what the query writes.
 
     Args:
-        paths: Of the sources: files, directories, globs.
-        outputs: Directories of the results; `-` is none.
-        checkpoint: Where the state lives.
-        metrics: The file that gets the metrics.
+        paths: The paths of the sources: files, directories, globs.
+        outputs: The directories of the results; `-` is ignored.
+        checkpoint: The directory of the state.
+        metrics: The metrics file.
 
     Raises:
-        UsageError: One would.
+        UsageError: A source would read an output, the checkpoint or the metrics file.
     """
     written: list[tuple[str, Path, tuple[str, ...]]]
     written = [(f"the output {output}", Path(output), _IN_OUTPUT) for output in outputs if output != "-"]
@@ -118,23 +120,23 @@ def require_disjoint(
 
 
 def _reads(path: str, place: Path, files: Sequence[str]) -> bool:
-    """Whether what a source reads has such files in the place, or the place has the source."""
+    """Whether a source with this path would read these files in a place, or is itself a document of that place."""
     known, pattern = split_glob(path)
     known = known.resolve()
     if pattern:
         if known not in (place, *place.parents):
             return False
         found = [(place / file).relative_to(known).parts for file in files]
-        # A directory that a glob finds is read, too.
+        # If a glob matches a directory, the files in it are read.
         return any(_matches(pattern, names) or _matches(pattern, names[:-1]) for names in found)
     if known.is_dir():
         return known in (place, *place.parents)
-    # A document of an earlier query in the output; --overwrite would remove it.
+    # The path is a document of an earlier query in the output, which --overwrite would remove.
     return known.parent == place and slice_of(known.name) is not None
 
 
 def _matches(pattern: Sequence[str], names: Sequence[str]) -> bool:
-    """Whether a glob finds what has these names below one another."""
+    """Whether a glob matches a path; both are given as lists of names."""
     if not pattern or not names:
         return not names and all(part == "**" for part in pattern)
     is_hidden = names[0].startswith(".")

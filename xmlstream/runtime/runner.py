@@ -44,7 +44,7 @@ from xmlstream.runtime.same_query import QUERY
 from xmlstream.runtime.settings import Settings
 from xmlstream.runtime.silent_schemes import Patience
 from xmlstream.runtime.tally import Progress, Summary, Tally
-from xmlstream.runtime.watching import Nobody, Watched, told_of_failure
+from xmlstream.runtime.watching import Nobody, Watched, reporting_failure
 from xmlstream.session.spark_errors import first_cause, is_late_worker, quiet_failures
 from xmlstream.sink.sink import Draft, Sink
 
@@ -232,7 +232,7 @@ def launch(spark: SparkSession, root: Node, settings: Settings) -> Launched:
     Raises:
         StateError, UsageError, QueryError: it cannot be started so.
     """
-    with told_of_failure(settings.watcher):
+    with reporting_failure(settings.watcher):
         return _launch(spark, root, settings)
 
 

@@ -1,8 +1,8 @@
-"""Identity of the query that a checkpoint belongs to; in words, what another one has otherwise.
+"""Identity of the query that a checkpoint belongs to; describes the differences of another query as sentences.
 
-What is compared is what kept tuples, positions and published documents depend on: sources with their options and
-schemas, operators, time zone, outputs with their tags. How a source is sliced, and what is done about bad input, may
-change from run to run; and with `moved` where inputs and outputs lie.
+A start compares everything that kept tuples, positions and published documents depend on: sources with their options
+and schemas, operators, the time zone, outputs with their tags. The slicing of a source and the treatment of bad input
+may change from run to run; with `moved`, so may the places of inputs and outputs.
 """
 
 from __future__ import annotations
@@ -20,23 +20,23 @@ from xmlstream.plan.written_plan import described
 from xmlstream.sink.target import Target
 
 CHECKPOINT_FORMAT = 2
-"""Of checkpoints. It changes when one version of xmlstream cannot go on from what another wrote."""
+"""The format of checkpoints; changed whenever a version of xmlstream cannot go on from one of another version."""
 
 QUERY = "query.json"
 """The record in a checkpoint of the query that it belongs to."""
 
 _SHOWN = 3
-"""Differences that are named."""
+"""The most differences that an error names."""
 
 
 def is_begun(place: Place) -> bool:
-    """Whether a query has begun with the checkpoint at a place."""
+    """Whether a query has begun with the checkpoint at this place."""
     store = store_at(place)
     return store.size(QUERY) is not None or bool(store.names("commits"))
 
 
 class SameQuery:
-    """The record of a checkpoint that says which query it belongs to."""
+    """The record in a checkpoint that identifies its query."""
 
     def __init__(self, place: Place, root: Node, time_zone: str, targets: Sequence[Target]) -> None:
         self._store = store_at(place)
@@ -52,26 +52,26 @@ class SameQuery:
 
     @property
     def id(self) -> str:
-        """What the query is called where others write, too; the same in all runs of the checkpoint."""
+        """The query's identifier in outputs that others write to, too; the same in all runs of the checkpoint."""
         return str(self._mine["id"])
 
     def outputs_before(self) -> list[str]:
-        """Where the results went of whoever began with the checkpoint; nowhere if nothing tells."""
+        """The outputs of the query that began with the checkpoint; empty if its record is missing or unreadable."""
         try:
             return [output["output"] for output in _read(self._store)["outputs"]]
         except StateError:
             return []
 
     def begin(self) -> None:
-        """Makes the checkpoint this query's."""
+        """Writes the record: the checkpoint then belongs to this query."""
         self._write()
 
     def require(self, *, moved: bool) -> None:
-        """Makes sure that the checkpoint is this query's.
+        """Makes sure that the checkpoint belongs to this query.
 
         Raises:
-            StateError: It is another query's, or of another version, or damaged; or inputs or outputs lie elsewhere and
-                were not `moved`.
+            StateError: The checkpoint belongs to another query, has another format or is damaged; or inputs or outputs
+                lie in other places than before, and `moved` is not set.
         """
         found = _read(self._store)
         checkpoint = self._store.path()
@@ -84,7 +84,7 @@ class SameQuery:
         if (elsewhere := list(_moves(found, self._mine))) and not moved:
             raise StateError(
                 f"the query of the checkpoint {checkpoint} {'; '.join(elsewhere[:_SHOWN])}",
-                hint="if it was moved there, say --moved (moved=True); else give this query a checkpoint of its own",
+                hint="if they were moved, use --moved (moved=True); otherwise give this query a checkpoint of its own",
             )
         self._mine["id"] = found.get("id") or uuid.uuid5(uuid.NAMESPACE_URL, str(checkpoint)).hex
         for output, before in zip(self._mine["outputs"], found["outputs"], strict=True):
@@ -93,11 +93,11 @@ class SameQuery:
             self._write()
 
     def since(self, result: int) -> int:
-        """The slice from which on the documents of a result must be there."""
+        """The first slice whose documents of a result must exist."""
         return int(self._mine["outputs"][result]["since"])
 
     def forget(self, result: int, before: int) -> None:
-        """Documents of a result from before a slice may be gone from now on."""
+        """Records that documents of a result from before a slice may be gone."""
         self._mine["outputs"][result]["since"] = before
         self._write()
 
@@ -106,13 +106,13 @@ class SameQuery:
 
 
 def _part(part: dict[str, Any], node: Node) -> dict[str, Any]:
-    """A node as the checkpoint remembers it: what tells it from others, where it reads, and what to say of it."""
+    """The record of a node: what distinguishes it from others, the path that it reads, and its description."""
     operator = dict(part["operator"])
     path = None
     match node.operator:
         case Scan(options=options):
             path = _canonical(options.path)
-            # What these say is in the schema.
+            # The schema contains these options.
             operator = {name: text for name, text in operator["options"].items() if name not in _OTHERWISE}
         case Static(options=given):
             path = dict(given).get("path")
@@ -128,22 +128,22 @@ _OTHERWISE = {"path", "schema", "domains"}
 
 
 def _canonical(path: str) -> str:
-    """A path by which two can be compared, whatever links and directories they were written with."""
+    """A path in a form that can be compared: absolute, with links resolved."""
     return path if path == "-" or "://" in path else os.path.realpath(local_path(path))
 
 
 def _read(store: Store) -> dict[str, Any]:
-    """The record of the query that a checkpoint belongs to.
+    """The record in a checkpoint that identifies its query.
 
     Raises:
-        StateError: It is damaged, or of another version.
+        StateError: The record is damaged, or the checkpoint has another format.
     """
     found = unseal(store, QUERY)
     if (number := found.get("format")) != CHECKPOINT_FORMAT:
         raise StateError(
             f"the checkpoint {store.path()} has format {number}, "
             f"and this version of xmlstream reads format {CHECKPOINT_FORMAT}",
-            hint="finish it with the version that wrote it, or begin anew with another checkpoint and output",
+            hint="finish the query with the version that wrote it, or begin anew with another checkpoint and output",
         )
     return found
 
@@ -175,7 +175,7 @@ def _differences(found: Mapping[str, Any], mine: Mapping[str, Any]) -> Iterator[
 
 
 def _of_part(before: Mapping[str, Any], now: Mapping[str, Any]) -> Iterator[str]:
-    """What a node of the checkpoint's query has otherwise than that of the same name in this one."""
+    """The differences between a node of the checkpoint's query and the node of that name in this query."""
     name = before["name"]
     if now["inputs"] or before["operator"].get("") != now["operator"].get(""):
         if before["operator"] != now["operator"]:
@@ -186,12 +186,12 @@ def _of_part(before: Mapping[str, Any], now: Mapping[str, Any]) -> Iterator[str]
         for option in sorted(before["operator"].keys() | now["operator"].keys()):
             one, other = (_shown(part["operator"].get(option)) for part in (before, now))
             if one != other:
-                yield f"of {name} the option {option} is {one}, not {other}"
+                yield f"the option {option} of {name} is {one}, not {other}"
     columns, others = ({column[0]: column[1:] for column in part["schema"]} for part in (before, now))
     for column in {**columns, **others}:
         one, other = (_typed(which.get(column)) for which in (columns, others))
         if one != other:
-            yield f"of {name} the column {column} is {one}, not {other}"
+            yield f"the column {column} of {name} is {one}, not {other}"
     if columns == others and [*columns] != [*others]:
         yield f"the columns of {name} are {', '.join(columns)}, not {', '.join(others)}"
 
@@ -211,7 +211,7 @@ def _typed(column: Sequence[Any] | None) -> str:
 def _moves(found: Mapping[str, Any], mine: Mapping[str, Any]) -> Iterator[str]:
     for before, now in zip(found["plan"], mine["plan"], strict=True):
         if before["path"] != now["path"]:
-            yield f"reads {now['name']} from {now['path']}, and did from {before['path']}"
+            yield f"reads {now['name']} from {now['path']}, before from {before['path']}"
     for before, now in zip(found["outputs"], mine["outputs"], strict=True):
         if before["output"] != now["output"]:
-            yield f"writes to {now['output']}, and did to {before['output']}"
+            yield f"writes to {now['output']}, before to {before['output']}"

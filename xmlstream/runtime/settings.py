@@ -23,20 +23,21 @@ class Settings:
     """How a query is run.
 
     Attributes:
-        targets: where each result of the plan goes, in the plan's order.
-        checkpoint: where the query's state lives; None for a state that goes with the run.
-        follow: wait for more input at its end, instead of ending there.
-        keep_open: the end of the input does not close the query; a later run goes on.
-        metrics: a file that gets one JSON object per slice.
-        overwrite: remove the documents of an earlier query from the output.
-        moved: inputs and outputs may lie elsewhere than in the run before, and published documents may be gone.
-        trigger: following, how often a slice begins at the most, such as `10s`.
-        purge_after: how long tuples are kept at the most, such as `1000 slices`; None for as long as it takes.
-        warn_after: how long nothing may come of a scheme that was promised, until it is told; None for a while.
-        name: what Spark calls the query.
-        on_slice: called with the report of each committed slice.
-        watcher: who watches it.
-        picture: draws a plan with the numbers of a run on it, for a notebook.
+        targets: The targets of the plan's results, in the plan's order.
+        checkpoint: Directory of the query's state; None for a temporary one that is deleted when the run ends.
+        follow: Whether the query waits for more input at the end of its input, instead of ending there.
+        keep_open: Whether the query stays open at the end of its input, so that a later run can go on.
+        metrics: A file to which one JSON object per slice is appended.
+        overwrite: Whether documents of an earlier query are removed from the output.
+        moved: Whether inputs and outputs may lie in other places than before, and published documents may be gone.
+        trigger: With `follow`, the shortest time between the beginnings of two slices, such as `10s`.
+        purge_after: The longest time that tuples are kept, such as `1000 slices`; None for no limit.
+        warn_after: How long a promised scheme may be silent before that is reported; None for the default
+            (`xmlstream.runtime.silent_schemes`).
+        name: The name of the query in Spark.
+        on_slice: Called with the report of each committed slice.
+        watcher: The watcher of the run.
+        picture: Draws a plan with the numbers of a run, for a notebook.
     """
 
     targets: tuple[Target, ...]
@@ -56,7 +57,7 @@ class Settings:
 
     @property
     def pace(self) -> dict[str, Any]:
-        """When its slices begin, as Spark's `trigger` takes it.
+        """The arguments of Spark's `trigger`, which determine when slices begin.
 
         Raises:
             UsageError: The trigger is no span of time, or the query does not follow its input.
@@ -65,48 +66,48 @@ class Settings:
             return {} if self.follow else {"availableNow": True}
         milliseconds = round(seconds("trigger", self.trigger) * 1000)
         if not self.follow:
-            what = f"trigger {self.trigger} of a query that does not wait"
-            raise UsageError(what, hint="it goes with --follow, or start")
+            what = f"trigger {self.trigger} for a query that does not wait for more input"
+            raise UsageError(what, hint="use a trigger with --follow, or with start")
         return {"processingTime": f"{milliseconds} milliseconds"}
 
     @property
     def tick(self) -> float:
-        """After how many seconds a slice of the clock alone may follow: at the trigger, or once a second."""
+        """Seconds until a slice of the clocks alone may follow: 0 with a trigger, which sets the pace; otherwise 1."""
         return 1.0 if self.trigger is None else 0.0
 
     @property
     def limit(self) -> PurgeAfter | None:
-        """How long tuples are kept at the most.
+        """The longest time that tuples are kept; None for no limit.
 
         Raises:
-            UsageError: `purge_after` says nothing that can be understood.
+            UsageError: `purge_after` is neither a number of slices nor a span of time.
         """
         return None if self.purge_after is None else PurgeAfter.parse(self.purge_after)
 
     @property
     def patience(self) -> Patience:
-        """How long nothing may come of a scheme that was promised.
+        """How long a promised scheme may be silent before that is reported.
 
         Raises:
-            UsageError: `warn_after` says nothing that can be understood.
+            UsageError: `warn_after` is neither a number of slices nor a span of time.
         """
         limit = None if self.warn_after is None else PurgeAfter.parse(self.warn_after, "warn_after")
         return Patience(limit, self.follow)
 
     def require_understood(self) -> None:
-        """Makes sure that its spans of time are some.
+        """Makes sure that the spans of time are valid.
 
         Raises:
-            UsageError: One cannot be understood, or does not belong to such a run.
+            UsageError: A span cannot be parsed, or is not allowed for such a run.
         """
         _ = self.pace, self.limit, self.patience
 
     @property
     def outputs(self) -> list[str]:
-        """The directories to which results go, each somewhere else, whatever the places are called.
+        """The directories to which results are written, all different once links are resolved.
 
         Raises:
-            UsageError: Two go to one place.
+            UsageError: Two results are written to one place.
         """
         targets = [target for target in self.targets if target.taken is None]
         places = [target.output if target.directory is None else os.path.realpath(target.output) for target in targets]
@@ -117,7 +118,7 @@ class Settings:
 
     @property
     def source_options(self) -> dict[str, str]:
-        """What the sources are told of the end of their input."""
+        """The options of the sources that determine what the end of their input means."""
         flags = {
             "follow": self.follow,
             "keepOpen": self.keep_open,
@@ -126,10 +127,10 @@ class Settings:
         return {name: str(flag).lower() for name, flag in flags.items()}
 
     def make_checkpoint(self) -> Path:
-        """The directory of the checkpoint; a new temporary one where none is named.
+        """The directory of the checkpoint; a new temporary one if none is named.
 
         Raises:
-            UsageError: It is in no file system.
+            UsageError: The checkpoint is not a path of a file system.
         """
         if self.checkpoint is None:
             return Path(tempfile.mkdtemp(prefix="xmlstream-"))

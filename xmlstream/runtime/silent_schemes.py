@@ -1,7 +1,7 @@
-"""Silence of a source: how long nothing has come of a scheme that it promised, and what waits meanwhile.
+"""Silence of a source: the time without a punctuation of a scheme that it promised, and the tuples that wait meanwhile.
 
-A punctuation may be late without a fault: an hour is over when it is. So a promise is told to be broken where more
-slices with tuples, and more time, have passed without it than is usual, and where something is kept behind the source.
+A punctuation may be late without a fault: nothing can close an hour before it is over. So a silence is reported only if
+more slices with tuples, and more time, have passed than is usual, and if operators above the source keep tuples.
 """
 
 from __future__ import annotations
@@ -15,23 +15,23 @@ from operators.state.ages import PurgeAfter
 from xmlstream.runtime.metrics import counted
 
 SLICES, SPAN = 40, timedelta(minutes=1)
-"""What must pass, both, where nothing else is said."""
+"""The slices and the time that must both pass, by default."""
 
 
 @dataclass(frozen=True, slots=True)
 class Patience:
-    """How long nothing may come of a promise before it is told.
+    """How long a silence may last before it is reported.
 
     Attributes:
-        limit: So many slices with tuples, or so long; None for `SLICES` and `SPAN`, both.
-        follow: Whether the query waits for more input; else a promise of which nothing came at all is told at once.
+        limit: A number of slices with tuples, or a span of time; None for both `SLICES` and `SPAN`.
+        follow: Whether the query waits for more input; if not, a promise without any punctuation is reported at once.
     """
 
     limit: PurgeAfter | None = None
     follow: bool = False
 
     def is_over(self, silence: Silence) -> bool:
-        """Whether it has lasted too long."""
+        """Whether a silence has lasted too long."""
         limit = self.limit
         if limit is None:
             return silence.slices >= SLICES and silence.lasted >= SPAN
@@ -43,15 +43,15 @@ class Patience:
 
 @dataclass(frozen=True, slots=True)
 class Silence:
-    """Of one scheme of a source, what came since its last punctuation, or since the first tuple.
+    """The time since the last punctuation of one scheme of a source, or since the first tuple.
 
     Attributes:
-        slices: In how many slices tuples came.
-        tuples: How many came.
-        since: Since when; None before the first tuple.
+        slices: Number of slices with tuples in that time.
+        tuples: Number of tuples in that time.
+        since: Its beginning; None before the first tuple.
         until: The recorded time of the last slice.
-        told: Whether it has lasted so long that it was told.
-        ended: After how many slices a silence that had been told ended; 0 for none.
+        told: Whether the silence has been reported, because it lasted too long.
+        ended: Number of slices of the last reported silence that has ended; 0 if there is none.
     """
 
     until: datetime
@@ -63,11 +63,19 @@ class Silence:
 
     @property
     def lasted(self) -> timedelta:
-        """How long it is."""
+        """How long the silence has lasted."""
         return timedelta() if self.since is None else self.until - self.since
 
-    def heard(self, tuples: int, spoke: bool, now: datetime, patience: Patience, *, kept: int) -> Silence:
-        """After one more slice: with so many tuples, a punctuation of the scheme or none, and what is kept then."""
+    def after(self, tuples: int, spoke: bool, now: datetime, patience: Patience, *, kept: int) -> Silence:
+        """The silence after one more slice.
+
+        Args:
+            tuples: Number of tuples in the slice.
+            spoke: Whether the slice has a punctuation of the scheme.
+            now: The recorded time of the slice.
+            patience: How long the silence may last.
+            kept: Number of tuples that operators above the source keep after the slice.
+        """
         if spoke:
             return Silence(now, since=now, ended=self.slices if self.told else self.ended)
         more = replace(
@@ -80,21 +88,23 @@ class Silence:
         return replace(more, told=self.told or (kept > 0 and patience.is_over(more)))
 
     def json(self) -> dict[str, Any]:
-        """As JSON has it."""
+        """The silence as a JSON object."""
         since = self.since.isoformat() if self.since else None
         return {**{name: getattr(self, name) for name in _PLAIN}, "since": since, "until": self.until.isoformat()}
 
     @staticmethod
     def of(json: Mapping[str, Any]) -> Silence:
-        """What `json` gave."""
+        """The silence that `json` has written."""
         since = datetime.fromisoformat(json["since"]) if json["since"] else None
         return Silence(datetime.fromisoformat(json["until"]), since=since, **{name: json[name] for name in _PLAIN})
 
     def words(self, kept: int) -> str:
-        """It in words, with what is kept behind the source."""
+        """The end of a sentence about the silence, with the number of tuples kept above the source."""
         came = f"{counted(self.tuples, 'tuple')} {'has' if self.tuples == 1 else 'have'} come since"
         waits = f"{counted(kept, 'tuple')} {'waits' if kept == 1 else 'wait'}"
-        return f"nothing of it has come for {counted(self.slices, 'slice')}, {_span(self.lasted)}: {came}, {waits}"
+        return (
+            f"no punctuation of it has come for {counted(self.slices, 'slice')}, {_span(self.lasted)}: {came}, {waits}"
+        )
 
 
 _PLAIN = ("slices", "tuples", "told", "ended")

@@ -1,6 +1,6 @@
-"""Tally of a run: adds up the reports of its slices for the summary, and hands them on to metrics and listeners.
+"""Tally of a run: adds up the reports of its slices for the summary, and passes them to metrics and listeners.
 
-Where this process is a notebook's kernel, the notebook shows the run while it goes on; elsewhere nothing is shown.
+If this process is the kernel of a notebook, the notebook shows the progress of the run.
 """
 
 from __future__ import annotations
@@ -16,14 +16,14 @@ from xmlstream.runtime.likely_mistakes import Finding
 from xmlstream.runtime.metrics import MetricsFile, Totals
 
 EVERY_SECONDS = 1.0
-"""At the least between two drawings."""
+"""The shortest time between two drawings."""
 
 
 class Progress:
-    """HTML below a notebook's cell, made anew as the run goes on.
+    """HTML below a notebook's cell that is updated while the run goes on.
 
     Args:
-        html: What makes it.
+        html: Makes the HTML.
     """
 
     def __init__(self, html: Callable[[], str]) -> None:
@@ -36,39 +36,39 @@ class Progress:
         return self._shown is not None
 
     def tell(self, *, at_once: bool = False) -> None:
-        """Draws it anew, unless that was done a moment ago."""
+        """Updates the HTML, unless that was done within the last `EVERY_SECONDS`; `at_once` updates it anyway."""
         if self._shown is not None and (at_once or time.monotonic() - self._drawn >= EVERY_SECONDS):
             self._drawn = time.monotonic()
             self._shown.update({"text/html": self._html()}, raw=True)
 
     def clear(self) -> None:
-        """Shows it no more: what comes of the cell says all."""
+        """Removes the HTML, since the result of the cell replaces it."""
         if self._shown is not None:
             self._shown.update({"text/html": ""}, raw=True)
             self._shown = None
 
 
 def _display() -> Any:
-    """The notebook's own `display`; None where this is no kernel of one."""
-    asked = sys.modules.get("IPython")
-    shell = asked.get_ipython() if asked is not None else None
-    if asked is None or getattr(shell, "kernel", None) is None:
+    """The notebook's own `display`; None if this process is not the kernel of a notebook."""
+    ipython = sys.modules.get("IPython")
+    shell = ipython.get_ipython() if ipython is not None else None
+    if ipython is None or getattr(shell, "kernel", None) is None:
         return None
-    return asked.display.display
+    return ipython.display.display
 
 
 @dataclass(frozen=True, slots=True)
 class Summary:
-    """What a run did up to now.
+    """The summary of a run up to now.
 
     Attributes:
-        slices: How many slices were committed.
-        items_in: Tuples and punctuations of all sources.
-        tuples_out: Tuples of all results.
-        seconds: Time of the slices.
+        slices: Number of committed slices.
+        items_in: Number of tuples and punctuations of all sources.
+        tuples_out: Number of tuples of all results.
+        seconds: Total time of the slices.
         closed: Whether the input has ended for good.
-        closed_before: The query had been closed by an earlier run, and nothing was done.
-        findings: What was noticed in the sources since the query first began: mistakes that are no errors.
+        closed_before: Whether an earlier run had closed the query, so that this run did nothing.
+        findings: The findings since the query first began: likely mistakes that are no errors.
         exact: Whether no tuple has been purged by age (`purge_after`) since the query first began.
         draw: Draws the plan with the numbers of the run, as SVG.
     """
@@ -84,9 +84,9 @@ class Summary:
     draw: Callable[[], str] | None = field(default=None, repr=False, compare=False)
 
     def _repr_html_(self) -> str:
-        """The same as a table, and the plan with the numbers of the run, as a notebook shows it."""
+        """The summary as an HTML table for a notebook, and the plan with the numbers of the run."""
         ends = "ended for good" if self.closed else "goes on"
-        told = {
+        lines = {
             "slices": f"{self.slices:,}",
             "items in": f"{self.items_in:,}",
             "tuples out": f"{self.tuples_out:,}",
@@ -94,18 +94,18 @@ class Summary:
             "input": f"{ends}{', before this run' if self.closed_before else ''}",
             **({} if self.exact else {"result": "not exact: tuples were purged by age"}),
         }
-        rows = "".join(f"<tr><th>{name}</th><td>{value}</td></tr>" for name, value in told.items())
+        rows = "".join(f"<tr><th>{name}</th><td>{value}</td></tr>" for name, value in lines.items())
         noticed = "".join(f"<li>{escape(str(finding))}</li>" for finding in self.findings)
         drawn = self.draw() if self.draw is not None else ""
         return f"<table>{rows}</table>{f'<p>Noticed:</p><ul>{noticed}</ul>' if noticed else ''}{drawn}"
 
 
 class Tally:
-    """Adds up the reports of this run, and hands them on.
+    """Adds up the reports of this run, and passes them on.
 
     Args:
-        metrics: The file that gets them.
-        on_slice: Who is called with each.
+        metrics: The file to which they are appended.
+        on_slice: Called with each report.
         picture: Draws the plan with the numbers of a run.
     """
 
@@ -121,11 +121,11 @@ class Tally:
         self.progress: Progress | None = None
 
     def begin(self) -> None:
-        """Up to here reports were of slices that an earlier run committed."""
+        """Begins to count; reports before this call are of slices that an earlier run committed."""
         self._restoring = False
 
     def slice(self, report: dict[str, Any]) -> None:
-        """One committed slice."""
+        """Adds the report of a committed slice."""
         if self._restoring:
             self._totals.restore({"report": report})
             if self._metrics is not None:
@@ -140,11 +140,11 @@ class Tally:
             self.progress.tell()
 
     def summary(self, closed: bool, findings: tuple[Finding, ...], *, exact: bool) -> Summary:
-        """What was done so far."""
+        """The summary up to now."""
         totals, draw = self._totals, None if self._picture is None else self.drawing
         done = totals.slices, totals.items_in, totals.tuples_out, totals.seconds
         return Summary(*done, closed, findings=findings, exact=exact, draw=draw)
 
     def drawing(self) -> str:
-        """The plan with the numbers of the run up to now, as SVG; empty where nobody draws it."""
+        """The plan with the numbers of the run up to now, as SVG; empty if there is no `picture`."""
         return "" if self._picture is None else self._picture(self._totals.numbers())

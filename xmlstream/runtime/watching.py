@@ -1,6 +1,6 @@
-"""What a run shows to whoever watches it: its plan when it begins, each commit's record, and its end.
+"""Watchers of a run: they receive its plan when it begins, the record of each commit, and its end.
 
-A watcher is called by the thread that runs the query: it must take what it is given, and do its work elsewhere.
+The thread that runs the query calls the watcher, which must return at once and do its work in another thread.
 """
 
 from __future__ import annotations
@@ -24,10 +24,10 @@ class Watched:
     Attributes:
         root: The plan that runs.
         follow: Whether it waits for more input.
-        checkpoint: Where its state lives.
-        dead_letters: Where items go that are set aside.
-        name: What Spark calls it, if it was given a name.
-        spark: Its session, which computes expressions; None where another process has it.
+        checkpoint: Directory of its state.
+        dead_letters: Directory for items that are set aside.
+        name: Its name in Spark, if it has one.
+        spark: Its session, which computes expressions; None if the run is in another process.
     """
 
     root: Node
@@ -39,28 +39,28 @@ class Watched:
 
 
 class Watcher(Protocol):
-    """Whoever watches a run."""
+    """A watcher of a run."""
 
     @property
     def where(self) -> str:
-        """Where people see what it sees: a URL."""
+        """The URL at which people see the run."""
 
     def begun(self, run: Watched) -> None:
         """The run begins."""
 
     def restored(self, record: Mapping[str, Any]) -> None:
-        """The run goes on from a checkpoint's last commit, of which this is the record, whole."""
+        """The run goes on from the last commit of a checkpoint; `record` is that commit's, made whole."""
 
     def committed(self, record: Mapping[str, Any]) -> None:
         """A slice was committed, with this record."""
 
     def ended(self, failure: BaseException | None) -> None:
-        """The run has ended; called again, it says nothing new."""
+        """The run has ended; later calls have no effect."""
 
 
 @contextmanager
-def told_of_failure(watcher: Watcher | None) -> Iterator[None]:
-    """Tells a watcher if what is done meanwhile, before a run begins, fails."""
+def reporting_failure(watcher: Watcher | None) -> Iterator[None]:
+    """Calls `ended` of a watcher if the body of the `with` statement, before a run begins, fails."""
     try:
         yield
     except BaseException as failure:
@@ -70,18 +70,18 @@ def told_of_failure(watcher: Watcher | None) -> Iterator[None]:
 
 
 class Nobody:
-    """Watches nothing."""
+    """A watcher that does nothing."""
 
     where = ""
 
     def begun(self, run: Watched) -> None:
-        """Nothing."""
+        """Does nothing."""
 
     def restored(self, record: Mapping[str, Any]) -> None:
-        """Nothing."""
+        """Does nothing."""
 
     def committed(self, record: Mapping[str, Any]) -> None:
-        """Nothing."""
+        """Does nothing."""
 
     def ended(self, failure: BaseException | None) -> None:
-        """Nothing."""
+        """Does nothing."""
