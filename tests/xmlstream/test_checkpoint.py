@@ -117,7 +117,7 @@ def test_lost_commits_are_told_by_sparks_log(tmp_path: Path, done: bool) -> None
     if not done:
         (checkpoint / "spark/commits/2").unlink()
         log_as_spark(checkpoint, 3, done=False)
-    with pytest.raises(StateError, match="the last commit is that of slice 1, and Spark has come to slice"):
+    with pytest.raises(StateError, match="the last commit is that of slice 1, but Spark has reached slice"):
         Checkpoint(checkpoint)
     shutil.rmtree(checkpoint / "commits")
     with pytest.raises(StateError, match="no slice is committed"):

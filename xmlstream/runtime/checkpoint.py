@@ -1,29 +1,28 @@
 """The checkpoint: the directory in which a query keeps its state, with the log of its commits.
 
-    query.json        which query it is, and where its results go (`xmlstream.runtime.same_query`)
+    query.json        the identity of the query, and the places of its results (`xmlstream.runtime.same_query`)
     plan.json         the plan that runs, for programs that show it (`xmlstream.plan.written_plan`)
     commits/          a record for each of the last slices: the commit log
     state/            the kept tuples of the operators (`operators.storage.segments`); strings that sources have closed
                       (`operators.storage.constant_runs`)
     published.jsonl   the published documents, except those in the last records
-    documents/        of each source, the order of its documents, and the like (`sources.xml.splits.documents`)
+    documents/        for each source, the order of its documents and other notes (`sources.xml.splits.documents`)
     spark/            Spark's own log: how far each slice reads, and which slices Spark has finished
     staged/           tuples of the current slice
-    clock             how often clocks tick, while anything waits for them (`xmlstream.runtime.query_clocks`)
+    clock             how often clocks tick, while tuples wait for them (`xmlstream.runtime.query_clocks`)
 
-A slice counts, with all that it wrote, from the moment its record is in the commit log, and not before. A record is one
-sealed JSON object, which is created whole. It names all files that count, with their checksums. Sets of
-punctuations and published documents are recorded as what the slice added; at intervals a record holds everything
-(`whole`), and those before it are removed. A start compares, reports what is damaged, and removes what is not named:
-the remains of a slice that was not committed.
+A slice and all that it wrote count from the moment its record is in the commit log, and not before. A record is one
+sealed JSON object, which is created whole. It names all files that count, with their checksums. A record contains only
+the punctuations and published documents that its slice added. At intervals a record contains everything (`whole`), and
+earlier records are removed. A start compares the files with their checksums, reports damage, and removes files that no
+record names: the remains of a slice that was not committed.
 
-Spark's log does not decide what counts. Each commit keeps a copy of what Spark logged of its slice, and whenever a
-query starts, Spark's log is written anew from it. So a slice that was never committed is planned anew by the run that
-makes it, from the documents and with the options that it finds; and damage to Spark's log, which nothing syncs, is
-repaired.
+Spark's log does not decide which slices count. Each commit keeps a copy of Spark's log entry for its slice, and each
+start rewrites Spark's log from the copies. So the run that computes an uncommitted slice plans it anew, from the
+documents and options of that run; and damage to Spark's log, which is never synced, is repaired.
 
-`query.json` states the format of the whole checkpoint; the record of an operator's state has a format number of its own
-beside the names that the operator declares (`operators.state.state_schema`). Another number is refused.
+`query.json` contains the format number of the whole checkpoint; the record of an operator's state has its own format
+number, beside the names that the operator declares (`operators.state.state_schema`). Other numbers are refused.
 """
 
 from __future__ import annotations
@@ -42,33 +41,37 @@ from punct_ns.errors import StateError
 from xmlstream.sink.sink import Draft
 
 _DONE = 'v1\n{"nextBatchWatermarkMs":0}'
-"""What Spark logs of a slice that it has done with."""
+"""Spark's log entry for a slice that it has finished."""
 
 
 SPARK = "spark"
-"""The folder of a checkpoint that Spark takes for its own."""
+"""The folder of a checkpoint that contains Spark's own log."""
 
 
 class SparkLog:
-    """What Spark has in a checkpoint."""
+    """Spark's log in a checkpoint."""
 
     def __init__(self, store: Store) -> None:
         self._store = store
 
     @property
     def last_done(self) -> int | None:
-        """The last slice that Spark has done with."""
+        """The last slice that Spark has finished; None if there is none."""
         return self._last("commits")
 
     def offset(self, number: int) -> str:
-        """What Spark has logged of a slice: how far it reads."""
+        """Spark's log entry for a slice, which determines how far the slice reads."""
         return self._store.read(f"{SPARK}/offsets/{number}").decode()
 
     def agree(self, committed: int | None, offsets: Sequence[str]) -> None:
-        """Makes it say that all is done up to the committed slice, and nothing more; `offsets` are of the last slices.
+        """Rewrites the log so that exactly the slices up to the committed one are finished.
+
+        Args:
+            committed: The last committed slice; None before the first commit.
+            offsets: Spark's log entries for the last slices.
 
         Raises:
-            StateError: It knows of later slices: commits of ours are lost.
+            StateError: The log contains later slices: commits have been lost.
         """
         known = -1 if committed is None else committed
         done, begun = self.last_done, self._last("offsets")
@@ -76,7 +79,7 @@ class SparkLog:
             later = max(number for number in (done, begun) if number is not None)
             what = "no slice is committed" if committed is None else f"the last commit is that of slice {committed}"
             raise StateError(
-                f"the checkpoint {self._store.path()} has lost commits: {what}, and Spark has come to slice {later}",
+                f"the checkpoint {self._store.path()} has lost commits: {what}, but Spark has reached slice {later}",
                 hint=RESTORE,
             )
         name = self._name()
@@ -84,7 +87,7 @@ class SparkLog:
         if committed is None:
             return
         self._write("metadata", json.dumps({"id": name}))
-        # Spark looks at the slice before the last, too; how far that read is of no consequence where the last is done.
+        # Spark also reads the entry before the last; how far that slice read does not matter if the last is finished.
         for number in range(max(committed - 1, 0), committed + 1):
             self._write(f"offsets/{number}", offsets[max(number - committed - 1, -len(offsets))])
         self._write(f"commits/{committed}", _DONE)
@@ -93,11 +96,11 @@ class SparkLog:
         self._store.write(f"{SPARK}/{name}", [text.encode()])
 
     def _last(self, folder: str) -> int | None:
-        """The highest number that is the name of an object."""
+        """The highest number among the names in a folder."""
         return max(map(int, filter(str.isdecimal, self._store.names(f"{SPARK}/{folder}"))), default=None)
 
     def _name(self) -> str:
-        """What Spark calls the query, or a new name."""
+        """Spark's identifier of the query, or a new one."""
         try:
             return str(uuid.UUID(json.loads(self._store.read(f"{SPARK}/metadata"))["id"]))
         except (OSError, ValueError, KeyError, TypeError, AttributeError):
@@ -105,11 +108,11 @@ class SparkLog:
 
 
 WHOLE_EVERY = 50
-"""Slices from one whole record to the next."""
+"""The number of slices from one whole record to the next."""
 
 
 class CommitLog:
-    """The records of one query's slices, in a store of their own."""
+    """The records of one query's slices, in their own store."""
 
     def __init__(self, place: Place) -> None:
         self._store = store_at(place)
@@ -122,7 +125,7 @@ class CommitLog:
         """The records from the last whole one on, as they were written.
 
         Raises:
-            StateError: One of them is gone or damaged.
+            StateError: A record is gone or damaged.
         """
         records: list[dict[str, Any]] = []
         numbers = self._numbers()
@@ -135,7 +138,7 @@ class CommitLog:
         return records[::-1]
 
     def latest(self) -> dict[str, Any] | None:
-        """The last slice's record, its sets made whole from the records before; None before the first commit.
+        """The record of the last slice, with sets made whole from earlier records; None before the first commit.
 
         Raises:
             StateError: A record is gone or damaged.
@@ -143,14 +146,14 @@ class CommitLog:
         return made_whole(self.records())
 
     def is_whole(self, number: int) -> bool:
-        """Whether that slice's record must hold everything."""
+        """Whether the record of a slice must contain everything."""
         return number % WHOLE_EVERY == 0 or not self._numbers()
 
     def commit(self, number: int, record: dict[str, Any]) -> None:
-        """Creates the record, durably: from here on the slice counts.
+        """Creates the record of a slice, durably: from now on the slice counts.
 
         Raises:
-            StateError: Another run has committed that slice.
+            StateError: Another run has committed the slice.
         """
         try:
             self._store.create(_key(number), sealed(record))
@@ -165,7 +168,7 @@ def _key(number: int) -> str:
 
 
 def made_whole(records: list[dict[str, Any]]) -> dict[str, Any] | None:
-    """The last of these records, from a whole one on, with the sets of all."""
+    """The last record with the sets of all records; the first one must be whole."""
     if not records:
         return None
     last = records[-1]
@@ -181,30 +184,33 @@ def made_whole(records: list[dict[str, Any]]) -> dict[str, Any] | None:
 
 @dataclass(frozen=True, slots=True)
 class Document:
-    """A document that went out: of which result, in the order of the plan, its name, and its checksum."""
+    """A published document: the number of its result in the order of the plan, its name and its checksum."""
 
     result: int
     draft: Draft
 
 
 DOCUMENTS = "documents"
-"""The folder of a checkpoint with the logs of the sources' documents, by the names of the sources."""
+"""The folder of a checkpoint with the document logs of the sources, in a folder for each source."""
 
 _STAGE = "staged"
 
 
 class Checkpoint:
-    """A query's checkpoint, taken up by the run that goes on from it.
+    """A query's checkpoint, restored by the run that goes on from it.
 
-    `store` is where it is, `stage` the directory for the tuples of the current slice. `latest` is the record of the
-    last commit, None before the first; `documents` are those of all commits.
+    Attributes:
+        store: The store of the checkpoint.
+        stage: Directory for the tuples of the current slice.
+        latest: The record of the last commit, made whole; None before the first.
+        documents: The published documents of all commits.
     """
 
     def __init__(self, place: Place) -> None:
-        """Take it up.
+        """Restore the checkpoint.
 
         Raises:
-            StateError: It is damaged, or has lost commits.
+            StateError: The checkpoint is damaged, or has lost commits.
         """
         self._has_ended = False
         self._committing = threading.Lock()
@@ -227,17 +233,17 @@ class Checkpoint:
 
     @staticmethod
     def has_commits(place: Place) -> bool:
-        """Whether a slice was committed there, as far as anything tells; before that, it belongs to no query."""
+        """Whether a commit log or Spark's log records a finished slice; before that, the place belongs to no query."""
         store = store_at(place)
         is_done = SparkLog(store).last_done is not None
         return is_done or any(name.endswith(".json") for name in store.names("commits"))
 
     def commit(self, record: dict[str, Any], unsynced: Iterable[Path]) -> None:
-        """From here on the slice counts; first what it wrote is synced.
+        """Syncs the files of a slice, then creates its record: from now on the slice counts.
 
         Raises:
             OSError: The disk is full, or gone.
-            StateError: The run has let go of the checkpoint.
+            StateError: The run has ended.
         """
         with self._committing:
             if self._has_ended:
@@ -245,7 +251,7 @@ class Checkpoint:
             self._commit(record, unsynced)
 
     def end(self) -> None:
-        """No slice is committed from here on: the checkpoint may be another run's."""
+        """Refuses later commits, since another run may use the checkpoint from now on."""
         with self._committing:
             self._has_ended = True
 
@@ -269,19 +275,19 @@ class Checkpoint:
         self._unlisted = [*([] if whole else self._unlisted), *_listings(record["outputs"])]
 
     def offset(self, number: int) -> str:
-        """What Spark has logged of a slice: how far it reads."""
+        """Spark's log entry for a slice, which determines how far the slice reads."""
         return self._spark.offset(number)
 
     def is_whole(self, number: int) -> bool:
-        """Whether that slice's record must hold everything."""
+        """Whether the record of a slice must contain everything."""
         return self._commits.is_whole(number)
 
     def clear_stage(self) -> None:
-        """Removes the tuples of the current slice, which is committed."""
+        """Removes the staged tuples of the current slice, which is committed."""
         self.store.delete(*(f"{_STAGE}/{name}" for name in self.store.names(_STAGE)))
 
     def _restore_logs(self, seals: dict[str, str]) -> None:
-        """What was found for a slice that was not committed will be found again."""
+        """Restores the document logs to the last commit: an uncommitted slice will find its documents again."""
         for name, seal in seals.items():
             self._logs[name] = self.store.log(f"{DOCUMENTS}/{name}")
             self._logs[name].restore(seal)

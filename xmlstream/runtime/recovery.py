@@ -1,7 +1,7 @@
-"""Recovery of a checkpoint and its outputs: one run locks them, and they must be as the last run left them.
+"""Recovery of a checkpoint and its outputs: a run locks them, and requires them to be as the last run left them.
 
-A checkpoint or an output belongs to one run at a time. Published documents are compared with what the checkpoint
-records of them.
+A checkpoint or an output belongs to one run at a time. Published documents are compared with the names and checksums in
+the checkpoint.
 """
 
 from __future__ import annotations
@@ -23,15 +23,15 @@ from xmlstream.sink.sink_kind import SinkHome
 from xmlstream.sink.target import Target, require_fresh
 
 READ = 256 << 20
-"""Bytes of the last documents that are read to compare their checksums; of those before them the size must do."""
+"""The bytes of the last documents whose checksums are compared; of earlier documents, only the size is compared."""
 
 _GO_ON = "--moved (moved=True) goes on without"
 
 
 class PublishedOutput:
-    """An output directory, before a run goes on with it; `documents` are those published there, with their checksums.
+    """An output directory before a run goes on; `documents` are the documents published there, with their checksums.
 
-    Documents of slices before `since` may be gone: they were missing once, and that was accepted.
+    Documents of slices before `since` may be gone, since an earlier run has accepted that they are missing.
     """
 
     def __init__(self, place: Place, documents: Mapping[str, str], since: int = 0) -> None:
@@ -42,19 +42,19 @@ class PublishedOutput:
 
     @property
     def missing(self) -> list[str]:
-        """What was published, or committed to be, and is not there."""
+        """The documents that were committed, and exist neither published nor as drafts."""
         return [name for name in self._wanted if not {name, hidden(name)} & self._there.keys()]
 
     @property
     def strange(self) -> list[str]:
-        """Documents that look as if they were this query's, and are not."""
+        """Published documents with names like this query's that it has not published."""
         return sorted(name for name in self._there if not _is_draft(name) and name not in self._documents)
 
     def require_as_published(self) -> None:
-        """Makes sure that all is there, as it was, and nothing else.
+        """Makes sure that all published documents exist unchanged, and no others.
 
         Raises:
-            StateError: It is not so.
+            StateError: A document is missing, changed or not from this query.
         """
         if missing := self.missing:
             raise StateError(
@@ -83,7 +83,7 @@ class PublishedOutput:
             left -= size
 
     def settle(self) -> None:
-        """Publishes what is committed, and removes what a slice wrote that was not."""
+        """Publishes drafts that were committed, and removes the others."""
         for name in self._there:
             if _is_draft(name):
                 if shown(name) in self._documents and shown(name) not in self._there:
@@ -92,7 +92,7 @@ class PublishedOutput:
                     self._store.delete(name)
 
     def remove_strange(self) -> None:
-        """Removes the documents that are not this query's."""
+        """Removes the documents that this query has not published."""
         self._store.delete(*self.strange)
 
 
@@ -102,7 +102,7 @@ def _is_draft(name: str) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class Recovered:
-    """A checkpoint that a run goes on from, the query's id, where dead letters go, and what it uses until it ends."""
+    """A recovered checkpoint, the query's id, the directory of dead letters, and the locks of the run."""
 
     checkpoint: Checkpoint
     query: str
@@ -110,12 +110,12 @@ class Recovered:
     used: DirectoryLocks
 
     def home(self, result: int, *, overwrite: bool) -> SinkHome:
-        """What the sink of a result is told of the run."""
+        """The facts about the run that the sink of a result needs."""
         drafts = self.checkpoint.store.path(f"drafts/{result}")
         return SinkHome(drafts, self.query, self.checkpoint.latest is not None, overwrite)
 
     def end(self) -> None:
-        """Lets others have it."""
+        """Ends commits to the checkpoint, and releases the locks."""
         self.checkpoint.end()
         self.used.release()
 
@@ -123,18 +123,18 @@ class Recovered:
 def recover(
     directory: Path, root: Node, targets: Sequence[Target], time_zone: str, *, overwrite: bool, moved: bool
 ) -> Recovered:
-    """The checkpoint in a directory, for a query with these results; made where there is none.
+    """Locks and checks the checkpoint in a directory and the outputs; makes a new checkpoint if there is none.
 
     Args:
-        directory: Of the checkpoint.
-        root: The plan, as it is before merged documents are found.
-        targets: Where its results go.
-        time_zone: That of the session.
-        overwrite: Whether documents of others may be removed from the outputs.
-        moved: Whether inputs and outputs may lie elsewhere than before, and published documents be gone.
+        directory: Directory of the checkpoint.
+        root: The plan, before merged documents are found.
+        targets: The targets of its results.
+        time_zone: The time zone of the session.
+        overwrite: Whether documents of other queries may be removed from the outputs.
+        moved: Whether inputs and outputs may lie in other places than before, and published documents may be gone.
 
     Raises:
-        StateError: Checkpoint or outputs are in use, another query's, or damaged.
+        StateError: The checkpoint or an output is in use, belongs to another query, or is damaged.
         UsageError: An output is a file.
     """
     used = DirectoryLocks()
@@ -148,7 +148,7 @@ def recover(
         same = SameQuery(directory, root, time_zone, targets)
         before = same.outputs_before()
         if not Checkpoint.has_commits(directory):
-            # Whoever began here has left drafts at the most.
+            # A run without a commit has left drafts at most.
             for place in places:
                 if place is not None and str(place) not in before:
                     require_fresh(str(place), overwrite=overwrite)
@@ -159,7 +159,7 @@ def recover(
         for result, place in enumerate(places):
             documents = {d.draft.name: d.draft.checksum for d in checkpoint.documents if d.result == result}
             if moved and place is not None and before[result] not in ("-", str(place)):
-                # What was committed and is not published yet may have stayed behind.
+                # Drafts that were committed and not published may still lie in the former output.
                 PublishedOutput(Path(before[result]), documents).settle()
             if place is not None:
                 _settle(place, documents, same, result, overwrite=overwrite, moved=moved)
@@ -177,7 +177,7 @@ def recover(
 def _settle(
     place: Path, documents: dict[str, str], same: SameQuery, result: int, *, overwrite: bool, moved: bool
 ) -> None:
-    """An output as what was committed makes it."""
+    """Brings an output into the state of the last commit: publishes committed drafts, removes others, and checks it."""
     output = PublishedOutput(place, documents, same.since(result))
     if moved and output.missing:
         last = max(slice_of(name) or 0 for name in documents)

@@ -1,8 +1,8 @@
-"""A query on Spark Structured Streaming: Spark slices the sources, records what was read, and hands over each slice.
+"""A query on Spark Structured Streaming: Spark slices the sources, records how far it has read, and calls `Execution`.
 
-All sources of a query are read by one reader of one streaming query, so that a slice has one number; its tuples are
-staged by the tasks that parse them, and `Execution` does the rest. A launched query can be waited for and stopped
-between two slices; its failure is raised as the cause, not as Spark's report of it.
+One reader of one streaming query reads all sources, so that a slice has one number. The tasks that parse the tuples
+stage them, and `Execution` does the rest. A caller can wait for a launched query, or stop it between two slices. Its
+failure is raised as the original error, not as Spark's report of it.
 """
 
 from __future__ import annotations
@@ -53,7 +53,7 @@ if TYPE_CHECKING:
 
 
 class Launched:
-    """A query that was started; its `query` is None where an earlier run had closed it."""
+    """A query that was started; its `query` is None if an earlier run had closed it."""
 
     def __init__(
         self, execution: Execution, begin: Callable[[], StreamingQuery] | None, tally: Tally, end: Callable[[], None]
@@ -65,7 +65,7 @@ class Launched:
         self._last: tuple[Finding, ...] | None = None
 
         def finish() -> None:
-            # Notes of the documents go with a checkpoint that goes with the run.
+            # A temporary checkpoint is deleted with its document logs, from which findings follow.
             self._last = self.findings() if self._last is None else self._last
             end()
             if self._tally.progress is not None:
@@ -74,10 +74,10 @@ class Launched:
         self._end = finish
 
     def wait(self, seconds: int | None = None) -> Summary:
-        """Waits for the end of the query, or some seconds.
+        """Waits for the end of the query, for at most some seconds; returns the summary up to then.
 
         Raises:
-            XmlStreamError: what made it fail.
+            XmlStreamError: The query has failed; this is the original error.
         """
         if self.query is None:
             self._end()
@@ -85,7 +85,7 @@ class Launched:
             return Summary(0, 0, 0, 0.0, closed=True, closed_before=True, findings=self.findings(), exact=exact)
         try:
             ended = self.query.awaitTermination() if seconds is None else self.query.awaitTermination(seconds)
-        except Exception as failure:  # noqa: BLE001  whatever Spark reports, its cause is what the user must see
+        except Exception as failure:  # noqa: BLE001  whatever Spark reports, the user must see its cause
             if self._begins_again(failure):
                 return self.wait(seconds)
             self._end()
@@ -100,13 +100,13 @@ class Launched:
         return self._tally.summary(self._execution.closed, self.findings(), exact=self._execution.noticed.exact)
 
     def is_over(self) -> bool:
-        """Whether there is nothing to wait for."""
+        """Whether the query has ended."""
         if self.query is None:
             return True
         return not self.query.isActive and not self._begins_again(self.query.exception())
 
     def _begins_again(self, failure: object) -> bool:
-        """Begins once more where Spark failed for want of a process, on a loaded machine, before any slice began."""
+        """Starts the query once more, if a Python process did not answer Spark in time before any slice began."""
         begin, self._begin = self._begin, None
         if begin is None or self._stopped or self._execution.failure is not None or not is_late_worker(failure):
             return False
@@ -114,14 +114,14 @@ class Launched:
         return True
 
     def drawn(self) -> str:
-        """What was done up to now, in a line, and the plan with the numbers of the run, as HTML."""
+        """The totals up to now in a line, and the plan with the numbers of the run, as HTML."""
         done = self._summary()
-        told = [counted(done.slices, "slice"), f"{counted(done.items_in, 'item')} in",
-                f"{counted(done.tuples_out, 'tuple')} out"]  # fmt: skip
-        return f"<p>{', '.join(told)}</p>{self._tally.drawing()}"
+        totals = [counted(done.slices, "slice"), f"{counted(done.items_in, 'item')} in",
+                  f"{counted(done.tuples_out, 'tuple')} out"]  # fmt: skip
+        return f"<p>{', '.join(totals)}</p>{self._tally.drawing()}"
 
     def show(self, html: Callable[[], str]) -> bool:
-        """Shows this in a notebook, anew with slices to come and at the end; whether there is one."""
+        """Shows the HTML in a notebook, and updates it with each slice and at the end; returns whether there is one."""
         progress = Progress(html)
         if progress:
             self._tally.progress = progress
@@ -129,7 +129,7 @@ class Launched:
 
     @contextmanager
     def progressing(self) -> Iterator[None]:
-        """Shows in a notebook how it goes on, until it is over."""
+        """Shows the progress in a notebook until the body of the `with` statement ends."""
         self.show(self.drawn)
         try:
             yield
@@ -138,14 +138,14 @@ class Launched:
                 self._tally.progress.clear()
 
     def findings(self) -> tuple[Finding, ...]:
-        """What was noticed up to now."""
+        """The findings up to now."""
         return tuple(self._execution.noticed.findings()) if self._last is None else self._last
 
     def stop(self) -> None:
-        """Ends the query after the slice that it is at.
+        """Ends the query after the current slice.
 
         Raises:
-            XmlStreamError: It does not end.
+            XmlStreamError: The query does not stop.
         """
         try:
             if self.query is not None:
@@ -159,9 +159,9 @@ class Launched:
 
 
 class Handle(StreamingQuery):
-    """A query that was started, as Spark sees it; it is stopped between two slices.
+    """A started query as a `StreamingQuery` of Spark; it is stopped between two slices.
 
-    `monitor` is the URL of its live page, None where it has none.
+    `monitor` is the URL of its live page, or None.
     """
 
     def __init__(self, launched: Launched, query: StreamingQuery, monitor: str | None = None) -> None:
@@ -170,16 +170,16 @@ class Handle(StreamingQuery):
         self._launched = launched
 
     def stop(self) -> None:
-        """Returns after the slice in hand."""
+        """Ends the query after the current slice."""
         self._launched.stop()
 
     def _ipython_display_(self) -> None:
-        """The same, drawn anew as it goes on; where there is no notebook, it is shown in another way."""
+        """Shows `_repr_html_`, updated while the query runs; without a notebook, IPython chooses another form."""
         if not self._launched.show(self._repr_html_):
             raise NotImplementedError
 
     def _repr_html_(self) -> str:
-        """How it stands, its plan with numbers, and where its live page is, as a notebook shows it."""
+        """The HTML for a notebook: the state of the query, a link to its live page, and its plan with numbers."""
         is_active = self.isActive
         stands = "is running" if is_active else "has ended"
         page = f': <a href="{escape(self.monitor)}" target="_blank">its live page</a>' if self.monitor else ""
@@ -189,11 +189,11 @@ class Handle(StreamingQuery):
 
 
 def _cause(failure: BaseException | None, reported: Exception) -> Exception:
-    """The error itself, where Spark reports what it made of it."""
+    """The original error behind the one that Spark reports."""
     if isinstance(failure, XmlStreamError):
         return failure
     if is_late_worker(reported):
-        hint = "the machine has much to do: try again, or with fewer cores, as in --master 'local[1]'"
+        hint = "the machine is busy: try again, or use fewer cores, for example --master 'local[1]'"
         return XmlStreamError(
             "a Python process that Spark had started did not answer in time, nor did a second", hint=hint
         )
@@ -204,8 +204,8 @@ def run(spark: SparkSession, root: Node, settings: Settings) -> Summary:
     """Runs the query to the end of its input.
 
     Raises:
-        InputError: the input is malformed or ungrammatical, and the source's mode does not put up with that.
-        StateError: the checkpoint or the output belong to another query.
+        InputError: The input is malformed or ungrammatical, and the source's mode does not allow that.
+        StateError: The checkpoint or an output belongs to another query.
     """
     with quiet_failures(spark):
         launched = launch(spark, root, settings)
@@ -214,10 +214,10 @@ def run(spark: SparkSession, root: Node, settings: Settings) -> Summary:
 
 
 def start(spark: SparkSession, root: Node, settings: Settings) -> StreamingQuery:
-    """Starts the query and returns a handle of it as Spark's own are; it goes on until it is stopped.
+    """Starts the query, which runs until it is stopped; returns a handle, a `StreamingQuery` of Spark.
 
     Raises:
-        StateError: the checkpoint or the output belong to another query, or the query was closed.
+        StateError: The checkpoint or an output belongs to another query, or the query was closed.
     """
     launched = launch(spark, root, settings)
     if launched.query is None:
@@ -227,10 +227,10 @@ def start(spark: SparkSession, root: Node, settings: Settings) -> StreamingQuery
 
 
 def launch(spark: SparkSession, root: Node, settings: Settings) -> Launched:
-    """Starts the query; `run` and `start` are made of it.
+    """Starts the query, for `run` and `start`.
 
     Raises:
-        StateError, UsageError, QueryError: it cannot be started so.
+        StateError, UsageError, QueryError: The query cannot be started with these settings.
     """
     with reporting_failure(settings.watcher):
         return _launch(spark, root, settings)
@@ -311,7 +311,7 @@ def _launched(
     if execution.closed:
         return Launched(execution, None, tally, once)
     register_multi_source(spark)
-    # Java parses nothing, but sorts and groups what the slice has: of 340 MB of XML in a heap of 1 GiB.
+    # Java parses nothing, but sorts and groups the tuples of a slice: 340 MB of XML in a heap of 1 GiB.
     java: Any = spark._jvm
     read = multi_source_options(readers, java.java.lang.Runtime.getRuntime().maxMemory() // 2)
     staged = spark.readStream.format(MultiSourceXml.name()).options(**read).load()
@@ -332,7 +332,7 @@ def _launched(
 
 
 def _publish_again(sinks: Sequence[Sink], checkpoint: Checkpoint) -> None:
-    """Shows what was committed last, and perhaps not shown any more before the process died."""
+    """Publishes the documents of the last commit, in case the process died before it published them."""
     outputs = checkpoint.latest["outputs"] if checkpoint.latest is not None else [None] * len(sinks)
     for sink, made in zip(sinks, outputs, strict=True):
         if made is not None:
@@ -340,14 +340,14 @@ def _publish_again(sinks: Sequence[Sink], checkpoint: Checkpoint) -> None:
 
 
 def _sources(root: Node, checkpoint: Checkpoint, settings: Settings) -> Iterator[SourceOptions]:
-    """The sources of a plan as the tasks read them."""
+    """The options with which tasks read the sources of a plan."""
     clocked = {below for clock in clocks_of(root) for below in topological(clock)}
     for node, name in names(root).items():
         if not isinstance(node.operator, Scan):
             continue
         known = checkpoint.store.path(f"{DOCUMENTS}/{name}")
         options = node.operator.options
-        # A process that plans or reads was started elsewhere than this one may be now.
+        # Processes that plan or read may have been started in another working directory.
         named = {"path": absolute(options.path), "stage": str(checkpoint.stage), "source": name}
         named |= {"documentLog": str(known), "restricted": str(known / RESTRICTED_FILE)}
         clock = str(checkpoint.store.path(CLOCK)) if node in clocked else None
@@ -355,7 +355,7 @@ def _sources(root: Node, checkpoint: Checkpoint, settings: Settings) -> Iterator
 
 
 def _paths(root: Node) -> Iterator[str]:
-    """Where the files are that a plan reads."""
+    """The paths of the files that a plan reads."""
     for node in topological(root):
         if isinstance(node.operator, Scan):
             yield node.operator.options.path

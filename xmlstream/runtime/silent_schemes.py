@@ -102,9 +102,8 @@ class Silence:
         """The end of a sentence about the silence, with the number of tuples kept above the source."""
         came = f"{counted(self.tuples, 'tuple')} {'has' if self.tuples == 1 else 'have'} come since"
         waits = f"{counted(kept, 'tuple')} {'waits' if kept == 1 else 'wait'}"
-        return (
-            f"no punctuation of it has come for {counted(self.slices, 'slice')}, {_span(self.lasted)}: {came}, {waits}"
-        )
+        lasted = f"{counted(self.slices, 'slice')}, {_span(self.lasted)}"
+        return f"no punctuation of it has come for {lasted}: {came}, {waits}"
 
 
 _PLAIN = ("slices", "tuples", "told", "ended")
