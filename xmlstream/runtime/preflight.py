@@ -70,7 +70,7 @@ def require_documents(sources: Iterable[SourceOptions]) -> None:
     for options in sources:
         if not options.is_merged and not Documents(options, log=False).find():
             hint = (
-                "names that begin with . or _ or end in .tmp are ignored; with --follow the query waits for documents"
+                "names beginning with . or _ or ending in .tmp are ignored; with --follow, a query waits for documents"
             )
             raise UsageError(f"there is no document at {options.path}", hint=hint)
 
