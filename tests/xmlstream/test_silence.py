@@ -84,6 +84,6 @@ def test_it_lasts_over_restarts(tmp_path: Path) -> None:
 
 
 def test_a_time_that_cannot_be_read_is_refused() -> None:
-    for text, refusal in (("soon", "warn_after 'soon' is neither"), ("0 slices", "warn_after '0 slices' is no time")):
+    for text, refusal in (("soon", "warn_after 'soon' is neither"), ("0 slices", "warn_after '0 slices' is zero")):
         with pytest.raises(UsageError, match=refusal):
             print(Settings((), warn_after=text).patience)

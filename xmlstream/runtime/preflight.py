@@ -69,9 +69,7 @@ def require_documents(sources: Iterable[SourceOptions]) -> None:
     """
     for options in sources:
         if not options.is_merged and not Documents(options, log=False).find():
-            hint = (
-                "names beginning with . or _ or ending in .tmp are ignored; with --follow, a query waits for documents"
-            )
+            hint = "names that begin with . or _ or end in .tmp are ignored; --follow waits for a document"
             raise UsageError(f"there is no document at {options.path}", hint=hint)
 
 
