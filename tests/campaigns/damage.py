@@ -3,8 +3,8 @@
     .ci/java .venv/bin/python -m tests.campaigns.damage [what]…
 
 Whatever was damaged, the next run either gives the right answer or stops with one sentence that says what to do. It
-takes some minutes on two cores for each of `RUNS`, all of them or those named. `tests/xmlstream/test_checkpoint.py`
-does the same in seconds, without Spark.
+takes some minutes on two cores for each of `RUNS`, all of them or those named.
+`tests/xmlstream/runtime/test_checkpoint.py` does the same in seconds, without Spark.
 """
 
 from __future__ import annotations

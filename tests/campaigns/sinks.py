@@ -2,7 +2,7 @@
 
     .ci/java .venv/bin/python -m tests.campaigns.sinks [--kills 20]
 
-Each tuple is in each sink once. `tests/xmlstream/test_transaction_runs.py` does the same with one kill.
+Each tuple is in each sink once. `tests/xmlstream/sink/test_transaction_runs.py` does the same with one kill.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ import sys
 import tempfile
 from pathlib import Path
 
-from tests.xmlstream import test_transaction_runs as runs
+from tests.xmlstream.sink import test_transaction_runs as runs
 
 
 def main() -> int:

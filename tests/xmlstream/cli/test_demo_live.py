@@ -10,7 +10,7 @@ import pytest
 
 from tests.harness.nights import AT_NIGHT
 
-ROOT = Path(__file__).parents[2]
+ROOT = Path(__file__).parents[3]
 
 
 @pytest.mark.spark

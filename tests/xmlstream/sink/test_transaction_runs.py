@@ -75,7 +75,7 @@ def test_sinks_lose_nothing_and_repeat_nothing(tmp_path: Path) -> None:
     rows, out = _write(tmp_path / "in"), tmp_path / "out"
     chance = random.Random(KILLS)
     with postgres() as url:
-        run = [sys.executable, "-m", "tests.xmlstream.killed_sinks", str(tmp_path / "in"), str(out)]
+        run = [sys.executable, "-m", "tests.xmlstream.sink.killed_sinks", str(tmp_path / "in"), str(out)]
         run += [str(tmp_path / "checkpoint"), url]
         for _ in range(KILLS):
             began = time.monotonic()

@@ -21,7 +21,7 @@ from punct_ns.errors import QueryError, StateError, UsageError
 from punct_ns.punctuation import Punctuation
 from punct_ns.schema import Schema
 from tests.harness.nights import AT_NIGHT
-from tests.xmlstream.killed_run import AROUND_THE_COMMIT, POINTS, crash
+from tests.xmlstream.runtime.killed_run import AROUND_THE_COMMIT, POINTS, crash
 from xmlstream.sink.document_names import directory_of, documents_in, values_of
 from xmlstream.sink.partitioned_sink import PartitionedSink
 from xmlstream.sink.sink import ComputedSlice

@@ -15,7 +15,7 @@ import xmlstream as xs
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-DATA = Path(__file__).parents[2] / "data"
+DATA = Path(__file__).parents[3] / "data"
 
 Row = tuple[str, ...]
 

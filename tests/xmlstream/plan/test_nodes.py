@@ -131,7 +131,7 @@ def test_how_a_source_is_sliced_is_nothing_to_a_checkpoint() -> None:
 
 
 def test_a_plan_as_json_has_it_is_the_same_in_another_process() -> None:
-    program = f"from tests.xmlstream.test_plan import *; print(json.dumps(plain(plan({WAREHOUSE!r}))))"
+    program = f"from tests.xmlstream.plan.test_nodes import *; print(json.dumps(plain(plan({WAREHOUSE!r}))))"
     other = subprocess.run([sys.executable, "-c", program], check=True, capture_output=True, text=True)
     assert json.loads(other.stdout) == plain(plan(WAREHOUSE))
 

@@ -11,8 +11,8 @@ import pytest
 import xmlstream as xs
 from punct_ns.errors import XmlStreamError
 from punct_ns.xml_form import PUNCT_NS
-from tests.xmlstream.killed_run import crash
-from tests.xmlstream.test_restart import documents
+from tests.xmlstream.runtime.killed_run import crash
+from tests.xmlstream.runtime.test_restart import documents
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

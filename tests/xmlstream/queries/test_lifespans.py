@@ -14,7 +14,7 @@ from punct_ns.xml_form import PUNCT_NS
 from sources.xml.grammar.check import check_grammar
 from sources.xml.options.source import SourceOptions
 from tests.harness.nights import AT_NIGHT
-from tests.xmlstream.killed_run import AROUND_THE_COMMIT, POINTS, crash
+from tests.xmlstream.runtime.killed_run import AROUND_THE_COMMIT, POINTS, crash
 from xmlstream.runtime.likely_mistakes import of_source
 
 if TYPE_CHECKING:

@@ -13,7 +13,7 @@ import pytest
 import xmlstream as xs
 from sources.generators.sensors import write_sensors
 from tests.campaigns.signals import QUERY
-from tests.xmlstream.killed_run import POINTS, crash
+from tests.xmlstream.runtime.killed_run import POINTS, crash
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

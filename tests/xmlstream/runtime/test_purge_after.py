@@ -12,7 +12,7 @@ import pytest
 import xmlstream as xs
 from punct_ns.xml_form import PUNCT_NS
 from tests.harness.nights import AT_NIGHT
-from tests.xmlstream.killed_run import AROUND_THE_COMMIT, POINTS, crash
+from tests.xmlstream.runtime.killed_run import AROUND_THE_COMMIT, POINTS, crash
 from xmlstream.cli.concatenation import concatenate
 
 if TYPE_CHECKING:

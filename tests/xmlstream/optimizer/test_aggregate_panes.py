@@ -12,7 +12,7 @@ from operators.pre_aggregate import PreAggregate
 from operators.project import Project
 from operators.required_punctuations import Held, Row
 from operators.window import Window
-from tests.xmlstream.test_eliminate_distinct import plan
+from tests.xmlstream.optimizer.test_eliminate_distinct import plan
 from xmlstream.optimizer.aggregate_panes import aggregate_panes
 from xmlstream.optimizer.rules import optimized
 from xmlstream.plan.nodes import Node, topological

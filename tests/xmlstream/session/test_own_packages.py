@@ -11,7 +11,7 @@ import pytest
 
 from sources.generators.sensors import write_sensors
 
-ROOT = Path(__file__).parents[2]
+ROOT = Path(__file__).parents[3]
 QUERY = """
 CREATE TABLE s (sid STRING, hour INT, min INT, currtmp DOUBLE)
 USING punctuated_xml OPTIONS (path '{path}', rowTag 'tempdata', schemes 'hour');

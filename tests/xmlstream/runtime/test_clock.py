@@ -17,7 +17,7 @@ from punct_ns.errors import QueryError
 from tests.harness.nights import AT_NIGHT
 from tests.harness.sealed_files import unseal
 from tests.harness.set_clock import BEGIN, set_clock
-from tests.xmlstream.killed_run import AROUND_THE_COMMIT, POINTS, crash
+from tests.xmlstream.runtime.killed_run import AROUND_THE_COMMIT, POINTS, crash
 from xmlstream.sql.script import read
 
 if TYPE_CHECKING:

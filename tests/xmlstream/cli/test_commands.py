@@ -25,7 +25,7 @@ from xmlstream.cli.commands import main
 from xmlstream.session.spark_session import cores_of
 from xmlstream.sql import script
 
-ROOT = Path(__file__).parents[2]
+ROOT = Path(__file__).parents[3]
 SCHEMA = "sid STRING, hour INT, min INT, currtmp DOUBLE"
 QUERY = ROOT / "data" / "warehouse.sql"
 VARIABLES = {"AUCTIONS": "auctions"}

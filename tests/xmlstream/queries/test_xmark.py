@@ -19,7 +19,7 @@ from xmlstream.sql import script
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-DATA = Path(__file__).parents[2] / "data" / "xmark.xml"
+DATA = Path(__file__).parents[3] / "data" / "xmark.xml"
 
 STREAMS = """
 CREATE TABLE bid USING xmark OPTIONS (path '${DOC}', stream 'bidder', maxBytesPerSlice '${SLICE}');
