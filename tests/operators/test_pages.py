@@ -36,7 +36,7 @@ if TYPE_CHECKING:
 
 PARAMETERS = {each.__name__: each for each in (Aggregate, Attribute, ByOrder, Column, Domain, Over, SortKey)}
 
-ORDERED = ("punctuate", "secret_window")
+ORDERED = ("distinct_on", "punctuate", "secret_window")
 """The operators that need to know in which order tuples came."""
 
 LABEL = re.compile(r"^Example: +(\S.*?)^(?=\S)", re.DOTALL | re.MULTILINE)

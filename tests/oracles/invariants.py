@@ -84,6 +84,23 @@ def deduplicating() -> Invariants:
     )
 
 
+def first_of_each(key: Callable[[Tuple], Tuple], universe: Sequence[Tuple]) -> Invariants:
+    """The first tuple of each key; its key is kept until every possible tuple of it is covered."""
+
+    def first(ts: Sequence[Tuple]) -> list[Tuple]:
+        return [t for i, t in enumerate(ts) if not any(oracle.same_tuple(key(t), key(u)) for u in ts[:i])]
+
+    def complete(k: Tuple, ps: Sequence[Punctuation]) -> bool:
+        return all(oracle.set_match(t, ps) for t in universe if oracle.same_tuple(key(t), k))
+
+    return Invariants(
+        cpass=lambda ts, ps: first(ts[0]),
+        cprop=lambda t, ts, ps: oracle.set_match(t, ps[0]),
+        ckeep=lambda ts, ps: [t for t in first(ts[0]) if not complete(key(t), ps[0])],
+        relation=lambda ts: first(ts[0]),
+    )
+
+
 def merging() -> Invariants:
     return Invariants(
         cpass=lambda ts, ps: oracle.merge(*ts),

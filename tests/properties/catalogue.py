@@ -7,6 +7,7 @@ from itertools import product
 from typing import Any
 
 from operators.distinct import Distinct
+from operators.distinct_on import DistinctOn
 from operators.expressions.aggregates import Aggregate
 from operators.expressions.output_columns import Column, coalesced_domain
 from operators.group_by import GroupBy
@@ -85,6 +86,13 @@ def coalescing(space: SmallSchema) -> Case:
 
 def deduplicating(space: SmallSchema) -> Case:
     return Case(Distinct(), one(space), invariants.deduplicating(), space.universe)
+
+
+def deduplicating_keys(space: SmallSchema) -> Case:
+    """The first tuple of each stream's values of all attributes but the first."""
+    operator = DistinctOn(("stream", *space.schema.names[1:]))
+    specified = invariants.first_of_each(lambda t: t[1:], space.universe)
+    return Case(operator, one(space), specified, space.universe, positions=True)
 
 
 def merging(space: SmallSchema) -> Case:
@@ -183,6 +191,7 @@ CATALOGUE: dict[str, Callable[[SmallSchema], Case]] = {
     "project": projecting,
     "project, coalesced": coalescing,
     "distinct": deduplicating,
+    "distinct_on": deduplicating_keys,
     "merge": merging,
     "group_by": grouping,
     "group_by, tuples kept": grouping_tuples,

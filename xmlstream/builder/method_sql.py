@@ -88,9 +88,6 @@ _TAKEN = "collect(), to_dataframe() and to_arrow() return all tuples, slices() o
 ON_QUERIES = {
     **dict.fromkeys(("show", "count", "take", "head", "first", "toPandas", "foreach", "foreachBatch"), _TAKEN),
     **dict.fromkeys(("write", "writeStream", "save", "saveAsTable", "cache", "persist", "checkpoint"), _WRITTEN),
-    **dict.fromkeys(
-        ("dropDuplicates", "drop_duplicates"), "distinct(), or group_by(…).top(1, …) for one of each group"
-    ),
     **dict.fromkeys(("intersectAll", "exceptAll"), "intersect and subtract, which remove duplicates, as in SQL"),
     **dict.fromkeys(("agg", "cube", "rollup", "pivot"), 'group_by(…).agg("count(*) AS n")'),
     **dict.fromkeys(("alias", "toDF"), 'select("a AS b"), or join(…, left="l", right="r")'),

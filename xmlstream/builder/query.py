@@ -14,6 +14,7 @@ from dataclasses import dataclass
 from typing import Any, Literal
 
 from operators.describe import Describe
+from operators.distinct_on import DistinctOn
 from operators.joins.purge_strategy import EAGER, asked
 from operators.multiway_join import MultiwayJoin
 from operators.punctuate import Punctuate, Ungrammatical
@@ -47,7 +48,7 @@ from xmlstream.sql import translation
 from xmlstream.sql.clauses.joining import equalities_between, with_unique_names
 from xmlstream.sql.clauses.plan_builder import difference, distinct, finished, first, intersect, merge, ordered
 from xmlstream.sql.clauses.relation import Relation, resolve
-from xmlstream.sql.clauses.row_windows import TupleWindow
+from xmlstream.sql.clauses.row_windows import TupleWindow, require_positions
 from xmlstream.sql.query_text import QueryText
 from xmlstream.sql.spark.analysis import SparkAnalyst
 from xmlstream.sql.statements import parse_statements
@@ -148,6 +149,27 @@ class Query(Runnable):
     def distinct(self) -> Query:
         """Removes duplicates, as SQL's SELECT DISTINCT."""
         return self._of("SELECT DISTINCT * FROM `input`")
+
+    def drop_duplicates(self, subset: str | Sequence[str] | None = None) -> Query:
+        """Of each combination of values of these attributes the first tuple, in the order in which the source has it.
+
+        Args:
+            subset: The attributes; without, each different tuple comes once, as from `distinct`.
+
+        Raises:
+            QueryError: No attribute is named, or something below has no order of tuples, such as a merge or a join.
+            UsageError: There is no such attribute.
+        """
+        if subset is None:
+            return self.distinct()
+        names = [subset] if isinstance(subset, str) else subset
+        if not names:
+            raise QueryError("drop_duplicates without an attribute", hint="name the attributes to compare")
+        require_positions(self.root, "the first tuple of each key")
+        keys = tuple(self.schema.attribute(name).name for name in names)
+        return Query(self.spark, Node(DistinctOn(keys), (self.root,), "distinct_on"))
+
+    dropDuplicates = drop_duplicates  # noqa: N815 - as PySpark spells it
 
     def union(self, other: Query) -> Query:
         """The tuples of both queries without duplicates, by position, as SQL's UNION; `union_all` keeps duplicates.

@@ -182,6 +182,8 @@ WRONG: list[tuple[Callable[[Query], object], str, str | None]] = [
     (lambda q: q.group_by().agg("hour"), "no aggregate", None),
     (lambda q: q.drop("sid", "hour", "min", "currtmp"), "drop removes all attributes", None),
     (lambda q: q.union(q.select("hour")), "4 and 1 attributes", None),
+    (lambda q: q.union_all(q).drop_duplicates("hour"), "the first tuple of each key above merge", None),
+    (lambda q: q.drop_duplicates([]), "drop_duplicates without an attribute", None),
 ]
 
 
@@ -246,6 +248,18 @@ def test_the_papers_query_runs_from_the_builder(spark: SparkSession, tmp_path: P
     assert len(reports) == summary.slices
     with pytest.raises(StateError, match="earlier query"):
         query.run(output=tmp_path / "out")
+
+
+def test_of_duplicates_by_some_attributes_the_first_one_stays(spark: SparkSession, tmp_path: Path) -> None:
+    (path,) = write_sensors(tmp_path / "in", sensors=1, hours=3, reports_per_hour=5, seed=3)
+    first: dict[str | None, str | None] = {}
+    for row in etree.parse(path).getroot().iterchildren("tempdata"):
+        first.setdefault(row.findtext("hour"), row.findtext("currtmp"))
+    query = sensor(spark, 1, tmp_path / "in").dropDuplicates(["HOUR"]).select("hour", "currtmp")
+    assert "distinct_on: hour" in query.explain()
+    rows = query.collect()
+    assert {row["hour"]: row["currtmp"] for row in rows} == {int(h or ""): float(t or "") for h, t in first.items()}
+    assert len(rows) == 3
 
 
 def test_a_started_query_is_sparks_own_and_goes_on(spark: SparkSession, tmp_path: Path) -> None:

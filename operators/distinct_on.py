@@ -1,0 +1,111 @@
+"""distinct_on: of each key the first tuple in the order of arrival.
+
+Meaning:    δ_A(R) = {t ∈ R | no u ∈ R before t has u.A = t.A}; null equals null.
+Example:    DistinctOn(("id",))
+              over (id INT, page INT) gives (id INT, page INT)
+              in   (1, 5) (2, 9) (1, 4) | (2, 1) (3, 3) <[1,2], *>
+              out  (1, 5) (2, 9)        | (3, 3) <[1,2], *>
+Step:       {t ∈ new | t.A ∉ kept, no u ∈ new before t has u.A = t.A}
+Pass:       –
+Keep:       {t.A | t ∈ kept ∪ new, P does not cover all possible tuples with t's key}
+Propagate:  all punctuations.
+Safe when:  the schemes cover every key with finitely many punctuations.
+Source:     PostgreSQL's SELECT DISTINCT ON, Spark's dropDuplicates; after Tucker et al. 2003, Tables 3 and 4, for
+            distinct, with the groups of group_by for keys.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from collections.abc import Set as AbstractSet
+from dataclasses import dataclass
+
+from operators.behaviour import Operator, Terms, among
+from operators.closing_conditions import Grouping, StateModel
+from operators.required_punctuations import Held, Way
+from operators.state.completion import completed, completion_sets, forget_completed
+from operators.state.operator_state import OperatorState
+from operators.state.slice_tuples import Slice, Tuples, anti_join
+from operators.state.state_schema import LogSchema, StateSchema
+from punct_ns.errors import QueryError
+from punct_ns.punctuation import Punctuation
+from punct_ns.schema import Schema
+from punct_ns.scheme import Scheme
+from punct_ns.slices import POSITION, own, quoted
+
+_PLACE = own("place")
+
+
+@dataclass(frozen=True, slots=True)
+class DistinctOn(Operator):
+    """The tuples of the input whose values of `keys` come for the first time."""
+
+    keys: tuple[str, ...]
+
+    def schema(self, *inputs: Schema) -> Schema:
+        """The input's.
+
+        Raises:
+            UsageError: The input has no such attribute as a key names.
+        """
+        for key in self.keys:
+            inputs[0].attribute(key)
+        return inputs[0]
+
+    def schemes(self, *inputs: tuple[Scheme, ...]) -> tuple[Scheme, ...]:
+        return inputs[0]
+
+    def parameters(self, output: Schema) -> str:
+        return ", ".join(self.keys)
+
+    def required(self, needed: AbstractSet[str], *inputs: Schema) -> Sequence[AbstractSet[str]]:
+        return [needed | among(self.keys, inputs[0])]
+
+    @property
+    def exact_inputs(self) -> bool:
+        return False
+
+    def predicate_terms(self, *inputs: Schema) -> Sequence[Terms]:
+        """The keys: a predicate on them alone selects all tuples of a key, or none."""
+        return [{key.lower(): quoted(inputs[0].attribute(key).name) for key in self.keys}]
+
+    @property
+    def keeps_order(self) -> bool:
+        return True
+
+    def wanted(self, p: Punctuation, held: Held, *inputs: Schema) -> Sequence[Way]:
+        return [((0, p),)]
+
+    def state_schema(self, *inputs: Schema) -> StateSchema:
+        keys = Schema(tuple(map(inputs[0].attribute, self.keys)))
+        again = StateModel("keys", 0, Grouping(0, self.keys), per=keys)
+        return StateSchema({"keys": LogSchema(keys, (again,), blocks=False)}, completion_sets(inputs[0], keys))
+
+    def step(self, inputs: Sequence[Slice], state: OperatorState) -> Tuples | None:
+        new = inputs[0].tuples
+        if new is None:
+            return None
+        if POSITION not in new.frame.columns:
+            raise QueryError(
+                "the first tuple of each key needs the order of a source, which is not there",
+                hint="drop duplicates directly on a source, through select and where, before merge, join or group by",
+            )
+        from pyspark.sql import Window
+        from pyspark.sql import functions as F
+
+        kept, names = state.log("keys"), list(map(quoted, self.keys))
+        place = F.row_number().over(Window.partitionBy(*names).orderBy(POSITION))
+        first = new.frame.withColumn(_PLACE, place).where(f"{_PLACE} = 1").drop(_PLACE)
+        if (whole := kept.whole()) is not None:
+            first = anti_join(first, whole.frame, self.keys, whole.at_most)
+        found = state.computed(Tuples(first, new.at_most, exact=False))
+        kept.append(Tuples(found.frame.select(*names), found.at_most, found.exact))
+        return found
+
+    def keep(self, inputs: Sequence[Slice], state: OperatorState) -> None:
+        closed = completed(inputs[0].punctuations, self.keys, state)
+        state.log("keys").purge(closed)
+        forget_completed(closed, self.keys, state)
+
+    def propagate(self, inputs: Sequence[Slice], state: OperatorState) -> Sequence[Punctuation]:
+        return inputs[0].punctuations

@@ -1,0 +1,73 @@
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+
+from operators.distinct_on import DistinctOn
+from operators.state.ages import PurgeAfter
+from punct_ns.errors import QueryError, UsageError
+from punct_ns.schema import Schema
+from punct_ns.scheme import parse_schemes
+from tests.harness.running import Running
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+VISITS = Schema.parse("id INT, page INT")
+
+
+def test_it_is_cleansed_where_each_key_is_closed() -> None:
+    (model,) = DistinctOn(("id",)).state_schema(VISITS).models
+    closed = {text: model.until.holds([(VISITS, parse_schemes(text, VISITS))]) for text in ("id", "page", "id, page")}
+    assert closed == {"id": True, "page": False, "id, page": False}
+
+
+def test_a_key_is_an_attribute() -> None:
+    with pytest.raises(UsageError, match="no attribute user"):
+        DistinctOn(("user",)).schema(VISITS)
+
+
+@pytest.mark.spark
+def test_the_first_tuple_of_each_key_comes_in_a_slice_and_after_it(spark: SparkSession, tmp_path: Path) -> None:
+    running = Running(spark, tmp_path, DistinctOn(("id",)), VISITS, positioned=True)
+    running.shows(
+        "(1, 5) (2, 9) (1, 4) | (2, 1) (3, 3) | <[1,2], *> | (3, 8) (4, 8) <*, 3>",
+        out="(1, 5) (2, 9)    | (3, 3)        | <[1,2], *> | (4, 8) <*, 3>       ",
+        kept="2               | 3             | 1          | 2                   ",
+    )  # fmt: skip
+    running.restart()
+    running.shows("(3, 1) (4, 1) (5, 1) | <*, *>", out="(5, 1) | <*, *>", kept="3 | 0")
+
+
+@pytest.mark.spark
+def test_null_is_a_key(spark: SparkSession, tmp_path: Path) -> None:
+    Running(spark, tmp_path, DistinctOn(("id",)), VISITS, positioned=True).shows(
+        "(null, 1) (null, 2) (1, 1) | <null, *>",
+        out="(null, 1) (1, 1)       | <null, *>",
+        kept="2                     | 1        ",
+    )  # fmt: skip
+
+
+@pytest.mark.spark
+def test_several_punctuations_together_close_a_key(spark: SparkSession, tmp_path: Path) -> None:
+    Running(spark, tmp_path, DistinctOn(("id",)), VISITS, positioned=True).shows(
+        "(1, 1) | <1, (,4]>  | <1, [5,)>  | <1, null>",
+        out="(1, 1) | <1, (,4]> | <1, [5,)> | <1, null>",
+        kept="1  | 1  | 1 | 0",
+    )  # fmt: skip
+
+
+@pytest.mark.spark
+def test_a_key_that_is_overdue_is_new_again(spark: SparkSession, tmp_path: Path) -> None:
+    after = PurgeAfter(slices=1)
+    running = Running(spark, tmp_path, DistinctOn(("id",)), VISITS, positioned=True, purge_after=after)
+    running.shows("(1, 1) | | | (1, 2)", out="(1, 1) | | | (1, 2)")
+
+
+@pytest.mark.spark
+def test_without_the_order_of_a_source_there_is_no_first(spark: SparkSession, tmp_path: Path) -> None:
+    running = Running(spark, tmp_path, DistinctOn(("id",)), VISITS)
+    with pytest.raises(QueryError, match="needs the order of a source"):
+        running.shows("(1, 1)", out="")
