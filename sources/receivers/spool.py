@@ -11,7 +11,6 @@ few milliseconds; a sender waits for its own message only. So many senders at on
 
 from __future__ import annotations
 
-import contextlib
 import errno
 import json
 import os
@@ -36,7 +35,6 @@ from sources.receivers.journal import Journal
 from sources.receivers.message import PUNCTUATION_PREFIX, Items, Message, MessageReader
 from sources.receivers.open_documents import OpenDocuments, Rotation
 from sources.xml.options.leaf_paths import local_tag
-from sources.xml.parser.elements import ItemElements
 from sources.xml.splits.namespaces import namespace_of, stray_reason
 
 
@@ -133,8 +131,6 @@ class Spool:
         try:
             self._documents.recover()
             self._namespace = self._journal.namespace()
-            if self._namespace is None:
-                self._namespace = self._first_namespace()
         except BaseException:
             self.abandon()
             raise
@@ -223,18 +219,6 @@ class Spool:
             else:
                 read.append(Read(one.message, MalformedInput(stray_reason(local_tag(row), known or "", own))))
         return read, known
-
-    def _first_namespace(self) -> str | None:
-        """Returns the namespace of the first tuple in the documents, if an older journal does not record it."""
-        for path in sorted(self.directory.rglob("*.xml")):
-            kinds = ItemElements(self._reader.tags, PUNCT_NS)
-            # The open document has no end tag yet.
-            with contextlib.suppress(etree.XMLSyntaxError, FileNotFoundError), path.open("rb") as file:
-                for _, element in etree.iterparse(file, ("start",), resolve_entities=False, no_network=True):
-                    kinds.is_item(element)
-                    if kinds.namespace is not None:
-                        return kinds.namespace
-        return None
 
     def _is_new(self, message: Message, items: Items) -> bool:
         if message.log is not None:

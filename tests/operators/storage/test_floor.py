@@ -24,7 +24,7 @@ ALLOWED: Mapping[str, str] = {
     "operators/storage/": "the floor itself",
     "sources/generators/": "writes the documents of samples, which are inputs",
     "sources/receivers/open_documents.py": "the documents of a spool grow while others read them",
-    "sources/receivers/spool.py": "makes the directory of the journal, and reads the documents of a spool",
+    "sources/receivers/spool.py": "makes the directory of the journal",
     "sources/xml/splits/documents.py": "reads input documents",
     "sources/xml/splits/read_documents.py": "reads input documents for their fingerprints",
     "sources/xml/spark/multi_source_reader.py": "cleanSource removes or archives input documents",

@@ -15,7 +15,7 @@ from lxml import etree
 
 from punct_ns.errors import StateError, UsageError
 from sources.receivers import journal, open_documents, spool
-from sources.receivers.journal import Journal, Noted
+from sources.receivers.journal import Journal
 from sources.receivers.message import Message, MessageReader
 from sources.receivers.open_documents import OpenDocument, Rotation
 from sources.receivers.spool import Spool
@@ -238,15 +238,12 @@ def test_nothing_is_taken_where_there_is_no_room(tmp_path: Path, monkeypatch: py
     assert receiver.received.messages == 0
 
 
-@pytest.mark.parametrize("noted", [True, False])
-def test_tuples_of_another_namespace_than_the_first_are_set_aside(tmp_path: Path, noted: bool) -> None:
+def test_tuples_of_another_namespace_than_the_first_are_set_aside(tmp_path: Path) -> None:
     none, other = Message(b'<a id="1"/>', "test"), Message(b'<p:a xmlns:p="urn:x" id="2"/>', "test")
     receiver = _spool(tmp_path)
     reasons = receiver.append([Message(b"<punct:a><id>0</id></punct:a>", "test"), none, other])
     assert [reason is None for reason in reasons] == [True, True, False]
     assert "an element of two namespaces, of none and of 'urn:x'" in str(reasons[2])
-    if not noted:  # as journals were before
-        receiver._journal._database.execute("DROP TABLE namespace")
     receiver.close()
     again = _spool(tmp_path)
     assert again.append([other]) != [None]
@@ -283,18 +280,6 @@ def test_what_finds_no_document_is_not_in_the_journal(tmp_path: Path) -> None:
     receiver.close()
     _spool(tmp_path).close()
     assert _ids(tmp_path) == [1]
-
-
-def test_a_journal_with_a_name_that_is_too_long_is_read(tmp_path: Path) -> None:
-    first = _spool(tmp_path)
-    with first._journal.transaction():
-        first._journal.begin_document(Noted("x" * 300, 1, b"<stream >\n", 0.0))
-        first._journal.add_pieces([("x" * 300, b'<a id="1"/>\n')])
-    first.close()
-    second = _spool(tmp_path)
-    assert second.append([_message(2)]) == [None]
-    second.close()
-    assert sorted(_ids(tmp_path)) == [1, 2]
 
 
 def _no_room(journal: Journal, pieces: object) -> None:
