@@ -55,9 +55,9 @@ REFUSED = (
     "not determined",
     "may be several attributes",
     "may be an item or an attribute",
-    "neither grouped by nor aggregated",
-    "Spark would not compute what was understood",
-    "compares twice",
+    "neither a key of GROUP BY nor aggregated",
+    "Spark understands this query differently",
+    "repeats a comparison",
 )
 """What is refused with words although Spark has an answer."""
 

@@ -1,1 +1,1 @@
-"""From SQL text to a plan, or to an error that names the place in the text."""
+"""SQL text to a plan, or to an error with its place in the text."""

@@ -1,15 +1,15 @@
-"""Windows in time as Flink and RisingWave write them: their calls in a parsed query become those of Spark's windows.
+"""Time windows in the syntax of Flink and RisingWave: rewrites their calls in a parsed query to Spark's windows.
 
     FROM TABLE(TUMBLE(TABLE bid, DESCRIPTOR(ts), INTERVAL '10' MINUTES))     a table with window_start, window_end, …
     FROM HOP(bid, ts, INTERVAL '2 MINUTES', INTERVAL '10 MINUTES')           RisingWave: first the slide, as in Flink
-    CAST(t AS TIMESTAMP_LTZ(6))                                              Flink's, of Spark's own precision
+    CAST(t AS TIMESTAMP_LTZ(6))                                              Flink's type with Spark's precision
     GROUP BY TUMBLE(ts, INTERVAL '1' HOUR)                                   Flink's older form, with TUMBLE_START(…)
 
-Sources: Flink's "Windowing table-valued functions" and "Group windows", RisingWave's "Time windows". Sessions as a
-table and windows that cumulate are refused with what to write, of the same table, attribute and lengths.
+Sources: Flink's "Windowing table-valued functions" and "Group windows", RisingWave's "Time windows". Session windows in
+FROM and cumulating windows are refused; the hint gives an equal query for the same table, attribute and lengths.
 
-Spark reads the text of a query too (`xmlstream.sql.spark.analysis`). So each call that is replaced in the tree comes
-with the text that replaces it there; tables and subqueries within a call keep their own text and places.
+Spark also reads the text of a query (`xmlstream.sql.spark.analysis`). So each replacement in the tree has a replacement
+in the text; tables and subqueries within a call keep their own text and places.
 """
 
 from __future__ import annotations
@@ -30,43 +30,43 @@ _LENGTHS: Mapping[str, tuple[str, ...]] = {
     "CUMULATE": ("STEP", "SIZE", "OFFSET"),
     "SESSION": ("GAP",),
 }
-"""What each takes behind the table and the moment, in order."""
+"""Length arguments of each window function, in order, after the table and the moment."""
 
 _ENDS = {"": "{}", "_START": "{}.start", "_END": "{}.end", "_ROWTIME": "({}.end - INTERVAL 1 MILLISECOND)"}
 _FUNCTIONS = {f"{name}{end}": name for name in ("TUMBLE", "HOP", "SESSION") for end in _ENDS} | {"CUMULATE": "CUMULATE"}
 _COLUMNS = {"window_start": "_START", "window_end": "_END", "window_time": "_ROWTIME"}
-"""What a table in windows has beside its own columns."""
+"""Columns that a windowed table adds to its own."""
 
 _DIFFERS = {
     "regexp_extract": (
-        "REGEXP_EXTRACT without a match is '' in Spark and null in Flink, and without a number it is the first group"
+        "REGEXP_EXTRACT without a match is '' in Spark and null in Flink; without a number it is the first group"
         " in Spark and the whole match in Flink",
         "write nullif(regexp_extract(s, '…', 0), '') to get Flink's result",
     ),
     **{
         name: (
-            f"{name.upper()} leaves nulls out in Spark, and is null in Flink where one argument is",
+            f"{name.upper()} ignores nulls in Spark, and is null in Flink if any argument is null",
             f"write CASE WHEN a IS NOT NULL AND b IS NOT NULL THEN {name}(a, b) END to get Flink's result",
         )
         for name in ("greatest", "least")
     },
 }
-"""Functions that both have, and that do not mean the same: what differs, and what to write."""
+"""Functions of both engines with different meanings: the difference, and a hint."""
 
 _MOMENTS = frozenset({exp.DType.TIMESTAMPTZ, exp.DType.TIMESTAMPLTZ, exp.DType.TIMESTAMPNTZ})
 _DATA = "\0"
-"""Stands for the table of a call in the text that is written around it."""
+"""Placeholder for a call's table in the text that surrounds it."""
 
 
 @dataclass(frozen=True, slots=True)
 class Rewriting:
-    """The parts of a text that Spark reads otherwise: from where to where, and what it reads there."""
+    """Replacements in the text for Spark: start, end and new text of each."""
 
     text: QueryText
     replaced: list[tuple[int, int, QueryText]] = field(default_factory=list)
 
     def for_spark(self, start: int, end: int) -> QueryText:
-        """What Spark reads between two places of the text."""
+        """The text for Spark between two offsets."""
         parts, done = list[QueryText](), start
         for begin, until, instead in sorted(self.replaced, key=lambda part: part[0]):
             if done <= begin < end:
@@ -75,10 +75,10 @@ class Rewriting:
         return QueryText.joined([*parts, self.text.part(done, end)]) if parts else self.text.part(start, end)
 
     def rewrite(self, tree: exp.Expr) -> None:
-        """Puts Spark's windows and types into a tree in place of others.
+        """Replaces Flink's windows and types in a tree by Spark's.
 
         Raises:
-            QueryError: A window has no like here; says what to write.
+            QueryError: A window has no equivalent; the hint gives a query to write.
         """
         calls_in_from = set[int]()
         for node in list(tree.find_all(exp.DataType, exp.Table, exp.Anonymous, bfs=False)):
@@ -101,7 +101,7 @@ class Rewriting:
         self.replaced.append((begin, end, self.text.standing(instead, at)))
 
     def _table(self, table: exp.Table, call: _Call) -> exp.Subquery:
-        """The table with the windows' ends as attributes, as a subquery."""
+        """A subquery that adds the windows' ends to the table as attributes."""
         data, moment, lengths = call.given("DATA", 0), call.moment(1), call.lengths(2)
         if isinstance(data, exp.Column):
             data = exp.Table(this=data.this, db=data.args.get("table"))
@@ -128,7 +128,7 @@ class Rewriting:
         return found
 
     def _function(self, node: exp.Anonymous, call: _Call) -> exp.Expr:
-        """The window, or its start or end, of a moment that stands beside what is grouped."""
+        """Spark's window, or its start or end, for a call in SELECT or GROUP BY."""
         moment, lengths = call.moment(0), call.lengths(1)
         if call.name == "CUMULATE":
             raise call.no_cumulation("…", moment, lengths)
@@ -140,7 +140,7 @@ class Rewriting:
 
 @dataclass(frozen=True, slots=True)
 class _Call:
-    """A call of a window: its name, its arguments by name or by number, and where it stands."""
+    """Call of a window function: name, arguments by name or number, and offset in the text."""
 
     name: str
     arguments: Mapping[str | int, exp.Expr]
@@ -157,11 +157,11 @@ class _Call:
 
     @property
     def window(self) -> str:
-        """The window that it is, or a part of it: TUMBLE for TUMBLE_START."""
+        """Name of the window function: TUMBLE for TUMBLE_START."""
         return _FUNCTIONS[self.name]
 
     def given(self, name: str, number: int) -> exp.Expr:
-        """An argument that it needs."""
+        """A required argument."""
         if (found := self.arguments.get(name) or self.arguments.get(number)) is None:
             lengths = ("INTERVAL '10' MINUTES" for _ in _LENGTHS[self.window][:-1])
             form = ", ".join(("TABLE bid", "DESCRIPTOR(ts)", *lengths))
@@ -169,13 +169,13 @@ class _Call:
         return found
 
     def moment(self, number: int) -> exp.Expr:
-        """What it cuts."""
+        """The moment to cut into windows."""
         found = self.given("TIMECOL", number)
         is_descriptor = isinstance(found, exp.Anonymous) and str(found.this).upper() == "DESCRIPTOR"
         return found.expressions[0] if is_descriptor and found.expressions else found
 
     def lengths(self, first: int) -> list[str | None]:
-        """Its lengths as Spark's windows take them, from an argument on; None for an offset that is not given."""
+        """The lengths in the form of Spark's windows, from argument number `first` on; None for no offset."""
         return [self._length(name, number) for number, name in enumerate(_LENGTHS[self.window], first)]
 
     def _length(self, name: str, number: int) -> str | None:
@@ -187,11 +187,11 @@ class _Call:
             )
         if (length := _microseconds(found)) is None:
             hint = "write a constant length of weeks or less, such as INTERVAL '10' MINUTES"
-            raise self.text.error(f"{self.written(found)} is no length of a window", _span(found)[0], hint)
+            raise self.text.error(f"{self.written(found)} is not a window length", _span(found)[0], hint)
         return length_text(length)
 
     def end(self, part: str, moment: exp.Expr, lengths: Sequence[str | None]) -> exp.Expr:
-        """An end of Spark's window of a moment, or all of it: the size comes first, the slide behind it."""
+        """Spark's window of a moment, or one of its ends; Spark takes the size first, then the slide."""
         *slides, size, start = (*lengths, None) if self.window == "SESSION" else lengths
         slide = slides[0] if slides else size if start is not None else None
         given = [exp.Literal.string(length) for length in (size, slide, start) if length is not None]
@@ -203,11 +203,11 @@ class _Call:
         return found.transform(lambda node: window if isinstance(node, exp.Column) else node)
 
     def written(self, *trees: exp.Expr) -> str:
-        """What stands in the text from the first of the trees to the last."""
+        """The text from the first of the trees to the last."""
         return self.text.text[_span(trees[0])[0] : _span(trees[-1])[1]]
 
     def no_table_of_sessions(self, data: exp.Expr, moment: exp.Expr, gap: str | None) -> QueryError:
-        """That sessions are grouped by, and no table."""
+        """Error: session windows are supported in GROUP BY, but not as a table."""
         partition = data.args.get("partition")
         keys = f"{self.written(*partition.expressions)}, " if partition is not None else ""
         window = f"session_window({self.written(moment)}, '{gap}')"
@@ -219,7 +219,7 @@ class _Call:
         return self.text.error("SESSION(…) as a table is not supported", self.at, hint)
 
     def no_cumulation(self, table: str, moment: exp.Expr, lengths: Sequence[str | None]) -> QueryError:
-        """That windows do not cumulate."""
+        """Error: cumulating windows are not supported."""
         step, size, *_ = lengths
         hint = (
             f"count in steps and add them up: write SELECT begin, step, sum(n) OVER (PARTITION BY begin ORDER BY step)"
@@ -230,14 +230,14 @@ class _Call:
 
 
 def differences(tree: exp.Expr, text: QueryText) -> list[str]:
-    """Warnings for the functions in a query that give another result in Flink, one for each function."""
+    """Warnings for functions in the query whose result differs in Flink, one per function."""
     found = {str(call.this).lower(): call for call in reversed([*tree.find_all(exp.Anonymous)])}
     warned = [(_DIFFERS[name], call) for name, call in found.items() if name in _DIFFERS]
     return [format_error(text.error(what, call, hint)) for (what, hint), call in warned]
 
 
 def _span(tree: exp.Expr) -> tuple[int, int]:
-    """From where to where an argument stands in the text, or else the names in it."""
+    """Start and end of an argument in the text, or else of the names in it."""
     leaves = [node.meta for node in tree.walk() if "start" in node.meta]
     around = min((leaf["start"] for leaf in leaves), default=0), max((leaf["end"] + 1 for leaf in leaves), default=0)
     found: tuple[int, int] = tree.meta.get("span", around)

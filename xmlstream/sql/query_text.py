@@ -1,7 +1,7 @@
-"""The text of a query with the places where its parts were written, so that an error can point at them.
+"""Text of a query with the source places of its parts, so that an error can point at them.
 
-A query comes from a file with variables in it, or in pieces, as arguments of the builder. It is read as one text; a
-`QueryText` remembers where each piece of that came from.
+A query comes from a file with variables, or in pieces, as arguments of the builder. It is parsed as one text; a
+`QueryText` stores the source place of each piece.
 """
 
 from __future__ import annotations
@@ -19,14 +19,14 @@ from punct_ns.errors import QueryError, place
 
 @dataclass(frozen=True, slots=True)
 class Piece:
-    """A run of the text that was written in one place.
+    """Part of the text that comes from one place.
 
     Attributes:
         start: Offset of its first character in the text.
-        source: What it was written in: a file, an argument; None if there is but one possibility.
-        line: Line of its first character there, from 1.
-        column: Column of its first character there, from 1.
-        stands_in: Whether it stands for a variable: then all of it is at the variable's place.
+        source: File or argument that it comes from; None if there is only one possibility.
+        line: Line of its first character in the source, from 1.
+        column: Column of its first character in the source, from 1.
+        stands_in: Whether it replaces a variable: then all of it has the variable's place.
     """
 
     start: int
@@ -38,19 +38,19 @@ class Piece:
 
 @dataclass(frozen=True, slots=True)
 class QueryText:
-    """A text and its pieces, in order."""
+    """Text and its pieces, in order."""
 
     text: str
     pieces: tuple[Piece, ...]
 
     @staticmethod
     def of(text: str, source: str | None = None) -> QueryText:
-        """A text that was written in one place."""
+        """A text from one place."""
         return QueryText(text, (Piece(0, source),))
 
     @staticmethod
     def joined(parts: Iterable[str | QueryText]) -> QueryText:
-        """The parts one after the other; a plain string is nobody's writing, and counts to the part before."""
+        """Concatenates parts; a plain string has no place of its own, and takes that of the part before it."""
         text, pieces = "", [Piece(0, None)]
         for part in parts:
             if isinstance(part, QueryText):
@@ -60,7 +60,7 @@ class QueryText:
         return QueryText(text, tuple(pieces))
 
     def part(self, start: int, end: int) -> QueryText:
-        r"""What stands between two offsets, with its places.
+        r"""The text between two offsets, with its places.
 
         >>> QueryText.of("a,\n bc", "q.sql").part(4, 6).place(1)
         ('q.sql', 2, 3)
@@ -71,7 +71,7 @@ class QueryText:
         return QueryText(self.text[start:end], tuple(moved))
 
     def standing(self, text: str, at: int) -> QueryText:
-        """Another text, that stands as a whole at the place of the character at an offset."""
+        """Another text, placed as a whole at the character at an offset."""
         source, line, column = self.place(at)
         return QueryText(text, (Piece(0, source, line, column, stands_in=True),))
 
@@ -79,7 +79,7 @@ class QueryText:
         return self.pieces[bisect_right([p.start for p in self.pieces], max(at, 0)) - 1]
 
     def _from(self, piece: Piece, at: int) -> Piece:
-        """The rest of a piece, from an offset on."""
+        """The rest of a piece, starting at an offset."""
         _, line, column = self.place(at)
         return Piece(at, piece.source, line, column, piece.stands_in)
 
@@ -92,7 +92,7 @@ class QueryText:
         piece = self._piece(at)
         written = [p for p in self.pieces if p.source is not None]
         if piece.source is None and len(written) == 1:
-            # Nobody wrote this but for the sake of the one piece that somebody did.
+            # The user wrote only one piece; generated text around it takes that piece's place.
             return written[0].source, written[0].line, written[0].column
         if piece.stands_in:
             return piece.source, piece.line, piece.column
@@ -103,7 +103,7 @@ class QueryText:
         return piece.source, piece.line, piece.column + len(before)
 
     def error(self, what: str, at: exp.Expr | int | None, hint: str | None = None) -> QueryError:
-        """The error that points at where a tree begins, or at an offset; at nothing where that is unknown."""
+        """Error at the beginning of a tree or at an offset; without a place if that is unknown."""
         if (start := offset(at) if isinstance(at, exp.Expr) else at) is None:
             return QueryError(what, hint=hint)
         source, line, column = self.place(start)
@@ -122,23 +122,23 @@ _VARIABLE = re.compile(r"\$\{([^{}\s]*)\}")
 
 
 def endless(text: QueryText) -> QueryError:
-    """The error that a string, a quoted name or a comment does not end; it points at where that begins."""
+    """Error for a string, a quoted name or a comment without an end; it points at the beginning."""
     rest = _STRINGS_COMMENTS_VARIABLES.sub(lambda whole: " " * len(whole[0]), text.text)
     opened = _OPENED.search(rest)
     if opened is None or opened.lastgroup is None:
         if number := _HEXADECIMAL.search(text.text):
             return text.error(
-                f"{number[0]} is no hexadecimal number", number.start(), "write pairs of 0 to 9 and A to F"
+                f"{number[0]} is not a hexadecimal number", number.start(), "write pairs of 0 to 9 and A to F"
             )
         return text.error("a string, a quoted name or a comment of the query does not end", None)
     hint = "a quote within a string is doubled, as in 'it''s'" if opened["string"] else None
-    return text.error(f"{_CALLED[opened.lastgroup]} does not end that begins here", opened.start(), hint)
+    return text.error(f"{_CALLED[opened.lastgroup]} begins here, and does not end", opened.start(), hint)
 
 
 def substituted(text: str, variables: Mapping[str, str], source: str | None = None) -> QueryText:
-    r"""The text with every `${NAME}` replaced; in a string so that the string's value holds the variable's.
+    r"""The text with every `${NAME}` replaced; within a string, the value is escaped.
 
-    Comments are left alone.
+    Comments stay unchanged.
 
     >>> substituted("SELECT '${DIR}/a.xml', ${n}", {"DIR": "it's", "n": "3"}).text
     "SELECT 'it\\'s/a.xml', 3"

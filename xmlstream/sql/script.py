@@ -1,4 +1,4 @@
-"""A file of SQL: sources, sinks and views declared, then queries over them, which run together as one.
+"""File of SQL: declares sources, sinks and views, then queries over them that run together as one.
 
     CREATE TABLE bid (…) USING punctuated_xml OPTIONS (path 'bid.xml', rowTag 'bid', schemes 'auction');
     CREATE TABLE counted USING punctuated_xml OPTIONS (path 'out/counted', rowTag 'auction');
@@ -6,8 +6,8 @@
 
     INSERT INTO counted SELECT auction, count(*) AS bids FROM dear GROUP BY auction;
 
-A table that an INSERT names is a sink; a query without one has its result where `xmlstream run -o` says. Reading finds
-what is wrong with the text and its names, and needs no Spark; planning gets the types from Spark.
+A table named by an INSERT is a sink; the result of a query without INSERT goes to the output of `xmlstream run -o`.
+Reading finds errors in the text and its names without Spark; planning gets the types from Spark.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class View:
-    """A query under a name, perhaps with other names for its columns."""
+    """Named query, possibly with other names for its columns."""
 
     name: str
     columns: tuple[str, ...]
@@ -47,7 +47,7 @@ class View:
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """A query whose result goes out: into a sink of its own, or, for None, where the run says."""
+    """Query with its sink; without one, the result goes to the output of the run."""
 
     query: Statement
     sink: SinkTable | None = None
@@ -55,7 +55,7 @@ class Answer:
 
 @dataclass(frozen=True, slots=True)
 class Script:
-    """A file that was read: its tables by name, its views in order, its queries, their sources, and warnings."""
+    """Parsed file: tables by name, views in order, queries, their sources, and warnings."""
 
     tables: Mapping[str, Node]
     views: tuple[View, ...]
@@ -64,35 +64,38 @@ class Script:
     warnings: tuple[str, ...] = ()
 
     def plan(self, spark: SparkSession) -> Node:
-        """The plan of all its queries, as they were written.
+        """The plan of all queries, as written, before optimization.
 
         Raises:
-            QueryError: An expression has no type, a result does not fit its sink, or Spark takes a query for another.
+            QueryError: An expression has no type, a result does not fit its sink, or Spark understands a query
+                differently.
         """
         analyst = SparkAnalyst(spark)
         return self._plan(lambda query, tables: planned(query, tables, analyst))
 
     def sketch(self) -> Node:
-        """The plan without types, after all that can be known without Spark has been checked.
+        """The plan without types, after all checks that need no Spark.
 
         Raises:
-            QueryError: A query uses what is not supported, or names what there is not.
+            QueryError: A query uses an unsupported part of SQL, or an unknown name.
         """
         return self._plan(sketched)
 
     def targets(
         self, output: str | None, row_tag: str = "row", root_tag: str = "rows", xml: Sequence[str] = ()
     ) -> tuple[Target, ...]:
-        """Where each result goes, in the plan's order: a SELECT's to `output`, its columns `xml` as elements.
+        """Targets of the results, in the plan's order; a SELECT's is `output`, with its columns `xml` as elements.
 
         Raises:
             UsageError: There is a SELECT and no output, or an output and no SELECT.
         """
         selects = [answer for answer in self.answers if answer.sink is None]
         if selects and output is None:
-            raise UsageError("nothing says where the result of SELECT goes", hint="name a directory with -o")
+            raise UsageError("the result of SELECT has no output", hint="name a directory with -o")
         if output is not None and not selects:
-            raise UsageError(f"nothing goes to {output}", hint="leave out -o: every query says INSERT INTO")
+            raise UsageError(
+                f"no query writes to the output {output}", hint="leave out -o: every query has INSERT INTO"
+            )
         given = Target(output or "-", row_tag, root_tag, xml=tuple(xml))
         return tuple(answer.sink.target if answer.sink else given for answer in self.answers)
 
@@ -105,7 +108,7 @@ class Script:
                 raise view.query.text.error(what, order, hint)
             node = planned_(view.query, tables)
             if isinstance(node.operator, Sort):
-                node = node.inputs[0]  # LIMIT has chosen; a view has no order
+                node = node.inputs[0]  # LIMIT has selected the tuples; a view has no order
             if view.columns and len(view.columns) != len(node.schema):
                 what = f"view {view.name} names {len(view.columns)} columns of a query that has {len(node.schema)}"
                 raise view.query.text.error(what, view.query.start)
@@ -122,10 +125,10 @@ class Script:
 
 
 def read(text: str, variables: Mapping[str, str] | None = None, source: str | None = None) -> Script:
-    """Reads a file; `source` is what errors call it, such as its name.
+    """Reads a file; errors show `source`, such as its name.
 
     Raises:
-        QueryError: It is no SQL, uses what is not supported, or names what there is not.
+        QueryError: The text is not SQL, uses an unsupported part of SQL, or an unknown name.
     """
     whole = substituted(text.removeprefix("\ufeff"), variables or {}, source)
     statements = parse_statements(whole)
@@ -144,7 +147,7 @@ def read(text: str, variables: Mapping[str, str] | None = None, source: str | No
                 answers.append(_insertion(statement, sinks, {a.sink.name for a in answers if a.sink}))
             case exp.Query():
                 if any(answer.sink is None for answer in answers):
-                    hint = "say with INSERT INTO where the result of each goes, or put one into the other's FROM"
+                    hint = "write INSERT INTO before each query, or put one query into the other's FROM"
                     raise whole.error("a second query", statement.start, hint)
                 answers.append(Answer(statement))
             case _:
@@ -179,7 +182,7 @@ _VIEWS = {
     "exists": ("IF NOT EXISTS", "a query declares each view once"),
     "materialized": (
         "CREATE MATERIALIZED VIEW",
-        "leave out MATERIALIZED; what a table of CREATE TABLE is to keep goes there by INSERT INTO",
+        "leave out MATERIALIZED; to keep the result, declare a table and write INSERT INTO",
     ),
 }
 """Parts of CREATE VIEW that are not supported, with what to write instead."""
@@ -197,7 +200,7 @@ def _view(statement: Statement, taken: set[str]) -> View:
     if table.name.lower() in taken:
         raise text.error(f"{table.name} is declared twice", table)
     if not isinstance(tree.expression, exp.Query):
-        raise text.error(f"view {table.name} is no query", table, _A_VIEW)
+        raise text.error(f"view {table.name} is not a query", table, _A_VIEW)
     columns = tuple(column.name for column in tree.this.expressions) if is_list else ()
     return View(table.name, columns, statement.query())
 
@@ -230,23 +233,23 @@ def _insertion(statement: Statement, sinks: Mapping[str, SinkTable], taken: set[
         raise text.error(what, statement.start, hint)
     sink = sinks.get(table.name.lower())
     if sink is None:
-        raise text.error(f"there is no table {table.name}", table, "a sink is declared by CREATE TABLE, too")
+        raise text.error(f"there is no table {table.name}", table, "declare the sink with CREATE TABLE")
     if sink.name in taken:
-        raise text.error(f"a second INSERT INTO {sink.name}", table, "put both queries together with UNION ALL")
+        raise text.error(f"a second INSERT INTO {sink.name}", table, "combine both queries with UNION ALL")
     return Answer(statement.query(), sink)
 
 
 def _require_unread(query: Statement, sinks: set[str]) -> None:
     for table in query.tree.find_all(exp.Table):
         if table.name.lower() in sinks:
-            hint = "CREATE VIEW gives a query a name; what was written can be read by a query that is run by itself"
-            raise query.text.error(f"{table.name} is written here, and cannot be read, too", table, hint)
+            hint = "CREATE VIEW names a query; a separate run can read the written table"
+            raise query.text.error(f"{table.name} is written by this query, and cannot also be read", table, hint)
 
 
 def _no_query(statement: Statement) -> QueryError:
     match statement.tree:
         case exp.Condition() | exp.Alias():
-            what = "this is no query"
+            what = "this is not a query"
         case exp.Command(this=name):
             what = f"{name} is not supported"
         case tree:

@@ -1,4 +1,4 @@
-"""The statements of a query's text, as trees that know where they begin and end."""
+"""Statements of a query's text, as trees with their places in the text."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from xmlstream.sql.refused.did_you_mean import meant_at, meant_by_command
 
 
 class Statement:
-    """One statement of a text: its tree, and the offsets of its first character and of the one after its last."""
+    """Statement of a text: its tree, and the offsets of its first character and of the character after its last."""
 
     __slots__ = ("_query", "end", "rewriting", "start", "tree")
 
@@ -27,11 +27,11 @@ class Statement:
 
     @property
     def text(self) -> QueryText:
-        """The text in which it stands."""
+        """The text that contains the statement."""
         return self.rewriting.text
 
     def for_spark(self) -> QueryText:
-        """The statement as Spark reads it: as it was written, but for windows of Flink's."""
+        """The statement for Spark: as written, except for Flink's windows, which are replaced."""
         return self.rewriting.for_spark(self.start, self.end)
 
     def query(self) -> Statement:
@@ -44,7 +44,7 @@ def parse_statements(text: QueryText) -> list[Statement]:
     """The statements of a text, in order.
 
     Raises:
-        QueryError: It is no SQL, or has a window of Flink's that has no like here.
+        QueryError: The text is not SQL, or has a Flink window without an equivalent.
     """
     try:
         found = tokens(text.text)
@@ -86,7 +86,7 @@ def _statement(run: list[Token], text: QueryText) -> Statement:
 
 
 def _query_in(run: list[Token]) -> int | None:
-    """Where a query begins, with the brackets that are around all of it."""
+    """Offset of the query, including brackets around all of it."""
     at = next((i for i, token in enumerate(run) if token.token_type in {TokenType.SELECT, TokenType.WITH}), None)
     if at is None:
         return None

@@ -1,7 +1,7 @@
-"""Translation of a query, from its tree to its plan: clause by clause, FROM first and ORDER BY last.
+"""Translation of a query from its tree to its plan, clause by clause, FROM first and ORDER BY last.
 
-A query is checked before: `sketched` finds errors in the text and its names, and needs no Spark; `planned` gets the
-types from Spark. Both walk the same clauses. Names are compared without case, as in Spark.
+`sketched` runs first: it finds errors in the text and its names without Spark. `planned` gets the types from Spark.
+Both walk the same clauses. Names are compared without case, as in Spark.
 """
 
 from __future__ import annotations
@@ -45,20 +45,20 @@ from xmlstream.sql.statements import Statement
 Tables = Mapping[str, Relation]
 
 _BESIDE_OVER = {"group": "GROUP BY", "having": "HAVING", "qualify": "QUALIFY"}
-"""Clauses that a SELECT with functions over rows cannot have."""
+"""Clauses that a SELECT with functions over rows may not have."""
 
 
 class Translation:
-    """One query's translation: its text, its analyst."""
+    """Translates one query with an analyst; errors point into its text."""
 
     def __init__(self, text: QueryText, analyst: Analyst) -> None:
         self._text, self._analyst = text, analyst
 
     def plan(self, tree: exp.Expr, tables: Tables) -> Node:
-        """The plan of a query that uses what is supported; `tables` are in reach, by their names in lower case.
+        """The plan of a query that passed `require_supported`; `tables` are in scope, by names in lower case.
 
         Raises:
-            QueryError: A name means nothing, or an expression has no type.
+            QueryError: A name is unknown, or an expression has no type.
         """
         relation = self._settled(tree, tables)
         node = finished(relation, self._analyst, self._text, tree)
@@ -68,7 +68,7 @@ class Translation:
         return [found for key in tree.args["order"].expressions for found in self._sort_key(key, relation)]
 
     def _sort_key(self, key: exp.Ordered, relation: Relation) -> list[SortKey]:
-        """An attribute of the result, by its name or its number; of a window two."""
+        """Sort keys for an attribute of the result, given by name or number; a window has two."""
         tree, fields = key.this.unnest(), relation.fields
         require_no_quoted_name(tree, relation, self._text)
         if (number := whole_number(tree)) is not None:
@@ -82,7 +82,7 @@ class Translation:
         elif (window := window_of(tree, relation)) is not None:
             names = [field.attribute for field in window]
         else:
-            hint = "select it under a name, and order by that"
+            hint = "select it with a name, and order by that name"
             raise self._text.error("ORDER BY takes attributes of the result", tree, hint)
         return [SortKey(name, bool(key.args.get("desc")), bool(key.args.get("nulls_first"))) for name in names]
 
@@ -91,7 +91,7 @@ class Translation:
         return relation.find(".".join(part.name for part in column.parts)) if len(column.parts) > 1 else []
 
     def _query(self, tree: exp.Expr, tables: Tables) -> Relation:
-        """A query's relation, whose rank may be open."""
+        """The relation of a query; its rank may be open."""
         reach = self._with(tree, tables)
         match tree:
             case exp.Select():
@@ -111,7 +111,7 @@ class Translation:
         return self._query(tree, tables).whole()
 
     def _with(self, tree: exp.Expr, tables: Tables) -> Tables:
-        """What is in reach, with the query's own subqueries; each sees those before it."""
+        """The tables in scope, plus the queries in WITH; each of these sees those before it."""
         reach = dict(tables)
         for subquery in tree.args["with_"].expressions if tree.args.get("with_") else ():
             relation = self._query(subquery.this, reach)
@@ -119,7 +119,7 @@ class Translation:
         return reach
 
     def _source(self, tree: exp.Expr, reach: Tables) -> Relation:
-        """What stands in FROM: a table or a query in brackets, perhaps under another name."""
+        """The relation of an entry of FROM: a table or a query in brackets, possibly with an alias."""
         alias = tree.args.get("alias")
         if isinstance(tree, exp.Subquery):
             relation = self._query(tree.this, self._with(tree, reach))
@@ -127,7 +127,7 @@ class Translation:
         else:
             if (found := reach.get(tree.name.lower())) is None:
                 known = ", ".join(sorted(reach)) or "none"
-                raise self._text.error(f"there is no table {tree.name}", tree, f"declared are: {known}")
+                raise self._text.error(f"there is no table {tree.name}", tree, f"the declared tables are: {known}")
             relation = found.called(tree.name)
         return self._called(relation, alias) if alias else relation
 
@@ -143,7 +143,7 @@ class Translation:
         left, right = self._settled(tree.this, reach), self._settled(tree.expression, reach)
         if len(left.fields) != len(right.fields):
             what = f"{tree.key.upper()} of {len(left.fields)} columns with {len(right.fields)}"
-            hint = "both sides have as many columns, which belong together in order"
+            hint = "both sides need the same number of columns, which correspond by position"
             raise self._text.error(what, tree.expression, hint)
         if isinstance(tree, exp.Intersect):
             return intersect(left.called(None), right, self._analyst)
@@ -159,12 +159,12 @@ class Translation:
         return distinct(selected.whole(), self._analyst) if tree.args.get("distinct") else selected
 
     def _from_and_where(self, tree: exp.Select, reach: Tables) -> Relation:
-        """The tables, joined; the elements of their arrays; and what WHERE leaves of them."""
+        """The joined tables with the elements of their arrays, filtered by WHERE."""
         joins, views = tree.args.get("joins") or [], tree.args.get("laterals") or []
         sources = [self._source(part.this, reach) for part in (tree.args["from_"], *joins)]
         condition = None if tree.args.get("where") is None else tree.args["where"].this
         if condition is not None and (found := aggregates_in(condition)):
-            hint = "what must be true of a group is written in HAVING"
+            hint = "write a condition on groups in HAVING"
             raise self._text.error("an aggregate in WHERE", found[0], hint)
         of_time, condition = split(condition, sources)
         (begin, *others), rest = settled(sources, joins, condition, self._text)
@@ -179,15 +179,15 @@ class Translation:
         return relation if of_time is None else self._as_of(relation, of_time)
 
     def _selected(self, tree: exp.Select, listed: SelectList, sessions: Sessions | None) -> Relation:
-        """The items: of groups where there are any, over rows, or of each tuple."""
+        """The relation of the items: over rows, of groups, or of each tuple."""
         items, group, having = listed.items, tree.args.get("group"), tree.args.get("having")
         trees = [item.tree for item in items]
         windows = [window for each in trees for window in each.find_all(exp.Window)]
         if any(function_of(window) not in RANKS for window in windows):
-            self._require_none(tree, _BESIDE_OVER, "group, or select by what is found, in a query of its own")
+            self._require_none(tree, _BESIDE_OVER, "group in one query, and compute OVER in another")
             return windowed(listed.relation, items, self._analyst, self._text)
         if windows or tree.args.get("qualify") is not None:
-            self._require_none(tree, ("group", "having"), "group in a subquery, and rank what that gives")
+            self._require_none(tree, ("group", "having"), "group in a subquery, and rank its result")
             ranking = Ranking(listed.relation, items, self._text)
             qualify = tree.args.get("qualify") is not None
             return qualified(ranking, tree, self._analyst) if qualify else ranked(ranking, self._analyst)
@@ -204,47 +204,47 @@ class Translation:
                 raise self._text.error(f"OVER beside {_BESIDE_OVER[clause]}", found, hint)
 
     def _as_of(self, relation: Relation, condition: exp.Expr) -> Relation:
-        """What a condition on the recorded time leaves."""
+        """The relation filtered by a condition on the recorded time."""
         clocked = with_clock(relation)
         resolved = resolve(by_field(condition, clocked), clocked, self._text)
         return Relation(where(clocked, resolved, self._analyst).node, relation.fields)
 
 
 def sketched(query: Statement, tables: Mapping[str, Relation]) -> Node:
-    """The query's plan without types, after all that can be known of a query without Spark has been checked.
+    """The query's plan without types, after all checks that need no Spark.
 
     Raises:
-        QueryError: It uses what is not supported, or names what there is not.
+        QueryError: The query uses an unsupported part of SQL, or an unknown name.
     """
     require_supported(query.tree, query.text)
     return _translated(query, tables, Translation(query.text, NamesOnly()))
 
 
 def planned(query: Statement, tables: Mapping[str, Relation], analyst: SparkAnalyst) -> Node:
-    """The plan of a query that was checked; queries over the same tables are best planned by one analyst.
+    """The plan of a query that passed `sketched`; share one analyst among queries over the same tables.
 
     Raises:
-        QueryError: An expression has no type, or Spark takes the query for another.
+        QueryError: An expression has no type, or Spark understands the query differently.
     """
     with _placed(query):
         types = analyst.require_faithful(query, {name: relation.schema for name, relation in tables.items()})
         root = _translated(query, tables, Translation(query.text, analyst))
     found = _types(root.schema)
     if [*map(_comparable, found)] != [*map(_comparable, types)]:
-        raise query.text.error(f"the result has types {found}, to Spark it has {types}", query.start)
+        raise query.text.error(f"the result has types {found}, but Spark finds {types}", query.start)
     return root
 
 
 @contextmanager
 def _placed(query: Statement) -> Iterator[None]:
-    """Gives what is found while a query is planned its place, that of the query where no better one is known."""
+    """Gives errors raised while planning a place: the beginning of the query if they have none."""
     try:
         yield
     except QueryError as error:
         if error.where is not None:
             raise
         raise query.text.error(error.what, query.start, error.hint) from None
-    except ValueError as error:  # a type or a literal of Spark's that is none here
+    except ValueError as error:  # a type or a literal of Spark that is not supported here
         raise query.text.error(str(error), query.start) from None
 
 
@@ -253,11 +253,11 @@ def _translated(query: Statement, tables: Mapping[str, Relation], translation: T
 
 
 def _comparable(type_: str) -> str:
-    """A type without what Spark does not say of fields: that they are never null."""
+    """A type without NOT NULL of fields, which Spark does not report."""
     return type_.upper().replace(" NOT NULL", "")
 
 
 def _types(schema: Schema) -> list[str]:
-    """The types as Spark has them: a window is a structure."""
+    """The types in Spark's form: a window is a structure."""
     types = (Domain(type_.removesuffix(" NOT NULL")).type for _, type_ in structured(schema))
     return list(types)

@@ -117,7 +117,7 @@ def test_a_join_by_one_name_is_one_by_a_list_of_it(bids: Query) -> None:
     other = bids.select("auction", "day AS since")
     assert bids.join(other, "auction").root == bids.join(other, ["auction"]).root
     assert bids.join(other, " Auction ", "left").root == bids.join(other, ["Auction"], "left").root
-    with pytest.raises(QueryError, match="price does not stand once on each side"):
+    with pytest.raises(QueryError, match="price is not exactly one attribute on each side"):
         bids.join(other, "price")
 
 

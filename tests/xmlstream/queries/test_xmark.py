@@ -111,7 +111,7 @@ def test_a_stream_of_xmark_is_the_source_that_it_stands_for() -> None:
 @pytest.mark.parametrize(
     ("statement", "message"),
     [
-        ("CREATE TABLE b (id INT) USING xmark OPTIONS (path 'x', stream 'person')", "columns of its own"),
+        ("CREATE TABLE b (id INT) USING xmark OPTIONS (path 'x', stream 'person')", "columns are fixed"),
         ("CREATE TABLE b USING xmark OPTIONS (path 'x', stream 'bid')", "its streams are person"),
         ("CREATE TABLE b USING xmark OPTIONS (path 'x', stream 'bidder', rowTag 'b')", "its own rowTag"),
         ("CREATE TABLE b USING xmark OPTIONS (path '*.xml', stream 'bidder')", "documents 'merge'"),

@@ -77,7 +77,7 @@ REFUSALS = [
     ("SELECT x FROM s LATERAL VIEW explode(array(now())) y AS x", "current time is not supported here"),
     ("SELECT current_time() AS t FROM s", "current_time is not supported"),
     ("SELECT localtime AS t FROM s", "localtime is not supported"),
-    ("SELECT to_timestamp('now') AS t FROM s", "a text that means the present"),
+    ("SELECT to_timestamp('now') AS t FROM s", "a string that means the current time"),
 ]
 
 

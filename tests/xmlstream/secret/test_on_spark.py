@@ -100,7 +100,7 @@ def test_windows_of_the_builder_go_through_select_and_are_refused_above_a_merge(
     assert [[int(leaf.text or 0) for leaf in row] for row in tree.iter("r")] == [[60, 20], [90, 20]]
     with pytest.raises(QueryError, match="windows over tuples above merge"):
         s.union_all(s).tuple_window(3).agg("sum(val)")
-    with pytest.raises(QueryError, match="time is neither what windows are counted per nor aggregated"):
+    with pytest.raises(QueryError, match="time is neither a group of the windows nor aggregated"):
         s.tuple_window(3).agg("sum(val) + time")
 
 
@@ -108,9 +108,9 @@ def test_windows_of_the_builder_go_through_select_and_are_refused_above_a_merge(
     ("semantics", "what"),
     [
         ("spark, size 5, slide 1, of time", "there is no profile spark"),
-        ("stream, size 5, of time", "does not say slide"),
-        ("stream, size x, slide 1, of time", "no number above 0"),
-        ("stream, size 5 seconds, slide 1, of time", "no number above 0"),
+        ("stream, size 5, of time", "lacks slide"),
+        ("stream, size x, slide 1, of time", "whole numbers above 0"),
+        ("stream, size 5 seconds, slide 1, of time", "whole numbers above 0"),
         ("stream, size 5, slide 1, of time, every 3", "'every 3' in semantics"),
         ("stream, size 5, slide 1, of val", "val is no whole number that is never null"),
         ("stream, size 5, slide 1, of when", "no attribute when"),

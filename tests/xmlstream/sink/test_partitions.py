@@ -91,7 +91,7 @@ REFUSALS = [
         "o is partitioned by hour, which it does not",
     ),
     ("CREATE TABLE o (a STRING, v INT) USING csv PARTITIONED BY (minute) OPTIONS (path 'o')", "partitioned by minute"),
-    ("CREATE TABLE o USING csv PARTITIONED BY (v INT) OPTIONS (path 'o')", "a partition is by an attribute's name"),
+    ("CREATE TABLE o USING csv PARTITIONED BY (v INT) OPTIONS (path 'o')", "PARTITIONED BY takes names of attributes"),
 ]
 
 
@@ -105,12 +105,12 @@ def test_what_cannot_be_partitioned_is_refused_in_words(table: str, what: str) -
 
 
 def test_a_source_is_not_partitioned_nor_is_xml_nor_by_all_there_is() -> None:
-    with pytest.raises(QueryError, match="what is read is not PARTITIONED BY"):
+    with pytest.raises(QueryError, match="a source cannot be PARTITIONED BY"):
         read(SOURCE.format("s.xml").replace("OPTIONS", "PARTITIONED BY (k) OPTIONS") + "SELECT * FROM s")
     schema = Schema.parse("a INT, b ARRAY<INT>, c DOUBLE")
-    with pytest.raises(UsageError, match="which is not partitioned"):
+    with pytest.raises(UsageError, match="which cannot be partitioned"):
         Target("out", partition_by=("a",)).sink(schema, (), HOME)
-    with pytest.raises(QueryError, match="nothing is partitioned by b"):
+    with pytest.raises(QueryError, match="cannot partition by b"):
         Target("o.json", partition_by=("b",)).sink(schema, (), HOME)
     with pytest.raises(QueryError, match="partitioned by all of its attributes"):
         Target("o.json", partition_by=("a", "C")).sink(Schema.parse("a INT, c DOUBLE"), (), HOME)

@@ -174,7 +174,12 @@ REFUSALS = [
     ("SELECT * FROM TUMBLE(bid, ts)", "TUMBLE without SIZE", "TUMBLE", None),
     ("SELECT * FROM HOP(bid, ts, INTERVAL '1' HOUR)", "HOP without SIZE", "HOP", None),
     ("SELECT * FROM TABLE(TUMBLE(TABLE bid))", "TUMBLE without TIMECOL", "TUMBLE", None),
-    ("SELECT * FROM TUMBLE(bid, ts, INTERVAL '1' MONTH)", "INTERVAL '1' MONTH is no length", "INTERVAL", None),
+    (
+        "SELECT * FROM TUMBLE(bid, ts, INTERVAL '1' MONTH)",
+        "INTERVAL '1' MONTH is not a window length",
+        "INTERVAL",
+        None,
+    ),
     ("SELECT max(TABLE bid) FROM bid", "TABLE is not supported here", "TABLE", None),
     ("SELECT * FROM TUMBLE(bid, houre, INTERVAL '1' DAY)", "there is no attribute houre", "houre", None),
     ("SELECT * FROM TUMBLE(bids, ts, INTERVAL '1' DAY)", "there is no table bids", "bids", None),

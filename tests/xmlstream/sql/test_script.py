@@ -46,8 +46,8 @@ VARIABLES = {"IN": "in", "OUT": "out"}
 
 WRONG = [
     ("INSERT INTO nowhere SELECT hour FROM s1", "there is no table nowhere", "nowhere"),
-    ("INSERT INTO tops SELECT hour FROM s1", "tops has 2 columns, what is inserted has 1", "SELECT hour"),
-    ("INSERT INTO dock SELECT hour FROM dock", "dock is written here", None),
+    ("INSERT INTO tops SELECT hour FROM s1", "tops has 2 columns, but the inserted result has 1", "SELECT hour"),
+    ("INSERT INTO dock SELECT hour FROM dock", "dock is written by this query", None),
     ("INSERT INTO s1 SELECT hour FROM s2", "a sink has no option schemes", None),
     ("INSERT INTO site SELECT sid FROM s2", "a sink has no option header", None),
     ("INSERT OVERWRITE dock SELECT hour FROM s1", "INSERT OVERWRITE", "INSERT"),
@@ -77,9 +77,9 @@ def test_a_select_goes_where_the_run_says_and_an_insert_where_its_table_says() -
         Target("out/dock", "report", "reports", "punctuated_xml"),
         Target("-", "h", "hs"),
     )
-    with pytest.raises(UsageError, match="where the result of SELECT goes"):
+    with pytest.raises(UsageError, match="the result of SELECT has no output"):
         both.targets(None)
-    with pytest.raises(UsageError, match="nothing goes to out"):
+    with pytest.raises(UsageError, match="no query writes to the output out"):
         read(f"{TABLES}{QUERIES}", VARIABLES).targets("out")
 
 

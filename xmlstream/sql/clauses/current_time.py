@@ -1,10 +1,10 @@
-"""The clock as a plan: `current_timestamp()` and its like are the time that is recorded with the slice.
+"""Current time in a plan: `current_timestamp()` and similar functions give the recorded time of the slice.
 
     SELECT bidder, count(*) AS bids, window.end
     FROM (SELECT *, current_timestamp() AS came FROM bid) GROUP BY bidder, window(came, '10 seconds')
 
-In a SELECT, and its WHERE, the time is that of the slice in which a tuple comes there; beside aggregates, and in
-HAVING, that in which the group goes out. A key, and what is aggregated, are of the tuples.
+In a SELECT and its WHERE, the time is that of the slice in which a tuple arrives there. Beside aggregates and in
+HAVING, it is that of the slice that emits the group. In keys and within aggregates, it is that of the tuples.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ _CLAUSES = ("expressions", "group", "having")
 
 
 def stamped(select: exp.Select, relation: Relation) -> tuple[exp.Select, Relation]:
-    """A SELECT whose calls of the time are a field of its relation, and that relation."""
+    """The SELECT with its calls of the current time replaced by a field, and the relation with that field."""
     if not clock_calls(trees_of(select, *_CLAUSES), relation):
         return select, relation
     replaced = select.copy()
@@ -43,14 +43,14 @@ def stamped(select: exp.Select, relation: Relation) -> tuple[exp.Select, Relatio
 
 
 def with_clock(relation: Relation) -> Relation:
-    """The relation with the recorded time as one more field, its last one; `*` leaves it out."""
+    """The relation with the recorded time as last field; `*` does not include it."""
     node = with_time(relation.node)
     name = node.schema.names[-1]
     return Relation(node, (*relation.fields, Field(name, name, starred=False)))
 
 
 def split(condition: exp.Expr | None, sources: list[Relation]) -> tuple[exp.Expr | None, exp.Expr | None]:
-    """The conditions of WHERE on the time, and its other conditions."""
+    """The conditions of WHERE on the current time, and its other conditions."""
     if condition is None:
         return None, None
     whole = Relation(sources[0].node, tuple(field for source in sources for field in source.fields))
@@ -62,7 +62,7 @@ def split(condition: exp.Expr | None, sources: list[Relation]) -> tuple[exp.Expr
 
 
 def by_field(condition: exp.Expr, relation: Relation) -> exp.Expr:
-    """The condition, with the time by its field, which is the relation's last one."""
+    """The condition with calls of the current time replaced by the relation's last field."""
     whole = exp.paren(condition.copy())
     for call in clock_calls([whole], relation):
         call.replace(_in_its_form(call, relation.fields[-1].name))
@@ -74,7 +74,7 @@ def _name(call: exp.Expr) -> str:
 
 
 def _in_its_form(call: exp.Expr, field: str) -> exp.Expr:
-    """The time as a call gives it: a moment, a date or a number."""
+    """The time in the type of the call: a moment, a date or a number."""
     column = exp.Column(this=exp.to_identifier(field, quoted=True))
     if (at := offset(call)) is not None:
         column.this.meta["start"] = at
@@ -89,14 +89,14 @@ def _in_its_form(call: exp.Expr, field: str) -> exp.Expr:
 
 
 def _goes_out(select: exp.Select) -> bool:
-    """Whether what is selected are groups."""
+    """Whether the SELECT emits groups."""
     if select.args.get("group") is not None or select.args.get("having") is not None:
         return True
     return bool(aggregates_in(*select.expressions))
 
 
 def _of_tuples(item: exp.Expr, select: exp.Select) -> set[int]:
-    """The parts of an item that are of tuples, and not of the group: what is aggregated, and keys."""
+    """The parts of an item that belong to tuples, not to the group: keys and arguments of aggregates."""
     group = select.args.get("group")
     keys = [] if group is None else group.expressions
     if any(_means(key, item, select) for key in keys):
@@ -110,7 +110,7 @@ def _parts(trees: Iterable[exp.Expr]) -> set[int]:
 
 
 def _means(key: exp.Expr, item: exp.Expr, select: exp.Select) -> bool:
-    """Whether a key is an item, by its number or its name."""
+    """Whether a key refers to the item, by its number or its name."""
     if (number := whole_number(key)) is not None:
         return number <= len(select.expressions) and select.expressions[number - 1] is item
     is_name = isinstance(key, exp.Column) and len(key.parts) == 1

@@ -1,10 +1,10 @@
-"""FROM and LATERAL VIEW as nodes of a plan: tables joined from left to right, or as WHERE connects them.
+"""FROM and LATERAL VIEW as nodes of a plan: tables are joined from left to right, or in the order that WHERE connects.
 
-Conditions in WHERE that connect tables without a condition of their own join these tables; the other conditions select.
+Tables without a join condition are joined by the conditions of WHERE that connect them; the other conditions select.
 
 SELECT t.id, v.tag FROM post AS t LATERAL VIEW OUTER explode(t.tags) v AS tag
 
-LATERAL VIEW makes one tuple for each element of an array, which is an attribute or computed below.
+LATERAL VIEW makes one tuple for each element of an array; the array is an attribute or computed below.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ _HOW: dict[tuple[str, str], How] = {
 
 
 class From:
-    """One FROM clause, for one text."""
+    """Translates one FROM clause of a text."""
 
     def __init__(self, text: QueryText, analyst: Analyst) -> None:
         self._text, self._analyst = text, analyst
@@ -55,7 +55,7 @@ class From:
     def relation(
         self, first: Relation, joins: Sequence[tuple[exp.Join, Relation]], condition: exp.Expr | None
     ) -> Relation:
-        """The tables, joined, and what WHERE leaves of them."""
+        """The joined tables, filtered by WHERE."""
         tables = [first]
         for _, table in joins:
             tables.append(
@@ -68,15 +68,15 @@ class From:
         else:
             whole = tables[0]
             for (join, _), table in zip(joins, tables[1:], strict=True):
-                # A key of FULL JOIN … USING has a name of its own.
-                apart = with_unique_names(table, whole.node.schema.names, self._analyst)
-                whole = self._join(whole, apart, join)
+                # A key of FULL JOIN … USING has a new name, which may collide.
+                renamed = with_unique_names(table, whole.node.schema.names, self._analyst)
+                whole = self._join(whole, renamed, join)
             rest = self._resolved(condition, [whole])
         remaining = conjoined(rest)
         return whole if remaining is None else where(whole, remaining, self._analyst)
 
     def _resolved(self, condition: exp.Expr | None, tables: Sequence[Relation]) -> list[exp.Expr]:
-        """The condition over the tables' attributes; where they are to be connected, taken with_unique_names."""
+        """The condition over the tables' attributes; split at AND if there are several tables to connect."""
         if condition is None:
             return []
         whole = Relation(tables[0].node, tuple(field for table in tables for field in table.fields))
@@ -86,7 +86,7 @@ class From:
     def _connected(
         self, tables: Sequence[Relation], conditions: list[exp.Expr], at: exp.Join
     ) -> tuple[Relation, list[exp.Expr]]:
-        """The tables joined in an order in which the conditions connect them, and the conditions that are left."""
+        """The tables joined in an order in which the conditions connect them, and the remaining conditions."""
         whole, waiting, rest = tables[0], list(tables[1:]), conditions
         while waiting:
             for table in waiting:
@@ -126,9 +126,9 @@ class From:
     def _using(
         self, left: Relation, right: Relation, how: How, names: Sequence[exp.Identifier], join: exp.Join
     ) -> Relation:
-        """Attributes of these names are equal, and stand once, in front, among the result's fields.
+        """The join on equal attributes of these names; the result has each name once, in front.
 
-        A table's name before one of them means the table's own, which may be null where the other's is not.
+        With a table's name, the name means that table's own attribute, which may be null if the other's is not.
         """
         pairs = [(self._only(left, name), self._only(right, name)) for name in names]
         equal = Condition(tuple((named(a.attribute), named(b.attribute)) for a, b in pairs))
@@ -140,7 +140,7 @@ class From:
             shown = [pair[how == "right"] for pair in pairs]
             others = [pair[how != "right"] for pair in pairs] if len(sides) > 1 else []
             keys = tuple(replace(f, name=n.name, starred=True) for n, f in zip(names, shown, strict=True))
-            return Relation(whole.node, (*_apart(others), *keys, *rest))
+            return Relation(whole.node, (*_qualified(others), *keys, *rest))
         items = [Item(name, named(name)) for name in whole.node.schema.names]
         keys = ()
         for name, pair in zip(names, pairs, strict=True):
@@ -148,7 +148,7 @@ class From:
             either: list[exp.Expr] = [named(field.attribute) for field in pair]
             items.append(Item(attribute, exp.Anonymous(this="coalesce", expressions=either)))
             keys = (*keys, Field(name.name, attribute))
-        return Relation(project(whole.node, items, self._analyst).node, (*_apart(merged), *keys, *rest))
+        return Relation(project(whole.node, items, self._analyst).node, (*_qualified(merged), *keys, *rest))
 
     def _only(self, side: Relation, name: exp.Identifier) -> Field:
         found = side.find(name.name)
@@ -157,12 +157,12 @@ class From:
         return found[0]
 
     def _unclear(self, name: exp.Identifier) -> QueryError:
-        what = f"{name.name} does not stand once on each side of the join"
+        what = f"{name.name} is not exactly one attribute on each side of the join"
         return self._text.error(what, name.meta.get("start"), "write the equality with ON")
 
 
-def _apart(fields: Sequence[Field]) -> tuple[Field, ...]:
-    return tuple(replace(field, apart=True) for field in fields if field.table)
+def _qualified(fields: Sequence[Field]) -> tuple[Field, ...]:
+    return tuple(replace(field, qualified=True) for field in fields if field.table)
 
 
 def _connects(used: set[str], here: set[str], there: set[str]) -> bool:
@@ -170,14 +170,14 @@ def _connects(used: set[str], here: set[str], there: set[str]) -> bool:
 
 
 _CALLED = "col"
-"""What Spark calls an element for which the query has no name."""
+"""Spark's default name of an element."""
 
 
 def exploded(relation: Relation, view: exp.Lateral, analyst: Analyst, text: QueryText) -> Relation:
-    """The relation with the elements of an array, as one more field.
+    """The relation with the elements of an array as one more field.
 
     Raises:
-        QueryError: It is not an array, or a name means nothing.
+        QueryError: The argument is not an array, or a name is unknown.
     """
     call, alias = view.this, view.args["alias"]
     tree = resolve(call.expressions[0], relation, text).unnest()
@@ -186,7 +186,7 @@ def exploded(relation: Relation, view: exp.Lateral, analyst: Analyst, text: Quer
     (element, *others) = analyst.columns(node.schema, [f"explode({quoted(array)})"])
     columns = [column.name for column in alias.args.get("columns") or ()] or [_CALLED]
     if others or len(columns) > 1:
-        hint = "map_keys(…) and map_values(…) are arrays, and map_entries(…) is one of both"
+        hint = "explode map_keys(…), map_values(…) or map_entries(…), which are arrays"
         raise text.error("explode of a map is not supported", call, hint)
     attribute = Attribute(unique(columns[0], node.schema.names), Domain(element[1].type))
     outer = bool(view.args.get("outer")) or str(call.this).lower() == "explode_outer"

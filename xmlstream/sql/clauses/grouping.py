@@ -1,8 +1,8 @@
 """SELECT list, GROUP BY and HAVING as nodes of a plan: computed keys, aggregates, and expressions over both.
 
-The entries of the SELECT list become items. Computed keys are below the operator that groups; expressions over its
-aggregates, and HAVING, are above it. GROUP BY takes an attribute's name first, then an alias, or a number for an item;
-HAVING may use an item's alias.
+The entries of the SELECT list become items. Keys are computed below the operator that groups, expressions over its
+aggregates and HAVING above it. A name in GROUP BY is an attribute, or else an alias; a number refers to an item. HAVING
+may use an item's alias.
 """
 
 from __future__ import annotations
@@ -29,15 +29,15 @@ from xmlstream.sql.spark.functions import aggregates_in, is_aggregate
 
 @dataclass(frozen=True, slots=True)
 class Grouping:
-    """A SELECT with groups; all expressions are over the node's attributes.
+    """SELECT with groups; all expressions are over the node's attributes.
 
     Attributes:
-        node: What is grouped.
-        keys: What it is grouped by.
-        items: What is selected of each group.
-        having: What must be true of a group, if anything.
-        text: The query's text, for errors.
-        sessions: Those into which the groups fall, if they do; their ends are among the keys.
+        node: Input of the grouping.
+        keys: Keys to group by.
+        items: Items to select for each group.
+        having: Condition on groups; None if there is none.
+        text: Text of the query, for errors.
+        sessions: Session windows to group by; their ends are among the keys. None if there are none.
     """
 
     node: Node
@@ -52,7 +52,7 @@ def grouped(grouping: Grouping, analyst: Analyst) -> Relation:
     """The relation of the groups.
 
     Raises:
-        QueryError: An attribute is neither grouped by nor aggregated, or an aggregate is within another.
+        QueryError: An attribute is neither a key nor aggregated, or an aggregate contains another.
     """
     node, keys = _with_keys(grouping, analyst)
     aggregates = _aggregates(grouping, node, tuple(keys.values()), analyst)
@@ -77,14 +77,14 @@ def grouped(grouping: Grouping, analyst: Analyst) -> Relation:
 
 
 def _with_keys(grouping: Grouping, analyst: Analyst) -> tuple[Node, dict[str, str]]:
-    """The node with every key an attribute of it, and the keys' attributes by their SQL."""
+    """The node with every key as an attribute, and the keys' attributes by their SQL."""
     for inner in aggregates_in(*grouping.keys):
         raise grouping.text.error("an aggregate in GROUP BY", inner, "group by attributes of a tuple")
     return keyed(grouping.node, grouping.keys, grouping.items, analyst)
 
 
 def _aggregates(grouping: Grouping, node: Node, keys: tuple[str, ...], analyst: Analyst) -> dict[str, Aggregate]:
-    """The aggregates of the items and of HAVING, each once, by their SQL; one that is an item has the item's name."""
+    """The aggregates of the items and of HAVING, each once, by SQL; an aggregate that is an item has its name."""
     wanted: dict[str, str | None] = {}
     for item in grouping.items:
         for tree in aggregates_in(item.tree):
@@ -111,16 +111,16 @@ def _require_flat(tree: exp.Expr, text: QueryText) -> None:
 
 
 def _over_groups(tree: exp.Expr, names: Mapping[str, str], text: QueryText) -> exp.Expr:
-    """The expression over the groups' attributes: what is a key or an aggregate is named."""
+    """The expression over the groups' attributes: keys and aggregates are replaced by their names."""
 
     def over(node: exp.Expr) -> exp.Expr:
         if (name := names.get(render(node))) is not None:
             return named(name)
         if isinstance(node, exp.Column):
-            what = f"{node.name} is neither grouped by nor aggregated"
+            what = f"{node.name} is neither a key of GROUP BY nor aggregated"
             hint = "name it in GROUP BY, or aggregate it"
             if (called := node.name.partition(".")[0]) in ("window", "session_window"):
-                hint += f"; of windows that are grouped by here write all of {called}(…)"
+                hint += f"; for windows in this GROUP BY, write the whole call {called}(…)"
             raise text.error(what, node, hint)
         return node
 
@@ -128,7 +128,7 @@ def _over_groups(tree: exp.Expr, names: Mapping[str, str], text: QueryText) -> e
 
 
 def _name(item: Item, names: Mapping[str, str]) -> str | None:
-    """An item's name, or that of the aggregate or key that it is."""
+    """The item's name, or else the name of its aggregate or key."""
     return item.name or names.get(render(item.tree.unnest()))
 
 
@@ -142,10 +142,10 @@ class SelectList:
 
     @staticmethod
     def of(entries: Sequence[exp.Expr], relation: Relation, text: QueryText) -> SelectList:
-        """The items that its entries stand for.
+        """The items for the entries of a SELECT list.
 
         Raises:
-            QueryError: A name means nothing, or what another item names.
+            QueryError: A name is unknown, or is another item's alias.
         """
         items: list[Item] = []
         names = set[str | None]()
@@ -156,15 +156,15 @@ class SelectList:
         return SelectList(relation, text, tuple(items))
 
     def keys(self, entries: Sequence[exp.Expr]) -> tuple[exp.Expr, ...]:
-        """What the entries of GROUP BY name, over the relation's attributes.
+        """The keys for the entries of GROUP BY, over the relation's attributes.
 
         Raises:
-            QueryError: A name or a number means nothing.
+            QueryError: A name or a number is unknown.
         """
         return tuple(key for entry in entries for key in self._key(entry))
 
     def having(self, condition: exp.Expr, keys: Sequence[exp.Expr]) -> exp.Expr:
-        """HAVING over the node's attributes: a name is a key's, else an item's; in an aggregate an attribute's."""
+        """HAVING over the node's attributes: a name is a key, else an item; within aggregates, an attribute."""
         key_names = {key.name.lower() for key in keys if isinstance(key, exp.Column)}
         within = {name.name.lower() for key in keys for name in key.find_all(exp.Column)} - key_names
 
@@ -184,7 +184,7 @@ class SelectList:
         return condition.copy().transform(chosen, copy=False)
 
     def _key(self, key: exp.Expr) -> list[exp.Expr]:
-        """What GROUP BY names: an item by its number, an attribute, an alias, an expression; of a window its ends."""
+        """Keys for an entry: an item by number, an attribute, an alias or an expression; for a window, its ends."""
         if isinstance(key, exp.Literal) and not key.is_string:
             number, entries = whole_number(key) or 0, _entries(self.items)
             if not 1 <= number <= len(entries):
@@ -201,7 +201,7 @@ class SelectList:
         return [self._resolved(key)]
 
     def _called(self, tree: exp.Expr) -> exp.Expr | None:
-        """The item that a bare name is the alias of."""
+        """The item whose alias a bare name is."""
         if not isinstance(tree, exp.Column) or len(tree.parts) > 1:
             return None
         found = [item.tree for item in self.items if item.name is not None and item.name.lower() == tree.name.lower()]
@@ -212,7 +212,7 @@ class SelectList:
 
 
 def _items(written: exp.Expr, relation: Relation, text: QueryText, names: Collection[str | None]) -> list[Item]:
-    """What one entry of SELECT stands for: several items where it is a star; `names` are those of the items before."""
+    """The items for one entry of SELECT, several for a star; `names` are those of the items before."""
     star = written.this if isinstance(written, exp.Column) else written
     if isinstance(star, exp.Star):
         return _all(star, written, relation, text)
@@ -226,7 +226,7 @@ def _items(written: exp.Expr, relation: Relation, text: QueryText, names: Collec
         name = render(tree).replace("`", "")
     for column in tree.find_all(exp.Column):
         if column.name in names and not relation.find(column.name):
-            hint = "what one item names, another cannot use: compute it in a subquery"
+            hint = "an item cannot use another item's alias: compute it in a subquery"
             raise text.error(f"there is no attribute {column.name}", column, hint)
     return [Item(name, resolve(tree.unnest(), relation, text))]
 
@@ -246,7 +246,7 @@ def _all(star: exp.Star, written: exp.Expr, relation: Relation, text: QueryText)
 
 
 def _entries(items: Sequence[Item]) -> list[list[Item]]:
-    """The items as they are numbered: a window's start and end are one."""
+    """The items grouped by their numbers: a window's start and end share one."""
     found: list[list[Item]] = []
     for item in items:
         before = found[-1][-1].name if found else None

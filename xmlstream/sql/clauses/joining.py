@@ -1,7 +1,7 @@
 """Joins as nodes of a plan: inner, outer, semi and anti joins, ASOF JOIN, and hints how a join purges its state.
 
 A condition is split into equalities between the sides, and the rest, which each pair must satisfy. Attributes with the
-same name are renamed below the join. An equality of expressions becomes an equality of attributes computed below it.
+same name are renamed below the join. An equality of expressions becomes an equality of attributes, computed below it.
 
 ASOF JOIN (in Spark since 4.3) joins each tuple with the last tuple of the other side that MATCH_CONDITION allows.
 
@@ -38,21 +38,21 @@ from xmlstream.sql.spark.analysis import Analyst
 How = JoinKind | Literal["semi", "anti"]
 
 NO_EQUALITY = (
-    "write an equality between the two sides, such as a.id = b.id; to pair all with all, give both a constant:"
+    "write an equality between the two sides, such as a.id = b.id; to pair all tuples, give both sides a constant:"
     " (SELECT *, 1 AS k FROM a) AS a JOIN (SELECT *, 1 AS k FROM b) AS b ON a.k = b.k"
 )
 
 
 @dataclass(frozen=True, slots=True)
 class Condition:
-    """What a pair of tuples must satisfy: sides that are equal, and all else; over attributes of both inputs."""
+    """Join condition over attributes of both inputs: equalities between the sides, and the residual conditions."""
 
     equal: tuple[tuple[exp.Expr, exp.Expr], ...]
     residual: tuple[exp.Expr, ...] = ()
 
 
 def with_unique_names(relation: Relation, taken: Collection[str], analyst: Analyst) -> Relation:
-    """The relation with names for its attributes that are not taken; its fields are called as before."""
+    """The relation with attributes renamed so that none is in `taken`; its fields keep their names."""
     names = list(relation.node.schema.names)
     fresh: list[str] = []
     for name in names:
@@ -102,7 +102,7 @@ def joined(
     """The join of two relations whose attributes have different names.
 
     Raises:
-        QueryError: There is no equality between the sides, or its sides are of different types that no cast unites.
+        QueryError: There is no equality between the sides, or the types of its sides have no common type.
     """
     if not condition.equal:
         raise text.error("a join without an equality between its sides", at, NO_EQUALITY)
@@ -122,10 +122,10 @@ def joined(
 def keyed(
     nodes: tuple[Node, Node], equal: Sequence[tuple[exp.Expr, exp.Expr]], analyst: Analyst, text: QueryText
 ) -> tuple[tuple[Node, Node], tuple[tuple[str, ...], tuple[str, ...]], list[exp.Expr]]:
-    """The nodes with attributes that are the sides of equalities, of one type; their names; what of one stands twice.
+    """Adds computed join keys to both inputs; returns the inputs, key names, and equalities of a key in use.
 
     Raises:
-        QueryError: The sides of one are of different types that no cast unites.
+        QueryError: The types of the sides of an equality have no common type.
     """
     again: list[exp.Expr] = []
     keys: tuple[list[str], list[str]] = ([], [])
@@ -149,7 +149,7 @@ def _common(nodes: Sequence[Node], sides: Sequence[exp.Expr], analyst: Analyst, 
     if (common := analyst.common(*types)) is not None:
         return common
     what = f"an equality of {types[0]} with {types[1]}"
-    raise text.error(what, sides[0], "cast one side, so that it is clear how they are compared")
+    raise text.error(what, sides[0], "cast one side to the type of the other")
 
 
 def _type(node: Node, side: exp.Expr, analyst: Analyst) -> str:
@@ -158,7 +158,7 @@ def _type(node: Node, side: exp.Expr, analyst: Analyst) -> str:
 
 
 def _key(node: Node, side: exp.Expr, type_: str, name: str, analyst: Analyst) -> tuple[Node, str]:
-    """The node with an attribute that is this side of an equality, computed under a name if need be, and its name."""
+    """The node with one side of an equality as an attribute, computed if it is none yet, and the attribute's name."""
     if _type(node, side, analyst) != type_:
         side = cast_to(side, type_)
     elif isinstance(side.unnest(), exp.Column):
@@ -176,13 +176,13 @@ _TURNED: dict[type[exp.Expr], type[exp.Expr]] = {
 }
 _MATCH_HINT = "for example MATCH_CONDITION (bid.dateTime >= rate.since)"
 _OLDEST = (
-    "an age is written as AND rate.since >= bid.dateTime - INTERVAL 1 HOUR, of what MATCH_CONDITION compares; "
-    "what one side alone must satisfy, select below the join"
+    "bound the age of what MATCH_CONDITION compares by AND rate.since >= bid.dateTime - INTERVAL 1 HOUR; "
+    "write conditions on one side in a subquery"
 )
 
 
 def is_asof(join: exp.Join) -> bool:
-    """Whether it is one."""
+    """Whether the join is an ASOF JOIN."""
     return bool(join.kind.upper() == "ASOF")
 
 
@@ -199,9 +199,9 @@ def joined_asof(
     """The as-of join of two relations whose attributes have different names; `match` is over those of both.
 
     Raises:
-        QueryError: There is no equality between the sides; MATCH_CONDITION is missing, or does not say that something
-            of the left is not before something of the right; a further condition is no bound from below of what it
-            compares.
+        QueryError: There is no equality between the sides; MATCH_CONDITION is missing, or does not compare the left
+            side with the right by >= or >; a further condition is not a lower bound of the right side's attribute in
+            MATCH_CONDITION.
     """
     if match is None:
         raise text.error("an ASOF JOIN without MATCH_CONDITION", at, _MATCH_HINT)
@@ -210,13 +210,13 @@ def joined_asof(
     sides, strict = _order(match.unnest(), left, right, text)
     nodes, keys, again = keyed((left.node, right.node), [*condition.equal, sides], analyst, text)
     if again:
-        raise text.error("an ASOF JOIN that compares twice what it compares", match, "leave one of them out")
+        raise text.error("an ASOF JOIN that repeats a comparison", match, "leave one out")
     type_ = nodes[0].schema.attribute(keys[0][-1]).domain.type
     on, schemas = (keys[0][:-1], keys[1][:-1]), [node.schema for node in nodes]
     for part in condition.residual:
         found = bounds_between(render(part), on, schemas)[0]
         if not found or any(bound.upper or bound.attribute != keys[1][-1] for bound in found):
-            what = "an ASOF JOIN on something else than equalities and how old a partner may be"
+            what = "an ASOF JOIN with a condition other than equalities and the age of a partner"
             raise text.error(what, part, _OLDEST)
     within = conjoined(condition.residual)
     tolerance = None if within is None else render(within)
@@ -227,7 +227,7 @@ def joined_asof(
 
 
 def _order(match: exp.Expr, left: Relation, right: Relation, text: QueryText) -> tuple[tuple[exp.Expr, exp.Expr], bool]:
-    """What of the left is compared with what of the right, and whether it must be later."""
+    """The compared expressions of the left and the right side, and whether the left one must be strictly later."""
     names = [set(side.node.schema.names) for side in (left, right)]
     if isinstance(match, exp.GTE | exp.GT | exp.LTE | exp.LT):
         kind: type[exp.Expr] = type(match)
@@ -239,16 +239,16 @@ def _order(match: exp.Expr, left: Relation, right: Relation, text: QueryText) ->
         if used[0] and used[1] and used[0] <= names[0] and used[1] <= names[1]:
             if kind in _STRICT:
                 return (one, other), _STRICT[kind]
-            what = "an ASOF JOIN that looks for the next tuple, not for the last one, is not supported"
+            what = "an ASOF JOIN with the next tuple is not supported, only with the last one"
             raise text.error(what, match, _MATCH_HINT)
-    raise text.error("MATCH_CONDITION compares the left with the right, by >= or >", match, _MATCH_HINT)
+    raise text.error("MATCH_CONDITION must compare the left side with the right one by >= or >", match, _MATCH_HINT)
 
 
 def hinted(relation: Relation, tree: exp.Select, sources: Collection[Relation], text: QueryText) -> Relation:
-    """What FROM gives, whose inner joins are to purge as the hint of the SELECT says.
+    """The relation of FROM whose inner joins purge as the hint of the SELECT requests.
 
     Raises:
-        QueryError: It does not join three streams or more by inner joins.
+        QueryError: FROM does not join three streams or more by inner joins.
     """
     hint = tree.args["hint"]
     if (strategy := purge_strategy_of(hint)) is None:
@@ -269,5 +269,5 @@ def hinted(relation: Relation, tree: exp.Select, sources: Collection[Relation], 
     node = purging(relation.node)
     if found < 2:
         what = f"{hint.expressions[0].name.upper()} of a query that does not join three streams or more by inner joins"
-        raise text.error(what, tree.expressions[0], "leave it out: a join of two looks at what is new alone")
+        raise text.error(what, tree.expressions[0], "leave it out: a join of two inputs only checks new arrivals")
     return Relation(node, relation.fields)

@@ -1,4 +1,4 @@
-"""How a query's clauses become nodes of a plan, each typed by the analyst. SQL and the builder both end here."""
+"""Builds nodes of a plan for the clauses of a query, typed by the analyst; used by SQL and by the builder."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ from xmlstream.sql.spark.analysis import Analyst
 
 
 def unique(name: str, taken: Collection[str]) -> str:
-    """The name, or else one like it that is not taken; names are compared without case.
+    """The name, or a similar one if it is taken; names are compared without case.
 
     >>> unique("Hour", {"hour"})
     'Hour_2'
@@ -42,7 +42,7 @@ def unique(name: str, taken: Collection[str]) -> str:
 
 
 def project(node: Node, items: Sequence[Item], analyst: Analyst) -> Relation:
-    """The items of each tuple of the node; the node itself where they are its attributes."""
+    """The items of each tuple of the node; the node itself if the items are its attributes."""
     copies = [copied(item.tree, node.schema) for item in items]
     texts = [render(item.tree) for item in items]
     computed = [text for text, copy in zip(texts, copies, strict=True) if copy is None]
@@ -59,7 +59,7 @@ def project(node: Node, items: Sequence[Item], analyst: Analyst) -> Relation:
 
 
 def copied(tree: exp.Expr, schema: Schema) -> tuple[str, Domain] | None:
-    """The attribute that an expression is, perhaps cast without loss, and its domain; None where it computes."""
+    """Name and domain of the attribute that an expression copies, or casts without loss; None if it computes."""
     match tree.unnest():
         case exp.Column() as column:
             attribute = schema.attribute(column.name)
@@ -82,19 +82,19 @@ def where(relation: Relation, condition: exp.Expr, analyst: Analyst) -> Relation
 
 
 def with_time(node: Node) -> Node:
-    """The node's tuples, each with the recorded time of the slice in which it comes there."""
+    """The node's tuples with the recorded time of the slice in which each arrives."""
     attribute = Attribute(unique("current_timestamp()", node.schema.names), Domain("TIMESTAMP", nullable=False))
     return Node(Stamp(attribute), (node,), "stamp")
 
 
 def distinct(relation: Relation, analyst: Analyst, label: str = "distinct") -> Relation:
-    """Each different tuple of the relation's fields once."""
+    """The distinct tuples of the relation's fields."""
     plain = trimmed(relation, analyst)
     return Relation(Node(Distinct(), (plain.node,), label), plain.fields)
 
 
 def trimmed(relation: Relation, analyst: Analyst) -> Relation:
-    """The relation on a node that has its fields, in their order, and no other attributes."""
+    """The relation over a node whose attributes are exactly its fields, in order."""
     if tuple(f.attribute for f in relation.fields) == relation.node.schema.names:
         return relation
     items = [Item(f.name, named(f.attribute)) for f in relation.fields]
@@ -102,17 +102,17 @@ def trimmed(relation: Relation, analyst: Analyst) -> Relation:
 
 
 def merge(relations: Sequence[Relation], analyst: Analyst) -> Relation:
-    """All tuples of all relations, by position; names are the first one's, types are as Spark widens them."""
+    """All tuples of all relations, by position; names are the first relation's, types as Spark widens them."""
     return _together(relations, analyst, Merge, "merge")
 
 
 def intersect(left: Relation, right: Relation, analyst: Analyst) -> Relation:
-    """The different tuples that are in both relations, by position."""
+    """The distinct tuples that are in both relations, by position."""
     return _together([left, right], analyst, Intersect, "intersect")
 
 
 def difference(left: Relation, right: Relation, analyst: Analyst) -> Relation:
-    """The different tuples of the left relation that are not in the right one, by position."""
+    """The distinct tuples of the left relation that are not in the right one, by position."""
     return _together([left, right], analyst, Difference, "difference")
 
 
@@ -130,7 +130,7 @@ def _together(
 
 
 def _hull(domains: list[Domain]) -> Domain:
-    """The smallest domain, of one and the same type, that holds all of these.
+    """The smallest domain that contains all of these, which have the same type.
 
     >>> _hull([Domain("INT", False, 0, 59), Domain("INT", True, 3)])
     Domain(type='INT', nullable=True, low=0, high=None)
@@ -143,7 +143,7 @@ def _hull(domains: list[Domain]) -> Domain:
 
 
 def keyed(node: Node, keys: Sequence[exp.Expr], items: Sequence[Item], analyst: Analyst) -> tuple[Node, dict[str, str]]:
-    """The node with every key an attribute of it, and the keys' attributes by their SQL; an item's has its name."""
+    """The node with every key as an attribute, and the keys' attributes by SQL; a key that is an item has its name."""
     names: dict[str, str] = {}
     computed: list[Item] = []
     for key in keys:
@@ -185,10 +185,10 @@ def _converted(node: Node, names: Sequence[str], types: Sequence[str], analyst: 
 
 
 def finished(relation: Relation, analyst: Analyst, text: QueryText, at: exp.Expr | None = None) -> Node:
-    """The root of a plan: its attributes have the fields' names.
+    """The root of a plan, whose attributes have the fields' names.
 
     Raises:
-        QueryError: Two of them have one name.
+        QueryError: Two fields have the same name.
     """
     seen: set[str] = set()
     for field in relation.fields:

@@ -1,10 +1,10 @@
-"""ROW_NUMBER, RANK and DENSE_RANK as a plan: the first tuples of each group, once a condition says how many.
+"""ROW_NUMBER, RANK and DENSE_RANK as a plan: the first tuples of each group, up to the bound that a condition sets.
 
     SELECT … FROM (SELECT *, ROW_NUMBER() OVER (PARTITION BY auction ORDER BY price DESC) AS r FROM bid) WHERE r <= 10
 
-A query with a rank is a relation whose rank is open: the query around it bounds it, or QUALIFY must. What else the
-condition says of the rank is checked of the tuples that are left. One that nobody bounds is a number of each tuple, as
-far as the order is closed.
+A query with a rank gives a relation with an open rank; the query around it, or QUALIFY, sets the bound. Further
+conditions on the rank filter the remaining tuples. A rank without a bound numbers each tuple, as far as the order is
+closed.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ from xmlstream.sql.spark.functions import aggregates_in
 
 @dataclass(frozen=True, slots=True)
 class Ranking:
-    """A SELECT that ranks: what of, which items it selects, the text for errors; resolved to the relation's node."""
+    """SELECT with ranks: its input, its items over the input's node, and the text for errors."""
 
     relation: Relation
     items: tuple[Item, ...]
@@ -46,10 +46,10 @@ class Ranking:
 
 
 def ranked(ranking: Ranking, analyst: Analyst) -> Relation:
-    """The relation of all tuples and their rank, which is open.
+    """The relation of all tuples with their rank, which is open.
 
     Raises:
-        QueryError: There are several ranks, or an aggregate is beside one.
+        QueryError: There are several ranks, or an aggregate beside a rank.
     """
     window = _only(ranking, ranking.windows)
     topped, selected = _prepared(ranking, window, analyst)
@@ -65,10 +65,10 @@ def ranked(ranking: Ranking, analyst: Analyst) -> Relation:
 
 
 def qualified(ranking: Ranking, select: exp.Select, analyst: Analyst) -> Relation:
-    """The relation of the tuples that QUALIFY leaves.
+    """The relation of the tuples that satisfy QUALIFY.
 
     Raises:
-        QueryError: As for `ranked`; or QUALIFY sets no bound, or says something of other than the rank.
+        QueryError: As for `ranked`; or QUALIFY sets no bound, or has a condition on another attribute than the rank.
     """
     condition = _resolved(select.args["qualify"].this, ranking)
     found = [*ranking.windows, *condition.find_all(exp.Window)]
@@ -88,10 +88,10 @@ def qualified(ranking: Ranking, select: exp.Select, analyst: Analyst) -> Relatio
 def settled(
     sources: Sequence[Relation], joins: Sequence[exp.Join], condition: exp.Expr | None, text: QueryText
 ) -> tuple[list[Relation], exp.Expr | None]:
-    """What stands in FROM, with open ranks bounded by WHERE, and what of WHERE is left.
+    """The relations of FROM with open ranks bounded by WHERE, and the remaining conditions of WHERE.
 
     Raises:
-        QueryError: An open rank is bounded in an outer join, where WHERE bounds something else.
+        QueryError: WHERE bounds an open rank in an outer join, where the bound would not mean the same.
     """
     if all(source.rank is None for source in sources):
         return list(sources), condition
@@ -106,7 +106,7 @@ def settled(
             found.append(source.whole())
             continue
         if any(join.side or join.kind.upper() not in ("", "INNER", "CROSS") for join in joins):
-            hint = "bound it in a subquery, and join what that gives"
+            hint = "bound the rank in a subquery, and join its result"
             raise text.error("a rank in an outer or semi join", bound.condition, hint)
         found.append(Relation(source.rank.first(_most(bound, text)), source.fields))
     return found, conjoined(rest)
@@ -117,7 +117,7 @@ def _without_bound(what: str, at: int, text: QueryText) -> QueryError:
 
 
 def _means_rank(source: Relation, sources: Sequence[Relation]) -> Callable[[exp.Expr], bool]:
-    """Whether a name of WHERE means the source's open rank, and nothing else."""
+    """Test whether a name in WHERE means the source's open rank, without ambiguity."""
 
     def means(tree: exp.Expr) -> bool:
         if not isinstance(tree, exp.Column) or source.rank is None:
@@ -131,17 +131,17 @@ def _means_rank(source: Relation, sources: Sequence[Relation]) -> Callable[[exp.
 
 def _most(bound: _Bound, text: QueryText) -> int:
     if bound.most < 1:
-        raise text.error("no rank is below 1", bound.condition, "ranks count from 1")
+        raise text.error("a rank is never below 1", bound.condition, "ranks count from 1")
     return bound.most
 
 
 def _only(ranking: Ranking, windows: Sequence[exp.Expr]) -> exp.Expr:
-    """The one rank of a query."""
+    """The only rank of a query."""
     first, *others = windows
     if others:
-        raise ranking.text.error("a second OVER", others[0], "rank by each in a query of its own")
+        raise ranking.text.error("a second OVER", others[0], "compute each rank in a separate query")
     for found in aggregates_in(first, *(item.tree for item in ranking.items)):
-        hint = "compute it in a subquery, and rank what that gives"
+        hint = "compute it in a subquery, and rank its result"
         raise ranking.text.error("an aggregate beside OVER", found, hint)
     return first
 
@@ -149,7 +149,7 @@ def _only(ranking: Ranking, windows: Sequence[exp.Expr]) -> exp.Expr:
 def _prepared(
     ranking: Ranking, window: exp.Expr, analyst: Analyst
 ) -> tuple[Callable[[int], Node], Callable[[Node], Relation]]:
-    """What makes the first n tuples of each group, with their ranks; and what selects the items of these."""
+    """Two functions: one makes the first n tuples of each group with their ranks, one selects the items of these."""
     by, order = window.args.get("partition_by") or [], window.args["order"].expressions
     node, names = keyed(ranking.relation.node, [*by, *(key.this for key in order)], ranking.items, analyst)
     ((by_itself, domain),) = analyst.columns(node.schema, [render(window)])
@@ -177,7 +177,7 @@ def _prepared(
 
 
 def _resolved(condition: exp.Expr, ranking: Ranking) -> exp.Expr:
-    """QUALIFY over the node's attributes, with the rank for its name among the items."""
+    """QUALIFY over the node's attributes, with an item's name replaced by its rank."""
     ranks = {(item.name or "").lower(): item.tree for item in ranking.items if isinstance(item.tree, exp.Window)}
 
     def chosen(node: exp.Expr) -> exp.Expr:
@@ -191,19 +191,19 @@ def _resolved(condition: exp.Expr, ranking: Ranking) -> exp.Expr:
 
 
 def _of_rank(condition: exp.Expr, first: Node, text: QueryText) -> exp.Expr:
-    """What QUALIFY says beside the bound, over the rank alone."""
+    """A condition of QUALIFY besides the bound, over the rank's attribute."""
     assert isinstance(first.operator, TopN)
     assert first.operator.number is not None
     number = first.operator.number.name
     whole = condition.transform(lambda node: named(number) if isinstance(node, exp.Window) else node)
     if (other := next((c for c in whole.find_all(exp.Column) if c.name != number), None)) is not None:
-        raise text.error("QUALIFY with a condition on other than the rank", other, "write it in WHERE")
+        raise text.error("QUALIFY with a condition on another attribute than the rank", other, "write it in WHERE")
     return whole
 
 
 @dataclass(frozen=True, slots=True)
 class _Bound:
-    """Ranks up to `most`; `condition` is what set the bound, and says no more than the bound does if it is `plain`."""
+    """Upper bound `most` of a rank, set by `condition`; `plain` if the condition means no more than the bound."""
 
     most: int
     condition: exp.Expr
@@ -213,7 +213,7 @@ class _Bound:
 def _bounded(
     conditions: Iterable[exp.Expr], is_rank: Callable[[exp.Expr], bool]
 ) -> tuple[_Bound | None, list[exp.Expr]]:
-    """The least bound that must hold, and the conditions that it does not say.
+    """The least bound that the conditions set, and the conditions that it does not imply.
 
     >>> from operators.expressions.dialect import expression, render
     >>> bound, rest = _bounded([expression("r < 4"), expression("r = 2")], lambda tree: isinstance(tree, exp.Column))
@@ -235,7 +235,7 @@ _MIRRORED: dict[type[exp.Expr], type[exp.Expr]] = {exp.GTE: exp.LTE, exp.GT: exp
 
 
 def _bound(condition: exp.Expr, is_rank: Callable[[exp.Expr], bool]) -> _Bound | None:
-    """The bound that one condition sets."""
+    """The bound that a condition sets; None if it sets none."""
     match condition:
         case exp.In() if is_rank(condition.this.unnest()) and condition.expressions:
             return _up_to(condition, condition.expressions)

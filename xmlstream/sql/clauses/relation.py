@@ -1,4 +1,4 @@
-"""Name resolution: the attributes in reach at a place in a query, and what each name there refers to."""
+"""Name resolution: the attributes in scope at a place in a query, and the meaning of each name there."""
 
 from __future__ import annotations
 
@@ -17,14 +17,14 @@ from xmlstream.sql.query_text import QueryText
 from xmlstream.sql.spark.functions import AGGREGATES, READS_THE_CLOCK, READS_THE_CLOCK_ALONE, REFUSED, reason_to_refuse
 
 AS_IT_GOES_OUT = own("clock")
-"""What the time is called at which a group goes out, until the group is there."""
+"""Placeholder name for the time at which a group is emitted, until the group's node exists."""
 
 _WITHOUT_BRACKETS = frozenset({"current_date", "current_timestamp", "localtimestamp"})
 
 
 @dataclass(frozen=True, slots=True)
 class Item:
-    """One thing to select: an expression over a node's attributes, and its name; None to name it as Spark does."""
+    """Item to select: an expression over a node's attributes, and its name; None for Spark's default name."""
 
     name: str | None
     tree: exp.Expr
@@ -32,27 +32,27 @@ class Item:
 
 @dataclass(frozen=True, slots=True)
 class Field:
-    """An attribute of a node as a query sees it: under a name, which others may share, and perhaps of a table.
+    """Attribute of a node as a query sees it: with a name, which others may share, and possibly a table.
 
-    One that is not `starred` is none of those that `*` stands for; an `apart` one is known by its table's name alone,
-    as the right side's of JOIN … USING is.
+    `*` includes only `starred` fields. A `qualified` field can only be named together with its table, such as the right
+    side's attribute in JOIN … USING.
     """
 
     name: str
     attribute: str
     table: str | None = None
     starred: bool = True
-    apart: bool = False
+    qualified: bool = False
 
 
 @dataclass(frozen=True, slots=True)
 class OpenRank:
-    """A rank among a relation's attributes; how many tuples of each group it leaves is still open.
+    """Rank among a relation's attributes, without a bound on the tuples per group yet.
 
     Attributes:
-        attribute: The rank's.
-        first: The relation's node, with so many tuples of each group.
-        every: The relation's node, with all tuples.
+        attribute: Attribute of the rank.
+        first: Makes the relation's node with the first n tuples of each group.
+        every: Makes the relation's node with all tuples.
     """
 
     attribute: str
@@ -62,7 +62,7 @@ class OpenRank:
 
 @dataclass(frozen=True, slots=True)
 class Relation:
-    """A node and its fields, in the order in which `*` lists them; with an open `rank` the node is any of those."""
+    """Node and its fields, in the order of `*`; with an open `rank`, the node is one of several choices."""
 
     node: Node
     fields: tuple[Field, ...]
@@ -70,48 +70,48 @@ class Relation:
 
     @staticmethod
     def of(node: Node, names: Iterable[str] | None = None) -> Relation:
-        """All attributes of a node in order, under other names or their own."""
+        """All attributes of a node in order, with the given names or their own."""
         attributes = node.schema.names
         pairs = zip(attributes if names is None else names, attributes, strict=True)
         return Relation(node, tuple(Field(name, attribute) for name, attribute in pairs))
 
     def over(self, node: Node) -> Relation:
-        """The same fields of a node that has them as its attributes, in order."""
+        """The same fields over another node whose attributes they are, in order."""
         pairs = zip(self.fields, node.schema.names, strict=True)
         return Relation(node, tuple(Field(field.name, attribute, field.table) for field, attribute in pairs))
 
     def whole(self) -> Relation:
-        """The same with all tuples, where a rank is open."""
+        """The relation with all tuples, if its rank is open."""
         return self if self.rank is None else Relation(self.rank.every(), self.fields)
 
     @property
     def schema(self) -> Schema:
-        """The fields as attributes, under their own names; no two may have one name."""
+        """The fields as attributes with the fields' names, which must differ."""
         domains = (self.node.schema.attribute(field.attribute).domain for field in self.fields)
         return Schema(tuple(Attribute(f.name, domain) for f, domain in zip(self.fields, domains, strict=True)))
 
     def called(self, table: str | None, columns: tuple[str, ...] = ()) -> Relation:
-        """The same under a table's alias, and perhaps with other column names."""
+        """The same relation with a table's alias, and possibly other column names."""
         names = columns or tuple(field.name for field in self.fields)
         pairs = zip(names, self.fields, strict=True)
         return replace(self, fields=tuple(Field(name, field.attribute, table) for name, field in pairs))
 
     def fields_of(self, table: str | None) -> tuple[Field, ...]:
-        """The fields of a table; all fields for None, but for those that are apart."""
+        """The fields of a table; for None, all fields that need no table's name."""
         if table is None:
-            return tuple(field for field in self.fields if not field.apart)
+            return tuple(field for field in self.fields if not field.qualified)
         return tuple(field for field in self.fields if (field.table or "").lower() == table.lower())
 
     def find(self, name: str, table: str | None = None) -> list[Field]:
-        """The fields that a reference may mean; names are compared without case."""
+        """The fields that a name may mean; names are compared without case."""
         return [field for field in self.fields_of(table) if field.name.lower() == name.lower()]
 
 
 def resolve(tree: exp.Expr, relation: Relation, text: QueryText, *, moment: bool = False) -> exp.Expr:
-    """The expression over the node's own attributes, as a tree of its own; a window's `moment` is its last one.
+    """A copy of the expression over the node's own attributes; with `moment`, a window means its last moment.
 
     Raises:
-        QueryError: A name means nothing here, or several things.
+        QueryError: A name is unknown or ambiguous.
     """
 
     def resolved(node: exp.Expr) -> exp.Expr:
@@ -136,10 +136,10 @@ _TAKES_TEXTS = (exp.DPipe, exp.Like, exp.ILike, exp.RegexpLike, exp.Escape)
 
 
 def require_no_quoted_name(node: exp.Expr, relation: Relation, text: QueryText) -> None:
-    """Refuses a text in double quotes that is an attribute's name, as PostgreSQL writes it, where one is expected.
+    """Refuses a string in double quotes that is the name of an attribute, as PostgreSQL writes names.
 
     Raises:
-        QueryError: It is; to Spark it would be a text.
+        QueryError: The node is such a string, in a place for a value; Spark would read it as a string.
     """
     at, above = node.meta.get("start"), node.parent
     if not (isinstance(node, exp.Literal) and node.is_string and at is not None and text.text[at] == '"'):
@@ -147,12 +147,12 @@ def require_no_quoted_name(node: exp.Expr, relation: Relation, text: QueryText) 
     of_groups = isinstance(above, exp.Anonymous) and str(above.this).lower() in AGGREGATES
     is_value = isinstance(above, _STANDS_FOR_A_VALUE) and not isinstance(above, _TAKES_TEXTS)
     if (above is None or of_groups or is_value) and (found := relation.find(node.name)):
-        hint = f"write `{found[0].name}` for the attribute, or '{node.name}' for the text"
-        raise text.error(f'"{node.name}" is a text, and not the attribute {found[0].name}', at, hint)
+        hint = f"write `{found[0].name}` for the attribute, or '{node.name}' for the string"
+        raise text.error(f'"{node.name}" is a string, not the attribute {found[0].name}', at, hint)
 
 
 def reads_the_clock(node: exp.Expr, relation: Relation) -> bool:
-    """Whether it is the time at which it is computed, and no attribute."""
+    """Whether the node is a call of the current time, and not an attribute."""
     if isinstance(node, exp.Anonymous):
         return not node.expressions and str(node.this).lower() in READS_THE_CLOCK | READS_THE_CLOCK_ALONE
     if not isinstance(node, exp.Column) or len(node.parts) > 1 or node.this.args.get("quoted"):
@@ -167,12 +167,12 @@ def trees_of(select: exp.Select, *clauses: str) -> list[exp.Expr]:
 
 
 def clock_calls(trees: Iterable[exp.Expr], relation: Relation) -> list[exp.Expr]:
-    """What in expressions is the time at which it is computed."""
+    """The calls of the current time in expressions."""
     return [node for tree in trees for node in tree.walk() if reads_the_clock(node, relation)]
 
 
 def window_of(column: exp.Expr, relation: Relation) -> tuple[Field, Field] | None:
-    """The start and the end of the window that a reference means, where it means no attribute."""
+    """The start and the end of the window that a name means; None if it means an attribute or nothing."""
     if not isinstance(column, exp.Column):
         return None
     parts = _parts(column)
@@ -184,11 +184,11 @@ def window_of(column: exp.Expr, relation: Relation) -> tuple[Field, Field] | Non
 
 
 def _last_moment(call: exp.Anonymous, relation: Relation, text: QueryText) -> exp.Expr:
-    """The last moment of a window, which Spark's window_time gives."""
+    """The last moment of a window, like Spark's window_time."""
     argument = call.expressions[0] if len(call.expressions) == 1 else None
     if argument is None or (found := window_of(argument.unnest(), relation)) is None:
-        hint = "window_time(window), above the query that groups by window(…)"
-        raise text.error("window_time of what is no window", call, hint)
+        hint = "write window_time(window) in a query around the one that groups by window(…)"
+        raise text.error("window_time needs a window", call, hint)
     microsecond = exp.Interval(this=exp.Literal.string("1"), unit=exp.var("MICROSECOND"))
     return exp.paren(exp.Sub(this=named(found[1].attribute), expression=microsecond))
 
@@ -198,7 +198,7 @@ def _parts(column: exp.Column) -> list[exp.Identifier]:
 
 
 def _attribute(column: exp.Column, relation: Relation, text: QueryText) -> exp.Expr:
-    """What a reference means: an attribute, perhaps by its table's name; what follows are fields of a structure."""
+    """The meaning of a name: an attribute, possibly after its table's name, and before fields of a structure."""
     parts = _parts(column)
     found: list[Field] = []
     rest = parts
@@ -224,7 +224,7 @@ def _unclear(column: exp.Column, found: list[Field], relation: Relation, text: Q
     written = ".".join(part.name for part in column.parts)
     if found:
         tables = [f"{field.table}.{field.name}" for field in found if field.table]
-        hint = f"say which: {', '.join(tables)}" if len(set(tables)) > 1 else "give them names of their own with AS"
+        hint = f"write one of {', '.join(tables)}" if len(set(tables)) > 1 else "give them names of their own with AS"
         return text.error(f"{written} may be several attributes", column, hint)
     is_bare = len(column.parts) == 1 and not column.this.args.get("quoted")
     if is_bare and written.lower() in REFUSED and (refused := reason_to_refuse(written)):

@@ -5,12 +5,12 @@
            lead(ts) OVER (PARTITION BY sid ORDER BY ts) AS until FROM s
 
 OVER: punctuations close the order step by step. For each PARTITION BY and ORDER BY, one operator looks back and one
-looks ahead. Functions that need all rows of a group are refused: functions of all rows so far that do not grow row by
-row, and frames that follow without end.
+looks ahead. Functions that need all rows of a group are refused: functions of all rows so far that cannot be updated
+row by row, and frames without an end.
 
-Windows of tuples aggregate so many tuples of each group, in the order in which they arrive. A window is complete with
-its last tuple, so it needs no punctuation; the window in which the stream ends is not emitted. The order of arrival is
-known only where a node hands on the order of its source (`require_positions`).
+Windows of tuples aggregate a fixed number of tuples of each group, in order of arrival. A window is complete with its
+last tuple, so it needs no punctuation; an incomplete window at the end of the stream is not emitted. The order of
+arrival is known only if every node below keeps the order of its source (`require_positions`).
 """
 
 from __future__ import annotations
@@ -40,29 +40,29 @@ from xmlstream.sql.spark.functions import BY_PLACE, RANKS, aggregates_in, functi
 
 
 def require_positions(node: Node, what: str) -> None:
-    """Makes sure that the order in which tuples come is known: a source's, through what hands it on.
+    """Checks that the order of arrival is known: a source's order that all nodes above it keep.
 
     Raises:
-        QueryError: Something below the node has no order of tuples, such as a merge or a join.
+        QueryError: A node does not keep the order of tuples, such as a merge or a join.
     """
     below = node
     while not isinstance(below.operator, Scan):
         if not below.operator.keeps_order:
             raise QueryError(
                 f"{what} above {below.label}, where the order of tuples is lost",
-                hint="ask for it directly on a source, or through select, where and tumbling windows",
+                hint="apply it to a source directly, or after select, where and tumbling windows only",
             )
         (below,) = below.inputs
 
 
-_GROWING = "count, sum, min, max and avg grow row by row; of others say how many rows, as in ROWS 9 PRECEDING"
+_GROWING = "only count, sum, min, max and avg are updated row by row; bound others, as in ROWS 9 PRECEDING"
 
 
 def windowed(relation: Relation, items: Sequence[Item], analyst: Analyst, text: QueryText) -> Relation:
-    """The relation of the items of each tuple, which may be functions over rows, or computed from them.
+    """The relation of the items of each tuple; items may contain functions over rows.
 
     Raises:
-        QueryError: A function needs other rows than the last ones; or an aggregate of a group is beside one.
+        QueryError: A function needs rows that are not supported, or there is an aggregate beside one.
     """
     windows = {render(window): window for item in items for window in item.tree.find_all(exp.Window)}
     node, names = relation.node, dict[str, str]()
@@ -72,7 +72,7 @@ def windowed(relation: Relation, items: Sequence[Item], analyst: Analyst, text: 
         Item(item.name, item.tree.copy().transform(lambda tree: _answer(tree, names), copy=False)) for item in items
     ]
     for found in aggregates_in(*(item.tree for item in replaced)):
-        hint = "compute it in a subquery, and look back at what that gives"
+        hint = "compute it in a subquery, and apply OVER to its result"
         raise text.error("an aggregate beside OVER", found, hint)
     return project(node, replaced, analyst)
 
@@ -82,7 +82,7 @@ def _answer(tree: exp.Expr, names: dict[str, str]) -> exp.Expr:
 
 
 def _by_order(windows: Mapping[str, exp.Expr]) -> dict[str, list[exp.Expr]]:
-    """The functions by their PARTITION BY and ORDER BY."""
+    """The functions, grouped by their PARTITION BY and ORDER BY."""
     found: dict[str, list[exp.Expr]] = {}
     for window in windows.values():
         by = [render(key) for key in (*(window.args.get("partition_by") or ()), *window.args["order"].expressions)]
@@ -93,7 +93,7 @@ def _by_order(windows: Mapping[str, exp.Expr]) -> dict[str, list[exp.Expr]]:
 def _node(
     node: Node, windows: list[exp.Expr], items: Sequence[Item], analyst: Analyst, text: QueryText, names: dict[str, str]
 ) -> Node:
-    """The node with the functions of one order as attributes, whose names it notes."""
+    """The node with the functions of one order as attributes; adds their names to `names`."""
     by, order = windows[0].args.get("partition_by") or [], windows[0].args["order"].expressions
     node, keys = keyed(node, [*by, *(key.this for key in order)], items, analyst)
     answers = analyst.columns(node.schema, [render(window) for window in windows])
@@ -115,35 +115,35 @@ def _node(
 
 
 def _over(window: exp.Expr, attribute: Attribute, text: QueryText) -> Over:
-    """The function and the rows that it sees."""
+    """The function with the rows of its frame."""
     name, expression = function_of(window), render(window.this)
     if name in (*RANKS, "lag", "lead"):
         if window.args.get("spec") is not None:
-            raise text.error(f"{name} with ROWS or RANGE", window, "leave it out: it needs none")
+            raise text.error(f"{name} with ROWS or RANGE", window, "leave ROWS or RANGE out")
         if name in RANKS:
             return Over(attribute, expression)
         back = _offset(window, text) * (1 if name == "lag" else -1)
         return Over(attribute, expression, back, back)
     over = _frame(window, Over(attribute, expression), text)
     if not over.is_rolling and (over.last or not over.grows):
-        what = f"{name} of all rows so far" if not over.last else "all rows up to some before"
-        raise text.error(f"{what} would keep them all", window, _GROWING)
+        what = f"{name} of all rows so far" if not over.last else "all rows before a distance"
+        raise text.error(f"{what} would keep all rows", window, _GROWING)
     return over
 
 
 def _offset(window: exp.Expr, text: QueryText) -> int:
-    """How many rows lag looks back, or lead ahead: one, if nothing says."""
+    """Number of rows that lag looks back, or lead ahead; 1 by default."""
     name, arguments = function_of(window), window.this.expressions
     if len(arguments) < 2:
         return 1
     if (found := whole_number(arguments[1].unnest())) is None:
-        raise text.error(f"{name} by other than a number", window, f"write {name}(v, 2)")
+        raise text.error(f"{name} needs a constant number of rows", window, f"write {name}(v, 2)")
     return found
 
 
 @dataclass(frozen=True, slots=True)
 class _Frame:
-    """ROWS or RANGE BETWEEN start AND end, behind OVER."""
+    """Frame of OVER: ROWS or RANGE BETWEEN start AND end."""
 
     window: exp.Expr
     kind: str
@@ -154,17 +154,17 @@ class _Frame:
 
     @property
     def first(self) -> int | None:
-        """How many rows before the tuple the first one is that it sees; None where nothing says."""
+        """Distance in rows from the first row of the frame to the tuple; None if unknown."""
         return _rows_before(self.start, self.start_side)
 
     @property
     def last(self) -> int | None:
-        """How many rows before the tuple the last one is that it sees."""
+        """Distance in rows from the last row of the frame to the tuple; None if unknown."""
         return 0 if self.end is None else _rows_before(self.end, self.end_side)
 
     @property
     def ends_here(self) -> bool:
-        """Whether the tuple itself is the last one."""
+        """Whether the tuple itself is the last row of the frame."""
         return self.end in (None, "CURRENT ROW")
 
     @property
@@ -181,51 +181,51 @@ def _rows_before(end: exp.Expr | str | None, side: str | None) -> int | None:
     return number if number is None or side == "PRECEDING" else -number
 
 
-_A_RANGE = "write RANGE BETWEEN INTERVAL 1 HOUR PRECEDING AND CURRENT ROW, behind ORDER BY ts"
+_A_RANGE = "write ORDER BY ts RANGE BETWEEN INTERVAL 1 HOUR PRECEDING AND CURRENT ROW"
 _FRAMES: Mapping[str, tuple[tuple[Callable[[_Frame], bool], str, str], ...]] = {
     "ROWS": (
         (
             lambda frame: frame.end == "UNBOUNDED",
-            "all rows that FOLLOW would wait for the end of their group",
-            "say how many rows follow, as in ROWS BETWEEN CURRENT ROW AND 5 FOLLOWING; of whole groups write GROUP BY",
+            "UNBOUNDED FOLLOWING would wait for the end of the group",
+            "bound the rows, as in ROWS BETWEEN CURRENT ROW AND 5 FOLLOWING; for whole groups write GROUP BY",
         ),
         (
             lambda frame: frame.last is None or (frame.first is None and frame.start != "UNBOUNDED"),
-            "ROWS of other than a number is not supported",
+            "ROWS is supported only with constant numbers",
             LAST_ROWS,
         ),
         (
             lambda frame: frame.first is not None and frame.first < (frame.last or 0),
-            "there are no rows between these",
-            "the one further back stands first",
+            "a frame without rows",
+            "write the earlier end first",
         ),
     ),
     "RANGE": (
         (
             lambda frame: not frame.is_ascending,
-            "RANGE of some distance in other than one ascending order",
+            "RANGE with a distance needs one ascending ORDER BY",
             _A_RANGE,
         ),
         (
             lambda frame: (
                 not (isinstance(frame.start, exp.Expr) and frame.start_side == "PRECEDING" and frame.ends_here)
             ),
-            "RANGE of other than a distance up to the CURRENT ROW is not supported",
+            "RANGE is supported only from a distance before to the CURRENT ROW",
             _A_RANGE,
         ),
         (
             lambda frame: function_of(frame.window) in BY_PLACE,
-            "{function} of a RANGE, where equal times have no order, is not supported",
+            "{function} with RANGE is not supported: equal times have no order",
             LAST_ROWS,
         ),
     ),
     "GROUPS": ((lambda frame: True, "GROUPS is not supported", LAST_ROWS),),
 }
-"""Frames that are not supported, by their kind: the test, the message and a hint."""
+"""Unsupported frames by kind: test, message and hint."""
 
 
 def _frame(window: exp.Expr, over: Over, text: QueryText) -> Over:
-    """The function with the rows that it sees."""
+    """The function with the rows of its frame, or with peers by default."""
     if (spec := window.args.get("spec")) is None:
         return replace(over, peers=True)
     parts = (spec.args.get(part) for part in ("kind", "start", "start_side", "end", "end_side"))
@@ -242,7 +242,7 @@ def _frame(window: exp.Expr, over: Over, text: QueryText) -> Over:
 
 @dataclass(frozen=True, slots=True)
 class TupleWindow:
-    """Windows of `size` tuples of each group by `per`; every `slide` tuples one is complete.
+    """Windows of `size` tuples of each group by `per`; one is complete after every `slide` tuples.
 
     Raises:
         UsageError: Size or slide is not positive.
@@ -254,14 +254,15 @@ class TupleWindow:
 
     def __post_init__(self) -> None:
         if self.size < 1 or self.slide < 1:
-            raise UsageError(f"windows of {self.size} tuples, {self.slide} apart", hint="from 1 on")
+            what = f"windows of {self.size} tuples with a slide of {self.slide}"
+            raise UsageError(what, hint="size and slide are at least 1")
 
 
 def over_tuples(node: Node, window: TupleWindow, items: Sequence[Item], analyst: Analyst, text: QueryText) -> Relation:
-    """The relation of the windows that are complete: the groups, then the items, over aggregates of their tuples.
+    """The relation of the complete windows: the groups, then the items, over aggregates of the windows' tuples.
 
     Raises:
-        QueryError: The tuples have no order; or an item looks at an attribute beside its aggregates.
+        QueryError: The tuples have no order, or an item uses an attribute outside of aggregates.
     """
     require_positions(node, "windows over tuples")
     number = Attribute(unique("number", node.schema.names), Domain("BIGINT", nullable=False))
@@ -285,7 +286,7 @@ def over_tuples(node: Node, window: TupleWindow, items: Sequence[Item], analyst:
 
 
 def _above(tree: exp.Expr, names: dict[str, str], groups: Sequence[str], text: QueryText) -> exp.Expr:
-    """The item over the aggregates' attributes."""
+    """The item with aggregates replaced by their attributes."""
     known = {*names.values(), *groups}
 
     def over(node: exp.Expr) -> exp.Expr:
@@ -294,6 +295,6 @@ def _above(tree: exp.Expr, names: dict[str, str], groups: Sequence[str], text: Q
     replaced = tree.copy().transform(over, copy=False)
     for column in replaced.find_all(exp.Column):
         if column.name not in known:
-            what = f"{column.name} is neither what windows are counted per nor aggregated"
+            what = f"{column.name} is neither a group of the windows nor aggregated"
             raise text.error(what, column, "aggregate it, as in max(v)")
     return replaced

@@ -1,8 +1,8 @@
-"""Windows in time as a plan: `window(ts, '10 minutes'[, slide[, start]])` beside the attributes of what it cuts.
+"""Time windows as a plan: `window(ts, '10 minutes'[, slide[, start]])` adds the windows' ends to the attributes.
 
     SELECT window.start, window.end, count(*) FROM bid GROUP BY window(dateTime, '10 seconds', '2 seconds')
 
-Spark replaces the call by a column of its own, `window`, below the SELECT that it is in; so does this, by two.
+Spark replaces the call by a new column `window` below its SELECT; this module replaces the call by two columns.
 """
 
 from __future__ import annotations
@@ -28,19 +28,19 @@ from xmlstream.sql.query_text import QueryText
 from xmlstream.sql.spark.analysis import Analyst
 
 _CLAUSES = ("expressions", "group", "having")
-_FORM = "window(ts, '10 minutes'), with a slide behind it where windows overlap, window(ts, '10 minutes', '1 minute')"
+_FORM = "write window(ts, '10 minutes'), or with a slide, for overlapping windows, window(ts, '10 minutes', '1 minute')"
 
 
 def is_window(node: exp.Expr) -> bool:
-    """Whether it cuts time into windows, or into sessions."""
+    """Whether the node is a call of window or session_window."""
     return isinstance(node, exp.Anonymous) and str(node.this).lower() in ("window", "session_window")
 
 
 @dataclass(frozen=True, slots=True)
 class Sessions:
-    """The sessions of a SELECT: the moment, the gap in microseconds, what they are called, how they were written.
+    """Sessions of a SELECT: the moment, the gap in microseconds, their name, and the call as written.
 
-    `days` of the gap are those of the calendar.
+    `days` of the gap are calendar days.
     """
 
     moment: str
@@ -51,13 +51,13 @@ class Sessions:
 
     @property
     def ends(self) -> tuple[str, str]:
-        """The attributes that hold them."""
+        """The attributes of start and end."""
         return f"{self.name}{START}", f"{self.name}{END}"
 
     def not_grouped_by(self, text: QueryText) -> QueryError:
-        """That they are selected alone."""
+        """Error: the sessions are not in GROUP BY."""
         hint = f"GROUP BY {render(self.call)}".replace("`", "")
-        return text.error("sessions that are not grouped by", self.call, hint)
+        return text.error("sessions without GROUP BY", self.call, hint)
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,18 +70,18 @@ class _Lengths:
 _WRONG_LENGTHS: tuple[tuple[Callable[[_Lengths], bool], str, str], ...] = (
     (
         lambda lengths: min(lengths.size, lengths.slide) <= 0,
-        "a window whose size or slide is no time",
-        "both are longer than zero",
+        "window size and slide must be longer than zero",
+        "write lengths such as '10 minutes'",
     ),
     (
         lambda lengths: lengths.slide > lengths.size,
-        "a window that is shorter than its slide",
-        "a window lasts for some time, and the next one begins no later than it ends",
+        "a window is shorter than its slide",
+        "write a slide that is not longer than the size",
     ),
     (
         lambda lengths: abs(lengths.start) >= lengths.slide,
-        "a window's start that is no less than its slide",
-        "it says by how much windows begin later than at full slides, counted from 1970",
+        "the start of a window is not less than its slide",
+        "the start shifts the windows by less than one slide, counted from 1970",
     ),
 )
 
@@ -89,20 +89,20 @@ _WRONG_LENGTHS: tuple[tuple[Callable[[_Lengths], bool], str, str], ...] = (
 def in_windows(
     select: exp.Select, relation: Relation, analyst: Analyst, text: QueryText
 ) -> tuple[exp.Select, Relation, Sessions | None]:
-    """A SELECT whose window is a field of its relation, and that relation; as they were where there is no window.
+    """The SELECT with its window replaced by a field, and the relation with that field; unchanged without a window.
 
-    Of sessions the field is what a tuple is by itself, from its moment until the gap is over.
+    For sessions, the field is the session of each tuple alone, from its moment to the end of the gap.
 
     Raises:
-        QueryError: There are several windows, or a length is none, or it is not a moment that is cut.
+        QueryError: There are several windows, a length is wrong, or the first argument is not a moment.
     """
     calls = [call for tree in trees_of(select, *_CLAUSES) for call in tree.find_all(exp.Anonymous) if is_window(call)]
     if not calls:
         return select, relation, None
     first = calls[0]
     if (other := next((call for call in calls if render(call) != render(first)), None)) is not None:
-        hint = "cut time once, and join what that gives with what another query gives"
-        raise text.error("a second window in time", other, hint)
+        hint = "cut time once per query, and join the results of two queries"
+        raise text.error("a second time window", other, hint)
     called = str(first.this).lower()
     node, moment = _moment(first, relation, analyst, text)
     name = unique(called, [known.removesuffix(START) for known in node.schema.names])
@@ -116,7 +116,7 @@ def in_windows(
         if select.args.get("group") is None:
             raise sessions.not_grouped_by(text)
         cut = _lone(node, sessions, analyst)
-    # Of windows over windows the bare name goes on meaning those that there are already.
+    # In windows over windows, the bare name still means the existing windows.
     meant = own(called) if relation.find(f"{called}{START}") else called
     ends = (Field(f"{meant}{end}", f"{name}{end}", starred=False) for end in (START, END))
     replaced = select.copy()
@@ -131,18 +131,18 @@ def in_windows(
 
 
 def _gap(call: exp.Expr, text: QueryText) -> tuple[int, int]:
-    """Its days, and the microseconds beside them."""
+    """The calendar days of the gap, and its other microseconds."""
     given = call.expressions[1:]
     gap = days_and_microseconds(given[0]) if len(given) == 1 else None
     if gap is None or gap[0] * DAY + gap[1] <= 0:
         at = offset(given[0]) if given and offset(given[0]) is not None else offset(call)
-        hint = "session_window(ts, '5 minutes'): a gap that depends on the tuple is not supported"
-        raise text.error("a session's gap is one constant length of time", at, hint)
+        hint = "write session_window(ts, '5 minutes'); a gap that depends on the tuple is not supported"
+        raise text.error("the gap of a session must be one constant length of time", at, hint)
     return gap
 
 
 def _lone(node: Node, sessions: Sessions, analyst: Analyst) -> Node:
-    """Each tuple as the session that it would be alone."""
+    """The node with the ends of each tuple's own session."""
     moment = node.schema.attribute(sessions.moment)
     items = [Item(name, named(name)) for name in node.schema.names]
     items.append(Item(f"{sessions.name}{START}", named(moment.name)))
@@ -152,7 +152,7 @@ def _lone(node: Node, sessions: Sessions, analyst: Analyst) -> Node:
 
 
 def _replace(call: exp.Expr, name: str) -> None:
-    """Puts the field's name in the place of the call; `call.end` becomes the end of the field."""
+    """Replaces the call by the field's name, and `call.end` by the field's end."""
     field = exp.column(name)
     if (at := offset(call)) is not None:
         field.this.meta["start"] = at
@@ -170,7 +170,7 @@ def _lengths(call: exp.Expr, text: QueryText) -> _Lengths:
     found = []
     for tree in given:
         if (length := duration(tree)) is None:
-            hint = "weeks, days, hours, minutes, seconds and their parts are, as in '1 hour 30 minutes'"
+            hint = "use weeks, days, hours, minutes, seconds and parts of seconds, as in '1 hour 30 minutes'"
             raise text.error(f"{render(tree)} is not a constant length of time", tree, hint)
         found.append(length)
     size, slide, start = found[0], found[min(1, len(found) - 1)], found[2] if len(found) > 2 else 0
@@ -182,9 +182,9 @@ def _lengths(call: exp.Expr, text: QueryText) -> _Lengths:
 
 
 def _moment(call: exp.Expr, relation: Relation, analyst: Analyst, text: QueryText) -> tuple[Node, str]:
-    """The node with the moment that is cut as an attribute, and its name."""
+    """The node with the moment to cut as an attribute, and the attribute's name."""
     if not call.expressions:
-        raise text.error(f"{str(call.this).lower()} of nothing", call, _FORM)
+        raise text.error(f"{str(call.this).lower()} without an argument", call, _FORM)
     tree = call.expressions[0]
     found = resolve(tree, relation, text, moment=True).unnest()
     node, names = keyed(relation.node, [found], [], analyst)
@@ -193,8 +193,8 @@ def _moment(call: exp.Expr, relation: Relation, analyst: Analyst, text: QueryTex
     if of in MOMENTS:
         return node, attribute.name
     if of in NUMERIC or of == "boolean":
-        hint = f"of numbers write GROUP BY {attribute.name} DIV 10"
-        raise text.error(f"{attribute.name} is no moment, but {attribute.domain.type}", tree, hint)
+        hint = f"for numbers, write GROUP BY {attribute.name} DIV 10"
+        raise text.error(f"{attribute.name} is {attribute.domain.type}, not a moment", tree, hint)
     cast = cast_to(found, "TIMESTAMP")
     node, names = keyed(relation.node, [cast], [], analyst)
     return node, names[render(cast)]

@@ -1,7 +1,7 @@
-"""What was probably meant where a text is no SQL here: a word that is nearly SQL's, or what other engines write.
+"""Guesses for text that is not SQL here: misspelt keywords, and syntax of other engines.
 
-Each guess gets the tokens of a statement, a place among them and the text. It returns what to say, where and a hint,
-or None. The first guess that says something counts.
+Each guess gets the tokens of a statement, an index among them and the text. It returns a message, a place and a hint,
+or None. The first guess that is not None counts.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ DECLARED = (
     "write CREATE TABLE bid (ts TIMESTAMP, price INT) USING punctuated_xml OPTIONS (path 'bid.xml', rowTag 'bid',"
     " punctuate 'order of ts, slack 5s')"
 )
-"""How a query declares a stream that other engines declare by a connector."""
+"""Hint to declare a stream that other engines declare with a connector."""
 
 _CREATED = {
     **{
@@ -38,13 +38,13 @@ _CREATED = {
         "write CREATE TABLE o USING punctuated_xml OPTIONS (path 'out', rowTag 'row'); INSERT INTO o SELECT …",
     ),
 }
-"""What other engines create, with what to write instead."""
+"""Objects that other engines create: the message and the hint for each."""
 
 _ELSEWHERE = {
-    ("EMIT",): ("EMIT is not supported", "leave it out: an answer comes once, as soon as it is final"),
+    ("EMIT",): ("EMIT is not supported", "leave it out: each result is emitted once, as soon as it is final"),
     ("WATERMARK", "FOR"): (
         "WATERMARK FOR is not supported",
-        "say it among the options of the table: punctuate 'order of ts, slack 5s'",
+        "write it in the table's OPTIONS: punctuate 'order of ts, slack 5s'",
     ),
     ("MATCH_RECOGNIZE", "("): (
         "MATCH_RECOGNIZE is not supported",
@@ -53,20 +53,20 @@ _ELSEWHERE = {
     ("SELECT", "TOP"): ("TOP is not supported", "write SELECT … ORDER BY … LIMIT 3"),
     ("#",): ("# is not expected here", "a comment begins with --"),
 }
-"""Words in a row that other engines have, with what to write instead."""
+"""Sequences of words in other engines: the message and the hint for each."""
 
 _TEXTS = frozenset({TokenType.STRING, TokenType.RAW_STRING, TokenType.IDENTIFIER})
 _NEAR = 0.7
 _AROUND = 2
-"""How many words before the place where a text cannot be read on, and behind it, may have been meant otherwise."""
+"""Number of words to check for misspelling before and after the place where parsing stops."""
 
 
 Guess = tuple[str, int, str | None]
-"""What to say, the offset in the text, and a hint."""
+"""Message, offset in the text, and hint."""
 
 
 def meant_at(tokens: Sequence[Token], index: int, text: str) -> Guess | None:
-    """What was probably meant around a place where a statement cannot be read on.
+    """A guess for the place where parsing of a statement stops.
 
     >>> from operators.expressions.dialect import tokens
     >>> def meant(text, index): return meant_at(tokens(text), index, text)
@@ -81,7 +81,7 @@ def meant_at(tokens: Sequence[Token], index: int, text: str) -> Guess | None:
 
 
 def meant_by_command(tokens: Sequence[Token], text: str) -> Guess | None:
-    """What was probably meant by a statement whose first word begins none that is known."""
+    """A guess for a statement whose first word begins no known statement."""
     return _first((_elsewhere, _second_statement, _misspelt), tokens, 0, text)
 
 
@@ -93,10 +93,10 @@ def _first(guesses: _Guesses, tokens: Sequence[Token], index: int, text: str) ->
 
 
 def _elsewhere(tokens: Sequence[Token], index: int, text: str) -> Guess | None:
-    """What other engines have and no parser here reads, before the place or at it."""
+    """Syntax of other engines that no parser here reads, at the place or before it."""
     words = ["" if token.token_type in _TEXTS else token.text.upper() for token in tokens]
     if words[0] == "<" and (words[1:2] == ["?"] or ">" in words):
-        return "this is XML, and no query", tokens[0].start, f"xmlstream infer says how a query declares it; {DECLARED}"
+        return "this is XML, not a query", tokens[0].start, f"xmlstream infer prints its CREATE TABLE; {DECLARED}"
     if words[0] == "CREATE":
         created = " ".join(w for w in words[1:6] if w not in ("OR", "REPLACE", "IF", "NOT", "EXISTS"))
         for kind, (what, hint) in _CREATED.items():
@@ -110,7 +110,7 @@ def _elsewhere(tokens: Sequence[Token], index: int, text: str) -> Guess | None:
 
 
 def _window(tokens: Sequence[Token], index: int, text: str) -> Guess | None:
-    """A window in time, before the place or at it."""
+    """A time window of another engine, at the place or before it."""
     for token, after in zip(tokens[: index + 1][::-1], tokens[1 : index + 2][::-1], strict=False):
         if token.text.lower() in TIME_WINDOWS and after.token_type == TokenType.L_PAREN:
             return f"{token.text}(…) is not supported", token.start, WINDOW_HINT
@@ -118,7 +118,7 @@ def _window(tokens: Sequence[Token], index: int, text: str) -> Guess | None:
 
 
 def _separator(tokens: Sequence[Token], index: int, text: str) -> Guess | None:
-    """A word that nothing separates from what stands before it."""
+    """A missing comma or semicolon before the word."""
     token, before = tokens[index], tokens[:index]
     if index and token.token_type in _BEGIN:
         return f"; is missing before {token.text}", token.start, None
@@ -141,18 +141,18 @@ def _second_statement(tokens: Sequence[Token], index: int, text: str) -> Guess |
 
 
 def _quoted(tokens: Sequence[Token], index: int, text: str) -> Guess | None:
-    """A name in the quotes of a text."""
+    """A name in the quotes of a string."""
     token = tokens[index]
     if token.token_type != TokenType.STRING or text[token.start] != '"':
         return None
-    return f'"{token.text}" is a text, and no name', token.start, f"write `{token.text}`"
+    return f'"{token.text}" is a string, not a name', token.start, f"write `{token.text}`"
 
 
 def _misspelt(tokens: Sequence[Token], index: int, text: str) -> Guess | None:
-    """The word around the place that is most like one that SQL has."""
+    """The word around the place that is most similar to a keyword of SQL."""
     around = [*tokens[max(0, index - _AROUND) : index + _AROUND + 1]]
     if tokens[0] not in around:
-        around.append(tokens[0])  # what a statement is, its first word says
+        around.append(tokens[0])  # the first word decides the kind of statement
     found = [(nearest, token) for token in around if (nearest := _nearest(token.text)) is not None]
     if not found:
         return None

@@ -1,6 +1,6 @@
-"""Refusals of parts of SQL: the name of each part that is not supported, and what to write instead.
+"""Refusals of parts of SQL: the name of each unsupported part, and a hint for it.
 
-`place_of` finds where a refused part stands in the text.
+`place_of` finds a refused part in the text.
 """
 
 from __future__ import annotations
@@ -18,47 +18,47 @@ from xmlstream.sql.spark.functions import (
 )
 
 A_BOUND = "write SELECT … FROM (SELECT …, ROW_NUMBER() OVER (PARTITION BY … ORDER BY …) AS r FROM …) WHERE r <= 3"
-"""How a query selects the first tuples of each group."""
+"""Hint to select the first tuples of each group."""
 
 LAST_ROWS = (
     "write avg(v) OVER (PARTITION BY sid ORDER BY ts ROWS BETWEEN 9 PRECEDING AND CURRENT ROW), or lag(v) OVER …"
 )
-"""How a query looks back at the last rows of each group."""
+"""Hint to compute from the last rows of each group."""
 
 IN_A_SUBQUERY = (
     "compute it in a subquery: … FROM (SELECT *, lag(v) OVER (PARTITION BY … ORDER BY …) AS w FROM s) WHERE w > 3"
 )
-"""How a query uses what it found when it looked back."""
+"""Hint to use the result of a function with OVER."""
 
 AS_A_JOIN = (
     "write it as a join: … FROM s LEFT SEMI JOIN (SELECT id FROM u) AS q ON s.id = q.id; for NOT EXISTS, and for NOT IN"
-    " where nothing is null, LEFT ANTI JOIN"
+    " without nulls, LEFT ANTI JOIN"
 )
-"""How a query tests whether another relation has a tuple."""
+"""Hint to test whether another relation has a tuple."""
 
 AS_A_VALUE = (
     "join it by a constant: … FROM (SELECT *, 1 AS k FROM s) AS l JOIN (SELECT max(a) AS m, 1 AS k FROM u) AS r"
     " ON l.k = r.k, and use r.m"
 )
-"""How a query uses the one tuple of another query."""
+"""Hint to use the only tuple of another query."""
 
 STATIC = (
-    "a table that does not change is declared with a format of Spark's, CREATE TABLE u (…) USING csv"
-    " OPTIONS (path '…'), and joined as it is; of one that does, compare its times in the join's condition"
+    "declare a table that does not change with a format of Spark, CREATE TABLE u (…) USING csv"
+    " OPTIONS (path '…'), and join it; if it changes, compare its times in the join's condition"
 )
-"""What stands in place of a table as of some time."""
+"""Hint for a table as of some time."""
 
 _OVER = (
-    "ROW_NUMBER(), RANK() and DENSE_RANK() with PARTITION BY and ORDER BY are, to select the first of each group; and"
-    " aggregates and lag with ORDER BY, of the last rows"
+    "ROW_NUMBER(), RANK() and DENSE_RANK() with PARTITION BY and ORDER BY are supported, to select the first of each"
+    " group; so are aggregates and lag with ORDER BY, over the last rows"
 )
 
 _NAMES = {
     "limit": ("LIMIT", "which tuples of a stream come first is not determined: write ORDER BY … LIMIT"),
     "fetch": ("FETCH", "write ORDER BY … LIMIT"),
-    "offset": ("OFFSET", "ask for the first tuples with ORDER BY … LIMIT"),
-    "order": ("ORDER BY", "only the whole result is put in order, at its end; ORDER BY … LIMIT chooses anywhere"),
-    "sort": ("SORT BY", "results come out as soon as they are complete, in no order"),
+    "offset": ("OFFSET", "select the first tuples with ORDER BY … LIMIT"),
+    "order": ("ORDER BY", "only the whole result can be sorted, at its end; ORDER BY … LIMIT is supported anywhere"),
+    "sort": ("SORT BY", "results are emitted as soon as they are complete, in no order"),
     "cluster": ("CLUSTER BY", "leave it out: tuples are distributed as the operators need it"),
     "distribute": ("DISTRIBUTE BY", "leave it out: tuples are distributed as the operators need it"),
     "method": ("NATURAL JOIN", "name the attributes with USING"),
@@ -66,28 +66,28 @@ _NAMES = {
     "on": (
         "DISTINCT ON",
         "write SELECT … FROM s QUALIFY ROW_NUMBER() OVER (PARTITION BY id ORDER BY ts) = 1, with the attributes that"
-        " are to differ",
+        " must differ",
     ),
     "array": ("[…]", "write a name in backquotes, as `hour`; an array is array(1, 2)"),
     "hint": ("a hint in /*+ … */ other than of a purge", "leave it out, or write /*+ LAZY_PURGE(10) */"),
-    "windows": ("WINDOW", "write it out behind OVER"),
+    "windows": ("WINDOW", "write the window out after OVER"),
     "window": ("OVER", _OVER),
     "sample": ("TABLESAMPLE", "take part of the stream with WHERE, for instance by pmod(hash(…), 100) < 10"),
     "tablesample": ("TABLESAMPLE", "take part of the stream with WHERE, for instance by pmod(hash(…), 100) < 10"),
     "by_name": ("UNION BY NAME", "list the columns of both sides in one order"),
-    "rollup": ("GROUP BY with ROLLUP", "write the levels as queries of their own"),
-    "cube": ("GROUP BY with CUBE", "write the levels as queries of their own"),
-    "grouping_sets": ("GROUPING SETS", "write the levels as queries of their own"),
-    "groupingsets": ("GROUPING SETS", "write the levels as queries of their own"),
-    "all": ("GROUP BY ALL", "list what to group by"),
+    "rollup": ("GROUP BY with ROLLUP", "write each level as a separate query"),
+    "cube": ("GROUP BY with CUBE", "write each level as a separate query"),
+    "grouping_sets": ("GROUPING SETS", "write each level as a separate query"),
+    "groupingsets": ("GROUPING SETS", "write each level as a separate query"),
+    "all": ("GROUP BY ALL", "list the keys to group by"),
     "recursive": ("WITH RECURSIVE", None),
     "exists": ("EXISTS", AS_A_JOIN),
     "query": ("IN with a subquery", AS_A_JOIN),
-    "within_group": ("WITHIN GROUP", "percentile(x, 0.5) computes one without"),
-    "withingroup": ("WITHIN GROUP", "percentile(x, 0.5) computes one without"),
+    "within_group": ("WITHIN GROUP", "percentile(x, 0.5) does without it"),
+    "withingroup": ("WITHIN GROUP", "percentile(x, 0.5) does without it"),
     "ignorenulls": ("IGNORE NULLS", None),
     "respectnulls": ("RESPECT NULLS", None),
-    "lambda": ("a function of functions", None),
+    "lambda": ("a function that takes functions", None),
     "collate": ("COLLATE", "strings are compared by code point"),
     "jsonextract": ("the operator ->", "use get_json_object(…)"),
     "values": ("VALUES", "a query reads streams"),
@@ -106,7 +106,7 @@ _NAMES = {
 
 
 def called(part: exp.Expr | str) -> tuple[str, str | None]:
-    """The message that a part is not supported, and a hint; a part is a node, or the name of a node's argument.
+    """The message for an unsupported part, and a hint; a part is a node, or the name of a node's argument.
 
     >>> called("limit")[0]
     'LIMIT is not supported'
@@ -117,18 +117,18 @@ def called(part: exp.Expr | str) -> tuple[str, str | None]:
 
 
 def place_of(part: exp.Expr | str, node: exp.Expr, text: QueryText) -> int:
-    """Where a refused part stands: at its keyword, if that is found near its first leaf."""
+    """Offset of a refused part: of its keyword, if that is near its first leaf."""
     if isinstance(part, exp.Window):
-        return offset(part) or 0  # its keyword stands behind the function
+        return offset(part) or 0  # its keyword follows the function
     inner = node.args.get(part) if isinstance(part, str) else part
     inner = inner[0] if isinstance(inner, list) and inner else inner
     name = called(part)[0].split(" is not")[0]
     keyword = re.compile(rf"\b{re.escape(name.split()[0])}\b", re.IGNORECASE) if name[:1].isupper() else None
     if isinstance(part, exp.SetOperation) or (isinstance(node, exp.SetOperation) and part == "by_name"):
-        # The keyword stands between the sides.
+        # The keyword is between the sides.
         return _after(node.this, keyword, text)
     if isinstance(part, exp.Hint) and node.parent is not None:
-        inner = node.parent.expressions[0]  # a hint is parsed by itself, and its places are within it
+        inner = node.parent.expressions[0]  # a hint is parsed separately, with offsets of its own
     at = offset(inner) if isinstance(inner, exp.Expr) else offset(node)
     if at is not None:
         before = list(keyword.finditer(text.text[: at + 1])) if keyword else []
@@ -140,7 +140,7 @@ def place_of(part: exp.Expr | str, node: exp.Expr, text: QueryText) -> int:
 
 
 def _after(tree: exp.Expr, keyword: re.Pattern[str] | None, text: QueryText) -> int:
-    """Where the keyword stands first within a tree or behind it; its beginning where there is none."""
+    """Offset of the first keyword after a tree, else within it, else of the tree itself."""
     begin = offset(tree) or 0
     starts = [node.meta["start"] for node in tree.walk() if "start" in node.meta]
     found = None
@@ -150,7 +150,7 @@ def _after(tree: exp.Expr, keyword: re.Pattern[str] | None, text: QueryText) -> 
 
 
 def purge_strategy_of(hint: exp.Expr) -> PurgeStrategy | None:
-    """How a hint of a SELECT makes a join purge; None for any other hint."""
+    """The purge strategy that a hint of a SELECT requests; None for any other hint."""
     if len(hint.expressions) != 1:
         return None
     match hint.expressions[0]:

@@ -1,7 +1,7 @@
-"""The allow-list of SQL: which parts of a tree a query may use, and where. Whatever is not on it is refused by name.
+"""Allow-list of SQL: the parts of a tree that a query may use, and where. All other parts are refused by name.
 
-`_ALLOWED` has the parts of each kind of node, `_PLACES` what depends on the place: the test, the message and a hint.
-Nothing is ever left out silently: a clause that is parsed and not listed here, such as OFFSET, stops the query.
+`_ALLOWED` lists the parts of each kind of node, `_PLACES` the rules that depend on the place: test, message and hint.
+No part is ignored silently: a clause that is parsed but not listed here, such as OFFSET, stops the query.
 """
 
 from __future__ import annotations
@@ -39,13 +39,13 @@ _QUERIES: dict[type[exp.Expr], str] = {
     exp.Intersect: "this expression distinct with_ order limit",
     exp.Except: "this expression distinct with_ order limit",
     exp.Join: "this side kind on using match_condition",
-    # Refused where it stands, unless it is a view of an array's elements.
+    # `_PLACES` refuses all but views of an array's elements.
     exp.Lateral: "this view outer alias",
     exp.Order: "expressions",
     exp.Ordered: "this desc nulls_first",
     exp.Limit: "expression",
     exp.Qualify: "this",
-    # Refused where it stands, unless it is a rank or looks back.
+    # `_PLACES` refuses all but ranks and functions over rows around.
     exp.Window: "this partition_by order over alias spec first",
     exp.WindowSpec: "kind start start_side end end_side",
     exp.Subquery: "this alias with_",
@@ -60,7 +60,7 @@ _QUERIES: dict[type[exp.Expr], str] = {
     exp.Alias: "this alias",
     exp.Star: "except_",
     exp.Distinct: "expressions",
-    # Refused where it stands, unless it says how to purge.
+    # `_PLACES` refuses all but purge hints.
     exp.Hint: "expressions",
 }
 
@@ -111,7 +111,7 @@ _SCALARS: dict[type[exp.Expr], str] = {
         ),
         _TWO,
     ),
-    # How sqlglot would compute them elsewhere is no matter here.
+    # sqlglot's notes on how other dialects compute them have no effect here.
     **dict.fromkeys((exp.Div, exp.Mod, exp.DPipe), _TWO + " safe typed"),
     **dict.fromkeys((exp.Not, exp.Neg, exp.BitwiseNot), "this"),
 }
@@ -119,7 +119,7 @@ _ALLOWED = {kind: frozenset(parts.split()) for kind, parts in (_QUERIES | _SCALA
 
 
 def _is_expression(node: exp.Expr) -> bool:
-    """Whether it stands elsewhere than where a query reads from tables and queries."""
+    """Whether the node is in an expression, not where a query reads tables and queries."""
     parent = node.parent
     return parent is not None and not isinstance(
         parent, exp.From | exp.Join | exp.SetOperation | exp.Subquery | exp.CTE
@@ -127,7 +127,7 @@ def _is_expression(node: exp.Expr) -> bool:
 
 
 def _outside(*kinds: type[exp.Expr]) -> Callable[[exp.Expr], bool]:
-    """Whether a node stands elsewhere than right below one of these."""
+    """Test whether a node's parent is none of these kinds."""
     return lambda node: not isinstance(node.parent, kinds)
 
 
@@ -141,36 +141,36 @@ def _is_aggregate_call(node: exp.Expr | None) -> bool:
 
 
 def _chooses(query: exp.Expr) -> bool:
-    """Whether an order decides there what there is, not only in which order."""
+    """Whether ORDER BY selects tuples here, instead of only sorting them."""
     return isinstance(query, exp.Window) or bool(query.args.get("limit"))
 
 
 def _explodes(call: exp.Expr) -> bool:
-    """Whether it makes tuples of the elements of one array."""
+    """Whether the call makes tuples of the elements of one array."""
     is_known = isinstance(call, exp.Anonymous) and str(call.this).lower() in ("explode", "explode_outer")
     return is_known and len(call.expressions) == 1
 
 
 def _is_bare(join: exp.Expr) -> bool:
-    """Whether nothing beside it says what it joins on."""
+    """Whether the join has neither ON nor USING."""
     return not (join.args.get("on") or join.args.get("using"))
 
 
 def _is_rank(window: exp.Expr) -> bool:
-    """Whether it is one of SQL's ranks, in an order, as they are by themselves."""
+    """Whether the window is a rank with ORDER BY and without a frame."""
     call = window.this
     of = isinstance(call, exp.Anonymous) and not call.expressions and str(call.this).lower() in get_args(Rank)
     return of and bool(window.args.get("order")) and not any(window.args.get(p) for p in ("alias", "spec", "first"))
 
 
 def _is_selected(window: exp.Expr) -> bool:
-    """Whether it is an item of a SELECT, perhaps with a name."""
+    """Whether the window is an item of a SELECT, with or without a name."""
     item = window.parent if isinstance(window.parent, exp.Alias) else window
     return isinstance(item.parent, exp.Select)
 
 
 def _is_in_items(window: exp.Expr) -> bool:
-    """Whether it is part of an item of a SELECT, and of no other function over rows."""
+    """Whether the window is part of an item of a SELECT, outside of other functions over rows."""
     below, above = window, window.parent
     while above is not None and not isinstance(above, exp.Query | exp.Window):
         below, above = above, above.parent
@@ -178,14 +178,14 @@ def _is_in_items(window: exp.Expr) -> bool:
 
 
 def _is_beside(window: exp.Expr) -> bool:
-    """Whether it stands beside functions over rows, where a rank is one of them."""
+    """Whether the rank is beside functions over rows, and computed like them."""
     select = window.find_ancestor(exp.Select)
     others = [] if select is None else [found for item in select.expressions for found in item.find_all(exp.Window)]
     return _is_in_items(window) and any(map(looks_around, others))
 
 
 def _cuts_below(call: exp.Expr) -> bool:
-    """Whether it is a window in time elsewhere than in SELECT, GROUP BY or HAVING."""
+    """Whether the call is a time window outside of SELECT, GROUP BY and HAVING."""
     if not (isinstance(call, exp.Anonymous) and str(call.this).lower() in ("window", "session_window")):
         return False
     clause = call.find_ancestor(exp.Where, exp.Join, exp.Order, exp.Window, exp.Lateral, exp.Qualify, exp.Select)
@@ -193,7 +193,7 @@ def _cuts_below(call: exp.Expr) -> bool:
 
 
 def _counts_from_1970(call: exp.Expr) -> bool:
-    """Whether it is Flink's moment of a number: TO_TIMESTAMP_LTZ(n, 3)."""
+    """Whether the call is Flink's conversion of a number to a moment: TO_TIMESTAMP_LTZ(n, 3)."""
     is_known = isinstance(call, exp.Anonymous) and str(call.this).lower() == "to_timestamp_ltz"
     return is_known and len(call.expressions) == 2 and not getattr(call.expressions[1], "is_string", True)
 
@@ -203,7 +203,7 @@ def _qualifies(window: exp.Expr) -> bool:
 
 
 def _means_today(node: exp.Expr) -> bool:
-    """Whether it may be a text that Spark reads as the time at which it computes it."""
+    """Whether the string may be one that Spark reads as the current time."""
     if not (node.is_string and isinstance(node.parent, exp.Cast | exp.TryCast | exp.Anonymous)):
         return False
     return str(node.this).strip().lower() in ("now", "today", "yesterday", "tomorrow")
@@ -213,11 +213,11 @@ def _compares_with_null(comparison: exp.Expr) -> bool:
     return any(isinstance(side.unnest(), exp.Null) for side in (comparison.this, comparison.expression))
 
 
-_STAR = ("* is not supported here", "* stands alone in SELECT, or in count(*)")
-_NO_ALL = "a tuple that comes twice counts once: leave ALL out"
+_STAR = ("* is not supported here", "* is supported alone in SELECT, and in count(*)")
+_NO_ALL = "leave ALL out: duplicates count once"
 _PLACES: tuple[tuple[type[exp.Expr], Callable[[exp.Expr], bool], str, str | None], ...] = (
     (exp.Query, _is_expression, "a subquery in an expression is not supported", AS_A_VALUE),
-    (exp.Table, _is_expression, "TABLE is not supported here", "a table stands behind FROM or JOIN"),
+    (exp.Table, _is_expression, "TABLE is not supported here", "write the table after FROM or JOIN"),
     (exp.Intersect, lambda node: not node.args.get("distinct"), "INTERSECT ALL is not supported", _NO_ALL),
     (exp.Except, lambda node: not node.args.get("distinct"), "EXCEPT ALL is not supported", _NO_ALL),
     (
@@ -230,20 +230,20 @@ _PLACES: tuple[tuple[type[exp.Expr], Callable[[exp.Expr], bool], str, str | None
     (
         exp.Limit,
         lambda node: not whole_number(node.expression),
-        "LIMIT of other than a number above 0 is not supported",
+        "LIMIT is supported only with a number above 0",
         "write LIMIT 10",
     ),
     (exp.Lateral, lambda node: not node.args.get("view"), *called("lateral")),
     (
         exp.Lateral,
         lambda node: bool(node.args.get("view")) and not _explodes(node.this),
-        "LATERAL VIEW of other than explode(…) is not supported",
+        "LATERAL VIEW is supported only with explode(…)",
         called("lateral")[1],
     ),
     (
         exp.Lateral,
         lambda node: bool(node.parent and any(map(_is_bare, node.parent.args.get("joins") or ()))),
-        "LATERAL VIEW behind a comma is not supported",
+        "LATERAL VIEW after a comma is not supported",
         "write JOIN … ON",
     ),
     (
@@ -256,8 +256,8 @@ _PLACES: tuple[tuple[type[exp.Expr], Callable[[exp.Expr], bool], str, str | None
         exp.Window,
         lambda node: function_of(node) in AGGREGATES | {"lag", "lead"} and not node.args.get("order"),
         "OVER is not supported without ORDER BY",
-        f"to compare with a whole group, join it: … FROM s JOIN (SELECT sid, max(v) AS m FROM s GROUP BY sid) AS g"
-        f" USING (sid); of the last rows {LAST_ROWS}",
+        f"to compare with a whole group, join the group: … FROM s JOIN (SELECT sid, max(v) AS m FROM s GROUP BY sid)"
+        f" AS g USING (sid); for the last rows, {LAST_ROWS}",
     ),
     (exp.Window, lambda node: not (_is_rank(node) or looks_around(node)), *called("window")),
     (
@@ -275,18 +275,18 @@ _PLACES: tuple[tuple[type[exp.Expr], Callable[[exp.Expr], bool], str, str | None
     (
         exp.Anonymous,
         _cuts_below,
-        "a window in time is not supported here",
+        "a time window is not supported here",
         "SELECT window(…) AS w in a subquery, and use w.start and w.end",
     ),
     (
         exp.Anonymous,
         _counts_from_1970,
         "TO_TIMESTAMP_LTZ of a number is not supported",
-        "write timestamp_millis(n) where its precision is 3, timestamp_seconds(n) where it is 0",
+        "write timestamp_millis(n) for precision 3, timestamp_seconds(n) for precision 0",
     ),
     (exp.Hint, lambda node: purge_strategy_of(node) is None, *called("hint")),
     (exp.Select, lambda node: bool(node.args.get("kind")), "SELECT AS is not supported", None),
-    (exp.Select, lambda node: not node.expressions, "SELECT without anything to select", None),
+    (exp.Select, lambda node: not node.expressions, "SELECT without an item", None),
     (
         exp.Select,
         lambda node: node.args.get("from_") is None,
@@ -316,7 +316,7 @@ _PLACES: tuple[tuple[type[exp.Expr], Callable[[exp.Expr], bool], str, str | None
         (
             kind,
             _compares_with_null,
-            f"{sign} NULL is true of nothing",
+            f"{sign} NULL is never true",
             f"write IS {negation}NULL",
         )
         for kind, sign, negation in (
@@ -324,9 +324,9 @@ _PLACES: tuple[tuple[type[exp.Expr], Callable[[exp.Expr], bool], str, str | None
             *((exp.LT, "<", ""), (exp.LTE, "<=", ""), (exp.GT, ">", ""), (exp.GTE, ">=", "")),
         )
     ),
-    (exp.Literal, _means_today, "a text that means the present is not supported", "write current_timestamp()"),
+    (exp.Literal, _means_today, "a string that means the current time is not supported", "write current_timestamp()"),
 )
-"""What depends on its place: a kind of node, whether it stands in a wrong place, the message and a hint."""
+"""Rules that depend on the place: kind of node, test for a wrong place, message and hint."""
 
 _PLACES_OF = {
     kind: [(is_misplaced, what, hint) for of, is_misplaced, what, hint in _PLACES if issubclass(kind, of)]
@@ -345,10 +345,10 @@ _TEXTS = {exp.DType.CHAR, exp.DType.VARCHAR}
 
 
 def require_supported(tree: exp.Expr, text: QueryText) -> None:
-    """Makes sure that the query uses nothing but what is supported.
+    """Checks that the query uses supported parts of SQL only.
 
     Raises:
-        QueryError: It does; says what, where and perhaps what to write instead. The first place counts.
+        QueryError: It uses an unsupported part; the error is the first one in the text, possibly with a hint.
     """
     findings: list[tuple[int, str, str | None]] = []
     for node in tree.walk(prune=lambda part: isinstance(part, exp.Hint)):
@@ -360,20 +360,20 @@ def require_supported(tree: exp.Expr, text: QueryText) -> None:
 
 
 def _quoted_as_a_text(node: exp.Expr, text: QueryText) -> list[tuple[int, str, str | None]]:
-    """What is wrong with a name in the quotes of a text, as PostgreSQL writes names."""
+    """Findings about a name in the quotes of a string, as PostgreSQL writes names."""
     at = node.meta.get("start")
     if not isinstance(node, exp.Identifier) or at is None or (quote := text.text[at : at + 1]) not in ("'", '"'):
         return []
-    return [(at, f"{quote}{node.name}{quote} is a text, and no name", f"write `{node.name}`")]
+    return [(at, f"{quote}{node.name}{quote} is a string, not a name", f"write `{node.name}`")]
 
 
 def require_types(columns: Iterable[exp.Expr], text: QueryText) -> None:
-    """Makes sure that the columns have types by their own names in Spark, which sqlglot does not take for others.
+    """Checks that the columns' types are supported, and have Spark's names, which sqlglot does not confuse with others.
 
-    A VARCHAR(n) or CHAR(n) becomes a STRING, which it is to whoever reads it in Spark, too.
+    VARCHAR(n) and CHAR(n) become STRING, which Spark reads them as, too.
 
     Raises:
-        QueryError: One has not.
+        QueryError: A type is not supported.
     """
     for column in columns:
         kind: exp.DataType = column.args["kind"]
@@ -393,7 +393,10 @@ def _type_finding(type_: exp.DataType) -> tuple[str, str | None] | None:
             hint = "use STRING" if name in ("CHAR", "VARCHAR", "TEXT", "UUID") else None
             return f"the type {name} is not supported", hint
         if kind == exp.DType.DECIMAL and not _is_decimal([int(digits.name) for digits in part.expressions]):
-            return f"{type_text(part)} is no type", "a DECIMAL has 1 to 38 digits, and no more of them behind the point"
+            return (
+                f"{type_text(part)} is not a type",
+                "a DECIMAL has 1 to 38 digits, and its scale is not above that number",
+            )
         if kind in _MOMENTS and part.expressions:
             return "a TIMESTAMP with a precision is not supported", "leave the precision out: it has microseconds"
     return None
@@ -404,7 +407,7 @@ def _is_decimal(digits: list[int]) -> bool:
 
 
 def _findings(node: exp.Expr) -> list[tuple[exp.Expr | str, str, str | None]]:
-    """What is wrong with a node: the node, or the name of a part of it, the message and a hint."""
+    """Findings about a node: the node or the name of its part, the message and a hint."""
     kind = type(node)
     if kind not in _ALLOWED:
         return [(node, *called(node))]

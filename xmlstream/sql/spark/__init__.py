@@ -1,1 +1,1 @@
-"""Spark's part in planning: types and errors of its analyser, its functions, and the check of the printed SQL."""
+"""Spark's part in planning: types and errors of its analyser, its functions, and the check of printed SQL."""

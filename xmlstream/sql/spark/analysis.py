@@ -1,9 +1,9 @@
 """Analysis by Spark: the types of a query's expressions, and Spark's errors as errors in the query's text.
 
-Spark's analyser knows the typing rules; nothing here does. It analyses frames without tuples that have the attributes
-of a plan's nodes, in a session of its own that has the tables as views. No job runs, and Java gets no Python object but
-the text of a schema. Creating frames and views is much of the cost of planning, so each is created once: a file of many
-queries has one session, and in it one view of each table.
+Only Spark's analyser knows the typing rules. It analyses empty frames with the attributes of a plan's nodes, and the
+query in a session of its own with the tables as views. No job runs, and Java receives no Python object except the text
+of a schema. Creating frames and views is much of the cost of planning, so each is created once: a file of many queries
+has one session with one view per table.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ if TYPE_CHECKING:
 
 
 class Catalogue:
-    """Frames without tuples, by their schema, and a session that has some of them as views."""
+    """Empty frames by schema, and a session with the tables as views."""
 
     def __init__(self, spark: SparkSession) -> None:
         self._spark = spark
@@ -49,15 +49,15 @@ class Catalogue:
         self._views: dict[str, Schema] = {}
 
     def frame(self, schema: Schema) -> DataFrame:
-        """A frame of the schema in the user's session."""
+        """An empty frame with the schema, in the user's session."""
         if schema not in self._frames:
             self._frames[schema] = self._empty(self._spark, schema)
         return self.of(self._frames[schema], self._spark)
 
     def session(self, tables: Mapping[str, Schema]) -> SparkSession:
-        """A session with the tables as views, so that the user's own catalogue stays as it is.
+        """A session with the tables as views, so that the user's own catalogue stays unchanged.
 
-        It has the settings that the user's session had at the first call.
+        It has the settings of the user's session at the first call.
         """
         if self._reader is None:
             self._reader = self._with_settings()
@@ -74,7 +74,7 @@ class Catalogue:
         settings = java.java.util.Properties()
         settings.putAll(self._spark._jsparkSession.conf().getAllAsJava())
         session._jsparkSession.sessionState().conf().setConf(settings)
-        # What Spark's parser keeps behind a switch is read all the same: it is computed here.
+        # Spark's parser reads ASOF JOIN only with this setting; the join itself is computed here.
         session.conf.set("spark.sql.join.asofJoin.enabled", "true")
         return session
 
@@ -82,28 +82,28 @@ class Catalogue:
         return self._rowless(session, schema.ddl())
 
     def _rowless(self, session: SparkSession, ddl: str) -> Any:
-        # Of an RDD: of a frame of no rows Spark's optimizer would make an empty plan. Of rows as
-        # Spark has them itself: nothing has to be found that makes them of Java's.
+        # From an RDD: Spark's optimizer would replace a local frame without rows by an empty plan.
+        # With Spark's internal rows: they need no conversion from Java's.
         context: Any = session.sparkContext
         rows = context._jsc.emptyRDD().rdd()
         return session._jsparkSession.internalCreateDataFrame(rows, self._fields(ddl), False)
 
     @staticmethod
     def of(frame: Any, session: SparkSession) -> DataFrame:
-        """Java's frame as Python's."""
+        """Wraps Java's frame in Python's."""
         from pyspark.sql.classic.dataframe import DataFrame as OfJava
 
         return OfJava(frame, session)
 
 
 def _shown(schema: Schema) -> str:
-    """The schema as a query names its parts: a window is one."""
+    """The schema as a query sees it: a window is one column."""
     return ", ".join(f"{quoted(name)} {type_}" for name, type_ in structured(schema))
 
 
 @contextmanager
 def explained(text: QueryText | None = None) -> Iterator[None]:
-    """Turns what the analyser raises of a text that it reads into a `QueryError`."""
+    """Turns errors of Spark's analyser into a `QueryError` that points into the text."""
     from py4j.protocol import Py4JJavaError  # type: ignore[import-untyped]
     from pyspark.errors import PySparkException
 
@@ -111,9 +111,9 @@ def explained(text: QueryText | None = None) -> Iterator[None]:
         with quiet_spark():
             yield
     except PySparkException as error:
-        what, hint = _said(error)
+        what, hint = _translated(error)
         at = _offset(error)
-    except Py4JJavaError as error:  # what PySpark has no name for
+    except Py4JJavaError as error:  # an error without a PySpark class
         what, hint, at = _plain(first_cause(error).partition(": ")[2]), None, None
     else:
         return
@@ -121,10 +121,10 @@ def explained(text: QueryText | None = None) -> Iterator[None]:
 
 
 def require_patterns(tree: exp.Expr, text: QueryText, spark: SparkSession) -> None:
-    """Tries the constant patterns of a query, which Spark would read only when the first tuple comes.
+    """Tries the constant patterns of a query, which Spark would otherwise read only with the first tuple.
 
     Raises:
-        QueryError: One cannot be read.
+        QueryError: A pattern cannot be read.
     """
     from pyspark.errors import PySparkException
 
@@ -139,7 +139,7 @@ def require_patterns(tree: exp.Expr, text: QueryText, spark: SparkSession) -> No
                 java.queryExecution().optimizedPlan()
         except PySparkException as error:
             if "PATTERN" in (error.getCondition() or ""):
-                raise text.error(f"'{given[1].this}' is no pattern of {name}", given[1], hint) from None
+                raise text.error(f"'{given[1].this}' is not a pattern of {name}", given[1], hint) from None
 
 
 _OF_MOMENTS = "y is the year, M the month, d the day of the month, H the hour: 'yyyy-MM-dd HH:mm:ss'"
@@ -155,7 +155,7 @@ _PATTERNS = {
         ("''", "a pattern is a regular expression of Java's; a backslash is written twice, '\\\\d'"),
     ),
 }
-"""Functions whose second argument is a pattern: something to try one on, and a hint."""
+"""Functions whose second argument is a pattern: a first argument to try the pattern on, and a hint."""
 
 
 def _offset(error: PySparkException) -> int | None:
@@ -165,7 +165,7 @@ def _offset(error: PySparkException) -> int | None:
     return None
 
 
-def _said(error: PySparkException) -> tuple[str, str | None]:
+def _translated(error: PySparkException) -> tuple[str, str | None]:
     condition, given = error.getCondition() or "", error.getMessageParameters() or {}
     if (found := _CONDITIONS.get(condition.partition(".")[0])) is None:
         return _plain(str(error)), None
@@ -175,7 +175,7 @@ def _said(error: PySparkException) -> tuple[str, str | None]:
     return what.format(bare.get(part, "this")), hint.format(**bare) or None
 
 
-_NEITHER = ("expression", "{} is neither grouped by nor aggregated", "name it in GROUP BY, or aggregate it")
+_NEITHER = ("expression", "{} is neither a key of GROUP BY nor aggregated", "name it in GROUP BY, or aggregate it")
 _CONDITIONS = {
     "UNRESOLVED_COLUMN": ("objectName", "there is no attribute {}", "there are {proposal}"),
     "AMBIGUOUS_REFERENCE": ("name", "{} may be several attributes", "put the table's name before it"),
@@ -184,7 +184,7 @@ _CONDITIONS = {
     "MISSING_GROUP_BY": _NEITHER,
     "PARSE_SYNTAX_ERROR": ("error", "{} is not expected here", ""),
 }
-"""Errors of Spark's in other words: the parameter that names the culprit, the message about it and a hint."""
+"""Messages for errors of Spark: the parameter with the culprit's name, the message about it and a hint."""
 
 
 def _plain(message: str) -> str:
@@ -198,39 +198,39 @@ def _plain(message: str) -> str:
 
 
 class Analyst(Protocol):
-    """Who knows the types of expressions over a schema."""
+    """Knows the types of expressions over a schema."""
 
     def columns(self, schema: Schema, expressions: Sequence[str]) -> list[tuple[str, Domain]]:
-        """The name that each expression has by itself, and its domain; all of them aggregates, or none."""
+        """The default name of each expression and its domain; either all are aggregates, or none is."""
 
     def require_condition(self, schema: Schema, expression: str) -> None:
-        """Makes sure that the expression is true, false or null of a tuple; QueryError if not."""
+        """Checks that the expression is a BOOLEAN; QueryError if not."""
 
     def widened(self, schemas: Sequence[Schema]) -> list[str]:
-        """The types that the attributes have in a UNION of these schemas; QueryError if there are none."""
+        """The attributes' types in a UNION of these schemas; QueryError if there are none."""
 
     def common(self, one: str, other: str) -> str | None:
-        """The type in which values of two types are compared, without a doubt; None where there is one."""
+        """The type in which values of two types are compared; None if that is not certain."""
 
 
 class NamesOnly:
-    """Knows no types, and needs no Spark: enough to find misspelt names in a query before Spark is started."""
+    """Analyst without types and without Spark: enough to find misspelt names before Spark starts."""
 
     def columns(self, schema: Schema, expressions: Sequence[str]) -> list[tuple[str, Domain]]:
-        """Each by its own text; as if they were strings, but for what is the first of several attributes."""
+        """Names each expression by its text, and types it as STRING, except for `coalesce` of several attributes."""
         strings = (Domain("STRING", nullable=not never_null(expression(text), schema)) for text in expressions)
         known = (coalesced_domain(text, schema) for text in expressions)
         return [(text, found or other) for text, found, other in zip(expressions, known, strings, strict=True)]
 
     def require_condition(self, schema: Schema, expression: str) -> None:
-        """Takes anything for a condition."""
+        """Accepts any expression."""
 
     def widened(self, schemas: Sequence[Schema]) -> list[str]:
-        """The types on the left."""
+        """The types of the first schema."""
         return [attribute.domain.type for attribute in schemas[0]]
 
     def common(self, one: str, other: str) -> str | None:
-        """The first."""
+        """The first type."""
         return one
 
 
@@ -238,19 +238,21 @@ _SETTINGS = {"spark.sql.ansi.enabled": "true", "spark.sql.caseSensitive": "false
 
 
 class SparkAnalyst:
-    """Asks Spark, of each expression over a schema once."""
+    """Analyst that uses Spark's analyser, once per expression over a schema."""
 
     def __init__(self, spark: SparkSession) -> None:
         for setting, wanted in _SETTINGS.items():
             if str(spark.conf.get(setting)).lower() != wanted:
                 hint = f"set it with spark.conf.set('{setting}', '{wanted}')"
-                raise UsageError(f"{setting} must be {wanted}: queries are read and computed so", hint=hint)
+                raise UsageError(
+                    f"{setting} must be {wanted}: queries are parsed and computed with this setting", hint=hint
+                )
         self._catalogue, self._plans = Catalogue(spark), SparkPlans(spark)
         self._known: dict[Schema, dict[str, tuple[str, Domain]]] = {}
         self._conditions: set[tuple[Schema, str]] = set()
 
     def columns(self, schema: Schema, expressions: Sequence[str]) -> list[tuple[str, Domain]]:
-        """What Spark calls them, and their types there; null is none of their values where that is known to either."""
+        """Spark's names and types; an expression is not nullable if Spark or `never_null` knows that."""
         known = self._known.setdefault(schema, {})
         if unknown := [expression for expression in expressions if expression not in known]:
             with explained():
@@ -264,7 +266,7 @@ class SparkAnalyst:
         return [known[expression] for expression in expressions]
 
     def require_condition(self, schema: Schema, expression: str) -> None:
-        """Lets Spark filter by it."""
+        """Checks that Spark can filter by the expression."""
         if (schema, expression) in self._conditions:
             return
         with explained():
@@ -272,7 +274,7 @@ class SparkAnalyst:
         self._conditions.add((schema, expression))
 
     def widened(self, schemas: Sequence[Schema]) -> list[str]:
-        """What Spark's union makes of them, from left to right; those of each, where they are the same."""
+        """The types of Spark's union, from left to right; without Spark if all are equal."""
         types = [[attribute.domain.type for attribute in schema] for schema in schemas]
         if all(each == types[0] for each in types):
             return types[0]
@@ -281,7 +283,7 @@ class SparkAnalyst:
         return [_domain(field).type for field in union.schema.fields]
 
     def common(self, one: str, other: str) -> str | None:
-        """The same, or for numbers what Spark's union makes of them, as its comparison does."""
+        """The type itself if both are equal; for numbers, the type of Spark's union, as in its comparisons."""
         if one == other:
             return one
         if not all(isinstance(Domain(type_).sql, NumericType) for type_ in (one, other)):
@@ -289,13 +291,13 @@ class SparkAnalyst:
         return self.widened([Schema((Attribute("a", Domain(type_)),)) for type_ in (one, other)])[0]
 
     def require_faithful(self, statement: Statement, tables: Mapping[str, Schema]) -> list[str]:
-        """Makes sure that Spark reads a query, as it was written, as it was understood here; returns its types.
+        """Checks that Spark understands the written query as this package does; returns the result's types.
 
-        Two parsers have read it: sqlglot's, from whose tree the plan is made, and Spark's. Here Spark reads both the
-        original and what the tree is written back as, and must make the same plan of them.
+        Two parsers read a query: sqlglot's, from whose tree the plan is made, and Spark's. Here Spark plans both the
+        original text and the SQL printed from the tree; the plans must be the same.
 
         Raises:
-            QueryError: Spark finds an error in the query, or the two differ.
+            QueryError: Spark finds an error in the query, or the plans differ.
         """
         session = self._catalogue.session(tables)
         text = statement.for_spark()
@@ -307,15 +309,15 @@ class SparkAnalyst:
             is_same = self._plans.is_parsed_alike(parsed, understood)
             other = None if is_same else self._plans.analysed(understood, session)
         with explained(text):
-            # Constants are folded here: one that has no value, such as 1 / 0, is found before any tuple comes.
+            # The optimizer folds constants: one without a value, such as 1 / 0, fails here, before any tuple arrives.
             frame.queryExecution().optimizedPlan()
             is_same = other is None or is_planned_alike(frame, other)
         require_patterns(statement.tree, statement.text, session)
         if not is_same:
             raise statement.text.error(
-                "Spark would not compute what was understood of this query",
+                "Spark understands this query differently",
                 statement.start,
-                "write literals and functions in their plainest form, for instance CAST(… AS …)",
+                "write literals and functions in their simplest form, for instance CAST(… AS …)",
             )
         return [_domain(field).type for field in self._catalogue.of(frame, session).schema.fields]
 

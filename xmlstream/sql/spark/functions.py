@@ -1,10 +1,10 @@
 """Functions of Spark that a query may call, by name: scalars, aggregates, functions before OVER, collections.
 
-Every other function is refused, with a reason. A value must depend on its arguments alone, so that a slice that runs
+Every other function is refused with a reason. A scalar must depend on its arguments alone, so that a slice that runs
 again after a crash gives the same result; an aggregate must not depend on the order of tuples, which a merge does not
 keep.
 
-`collect_list` depends on the order of tuples, and is refused by itself. Sorted by its values it does not depend on it:
+`collect_list` alone depends on the order of tuples, and is refused. Sorted, it does not:
 `sort_array(collect_list(v))` is one aggregate. So a join can nest: `sort_array(collect_list(named_struct('at', b.ts,
 'price', b.price))) AS bid`.
 """
@@ -63,7 +63,7 @@ _SCALARS = (
     "xpath xpath_boolean xpath_double xpath_float xpath_int xpath_long xpath_number xpath_short xpath_string "
 )
 SCALARS = frozenset(_SCALARS.split())
-"""Functions of values to a value."""
+"""Scalar functions: they map values to a value."""
 
 _AGGREGATES = (
     "approx_count_distinct avg bit_and bit_or bit_xor bool_and bool_or corr count count_if covar_pop covar_samp "
@@ -72,16 +72,16 @@ _AGGREGATES = (
     "var_samp variance"
 )
 AGGREGATES = frozenset(_AGGREGATES.split())
-"""Functions of all tuples of a group, in whatever order they come."""
+"""Aggregates that do not depend on the order of tuples."""
 
 READS_THE_CLOCK = frozenset({"curdate", "current_date", "current_timestamp", "localtimestamp", "now"})
-"""Functions of the time: the recorded time of the slice, where `xmlstream.sql.clauses.current_time` allows it."""
+"""Functions that give the recorded time of the slice, where `xmlstream.sql.clauses.current_time` allows them."""
 
 READS_THE_CLOCK_ALONE = frozenset({"unix_timestamp"})
-"""Functions that without an argument mean the time at which they are computed."""
+"""Functions that give the current time if they have no argument."""
 
 CUTS_TIME = frozenset({"session_window", "window", "window_time"})
-"""Functions that cut time, and that of what they give; where they may stand, `xmlstream.sql.refused.refusals` says."""
+"""Functions that cut time into windows, or read them; `xmlstream.sql.refused.supported` checks their places."""
 
 _RANDOM = "rand randn random randstr shuffle uniform uuid monotonically_increasing_id aes_encrypt try_aes_encrypt"
 _CLOCK = "current_time localtime"
@@ -95,18 +95,18 @@ _RANKS = "dense_rank rank row_number"
 _WINDOWS = "cume_dist lag lead nth_value ntile percent_rank"
 _TIME_WINDOWS = "cumulate hop session time_bucket tumble"
 TIME_WINDOWS = frozenset(_TIME_WINDOWS.split())
-"""What cuts time into windows, in Spark and elsewhere."""
+"""Functions of other engines that cut time into windows."""
 
 WINDOW_HINT = (
     "write GROUP BY window(ts, '10 minutes'), with a slide as in window(ts, '10 minutes', '1 minute') where windows"
     " overlap; window.start and window.end are its ends; sessions are session_window(ts, '5 minutes')"
 )
-"""What to write in place of windows of other engines, so that punctuations on the time close the groups."""
+"""Hint for windows of other engines: Spark's windows, whose groups punctuations on the time close."""
 ONE_FOR_ONE = (
-    "FROM s LATERAL VIEW explode(tags) t AS tag makes a tuple of each element of an array; of inner elements a source"
-    " does, with rowTag, and gives them what is around by a path, such as 'path.id' '../@id'"
+    "FROM s LATERAL VIEW explode(tags) t AS tag makes a tuple of each element of an array; a source makes tuples of"
+    " inner elements with rowTag, and adds outer values by a path, such as 'path.id' '../@id'"
 )
-"""What to write where one tuple is to become several."""
+"""Hint to make several tuples of one."""
 
 _GENERATORS = "explode explode_outer inline inline_outer json_tuple posexplode posexplode_outer stack"
 _LAMBDAS = (
@@ -123,21 +123,20 @@ _ROLLUPS = "grouping grouping_id"
 _REASONS = {
     "struct": "named_struct('a', …) makes a structure",
     "any some": "use bool_or(…)",
-    _RANDOM: "its value would be another when a slice is run again after a crash",
-    _CLOCK: "a time without a day is no type here: date_format(current_timestamp(), 'HH:mm:ss') writes it",
-    _COLLECTIONS: "its elements come in whatever order tuples do; sort_array(collect_list(v)) has an order of its own",
+    _RANDOM: "its value would change when a slice runs again after a crash",
+    _CLOCK: "there is no type for a time without a day: write date_format(current_timestamp(), 'HH:mm:ss')",
+    _COLLECTIONS: "the order of its elements depends on the order of tuples; write sort_array(collect_list(v))",
     _CONCATENATIONS: (
-        "its texts come in whatever order tuples do; array_join(sort_array(collect_list(v)), ', ') has an order of its"
-        " own"
+        "the order of its texts depends on the order of tuples; write array_join(sort_array(collect_list(v)), ', ')"
     ),
     _ORDERED: "it depends on an order of tuples that a merge of streams does not keep; min and max do not",
-    _RANKS: "it takes no arguments, and OVER (PARTITION BY … ORDER BY …) behind it",
-    _WINDOWS: "of window functions row_number, rank and dense_rank are supported",
+    _RANKS: "write it without arguments, followed by OVER (PARTITION BY … ORDER BY …)",
+    _WINDOWS: "the supported functions that rank are row_number, rank and dense_rank",
     _TIME_WINDOWS: WINDOW_HINT,
-    _GENERATORS: f"{ONE_FOR_ONE}; explode(arrays_zip(x, y)) t AS e takes several arrays together, as e.x and e.y",
-    _LAMBDAS: "functions of functions are not supported",
-    _SESSION: "its value depends on where and by whom it is computed",
-    _OUTSIDE: "a query calls Spark's own functions alone",
+    _GENERATORS: f"{ONE_FOR_ONE}; explode(arrays_zip(x, y)) t AS e explodes several arrays at once, as e.x and e.y",
+    _LAMBDAS: "functions that take functions are not supported",
+    _SESSION: "its value depends on the session or the process that computes it",
+    _OUTSIDE: "a query may call Spark's own functions only",
     "top": "write SELECT … ORDER BY … LIMIT 3",
     "split_index": "write split_part(s, '/', 4), which counts from 1, for split_index(s, '/', 3), which counts from 0",
     "proctime": "write current_timestamp() AS came in a SELECT FROM the source, the time at which a tuple came",
@@ -145,14 +144,14 @@ _REASONS = {
 }
 
 REFUSED = {name: reason for names, reason in _REASONS.items() for name in names.split()}
-"""Functions that Spark or another engine has and a query may not call, each with the reason."""
+"""Functions of Spark or other engines that a query may not call, each with the reason."""
 
 
-_HINT = "Spark's functions of values to a value are, and count, sum, min, max, avg and other aggregates"
+_HINT = "Spark's scalar functions are supported, and count, sum, min, max, avg and other aggregates"
 
 
 def reason_to_refuse(name: str) -> tuple[str, str] | None:
-    """Why calls of a function are refused, what and a hint; None where they are not.
+    """The message and the hint if the function is refused; None if it is supported.
 
     >>> reason_to_refuse("MAX")
     >>> reason_to_refuse("rand")[0]
@@ -172,21 +171,21 @@ def reason_to_refuse(name: str) -> tuple[str, str] | None:
 
 
 def reason_to_refuse_call(call: exp.Anonymous) -> tuple[str, str] | None:
-    """Why a call is refused where it stands, what and a hint; None where it is not, or where OVER or VIEW decides."""
+    """The message and the hint if a call is refused; None if it is supported, or if OVER or LATERAL VIEW decides."""
     if isinstance(call.parent, exp.Window | exp.Lateral) or is_ordered_collection(call) or is_collected_in_order(call):
         return None
     return reason_to_refuse(str(call.this))
 
 
 RANKS = frozenset({"row_number", "rank", "dense_rank"})
-"""Functions that number the tuples of each group, by which a query selects the first ones."""
+"""Functions that number the tuples of each group; a query selects the first tuples with them."""
 
 BY_PLACE = frozenset({"first", "first_value", "last", "last_value"})
-"""Functions that the order of rows decides, as it does not for groups."""
+"""Functions supported with OVER alone: they depend on the order of rows, which groups do not have."""
 
 
 OF_ALL = frozenset({"ntile", "percent_rank", "cume_dist"})
-"""Functions that need all of a group."""
+"""Functions that need all rows of a group."""
 
 _OTHERS = frozenset({"lag", "lead", "nth_value"})
 
@@ -197,7 +196,7 @@ def function_of(window: exp.Expr) -> str:
 
 
 def looks_around(window: exp.Expr) -> bool:
-    """Whether it is a function over rows that can be answered from those around, as far as its name and order tell."""
+    """Whether its name and its ORDER BY allow to compute it from rows around; the frame is checked elsewhere."""
     known = function_of(window) in AGGREGATES | BY_PLACE | _OTHERS
     return known and bool(window.args.get("order")) and not any(window.args.get(part) for part in ("alias", "first"))
 
@@ -205,11 +204,11 @@ def looks_around(window: exp.Expr) -> bool:
 COLLECTIONS = frozenset({"array_agg", "collect_list", "collect_set"})
 
 _MOST_ARGUMENTS = {"sort_array": 2, "array_sort": 1}
-"""What sorts an array by its values, and how many arguments it may have: a second one of `array_sort` is a function."""
+"""Functions that sort an array, with the most arguments allowed: `array_sort`'s second one would be a function."""
 
 
 def is_ordered_collection(node: exp.Expr | None) -> bool:
-    """Whether it sorts all values of a group, which may be filtered or distinct."""
+    """Whether the call sorts a collection of a group's values, which may have FILTER or DISTINCT."""
     if not isinstance(node, exp.Anonymous) or not node.expressions:
         return False
     is_sorted = len(node.expressions) <= _MOST_ARGUMENTS.get(str(node.this).lower(), 0)
@@ -217,7 +216,7 @@ def is_ordered_collection(node: exp.Expr | None) -> bool:
 
 
 def is_collected_in_order(node: exp.Expr | None) -> bool:
-    """Whether it collects all values of a group for what sorts them."""
+    """Whether the call collects a group's values within a call that sorts them."""
     if node is None or not _is_collection(node):
         return False
     parent = node.parent
@@ -231,13 +230,13 @@ def _is_collection(node: exp.Expr) -> bool:
 
 
 def is_aggregate(node: exp.Expr) -> bool:
-    """Whether it is an aggregate, its FILTER included, or all values of a group in order."""
+    """Whether the node is an aggregate, with its FILTER, or a sorted collection."""
     call = node.this if isinstance(node, exp.Filter) else node
     return isinstance(call, exp.Anonymous) and (str(call.this).lower() in AGGREGATES or is_ordered_collection(call))
 
 
 def aggregates_in(*trees: exp.Expr) -> list[exp.Expr]:
-    """The aggregates of expressions, without those that are within another.
+    """The outermost aggregates in expressions.
 
     >>> from operators.expressions.dialect import expression, render
     >>> [render(tree) for tree in aggregates_in(expression("1 + max(a) FILTER (WHERE min(b) > 1)"))]

@@ -1,4 +1,4 @@
-"""Check of printed SQL: whether Spark makes the same plan of the SQL that we print and of the SQL as written.
+"""Check of printed SQL: Spark must make the same plan of the SQL printed from the tree and of the SQL as written.
 
 Analysis is most of the cost of planning. Two texts that Spark's parser reads alike need one analysis: plans that are
 equal before names are resolved are equal after. If they differ, because a literal or a type is written in another way,
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 
 class SparkPlans:
-    """Spark's plans of texts, as Java has them: parsed, and analysed, in a session that knows the tables."""
+    """Java's parsed and analysed plans of SQL texts, in a session with the tables."""
 
     def __init__(self, spark: SparkSession) -> None:
         java: Any = spark._jvm
@@ -23,8 +23,8 @@ class SparkPlans:
         self._numbered_anew = java.org.apache.spark.sql.catalyst.plans.NormalizePlan.normalizeExprIds
 
     def parsed(self, text: str, session: SparkSession) -> Any:
-        """The plan that the parser reads, by the session's settings."""
-        # The parser takes those of the thread's active session, which may be another.
+        """The parsed plan of a text, with the session's settings."""
+        # The parser uses the settings of the thread's active session, which may be another.
         before = self._sessions.getActiveSession()
         self._sessions.setActiveSession(session._jsparkSession)
         try:
@@ -36,16 +36,16 @@ class SparkPlans:
                 self._sessions.clearActiveSession()
 
     def analysed(self, parsed: Any, session: SparkSession) -> Any:
-        """The frame of a plan; the analyser finds what is wrong with it."""
+        """The frame of a parsed plan; raises the analyser's errors."""
         return self._frame(session._jsparkSession, parsed)
 
     def is_parsed_alike(self, one: Any, other: Any) -> bool:
-        """Whether two parsed plans are equal but for the numbers that Spark gives to aliases, one after the other.
+        """Whether two parsed plans are equal except for the numbers that Spark gives to aliases.
 
-        Those that have WITH elsewhere than at the beginning are taken for different.
+        Errs towards different: plans with WITH elsewhere than at the beginning count as different.
         """
         if one.nodeName() == other.nodeName() == "UnresolvedWith":
-            # What WITH names is no part of the tree, and is not numbered anew with it.
+            # Queries in WITH are not part of the tree, and are not renumbered with it.
             ones, others = one.cteRelations(), other.cteRelations()
             return (
                 bool(one.allowRecursion() == other.allowRecursion() and ones.size() == others.size())
@@ -60,9 +60,9 @@ class SparkPlans:
 
 
 def is_planned_alike(one: Any, other: Any) -> bool:
-    """Whether two frames have one plan, as analysed or else as optimized."""
+    """Whether two frames have the same plan, analysed or else optimized."""
     executions = [frame.queryExecution() for frame in (one, other)]
     if executions[0].analyzed().sameResult(executions[1].analyzed()):
         return True
-    # A literal of its own and the cast of a text have become one.
+    # The optimizer makes a typed literal and a cast of a string the same.
     return bool(executions[0].optimizedPlan().sameResult(executions[1].optimizedPlan()))

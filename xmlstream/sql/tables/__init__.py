@@ -1,1 +1,1 @@
-"""Declared tables: CREATE TABLE of sources and sinks, the options of streams, and statements for inferred sources."""
+"""Declared tables: CREATE TABLE for sources and sinks, options of streams, statements for inferred sources."""

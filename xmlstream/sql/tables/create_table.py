@@ -1,4 +1,4 @@
-"""CREATE TABLE as text, for a source whose declaration was inferred: what is sure as SQL, guesses as comments."""
+"""CREATE TABLE text for an inferred source: certain parts as SQL, guesses as comments."""
 
 from __future__ import annotations
 
@@ -14,9 +14,9 @@ _MOST_OTHERS = 12
 
 
 def create_table(found: Proposal) -> str:
-    """The statement, which can be run as it stands; a guess becomes part of it once its dashes are removed."""
+    """The statement, ready to run; remove the dashes before a guess to include it."""
     rows = f"{found.rows:,} element{'' if found.rows == 1 else 's'}"
-    part = "in all" if found.is_whole else "at its beginning, which is all that was looked at"
+    part = "in all" if found.is_whole else "at its beginning, where inference stopped"
     lines = [f"-- Inferred from {_one_line(found.options['path'])}: {rows} {found.options['rowTag']} {part}."]
     if found.others:
         more = ", …" if len(found.others) > _MOST_OTHERS else ""
@@ -28,7 +28,7 @@ def create_table(found: Proposal) -> str:
     columns = [f"  {quoted(column.name)} {column.leaf.type}" for column in found.columns]
     lines += [",\n".join(columns), f") USING {FORMAT} OPTIONS ("]
     lines += [
-        f"  -- a guess, true of what was looked at ({guess.why}):\n  -- {guess.option} {_text(guess.value)},"
+        f"  -- a guess, true for the inspected part ({guess.why}):\n  -- {guess.option} {_text(guess.value)},"
         for guess in found.guesses
     ]
     options = [f"  {_option(option)} {_text(value)}" for option, value in found.options.items()]

@@ -1,4 +1,4 @@
-"""CREATE TABLE … USING … OPTIONS (…): what a query reads, and what it writes."""
+"""CREATE TABLE … USING … OPTIONS (…): declarations of sources and sinks."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ STREAM_FORMATS: Mapping[str, Callable[[Mapping[str, str], str | None], Mapping[s
     "punctuated_parquet": parquet_options,
     "xmark": lambda options, columns: _without_columns(xmark.source_options(options), columns),
 }
-"""How a stream can be declared: for each format, what options and columns mean as options of a punctuated source."""
+"""Formats of streams; each maps options and columns to options of a punctuated source, None if they are such."""
 
 _CREATE = {"this", "kind", "properties"}
 _COLUMN = {"this", "kind", "constraints"}
@@ -38,7 +38,7 @@ _COLUMN = {"this", "kind", "constraints"}
 
 @dataclass(frozen=True, slots=True)
 class Declaration:
-    """CREATE TABLE, taken apart but not interpreted; `columns` is Spark DDL, None without any."""
+    """Parts of a CREATE TABLE, not interpreted yet; `columns` is Spark DDL, None without columns."""
 
     name: str
     columns: str | None
@@ -50,10 +50,10 @@ class Declaration:
 
     @staticmethod
     def of(tree: exp.Create, text: QueryText) -> Declaration:
-        """The statement, taken apart.
+        """The parts of the statement.
 
         Raises:
-            QueryError: It declares anything but a table with columns, a format and options.
+            QueryError: The statement has other parts than a table with columns, a format, partitions and options.
         """
         if str(tree.args.get("kind")).upper() != "TABLE":
             what = f"CREATE {tree.args.get('kind')} is not supported"
@@ -73,19 +73,19 @@ class Declaration:
         return Declaration(name, ddl, using, options, text, at, by)
 
     def error(self, what: str, hint: str | None = None) -> QueryError:
-        """An error that points at the table's name."""
+        """Error that points at the table's name."""
         return self.text.error(f"table {self.name}: {what}", self.at, hint)
 
 
 def declared(declaration: Declaration) -> Node:
-    """The source that a table is.
+    """The source that a table declares.
 
     Raises:
-        QueryError: Its format is unknown, or its options do not fit it.
+        QueryError: The format is unknown, or the options do not fit it.
     """
     using, name = declaration.using, declaration.name
     if declaration.partition_by:
-        raise declaration.error("what is read is not PARTITIONED BY", "Spark finds the partitions of a static table")
+        raise declaration.error("a source cannot be PARTITIONED BY", "Spark finds the partitions of a static table")
     try:
         if using.lower() in STREAM_FORMATS:
             return scan(name, declaration.options, declaration.columns, using.lower())
@@ -102,20 +102,20 @@ def declared(declaration: Declaration) -> Node:
 
 
 def scan(name: str, options: Mapping[str, str], schema: str | None, using: str = FORMAT) -> Node:
-    """A source as the beginning of a plan; `schema` is Spark DDL, None where it is among the options.
+    """A source as a leaf of a plan; `schema` is Spark DDL, None if the options hold it.
 
     Raises:
-        UsageError, QueryError: An option is unknown, missing, cannot be read, or makes no sense for the source.
+        UsageError, QueryError: An option is unknown, missing, unreadable, or does not fit the source.
     """
     if schema is not None:
-        # The same schema is the same text, however it was written.
+        # Normalize the text, so that equal schemas have equal texts.
         schema = Schema.parse(schema).ddl()
     above = {key.lower(): value for key, value in options.items() if key.lower() in ABOVE}
     plain: Mapping[str, str] = {key: value for key, value in options.items() if key.lower() not in ABOVE}
     if (written := STREAM_FORMATS[using]) is not None:
         plain, schema = written(plain, schema), None
     read = SourceOptions.parse(plain, schema, giver="user")
-    local_path(read.path)  # which refuses what is no path of files
+    local_path(read.path)  # refuses a path that is not local
     node = source(name, read)
     for option, put in ABOVE.items():
         node = put(node, above[option]) if option in above else node
@@ -124,7 +124,7 @@ def scan(name: str, options: Mapping[str, str], schema: str | None, using: str =
 
 def _without_columns(options: Mapping[str, str], columns: str | None) -> Mapping[str, str]:
     if columns is not None:
-        raise UsageError("it has columns of its own", hint="leave them out, as in CREATE TABLE t USING …")
+        raise UsageError("its columns are fixed", hint="leave them out, as in CREATE TABLE t USING …")
     return options
 
 
@@ -143,7 +143,7 @@ def _ddl(columns: Sequence[exp.Expr], text: QueryText) -> str:
 
 
 def _null(column: exp.Expr, text: QueryText) -> str:
-    """What its constraints say of null."""
+    """The column's NOT NULL as DDL, or nothing."""
     ends = ""
     for constraint in column.args.get("constraints") or ():
         match constraint.args.get("kind"):
@@ -153,7 +153,7 @@ def _null(column: exp.Expr, text: QueryText) -> str:
                 pass
             case other:
                 what = called(other.key.replace("columnconstraint", ""))[0] if other is not None else "this constraint"
-                raise text.error(what, column, "a column may be NOT NULL; the option domains bounds its values")
+                raise text.error(what, column, "a column may be NOT NULL; bound its values with the option domains")
     return ends
 
 
@@ -175,7 +175,7 @@ def _properties(
                 what = f"{part.key.removesuffix('property').upper()} of table {table} is not supported"
                 raise text.error(what, offset(part) or at, "a table has columns, USING and OPTIONS")
     if using is None:
-        raise text.error(f"table {table} does not say what it is", at, f"write USING {FORMAT} OPTIONS (…)")
+        raise text.error(f"table {table} has no USING", at, f"write USING {FORMAT} OPTIONS (…)")
     return using, options
 
 
@@ -185,8 +185,8 @@ def _partitions(properties: exp.Properties | None, text: QueryText) -> tuple[str
     names: list[str] = []
     for column in part.this.expressions if part is not None else ():
         if not isinstance(column, exp.Identifier):
-            hint = "compute it in the query, under a name: SELECT …, date_trunc('MINUTE', ts) AS minute"
-            raise text.error("a partition is by an attribute's name", column, hint)
+            hint = "compute the attribute in the query: SELECT …, date_trunc('MINUTE', ts) AS minute"
+            raise text.error("PARTITIONED BY takes names of attributes", column, hint)
         names.append(column.name)
     return tuple(names)
 
@@ -197,7 +197,7 @@ def _pairs(options: exp.OptionsProperty, text: QueryText, table: str) -> Iterato
         key, value = option.this, option.args.get("value")
         name = ".".join(part.name for part in key.flatten()) if isinstance(key, exp.Dot) else key.name
         if not isinstance(value, exp.Literal | exp.Boolean):
-            raise text.error(f"option {name} of table {table} has no plain value", option, "write it in quotes")
+            raise text.error(f"option {name} of table {table} needs a plain value", option, "write it in quotes")
         if name.lower() == "path" and _has_escape(value, text):
             hint = r"write / between directories, or \\ for each backslash"
             raise text.error(f"a backslash in the path of table {table} begins an escape", value, hint)
@@ -208,7 +208,7 @@ def _pairs(options: exp.OptionsProperty, text: QueryText, table: str) -> Iterato
 
 
 def _has_escape(value: exp.Expr, text: QueryText) -> bool:
-    """Whether a text holds an escape other than of a backslash or a quote, as paths of Windows do by mistake."""
+    """Whether a string has an escape other than of a backslash or a quote, as Windows paths have by mistake."""
     start, end = value.meta.get("start"), value.meta.get("end")
     if start is None or end is None:
         return False

@@ -1,4 +1,4 @@
-"""CREATE TABLE of a sink: where the result of an INSERT goes, and how it is spelt there."""
+"""CREATE TABLE of a sink: target and form for the result of an INSERT."""
 
 from __future__ import annotations
 
@@ -16,12 +16,12 @@ from xmlstream.sink.target import PARTITIONED, SINKS, Target
 from xmlstream.sql.query_text import QueryText
 from xmlstream.sql.tables.declaration import Declaration
 
-_BY = "the query selects it, under this name"
+_BY = "select the attribute with this name"
 
 
 @dataclass(frozen=True, slots=True)
 class SinkTable:
-    """A table that is written; its `columns`, if it has any, are what a result must fit, by position."""
+    """Table to write; a result must fit its `columns`, if declared, by position."""
 
     name: str
     target: Target
@@ -29,15 +29,15 @@ class SinkTable:
 
     @staticmethod
     def of(declaration: Declaration) -> SinkTable:
-        """What a declaration means for a table that an INSERT names.
+        """The sink that a declaration means for a table named by an INSERT.
 
         Raises:
-            QueryError: It is of another format, or an option is unknown or missing.
+            QueryError: The format is not a sink's, or an option is unknown or missing.
         """
         kind = SINKS.get(declaration.using.lower())
         if kind is None:
             what = f"a sink USING {declaration.using} is not supported"
-            raise declaration.error(what, f"what is inserted is written USING {', '.join(SINKS)}")
+            raise declaration.error(what, f"the formats of sinks are {', '.join(SINKS)}")
         if declaration.partition_by and kind.form is None:
             raise declaration.error(f"a sink USING {kind.name} is not PARTITIONED", f"a sink USING {PARTITIONED} is")
         given: dict[str, str] = {}
@@ -50,7 +50,7 @@ class SinkTable:
             else:
                 raise _unknown(declaration, option, kind)
         if not (output := given.get(kind.options[0])):
-            raise declaration.error(f"there is no {kind.options[0]}", kind.needed)
+            raise declaration.error(f"the option {kind.options[0]} is missing", kind.needed)
         if kind.output is not None:
             output = kind.output(given, declaration.name)
         tags = given.get("rowtag", "row"), given.get("roottag", "rows")
@@ -62,10 +62,10 @@ class SinkTable:
         return SinkTable(declaration.name, target, columns)
 
     def fitted(self, node: Node, text: QueryText, at: int, *, typed: bool) -> Node:
-        """A result with the sink's columns; `typed` says whether the node's types are known.
+        """The result with the sink's columns; `typed` says whether the node's types are known.
 
         Raises:
-            QueryError: There are more or fewer, a type is not wider, or null may come where NOT NULL is.
+            QueryError: The numbers of columns differ, a type is not wider, or a NOT NULL column may get null.
         """
         for name in self.target.partition_by:
             known = node.schema if self.columns is None else self.columns
@@ -74,8 +74,8 @@ class SinkTable:
         if self.columns is None:
             return node
         if len(self.columns) != len(node.schema):
-            what = f"{self.name} has {len(self.columns)} columns, what is inserted has {len(node.schema)}"
-            raise text.error(what, at, "they belong together in order")
+            what = f"{self.name} has {len(self.columns)} columns, but the inserted result has {len(node.schema)}"
+            raise text.error(what, at, "columns correspond by position")
         made: list[Column] = []
         for wanted, attribute in zip(self.columns, node.schema, strict=True):
             domain = lossless_cast(attribute.domain, wanted.domain.type) if typed else attribute.domain
@@ -101,8 +101,8 @@ def _unknown(declaration: Declaration, option: str, kind: SinkKind) -> QueryErro
 
 
 def _xml_column(declaration: Declaration, option: str, value: str) -> str:
-    """The column whose texts are elements, by its path in the sink: that of the element, which has its name."""
+    """The column to write as XML, from an option `path.<column>`; its value must be `xml(<column>)`."""
     column = option.partition(".")[2]
     if value.replace(" ", "") != f"xml({column})":
-        raise declaration.error(f"{option} '{value}'", f"of a sink it is 'xml({column})', or the column is a child")
+        raise declaration.error(f"{option} '{value}'", f"write 'xml({column})', or leave the option out")
     return column

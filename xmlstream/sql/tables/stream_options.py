@@ -1,23 +1,23 @@
 """Options of a stream that put an operator above its source: `punctuate` and `semantics`, parsed from text.
 
-`punctuate` gives rules for what the source does not punctuate (`operators.punctuators`):
+`punctuate` gives rules that add punctuations to the source (`operators.punctuators`):
 
     order of ts, per sid, slack 10s, max_ahead 5m
     clock of ts, delay 2m
     roster of sid (S01, S02), order of hour
     end of auction, end of region, when status = 'closed'
 
-Rules are separated by `;`, their parts by `,`. A distance of a timestamp has its unit, as in `30s`, `10m`, `2h`; a
-distance of a date is a number of days.
+`;` separates rules, `,` separates their parts. A distance for a timestamp has a unit, as in `30s`, `10m`, `2h`; a
+distance for a date is a number of days.
 
-`semantics` makes windows over the stream as another engine would:
+`semantics` cuts the stream into windows with the semantics of another engine:
 
     streambase, size 5, slide 1, of time
     coral8, size 4, slide 1, of time, batch bid
     stream, size 100 tuples, slide 10, of time
 
-The table then has four more attributes, by which a query groups what that engine would aggregate: window_start,
-window_end, window_at and window_tuple (`operators.secret_window`).
+The table then has four more attributes, to group by where that engine aggregates: window_start, window_end, window_at
+and window_tuple (`operators.secret_window`).
 """
 
 from __future__ import annotations
@@ -54,30 +54,28 @@ _RULE_HINT = (
 
 
 def punctuated(node: Node, text: str) -> Node:
-    """A source, punctuated by rules; its option `ungrammatical` decides what becomes of tuples that break them.
+    """A source, punctuated by rules; its option `ungrammatical` decides how to treat tuples that violate them.
 
     Raises:
-        UsageError, QueryError: A rule cannot be read, or makes no sense for the source.
+        UsageError, QueryError: A rule cannot be read, or does not fit the source.
     """
     scan = node.operator
     if not isinstance(scan, Scan):
-        raise UsageError(
-            "documents that are merged have no order to punctuate", hint="leave out documents 'merge' or punctuate"
-        )
+        raise UsageError("merged documents have no order to punctuate", hint="leave out documents 'merge' or punctuate")
     for rule in rules(text, node.schema):
         node = Node(Punctuate(rule, scan.options.ungrammatical), (node,), "punctuate")
     return node
 
 
 def rules(text: str, schema: Schema) -> Iterator[Rule]:
-    """The rules that a text declares for a source of this schema.
+    """The rules that a text declares for a source with this schema.
 
     >>> schema = Schema.parse("sid STRING, ts TIMESTAMP")
     >>> [rule.name for rule in rules("order of ts, per sid, slack 10s; clock of ts, delay 2m", schema)]
     ['order of ts per sid', 'clock of ts']
 
     Raises:
-        UsageError: It cannot be read.
+        UsageError: The text cannot be read.
     """
     for rule in split_outside(text, ";"):
         if rule.strip():
@@ -85,7 +83,7 @@ def rules(text: str, schema: Schema) -> Iterator[Rule]:
 
 
 def _rule(text: str, schema: Schema) -> Rule:
-    """One rule: a roster has an order, too, so that it is looked for first."""
+    """One rule; a roster also has `order of`, so it is tried first."""
     parts = _Parts(text)
     read = next((one for kind, one in _KINDS.items() if parts.has(kind)), None)
     if read is None:
@@ -96,7 +94,7 @@ def _rule(text: str, schema: Schema) -> Rule:
 
 
 class _Parts:
-    """The parts of a rule by the words that they begin with, each to be read."""
+    """The unread parts of a rule, by their first words."""
 
     def __init__(self, text: str) -> None:
         self._text = text
@@ -114,22 +112,24 @@ class _Parts:
         return any(known == word for known, _ in self._left)
 
     def all(self, word: str) -> list[str]:
-        """What stands behind each part of that word."""
+        """Takes the values of all parts with that word."""
         found = [value for known, value in self._left if known == word]
         self._left = [part for part in self._left if part[0] != word]
         return found
 
     def one(self, word: str) -> str:
-        """What stands behind the only part of that word."""
+        """Takes the value of the only part with that word."""
         found = self.all(word)
         if len(found) != 1:
-            raise UsageError(f"the rule '{self._text}' says '{word}' {len(found)} times, and not once", hint=_RULE_HINT)
+            raise UsageError(
+                f"the rule '{self._text}' has '{word}' {len(found)} times, and needs it once", hint=_RULE_HINT
+            )
         return found[0]
 
     def require_read(self) -> None:
         if self._left:
             word, value = self._left[0]
-            raise UsageError(f"'{word} {value}' says nothing in the rule '{self._text}'", hint=_RULE_HINT)
+            raise UsageError(f"'{word} {value}' has no meaning in the rule '{self._text}'", hint=_RULE_HINT)
 
 
 def _order(parts: _Parts, schema: Schema) -> Rule:
@@ -155,7 +155,7 @@ def _roster(parts: _Parts, schema: Schema) -> Rule:
         members = []
     roster = [one.value for one in members if isinstance(one, Constant) and one.value is not None]
     if not roster or len(roster) < len(members):
-        raise UsageError(f"the roster {listed or 'of nobody'} is no list of values of {member}", hint=_RULE_HINT)
+        raise UsageError(f"the roster {listed or 'of nobody'} is not a list of values of {member}", hint=_RULE_HINT)
     return ByRoster(_name(parts.one("order of")), member, tuple(roster))
 
 
@@ -176,7 +176,7 @@ _RULE_WORDS = (*_KINDS, *_DISTANCES, "per", "delay")
 def _name(text: str) -> str:
     name, rest = split_name(text)
     if rest:
-        raise UsageError(f"'{rest}' behind {name} cannot be read", hint=_RULE_HINT)
+        raise UsageError(f"'{rest}' after {name} cannot be read", hint=_RULE_HINT)
     return name
 
 
@@ -187,7 +187,7 @@ def _distance(word: str, text: str, domain: Domain) -> Distance:
     try:
         number = Decimal(text)
     except InvalidOperation:
-        raise UsageError(f"{word} '{text}' is no number", hint=_RULE_HINT) from None
+        raise UsageError(f"{word} '{text}' is not a number", hint=_RULE_HINT) from None
     match domain.sql:
         case DecimalType():
             return number
@@ -205,10 +205,10 @@ _SEMANTICS_WORDS = ("size", "slide", "of", "batch")
 
 
 def reported(node: Node, text: str) -> Node:
-    """What an engine reports of windows over a source, each tuple in each of them.
+    """The windows that an engine reports over a source, each tuple once per window.
 
     Raises:
-        UsageError: The text cannot be read, or there is no such engine.
+        UsageError: The text cannot be read, or the engine is unknown.
         QueryError: An attribute does not fit, or the tuples have no order.
     """
     engine, *parts = (part.strip() for part in split_outside(text, ","))
@@ -219,11 +219,13 @@ def reported(node: Node, text: str) -> Node:
             raise UsageError(f"'{part}' in semantics '{text}' cannot be read", hint=_SEMANTICS_HINT)
         given[word.lower()] = value.strip()
     if missing := [word for word in _SEMANTICS_WORDS[:3] if word not in given]:
-        raise UsageError(f"semantics '{text}' does not say {_together(missing)}", hint=_SEMANTICS_HINT)
+        raise UsageError(f"semantics '{text}' lacks {_together(missing)}", hint=_SEMANTICS_HINT)
     size, _, unit = given["size"].partition(" ")
     length, slide = (int(number) if number.isdecimal() else 0 for number in (size, given["slide"]))
     if unit.strip().lower() not in ("", "tuples") or not (length and slide):
-        raise UsageError(f"semantics '{text}' has a size or slide that is no number above 0", hint=_SEMANTICS_HINT)
+        raise UsageError(
+            f"semantics '{text}' needs a size and a slide that are whole numbers above 0", hint=_SEMANTICS_HINT
+        )
     windows = Windows(length, slide, of_tuples=bool(unit.strip()))
     batch = split_name(given["batch"])[0] if "batch" in given else None
     return in_windows(node, engine, windows, split_name(given["of"])[0], batch)
@@ -235,6 +237,6 @@ def _together(words: list[str]) -> str:
 
 
 def in_windows(node: Node, engine: str, windows: Windows, time: str, batch: str | None) -> Node:
-    """The same of any node whose tuples have positions."""
-    require_positions(node, f"windows as {engine} has them")
+    """As `reported`, for any node whose tuples have positions."""
+    require_positions(node, f"windows with the semantics of {engine}")
     return Node(secret_window(profile(engine), windows, time, batch), (node,), "secret_window")

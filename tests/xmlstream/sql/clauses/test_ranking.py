@@ -90,7 +90,7 @@ def test_all_of_sqls_ranks_are_counted_as_they_are_called(rank: str) -> None:
 
 IN_A_QUERY = f"SELECT * FROM (SELECT *, {RANK} AS r FROM bid) AS b "
 REFUSALS = [
-    (f"{IN_A_QUERY} WHERE r <= 0", "no rank is below 1", "r <= 0"),
+    (f"{IN_A_QUERY} WHERE r <= 0", "a rank is never below 1", "r <= 0"),
     (
         f"SELECT a.id FROM auction AS a LEFT JOIN (SELECT *, {RANK} AS r FROM bid) b ON id = auction WHERE r = 1",
         "a rank in an outer or semi join",
@@ -111,12 +111,16 @@ REFUSALS = [
     ("SELECT max(price) OVER (PARTITION BY auction) AS r FROM bid", "OVER is not supported", "max"),
     ("SELECT rank() AS r FROM bid", "the function rank is not supported", "rank"),
     (f"SELECT * FROM bid QUALIFY {RANK} > 3", "QUALIFY is not supported without a bound", "QUALIFY"),
-    (f"SELECT * FROM bid QUALIFY {RANK} <= 3 AND price > 1", "QUALIFY with a condition on other", "price > 1"),
+    (
+        f"SELECT * FROM bid QUALIFY {RANK} <= 3 AND price > 1",
+        "QUALIFY with a condition on another",
+        "price > 1",
+    ),
     ("SELECT * FROM bid QUALIFY price > 1", "QUALIFY is not supported without a bound", "QUALIFY"),
     ("SELECT * FROM bid LIMIT 3", "LIMIT is not supported", "LIMIT"),
-    ("SELECT * FROM bid ORDER BY ts LIMIT 0", "LIMIT of other than a number above 0", "LIMIT"),
-    ("SELECT * FROM bid ORDER BY ts LIMIT ALL", "LIMIT of other than a number above 0", "LIMIT"),
-    ("SELECT * FROM bid ORDER BY ts LIMIT 1 + 1", "LIMIT of other than a number above 0", "LIMIT"),
+    ("SELECT * FROM bid ORDER BY ts LIMIT 0", "LIMIT is supported only with a number above 0", "LIMIT"),
+    ("SELECT * FROM bid ORDER BY ts LIMIT ALL", "LIMIT is supported only with a number above 0", "LIMIT"),
+    ("SELECT * FROM bid ORDER BY ts LIMIT 1 + 1", "LIMIT is supported only with a number above 0", "LIMIT"),
     ("SELECT * FROM bid ORDER BY ts LIMIT 3 OFFSET 2", "OFFSET is not supported", "OFFSET"),
     ("SELECT * FROM bid ORDER BY ts FETCH FIRST 3 ROWS ONLY", "FETCH is not supported", "FETCH"),
     ("SELECT price FROM bid ORDER BY ts LIMIT 3", "ORDER BY takes attributes of the result", "ts"),

@@ -18,14 +18,14 @@ TABLES = """CREATE TABLE s (ts TIMESTAMP, id INT, a INT) USING punctuated_xml OP
 CREATE TABLE u (id INT, a INT) USING punctuated_xml OPTIONS (path 'u.xml', rowTag 'r');
 """
 
-FINAL = "leave it out: an answer comes once, as soon as it is final"
+FINAL = "leave it out: each result is emitted once, as soon as it is final"
 FIRST = "write SELECT … ORDER BY … LIMIT 3"
 BACKQUOTES = "write a name in backquotes, as `hour`; an array is array(1, 2)"
-DIGITS = "a DECIMAL has 1 to 38 digits, and no more of them behind the point"
+DIGITS = "a DECIMAL has 1 to 38 digits, and its scale is not above that number"
 NO_MILLIS = "leave the precision out: it has microseconds"
-OF_NUMBERS = "write timestamp_millis(n) where its precision is 3, timestamp_seconds(n) where it is 0"
+OF_NUMBERS = "write timestamp_millis(n) for precision 3, timestamp_seconds(n) for precision 0"
 CONCATENATED = (
-    "its texts come in whatever order tuples do; array_join(sort_array(collect_list(v)), ', ') has an order of its own"
+    "the order of its texts depends on the order of tuples; write array_join(sort_array(collect_list(v)), ', ')"
 )
 
 
@@ -122,7 +122,7 @@ def test_what_a_refusal_says_to_write_is_understood() -> None:
             "CREATE TABLE x (ts TIMESTAMP(3), WATERMARK FOR ts AS ts - INTERVAL '5' SECOND) WITH ('connector' = 'a')",
             "WATERMARK",
             "WATERMARK FOR is not supported",
-            "say it among the options of the table: punctuate 'order of ts, slack 5s'",
+            "write it in the table's OPTIONS: punctuate 'order of ts, slack 5s'",
         ),
         ("CREATE SOURCE x (a INT) WITH (connector = 'a')", "CREATE", "CREATE SOURCE is not supported", DECLARED),
         ("CREATE OR REPLACE STREAM x (a INT)", "CREATE", "CREATE STREAM is not supported", DECLARED),
@@ -136,7 +136,7 @@ def test_what_a_refusal_says_to_write_is_understood() -> None:
             "CREATE MATERIALIZED VIEW v AS SELECT a FROM s; SELECT a FROM v",
             "v AS",
             "CREATE MATERIALIZED VIEW is not supported",
-            "leave out MATERIALIZED; what a table of CREATE TABLE is to keep goes there by INSERT INTO",
+            "leave out MATERIALIZED; to keep the result, declare a table and write INSERT INTO",
         ),
         (
             "CREATE TABLE x (a INT) WITH ('connector' = 'filesystem')",
@@ -169,7 +169,7 @@ def test_what_a_refusal_says_to_write_is_understood() -> None:
             "DISTINCT",
             "DISTINCT ON is not supported",
             "write SELECT … FROM s QUALIFY ROW_NUMBER() OVER (PARTITION BY id ORDER BY ts) = 1, with the attributes"
-            " that are to differ",
+            " that must differ",
         ),
         ("SELECT TOP 3 a FROM s", "TOP", "TOP is not supported", FIRST),
         ("SELECT TOP (3) a FROM s", "TOP", "the function top is not supported", FIRST),
@@ -191,26 +191,26 @@ def test_what_a_refusal_says_to_write_is_understood() -> None:
             "the function proctime is not supported",
             "write current_timestamp() AS came in a SELECT FROM the source, the time at which a tuple came",
         ),
-        ('SELECT a AS "day" FROM s', '"day"', '"day" is a text, and no name', "write `day`"),
-        ('SELECT a "day" FROM s', '"day"', '"day" is a text, and no name', "write `day`"),
-        ("SELECT a AS 'day' FROM s", "'day'", "'day' is a text, and no name", "write `day`"),
-        ('SELECT a FROM "s"', '"s"', '"s" is a text, and no name', "write `s`"),
-        ("SELECT a FROM s WHERE id = NULL", "id =", "= NULL is true of nothing", "write IS NULL"),
-        ("SELECT a FROM s WHERE NULL <> id", "id", "<> NULL is true of nothing", "write IS NOT NULL"),
+        ('SELECT a AS "day" FROM s', '"day"', '"day" is a string, not a name', "write `day`"),
+        ('SELECT a "day" FROM s', '"day"', '"day" is a string, not a name', "write `day`"),
+        ("SELECT a AS 'day' FROM s", "'day'", "'day' is a string, not a name", "write `day`"),
+        ('SELECT a FROM "s"', '"s"', '"s" is a string, not a name', "write `s`"),
+        ("SELECT a FROM s WHERE id = NULL", "id =", "= NULL is never true", "write IS NULL"),
+        ("SELECT a FROM s WHERE NULL <> id", "id", "<> NULL is never true", "write IS NOT NULL"),
         (
             "SELECT a FROM s WHERE id = 'it''s",
             "'it",
-            "a string does not end that begins here",
+            "a string begins here, and does not end",
             "a quote within a string is doubled, as in 'it''s'",
         ),
-        ("SELECT X'0G' AS x FROM s", "X'0G'", "X'0G' is no hexadecimal number", "write pairs of 0 to 9 and A to F"),
-        ("SELECT CAST(a AS DECIMAL(50, 2)) FROM s", "a AS", "DECIMAL(50, 2) is no type", DIGITS),
-        ("SELECT a::DECIMAL(5, 7) FROM s", "a::", "DECIMAL(5, 7) is no type", DIGITS),
+        ("SELECT X'0G' AS x FROM s", "X'0G'", "X'0G' is not a hexadecimal number", "write pairs of 0 to 9 and A to F"),
+        ("SELECT CAST(a AS DECIMAL(50, 2)) FROM s", "a AS", "DECIMAL(50, 2) is not a type", DIGITS),
+        ("SELECT a::DECIMAL(5, 7) FROM s", "a::", "DECIMAL(5, 7) is not a type", DIGITS),
         ("SELECT CAST(ts AS TIMESTAMP(3)) FROM s", "ts AS", "a TIMESTAMP with a precision is not supported", NO_MILLIS),
         ("SELECT ts::TIMESTAMP_LTZ(3) FROM s", "ts::", "a TIMESTAMP with a precision is not supported", NO_MILLIS),
         ("SELECT a, to_timestamp_ltz(0, 3) FROM s", "to_", "TO_TIMESTAMP_LTZ of a number is not supported", OF_NUMBERS),
-        ("SELECT a /* 'mine' FROM s", "/*", "a comment does not end that begins here", None),
-        ("SELECT `a FROM s", "`a", "a quoted name does not end that begins here", None),
+        ("SELECT a /* 'mine' FROM s", "/*", "a comment begins here, and does not end", None),
+        ("SELECT `a FROM s", "`a", "a quoted name begins here, and does not end", None),
     ],
 )
 def test_what_other_engines_have_is_named_with_what_to_write(query: str, at: str, what: str, hint: str | None) -> None:
@@ -221,7 +221,7 @@ def test_what_other_engines_have_is_named_with_what_to_write(query: str, at: str
 
 @pytest.mark.parametrize("document", ["<?xml version='1.0'?>\n<rows><r/></rows>", "<rows>\n<r a='1'/></rows>"])
 def test_a_document_that_is_taken_for_a_query_is_named(document: str) -> None:
-    with pytest.raises(QueryError, match="this is XML, and no query") as raised:
+    with pytest.raises(QueryError, match="this is XML, not a query") as raised:
         read(document)
     assert "xmlstream infer" in (raised.value.hint or "")
 

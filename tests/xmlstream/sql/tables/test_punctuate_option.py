@@ -49,18 +49,18 @@ def test_rules_are_read(text: str, expected: list[Rule]) -> None:
     [
         ("ordered by ts", "'ordered by ts' in the rule 'ordered by ts' cannot be read"),
         ("slack 3", "the rule 'slack 3' cannot be read"),
-        ("order of n, order of x", "says 'order of' 2 times"),
-        ("order of n, slack 1, slack 2", "says 'slack' 2 times"),
-        ("order of n, delay 3s", "'delay 3s' says nothing in the rule"),
+        ("order of n, order of x", "has 'order of' 2 times"),
+        ("order of n, slack 1, slack 2", "has 'slack' 2 times"),
+        ("order of n, delay 3s", "'delay 3s' has no meaning in the rule"),
         ("order of nn", "no attribute nn"),
-        ("order of n ascending", "'ascending' behind n cannot be read"),
-        ("order of n, slack soon", "slack 'soon' is no number"),
+        ("order of n ascending", "'ascending' after n cannot be read"),
+        ("order of n, slack soon", "slack 'soon' is not a number"),
         ("order of ts, slack 10", "slack '10' is no span of time"),
         ("clock of ts, delay late", "delay 'late' is no span of time"),
-        ("roster of sid, order of n", "the roster of nobody is no list of values of sid"),
-        ("roster of line (a), order of n", "the roster (a) is no list of values of line"),
-        ("roster of sid (S01)", "says 'order of' 0 times"),
-        ("end of n", "says 'when' 0 times"),
+        ("roster of sid, order of n", "the roster of nobody is not a list of values of sid"),
+        ("roster of line (a), order of n", "the roster (a) is not a list of values of line"),
+        ("roster of sid (S01)", "has 'order of' 0 times"),
+        ("end of n", "has 'when' 0 times"),
     ],
 )
 def test_what_cannot_be_read_is_refused_with_how_rules_are_written(text: str, refusal: str) -> None:
@@ -91,7 +91,7 @@ def test_a_rule_that_makes_no_sense_is_refused_where_the_table_is_declared(tmp_p
     for text, more, refusal in (
         ("order of tz", "", "table report: no attribute tz"),
         ("clock of sid", "", "table report: no clock closes sid"),
-        ("order of ts", ", documents 'merge'", "table report: documents that are merged have no order to punctuate"),
+        ("order of ts", ", documents 'merge'", "table report: merged documents have no order to punctuate"),
     ):
         with pytest.raises(QueryError, match=refusal) as told:
             script.read(query(text, more), {}, "q.sql")
