@@ -165,9 +165,11 @@ class LogicalProperties(Protocol):
 def is_identity(operator: LogicalProperties, *inputs: Schema) -> bool:
     """Whether the operator changes neither tuples nor punctuations of these inputs.
 
+    >>> from operators.expressions.output_columns import Column
     >>> from operators.project import Project
     >>> here = Schema.of(a="INT", b="INT")
-    >>> [is_identity(Project.renaming(here, names), here) for names in ({"a": "a"}, {"a": "b", "b": "a"})]
+    >>> columns = lambda *names: tuple(Column(here.attribute(new), f"`{old}`", old) for new, old in names)
+    >>> [is_identity(Project(columns(*names)), here) for names in (("aa", "bb"), ("ab", "ba"))]
     [True, False]
     """
     renamed = operator.renames(*inputs)

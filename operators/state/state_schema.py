@@ -177,5 +177,5 @@ class StateSchema:
 
 
 def _refused(what: str) -> StateError:
-    hint = "finish the query with the version that wrote the state, or begin anew with another checkpoint and output"
+    hint = "finish the query with the version that wrote it, or begin anew with another checkpoint and output"
     return StateError(what, hint=hint)
