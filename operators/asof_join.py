@@ -56,10 +56,10 @@ AsofKind: TypeAlias = Literal["inner", "left"]
 class AsofJoin(Operator):
     """The left tuples, each with its last partner that is not later, of two inputs with different attribute names.
 
-    `left_on` and `right_on` are the keys, equal pairwise, of equal types; `left_at` and `right_at`, both of the type
-    named, are what is compared. With `strict` the partner is earlier. `tolerance` is Spark SQL over the attributes of
-    both sides, which bounds the right's `at` from below by what the left tuple is: without it a partner may be of any
-    age. `bounds` is what follows from it for the tuples of each side (`bounded`).
+    `left_on` and `right_on` are the keys, equal pairwise, of equal types. `left_at` and `right_at` are the compared
+    attributes, both of type `type`. With `strict`, the partner is earlier. `tolerance` is Spark SQL over the attributes
+    of both sides, which bounds the right's `at` from below by the left tuple; without it, a partner may be of any age.
+    `bounds` are the bounds that follow for the tuples of each side (`bounded`).
     """
 
     kind: AsofKind
@@ -73,7 +73,7 @@ class AsofJoin(Operator):
     bounds: Bounds = field(default=NO_BOUNDS, compare=False)
 
     def bounded(self, *inputs: Schema) -> AsofJoin:
-        """The join that knows how its tolerance bounds what tuples wait for."""
+        """The join with the bounds that follow from its tolerance."""
         return replace(self, bounds=bounds_between(self.tolerance, (self.left_on, self.right_on), inputs))
 
     def schema(self, *inputs: Schema) -> Schema:
@@ -83,7 +83,7 @@ class AsofJoin(Operator):
         return Schema((*left, *right))
 
     def schemes(self, *inputs: tuple[Scheme, ...]) -> tuple[Scheme, ...]:
-        """The left's, where the right's decide every left tuple."""
+        """The left's schemes, if the right's decide every left tuple."""
         decided = self._keys[0].is_described(inputs[1])
         return tuple(rewritten_schemes(inputs[0], {})) if decided else ()
 
@@ -97,18 +97,18 @@ class AsofJoin(Operator):
         return f"{self.kind}: {' AND '.join(keys)}, {last}{within}"
 
     def required(self, needed: AbstractSet[str], *inputs: Schema) -> Sequence[AbstractSet[str]]:
-        """What is needed of the left, and the keys; all of the right, by which equal ones are told apart."""
-        told = attributes_in(self.tolerance) if self.tolerance is not None else ()
-        return [among((*needed, *self.left_on, self.left_at, *told), inputs[0]), frozenset(inputs[1].names)]
+        """The needed attributes of the left, and the keys; all of the right's, which order its equal tuples."""
+        bounding = attributes_in(self.tolerance) if self.tolerance is not None else ()
+        return [among((*needed, *self.left_on, self.left_at, *bounding), inputs[0]), frozenset(inputs[1].names)]
 
     def predicate_terms(self, *inputs: Schema) -> Sequence[Terms]:
-        """The left's own, and of the right the keys alone: if one of its tuples went, another would be the partner."""
+        """The left's own terms, and the right's keys: without one right tuple, another would be the partner."""
         pairs = zip(self.left_on, self.right_on, strict=True)
         return [own_terms(inputs[0]), {name.lower(): quoted(inputs[1].attribute(equal).name) for name, equal in pairs}]
 
     @property
     def _keys(self) -> tuple[BoundedKey, BoundedKey]:
-        """What the tuples of a side wait for: right ones up to a left one, left ones from a right one to the next."""
+        """The bounded keys: a left tuple waits for right ones up to it, a right one for left ones up to the next."""
         left_at, right_at = quoted(self.left_at), quoted(self.right_at)
         up_to = Bound(self.right_at, "<" if self.strict else "<=", left_at, (self.left_at,), self.type, self.left_at)
         begin = Bound(self.left_at, ">" if self.strict else ">=", right_at, (self.right_at,), self.type, self.right_at)
@@ -122,9 +122,9 @@ class AsofJoin(Operator):
 
     def wanted(self, p: Punctuation, held: Held, *inputs: Schema) -> Sequence[Way]:
         left = self._keys[0]
-        said = on(inputs[0].names, p, inputs[0])
-        waiting = held.rows("undecided", left.determined_by, said, "waiting-0", left.beside)
-        return [without((0, said), waiting, lambda row: left.awaited(row, inputs, held), *inputs)]
+        of_left = on(inputs[0].names, p, inputs[0])
+        waiting = held.rows("undecided", left.determined_by, of_left, "waiting-0", left.beside)
+        return [without((0, of_left), waiting, lambda row: left.awaited(row, inputs, held), *inputs)]
 
     def state_schema(self, *inputs: Schema) -> StateSchema:
         left, right = self._keys
@@ -143,14 +143,14 @@ class AsofJoin(Operator):
         return StateSchema(logs, sets, waiting={"waiting-0": inputs[0]})
 
     def _awaited_by_right(self, row: Row, held: Held, inputs: Sequence[Schema]) -> Sequence[Way]:
-        """What a right tuple waits for: that no left one comes, nor waits, whose partner it is."""
+        """The wants of a right tuple: the end of the left tuples whose partner it is, whether they come or wait."""
         left, right = self._keys
-        _, asking = want = right.awaited(row, inputs, held)
-        waiting = held.rows("undecided", left.determined_by, asking, "waiting-0", left.beside)
+        _, of_left = want = right.awaited(row, inputs, held)
+        waiting = held.rows("undecided", left.determined_by, of_left, "waiting-0", left.beside)
         return [without(want, waiting, lambda row: left.awaited(row, inputs, held), *inputs)]
 
     def _followed(self, frame: DataFrame, bears_since: bool = False, *, right: Schema) -> DataFrame:
-        """Right tuples, each with where the next of its key stands; of equal ones the first."""
+        """Right tuples, each with the time of the next one of its key; of equal tuples, the first."""
         from pyspark.sql import functions as F
         from pyspark.sql.window import Window
 
@@ -161,27 +161,26 @@ class AsofJoin(Operator):
         return self._keys[1].with_columns(alone.drop(own("place")))
 
     def step(self, inputs: Sequence[Slice], state: OperatorState) -> Tuples | None:
-        hand = state.scratch(_InHand)
-        hand.left, new = state.arrived(inputs)
+        scratch = state.scratch(_OfSlice)
+        scratch.left, new = state.arrived(inputs)
         if new is not None:
             present = " AND ".join(f"{quoted(name)} IS NOT NULL" for name in (*self.right_on, self.right_at))
-            hand.right = replace(new, frame=new.frame.where(present), exact=False)
+            scratch.right = replace(new, frame=new.frame.where(present), exact=False)
         return None
 
     def pass_(self, inputs: Sequence[Slice], state: OperatorState) -> Tuples | None:
-        hand, key = state.scratch(_InHand), self._keys[0]
+        scratch, key = state.scratch(_OfSlice), self._keys[0]
         newly = key.newly_covered(inputs[1].punctuations, state)
         leaving = []
-        if hand.left is not None:
-            leaving.append(key.without_partners(hand.left, state))
+        if scratch.left is not None:
+            leaving.append(key.without_partners(scratch.left, state))
         if newly and (taken := state.log("undecided").take(newly)) is not None:
             leaving.append(replace(taken, frame=taken.frame.drop(*key.columns)))
         left = bag_union(leaving)
         return left and self._with_partners(left, state)
 
     def _with_partners(self, left: Tuples, state: OperatorState) -> Tuples:
-        """Left tuples, each with its partner."""
-        kept, new = state.log("right").whole(), state.scratch(_InHand).right
+        kept, new = state.log("right").whole(), state.scratch(_OfSlice).right
         key, names = self._keys[1], state.inputs[1].names
         parts = [replace(p, frame=p.frame.select(*map(quoted, names))) for p in (kept, new) if p is not None]
         right = bag_union(parts) or Tuples(state.nothing(1), 0)
@@ -192,37 +191,37 @@ class AsofJoin(Operator):
         last = f"{quoted(self.right_at)} {before} {quoted(self.left_at)}"
         none_between = f"({following} IS NULL OR {quoted(self.left_at)} {until} {following})"
         within = [f"({self.tolerance})"] if self.tolerance is not None else []
-        found = theta_join(left, followed, " AND ".join([*same, last, none_between, *within]), self.kind)
-        return Tuples(found.frame.drop(*key.columns), left.at_most, exact=False)
+        joined = theta_join(left, followed, " AND ".join([*same, last, none_between, *within]), self.kind)
+        return Tuples(joined.frame.drop(*key.columns), left.at_most, exact=False)
 
     def keep(self, inputs: Sequence[Slice], state: OperatorState) -> None:
-        hand, left = state.scratch(_InHand), state.inputs[0]
+        scratch, left = state.scratch(_OfSlice), state.inputs[0]
         undecided, right = state.log("undecided"), state.log("right")
-        if hand.left is not None:
-            undecided.append(self._keys[0].still_waiting(hand.left, state))
+        if scratch.left is not None:
+            undecided.append(self._keys[0].still_waiting(scratch.left, state))
         cut_at = (*self.left_on, self.left_at)
-        hand.free = emittable("waiting-0", inputs[0].punctuations, [undecided], state, left, cut_at)
-        self._keys[1].newly_covered(hand.free, state)
-        if hand.right is not None:
-            right.add(replace(hand.right, frame=self._keys[1].with_columns(hand.right.frame)))
-        if hand.right is not None or hand.free:
+        scratch.free = emittable("waiting-0", inputs[0].punctuations, [undecided], state, left, cut_at)
+        self._keys[1].newly_covered(scratch.free, state)
+        if scratch.right is not None:
+            right.add(replace(scratch.right, frame=self._keys[1].with_columns(scratch.right.frame)))
+        if scratch.right is not None or scratch.free:
             right.take(self._keys[1].covered(state))
 
     def propagate(self, inputs: Sequence[Slice], state: OperatorState) -> Sequence[Punctuation]:
         output = self.schema(*state.inputs)
-        free = state.scratch(_InHand).free
+        free = state.scratch(_OfSlice).free
         written = [Punctuation.at(output, {i: p.patterns[i] for i in p.restricted}, p.lifespan) for p in free]
         return state.punctuations("sent").absorb(written)
 
 
 @dataclass(slots=True)
-class _InHand:
-    """Of the slice in hand.
+class _OfSlice:
+    """Results of the behaviours for one slice.
 
     Attributes:
         left: The new left tuples.
         right: The new right tuples that can be partners.
-        free: What is said of the left, that no left tuple which waits matches.
+        free: Parts of the left's punctuations that no waiting left tuple matches.
     """
 
     left: Tuples | None = None

@@ -41,12 +41,12 @@ from punct_ns.scheme import Scheme
 
 @dataclass(frozen=True, slots=True)
 class Describe(Operator):
-    """The input, with those punctuations that describe `attributes`, built up over the attributes to `watch`.
+    """The input, with its punctuations that describe `attributes`, combined over the attributes in `watch`.
 
-    `patterns`, one for each watched attribute or none at all, are what must be covered of it; by default its domain. A
-    punctuation that describes says that all is covered, so a pattern that leaves out part of the domain would make it
-    a lie: what `min` can be is declared with the source, where tuples are checked against it, and is only repeated
-    here.
+    `patterns`, one for each watched attribute or none at all, are the values to be covered; by default the domain. A
+    punctuation that describes closes all values. So a pattern that leaves out part of the domain would make it wrong:
+    the source declares the values of an attribute such as `min`, and checks its tuples; the pattern only repeats the
+    declaration.
     """
 
     attributes: tuple[str, ...]
@@ -57,7 +57,7 @@ class Describe(Operator):
         both = [name.lower() for name in (*self.attributes, *self.watch)]
         for name in self.watch:
             if both.count(name.lower()) > 1:
-                raise UsageError(f"describe watches {name}, which it describes or watches already")
+                raise UsageError(f"describe watches {name} twice, or describes it as well")
         if self.patterns and len(self.patterns) != len(self.watch):
             raise UsageError(
                 f"describe has {len(self.patterns)} patterns for {len(self.watch)} attributes to watch",
@@ -65,7 +65,7 @@ class Describe(Operator):
             )
 
     def schema(self, *inputs: Schema) -> Schema:
-        """The input's; UsageError where a watch pattern does not cover its attribute's domain."""
+        """The input's schema; UsageError if a watch pattern does not cover its attribute's domain."""
         for name in self.attributes:
             inputs[0].index(name)
         for name, text in zip(self.watch, self.patterns or ("*",) * len(self.watch), strict=True):
@@ -73,7 +73,7 @@ class Describe(Operator):
         return inputs[0]
 
     def schemes(self, *inputs: tuple[Scheme, ...]) -> tuple[Scheme, ...]:
-        """Those that describe the attributes, and those whose other terms tile watched attributes."""
+        """The schemes that describe the attributes, and those whose other terms tile watched attributes."""
         names = {name.lower(): name for name in self.attributes}
         known = {*names, *(name.lower() for name in self.watch)}
         of_them = [scheme for scheme in inputs[0] if known.issuperset(map(str.lower, scheme.attributes))]
@@ -122,14 +122,14 @@ class Describe(Operator):
         built = project(held.set, self.attributes, described, new=new)
         whole = (Punctuation.at(schema, dict(zip(places, p.patterns, strict=True))) for p in built)
         out = sent.absorb(held.for_its_time(whole))
-        held.absorb(out)  # in place of those that it is made of
+        held.absorb(out)  # in place of those that they are combined from
         for known in (held, sent):
             known.forget(out)
         return out
 
 
 def _on(names: Sequence[str], punctuations: Sequence[Punctuation], schema: Schema) -> Iterator[Punctuation]:
-    """Those with a wildcard at every other attribute."""
+    """The punctuations with a wildcard at every other attribute."""
     places = frozenset(map(schema.index, names))
     return (p for p in punctuations if places.issuperset(p.restricted))
 
@@ -139,6 +139,6 @@ def _require_whole(text: str, watched: Attribute) -> None:
         return
     name, null = watched.name, watched.domain.nullable
     raise UsageError(
-        f"the watch pattern {text} does not cover what {name} can be{', null for one' if null else ''}",
-        hint=f"declare it with the source, NOT NULL and as in domains '{name} 0..59', or watch its whole domain: *",
+        f"the watch pattern {text} does not cover the domain of {name}{', which includes null' if null else ''}",
+        hint=f"declare the domain with the source, NOT NULL and as in domains '{name} 0..59', or watch it whole: *",
     )

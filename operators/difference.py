@@ -48,14 +48,14 @@ class Difference(Operator):
         return self.attributes.never_null_of(*inputs[:1])
 
     def schemes(self, *inputs: tuple[Scheme, ...]) -> tuple[Scheme, ...]:
-        """The first input's, if the second has any: whatever it says in the end, decides each tuple."""
+        """The first input's schemes, if the second has any: any of its schemes decides each tuple in the end."""
         return inputs[0] if inputs[1] else ()
 
     def enabled_by(self, *inputs: Schema) -> Condition:
         return Grouping(1, inputs[1].names)
 
     def predicate_terms(self, *inputs: Schema) -> Sequence[Terms]:
-        """Both inputs' own: a tuple that is not selected equals none that is."""
+        """Both inputs' own terms: a tuple that a predicate rejects equals none that it selects."""
         return by_position(self.attributes, *inputs)
 
     def ignores_duplicates(self, side: int, needed: AbstractSet[str], *inputs: Schema) -> bool:
@@ -90,7 +90,7 @@ class Difference(Operator):
         return StateSchema(logs, sets, waiting={"waiting": self.attributes})
 
     def step(self, inputs: Sequence[Slice], state: OperatorState) -> Tuples | None:
-        hand, names = state.scratch(_InHand), self.attributes.names
+        scratch, names = state.scratch(_OfSlice), self.attributes.names
         new, others = state.arrived(inputs)
         undecided, second, emitted = state.log("undecided"), state.log("second"), state.log("emitted")
         if others is not None:
@@ -108,62 +108,62 @@ class Difference(Operator):
             if (whole := second.whole()) is not None:
                 once = anti_join(once, whole.frame, names, whole.at_most)
             others = Tuples(once, others.at_most, exact=False)
-        hand.undecided, hand.second = new, others
+        scratch.undecided, scratch.second = new, others
         return None
 
     def pass_(self, inputs: Sequence[Slice], state: OperatorState) -> Tuples | None:
-        hand = state.scratch(_InHand)
-        hand.said = [
-            self._said(side, state).absorb(recast_all(slice_.punctuations, self.attributes))
+        scratch = state.scratch(_OfSlice)
+        scratch.closed = [
+            self._closed_by(side, state).absorb(recast_all(slice_.punctuations, self.attributes))
             for side, slice_ in enumerate(inputs)
         ]
         leaving = []
-        if hand.said[1] and (taken := state.log("undecided").take(hand.said[1])) is not None:
+        if scratch.closed[1] and (taken := state.log("undecided").take(scratch.closed[1])) is not None:
             leaving.append(taken)
-        if (new := hand.undecided) is not None and (covering := self._covering(1, state)):
+        if (new := scratch.undecided) is not None and (covering := self._covering(1, state)):
             leaving.append(Tuples(matching(new.frame, covering), new.at_most, exact=False))
         passed = bag_union(leaving)
-        hand.emitted = passed and state.computed(passed)
-        return hand.emitted
+        scratch.emitted = passed and state.computed(passed)
+        return scratch.emitted
 
     def keep(self, inputs: Sequence[Slice], state: OperatorState) -> None:
-        hand = state.scratch(_InHand)
+        scratch = state.scratch(_OfSlice)
         first, second = (self._covering(side, state) for side in range(2))
-        if (new := hand.undecided) is not None:
+        if (new := scratch.undecided) is not None:
             state.log("undecided").append(Tuples(not_matching(new.frame, second), new.at_most, exact=False))
-        for log, new in ((state.log("second"), hand.second), (state.log("emitted"), hand.emitted)):
-            log.purge(hand.said[0])
+        for log, new in ((state.log("second"), scratch.second), (state.log("emitted"), scratch.emitted)):
+            log.purge(scratch.closed[0])
             if new is not None:
                 log.append(Tuples(not_matching(new.frame, first), new.at_most, exact=False))
 
     def propagate(self, inputs: Sequence[Slice], state: OperatorState) -> Sequence[Punctuation]:
-        said, logs, sent = state.scratch(_InHand).said, [state.log("undecided")], state.punctuations("sent")
-        free, output = emittable("waiting", said[0], logs, state, self.attributes), self.schema(*state.inputs)
+        closed, logs, sent = state.scratch(_OfSlice).closed, [state.log("undecided")], state.punctuations("sent")
+        free, output = emittable("waiting", closed[0], logs, state, self.attributes), self.schema(*state.inputs)
         out = sent.absorb(recast(p, output) for p in free)
-        forget_closed([self._said(side, state) for side in range(2)], said)
-        sent.forget(out)  # the first input alone would say it again, and does not
+        forget_closed([self._closed_by(side, state) for side in range(2)], closed)
+        sent.forget(out)  # only the first input can send them again, and does not
         return out
 
     def _covering(self, side: int, state: OperatorState) -> list[Punctuation]:
-        """What an input does not have any more, or never had."""
-        return [*self._said(side, state).set, *without_null(self.attributes, state.inputs[side])]
+        """Punctuations on tuples that an input has closed, or cannot have."""
+        return [*self._closed_by(side, state).set, *without_null(self.attributes, state.inputs[side])]
 
-    def _said(self, side: int, state: OperatorState) -> ClosedSet:
+    def _closed_by(self, side: int, state: OperatorState) -> ClosedSet:
         return state.punctuations(f"input-{side}")
 
 
 @dataclass(slots=True)
-class _InHand:
-    """Of the slice in hand.
+class _OfSlice:
+    """Results of the behaviours for one slice.
 
     Attributes:
-        undecided: New tuples of the first input, once each, that nothing kept or new decides.
-        second: New tuples of the second input that are not kept, once each.
-        emitted: What goes out.
-        said: What each input newly says.
+        undecided: New tuples of the first input that no kept or new tuple decides, without duplicates.
+        second: New tuples of the second input that are not kept, without duplicates.
+        emitted: The output tuples.
+        closed: The new punctuations of each input.
     """
 
     undecided: Tuples | None = None
     second: Tuples | None = None
     emitted: Tuples | None = None
-    said: list[list[Punctuation]] = field(default_factory=list)
+    closed: list[list[Punctuation]] = field(default_factory=list)

@@ -33,7 +33,7 @@ from punct_ns.slices import quoted
 
 @dataclass(frozen=True, slots=True)
 class Distinct(Operator):
-    """Each tuple of the input when it comes for the first time."""
+    """Each distinct tuple of the input, when it first comes."""
 
     def schema(self, *inputs: Schema) -> Schema:
         return inputs[0]
@@ -42,7 +42,7 @@ class Distinct(Operator):
         return inputs[0]
 
     def predicate_terms(self, *inputs: Schema) -> Sequence[Terms]:
-        """The input's own: what selects a tuple selects all that are equal to it."""
+        """The input's own terms: a predicate selects equal tuples together."""
         return [own_terms(inputs[0])]
 
     @property

@@ -35,14 +35,14 @@ from punct_ns.scheme import Scheme
 from punct_ns.slices import quoted
 
 LENGTH = 100
-"""Elements that an array is taken to have, at the most, when it is decided who computes the tuples."""
+"""The assumed greatest length of an array, which decides who computes the tuples."""
 
 
 @dataclass(frozen=True, slots=True)
 class Explode(Operator):
-    """The tuples of the input, once for each element of its attribute `array`, which becomes `element`, behind it.
+    """The tuples of the input, once for each element of its attribute `array`; `element` stands behind the attributes.
 
-    `outer` says that a tuple without elements stays, with null; `replaces` that the array itself goes no further.
+    With `outer`, a tuple without elements stays, with null. With `replaces`, the array itself goes no further.
     """
 
     array: str
@@ -55,7 +55,6 @@ class Explode(Operator):
         return Schema((*(a for a in inputs[0] if not (self.replaces and a is array)), self.element))
 
     def schemes(self, *inputs: tuple[Scheme, ...]) -> tuple[Scheme, ...]:
-        """The input's: none speaks of an array."""
         return inputs[0]
 
     def parameters(self, output: Schema) -> str:
@@ -68,7 +67,7 @@ class Explode(Operator):
         return replace(self, replaces=self.replaces or self.array not in needed)
 
     def predicate_terms(self, *inputs: Schema) -> Sequence[Terms]:
-        """The input's own: what looks at no element selects all tuples of one."""
+        """The input's own terms: a predicate without the element selects all or none of an input tuple's outputs."""
         return [own_terms(inputs[0])]
 
     def passes_through(self, *inputs: Schema) -> AbstractSet[str]:
@@ -78,7 +77,6 @@ class Explode(Operator):
         return True
 
     def lineage(self, names: Collection[str], *inputs: Schema) -> Sequence[Sequence[str]] | None:
-        """The same names: no punctuation speaks of the element."""
         return [tuple(among(names, inputs[0]))]
 
     def wanted(self, p: Punctuation, held: Held, *inputs: Schema) -> Sequence[Way]:
@@ -93,8 +91,8 @@ class Explode(Operator):
         return state.computed(Tuples(new.frame.selectExpr(*others, exploded), LENGTH * new.at_most, exact=False))
 
     def propagate(self, inputs: Sequence[Slice], state: OperatorState) -> Sequence[Punctuation]:
-        given = state.inputs[0]
-        output, gone = self.schema(given), given.index(self.array) if self.replaces else None
+        schema = state.inputs[0]
+        output, gone = self.schema(schema), schema.index(self.array) if self.replaces else None
         return [
             Punctuation(output, (*(pattern for i, pattern in enumerate(p.patterns) if i != gone), WILDCARD), p.lifespan)
             for p in inputs[0].punctuations

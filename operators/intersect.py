@@ -48,14 +48,14 @@ class Intersect(Operator):
         return self.attributes.never_null_of(*inputs)
 
     def schemes(self, *inputs: tuple[Scheme, ...]) -> tuple[Scheme, ...]:
-        """Those of both inputs, if both have any: whatever an input says in the end, purges the other's tuples.
+        """The schemes of both inputs, if both have any: any scheme of an input purges the other's tuples.
 
         Differs: Tucker et al. 2003, Table 3, promises the meets, which these imply.
         """
         return strongest((*inputs[0], *inputs[1]), self.attributes) if all(inputs) else ()
 
     def predicate_terms(self, *inputs: Schema) -> Sequence[Terms]:
-        """Both inputs' own: a tuple that is not selected equals none that is."""
+        """Both inputs' own terms: a tuple that a predicate rejects equals none that it selects."""
         return by_position(self.attributes, *inputs)
 
     def ignores_duplicates(self, side: int, needed: AbstractSet[str], *inputs: Schema) -> bool:
@@ -66,8 +66,8 @@ class Intersect(Operator):
         return [self._wanted_of(side, p, held, inputs) for side in range(2)]
 
     def _wanted_of(self, side: int, p: Punctuation, held: Held, inputs: Sequence[Schema]) -> Way:
-        said, other = recast(p, self.attributes), inputs[1 - side]
-        kept = held.rows(f"side-{side}", self.attributes.names, said, f"waiting-{side}")
+        own, other = recast(p, self.attributes), inputs[1 - side]
+        kept = held.rows(f"side-{side}", self.attributes.names, own, f"waiting-{side}")
         return without(
             (side, asked_of(p, inputs[side]) or Punctuation.all(inputs[side])),
             kept,
@@ -88,20 +88,20 @@ class Intersect(Operator):
         return StateSchema(logs, sets, waiting=dict.fromkeys(["waiting-0", "waiting-1"], self.attributes))
 
     def step(self, inputs: Sequence[Slice], state: OperatorState) -> Tuples | None:
-        hand, names = state.scratch(_InHand), self.attributes.names
+        scratch, names = state.scratch(_OfSlice), self.attributes.names
         kept = [self._kept(side, state) for side in range(2)]
         new = [self._once(side, tuples, state) for side, tuples in enumerate(state.arrived(inputs))]
         pairs = [(new[0], (kept[1], new[1])), (kept[0].whole(), (new[1],))]
-        found = [part for tuples, others in pairs if (part := self._within(tuples, others)) is not None]
-        both = bag_union(found)
-        hand.new, hand.emitted = new, both and state.computed(both)
-        if hand.emitted is None:
+        parts = [part for tuples, others in pairs if (part := self._within(tuples, others)) is not None]
+        both = bag_union(parts)
+        scratch.new, scratch.emitted = new, both and state.computed(both)
+        if scratch.emitted is None:
             return None
-        emitted = hand.emitted
+        emitted = scratch.emitted
         for log in kept:
             log.remove(emitted, names)
         if emitted.at_most:
-            hand.new = [
+            scratch.new = [
                 tuples
                 and Tuples(anti_join(tuples.frame, emitted.frame, names, emitted.at_most), tuples.at_most, exact=False)
                 for tuples in new
@@ -109,15 +109,15 @@ class Intersect(Operator):
         return emitted
 
     def _once(self, side: int, new: Tuples | None, state: OperatorState) -> Tuples | None:
-        """The new tuples of an input that are neither emitted nor kept, once each, computed."""
+        """The new tuples of an input that are neither emitted nor kept, without duplicates, computed."""
         if new is None:
             return None
         once = new.frame.dropDuplicates()
         for log in (self._kept(side, state), state.log("emitted")):
             if (whole := log.whole()) is not None:
                 once = anti_join(once, whole.frame, self.attributes.names, whole.at_most)
-        found = state.computed(Tuples(once, new.at_most, exact=False))
-        return found if found.at_most else None
+        fresh = state.computed(Tuples(once, new.at_most, exact=False))
+        return fresh if fresh.at_most else None
 
     def _within(self, tuples: Tuples | None, others: Sequence[Tuples | TupleLog | None]) -> Tuples | None:
         there = [part.whole() if isinstance(part, TupleLog) else part for part in others]
@@ -128,18 +128,19 @@ class Intersect(Operator):
         return Tuples(frame, tuples.at_most, exact=False)
 
     def keep(self, inputs: Sequence[Slice], state: OperatorState) -> None:
-        hand, said = state.scratch(_InHand), [state.punctuations(f"input-{side}") for side in range(2)]
-        hand.said = [
+        scratch, closed_sets = state.scratch(_OfSlice), [state.punctuations(f"input-{side}") for side in range(2)]
+        scratch.closed = [
             held.absorb(recast_all(slice_.punctuations, self.attributes))
-            for held, slice_ in zip(said, inputs, strict=True)
+            for held, slice_ in zip(closed_sets, inputs, strict=True)
         ]
         first, second = (
-            [*held.set, *without_null(self.attributes, given)] for held, given in zip(said, state.inputs, strict=True)
+            [*held.set, *without_null(self.attributes, schema)]
+            for held, schema in zip(closed_sets, state.inputs, strict=True)
         )
         for log, newly, all_, new in (
-            (self._kept(0, state), hand.said[1], second, hand.new[0]),
-            (self._kept(1, state), hand.said[0], first, hand.new[1]),
-            (state.log("emitted"), hand.said[0] + hand.said[1], first + second, hand.emitted),
+            (self._kept(0, state), scratch.closed[1], second, scratch.new[0]),
+            (self._kept(1, state), scratch.closed[0], first, scratch.new[1]),
+            (state.log("emitted"), scratch.closed[0] + scratch.closed[1], first + second, scratch.emitted),
         ):
             log.purge(newly)
             if new is not None:
@@ -147,11 +148,13 @@ class Intersect(Operator):
 
     def propagate(self, inputs: Sequence[Slice], state: OperatorState) -> Sequence[Punctuation]:
         found, output = list[Punctuation](), self.schema(*state.inputs)
-        for side, said in enumerate(state.scratch(_InHand).said):
-            found += emittable(f"waiting-{side}", said, [self._kept(side, state)], state, self.attributes)
+        for side, newly in enumerate(state.scratch(_OfSlice).closed):
+            found += emittable(f"waiting-{side}", newly, [self._kept(side, state)], state, self.attributes)
         sent = state.punctuations("sent")
         out = sent.absorb(recast(p, output) for p in found)
-        closed = forget_closed([state.punctuations(f"input-{side}") for side in range(2)], state.scratch(_InHand).said)
+        closed = forget_closed(
+            [state.punctuations(f"input-{side}") for side in range(2)], state.scratch(_OfSlice).closed
+        )
         sent.forget(recast(p, output) for p in closed)
         return out
 
@@ -160,15 +163,15 @@ class Intersect(Operator):
 
 
 @dataclass(slots=True)
-class _InHand:
-    """Of the slice in hand.
+class _OfSlice:
+    """Results of the behaviours for one slice.
 
     Attributes:
-        new: Of each input the new tuples, once each, that are neither emitted nor kept.
-        emitted: What goes out.
-        said: What each input newly says.
+        new: For each input, the new tuples that are neither emitted nor kept, without duplicates.
+        emitted: The output tuples.
+        closed: The new punctuations of each input.
     """
 
     new: list[Tuples | None] = field(default_factory=list)
     emitted: Tuples | None = None
-    said: list[list[Punctuation]] = field(default_factory=list)
+    closed: list[list[Punctuation]] = field(default_factory=list)

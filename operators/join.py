@@ -56,11 +56,11 @@ from punct_ns.slices import quoted
 class Join(Operator):
     """The pairs of tuples of two inputs, whose attributes have different names, that agree on the join attributes.
 
-    `left_on` and `right_on` are equal pairwise, of equal types; `residual` is Spark SQL over the attributes of both
-    sides, which a pair must satisfy beside. `bounds` is what follows from it for the tuples of each side (`bounded`).
-    `purge` is what is asked of the join of many inputs that it may become part of: one of two purges eagerly.
-    `punctuates` says that what an outer join never puts out is to be punctuated: a null key of a side for which nulls
-    may stand, beside values of that side.
+    `left_on` and `right_on` are equal pairwise, of equal types. `residual` is Spark SQL over the attributes of both
+    sides, a further condition on pairs. `bounds` are the bounds that follow from it for the tuples of each side
+    (`bounded`). `purge` is the purge strategy for the join of many inputs that this join may become part of; a join of
+    two purges eagerly. With `punctuates`, an outer join emits punctuations on tuples that never go out: a null key of a
+    padded side beside values of that side.
     """
 
     kind: JoinKind
@@ -72,14 +72,14 @@ class Join(Operator):
     punctuates: bool = False
 
     def bounded(self, *inputs: Schema) -> Join:
-        """The join that knows how its residual condition bounds what tuples wait for."""
+        """The join with the bounds that follow from its residual condition."""
         return replace(self, bounds=bounds_between(self.residual, (self.left_on, self.right_on), inputs))
 
     def schema(self, *inputs: Schema) -> Schema:
         return self.sides.schema(inputs)
 
     def schemes(self, *inputs: tuple[Scheme, ...]) -> tuple[Scheme, ...]:
-        """Those of a side whose tuples the other side's schemes purge; with what moving makes of them."""
+        """The schemes of each side whose tuples the other side's schemes purge, and their forms on equal attributes."""
         return self.sides.schemes(inputs)
 
     def enabled_by(self, *inputs: Schema) -> Condition:
@@ -93,20 +93,20 @@ class Join(Operator):
         return [among((*needed, *self.equi_join.references), schema) for schema in inputs]
 
     def predicate_terms(self, *inputs: Schema) -> Sequence[Terms]:
-        """Of an inner join each input's; of an outer join the preserved side's own alone, and none where both are."""
+        """For an inner join, the terms of each input; for an outer join, those of the only preserved side."""
         if self.kind == "inner":
             return equal_terms_of_two(inputs, self.equi_join.on)
         return [own_terms(side) if self.sides.preserved == (i,) else {} for i, side in enumerate(inputs)]
 
     def residual_terms(self, *inputs: Schema) -> Sequence[Terms]:
-        """Of an inner join each input's; of an outer join it says who has no partner, and stays whole."""
+        """For an inner join, the terms of each input; for an outer join none: it needs the whole condition."""
         return equal_terms_of_two(inputs, self.equi_join.on) if self.kind == "inner" else [{}, {}]
 
     def with_residual(self, residual: str | None) -> Join:
         return replace(self, residual=residual)
 
     def excludes(self, *inputs: Schema) -> Sequence[Punctuation]:
-        """Nulls that stand for a tuple, beside values of it."""
+        """Punctuations on nulls in place of a tuple, beside values of that tuple."""
         return self.sides.never_out(inputs)
 
     def says(self, *inputs: Schema) -> Sequence[Punctuation]:
@@ -122,12 +122,12 @@ class Join(Operator):
 
     @property
     def equi_join(self) -> EquiJoin:
-        """When two tuples are partners."""
+        """The condition under which two tuples are partners."""
         return EquiJoin(self.left_on, self.right_on, self.residual, self.bounds)
 
     @property
     def sides(self) -> JoinSides:
-        """What becomes of both sides in the output."""
+        """The form of both sides in the output."""
         return JoinSides(self.kind, self.equi_join)
 
     def wanted(self, p: Punctuation, held: Held, *inputs: Schema) -> Sequence[Way]:
@@ -138,22 +138,22 @@ class Join(Operator):
         return found or [whole(*inputs)]
 
     def _wanted_of(self, side: int, p: Punctuation, held: Held, inputs: Sequence[Schema]) -> Way | None:
-        """The way by what one side says; None where that is not said of the output."""
-        said = self.sides.of_side(p, side, inputs, punctuates=self.punctuates)
-        if said is None:
+        """The way by one side's punctuation; None if the output's cannot follow from that side."""
+        of_side = self.sides.of_side(p, side, inputs, punctuates=self.punctuates)
+        if of_side is None:
             return None
         rows: list[Row] = []
         key = self.equi_join.bounded_keys[side]
         for log in _log_names(side):
-            if (some := held.rows(log, key.determined_by, said, f"waiting-{side}", key.beside)) is None:
+            if (some := held.rows(log, key.determined_by, of_side, f"waiting-{side}", key.beside)) is None:
                 return whole(*inputs)
             rows += some
-        return without((side, said), rows, lambda row: key.awaited(row, inputs, held), *inputs)
+        return without((side, of_side), rows, lambda row: key.awaited(row, inputs, held), *inputs)
 
     def state_schema(self, *inputs: Schema) -> StateSchema:
-        """Two logs of tuples of each side, what is said of keys, what went out of it, and what waits.
+        """Two logs of tuples of each side, the closed keys, the emitted punctuations, and the blocked ones.
 
-        Those without a partner so far, of a preserved side, go out in the end.
+        Tuples of a preserved side without a partner so far go out in the end.
         """
         logs: dict[str, LogSchema] = {}
         for key, name in zip(self.equi_join.bounded_keys, ("left", "right"), strict=True):
@@ -165,33 +165,33 @@ class Join(Operator):
         return StateSchema(logs, sets, waiting={f"waiting-{side}": schema for side, schema in enumerate(inputs)})
 
     def step(self, inputs: Sequence[Slice], state: OperatorState) -> Tuples | None:
-        new = state.scratch(_InHand).new = state.arrived(inputs)
+        new = state.scratch(_OfSlice).new = state.arrived(inputs)
         return self.equi_join.pairs(new, [self._kept(side, state) for side in range(2)])
 
     def pass_(self, inputs: Sequence[Slice], state: OperatorState) -> Tuples | None:
-        hand = state.scratch(_InHand)
-        hand.covered = self.equi_join.covered_keys(inputs, state)
+        scratch = state.scratch(_OfSlice)
+        scratch.covered = self.equi_join.covered_keys(inputs, state)
         sides = self.sides.preserved
-        others = {side: (self._kept(1 - side, state), hand.new[1 - side]) for side in sides}
+        others = {side: (self._kept(1 - side, state), scratch.new[1 - side]) for side in sides}
         return bag_union([part for side in sides for part in self._alone(side, others[side], state)])
 
     def _alone(self, side: int, others: tuple[Tuples | None, Tuples | None], state: OperatorState) -> Iterator[Tuples]:
-        """The tuples of a preserved side that will have no partner; those that found one are put apart."""
-        hand, equi_join, names = state.scratch(_InHand), self.equi_join, state.inputs[side].names
+        """The tuples of a preserved side that will have no partner; those with a partner move to the other log."""
+        scratch, equi_join, names = state.scratch(_OfSlice), self.equi_join, state.inputs[side].names
         alone, partnered = self._logs(side, state)
         waiting = alone.whole()
         some = None if waiting is None else equi_join.with_partner(waiting, others[1:])
         if some is not None and (found := state.computed(some)).at_most:
             alone.remove(found, names)
             partnered.append(found)
-        if (new := hand.new[side]) is not None:
+        if (new := scratch.new[side]) is not None:
             some = equi_join.with_partner(new, others)
             if some is not None and (found := state.computed(some)).at_most:
                 partnered.append(equi_join.still_open(found, side, state))
                 new = Tuples(anti_join(new.frame, found.frame, names, found.at_most), new.at_most, exact=False)
-            hand.new[side] = new = state.computed(new)
+            scratch.new[side] = new = state.computed(new)
             yield self._extended(equi_join.covered(new, side, state), side, state)
-        if hand.covered[side] and (taken := alone.take(hand.covered[side])) is not None:
+        if scratch.covered[side] and (taken := alone.take(scratch.covered[side])) is not None:
             yield self._extended(taken, side, state)
 
     def _extended(self, tuples: Tuples, side: int, state: OperatorState) -> Tuples:
@@ -201,24 +201,24 @@ class Join(Operator):
         return replace(tuples, frame=tuples.frame.selectExpr(*(own + nulls if side == 0 else nulls + own)))
 
     def keep(self, inputs: Sequence[Slice], state: OperatorState) -> None:
-        hand = state.scratch(_InHand)
-        for side, covered in enumerate(hand.covered):
+        scratch = state.scratch(_OfSlice)
+        for side, covered in enumerate(scratch.covered):
             alone, partnered = self._logs(side, state)
             partnered.purge(covered)
             if side not in self.sides.preserved:
                 alone.purge(covered)
-            if (new := hand.new[side]) is not None:
+            if (new := scratch.new[side]) is not None:
                 alone.append(self.equi_join.still_open(new, side, state))
 
     def propagate(self, inputs: Sequence[Slice], state: OperatorState) -> Sequence[Punctuation]:
         output = self.schema(*state.inputs)
         found: list[Punctuation] = []
         for side, slice_ in enumerate(inputs):
-            given, logs = slice_.punctuations, self._logs(side, state)
-            for p in emittable(f"waiting-{side}", given, logs, state, state.inputs[side], self.equi_join.on[side]):
+            new, logs = slice_.punctuations, self._logs(side, state)
+            for p in emittable(f"waiting-{side}", new, logs, state, state.inputs[side], self.equi_join.on[side]):
                 found += self.sides.of_output(p, side, output, state.inputs)
         if self.kind == "full":
-            # Neither side could say so: of what is null on its own side it does not speak.
+            # These follow from neither side alone: a side's punctuations do not cover nulls in its place.
             keys = FullKeys(self.equi_join)
             found += (*keys.never(output, state.inputs), *keys.null(output, state))
             if self._is_over(state):
@@ -226,17 +226,17 @@ class Join(Operator):
                 found = [Punctuation.all(output).lasting(shortest(ends))]
         sent, excluded = state.punctuations("sent"), self.says(*state.inputs)
         out = sent.absorb((*excluded, *found))
-        forget_keys(self.equi_join, state.scratch(_InHand).covered, out, state, output)
-        sent.absorb(excluded)  # which is said in each slice, and goes out in one
+        forget_keys(self.equi_join, state.scratch(_OfSlice).covered, out, state, output)
+        sent.absorb(excluded)  # offered in each slice, they go out once
         return out
 
     def _is_over(self, state: OperatorState) -> bool:
-        """Whether both sides are closed, and nothing waits for a partner."""
+        """Whether both sides are closed, and no tuple waits for a partner."""
         closed = (state.punctuations(f"input-{side}").set.is_all for side in range(2))
         return all(closed) and all(log.is_empty for side in range(2) for log in self._logs(side, state))
 
     def _logs(self, side: int, state: OperatorState) -> tuple[TupleLog, TupleLog]:
-        """The kept tuples of a side: those without partner so far (of a side not preserved, all), those with one."""
+        """The kept tuples of a side: those without a partner so far (all, if not preserved), and those with one."""
         alone, partnered = map(state.log, _log_names(side))
         return alone, partnered
 
@@ -250,12 +250,12 @@ def _log_names(side: int) -> tuple[str, str]:
 
 
 @dataclass(slots=True)
-class _InHand:
-    """Of the slice in hand.
+class _OfSlice:
+    """Results of the behaviours for one slice.
 
     Attributes:
-        new: Of each side the new tuples; of a preserved one, once they are passed, those without partner.
-        covered: Of each side the keys to which newly no partner can come.
+        new: The new tuples of each side; of a preserved side, after `pass_`, those without a partner.
+        covered: For each side, the new punctuations on keys that can have no more partners.
     """
 
     new: list[Tuples | None] = field(default_factory=lambda: [None, None])

@@ -63,7 +63,6 @@ class Merge(Operator):
         return True
 
     def lineage(self, names: Collection[str], *inputs: Schema) -> Sequence[Sequence[str]] | None:
-        """What stands at their places: what holds for all values holds for all inputs together."""
         places = [self.attributes.index(name) for name in names]
         return [tuple(schema[place].name for place in places) for schema in inputs]
 
@@ -72,7 +71,7 @@ class Merge(Operator):
         return True
 
     def wanted(self, p: Punctuation, held: Held, *inputs: Schema) -> Sequence[Way]:
-        """The same of every input, but of null of one that has none."""
+        """The same of every input, without null for an input that has none."""
         never = [PunctuationSet(self.attributes, without_null(self.attributes, schema)) for schema in inputs]
         left = [(i, part) for i, known in enumerate(never) for part in remainder(p, known)]
         return [tuple((i, asked_of(part, inputs[i]) or Punctuation.all(inputs[i])) for i, part in left)]
@@ -91,15 +90,15 @@ class Merge(Operator):
         return whole and replace(whole, of_each=1)
 
     def propagate(self, inputs: Sequence[Slice], state: OperatorState) -> Sequence[Punctuation]:
-        """The meets of what each input newly says with all that the others have said.
+        """The meets of each input's new punctuations with all punctuations of the others.
 
-        Null waits for no input that has none.
+        Punctuations on null do not wait for an input without null.
         """
-        said = [
-            [*without_null(self.attributes, given), *recast_all(slice_.punctuations, self.attributes)]
-            for given, slice_ in zip(state.inputs, inputs, strict=True)
+        closed = [
+            [*without_null(self.attributes, schema), *recast_all(slice_.punctuations, self.attributes)]
+            for schema, slice_ in zip(state.inputs, inputs, strict=True)
         ]
-        return common_to_inputs(_streams(len(inputs)), said, state)
+        return common_to_inputs(_streams(len(inputs)), closed, state)
 
 
 def _streams(count: int) -> list[str]:

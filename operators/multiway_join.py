@@ -63,10 +63,10 @@ from punct_ns.slices import quoted
 class MultiwayJoin(Operator):
     """The combinations of tuples of `inputs` inputs, numbered from 0, whose attributes all have different names.
 
-    Each equality names two attributes, of equal types, by their inputs' numbers and their names; together they must
-    connect all inputs. `residual` is Spark SQL over all attributes, which a combination must satisfy beside. `purge` is
-    how it purges, which may be another from run to run. `bounds` is what follows from the residual for the tuples of
-    each input (`bounded`).
+    Each equality names two attributes, of equal types, by their inputs' numbers and their names; together the
+    equalities must connect all inputs. `residual` is Spark SQL over all attributes, a further condition on
+    combinations. `purge` is the purge strategy, which may change from run to run. `bounds` are the bounds that follow
+    from the residual for the tuples of each input (`bounded`).
     """
 
     inputs: int
@@ -80,7 +80,7 @@ class MultiwayJoin(Operator):
         object.__setattr__(self, "graph", PunctuationGraph(self.inputs, self.equalities, self.bounds.links))
 
     def bounded(self, *inputs: Schema) -> MultiwayJoin:
-        """The join that knows how its residual condition bounds what tuples wait for."""
+        """The join with the bounds that follow from its residual condition."""
         return replace(self, bounds=ChainBounds.between(self.residual, self.graph, inputs))
 
     def schema(self, *inputs: Schema) -> Schema:
@@ -88,7 +88,7 @@ class MultiwayJoin(Operator):
             kinds = {inputs[i].attribute(name).domain.type for i, name in names.items()}
             if len(kinds) > 1:
                 raise QueryError(
-                    f"{', '.join(names.values())} are joined, but of types {', '.join(sorted(kinds))}",
+                    f"{', '.join(names.values())} are joined, but are of types {', '.join(sorted(kinds))}",
                     hint="cast them to one type before the join",
                 )
         return Schema(tuple(attribute for schema in inputs for attribute in schema))
@@ -125,14 +125,14 @@ class MultiwayJoin(Operator):
         return ways_to(p, self.graph, held, inputs) or [whole(*inputs)]
 
     def state_schema(self, *inputs: Schema) -> StateSchema:
-        """The tuples of each input, what it has said of classes, what went out of it, what waits, and what is due.
+        """The tuples of each input, its closed classes, the emitted punctuations, the blocked and the due ones.
 
         A chain of punctuations purges a tuple (Li et al. 2006, Theorem 3).
         """
         sets = {"sent": self.schema(*inputs)}
         classes = {i: self._classes(i, schema) for i, schema in enumerate(inputs)}
         for i, schema in enumerate(inputs):
-            # What is to be known of an input: its classes, and the attributes that others bound.
+            # The closed attributes of an input: its classes, and the attributes that others bound.
             complete = Schema((*classes[i], *map(schema.attribute, self.bounds.bounded(i))))
             sets |= {**completion_sets(schema, complete, i), f"parted-{i}": complete}
         sets |= self.bounds.punctuation_sets(classes)
@@ -151,12 +151,12 @@ class MultiwayJoin(Operator):
         )
 
     def step(self, inputs: Sequence[Slice], state: OperatorState) -> Tuples | None:
-        hand = state.scratch(_InHand)
+        scratch = state.scratch(_OfSlice)
         before = [self._kept(i, state).whole() for i in range(self.inputs)]
         after = list(before)
         terms = []
         for i, slice_ in enumerate(inputs):
-            hand.new[i] = new = self._arrived(i, slice_, state)
+            scratch.new[i] = new = self._arrived(i, slice_, state)
             if new is not None:
                 terms.append(self._combined(i, [*after[:i], new, *before[i + 1 :]], state))
                 after[i] = bag_union([part for part in (before[i], new) if part is not None])
@@ -173,7 +173,7 @@ class MultiwayJoin(Operator):
         return new if new.at_most else None
 
     def _combined(self, first: int, given: Sequence[Tuples | None], state: OperatorState) -> Tuples | None:
-        """One of each of the given tuples, joined from the first one on along the join graph."""
+        """The combinations of one tuple of each input, joined along the join graph, beginning with the first input."""
         whole = given[first]
         known = self.graph.keys(first)
         for i in self.graph.order(first):
@@ -189,9 +189,9 @@ class MultiwayJoin(Operator):
         return replace(whole, frame=frame.where(self.residual) if self.residual else frame)
 
     def keep(self, inputs: Sequence[Slice], state: OperatorState) -> None:
-        """Purge, by chains from each input, where anything has changed since it was last looked at."""
-        hand = state.scratch(_InHand)
-        hand.complete = [self._completed(i, slice_, state) for i, slice_ in enumerate(inputs)]
+        """Purges by chains from each input for which something is new since the last purge."""
+        scratch = state.scratch(_OfSlice)
+        scratch.complete = [self._completed(i, slice_, state) for i, slice_ in enumerate(inputs)]
         pending = self._pending(state)
         # Later tuples are judged by what is stored, too, and would else be kept for ever: a punctuation is forgotten
         # once none can come (Li et al. 2006, §5.1).
@@ -201,53 +201,53 @@ class MultiwayJoin(Operator):
         classes = {i: self._classes(i, schema) for i, schema in enumerate(state.inputs)}
         terms = {i: self.bounds.terms(i, own) for i, own in classes.items()}
         answers = {i: [*self.bounds.answers(i, self.graph, state), *self._parted(i, state)] for i in closed}
-        seen = {i: self._shapes(i, said, state) for i, said in closed.items()}
+        seen = {i: self._shapes(i, of_input, state) for i, of_input in closed.items()}
         for i in sorted(pending):
             steps = self.graph.chain(i, seen)
             if steps and not (kept := self._kept(i, state)).is_empty:
                 logs = {j: self._kept(j, state).whole() for j in range(self.inputs)}
                 there = {j: tuples for j, tuples in logs.items() if tuples is not None}
-                # Tuples that were looked at are looked at again only when another input's punctuations are new.
-                suspects = hand.new[i] if pending[i] == "new" else there[i]
+                # Earlier tuples are tested again only if another input has new punctuations.
+                suspects = scratch.new[i] if pending[i] == "new" else there[i]
                 if suspects is not None:
                     chain = ChainedPurge(self.graph, self.bounds, i, steps, there, answers, terms)
                     kept.remove(chain.purged(suspects), chain.determined_by)
         state.notes["pending"] = {}
 
     def _shapes(self, i: int, closed: PunctuationSet, state: OperatorState) -> frozenset[Shape]:
-        """The shapes of what an input has said: by the classes, and by the links of the bounds that it is asked in."""
+        """The shapes of an input's punctuations: over its classes, and over the links of the bounds on it."""
         numbers = list(self.graph.keys(i))
         if not self.bounds.bounded(i):
             return shapes(closed, numbers) | shapes(state.punctuations(f"parted-{i}").set, numbers)
         numbers += (len(self.graph.classes) + number for number in self.bounds.asked_of(i).values())
-        said = state.punctuations(f"bounded-{i}").set
-        never = PunctuationSet(said.schema, self.bounds.never(i, self.graph, state))
-        return shapes(said, numbers) | shapes(never, numbers)
+        closed_terms = state.punctuations(f"bounded-{i}").set
+        never = PunctuationSet(closed_terms.schema, self.bounds.never(i, self.graph, state))
+        return shapes(closed_terms, numbers) | shapes(never, numbers)
 
     def _parted(self, i: int, state: OperatorState) -> list[Punctuation]:
-        """What an input has said of some classes alone, by several punctuations together; bounds are told of it."""
+        """An input's punctuations on some classes, from several together; none if the input is bounded."""
         return [] if self.bounds.bounded(i) else list(state.punctuations(f"parted-{i}").set)
 
     def _completed(self, i: int, slice_: Slice, state: OperatorState) -> list[Punctuation]:
-        """What newly holds for the classes of an input, and for what others bound of it."""
+        """The new punctuations over the classes of an input and its bounded attributes."""
         names = [*self.graph.keys(i).values(), *self.bounds.bounded(i)]
         new = completed(slice_.punctuations, names, state, i)
         held = closed_so_far(state, i)
-        # Apart from what they follow from, which says it, too, but in no punctuation alone.
+        # Kept in a set of their own: the punctuations that they follow from cover the same, but none of them alone.
         parted = state.punctuations(f"parted-{i}")
         new = [*new, *parted.absorb(held.for_its_time(partial_projections(held.set, new)))]
         self.bounds.told(i, new, self.graph, state)
         return new
 
     def _pending(self, state: OperatorState) -> dict[int, str]:
-        """The inputs to look at: `all` their tuples, for another's punctuations are new, or those that are `new`."""
-        hand = state.scratch(_InHand)
-        # What was not looked at then came in several slices.
+        """The inputs to purge: `all` their tuples, if another input has new punctuations, or only `new` ones."""
+        scratch = state.scratch(_OfSlice)
+        # Tuples that earlier slices left for a later purge came in several slices.
         pending = {int(i): "all" for i in state.notes.get("pending", {})}
         for i in range(self.inputs):
-            if any(said for j, said in enumerate(hand.complete) if j != i):
+            if any(newly for j, newly in enumerate(scratch.complete) if j != i):
                 pending[i] = "all"
-            elif hand.new[i] is not None:
+            elif scratch.new[i] is not None:
                 pending.setdefault(i, "new")
         state.notes["pending"] = {str(i): why for i, why in pending.items()}
         return pending
@@ -256,8 +256,8 @@ class MultiwayJoin(Operator):
         if self.purge.is_eager:
             return True
         state.notes["slices"] = (state.notes.get("slices", 0) + 1) % self.purge.every
-        is_quiet = all(new is None for new in state.scratch(_InHand).new.values())
-        return is_quiet or state.notes["slices"] == 0 or all(said.is_all for said in closed.values())
+        is_quiet = all(new is None for new in state.scratch(_OfSlice).new.values())
+        return is_quiet or state.notes["slices"] == 0 or all(of_input.is_all for of_input in closed.values())
 
     def propagate(self, inputs: Sequence[Slice], state: OperatorState) -> Sequence[Punctuation]:
         output = self.schema(*state.inputs)
@@ -269,11 +269,11 @@ class MultiwayJoin(Operator):
             found += (written for p in free for written in rewritten(p, output, places))
         out = state.punctuations("sent").absorb(found)
         kept = [self._kept(i, state) for i in range(self.inputs)]
-        forget_classes(self.graph, self.bounds, state.scratch(_InHand).complete, out, kept, state, output)
+        forget_classes(self.graph, self.bounds, state.scratch(_OfSlice).complete, out, kept, state, output)
         return out
 
     def _places(self, i: int, schema: Schema, output: Schema) -> list[list[int]]:
-        """For each attribute of an input, where it stands in the output, and what is equal to it there."""
+        """The places in the output of each attribute of an input, and of the attributes equal to it."""
         others = {schema.index(name): equal for name, equal in self.graph.equal_to(i).items()}
         return [
             [output.index(attribute.name), *(output.index(other) for other in others.get(at, ()))]
@@ -284,18 +284,18 @@ class MultiwayJoin(Operator):
         return state.log(f"input-{i}")
 
     def _classes(self, i: int, schema: Schema) -> Schema:
-        """The classes of an input. Null is none of their values: a tuple that has it never joins."""
+        """The schema of an input's classes. They are never null: a tuple with null never joins."""
         attributes = ((column(key), schema.attribute(name)) for key, name in self.graph.keys(i).items())
         return Schema(tuple(Attribute(name, replace(own.domain, nullable=False)) for name, own in attributes))
 
 
 @dataclass(slots=True)
-class _InHand:
-    """Of the slice in hand.
+class _OfSlice:
+    """Results of the behaviours for one slice.
 
     Attributes:
         new: The new tuples of inputs, by their numbers; they are kept.
-        complete: Of each input, what newly holds for its classes.
+        complete: For each input, the new punctuations over its classes.
     """
 
     new: dict[int, Tuples | None] = field(default_factory=dict)

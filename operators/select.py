@@ -38,7 +38,7 @@ from punct_ns.scheme import Scheme
 class Select(Operator):
     """The tuples of the input that satisfy `predicate`, Spark SQL over the input's attributes.
 
-    `punctuates` says that tuples that it never selects are to be punctuated.
+    With `punctuates`, it also emits punctuations on tuples that it never selects.
     """
 
     predicate: str
@@ -48,7 +48,6 @@ class Select(Operator):
         return inputs[0]
 
     def schemes(self, *inputs: tuple[Scheme, ...]) -> tuple[Scheme, ...]:
-        """The input's, of fewer values where it says which are excluded."""
         return inputs[0]
 
     def parameters(self, output: Schema) -> str:
@@ -68,11 +67,11 @@ class Select(Operator):
         return takes_equals_alike([self.predicate], inputs[0])
 
     def lineage(self, names: Collection[str], *inputs: Schema) -> Sequence[Sequence[str]] | None:
-        """The same names; a select that punctuates says more than its input."""
+        """The same names; None for a select that punctuates, whose output has more punctuations than the input."""
         return None if self.punctuates else [tuple(names)]
 
     def excludes(self, *inputs: Schema) -> Sequence[Punctuation]:
-        """The tuples for which the predicate is not true, as far as that is told by attributes and constants."""
+        """Punctuations on tuples for which the predicate is not true, as far as constants determine these."""
         return excluded(self.predicate, inputs[0])
 
     def says(self, *inputs: Schema) -> Sequence[Punctuation]:
@@ -101,5 +100,5 @@ class Select(Operator):
         sent, excluded_ = state.punctuations("sent"), self.says(*state.inputs)
         new = sent.absorb((*excluded_, *inputs[0].punctuations))
         sent.forget(new)
-        sent.absorb(excluded_)  # which is said in each slice, and goes out in one
+        sent.absorb(excluded_)  # offered in each slice, they go out once
         return new

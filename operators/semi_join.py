@@ -45,7 +45,7 @@ from punct_ns.slices import quoted
 
 @dataclass(frozen=True, slots=True)
 class SemiJoin(Operator):
-    """The left tuples with a partner, or with `anti` those without; as `Join`, but that only left attributes go out."""
+    """The left tuples with a partner, or with `anti` those without; as `Join`, but with the left's attributes only."""
 
     left_on: tuple[str, ...]
     right_on: tuple[str, ...]
@@ -54,14 +54,14 @@ class SemiJoin(Operator):
     bounds: Bounds = field(default=NO_BOUNDS, compare=False)
 
     def bounded(self, *inputs: Schema) -> SemiJoin:
-        """The join that knows how its residual condition bounds what tuples wait for."""
+        """The join with the bounds that follow from its residual condition."""
         return replace(self, bounds=bounds_between(self.residual, (self.left_on, self.right_on), inputs))
 
     def schema(self, *inputs: Schema) -> Schema:
         return inputs[0]
 
     def schemes(self, *inputs: tuple[Scheme, ...]) -> tuple[Scheme, ...]:
-        """The left's, where the right's decide every left tuple; and the right's on the join attributes, moved."""
+        """The left's schemes, if the right's decide every left tuple; and the right's on the join attributes, moved."""
         if not self.equi_join.is_described(1, inputs[1]):
             return ()
         moved = [
@@ -85,11 +85,11 @@ class SemiJoin(Operator):
         return [among((*needed, *used), inputs[0]), among(used, inputs[1])]
 
     def predicate_terms(self, *inputs: Schema) -> Sequence[Terms]:
-        """Both inputs', by what is equal: what is asked of a left tuple's key is asked of all its partners' keys."""
+        """Both inputs' terms through equal attributes: a predicate on a left key applies to all its partners' keys."""
         return equal_terms_of_two(inputs, self.equi_join.on)
 
     def residual_terms(self, *inputs: Schema) -> Sequence[Terms]:
-        """Both inputs'; of an anti join, whose condition says who is no partner, the right one's alone."""
+        """Both inputs' terms; for an anti join, whose condition decides who is no partner, the right input's only."""
         left, right = equal_terms_of_two(inputs, self.equi_join.on)
         return [{} if self.anti else left, right]
 
@@ -97,35 +97,36 @@ class SemiJoin(Operator):
         return replace(self, residual=residual)
 
     def ignores_duplicates(self, side: int, needed: AbstractSet[str], *inputs: Schema) -> bool:
-        """Of the right, R ⋉ δ(S) = R ⋉ S: of it is asked whether there is a partner."""
+        """For the right, R ⋉ δ(S) = R ⋉ S: only the existence of a partner counts."""
         both = Schema(tuple(attribute for schema in inputs for attribute in schema))
         return side == 1 and takes_equals_alike([self.residual] if self.residual else [], both)
 
     @property
     def equi_join(self) -> EquiJoin:
-        """When two tuples are partners."""
+        """The condition under which two tuples are partners."""
         return EquiJoin(self.left_on, self.right_on, self.residual, self.bounds)
 
     def wanted(self, p: Punctuation, held: Held, *inputs: Schema) -> Sequence[Way]:
-        """The left's, and what decides its tuples; of a semi join also the right's on keys, and what purges its own."""
+        """The left's way, with wants of undecided tuples; for a semi join, also the right's, with those of its own."""
         equi_join, (left, right) = self.equi_join, self.equi_join.bounded_keys
         undecided = held.rows("undecided", left.determined_by, p, "waiting-0", left.beside)
         ways = [without((0, p), undecided, lambda row: left.awaited(row, inputs, held), *inputs)]
         keys = on(self.left_on, p, equi_join.keys(0, inputs))
         if not self.anti and not any(matches(pattern, None) for pattern in keys.patterns):
-            asked = asked_of(keys, theirs := equi_join.keys(1, inputs))
-            if asked is not None:
+            of_right = asked_of(keys, theirs := equi_join.keys(1, inputs))
+            if of_right is not None:
                 kept = held.rows(
                     "right", right.determined_by, Punctuation(theirs, keys.patterns), "waiting-1", right.beside
                 )
-                first = 1, on(self.right_on, asked, inputs[1])
+                first = 1, on(self.right_on, of_right, inputs[1])
                 ways.append(without(first, kept, lambda row: right.awaited(row, inputs, held), *inputs))
         return ways
 
     def state_schema(self, *inputs: Schema) -> StateSchema:
-        """Left tuples without a partner so far; right keys, or tuples where a condition looks at them.
+        """Left tuples without a partner so far; right keys, or right tuples if the residual condition needs them.
 
-        And what is said of keys, what went out of it, and what waits. An anti join puts the undecided out in the end.
+        Also the closed keys, the emitted punctuations, and the blocked ones. An anti join emits the undecided tuples in
+        the end.
         """
         left, right = self.equi_join.bounded_keys
         undecided = replace(left.log("undecided tuples of the left side", inputs), blocks=self.anti)
@@ -144,10 +145,10 @@ class SemiJoin(Operator):
         return StateSchema(logs, sets, waiting=waiting)
 
     def step(self, inputs: Sequence[Slice], state: OperatorState) -> Tuples | None:
-        hand, equi_join, undecided = state.scratch(_InHand), self.equi_join, state.log("undecided")
+        scratch, equi_join, undecided = state.scratch(_OfSlice), self.equi_join, state.log("undecided")
         new, right = state.arrived(inputs)
-        hand.right = right and self._deciding(right, state)
-        partners = [self._kept_right(state), hand.right]
+        scratch.right = right and self._deciding(right, state)
+        partners = [self._kept_right(state), scratch.right]
         decided = []
         waiting = undecided.whole()
         if waiting is not None and (found := equi_join.with_partner(waiting, partners[1:])) is not None:
@@ -157,30 +158,30 @@ class SemiJoin(Operator):
             if (found := equi_join.with_partner(new, partners)) is not None:
                 decided.append(found)
             new = equi_join.without_partner(new, partners)
-        hand.undecided = new
+        scratch.undecided = new
         return None if self.anti else bag_union(decided)
 
     def pass_(self, inputs: Sequence[Slice], state: OperatorState) -> Tuples | None:
-        hand = state.scratch(_InHand)
-        hand.covered = self.equi_join.covered_keys(inputs, state)
+        scratch = state.scratch(_OfSlice)
+        scratch.covered = self.equi_join.covered_keys(inputs, state)
         if not self.anti:
             return None
         leaving = []
-        if (new := hand.undecided) is not None:
-            hand.undecided = new = state.computed(new)
+        if (new := scratch.undecided) is not None:
+            scratch.undecided = new = state.computed(new)
             leaving.append(self.equi_join.covered(new, 0, state))
-        if hand.covered[0] and (taken := state.log("undecided").take(hand.covered[0])) is not None:
+        if scratch.covered[0] and (taken := state.log("undecided").take(scratch.covered[0])) is not None:
             leaving.append(self.equi_join.without_columns(taken, 0))
         return bag_union(leaving)
 
     def keep(self, inputs: Sequence[Slice], state: OperatorState) -> None:
-        hand, undecided, right = state.scratch(_InHand), state.log("undecided"), state.log("right")
+        scratch, undecided, right = state.scratch(_OfSlice), state.log("undecided"), state.log("right")
         if not self.anti:
-            undecided.purge(hand.covered[0])
-        right.purge(hand.covered[1])
-        if (new := hand.undecided) is not None:
+            undecided.purge(scratch.covered[0])
+        right.purge(scratch.covered[1])
+        if (new := scratch.undecided) is not None:
             undecided.append(self.equi_join.still_open(new, 0, state))
-        if (new := hand.right) is not None:
+        if (new := scratch.right) is not None:
             names = new.frame.columns
             fresh = new.frame.dropDuplicates()
             if (whole := right.whole()) is not None:
@@ -193,19 +194,19 @@ class SemiJoin(Operator):
         found = emittable("waiting-0", inputs[0].punctuations, logs, state, left, self.left_on)
         if not self.anti:
             mine, theirs = (self.equi_join.keys(side, state.inputs) for side in range(2))
-            newly = state.scratch(_InHand).covered[0]
+            newly = state.scratch(_OfSlice).covered[0]
             on_keys = [p for p in newly if all(i < len(mine) for i in p.restricted)]
             over_keys = (Punctuation(mine, p.patterns[: len(mine)], p.lifespan) for p in on_keys)
-            given = [*recast_all(over_keys, theirs)]
-            free = emittable("waiting-1", given, [state.log("right")], state, theirs, self.right_on, at_all=True)
+            covered = [*recast_all(over_keys, theirs)]
+            free = emittable("waiting-1", covered, [state.log("right")], state, theirs, self.right_on, at_all=True)
             for p in recast_all(free, mine):
                 found += self._moved(p, left)
         out = state.punctuations("sent").absorb(found)
-        forget_keys(self.equi_join, state.scratch(_InHand).covered, out, state, left)
+        forget_keys(self.equi_join, state.scratch(_OfSlice).covered, out, state, left)
         return out
 
     def _moved(self, p: Punctuation, left: Schema) -> list[Punctuation]:
-        """What closes keys, over the left's schema; a null key was never anyone's partner."""
+        """The closed keys over the left's schema; a null key never has a partner."""
         present = {
             left.index(a.name): meet(pattern, NOT_NULL, a.domain)
             for a, pattern in zip(p.schema, p.patterns, strict=True)
@@ -217,19 +218,19 @@ class SemiJoin(Operator):
         return whole and self.equi_join.without_columns(whole, 1)
 
     def _deciding(self, right: Tuples, state: OperatorState) -> Tuples:
-        """What of right tuples decides left ones: their keys, or all where a further condition looks at them."""
+        """The part of right tuples that decides left ones: their keys, or all attributes if there is a residual."""
         names = state.inputs[1].names if self.residual else self.right_on
         return Tuples(right.frame.select(*map(quoted, names)), right.at_most, computed=True)
 
 
 @dataclass(slots=True)
-class _InHand:
-    """Of the slice in hand.
+class _OfSlice:
+    """Results of the behaviours for one slice.
 
     Attributes:
-        undecided: New left tuples without partner so far.
-        right: What decides left tuples, of the new right ones.
-        covered: Of each side the keys to which newly no partner can come.
+        undecided: New left tuples without a partner so far.
+        right: The part of new right tuples that decides left ones.
+        covered: For each side, the new punctuations on keys that can have no more partners.
     """
 
     undecided: Tuples | None = None

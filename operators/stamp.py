@@ -69,16 +69,16 @@ class Stamp(Operator):
         return frozenset(map(str.lower, inputs[0].names))
 
     def passes_duplicates(self, needed: AbstractSet[str], *inputs: Schema) -> bool:
-        """Where nobody asks for the time, which tells duplicates of two slices apart."""
+        """Whether the time, which distinguishes duplicates in two slices, is not needed."""
         return self.attribute.name not in needed
 
     def lineage(self, names: Collection[str], *inputs: Schema) -> Sequence[Sequence[str]] | None:
-        """The same names; of the time more is said than by the input."""
+        """The same names; None if the time is among them, which has punctuations of its own."""
         own = self.attribute.name.lower()
         return None if own in {name.lower() for name in names} else [tuple(among(names, inputs[0]))]
 
     def wanted(self, p: Punctuation, held: Held, *inputs: Schema) -> Sequence[Way]:
-        """What it says of the input's attributes; of the time the next slices say it by themselves."""
+        """The same of the input's attributes; later slices close the time."""
         return [((0, on(p.schema.names[:-1], p, inputs[0])),)]
 
     def state_schema(self, *inputs: Schema) -> StateSchema:
@@ -95,10 +95,10 @@ class Stamp(Operator):
 
     def propagate(self, inputs: Sequence[Slice], state: OperatorState) -> Sequence[Punctuation]:
         output = self.schema(state.inputs[0])
-        said = [Punctuation(output, (*p.patterns, WILDCARD)) for p in inputs[0].punctuations]
+        handed_on = [Punctuation(output, (*p.patterns, WILDCARD)) for p in inputs[0].punctuations]
         over = Schema((self.attribute,))
         news = state.punctuations("passed").absorb([Punctuation(over, (Range(None, _now(state)),))])
-        return [*said, *(Punctuation.at(output, {len(output) - 1: p.patterns[0]}) for p in news)]
+        return [*handed_on, *(Punctuation.at(output, {len(output) - 1: p.patterns[0]}) for p in news)]
 
 
 def _now(state: OperatorState) -> datetime:

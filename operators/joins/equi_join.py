@@ -101,9 +101,9 @@ class BoundedKey:
             x = theirs.attribute(bound.attribute)
             if (value := row[name]) is not None and (found := _within(bound, value, x, held)) is not None:
                 within[x.name] = found.intersection(within.get(x.name, found))
-        said = same(row, self.on, inputs[self.side], self.others, theirs)
+        equal = same(row, self.on, inputs[self.side], self.others, theirs)
         patterns_ = {theirs.index(name): p for name, found in within.items() if (p := pattern_of(found)) is not None}
-        return 1 - self.side, Punctuation(theirs, tuple(patterns_.get(i, p) for i, p in enumerate(said.patterns)))
+        return 1 - self.side, Punctuation(theirs, tuple(patterns_.get(i, p) for i, p in enumerate(equal.patterns)))
 
     def schema(self, inputs: Sequence[Schema]) -> Schema:
         """The schema of the punctuations that purge a side's tuples: its join attributes, and its bounds' values."""
@@ -256,8 +256,8 @@ def _beyond(relation: Relation, value: Value, domain: Domain) -> ValueSet:
 def _widening(wider: Domain) -> Function:
     """The function from values of a type to the same values of a wider type."""
 
-    def function(asked: Sequence[Value]) -> dict[Value, Value]:
-        return {value: wider.normal(value) for value in asked}
+    def function(values: Sequence[Value]) -> dict[Value, Value]:
+        return {value: wider.normal(value) for value in values}
 
     return function
 

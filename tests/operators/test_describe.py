@@ -128,7 +128,7 @@ def test_the_end_of_the_stream_describes_everything() -> None:
 )
 def test_a_pattern_that_leaves_out_values_of_the_domain_is_refused(describe: Describe, schema: Schema) -> None:
     """Else a tuple with minute 60, or without any, could come after hour 1 is said to be over."""
-    with pytest.raises(UsageError, match=r"(?s)does not cover what minute can be.*domains 'minute"):
+    with pytest.raises(UsageError, match=r"(?s)does not cover the domain of minute.*domains 'minute"):
         describe.schema(schema)
 
 
