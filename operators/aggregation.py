@@ -26,19 +26,19 @@ class Aggregation:
 
     @property
     def merges(self) -> list[Partial] | None:
-        """The aggregates' decompositions; None where one has none, and tuples are kept."""
+        """The aggregates' decompositions; None if one has none, so that tuples are kept."""
         found = [partial(aggregate, number) for number, aggregate in enumerate(self.aggregates)]
         return None if None in found else [p for p in found if p is not None]
 
     @property
     def ignores_duplicates(self) -> bool:
-        """Whether equal tuples count once, so that one of them is kept."""
+        """Whether duplicates count once for all aggregates, so that one of them is kept."""
         return all(map(ignores_duplicates, self.aggregates))
 
     def kept_form(self, tuples: DataFrame) -> DataFrame:
-        """Tuples as they are kept: partial aggregates by group, or what the aggregates need of each tuple.
+        """Tuples in their kept form: partial aggregates by group, or the attributes that the aggregates need.
 
-        Where partial aggregates of the tuples are there already, beside their attributes, these are merged.
+        Partial aggregates that stand beside the tuples' attributes are merged.
         """
         if (known := self.partials(tuples)) is not None:
             return self.combined(known)
@@ -50,9 +50,9 @@ class Aggregation:
         return needed.dropDuplicates() if self.ignores_duplicates else needed
 
     def partials(self, tuples: DataFrame) -> DataFrame | None:
-        """Tuples as they are kept but for those of a group, which may be several, where they have partial aggregates.
+        """Tuples with partial aggregates beside their attributes, in kept form but not merged by group.
 
-        These stand beside their attributes; None where they have none.
+        None if they have no partial aggregates.
         """
         columns = list(dict.fromkeys(column for p in self.merges or () for column in p.columns))
         if not columns or not set(columns) <= set(tuples.columns):
@@ -60,20 +60,20 @@ class Aggregation:
         return tuples.select(*map(quoted, (*self.keys, *columns)))
 
     def combined(self, kept: DataFrame, ages: Sequence[str] = ()) -> DataFrame:
-        """Kept rows of several slices as one; they bear these columns of their ages."""
+        """Kept rows of several slices, combined; `ages` are the columns of their ages."""
         if (merges := self.merges) is not None:
             return self._aggregated(kept, [*(column for p in merges for column in p.merge), *combined_ages(ages)])
         return deduplicated(kept, ages)
 
     def shown(self, kept: DataFrame) -> DataFrame:
-        """Kept rows with what partial aggregates have come to up to now."""
+        """Kept rows with the values of their partial aggregates so far."""
         if (merges := self.merges) is None:
             return kept
         values = [f"{p.last} AS {quoted(a.attribute.name)}" for p, a in zip(merges, self.aggregates, strict=True)]
         return kept.selectExpr(*map(quoted, self.keys), *values, SINCE)
 
     def answers(self, kept: DataFrame) -> DataFrame:
-        """The output tuples of kept rows, each of whose groups is complete and combined."""
+        """The output tuples for kept rows whose groups are complete and combined."""
         names = [quoted(a.attribute.name) for a in self.aggregates]
         if (merges := self.merges) is not None:
             values = [f"{p.last} AS {name}" for p, name in zip(merges, names, strict=True)]

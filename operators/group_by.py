@@ -48,7 +48,7 @@ class GroupBy(Operator):
         return Schema((*(inputs[0].attribute(key) for key in self.keys), *(a.attribute for a in self.aggregates)))
 
     def schemes(self, *inputs: tuple[Scheme, ...]) -> tuple[Scheme, ...]:
-        """Those on keys alone, and those whose other terms tile what they speak of."""
+        """The schemes on keys only, and those whose other terms tile their attributes."""
         keys = {key.lower(): key for key in self.keys}
         return tuple(on_keys for scheme in inputs[0] if (on_keys := scheme.renamed(keys)) is not None)
 
@@ -70,13 +70,13 @@ class GroupBy(Operator):
         return False
 
     def predicate_terms(self, *inputs: Schema) -> Sequence[Terms]:
-        """The keys: what looks at them alone selects whole groups."""
+        """The keys: a predicate over these selects whole groups."""
         return [{key.lower(): quoted(inputs[0].attribute(key).name) for key in self.keys}]
 
     def ignores_duplicates(self, side: int, needed: AbstractSet[str], *inputs: Schema) -> bool:
-        """Where each aggregate that is needed is MIN, MAX or of DISTINCT values, or there is none."""
-        asked = self.pruned(needed).aggregates
-        return all(ignores_duplicates(a) and takes_equals_alike(operands(a), inputs[0]) for a in asked)
+        """Whether each needed aggregate, if any, is MIN, MAX or over DISTINCT values."""
+        aggregates = self.pruned(needed).aggregates
+        return all(ignores_duplicates(a) and takes_equals_alike(operands(a), inputs[0]) for a in aggregates)
 
     @property
     def merged(self) -> tuple[tuple[str, ...], tuple[Aggregate, ...]] | None:
@@ -86,7 +86,7 @@ class GroupBy(Operator):
         return [((0, on(self.keys, p, inputs[0])),)]
 
     def state_schema(self, *inputs: Schema) -> StateSchema:
-        """The groups that are open: one row of each, or the tuples that its aggregates need; what is closed of them."""
+        """The open groups, with one row each or the tuples that the aggregates need, and the closed parts of groups."""
         kept, keys = self._aggregation, Schema(tuple(map(inputs[0].attribute, self.keys)))
         merges = kept.merges is not None
         groups = StateModel("groups", 0, Grouping(0, self.keys), per=keys if merges else None)
@@ -103,8 +103,8 @@ class GroupBy(Operator):
         return None
 
     def pass_(self, inputs: Sequence[Slice], state: OperatorState) -> Tuples | None:
-        """The groups that are complete now; of an empty stream the one group without keys."""
-        complete = state.scratch(_InHand).complete = completed(inputs[0].punctuations, self.keys, state)
+        """The groups that became complete; for an empty stream, the one group without keys."""
+        complete = state.scratch(_OfSlice).complete = completed(inputs[0].punctuations, self.keys, state)
         if not complete:
             return None
         if (taken := state.log("groups").take(complete)) is not None:
@@ -114,11 +114,11 @@ class GroupBy(Operator):
 
     def keep(self, inputs: Sequence[Slice], state: OperatorState) -> None:
         state.log("groups").settle()
-        forget_completed(state.scratch(_InHand).complete, self.keys, state)
+        forget_completed(state.scratch(_OfSlice).complete, self.keys, state)
 
     def propagate(self, inputs: Sequence[Slice], state: OperatorState) -> Sequence[Punctuation]:
         output = self.schema(*state.inputs)
-        complete = state.scratch(_InHand).complete
+        complete = state.scratch(_OfSlice).complete
         return [Punctuation(output, (*p.patterns, *(WILDCARD for _ in self.aggregates)), p.lifespan) for p in complete]
 
     @property
@@ -127,7 +127,7 @@ class GroupBy(Operator):
 
 
 @dataclass(slots=True)
-class _InHand:
-    """Of the slice in hand, the punctuations on the keys of the groups that are complete now."""
+class _OfSlice:
+    """Results of the behaviours for one slice: the punctuations on groups that became complete."""
 
     complete: list[Punctuation] = field(default_factory=list)

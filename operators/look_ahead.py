@@ -45,7 +45,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class RowsAhead:
-    """Functions over the rows of `groups` in the order of `keys`, some of them behind the tuple."""
+    """Functions over the rows of `groups` in the order of `keys`, some of them over rows behind the tuple."""
 
     functions: tuple[Over, ...]
     keys: tuple[SortKey, ...]
@@ -53,16 +53,16 @@ class RowsAhead:
 
     @property
     def ahead(self) -> int:
-        """How many rows behind a tuple must be there before it goes out."""
+        """The number of rows that must follow a tuple before it goes out."""
         return max((over.ahead for over in self.functions), default=0)
 
     @property
     def reach(self) -> int:
-        """How many rows of each group are kept: those that wait, and those that they look back at."""
+        """The number of rows that are kept of each group: those that wait, and earlier ones that these look back at."""
         return max(1, self.ahead + max([0, *(over.first for over in self.functions if over.first is not None)]))
 
     def told(self, new: DataFrame, earlier: Sequence[DataFrame], schema: Schema) -> DataFrame:
-        """New rows, and the last ones before them, with their functions and their numbers."""
+        """New rows and the last ones before them, with their functions and their numbers."""
         rows = numbered(new, earlier, self.groups, total(self.keys, schema, self.groups))
         spec = f"{partition(self.groups)} ORDER BY {NUMBER}"
         answers = (
@@ -72,27 +72,27 @@ class RowsAhead:
         )
         return with_latest(rows, self.groups).selectExpr("*", *answers)
 
-    def answered(self, told: DataFrame, over: DataFrame | None) -> DataFrame:
-        """The rows that are answered and were not before.
+    def answered(self, rows: DataFrame, over: DataFrame | None) -> DataFrame:
+        """The rows whose functions are complete now, and were not before.
 
         Args:
-            told: Rows of groups that may go on.
+            rows: Rows of groups that may go on, with their functions.
             over: Rows of groups that are over; None for none.
         """
-        ready = told.where(f"{NUMBER} <= {LATEST} - {self.ahead}")
+        ready = rows.where(f"{NUMBER} <= {LATEST} - {self.ahead}")
         ready = ready if over is None else ready.unionAll(over)
         return ready.where(f"{NUMBER} > {BEFORE} - {self.ahead}")
 
-    def kept(self, told: DataFrame) -> DataFrame:
-        """Of groups that may go on, the new rows that are among their last ones."""
-        return told.where(f"{NEW} AND {NUMBER} > {LATEST} - {self.reach}")
+    def kept(self, rows: DataFrame) -> DataFrame:
+        """The new rows of groups that may go on which are among the last ones."""
+        return rows.where(f"{NEW} AND {NUMBER} > {LATEST} - {self.reach}")
 
     def waiting(self, rows: DataFrame) -> DataFrame:
-        """Of the last rows of groups that may go on those that are not answered."""
+        """Among the last rows of groups that may go on, those whose functions are not complete."""
         return with_latest(rows, self.groups).where(f"{NUMBER} > {LATEST} - {self.ahead}")
 
     def last(self, rows: DataFrame) -> DataFrame:
-        """Of each group the rows to keep; those of several parts of the rows are among those of each."""
+        """The rows to keep of each group. Applied to parts of the rows, it keeps all that are kept of the whole."""
         return last_rows(rows, self.groups, self.reach)
 
 
@@ -101,16 +101,16 @@ class LookAhead(OrderedRows):
     """The tuples, each with these functions over rows of its group in the order of `keys`, some of them behind it."""
 
     def schemes(self, *inputs: tuple[Scheme, ...]) -> tuple[Scheme, ...]:
-        """Those on groups alone, whose last rows wait for their end; without groups also on the first key."""
+        """Those on groups only, whose last rows wait for their end; without groups, also those on the first key."""
         return self.promised(() if self.groups else self.own_keys[:1], *inputs)
 
     @property
     def rows(self) -> RowsAhead:
-        """The rows that its functions look at."""
+        """The functions over rows."""
         return RowsAhead(self.functions, self.keys, self.groups)
 
     def wanted(self, p: Punctuation, held: Held, *inputs: Schema) -> Sequence[Way]:
-        """The prefixes of groups that end with it, and behind it as many tuples, or none; so, the end of the groups."""
+        """The end of the groups: only it closes the prefix and the rows that must follow, or that none follow."""
         return [self.prefixes_up_to(self.said_of(p), (), inputs[0])]
 
     def state_schema(self, *inputs: Schema) -> StateSchema:
@@ -127,7 +127,7 @@ class LookAhead(OrderedRows):
         begun = self.begin(inputs[0].punctuations, state)
         taken = state.log("tuples").take(begun.prefixes) if begun.prefixes else None
         over = state.log("rows").take(begun.groups) if begun.groups else None
-        # Of a group that is over nothing is looked at any more.
+        # Rows of a group that is over are not needed any more.
         return None if taken is None and over is None else self._answered(taken, over, begun.groups, state)
 
     def keep(self, inputs: Sequence[Slice], state: OperatorState) -> None:
@@ -147,15 +147,15 @@ class LookAhead(OrderedRows):
     def _answered(
         self, taken: Tuples | None, over: Tuples | None, complete: Sequence[Punctuation], state: OperatorState
     ) -> Tuples:
-        """The rows that can be answered, with their functions; what is looked at later becomes the last rows."""
+        """The rows with complete functions; rows that later ones look at become the last rows."""
         schema, log, rows = state.inputs[0], state.log("rows"), self.rows
         before = None if taken is None else log.whole()
         if taken is not None and before is not None and self.groups:
             before = replace(before, frame=semi_join(before.frame, taken.frame, self.groups, taken.at_most))
         earlier = [part for part in (before, over) if part is not None]
         new = taken or Tuples(state.nothing(), 0)
-        told = rows.told(new.frame, [part.frame for part in earlier], schema)
-        computed = state.computed(Tuples(told, sum(part.at_most for part in (new, *earlier)), exact=False))
+        with_functions = rows.told(new.frame, [part.frame for part in earlier], schema)
+        computed = state.computed(Tuples(with_functions, sum(part.at_most for part in (new, *earlier)), exact=False))
         going_on = not_matching(computed.frame, complete)
         kept = rows.kept(going_on).select(*map(quoted, schema.names), NUMBER)
         log.add(Tuples(kept, computed.at_most, exact=False))
@@ -166,7 +166,7 @@ class LookAhead(OrderedRows):
 
 @dataclass(frozen=True, slots=True)
 class _Waiting:
-    """Of the last rows those that are still to go out."""
+    """The rows among the last ones that have not gone out."""
 
     log: TupleLog
     rows: RowsAhead

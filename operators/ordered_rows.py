@@ -39,7 +39,7 @@ if TYPE_CHECKING:
 
 @dataclass(slots=True)
 class Begun:
-    """Of the slice in hand: the prefixes that newly are covered, and the punctuations on groups that are over."""
+    """Results of `begin` for one slice: the new parts of covered prefixes, and punctuations on groups that are over."""
 
     prefixes: list[Punctuation] = field(default_factory=list)
     groups: list[Punctuation] = field(default_factory=list)
@@ -57,16 +57,16 @@ class OrderedRows(Operator):
         object.__setattr__(self, "keys", once(self.keys))
 
     def schema(self, *inputs: Schema) -> Schema:
-        """The input's, and the functions.
+        """The input's attributes, and the functions.
 
         Raises:
-            QueryError: The input has no such attribute as a key or a group names, or a key has no order.
+            QueryError: The input lacks an attribute that a key or a group names, or a key has no order.
         """
         for name in self.groups:
             inputs[0].attribute(name)
         for key in self.keys:
             if (attribute := inputs[0].attribute(key.attribute)).domain.opaque:
-                what = f"nothing is ordered by {attribute.name}: {attribute.domain.type} is not ordered here"
+                what = f"{attribute.name} has type {attribute.domain.type}, by which rows cannot be ordered"
                 raise QueryError(what)
         return Schema((*inputs[0].attributes, *(over.attribute for over in self.functions)))
 
@@ -81,7 +81,7 @@ class OrderedRows(Operator):
         return f"({', '.join(self.groups)}) {', '.join(answers)} by {keys_line(self.keys) or 'arrival'}"
 
     def pruned(self, needed: AbstractSet[str]) -> Self:
-        """With the functions that are needed; all attributes of the input may decide its order."""
+        """The operator with the needed functions only; all attributes of the input may decide its order."""
         return replace(self, functions=tuple(o for o in self.functions if o.attribute.name in needed))
 
     def predicate_terms(self, *inputs: Schema) -> Sequence[Terms]:
@@ -89,13 +89,13 @@ class OrderedRows(Operator):
 
     @property
     def own_keys(self) -> tuple[SortKey, ...]:
-        """The keys that tell tuples of a group apart."""
+        """The keys that distinguish tuples of a group."""
         groups = {name.lower() for name in self.groups}
         return tuple(key for key in self.keys if key.attribute.lower() not in groups)
 
     @property
     def over(self) -> tuple[str, ...]:
-        """The attributes that prefixes are of: the groups, and the keys."""
+        """The attributes of prefixes: the groups, and the keys."""
         return (*self.groups, *(key.attribute for key in self.own_keys))
 
     def promised(self, firsts: Sequence[SortKey], *inputs: tuple[Scheme, ...]) -> tuple[Scheme, ...]:
@@ -108,63 +108,64 @@ class OrderedRows(Operator):
         )
 
     def said_of(self, p: Punctuation) -> dict[str, Pattern]:
-        """What a punctuation of the output says of the groups and the keys."""
-        said = {name.lower(): pattern for name, pattern in zip(p.schema.names, p.patterns, strict=True)}
-        return {name: said[name.lower()] for name in self.over}
+        """The patterns of an output punctuation for the groups and the keys."""
+        patterns = {name.lower(): pattern for name, pattern in zip(p.schema.names, p.patterns, strict=True)}
+        return {name: patterns[name.lower()] for name in self.over}
 
-    def prefixes_up_to(self, said: Mapping[str, Pattern], ending: Sequence[SortKey], schema: Schema) -> Way:
-        """The prefixes of groups that end with what is said of a key; whole groups without."""
-        group = {name: said[name] for name in self.groups}
+    def prefixes_up_to(self, patterns: Mapping[str, Pattern], ending: Sequence[SortKey], schema: Schema) -> Way:
+        """The prefixes of groups that end with these patterns of keys; without keys, whole groups."""
+        group = {name: patterns[name] for name in self.groups}
         found: list[Punctuation] = [] if ending else [Punctuation.of(schema, group)]
         for key in ending:
             domain = schema.attribute(key.attribute).domain
-            prefix = prefix_until(said[key.attribute], domain, key.direction)
+            prefix = prefix_until(patterns[key.attribute], domain, key.direction)
             found += (Punctuation.of(schema, {**group, key.attribute: part}) for part in prefix)
         return tuple((0, p) for p in found)
 
     def states_of(self, given: Schema, rows: LogSchema) -> StateSchema:
-        """The tuples that are not closed, the last rows of each group, what is said of both, and the prefixes."""
+        """The tuples that are not closed, the last rows of each group, the closed parts of both, and the prefixes."""
         over, ending = Schema(tuple(map(given.attribute, self.over))), self.own_keys[:1]
 
         def awaits(row: Row, _: Held) -> list[Way]:
-            said = {name: Constant(row[name]) for name in (*self.groups, *(key.attribute for key in ending))}
-            return [self.prefixes_up_to(said, ending, given)]
+            patterns = {name: Constant(row[name]) for name in (*self.groups, *(key.attribute for key in ending))}
+            return [self.prefixes_up_to(patterns, ending, given)]
 
         tuples = StateModel("tuples", 0, self.enabled_by(given))
         log = LogSchema(over, (tuples,), names=self.over, awaits=awaits)
         return StateSchema({"tuples": log, "rows": rows}, {**completion_sets(given, over), "begun": over})
 
     def rows_of(self, given: Schema, what: str, last: Callable[[DataFrame], DataFrame], *, blocks: bool) -> LogSchema:
-        """The last rows of each group, so many, however long the stream; they wait for its end."""
+        """The log of the last rows of each group, of a fixed number; they wait for the end of the group."""
         groups = Schema(tuple(map(given.attribute, self.groups)))
         rows = StateModel(what, 0, Grouping(0, self.groups), per=groups, is_fixed=True)
         return LogSchema(groups, (rows,), "last tuples", blocks=blocks, combine=lambda frame, _ages: last(frame))
 
     def keep_new(self, new: Tuples | None, state: OperatorState) -> None:
-        """Keeps the new tuples, until the order is closed up to them."""
+        """Keeps the new tuples until the order is closed up to them."""
         if new is not None:
             names = [quoted(name) for name in state.inputs[0].names]
             state.log("tuples").add(Tuples(new.frame.select(*names), new.at_most, new.exact))
 
     def begin(self, punctuations: Sequence[Punctuation], state: OperatorState) -> Begun:
-        """Finds the parts of the largest covered prefixes that were not in them before, and the groups that are over.
+        """Finds the new parts of the largest covered prefixes, and the groups that are over.
 
-        Each prefix holds for as long as what it was found from; of a group that is over, rows go for good.
+        Each prefix has the lifespan of the punctuations that it follows from; rows of a group that is over are
+        forgotten for good.
         """
-        hand = state.scratch(Begun)
+        scratch = state.scratch(Begun)
         new = completed(punctuations, self.over, state)
         closed, begun = closed_so_far(state), state.punctuations("begun")
         directions = [key.direction for key in self.own_keys]
         found = covered_prefixes(closed.set, new, len(self.groups), directions)
-        hand.prefixes = begun.absorb(closed.for_its_time(found))
-        if hand.prefixes:
+        scratch.prefixes = begun.absorb(closed.for_its_time(found))
+        if scratch.prefixes:
             groups = Schema(tuple(map(state.inputs[0].attribute, self.groups)))
-            newly = [p.lasting(None) for p in hand.prefixes]
-            hand.groups = project(begun.set, self.groups, groups, new=newly)
-        return hand
+            newly = [p.lasting(None) for p in scratch.prefixes]
+            scratch.groups = project(begun.set, self.groups, groups, new=newly)
+        return scratch
 
     def handed_on(self, prefixes: Sequence[Punctuation], given: Schema) -> list[Punctuation]:
-        """Prefixes, in the output's terms."""
+        """Prefixes as punctuations over the output."""
         output = self.schema(given)
         places = [output.index(name) for name in self.over]
         return [Punctuation.at(output, dict(zip(places, p.patterns, strict=True)), p.lifespan) for p in prefixes]

@@ -40,7 +40,7 @@ from punct_ns.scheme import Scheme
 
 @dataclass(frozen=True, slots=True)
 class PreAggregate(Operator):
-    """The groups of each slice by `keys`, with partial aggregates, which all of the `aggregates` have."""
+    """The groups of each slice by `keys`, with partial aggregates; each of `aggregates` must have these."""
 
     keys: tuple[str, ...]
     aggregates: tuple[Aggregate, ...]
@@ -49,7 +49,7 @@ class PreAggregate(Operator):
         return Schema(tuple(map(inputs[0].attribute, self.keys)))
 
     def schemes(self, *inputs: tuple[Scheme, ...]) -> tuple[Scheme, ...]:
-        """Those on keys alone, and those whose other terms tile what they speak of."""
+        """The schemes on keys only, and those whose other terms tile their attributes."""
         keys = {key.lower(): key for key in self.keys}
         return tuple(on_keys for scheme in inputs[0] if (on_keys := scheme.renamed(keys)) is not None)
 
@@ -79,6 +79,6 @@ class PreAggregate(Operator):
         return Tuples(Aggregation(self.keys, self.aggregates).kept_form(new.frame), new.at_most, exact=False)
 
     def propagate(self, inputs: Sequence[Slice], state: OperatorState) -> Sequence[Punctuation]:
-        found = completed(inputs[0].punctuations, self.keys, state)
-        forget_completed(found, self.keys, state)
-        return [Punctuation(self.schema(*state.inputs), p.patterns) for p in found]
+        complete = completed(inputs[0].punctuations, self.keys, state)
+        forget_completed(complete, self.keys, state)
+        return [Punctuation(self.schema(*state.inputs), p.patterns) for p in complete]

@@ -65,10 +65,10 @@ class View:
     """One of the views of a projection of one input.
 
     Attributes:
-        number: Its number among them.
-        columns: All, as they are in this view.
-        null: The input's attributes, by their names in lower case, that are null there.
-        present: Those that are not.
+        number: Its number.
+        columns: All columns, with their expressions in this view.
+        null: The input's attributes that are null in this view, by names in lower case.
+        present: Those that are not null.
     """
 
     number: int
@@ -78,22 +78,22 @@ class View:
 
     @property
     def is_monotone(self) -> bool:
-        """Whether a column is computed of an attribute whose punctuations speak of it."""
+        """Whether some column is a monotone function, whose attribute's punctuations close its values."""
         return any(column.monotone for column in self.columns)
 
     def sources(self, given: Schema) -> tuple[str, ...]:
-        """The input's attributes that are there in some form."""
+        """The input's attributes that some column is copied or computed from."""
         return tuple(dict.fromkeys(given.attribute(c.source).name for c in self.columns if c.source))
 
     def outside(self, given: Schema) -> list[Punctuation]:
-        """The tuples of the input that are in other views, as punctuations."""
+        """Punctuations on the tuples of the input that are in other views."""
         patterns_: list[tuple[str, Pattern]] = [(name, NULL) for name in self.present]
         patterns_ += ((name, NOT_NULL) for name in self.null)
         found = ((i, canonical(pattern, given[i].domain)) for name, pattern in patterns_ for i in [given.index(name)])
         return [Punctuation.at(given, {i: pattern}) for i, pattern in sorted(found) if pattern != EMPTY]
 
     def ever(self, output: Schema, given: Schema) -> list[ValueSet]:
-        """The values that its tuples may have of each column: of a copy, those of what it is a copy of."""
+        """For each column, the values that the view's tuples may have: for a copy, those of the original."""
         found = []
         for column, domain in ((c, a.domain) for c, a in zip(self.columns, output, strict=True)):
             low, high = domain.bottom, domain.top
@@ -105,7 +105,7 @@ class View:
         return found
 
     def schemes(self, given: Sequence[Scheme]) -> tuple[Scheme, ...]:
-        """What is promised of its tuples, in the output's names."""
+        """The schemes of the view's tuples, in the output's names."""
         schemes: dict[Scheme, None] = {}
         inside = [scheme for each in given if (scheme := self._inside(each)) is not None]
         for choice in choices(self.columns):
@@ -119,7 +119,7 @@ class View:
         return tuple(schemes)
 
     def _inside(self, scheme: Scheme) -> Scheme | None:
-        """A promise without what it says of other views; None where it speaks of no tuple of this one."""
+        """A scheme without its terms on other views; None if it covers no tuple of this view."""
         terms = [(term.attribute.lower(), term) for term in scheme.terms]
         if any(name in self.null and not term.null for name, term in terms):
             return None
@@ -127,10 +127,10 @@ class View:
         return Scheme(tuple(left))
 
     def wanted(self, p: Punctuation, held: Held, schema: Schema) -> list[Punctuation]:
-        """What must be said of the input that an output punctuation holds in this view.
+        """The input punctuations from which an output punctuation follows in this view.
 
-        What it says of copies, and of monotone columns' preimages: of other columns nothing is said. Nothing where this
-        view has none of the values.
+        They restrict the originals of copies, and the arguments of monotone columns by the preimage; other columns add
+        nothing. None are needed if the view has none of the values.
         """
         own, ever = dict[int, ValueSet](), self.ever(p.schema, schema)
         for i in p.restricted:
@@ -149,27 +149,27 @@ class View:
                 f = held.function(column.expression, schema[at], p.schema[i].domain, local=column.monotone.local)
                 closed = values(p.patterns[i], p.schema[i].domain)
                 found = f and preimage(closed, of, f, falling=column.monotone.falling)
-            if found is not None and not found.is_empty:  # of what no value gives, nothing is said either
-                # Each of several copies bears what is said; of two that are asked differently, one will do.
+            if found is not None and not found.is_empty:  # no value has these results, so no punctuation is on them
+                # All copies of an attribute have its pattern; of two different patterns, one suffices.
                 both = found.intersection(before := own.get(at, found))
                 own[at] = both if both == found else before
         each = product(*(patterns(found) for found in own.values()))
-        asked = [Punctuation.at(schema, dict(zip(own, chosen, strict=True))) for chosen in each]
+        wants = [Punctuation.at(schema, dict(zip(own, chosen, strict=True))) for chosen in each]
         if not (outside := self.outside(schema)):
-            return asked
-        return [left for one in asked for left in remainder(one, PunctuationSet(schema, outside))]
+            return wants
+        return [left for one in wants for left in remainder(one, PunctuationSet(schema, outside))]
 
     def state_sets(self, given: Schema) -> dict[str, Schema]:
-        """What was said of the attributes that are there in some form; where f is monotone, of each f(x), too."""
+        """The closed sets of the attributes that columns use, and of each f(x) with a monotone f."""
         names = self.sources(given)
         sets = completion_sets(given, names, self.number)
         for choice in choices(self.columns):
             imaged = images(names, choice, sets[f"closed-{self.number}"])
-            sets |= {self._called(name): over for _, _, name, over in imaged}
+            sets |= {self._set_of(name): over for _, _, name, over in imaged}
         return sets
 
     def said(self, new: Sequence[Punctuation], output: Schema, state: OperatorState) -> list[Punctuation]:
-        """What newly holds of its tuples because of new punctuations of the input, in the output's terms."""
+        """The new punctuations over the output that new punctuations of the input give in this view."""
         given = state.inputs[0]
         names, outside = self.sources(given), self.outside(given)
         found = completed([*outside, *new], names, state, self.number)
@@ -182,57 +182,57 @@ class View:
                 out += written(p, self.columns, monotone, output)
         self._forget(found, names, state)
         if outside:
-            # It was forgotten if it stood in a list with what can do nothing more.
+            # The punctuations on other views may be forgotten now, but are needed in every slice.
             completed(outside, names, state, self.number)
         return out
 
     def _forget(self, found: Sequence[Punctuation], names: Sequence[str], state: OperatorState) -> None:
-        """Forgets what says nothing of what functions are computed from, several values of which may close one f(x)."""
+        """Forgets punctuations that are not on arguments of functions: several of these may close one f(x) together."""
         computed = {(c.source or "").lower() for c in self.columns if c.monotone is not None}
         places = {i for i, name in enumerate(names) if name.lower() in computed}
         gone = [p for p in isolated(found) if places.isdisjoint(p.restricted)]
         forget_completed(gone, names, state, self.number)
         for choice in choices(self.columns):
             for *_, name, over in images(names, choice, closed_so_far(state, self.number).set.schema):
-                state.punctuations(self._called(name)).forget(Punctuation(over, p.patterns) for p in gone)
+                state.punctuations(self._set_of(name)).forget(Punctuation(over, p.patterns) for p in gone)
 
     def _imaged(
         self, new: list[Punctuation], names: Sequence[str], choice: Mapping[str, Column], state: OperatorState
     ) -> list[Punctuation]:
-        """The punctuations with the values of f in place of those of x, one computed attribute after the other."""
-        said = closed_so_far(state, self.number)
-        for i, column, name, schema in images(names, choice, said.set.schema):
+        """The punctuations with the values of f in place of those of x, for one computed attribute after another."""
+        closed = closed_so_far(state, self.number)
+        for i, column, name, schema in images(names, choice, closed.set.schema):
             assert column.monotone is not None
             how, domain = column.monotone, column.attribute.domain
-            spark, x = state.nothing().sparkSession, said.set.schema[i]
+            spark, x = state.nothing().sparkSession, closed.set.schema[i]
             f = evaluated(column.expression, x, domain, spark, local=how.local, clock=how.clock)
             seen = partial(image, place=i, schema=schema, f=f, falling=how.falling)
-            found = said.following(new, seen)
+            imaged = closed.following(new, seen)
             if may_end_later(how, x.domain, domain, spark):
-                found = [*of_digits(found, i)]
-            said = state.punctuations(self._called(name))
-            new = said.absorb(found)
+                imaged = [*of_digits(imaged, i)]
+            closed = state.punctuations(self._set_of(name))
+            new = closed.absorb(imaged)
         return new
 
-    def _called(self, name: str) -> str:
-        """What the set of images of that name is called in the state."""
+    def _set_of(self, name: str) -> str:
+        """The state's name for the set of images with this name."""
         return f"{name} of {self.number}" if self.null or self.present else name
 
 
 def views(columns: Sequence[Column]) -> tuple[View, ...]:
-    """The views of a projection; where they would be too many, of the last columns nothing is known."""
-    told: dict[tuple[str, ...], None] = {}
+    """The views of a projection; if they were too many, the last coalesced columns stay undivided."""
+    divided: dict[tuple[str, ...], None] = {}
     count = 1
     for names in dict.fromkeys(_names(column) for column in columns if column.either):
         if count * len(names) <= CHOICES:
-            told[names] = None
+            divided[names] = None
             count *= len(names)
-    return tuple(_views(columns, list(told)))
+    return tuple(_views(columns, list(divided)))
 
 
-def _views(columns: Sequence[Column], told: Sequence[tuple[str, ...]]) -> Iterator[View]:
-    for number, places in enumerate(product(*(range(len(names)) for names in told))):
-        chosen = dict(zip(told, places, strict=True))
+def _views(columns: Sequence[Column], divided: Sequence[tuple[str, ...]]) -> Iterator[View]:
+    for number, places in enumerate(product(*(range(len(names)) for names in divided))):
+        chosen = dict(zip(divided, places, strict=True))
         null = frozenset(name for names, place in chosen.items() for name in names[:place])
         present = frozenset(names[place] for names, place in chosen.items() if place + 1 < len(names))
         if null.isdisjoint(present):
@@ -241,13 +241,13 @@ def _views(columns: Sequence[Column], told: Sequence[tuple[str, ...]]) -> Iterat
 
 
 def _names(column: Column) -> tuple[str, ...]:
-    """The attributes, in lower case, of which a column is the first, or computed from that."""
+    """The attributes, in lower case, of a coalesced column, in order."""
     return tuple((each.source or "").lower() for each in column.either)
 
 
 @dataclass(frozen=True, slots=True)
 class Project(Operator):
-    """The columns, of each tuple of the input."""
+    """The columns, computed from each tuple of the input."""
 
     columns: tuple[Column, ...]
 
@@ -255,11 +255,10 @@ class Project(Operator):
         return Schema(tuple(column.attribute for column in self.columns))
 
     def schemes(self, *inputs: tuple[Scheme, ...]) -> tuple[Scheme, ...]:
-        """Those whose attributes are all there, in the output's names.
+        """The schemes whose attributes all appear in the output, in its names.
 
-        Of an attribute that is computed with, a prefix stays one where f rises; constants stay constants where each
-        value has one, or a stretch that they close. Of what is the first of several attributes, the meets of what is
-        promised of each.
+        For a monotone f, a prefix stays a prefix if f rises; constants stay constants if f is injective, or if they
+        close stretches. For a coalesced column, the meets of the schemes of all views.
         """
         promised = [view.schemes(inputs[0]) for view in self._views]
         return meets(promised, self.schema()) if len(promised) > 1 else promised[0]
@@ -293,7 +292,7 @@ class Project(Operator):
         return [tuple(dict.fromkeys(inputs[0].attribute(c.source).name for c in seen if c.source))]
 
     def renames(self, *inputs: Schema) -> Mapping[str, str] | None:
-        """The columns, where all are copies that are of the input's types."""
+        """The names of the columns, if all are copies with the input's types."""
         found: dict[str, str] = {}
         for column in self.columns:
             if column.copy_of is None:
@@ -311,8 +310,8 @@ class Project(Operator):
     def wanted(self, p: Punctuation, held: Held, *inputs: Schema) -> Sequence[Way]:
         if p.is_all:
             return [whole(*inputs)]
-        asked = (one for view in self._views for one in view.wanted(p, held, inputs[0]))
-        return [tuple((0, one) for one in dict.fromkeys(asked))]
+        wants = (one for view in self._views for one in view.wanted(p, held, inputs[0]))
+        return [tuple((0, one) for one in dict.fromkeys(wants))]
 
     def state_schema(self, *inputs: Schema) -> StateSchema:
         given, output, shown = inputs[0], self.schema(), self._views
@@ -335,13 +334,13 @@ class Project(Operator):
 
     def propagate(self, inputs: Sequence[Slice], state: OperatorState) -> Sequence[Punctuation]:
         output, shown = self.schema(), self._views
-        said = [view.said(inputs[0].punctuations, output, state) for view in shown]
+        closed = [view.said(inputs[0].punctuations, output, state) for view in shown]
         if len(shown) > 1:
-            return common_to_inputs(_streams(shown), self._with_what_never_comes(said, state.inputs[0]), state)
-        if not shown[0].is_monotone or not said[0]:
-            return said[0]
+            return common_to_inputs(_streams(shown), self._with_impossible(closed, state.inputs[0]), state)
+        if not shown[0].is_monotone or not closed[0]:
+            return closed[0]
         sent = state.punctuations("sent")
-        new = sent.absorb(said[0])
+        new = sent.absorb(closed[0])
         sent.forget(new)
         return new
 
@@ -349,19 +348,19 @@ class Project(Operator):
     def _views(self) -> tuple[View, ...]:
         return views(self.columns)
 
-    def _with_what_never_comes(self, said: Sequence[Sequence[Punctuation]], given: Schema) -> list[list[Punctuation]]:
-        """What each view says, and with it the values that another view may have, and it never."""
+    def _with_impossible(self, new: Sequence[Sequence[Punctuation]], given: Schema) -> list[list[Punctuation]]:
+        """For each view, its new punctuations, and those on values that other views may have and it never has."""
         output = self.schema()
         ever = [view.ever(output, given) for view in self._views]
-        found = [list(ps) for ps in said]
+        closed = [list(ps) for ps in new]
         for i in range(len(output)):
             of_all = reduce(ValueSet.union, (each[i] for each in ever))
-            for closed, each in zip(found, ever, strict=True):
+            for of_view, each in zip(closed, ever, strict=True):
                 never = patterns(of_all.difference(each[i]))
-                closed.extend(Punctuation.at(output, {i: pattern}) for pattern in never)
-        return found
+                of_view.extend(Punctuation.at(output, {i: pattern}) for pattern in never)
+        return closed
 
 
 def _streams(shown: Sequence[View]) -> list[str]:
-    """What the sets are called of what each view says."""
+    """The names of the sets with each view's punctuations."""
     return [f"said-{view.number}" for view in shown]

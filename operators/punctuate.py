@@ -55,10 +55,10 @@ _COUNTS = {
 
 @dataclass(frozen=True, slots=True)
 class Punctuate(Operator):
-    """The input, punctuated by a rule; `ungrammatical` says what becomes of tuples that break what it has said.
+    """The input, punctuated by a rule; `ungrammatical` decides on tuples that break an earlier punctuation.
 
-    `fail` stops the query, `drop` counts them, `divert` keeps them as dead letters, too. A tuple that is too far ahead
-    is no offence, and always diverted.
+    `fail` stops the query, `drop` counts them, `divert` also keeps them as dead letters. A tuple that is too far ahead
+    breaks no punctuation, and is always diverted.
     """
 
     rule: Rule
@@ -66,13 +66,13 @@ class Punctuate(Operator):
 
     def __post_init__(self) -> None:
         if self.ungrammatical not in get_args(Ungrammatical):
-            raise UsageError(f"ungrammatical '{self.ungrammatical}'", hint="it is fail, drop or divert")
+            raise UsageError(f"unknown option ungrammatical '{self.ungrammatical}'", hint="it is fail, drop or divert")
 
     def schema(self, *inputs: Schema) -> Schema:
-        """The input's.
+        """The input's schema.
 
         Raises:
-            QueryError, UsageError: the rule makes no sense for it.
+            QueryError, UsageError: the rule does not fit this schema.
         """
         self.rule.require(inputs[0])
         return inputs[0]
@@ -94,30 +94,30 @@ class Punctuate(Operator):
         return self.rule.state_schema(inputs[0]) | StateSchema(sets=dict.fromkeys(["said", "sent"], inputs[0]))
 
     def step(self, inputs: Sequence[Slice], state: OperatorState) -> Tuples | None:
-        hand, new = state.scratch(_InHand), inputs[0].tuples
+        scratch, new = state.scratch(_OfSlice), inputs[0].tuples
         if new is None:
             self._nothing_came(state)
             return None
         if POSITION not in new.frame.columns:
             raise QueryError(
-                f"punctuate by {self.rule.name} needs the order of its input, which has none",
+                f"punctuate by {self.rule.name} needs the order of a source, which its input has lost",
                 hint="punctuate a source, before merge, join or group by",
             )
         from pyspark.sql import Observation
         from pyspark.sql import functions as F
 
-        asked = {**_COUNTS, **self.rule.aggregates(state.inputs[0])}
+        aggregates = {**_COUNTS, **self.rule.aggregates(state.inputs[0])}
         observation = Observation()
         flagged = self.rule.flagged(new.frame, state)
-        observed = flagged.observe(observation, *(F.expr(text).alias(name) for name, text in asked.items()))
-        # Each tuple once or twice, and the rule's own rows, which are as many as it keeps, or few.
+        observed = flagged.observe(observation, *(F.expr(text).alias(name) for name, text in aggregates.items()))
+        # Each tuple at most twice, and the rule's own rows: few, or as many as it keeps.
         computed = state.computed(Tuples(observed, 2 * new.at_most + state.rows, exact=False)).frame
         if not (facts := metrics_of(observation)):
             self._nothing_came(state)
             return None
         if facts["late"] or facts["ahead"]:
             self._set_aside(computed, facts, state)
-        hand.learned = self.rule.new_punctuations(computed if facts["on"] or facts["late"] else None, facts, state)
+        scratch.new = self.rule.new_punctuations(computed if facts["on"] or facts["late"] else None, facts, state)
         names = [quoted(name) for name in new.frame.columns]
         if not facts["on"]:
             return None
@@ -125,15 +125,15 @@ class Punctuate(Operator):
         return Tuples(left, facts["on"])
 
     def _nothing_came(self, state: OperatorState) -> None:
-        state.scratch(_InHand).learned = self.rule.new_punctuations(None, {}, state)
+        state.scratch(_OfSlice).new = self.rule.new_punctuations(None, {}, state)
 
     def propagate(self, inputs: Sequence[Slice], state: OperatorState) -> Sequence[Punctuation]:
-        learned = state.scratch(_InHand).learned
-        said(state).absorb(learned)
-        return state.punctuations("sent").absorb([*inputs[0].punctuations, *learned])
+        new_ones = state.scratch(_OfSlice).new
+        said(state).absorb(new_ones)
+        return state.punctuations("sent").absorb([*inputs[0].punctuations, *new_ones])
 
     def _set_aside(self, computed: DataFrame, facts: Mapping[str, Any], state: OperatorState) -> None:
-        """Reports the late tuples, as `ungrammatical` says, and those too far ahead."""
+        """Reports late tuples, as `ungrammatical` decides, and those too far ahead."""
         if facts["late"] and self.ungrammatical == "fail":
             first = computed.where(f"{ASIDE} = '{UNGRAMMATICAL}'").orderBy(POSITION).limit(1).toArrow()
             raise self._offence(in_utc(first).to_pylist()[0], computed, state)
@@ -157,12 +157,12 @@ class Punctuate(Operator):
             tuple_position=row[POSITION],
             punctuation=punctuation,
             where=f"punctuate by {self.rule.name}, {place(None, None, None, row[POSITION])}",
-            hint="mend the source or what is known of it, or let punctuate drop or divert such tuples",
+            hint="correct the source or its declared properties, or let punctuate drop or divert such tuples",
         )
 
 
 @dataclass(slots=True)
-class _InHand:
-    """Of the slice in hand, what the rule has learned."""
+class _OfSlice:
+    """Results of the behaviours for one slice: the rule's new punctuations."""
 
-    learned: list[Punctuation] = field(default_factory=list)
+    new: list[Punctuation] = field(default_factory=list)

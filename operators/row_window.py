@@ -53,12 +53,12 @@ _UP_TO = own("up_to")
 """The greatest key of the group."""
 
 _DENSE, _AMONG, _FIRST = own("dense"), own("among"), own("first")
-"""How many different keys there are up to a row's, in its group, among the rows at hand; its first peer's number."""
+"""The rank among different keys of the group, over all rows and over the rows of the slice; the first peer's number."""
 
 
 @dataclass(frozen=True, slots=True)
 class RowFunctions:
-    """Functions over the rows of `groups` in the order of `keys` or, without, of arrival."""
+    """Functions over the rows of `groups` in the order of `keys` or, without keys, of arrival."""
 
     functions: tuple[Over, ...]
     keys: tuple[SortKey, ...]
@@ -66,22 +66,22 @@ class RowFunctions:
 
     @property
     def looks_back(self) -> int:
-        """How many rows of each group are kept: as far as functions look back; the last one tells its number."""
+        """The number of rows that are kept of each group: as many as functions look back at, and at least the last."""
         return max([1, *(over.first for over in self.functions if over.first is not None)])
 
     @property
     def distances(self) -> list[str]:
-        """From how far before the group's last key on its rows are kept, each distance once, as Spark SQL."""
+        """The distances before the group's last key within which rows are kept, each once, as Spark SQL."""
         return list(dict.fromkeys(over.distance for over in self.functions if over.distance is not None))
 
     @property
     def so_far(self) -> list[str]:
-        """The columns that functions of all rows so far, and ranks, keep of a row."""
+        """The columns that are kept with a row for functions of all rows so far, and for ranks."""
         kept = [name for number, over in self._growing for name, _ in over.partials(number)]
         return [*kept, _DENSE] if self._is_dense else kept
 
     def numbered(self, ready: Tuples, before: Tuples | None, schema: Schema) -> DataFrame:
-        """The tuples, and the rows before them in their groups, each with its number."""
+        """The tuples, and the earlier rows of their groups, each with its number."""
         from pyspark.sql import functions as F
 
         earlier = [] if before is None else [before.frame]
@@ -91,12 +91,12 @@ class RowFunctions:
         return numbered(ready.frame, earlier, self.groups, order)
 
     def told(self, rows: DataFrame) -> DataFrame:
-        """The numbered rows with their functions, and with what those of all rows so far have come to."""
+        """The numbered rows with their functions, and with the partial aggregates of all rows so far."""
         grown = self._ranked(self._grown(rows))
         return grown.selectExpr("*", *(self._answer(number, over) for number, over in enumerate(self.functions)))
 
     def last(self, rows: DataFrame) -> DataFrame:
-        """Of each group the last rows that functions look back at; those of several parts are among those of each."""
+        """The rows of each group to keep. Applied to parts of the rows, it keeps all that are kept of the whole."""
         kept, last = [f"{NUMBER} > {LATEST} - {self.looks_back}"], with_latest(rows, self.groups)
         if self.distances:
             key = quoted(self.keys[0].attribute)
@@ -105,7 +105,7 @@ class RowFunctions:
         return last.where(" OR ".join(kept)).drop(LATEST, _UP_TO)
 
     def _answer(self, number: int, over: Over) -> str:
-        """One function, as Spark SQL over rows that have grown."""
+        """One function, as Spark SQL over rows with partial aggregates."""
         group = partition(self.groups)
         if over.function == "row_number":
             text = NUMBER
@@ -129,7 +129,7 @@ class RowFunctions:
         return partition([*self.groups, *(key.attribute for key in self.keys)])
 
     def _ranked(self, rows: DataFrame) -> DataFrame:
-        """The rows with how many different keys there are up to theirs, where a function asks for it."""
+        """The rows with the dense rank, if a function needs it."""
         if not self._is_dense:
             return rows
         group = partition(self.groups)
@@ -146,7 +146,7 @@ class RowFunctions:
         return any(over.function == "dense_rank" for over in self.functions)
 
     def _grown(self, rows: DataFrame) -> DataFrame:
-        """The rows with the partial aggregates of all rows of their groups up to them."""
+        """The rows with the partial aggregates of their groups up to each row."""
         running = {name: text for number, over in self._growing for name, text in over.partials(number)}
         if not running:
             return rows
@@ -162,7 +162,7 @@ class RowFunctions:
             else f"{_alone(name)} AS {name}"
             for name in running
         )
-        # What the last row before has come to stands for all rows up to it.
+        # The partial aggregates of the last earlier row cover all rows up to it.
         so_far = f"{spec} ROWS BETWEEN UNBOUNDED PRECEDING AND CURRENT ROW"
         merged = (
             f"{text} AS {name}" for number, over in self._growing for name, text in over.merged_over(number, so_far)
@@ -171,7 +171,7 @@ class RowFunctions:
 
     @property
     def _growing(self) -> Sequence[tuple[int, Over]]:
-        """The functions of all rows so far that are not told by the number of rows, by their places."""
+        """The functions of all rows so far, except ranks, with their places."""
         return [(i, over) for i, over in enumerate(self.functions) if not (over.is_rolling or over.is_rank)]
 
 
@@ -189,13 +189,12 @@ class RowWindow(OrderedRows):
         for over in self.functions:
             if not over.is_rolling and not over.grows:
                 raise UsageError(
-                    f"{over.function} of all rows so far would keep all rows",
-                    hint="count, sum, min, max and avg of all but decimals grow with the group; of others say how many"
-                    " rows, as in ROWS 9 PRECEDING",
+                    f"{over.function} of all rows so far would have to keep all rows",
+                    hint="use count, sum, min, max, or avg of non-decimals; or limit the rows, as in ROWS 9 PRECEDING",
                 )
 
     def schemes(self, *inputs: tuple[Scheme, ...]) -> tuple[Scheme, ...]:
-        """Those on groups, perhaps with ranges of the first key from its beginning, or its tiles; all without keys."""
+        """Those on groups, perhaps with ranges of the first key from its beginning, or its tiles; without keys, all."""
         return self.promised(self.own_keys[:1], *inputs) if self.keys else inputs[0]
 
     def enabled_by(self, *inputs: Schema) -> Condition:
@@ -203,7 +202,7 @@ class RowWindow(OrderedRows):
 
     @property
     def rows(self) -> RowFunctions:
-        """The rows that its functions look at."""
+        """The functions over rows."""
         return RowFunctions(self.functions, self.keys, self.groups)
 
     @property
@@ -211,7 +210,7 @@ class RowWindow(OrderedRows):
         return not self.keys
 
     def wanted(self, p: Punctuation, held: Held, *inputs: Schema) -> Sequence[Way]:
-        """What it says of the input, in the order of arrival; else the prefixes of groups that end with it."""
+        """By arrival, the same of the input; otherwise, the prefixes of groups that end with the punctuation."""
         if not self.keys:
             return [((0, on(inputs[0].names, p, inputs[0])),)]
         return [self.prefixes_up_to(self.said_of(p), self.own_keys[:1], inputs[0])]
@@ -233,8 +232,8 @@ class RowWindow(OrderedRows):
             return None
         if POSITION not in new.frame.columns:
             raise QueryError(
-                "rows in the order of arrival need the order of a source, which is not there",
-                hint="count rows directly on a source, through select and project, before merge, join or group by",
+                "a window by arrival needs the order of a source, which its input has lost",
+                hint="apply it to a source or a select or project above one, before merge, join or group by",
             )
         names = [quoted(name) for name in state.inputs[0].names]
         return self._answered(state.computed(replace(new, frame=new.frame.select(*names, POSITION))), state)
@@ -262,12 +261,12 @@ class RowWindow(OrderedRows):
     def _answered(self, ready: Tuples, state: OperatorState) -> Tuples:
         """Tuples with their functions; they become the last rows of their groups."""
         schema, rows, functions = state.inputs[0], state.log("rows"), self.rows
-        told = functions.told(functions.numbered(ready, rows.whole(), schema)).where(NEW)
+        numbered = functions.told(functions.numbered(ready, rows.whole(), schema)).where(NEW)
         shown = [*schema.names, *(over.attribute.name for over in self.functions)]
-        position = [POSITION] if POSITION in told.columns else []
+        position = [POSITION] if POSITION in numbered.columns else []
         known = [*map(quoted, schema.names), NUMBER, *functions.so_far]
-        # Read twice: it goes out, and is looked back at.
-        found = told.select(*dict.fromkeys((*known, *map(quoted, shown), *position)))
-        computed = state.computed(Tuples(found, ready.at_most, ready.exact))
+        # Read twice: as output, and as rows that later ones look back at.
+        result = numbered.select(*dict.fromkeys((*known, *map(quoted, shown), *position)))
+        computed = state.computed(Tuples(result, ready.at_most, ready.exact))
         rows.add(replace(computed, frame=computed.frame.select(*known)))
         return replace(computed, frame=computed.frame.select(*map(quoted, shown), *position))

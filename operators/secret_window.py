@@ -51,33 +51,33 @@ if TYPE_CHECKING:
 Tick = Literal["tuple", "time", "batch"]
 
 NUMBER = own("number")
-"""BIGINT: which tuple of the stream it is, from 1 on; SECRET's system time."""
+"""BIGINT: the number of the tuple in the stream, from 1 on; SECRET's system time."""
 
-_TOLD = own("told")
-"""BIGINT: how many tuples came in earlier slices."""
+_EARLIER = own("earlier")
+"""BIGINT: the number of tuples in earlier slices."""
 
 _BEFORE, _BATCH_BEFORE = own("before"), own("batch_before")
 """BIGINT: the time and the batch of the tuple before; the time is null before the first."""
 
 _BY, _NOW, _AT = own("by"), own("now"), own("at")
-"""BIGINT: the tuple that made the engine report, its time, and the instant that is reported of."""
+"""BIGINT: the number of the tuple that triggers the report, its time, and the reported instant."""
 
 _OPEN, _OPEN_THEN = own("open"), own("open_then")
-"""BIGINT: where the scope begins at the instant, and at the one before."""
+"""BIGINT: the start of the scope at the instant, and at the instant before."""
 
 _LOW, _HIGH, _LOW_THEN, _HIGH_THEN = own("low"), own("high"), own("low_then"), own("high_then")
-"""BIGINT: the content is tuples from one behind the low to the high; and that of the instant before."""
+"""BIGINT: the content is the tuples with numbers above low, up to high; the same for the instant before."""
 
 _POINT, _COUNTED = own("point"), own("counted")
-"""BIGINT: an instant, and how many tuples there are up to it."""
+"""BIGINT: an instant, and the number of tuples up to it."""
 
 
 @dataclass(frozen=True, slots=True)
 class Contents:
     """The contents of windows (o, c] over `time`, or over tuples, that an engine reports.
 
-    The parameters are those of `operators.secret_window`; `names` are the tuples' attributes, `reports` those that tell
-    the reports apart.
+    The parameters are those of `operators.secret_window`; `names` are the tuples' attributes, `reports` the attributes
+    that identify a report.
     """
 
     time: str
@@ -92,23 +92,23 @@ class Contents:
     reports: tuple[str, str, str, str]
 
     def numbered(self, frame: DataFrame, notes: Mapping[str, Any]) -> DataFrame:
-        """The new tuples with their numbers, and what was there before each.
+        """The new tuples with their numbers, and the time and batch before each.
 
         Args:
             frame: The new tuples, with their positions.
-            notes: Of earlier slices the number of `tuples`, the last `time` and the last `batch`.
+            notes: From earlier slices, the number of `tuples`, the last `time` and the last `batch`.
         """
         from pyspark.sql import functions as F
 
         time, batch = quoted(self.time), quoted(self.batch) if self.batch else NUMBER
         names = [quoted(name) for name in self.names]
-        # A row, not literals: they change from slice to slice, and generated code does not.
-        told = [[notes.get(name, none)] for name, none in (("tuples", 0), ("time", None), ("batch", 0))]
-        columns = (_TOLD, _BEFORE, _BATCH_BEFORE)
-        row = pa.Table.from_arrays([pa.array(value, pa.int64()) for value in told], names=list(columns))
+        # A row, not literals: values change from slice to slice, and generated code must not.
+        known = [[notes.get(name, none)] for name, none in (("tuples", 0), ("time", None), ("batch", 0))]
+        columns = (_EARLIER, _BEFORE, _BATCH_BEFORE)
+        row = pa.Table.from_arrays([pa.array(value, pa.int64()) for value in known], names=list(columns))
         ddl = ", ".join(f"{name} BIGINT" for name in columns)
         beside = frame.crossJoin(F.broadcast(frame.sparkSession.createDataFrame(row, ddl)))
-        number = f"CAST(row_number() OVER (ORDER BY {POSITION}) AS BIGINT) + {_TOLD} AS {NUMBER}"
+        number = f"CAST(row_number() OVER (ORDER BY {POSITION}) AS BIGINT) + {_EARLIER} AS {NUMBER}"
         before = (
             f"coalesce(lag(CAST({of} AS BIGINT)) OVER (ORDER BY {NUMBER}), {name}) AS {name}"
             for of, name in ((time, _BEFORE), (batch, _BATCH_BEFORE))
@@ -116,16 +116,17 @@ class Contents:
         return beside.selectExpr(*names, number, _BEFORE, _BATCH_BEFORE).selectExpr(*names, NUMBER, *before)
 
     def facts(self, numbered: DataFrame) -> Mapping[str, Any]:
-        """Of the new tuples, by name: the last number, `tuples`, null where there are none, `time` and `batch`.
+        """Facts on the new tuples: the last number as `tuples`, null if there are none; the last `time` and `batch`.
 
-        And the `first` time; which tuple is `back` in time or batch, and which is of a `torn` batch, the first of such.
+        Also the `first` time, and the numbers of the first tuple that is `back` in time or batch, and of the first
+        whose batch is `torn`.
         """
         from pyspark.sql import functions as F
 
         time, batch = quoted(self.time), quoted(self.batch) if self.batch else NUMBER
         back = f"{time} < {_BEFORE} OR {batch} < {_BATCH_BEFORE} OR {batch} < 1"
         torn = f"{batch} = {_BATCH_BEFORE} AND {time} <> {_BEFORE}"
-        asked = {
+        aggregates = {
             "tuples": f"max({NUMBER})",
             "first": f"min_by({time}, {NUMBER})",
             "time": f"max({time})",
@@ -133,15 +134,15 @@ class Contents:
             "back": f"min(IF({back}, {NUMBER}, NULL))",
             "torn": f"min(IF({torn}, {NUMBER}, NULL))",
         }
-        (found,) = numbered.agg(*(F.expr(text).alias(name) for name, text in asked.items())).toArrow().to_pylist()
-        return dict(found)
+        (facts,) = numbered.agg(*(F.expr(text).alias(name) for name, text in aggregates.items())).toArrow().to_pylist()
+        return dict(facts)
 
     def reported(self, numbered: DataFrame, known: DataFrame, start: int) -> DataFrame:
-        """Each tuple of each content that is reported, with the report.
+        """Each tuple of each reported content, with the report.
 
         Args:
-            numbered: The new tuples, as `numbered` gives them.
-            known: These and the kept ones, with their numbers alone.
+            numbered: The new tuples, from the method `numbered`.
+            known: The new and the kept tuples, with their numbers only.
             start: t₀.
         """
         reports = self._reports(numbered, start)
@@ -152,17 +153,17 @@ class Contents:
         if self.content_change:
             seen = seen.where(f"NOT ({_LOW} = {_LOW_THEN} AND {_HIGH} = {_HIGH_THEN})")
         begin, end = (_LOW, _HIGH) if self.of_tuples else (_OPEN, _AT)
-        told = [f"{text} AS {quoted(name)}" for name, text in zip(self.reports, (begin, end, _AT, _BY), strict=True)]
-        each = seen.selectExpr(f"explode(sequence({_LOW} + 1, {_HIGH})) AS {NUMBER}", *told)
+        report = [f"{text} AS {quoted(name)}" for name, text in zip(self.reports, (begin, end, _AT, _BY), strict=True)]
+        each = seen.selectExpr(f"explode(sequence({_LOW} + 1, {_HIGH})) AS {NUMBER}", *report)
         return known.join(each, NUMBER).selectExpr(*map(quoted, self.names), *(quoted(name) for name in self.reports))
 
     def _reports(self, numbered: DataFrame, start: int) -> DataFrame:
-        """The calls of Report that can be of some content: by which tuple, of which instant, and the scope's start."""
+        """The calls of Report that can have content: the triggering tuple, the instant, and the start of the scope."""
         time = quoted(self.time)
         batch = quoted(self.batch) if self.batch else NUMBER
-        # Every tuple that the engine does not react to has the time of one before it to which it did.
+        # A tuple that triggers no report has the time of an earlier one that did.
         alone = f"IF({time} = {_BEFORE}, array({_BEFORE}), {{}})"
-        last = f"least({time} - 1, {_BEFORE} + {self.size - 1})"  # behind it all windows are empty
+        last = f"least({time} - 1, {_BEFORE} + {self.size - 1})"  # after it, all windows are empty
         if self.of_tuples:
             last = _BEFORE if self.content_change else f"{time} - 1"
         on = f"sequence({_BEFORE}, CAST({last} AS BIGINT))"
@@ -171,7 +172,7 @@ class Contents:
             "time": f"IF({time} > {_BEFORE}, {on}, CAST(array() AS ARRAY<BIGINT>))",
             "batch": f"IF({batch} > {_BATCH_BEFORE}, {alone.format(on)}, CAST(array() AS ARRAY<BIGINT>))",
         }[self.tick]
-        # Before the first tuple there is nothing to report.
+        # Before the first tuple, all windows are empty.
         calls = numbered.where(f"{_BEFORE} IS NOT NULL").selectExpr(
             f"{NUMBER} AS {_BY}", f"CAST({time} AS BIGINT) AS {_NOW}", f"explode({instants}) AS {_AT}"
         )
@@ -183,20 +184,20 @@ class Contents:
         return calls.where(f"{_AT} - {_OPEN} = {self.size} AND {_AT} < {_NOW}") if self.window_close else calls
 
     def _open(self, at: str, start: int) -> str:
-        """Where the earliest window opens that is open at an instant, no later than that."""
+        """The start of the earliest window that is open at an instant; at most the instant."""
         past = f"({at} - {start} - {self.size})"
         return f"least({at}, {start} + IF({past} <= 0, 0, ({past} + {self.slide - 1}) DIV {self.slide}) * {self.slide})"
 
     def _counted(self, reports: DataFrame, known: DataFrame) -> DataFrame:
-        """The reports with the numbers between which their content lies, and that of the instant before."""
-        asked = [(_HIGH, _AT), (_HIGH_THEN, f"{_AT} - 1")]
-        asked += [] if self.of_tuples else [(_LOW, _OPEN), (_LOW_THEN, _OPEN_THEN)]
-        points = ", ".join(f"named_struct('of', '{name}', 'at', {text})" for name, text in asked)
+        """The reports with the numbers that bound their content, and the content of the instant before."""
+        bounds = [(_HIGH, _AT), (_HIGH_THEN, f"{_AT} - 1")]
+        bounds += [] if self.of_tuples else [(_LOW, _OPEN), (_LOW_THEN, _OPEN_THEN)]
+        points = ", ".join(f"named_struct('of', '{name}', 'at', {text})" for name, text in bounds)
         scope = [] if self.of_tuples else [_OPEN]
         keys = [_BY, _AT, *scope]
         points_ = reports.selectExpr(*keys, f"inline(array({points}))").withColumnRenamed("at", _POINT)
         tuples = known.selectExpr(f"CAST({quoted(self.time)} AS BIGINT) AS {_POINT}", NUMBER)
-        # The tuples up to an instant have numbers up to the greatest; before those that are kept, one less than theirs.
+        # The number up to an instant is the greatest of its tuples; before all kept tuples, one less than the first.
         numbers = points_.unionByName(tuples, allowMissingColumns=True).selectExpr(
             "*",
             f"coalesce(max({NUMBER}) OVER (ORDER BY {_POINT}, {NUMBER} NULLS LAST"
@@ -204,7 +205,7 @@ class Contents:
         )
         from pyspark.sql import functions as F
 
-        counts = [F.expr(f"max(IF(of = '{name}', {_COUNTED}, NULL))").alias(name) for name, _ in asked]
+        counts = [F.expr(f"max(IF(of = '{name}', {_COUNTED}, NULL))").alias(name) for name, _ in bounds]
         found = numbers.where("of IS NOT NULL").groupBy(*keys).agg(*counts)
         arrived = {name: f"least({name}, {_BY} - 1)" for name in (_HIGH, _HIGH_THEN)}
         if not self.of_tuples:
@@ -214,41 +215,41 @@ class Contents:
         return found.selectExpr("*", *lows)
 
     def needed(self, frame: DataFrame) -> DataFrame:
-        """The tuples that a content of the last instant, or the one before it, or a later one, can hold."""
+        """The tuples that the content of the last instant, the one before it, or a later one can hold."""
         time = quoted(self.time)
         if not self.of_tuples:
             last = f"max({time}) OVER () AS {_NOW}"
             return frame.selectExpr("*", last).where(f"{time} >= {_NOW} - {self.size} - 1").drop(_NOW)
-        marked = frame.selectExpr("*", f"max({time}) OVER () AS {_NOW}")
+        timed = frame.selectExpr("*", f"max({time}) OVER () AS {_NOW}")
         least = f"min(IF({time} >= {_NOW} - 1, {NUMBER}, NULL)) OVER () AS {_LOW}"
-        return marked.selectExpr("*", least).where(f"{NUMBER} >= {_LOW} - {self.size} - 1").drop(_NOW, _LOW)
+        return timed.selectExpr("*", least).where(f"{NUMBER} >= {_LOW} - {self.size} - 1").drop(_NOW, _LOW)
 
 
 Start = Literal["before", "rounded", "aligned"]
 _COUNT = Domain("BIGINT", nullable=False, low=0)
 _MANY = 1 << 40
-"""A bound of the tuples in all contents of a slice."""
+"""An upper bound on the number of tuples in all contents of a slice."""
 
 
 @dataclass(frozen=True, slots=True)
 class SecretWindow(Operator):
     """The contents of windows (o, c] over `time`, or over tuples, that an engine reports, with attributes behind them.
 
-    These are, named after `name`, `_start` and `_end` of the window's scope (numbers of tuples, for windows over
-    tuples), `_at`, the instant that is reported of, and `_tuple`, the number of the tuple that made the engine report.
+    These are, with the prefix `name`: `_start` and `_end` of the window's scope (numbers of tuples, for windows over
+    tuples), the reported instant `_at`, and `_tuple`, the number of the tuple that triggers the report.
 
     Attributes:
         time: The application time.
-        size: How long a window is.
-        slide: How far apart windows are.
-        start: Where the first window opens: by its size before the first tuple; that time, rounded up to a slide, or
-            the last slide by which the first tuple is in a window, less one.
-        tick: What the engine reacts to.
-        window_close: Whether it reports complete windows alone.
-        content_change: Whether it reports what has changed alone.
+        size: The size of a window.
+        slide: The distance between the starts of windows.
+        start: The start of the first window: one size before the first tuple; that time, rounded up to a slide; or the
+            last slide with the first tuple in its window, less one.
+        tick: The event that triggers reports.
+        window_close: Whether only complete windows are reported.
+        content_change: Whether only changed contents are reported.
         of_tuples: Whether windows are over tuples.
-        batch: The attribute with the batch's number; without it each tuple is one.
-        name: What the windows are called.
+        batch: The attribute with the number of the batch; without it, each tuple is a batch.
+        name: The prefix of the attributes.
     """
 
     time: str
@@ -264,32 +265,32 @@ class SecretWindow(Operator):
 
     def __post_init__(self) -> None:
         if self.size < 1 or self.slide < 1:
-            raise UsageError(f"windows of {self.size} by {self.slide}", hint="size and slide are 1 or more")
+            raise UsageError(f"window of size {self.size} and slide {self.slide}", hint="both must be 1 or more")
 
     def schema(self, *inputs: Schema) -> Schema:
-        """The input's, and what tells the reports apart.
+        """The input's attributes, and those that identify a report.
 
         Raises:
-            QueryError: Time or batch are no whole numbers, or may be null.
+            QueryError: Time or batch is not an integer, or may be null.
         """
         for name in (self.time, *([self.batch] if self.batch else [])):
             domain = inputs[0].attribute(name).domain
             if not isinstance(domain.sql, IntegerType) or domain.nullable:
-                hint = "declare it BIGINT NOT NULL; of a TIMESTAMP take unix_seconds(ts)"
-                raise QueryError(f"{name} is no whole number that is never null", hint=hint)
+                hint = "declare it BIGINT NOT NULL; for a TIMESTAMP, use unix_seconds(ts)"
+                raise QueryError(f"{name} must be an integer that is never null", hint=hint)
         domain = Domain("BIGINT", nullable=False)
-        told = (domain, domain, domain, _COUNT)
-        beside = (Attribute(name, of) for name, of in zip(self.reported, told, strict=True))
+        domains = (domain, domain, domain, _COUNT)
+        beside = (Attribute(name, of) for name, of in zip(self.reported, domains, strict=True))
         return Schema((*inputs[0].attributes, *beside))
 
     @property
     def reported(self) -> tuple[str, str, str, str]:
-        """The attributes that tell reports apart: start, end, instant, and tuple."""
+        """The attributes that identify a report: start, end, instant, and tuple."""
         start, end, at, number = (f"{self.name}_{what}" for what in ("start", "end", "at", "tuple"))
         return start, end, at, number
 
     def schemes(self, *inputs: tuple[Scheme, ...]) -> tuple[Scheme, ...]:
-        """Ever more tuples by which nothing more is reported."""
+        """Prefixes of the triggering tuples' numbers."""
         return (Scheme((Term(self.reported[-1], "prefix"),)),)
 
     def parameters(self, output: Schema) -> str:
@@ -309,8 +310,8 @@ class SecretWindow(Operator):
             return None
         if POSITION not in new.frame.columns:
             raise QueryError(
-                "windows as other engines have them need the order of a source, which is not there",
-                hint="ask for them directly on a source, through select and project, before merge, join or group by",
+                "windows of other engines need the order of a source, which their input has lost",
+                hint="apply them to a source or a select or project above one, before merge, join or group by",
             )
         contents, names = self._contents(state.inputs[0]), [*map(quoted, state.inputs[0].names), NUMBER]
         numbered = state.computed(Tuples(contents.numbered(new.frame, state.notes), new.at_most, new.exact))
@@ -320,9 +321,9 @@ class SecretWindow(Operator):
         before = log.whole()
         known = arrived if before is None else before.frame.unionByName(arrived)
         reported = contents.reported(numbered.frame, known, state.notes["start"])
-        found = state.computed(Tuples(reported, _MANY, exact=False))
+        content = state.computed(Tuples(reported, _MANY, exact=False))
         log.add(Tuples(arrived, numbered.at_most, new.exact))
-        return found
+        return content
 
     def keep(self, inputs: Sequence[Slice], state: OperatorState) -> None:
         state.log("tuples").settle()
@@ -335,8 +336,8 @@ class SecretWindow(Operator):
             return [Punctuation.all(output)]
         if inputs[0].tuples is None or "tuples" not in state.notes:
             return []
-        told = Range(None, state.notes["tuples"], low_closed=False, high_closed=True)
-        return [Punctuation.at(output, {output.index(self.reported[-1]): told})]
+        counted = Range(None, state.notes["tuples"], low_closed=False, high_closed=True)
+        return [Punctuation.at(output, {output.index(self.reported[-1]): counted})]
 
     def _contents(self, given: Schema) -> Contents:
         return Contents(
@@ -345,7 +346,7 @@ class SecretWindow(Operator):
         )  # fmt: skip
 
     def _noted(self, numbered: DataFrame, state: OperatorState) -> bool:
-        """Notes t₀, the number of tuples, the last time and batch; whether there are any tuples.
+        """Notes t₀, the number of tuples, the last time and batch; returns whether there are any tuples.
 
         Raises:
             MalformedInput: Time or batch goes back.
@@ -357,15 +358,15 @@ class SecretWindow(Operator):
             what = f"tuple {facts['back']} is behind the one before it in {self.time}"
             raise MalformedInput(
                 f"{what} or batch" if self.batch else what,
-                where="windows as other engines have them",
-                hint="to them streams are in the order of their time"
-                + (", and batches count from 1" if self.batch else "")
-                + ": sort the source, or leave out what comes late",
+                where="windows of other engines",
+                hint="these engines require tuples in time order"
+                + (", and batches numbered from 1" if self.batch else "")
+                + ": sort the source, or remove late tuples",
             )
         if facts["torn"] is not None:
             what = f"tuple {facts['torn']} has another {self.time} than those before it in its batch"
             raise MalformedInput(
-                what, where="windows as other engines have them", hint="the tuples of a batch have one time"
+                what, where="windows of other engines", hint="the tuples of a batch must have the same time"
             )
         state.notes.setdefault("start", self._opening(facts["first"]))
         state.notes |= {name: facts[name] for name in ("tuples", "time", "batch")}

@@ -54,14 +54,14 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class SessionRows:
-    """Rows of sessions of groups by `keys`; `ends` are the attributes that hold their starts and ends."""
+    """Rows of sessions of groups by `keys`; `ends` are the attributes with their starts and ends."""
 
     keys: tuple[str, ...]
     ends: tuple[str, str]
     aggregation: Aggregation
 
     def merged(self, kept: DataFrame, ages: Sequence[str] = ()) -> DataFrame:
-        """Sessions that touch are one: of its rows each has the first start and the last end."""
+        """The rows with touching sessions merged: each row has the first start and the last end of its session."""
         start, end, number = (*map(quoted, self.ends), own("session"))
         by = f"{partition(self.keys)} " if self.keys else ""
         in_order = f"{by}ORDER BY {start}, {end} ROWS BETWEEN UNBOUNDED PRECEDING AND"
@@ -78,7 +78,7 @@ class SessionRows:
         return self.aggregation.combined(merged, ages) if combines else merged
 
     def touching(self, kept: DataFrame, new: DataFrame, at_most: int) -> DataFrame:
-        """Of kept sessions those that one of the new, of which there are `at_most`, touches."""
+        """The kept sessions that one of the new ones touches; `at_most` is the number of new ones."""
         from pyspark.sql import functions as F
 
         names = (*self.keys, *self.ends)
@@ -93,7 +93,7 @@ class SessionRows:
 
 @dataclass(frozen=True, slots=True)
 class Grown:
-    """Each session of the groups of an input by these attributes can grow no more in the end."""
+    """The condition that each session of the groups of an input by these attributes can grow no more in the end."""
 
     input: int
     keys: tuple[str, ...]
@@ -114,16 +114,16 @@ class Grown:
         )
 
     def groupings(self, promises: Promises) -> Iterator[Grouping]:
-        """That of the groups and their moments."""
+        """The grouping by the groups' attributes and the moment."""
         yield Grouping(self.input, with_moment(self.keys, self.moment))
 
 
 @dataclass(frozen=True, slots=True)
 class Session(Operator):
-    """The sessions, called `name`, of the groups of the input by `keys`, with their aggregates.
+    """The sessions, named `name`, of the groups of the input by `keys`, with their aggregates.
 
-    A session goes on while the next tuple's moment `of` is no more than the gap, in microseconds, behind; `days` of it
-    are those of the calendar, counted in the gap with 24 hours each.
+    A session goes on while the next tuple's moment `of` is at most the gap, in microseconds, later. `days` of the gap
+    are calendar days, counted in the gap with 24 hours each.
     """
 
     of: str
@@ -135,17 +135,17 @@ class Session(Operator):
 
     @property
     def ends(self) -> tuple[str, str]:
-        """The names of a session's start and of its end."""
+        """The names of a session's start and end."""
         return f"{self.name}{START}", f"{self.name}{END}"
 
     @property
     def _completed(self) -> tuple[str, ...]:
-        """What punctuations complete: groups, and stretches of their moments."""
+        """The attributes of the punctuations that complete sessions: the groups', and the moment."""
         return with_moment(self.keys, self.of)
 
     @property
     def _is_of_one_moment(self) -> bool:
-        """Whether the moment is a key: then each group has one moment, and one session, which ends with the group."""
+        """Whether the moment is a key: then each group has one moment and one session, complete with the group."""
         return len(self._completed) == len(self.keys)
 
     def schema(self, *inputs: Schema) -> Schema:
@@ -157,7 +157,7 @@ class Session(Operator):
         return Schema((*(given.attribute(key) for key in self.keys), *ends))
 
     def schemes(self, *inputs: tuple[Scheme, ...]) -> tuple[Scheme, ...]:
-        """Those on keys alone; of ever more moments, of ever more ends; of stretches, of starts and ends together."""
+        """The schemes on keys only; prefixes of moments as prefixes of ends, stretches as starts and ends together."""
         names = {key.lower(): key for key in self.keys}
         found: dict[Scheme, None] = {}
         for scheme in inputs[0]:
@@ -191,30 +191,30 @@ class Session(Operator):
         return False
 
     def predicate_terms(self, *inputs: Schema) -> Sequence[Terms]:
-        """The keys: what looks at them alone selects all sessions of groups."""
+        """The keys: a predicate over these selects all sessions of a group, or none."""
         return [{key.lower(): quoted(inputs[0].attribute(key).name) for key in self.keys}]
 
     def wanted(self, p: Punctuation, held: Held, *inputs: Schema) -> Sequence[Way]:
-        """That none comes of the groups that it names, from the gap before its sessions up to their ends."""
+        """The end of the tuples of these groups, from the gap before the sessions' starts up to their ends."""
         return [self._grown(on((*self.keys, *self.ends), p, self._groups(inputs[0])), inputs[0])]
 
     def _grown(self, p: Punctuation, given: Schema) -> Way:
-        """What says that sessions of a punctuation over groups can grow no more."""
-        said = dict(zip(self.keys, p.patterns, strict=False))
+        """The way on which the sessions of a punctuation over groups can grow no more."""
+        patterns = dict(zip(self.keys, p.patterns, strict=False))
         if self._is_of_one_moment:
-            return ((0, Punctuation.of(given, said)),)
+            return ((0, Punctuation.of(given, patterns)),)
         moments = given.attribute(self.of).domain
         first, last = (values(pattern, p.schema[len(self.keys)].domain) for pattern in p.patterns[-2:])
         low = min((begin for begin, _ in first.intervals()), default=moments.bottom)
         high = max((end for _, end in last.intervals()), default=moments.top)
         begin = max(low - self._reach(moments), moments.bottom) if low > moments.bottom else low
         if (begin, high) != (moments.bottom, moments.top):
-            said[self.of] = between(begin, high, moments)
-        return ((0, Punctuation.of(given, said)),)
+            patterns[self.of] = between(begin, high, moments)
+        return ((0, Punctuation.of(given, patterns)),)
 
     def state_schema(self, *inputs: Schema) -> StateSchema:
         given = inputs[0]
-        groups, said = self._groups(given), completion_sets(given, self._completed)
+        groups, sets = self._groups(given), completion_sets(given, self._completed)
         rows = SessionRows(self.keys, self.ends, self._aggregation)
 
         def awaits(row: Row, _: Held) -> list[Way]:
@@ -229,15 +229,15 @@ class Session(Operator):
             shown=self._aggregation.shown,
             touching=rows.touching,
         )
-        return StateSchema({"sessions": log}, {**said, "sent": groups})
+        return StateSchema({"sessions": log}, {**sets, "sent": groups})
 
     def step(self, inputs: Sequence[Slice], state: OperatorState) -> Tuples | None:
-        """Nothing goes out; each new tuple is a session of its own, until it is found to belong to another."""
+        """Emits nothing; each new tuple is a session of its own until it is merged with others."""
         new = inputs[0].tuples
         if new is not None:
             given, (start, end) = state.inputs[0], map(quoted, self.ends)
-            asked = {name.lower() for name in (*self.keys, self.of, *attributes_of(self.aggregates))}
-            names = [quoted(name) for name in given.names if name.lower() in asked]
+            used = {name.lower() for name in (*self.keys, self.of, *attributes_of(self.aggregates))}
+            names = [quoted(name) for name in given.names if name.lower() in used]
             lone = new.frame.where(f"{quoted(self.of)} IS NOT NULL").selectExpr(
                 *names,
                 f"{quoted(self.of)} AS {start}",
@@ -247,9 +247,9 @@ class Session(Operator):
         return None
 
     def pass_(self, inputs: Sequence[Slice], state: OperatorState) -> Tuples | None:
-        found = completed(inputs[0].punctuations, self._completed, state)
-        parts = self._closed(found, state) if found else ()
-        closed = state.scratch(_InHand).closed = state.punctuations("sent").absorb(parts)
+        newly = completed(inputs[0].punctuations, self._completed, state)
+        parts = self._closed(newly, state) if newly else ()
+        closed = state.scratch(_OfSlice).closed = state.punctuations("sent").absorb(parts)
         if not closed or (taken := state.log("sessions").take(closed)) is None:
             return None
         exact = self._aggregation.merges is not None
@@ -260,50 +260,50 @@ class Session(Operator):
         place = len(self.keys)
         whole = [p for p in closed_so_far(state).set if place not in p.restricted]
         forget_completed(whole, self._completed, state)
-        state.punctuations("sent").forget(state.scratch(_InHand).closed)
+        state.punctuations("sent").forget(state.scratch(_OfSlice).closed)
 
     def propagate(self, inputs: Sequence[Slice], state: OperatorState) -> Sequence[Punctuation]:
         output = self.schema(*state.inputs)
         wild = (WILDCARD,) * len(self.aggregates)
-        return [Punctuation(output, (*p.patterns, *wild), p.lifespan) for p in state.scratch(_InHand).closed]
+        return [Punctuation(output, (*p.patterns, *wild), p.lifespan) for p in state.scratch(_OfSlice).closed]
 
     @property
     def _aggregation(self) -> Aggregation:
         return Aggregation((*self.keys, *self.ends), self.aggregates)
 
     def _closed(self, new: Sequence[Punctuation], state: OperatorState) -> Iterator[Punctuation]:
-        """The sessions that new punctuations close, of all that were said, each for as long as its run is closed."""
-        said, place = closed_so_far(state), len(self.keys)
+        """The punctuations on sessions that new and earlier ones close together, each with the lifespan of its run."""
+        known, place = closed_so_far(state), len(self.keys)
         over = self._groups(state.inputs[0])
         if self._is_of_one_moment:
             yield from (Punctuation(over, (*p.patterns, WILDCARD, WILDCARD), p.lifespan) for p in new)
             return
-        moments = said.set.schema[place].domain
+        moments = known.set.schema[place].domain
         reach = self._reach(moments, state.nothing().sparkSession if self.days else None)
-        lasting = closed_runs(said.lasting, place, [p for p in new if p.lifespan is None])
+        lasting = closed_runs(known.lasting, place, [p for p in new if p.lifespan is None])
         yield from (p for run in lasting if (p := self._within(run, over, moments, reach)) is not None)
-        for run in closed_runs(said.set, place, new) if said.passes else ():
+        for run in closed_runs(known.set, place, new) if known.passes else ():
             if (p := self._within(run, over, moments, reach)) is not None:
                 at = {**run.there, place: between(run.low, run.high, moments)}
-                yield p.lasting(said.lifespan(Punctuation.at(said.set.schema, at)))
+                yield p.lasting(known.lifespan(Punctuation.at(known.set.schema, at)))
 
     def _within(self, run: Run, over: Schema, moments: Domain, reach: int) -> Punctuation | None:
-        """The sessions that lie in a run, with the gap before them, which reaches so far."""
+        """The punctuation on the sessions that lie in a run together with the gap before them, of length `reach`."""
         ends, place = over[len(over) - 1].domain, len(self.keys)
-        said: dict[int, Pattern] = dict(run.there)
+        patterns: dict[int, Pattern] = dict(run.there)
         if run.low > moments.bottom:
             if run.low + reach >= ends.top:
                 return None
-            said[place] = between(run.low + reach, ends.top, ends)
+            patterns[place] = between(run.low + reach, ends.top, ends)
         if run.high < moments.top:
-            said[place + 1] = between(ends.bottom, run.high, ends)
-        return Punctuation.at(over, said)
+            patterns[place + 1] = between(ends.bottom, run.high, ends)
+        return Punctuation.at(over, patterns)
 
     def _reach(self, moments: Domain, spark: SparkSession | None = None) -> int:
-        """The most microseconds that a gap has: days of a calendar are longer where its clocks are set back.
+        """The longest gap in microseconds: calendar days are longer when clocks are set back.
 
-        No gap is longer than that, wherever it begins, so what comes before it reaches no session behind it. Without
-        Spark, which knows the zone, it is as in the zone where days are longest.
+        No gap is longer, wherever it begins, so tuples before it do not reach the session behind it. Without Spark,
+        which knows the time zone, it is that of the zone with the longest days.
         """
         if not self.days or not _is_zoned(moments):
             return self.gap
@@ -312,12 +312,12 @@ class Session(Operator):
 
 
 def with_moment(keys: tuple[str, ...], moment: str) -> tuple[str, ...]:
-    """The keys and the moment, which may be one of them."""
+    """The keys and the moment, once if it is a key."""
     return keys if moment.lower() in (key.lower() for key in keys) else (*keys, moment)
 
 
 def later(moment: Attribute, gap: int, days: int = 0) -> str:
-    """A moment so many microseconds later, as Spark SQL; `days` of them, of 24 hours, are those of the calendar."""
+    """The moment `gap` microseconds later, as Spark SQL; `days` of the gap, of 24 hours each, are calendar days."""
     if not _is_zoned(moment.domain):
         return f"{quoted(moment.name)} + INTERVAL '{gap // 1_000_000}.{gap % 1_000_000:06d}' SECOND"
     beside = gap - days * DAY
@@ -333,7 +333,7 @@ def _is_zoned(moments: Domain) -> bool:
 
 
 @dataclass(slots=True)
-class _InHand:
-    """Of the slice in hand, the punctuations on groups and sessions that closed some."""
+class _OfSlice:
+    """Results of the behaviours for one slice: the punctuations that closed groups or sessions."""
 
     closed: list[Punctuation] = field(default_factory=list)

@@ -43,15 +43,15 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
 ALONE = 100_000
-"""Tuples up to which one task sorts a slice; more are sorted by several."""
+"""The number of tuples of a slice up to which one task sorts them; several tasks sort more."""
 
 _EACH = 1 << 33
-"""How far the numbers that Spark gives to the rows of one partition are from those of the next."""
+"""The distance between the numbers that Spark gives to the rows of one partition and the next."""
 
 
 @dataclass(frozen=True, slots=True)
 class Sort(Operator):
-    """The tuples of the input, sorted by `keys`, the first one first; an attribute's second key decides nothing."""
+    """The tuples of the input, sorted by `keys`, the first one first; further keys on an attribute are ignored."""
 
     keys: tuple[SortKey, ...]
 
@@ -61,20 +61,20 @@ class Sort(Operator):
         object.__setattr__(self, "keys", once(self.keys))
 
     def schema(self, *inputs: Schema) -> Schema:
-        """The input's.
+        """The input's schema.
 
         Raises:
-            QueryError: a key's values have no order that punctuations could follow.
+            QueryError: the values of a key have no order that punctuations can follow.
         """
         for key in self.keys:
             if (attribute := inputs[0].attribute(key.attribute)).domain.opaque:
-                raise QueryError(f"nothing is sorted by {attribute.name}: {attribute.domain.type} is not ordered here")
+                raise QueryError(f"{attribute.name} has type {attribute.domain.type}, by which tuples cannot be sorted")
         return inputs[0]
 
     def schemes(self, *inputs: tuple[Scheme, ...]) -> tuple[Scheme, ...]:
-        """Ranges of the first key from its beginning, or its tiles, whichever the input promises of it alone.
+        """Ranges of the first key from its beginning, or its tiles, if the input promises these of this key alone.
 
-        Of other schemes nothing is promised: whether values make a prefix one after the other depends on the domain.
+        Other schemes give none: whether single values form a prefix in the end depends on the domain.
         """
         first = self.keys[0]
         alone = (scheme.renamed({first.attribute.lower(): first.attribute}) for scheme in inputs[0])
@@ -97,7 +97,7 @@ class Sort(Operator):
         return [self._up_to(p.patterns[p.schema.index(self.keys[0].attribute)], inputs[0])]
 
     def _up_to(self, pattern: Pattern, schema: Schema) -> Way:
-        """The prefix of the order that ends with values of the first key."""
+        """The prefix of the order that ends with these values of the first key."""
         key = self.keys[0]
         place = schema.index(key.attribute)
         prefix = prefix_until(pattern, schema[place].domain, key.direction)
@@ -121,7 +121,7 @@ class Sort(Operator):
         return None
 
     def pass_(self, inputs: Sequence[Slice], state: OperatorState) -> Tuples | None:
-        begun = state.scratch(_InHand).begun = self._newly_begun(inputs[0].punctuations, state)
+        begun = state.scratch(_OfSlice).begun = self._newly_begun(inputs[0].punctuations, state)
         taken = state.log("tuples").take(begun) if begun else None
         return None if taken is None else Tuples(self._sorted(taken, state), taken.at_most, taken.exact)
 
@@ -131,11 +131,11 @@ class Sort(Operator):
     def propagate(self, inputs: Sequence[Slice], state: OperatorState) -> Sequence[Punctuation]:
         schema = state.inputs[0]
         places = [schema.index(key.attribute) for key in self.keys]
-        begun = state.scratch(_InHand).begun
+        begun = state.scratch(_OfSlice).begun
         return [Punctuation.at(schema, dict(zip(places, p.patterns, strict=True)), p.lifespan) for p in begun]
 
     def _newly_begun(self, punctuations: Sequence[Punctuation], state: OperatorState) -> list[Punctuation]:
-        """The part of the largest covered prefix that was not in it before, over the keys."""
+        """The part of the largest covered prefix, over the keys, that is new."""
         names = [key.attribute for key in self.keys]
         if not completed(punctuations, names, state):
             return []
@@ -144,7 +144,7 @@ class Sort(Operator):
         return state.punctuations("begun").absorb(closed.for_its_time(prefix))
 
     def _sorted(self, tuples: Tuples, state: OperatorState) -> DataFrame:
-        """The tuples in order, with positions behind those of all slices before."""
+        """The tuples in order, with positions that follow those of all earlier slices."""
         from pyspark.sql import functions as F
 
         order = total(self.keys, state.inputs[0])
@@ -156,12 +156,12 @@ class Sort(Operator):
             frame = tuples.frame.orderBy(*order)
             tasks = int(str(frame.sparkSession.conf.get("spark.sql.shuffle.partitions")))
             state.notes["position"] = begin + tasks * _EACH
-        # The number of a row grows along the partitions, which orderBy has made in order.
+        # Row numbers increase along the partitions, and orderBy has sorted these.
         return frame.withColumn(POSITION, F.monotonically_increasing_id() + F.lit(begin).cast("BIGINT"))
 
 
 @dataclass(slots=True)
-class _InHand:
-    """Of the slice in hand, the part of the prefix, over the keys, that was not in it before."""
+class _OfSlice:
+    """Results of the behaviours for one slice: the new part of the covered prefix, over the keys."""
 
     begun: list[Punctuation] = field(default_factory=list)

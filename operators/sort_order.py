@@ -34,7 +34,7 @@ class SortKey:
 
     @property
     def column(self) -> Column:
-        """The key as Spark's."""
+        """The key as a column of Spark."""
         from pyspark.sql import functions as F
 
         column, direction = F.col(quoted(self.attribute)), self.direction
@@ -44,7 +44,7 @@ class SortKey:
 
 
 def keys_line(keys: Sequence[SortKey]) -> str:
-    """The keys in a line.
+    """The keys in one line.
 
     >>> keys_line([SortKey("hour"), SortKey("min", descending=True)])
     'hour, min DESC'
@@ -53,7 +53,7 @@ def keys_line(keys: Sequence[SortKey]) -> str:
 
 
 def once(keys: Sequence[SortKey]) -> tuple[SortKey, ...]:
-    """The keys without those of an attribute that is a key already: they decide nothing.
+    """The keys without further keys on the same attribute, which have no effect.
 
     >>> [key.descending for key in once([SortKey("hour"), SortKey("Hour", descending=True)])]
     [False]
@@ -65,9 +65,9 @@ def once(keys: Sequence[SortKey]) -> tuple[SortKey, ...]:
 
 
 def total(keys: Sequence[SortKey], schema: Schema, decided: Collection[str] = ()) -> list[Column]:
-    """The keys, and after them, for ties, the remaining attributes, ascending and null first, as Spark's columns.
+    """Spark's columns for the keys and, for ties, all other attributes, ascending with null first.
 
-    Attributes without an order cannot decide, nor need those that are `decided`, being the same in all tuples compared.
+    Attributes without an order are left out, and so are those in `decided`, which are equal in all compared tuples.
     """
     named = {key.attribute.lower() for key in keys} | {name.lower() for name in decided}
     others = [SortKey(a.name) for a in schema if a.name.lower() not in named and not a.domain.opaque]
@@ -75,20 +75,20 @@ def total(keys: Sequence[SortKey], schema: Schema, decided: Collection[str] = ()
 
 
 NEW, BEFORE = own("new"), own("before")
-"""BOOLEAN: not among the rows that were there before. BIGINT: the last number of the group among these, 0 for none."""
+"""BOOLEAN: whether the row is new. BIGINT: the last number of the group among earlier rows, 0 for none."""
 
 LATEST = own("latest")
 """BIGINT: the greatest number of the group."""
 
 
 def numbered(new: DataFrame, earlier: Sequence[DataFrame], groups: Sequence[str], order: Sequence[Column]) -> DataFrame:
-    """All these rows, each with its number in its group, whether it is `NEW`, and the last number `BEFORE`.
+    """All rows, each with its number in its group, whether it is `NEW`, and the last number `BEFORE`.
 
     Args:
-        new: The rows that follow in each group, in this order; they have no numbers.
-        earlier: The last rows before them, with numbers one after the other, and perhaps what else is known of them.
-        groups: What groups are by.
-        order: Spark's columns, which tell all new rows of a group apart.
+        new: The rows that follow in each group, in this order, without numbers.
+        earlier: The last rows before them, with consecutive numbers, perhaps with further columns.
+        groups: The grouping attributes.
+        order: Spark's columns that order the new rows of a group, without ties.
     """
     from pyspark.sql import Window
     from pyspark.sql import functions as F
@@ -98,14 +98,14 @@ def numbered(new: DataFrame, earlier: Sequence[DataFrame], groups: Sequence[str]
     for before in earlier:
         frame = frame.unionByName(before.withColumn(NEW, F.lit(False)), allowMissingColumns=True)
     group = Window.partitionBy(*map(quoted, groups))
-    # The rows before come first.
+    # Earlier rows come first.
     row = F.row_number().over(group.orderBy(F.col(NUMBER).asc_nulls_last(), *order))
     counted = frame.withColumn(BEFORE, F.coalesce(F.max(NUMBER).over(group), none))
     return counted.withColumn(NUMBER, row + F.coalesce(F.min(NUMBER).over(group), one) - 1)
 
 
 def last_rows(rows: DataFrame, groups: Sequence[str], number: int) -> DataFrame:
-    """Of each group so many of its last rows; those of several parts of the rows are among those of each."""
+    """The last rows of each group. Applied to parts of the rows, it keeps all last rows of the whole."""
     return with_latest(rows, groups).where(f"{NUMBER} > {LATEST} - {number}").drop(LATEST)
 
 
@@ -115,7 +115,7 @@ def with_latest(rows: DataFrame, groups: Sequence[str]) -> DataFrame:
 
 
 def partition(names: Sequence[str]) -> str:
-    """What stands behind OVER for rows that agree on these attributes.
+    """The text behind OVER for rows that agree on these attributes.
 
     >>> partition(["sid"]), partition([])
     ('PARTITION BY `sid`', '')

@@ -45,16 +45,16 @@ if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame
 
 Rank = Literal["row_number", "rank", "dense_rank"]
-"""How tuples are counted: each for itself, or equal ones alike, with gaps behind them or without."""
+"""The rank of tuples: a number for each one, or the same for equal ones, with or without gaps behind them."""
 
 _RANK = own("rank")
 
 
 @dataclass(frozen=True, slots=True)
 class TopN(Operator):
-    """The tuples whose rank among those that agree on `groups`, by `keys`, is `n` at the most.
+    """The tuples whose rank by `keys`, among those that agree on `groups`, is at most `n`.
 
-    `number` is the attribute that the rank becomes, behind the input's; None where nobody asks for it.
+    `number` is the attribute for the rank, behind the input's attributes; None if it is not needed.
     """
 
     n: int
@@ -65,23 +65,23 @@ class TopN(Operator):
 
     def __post_init__(self) -> None:
         if self.n < 1:
-            raise UsageError(f"the first {self.n} tuples are none", hint="ask for one, or more")
+            raise UsageError(f"a top {self.n} has no tuples", hint="use 1 or more")
         if not self.keys:
-            raise UsageError("the first tuples of no order", hint="name an attribute to order by")
+            raise UsageError("top_n without an order", hint="name an attribute to order by")
         object.__setattr__(self, "keys", once(self.keys))
 
     def schema(self, *inputs: Schema) -> Schema:
-        """The input's, and the rank.
+        """The input's attributes, and the rank.
 
         Raises:
-            QueryError: the input has no such attribute as a key or a group names.
+            QueryError: the input lacks an attribute that a key or a group names.
         """
         for name in (*self.groups, *(key.attribute for key in self.keys)):
             inputs[0].attribute(name)
         return inputs[0] if self.number is None else Schema((*inputs[0].attributes, self.number))
 
     def schemes(self, *inputs: tuple[Scheme, ...]) -> tuple[Scheme, ...]:
-        """Those on groups alone, and those whose other terms tile what they speak of."""
+        """The schemes on groups only, and those whose other terms tile their attributes."""
         groups = {name.lower(): name for name in self.groups}
         return tuple(on_groups for scheme in inputs[0] if (on_groups := scheme.renamed(groups)) is not None)
 
@@ -98,7 +98,7 @@ class TopN(Operator):
         return self if self.number is None or self.number.name in needed else replace(self, number=None)
 
     def predicate_terms(self, *inputs: Schema) -> Sequence[Terms]:
-        """The groups: what looks at them alone selects whole ones."""
+        """The groups: a predicate over these selects whole groups."""
         return [{name.lower(): quoted(inputs[0].attribute(name).name) for name in self.groups}]
 
     def wanted(self, p: Punctuation, held: Held, *inputs: Schema) -> Sequence[Way]:
@@ -113,13 +113,13 @@ class TopN(Operator):
     def step(self, inputs: Sequence[Slice], state: OperatorState) -> Tuples | None:
         if (new := inputs[0].tuples) is not None:
             frame, log = new.frame.select(*map(quoted, state.inputs[0].names)), state.log("tuples")
-            # Few are ranked together with what is kept, in any case.
+            # A small slice is always ranked together with the kept tuples.
             first = frame if log.at_most + new.at_most <= tuple_log.SMALL else self._first(frame, state.inputs[0])
             log.add(Tuples(first, new.at_most, exact=False))
         return None
 
     def pass_(self, inputs: Sequence[Slice], state: OperatorState) -> Tuples | None:
-        complete = state.scratch(_InHand).complete = completed(inputs[0].punctuations, self.groups, state)
+        complete = state.scratch(_OfSlice).complete = completed(inputs[0].punctuations, self.groups, state)
         taken = state.log("tuples").take(complete) if complete else None
         if taken is None or self.number is None:
             return taken
@@ -128,16 +128,16 @@ class TopN(Operator):
 
     def keep(self, inputs: Sequence[Slice], state: OperatorState) -> None:
         state.log("tuples").settle()
-        forget_completed(state.scratch(_InHand).complete, self.groups, state)
+        forget_completed(state.scratch(_OfSlice).complete, self.groups, state)
 
     def propagate(self, inputs: Sequence[Slice], state: OperatorState) -> Sequence[Punctuation]:
         output = self.schema(*state.inputs)
         places = [output.index(name) for name in self.groups]
-        complete = state.scratch(_InHand).complete
+        complete = state.scratch(_OfSlice).complete
         return [Punctuation.at(output, dict(zip(places, p.patterns, strict=True)), p.lifespan) for p in complete]
 
     def _first(self, tuples: DataFrame, schema: Schema) -> DataFrame:
-        """Of each group the first tuples; those of several parts are among the first of each."""
+        """The first tuples of each group. Applied to parts of the tuples, it keeps all first tuples of the whole."""
         return self._ranked(tuples, schema).where(f"{_RANK} <= {self.n}").drop(_RANK)
 
     def _ranked(self, tuples: DataFrame, schema: Schema) -> DataFrame:
@@ -148,14 +148,14 @@ class TopN(Operator):
         return tuples.withColumn(_RANK, F.expr(f"{self.rank}()").over(group))
 
     def _order(self, schema: Schema) -> list[Column]:
-        """The keys; where each tuple counts for itself with what tells ties apart."""
+        """The sort keys; for `row_number`, the attributes that order ties follow."""
         if self.rank == "row_number":
             return total(self.keys, schema, self.groups)
         return [key.column for key in self.keys]
 
 
 @dataclass(slots=True)
-class _InHand:
-    """Of the slice in hand, the punctuations on the groups that are complete now."""
+class _OfSlice:
+    """Results of the behaviours for one slice: the punctuations on groups that became complete."""
 
     complete: list[Punctuation] = field(default_factory=list)

@@ -50,10 +50,10 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Window(Operator):
-    """The tuples of the input with the windows, called `name`, of their moment `of`; lengths are in microseconds.
+    """The tuples of the input with the windows, named `name`, of their moment `of`; lengths are in microseconds.
 
-    A window begins every `slide`, one of them at `offset` from 1970, and lasts for `size`, which is no less than the
-    slide. `replaces` says that the moment itself goes no further.
+    A window begins every `slide`, one of them at `offset` from 1970, and lasts for `size`, which is at least the slide.
+    With `replaces`, the moment itself goes no further.
     """
 
     of: str
@@ -65,7 +65,7 @@ class Window(Operator):
 
     @property
     def overlapping(self) -> int:
-        """In how many windows a tuple is, at the most."""
+        """The largest number of windows of a tuple."""
         return -(-self.size // self.slide)
 
     def schema(self, *inputs: Schema) -> Schema:
@@ -75,7 +75,7 @@ class Window(Operator):
         return Schema((*(a for a in inputs[0] if not (self.replaces and a is moment)), *ends))
 
     def schemes(self, *inputs: tuple[Scheme, ...]) -> tuple[Scheme, ...]:
-        """The input's; and what it promises of stretches of moments it promises of starts, and of ends."""
+        """The input's schemes; those on stretches of moments also as schemes on starts, and on ends."""
         found: dict[Scheme, None] = {}
         for scheme in inputs[0]:
             of = next((term for term in scheme.terms if term.attribute.lower() == self.of.lower()), None)
@@ -98,7 +98,7 @@ class Window(Operator):
         return replace(self, replaces=self.replaces or self.of.lower() not in {name.lower() for name in needed})
 
     def predicate_terms(self, *inputs: Schema) -> Sequence[Terms]:
-        """The input's own: what looks at no window selects all tuples of one."""
+        """The input's own terms: a predicate without the window selects all or none of an input tuple's outputs."""
         return [own_terms(inputs[0])]
 
     def passes_duplicates(self, needed: AbstractSet[str], *inputs: Schema) -> bool:
@@ -106,22 +106,22 @@ class Window(Operator):
 
     def lineage(self, names: Collection[str], *inputs: Schema) -> Sequence[Sequence[str]] | None:
         own_names = {f"{self.name}{end}".lower() for end in (START, END)}
-        asked = {self.of if name.lower() in own_names else name for name in names}
-        return [tuple(among(asked, inputs[0]))]
+        of_input = {self.of if name.lower() in own_names else name for name in names}
+        return [tuple(among(of_input, inputs[0]))]
 
     def in_panes(
         self, keys: Collection[str], operands: Collection[str], *inputs: Schema
     ) -> tuple[Window, Window, str] | None:
-        """Windows that overlap, over panes as long as size and slide have in common."""
-        given, asked = inputs[0], {name.lower() for name in operands}
+        """Overlapping windows, over panes of the greatest common divisor of size and slide."""
+        schema, used = inputs[0], {name.lower() for name in operands}
         ends = {f"{self.name}{end}".lower() for end in (START, END)}
-        if self.overlapping == 1 or asked & ends or self.of.lower() in map(str.lower, keys):
+        if self.overlapping == 1 or used & ends or self.of.lower() in map(str.lower, keys):
             return None
-        name, taken = "pane", {name.lower().removesuffix(START) for name in given.names}
+        name, taken = "pane", {name.lower().removesuffix(START) for name in schema.names}
         while name in taken:
             name += "_"
         length = math.gcd(self.size, self.slide)
-        cut = Window(self.of, length, length, self.offset % length, name, self.of.lower() not in asked)
+        cut = Window(self.of, length, length, self.offset % length, name, self.of.lower() not in used)
         pane = f"{name}{START}"
         return cut, replace(self, of=pane, replaces=True), pane
 
@@ -130,7 +130,7 @@ class Window(Operator):
         return self.overlapping == 1
 
     def wanted(self, p: Punctuation, held: Held, *inputs: Schema) -> Sequence[Way]:
-        given, moments = inputs[0], inputs[0].attribute(self.of).domain
+        schema, moments = inputs[0], inputs[0].attribute(self.of).domain
         names = [name for name in p.schema.names[:-2] if name.lower() != self.of.lower()]
         within = ValueSet.everything(moments)
         if not self.replaces:
@@ -140,15 +140,15 @@ class Window(Operator):
                 spans = values(pattern, p.schema[len(p.schema) - 1].domain).intervals()
                 pairs = [self._moments_of(span, back, moments) for span in spans]
                 within = within.intersection(ValueSet.of_intervals(moments, pairs))
-        if within.is_empty:  # no window begins there, which is not said before the end
+        if within.is_empty:  # no window begins there, which is known only at the end
             return [whole(*inputs)]
-        others = on(names, p, given)
+        others = on(names, p, schema)
         return [tuple((0, _also(others, self.of, part)) for part in patterns(within))]
 
     def _moments_of(self, span: tuple[Cut, Cut], back: int, moments: Domain) -> tuple[Cut, Cut]:
-        """The moments that are in windows whose starts, or, so much later, ends are within a span."""
+        """The moments in windows whose starts lie in a span; for `back` equal to the size, whose ends do."""
         low, high = span
-        # Of the span, from the first window that begins in it to the last one.
+        # From the first window that begins in the span to the last one.
         begin = -(-(low - back - self.offset) // self.slide) * self.slide + self.offset if low > moments.bottom else low
         last = (high - 1 - back - self.offset) // self.slide * self.slide + self.offset
         end = last + self.size if high < moments.top else high
@@ -158,14 +158,14 @@ class Window(Operator):
         return StateSchema(sets={"said": inputs[0], "sent": self.schema(*inputs)})
 
     def step(self, inputs: Sequence[Slice], state: OperatorState) -> Tuples | None:
-        """The new tuples with their windows, and what is known beside them: positions, or partial aggregates."""
+        """The new tuples with their windows, and the columns beside attributes: positions, or partial aggregates."""
         new = inputs[0].tuples
         if new is None:
             return None
-        given = state.inputs[0]
-        names = [quoted(name) for name in self.schema(given).names[:-2]]
+        schema = state.inputs[0]
+        names = [quoted(name) for name in self.schema(schema).names[:-2]]
         names += filter(is_own, new.frame.columns)
-        moment = given.attribute(self.of).domain
+        moment = schema.attribute(self.of).domain
         has_zone = isinstance(moment.sql, TimestampType) and moment.sql.zoned
         in_windows = partial(self._counted, may_be_null=moment.nullable) if has_zone else self._cut
         of_each = self.overlapping if self.size % self.slide == 0 and not moment.nullable else None
@@ -179,7 +179,7 @@ class Window(Operator):
         return cut.selectExpr(*names, *(f"{own('window')}{end} AS {quoted(self.name + end)}" for end in (START, END)))
 
     def _counted(self, frame: DataFrame, names: Sequence[str], *, may_be_null: bool) -> DataFrame:
-        """The same, by whole numbers: Spark's `window` makes a structure of each, which takes three times as long."""
+        """The same with integers: Spark's `window` makes a structure for each, which takes three times as long."""
         micros = f"unix_micros({quoted(self.of)})"
         last, back = own("last"), own("back")
         cut = frame.where(f"{quoted(self.of)} IS NOT NULL") if may_be_null else frame
@@ -195,42 +195,42 @@ class Window(Operator):
         return cut.selectExpr(*names, *(f"timestamp_micros({at}) AS {quoted(self.name + end)}" for at, end in ends))
 
     def propagate(self, inputs: Sequence[Slice], state: OperatorState) -> Sequence[Punctuation]:
-        given, said = state.inputs[0], state.punctuations("said")
-        new = said.absorb(inputs[0].punctuations)
+        schema, closed = state.inputs[0], state.punctuations("said")
+        new = closed.absorb(inputs[0].punctuations)
         if not new:
             return []
-        output, place = self.schema(given), given.index(self.of)
+        output, place = self.schema(schema), schema.index(self.of)
         gone = place if self.replaces else None
         out = [self._placed(p, output, gone) for p in new if gone not in p.restricted]
         ends = output.attributes[-2:]
-        over = Schema(tuple(ends[0] if i == place else a for i, a in enumerate(given)))
+        over = Schema(tuple(ends[0] if i == place else a for i, a in enumerate(schema)))
         for at, shift in zip((len(output) - 2, len(output) - 1), (0, self.size), strict=True):
             first, last = (self._image(over[place].domain, shift, back) for back in (self.size - self.slide, 0))
-            found = said.following(new, partial(image, place=place, schema=over, f=first, last=last))
-            out += [self._placed(p, output, gone, at=at) for p in found]
+            images = closed.following(new, partial(image, place=place, schema=over, f=first, last=last))
+            out += [self._placed(p, output, gone, at=at) for p in images]
         sent = state.punctuations("sent")
         newly = sent.absorb(out)
         sent.forget(newly)
-        said.forget(p for p in new if place not in p.restricted)  # of no moment: it went out, and completes nothing
+        closed.forget(p for p in new if place not in p.restricted)  # these went out, and complete nothing
         return newly
 
     def _image(self, domain: Domain, shift: int, back: int) -> Function:
-        """Of moments the starts, shifted, of the last windows that begin so much before, or of those behind them."""
+        """The function from moments to the shifted start of the last window that begins `back` or more before."""
         moments = domain.sql
         assert isinstance(moments, TimestampType)
 
-        def function(asked: Sequence[Value]) -> Mapping[Value, Value]:
-            found: dict[Value, Value] = {}
-            for value in asked:
+        def function(of: Sequence[Value]) -> Mapping[Value, Value]:
+            starts: dict[Value, Value] = {}
+            for value in of:
                 since = (moments.ordinal(value) - back - self.offset) // self.slide * self.slide + self.offset
                 with suppress(OverflowError):
-                    found[value] = moments.value(since + shift)
-            return found
+                    starts[value] = moments.value(since + shift)
+            return starts
 
         return function
 
     def _placed(self, p: Punctuation, output: Schema, gone: int | None, at: int | None = None) -> Punctuation:
-        """What is said over the input, in the output's terms; what is said in the moment's place, at another."""
+        """The input's punctuation over the output; with `at`, its pattern for the moment moves to that place."""
         place = output.index(self.of) if gone is None else gone
         patterns: list[Pattern] = [*p.patterns, WILDCARD, WILDCARD]
         if at is not None:
@@ -242,6 +242,6 @@ class Window(Operator):
 
 
 def _also(p: Punctuation, name: str, pattern: Pattern) -> Punctuation:
-    """What a punctuation says, and of another attribute this."""
+    """The punctuation with this pattern for another attribute."""
     place = p.schema.index(name)
     return Punctuation(p.schema, (*p.patterns[:place], pattern, *p.patterns[place + 1 :]))

@@ -63,7 +63,7 @@ def test_what_is_late_within_its_slice_or_in_a_later_one_stops_the_query(spark: 
         across.slice((numbers(6, 12), []))
     assert str(told.value).splitlines()[1:] == [
         "  punctuate by order of n, item at position 3",
-        "  Hint: mend the source or what is known of it, or let punctuate drop or divert such tuples",
+        "  Hint: correct the source or its declared properties, or let punctuate drop or divert such tuples",
     ]
 
 
@@ -331,7 +331,7 @@ def test_beside_tuples_the_clock_speaks_of_the_moment_up_to_which_all_was_read(
 @pytest.mark.spark
 def test_without_positions_there_is_no_order_to_punctuate(spark: SparkSession, tmp_path: Path) -> None:
     running = Running(spark, tmp_path, Punctuate(ByOrder("n")), NUMBERS)
-    with pytest.raises(QueryError, match="punctuate by order of n needs the order of its input"):
+    with pytest.raises(QueryError, match="punctuate by order of n needs the order of a source"):
         running.slice((numbers(1), []))
 
 

@@ -113,5 +113,5 @@ def test_a_stream_that_goes_back_in_time_is_malformed(spark: SparkSession, tmp_p
 def test_what_cannot_be_run_is_refused() -> None:
     with pytest.raises(UsageError, match="empty windows"):
         secret_window(Profile("any", rounded, Reporting(), Tick.TUPLE), Windows(5, 1), "time")
-    with pytest.raises(QueryError, match="val is no whole number that is never null"):
+    with pytest.raises(QueryError, match="val must be an integer that is never null"):
         secret_window(STREAMBASE, Windows(5, 1), "val").schema(SCHEMA)

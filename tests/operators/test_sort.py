@@ -99,7 +99,7 @@ def test_a_prefix_or_tiles_of_the_first_key_are_promised_on() -> None:
 def test_what_cannot_be_sorted_is_refused_by_name() -> None:
     with pytest.raises(UsageError, match="without a key"):
         Sort(())
-    with pytest.raises(QueryError, match="tags: ARRAY<INT> is not ordered"):
+    with pytest.raises(QueryError, match="tags has type ARRAY<INT>, by which"):
         Sort((SortKey("tags"),)).schema(Schema.parse("tags ARRAY<INT>"))
     with pytest.raises(UsageError, match="no attribute hours"):
         Sort((SortKey("hours"),)).schema(REPORTS)

@@ -110,9 +110,9 @@ def test_the_rank_is_an_attribute_only_where_it_is_asked_for() -> None:
 
 
 def test_a_top_of_nothing_or_by_nothing_is_refused() -> None:
-    with pytest.raises(UsageError, match="first 0"):
+    with pytest.raises(UsageError, match="top 0"):
         TopN(0, HIGHEST.keys)
-    with pytest.raises(UsageError, match="no order"):
+    with pytest.raises(UsageError, match="without an order"):
         TopN(1, ())
     with pytest.raises(UsageError, match="hour"):
         TopN(1, HIGHEST.keys, ("hour",)).schema(BIDS)

@@ -112,7 +112,7 @@ def test_windows_of_the_builder_go_through_select_and_are_refused_above_a_merge(
         ("stream, size x, slide 1, of time", "whole numbers above 0"),
         ("stream, size 5 seconds, slide 1, of time", "whole numbers above 0"),
         ("stream, size 5, slide 1, of time, every 3", "'every 3' in semantics"),
-        ("stream, size 5, slide 1, of val", "val is no whole number that is never null"),
+        ("stream, size 5, slide 1, of val", "val must be an integer that is never null"),
         ("stream, size 5, slide 1, of when", "no attribute when"),
     ],
 )

@@ -260,7 +260,7 @@ def test_the_builder_gives_the_plans_that_sql_gives(spark: SparkSession) -> None
     assert isinstance(limited.inputs[0].operator, TopN)
     with pytest.raises(QueryError, match="limit without an order"):
         bid.limit(3)
-    with pytest.raises(UsageError, match="first 0"):
+    with pytest.raises(UsageError, match="top 0"):
         bid.order_by("ts").limit(0)
     with pytest.raises(QueryError, match="top needs an order"):
         bid.group_by("auction").top(3)
