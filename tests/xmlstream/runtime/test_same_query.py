@@ -101,7 +101,9 @@ def test_state_under_another_name_is_refused_and_not_read_as_empty(spark: SparkS
     assert kept["groups"]["rows"] == 1
     kept["open"] = kept.pop("groups")
     seal(commit, record)
-    with pytest.raises(StateError, match="of group_by, the recorded state has the logs open; in this version") as told:
+    with pytest.raises(
+        StateError, match="state of group_by: the recorded state has the logs open; in this version"
+    ) as told:
         query.run(tmp_path / "out", tmp_path / "checkpoint", keep_open=True)
     assert str(tmp_path / "checkpoint") in told.value.what
     assert told.value.hint
