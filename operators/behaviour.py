@@ -64,7 +64,7 @@ class LogicalProperties(Protocol):
         return [frozenset(schema.names) for schema in inputs]
 
     def pruned(self, needed: AbstractSet[str]) -> Self:
-        """The operator without those output attributes that it makes itself and that are not needed."""
+        """The operator without the output attributes that it computes itself and that are not needed."""
         return self
 
     @property
@@ -126,7 +126,7 @@ class LogicalProperties(Protocol):
         return ()
 
     def punctuating(self) -> Self:
-        """The operator that emits punctuations for what it excludes."""
+        """The operator with punctuations for the tuples that it excludes."""
         return self
 
     # Looking through.

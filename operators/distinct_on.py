@@ -43,10 +43,10 @@ class DistinctOn(Operator):
     keys: tuple[str, ...]
 
     def schema(self, *inputs: Schema) -> Schema:
-        """The input's.
+        """The input's schema.
 
         Raises:
-            UsageError: The input has no such attribute as a key names.
+            UsageError: The input lacks an attribute that a key names.
         """
         for key in self.keys:
             inputs[0].attribute(key)
@@ -87,8 +87,8 @@ class DistinctOn(Operator):
             return None
         if POSITION not in new.frame.columns:
             raise QueryError(
-                "the first tuple of each key needs the order of a source, which is not there",
-                hint="drop duplicates directly on a source, through select and where, before merge, join or group by",
+                "the first tuple of each key needs the order of a source, which its input has lost",
+                hint="drop duplicates of a source or a select or where above one, before merge, join or group by",
             )
         from pyspark.sql import Window
         from pyspark.sql import functions as F

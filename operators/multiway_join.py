@@ -193,8 +193,8 @@ class MultiwayJoin(Operator):
         scratch = state.scratch(_OfSlice)
         scratch.complete = [self._completed(i, slice_, state) for i, slice_ in enumerate(inputs)]
         pending = self._pending(state)
-        # Later tuples are judged by what is stored, too, and would else be kept for ever: a punctuation is forgotten
-        # once none can come (Li et al. 2006, §5.1).
+        # Stored punctuations also purge later tuples, which would otherwise be kept for ever; each is forgotten once
+        # no such tuple can come (Li et al. 2006, §5.1).
         closed = {i: closed_so_far(state, i).set for i in range(self.inputs)}
         if not self._is_due(closed, state):
             return

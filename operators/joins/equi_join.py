@@ -302,7 +302,7 @@ class EquiJoin:
 
     @cached_property
     def bounded_keys(self) -> tuple[BoundedKey, BoundedKey]:
-        """What the tuples of each side wait for, as bounded keys."""
+        """The bounded keys of both sides, which determine the partners that their tuples wait for."""
         left, right = (BoundedKey(side, self.on[side], self.on[1 - side], self.bounds[side]) for side in range(2))
         return left, right
 
