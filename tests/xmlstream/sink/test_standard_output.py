@@ -84,7 +84,7 @@ def test_what_nobody_read_is_not_committed(
 
     first, second = Gone(), io.StringIO()
     monkeypatch.setattr(sys, "stdout", first)
-    with pytest.raises(xs.XmlStreamError, match="nobody reads"):
+    with pytest.raises(xs.XmlStreamError, match="the reader of standard output"):
         query.run("-", tmp_path / "state")
     monkeypatch.setattr(sys, "stdout", second)
     summary = query.run("-", tmp_path / "state")
