@@ -213,7 +213,10 @@ class BoundedKey:
         return {bound.attribute: bound.attribute in below for bound in self.bounds if bound.upper}
 
     def is_described(self, schemes: Sequence[Scheme]) -> bool:
-        """Whether a scheme of the other side closes what each tuple waits for, by finitely many punctuations."""
+        """Whether a scheme of the other side closes, for each tuple, all its possible partners.
+
+        It must do so by finitely many punctuations for each tuple.
+        """
         names = {name.lower() for name in self.others}
         bounded = {bound.attribute.lower(): bound for bound in self.bounds if bound.upper}
 
@@ -326,7 +329,10 @@ class EquiJoin:
         return self.bounded_keys[side].until()
 
     def is_described(self, side: int, schemes: Sequence[Scheme]) -> bool:
-        """Whether a scheme closes what each tuple of the other side waits for, by finitely many punctuations."""
+        """Whether one of a side's schemes closes, for each tuple of the other side, all its possible partners.
+
+        It must do so by finitely many punctuations for each tuple.
+        """
         return self.bounded_keys[1 - side].is_described(schemes)
 
     def punctuation_sets(self, inputs: Sequence[Schema]) -> dict[str, Schema]:

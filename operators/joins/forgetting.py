@@ -91,7 +91,7 @@ def _written(p: Punctuation, places: Sequence[Sequence[int]], output: Schema) ->
 
 
 def due_sets(graph: PunctuationGraph, inputs: Sequence[Schema]) -> dict[str, Schema]:
-    """The declared sets of values that are due."""
+    """The schemas of the sets in which the join keeps the values that it may soon forget, by the names of the sets."""
     return {_due(key, i): inputs[i] for key, names in enumerate(graph.classes) for i in names}
 
 

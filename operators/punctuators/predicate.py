@@ -64,7 +64,6 @@ class ByDomain:
         return self._outside(state.inputs[0])
 
     def broken(self, values: Facts, flagged: DataFrame, schema: Schema) -> tuple[Punctuation, str]:
-        """The punctuation that the first value outside its limits breaks."""
         normal = [None if values.get(a.name) is None else a.domain.normal(values[a.name]) for a in schema]
         return next(p for p in self._outside(schema) if p.matches(normal)), ""
 
@@ -132,7 +131,6 @@ class ByPredicate:
         return [self._of(values, schema) for values in zip(*(c.to_pylist() for c in columns), strict=True)]
 
     def broken(self, values: Facts, flagged: DataFrame, schema: Schema) -> tuple[Punctuation, str]:
-        """The punctuation that closed the group of the late tuple."""
         return self._of(tuple(values[schema.attribute(name).name] for name in self.attributes), schema), ""
 
     def _of(self, values: tuple[object, ...], schema: Schema) -> Punctuation:

@@ -259,7 +259,7 @@ class SourceClosedSet(ClosedSet):
         return super().extent + sum(runs.rows for runs in self.runs.values())
 
     def logs(self) -> dict[str, dict[str, Any]]:
-        """The runs after the slice, by the names of their attributes, for its commit."""
+        """The record of each attribute's runs (files of closed strings) for the slice's commit, by attribute name."""
         return {self.set.schema[i].name: runs.record() for i, runs in self.runs.items()}
 
     def settle(self) -> None:

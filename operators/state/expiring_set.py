@@ -51,7 +51,7 @@ class ExpiringPoints:
 
     @property
     def lifespans(self) -> Iterable[Lifespan]:
-        """The lifespans of all points, each once."""
+        """The distinct lifespans of the closed values: a lifespan that several values share appears once."""
         return self._points
 
     @property

@@ -68,7 +68,7 @@ class Lines:
         yield from (line for line in map(bytes.strip, lines) if line)
 
     def end(self) -> Iterator[bytes]:
-        """Yields a last line without a line break."""
+        """Yields, at the end of the stream, the bytes behind the last line break as a line, if there are any."""
         if rest := bytes(self._pending).strip():
             yield rest
         self._pending.clear()

@@ -149,7 +149,7 @@ class MissingPunctuations:
 
     @staticmethod
     def _together(lacks: Iterable[Missing]) -> tuple[Missing, ...]:
-        """Merges what is wanted and missing per source."""
+        """Merges the entries of each source into one: the punctuations that it must send, and those not sent yet."""
         wanted: dict[Node, PunctuationSet] = {}
         missing: dict[Node, PunctuationSet] = {}
         for lack in lacks:

@@ -83,7 +83,7 @@ class ObservedValues:
 
     @property
     def format(self) -> str | None:
-        """The format of all texts that are not blank, if they are timestamps as in mail and RSS."""
+        """The pattern of all texts that are not blank, if it is one of mail and RSS (RFC 822); otherwise None."""
         texts = [text for _, text in self.texts if text]
         if not texts or _MAIL.match(texts[0]) is None:
             return None

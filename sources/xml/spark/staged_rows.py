@@ -60,7 +60,7 @@ class StagedRange:
 
     @staticmethod
     def of(row: Mapping[str, Any] | Any) -> StagedRange:
-        """Converts a collected row, a `pyspark.sql.Row` or a mapping with its columns."""
+        """The staged range of a collected row: a `pyspark.sql.Row`, or a mapping with the same columns."""
         return StagedRange(
             source=row["source"],
             path=row["path"],
