@@ -47,7 +47,7 @@ def test_the_documents_that_are_merged_are_those_of_the_first_run(tmp_path: Path
     for below in first.inputs:
         assert isinstance(below.operator, Scan)
         assert check_grammar(below.operator.options).violation is None
-    with pytest.raises(UsageError, match="no more of them"):
+    with pytest.raises(UsageError, match="no more can be added"):
         spread(node, tmp_path / "records", follow=True)
 
 
