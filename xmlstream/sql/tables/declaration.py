@@ -223,7 +223,7 @@ def _require_only(tree: exp.Expr, allowed: set[str], text: QueryText) -> None:
 
 
 _CREATES = {
-    "expression": ("CREATE TABLE AS SELECT is not supported", "the query's result goes where -o says"),
+    "expression": ("CREATE TABLE AS SELECT is not supported", "name the directory of the result with -o"),
     "replace": ("OR REPLACE is not supported", "a query declares each table once"),
     "exists": ("IF NOT EXISTS is not supported", "a query declares each table once"),
 }
