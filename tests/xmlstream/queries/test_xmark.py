@@ -89,7 +89,7 @@ def test_an_auction_of_merged_documents_is_answered_when_all_have_closed_it(
     counted = query.group_by("open_auction").agg("count(*) AS bids")
     counted.run(output=tmp_path / "out")
     assert sorted(row for slice_ in rows(tmp_path / "out") for row in slice_) == sorted(bids(*paths).items())
-    with pytest.raises(UsageError, match="no more of them"):
+    with pytest.raises(UsageError, match="no more can be added"):
         counted.start(output=tmp_path / "more", checkpoint=tmp_path / "state")
 
 
