@@ -68,7 +68,7 @@ def test_in_the_order_of_arrival_nothing_waits(spark: SparkSession, tmp_path: Pa
         " <*, (,3), *, *, *>",
         kept="2 | 1 | 1",
     )
-    with pytest.raises(QueryError, match="order of arrival"):
+    with pytest.raises(QueryError, match="needs the order of a source"):
         Running(spark, tmp_path / "merged", arriving, REPORTS).shows("(A, 9, 1)", out="")
 
 

@@ -104,9 +104,9 @@ def test_the_ways_out_that_are_told_are_ways(bids: Query) -> None:
 
 @pytest.mark.spark
 def test_a_column_of_pysparks_is_answered_with_the_text_to_write(bids: Query) -> None:
-    with pytest.raises(TypeError, match=r'expressions are text here; Hint: write "price" as SQL does'):
+    with pytest.raises(TypeError, match='expressions are SQL text; Hint: write "price"'):
         _ = bids["price"]
-    with pytest.raises(AttributeError, match=r'expressions are text here; Hint: write "Price" as SQL does'):
+    with pytest.raises(AttributeError, match='expressions are SQL text; Hint: write "Price"'):
         _ = bids.Price
     with pytest.raises(AttributeError, match="did you mean select"):
         _ = bids.selct
