@@ -107,7 +107,7 @@ def metrics_of(observation: Observation, patience: float = PATIENCE_SECONDS) -> 
         timer.cancel()
 
 
-_GIVEN_UP = "nobody tells what was observed"
+_GIVEN_UP = "the observation has no result"
 
 
 def _give_up(observation: Any) -> None:

@@ -24,7 +24,7 @@ def test_what_was_computed_is_told_and_what_never_was_is_not_waited_for(spark: S
     assert metrics_of(told) == {"tuples": 3}
     spark.range(3).observe(untold, F.count(F.lit(1)).alias("tuples"))
     begun = time.monotonic()
-    with pytest.raises(XmlStreamError, match="did not tell"):
+    with pytest.raises(XmlStreamError, match="did not report"):
         metrics_of(untold, 0.2)
     assert time.monotonic() - begun < 300
 

@@ -92,7 +92,7 @@ def test_windows_of_the_builder_go_through_select_and_are_refused_above_a_merge(
     (tree,) = (etree.parse(each) for each in sorted((tmp_path / "out").glob("*.xml")) if b"total" in each.read_bytes())
     totals = sorted((int(row[2].text or 0), int(row[4].text or 0)) for row in tree.iter("r"))
     assert totals == [(30, 20), (31, 60), (35, 40)]
-    with pytest.raises(QueryError, match="windows as coral8 has them above merge, where the order of tuples is lost"):
+    with pytest.raises(QueryError, match="semantics of coral8 above merge, where the order of tuples is lost"):
         s.union_all(s).window_as("coral8", "time", 5, 1)
     counted = s.tuple_window(3, 1).agg("sum(val) AS total", "max(val) - min(val) AS spread")
     counted.run(tmp_path / "counted", row_tag="r")

@@ -283,7 +283,7 @@ def test_a_sink_is_declared_and_its_password_is_not_recorded(sink: str, output: 
 @pytest.mark.parametrize(
     ("sink", "what"),
     [
-        ("USING postgresql", "there is no url"),
+        ("USING postgresql", "the option url is missing"),
         ("USING postgresql OPTIONS (path 'x')", "a sink has no option path"),
         ("USING delta OPTIONS (path 'x', rowTag 'r')", "a sink has no option rowTag"),
         ("USING orc OPTIONS (path 'x')", "a sink USING orc is not supported"),
