@@ -80,7 +80,7 @@ def parse_pattern(text: str, domain: Domain) -> Pattern:
     except NotationError:
         raise
     except ValueError as reason:
-        raise NotationError(f"'{_shortened(tidy)}' is no pattern of {domain.type}: {reason}") from None
+        raise NotationError(f"'{_shortened(tidy)}' is not a valid pattern of {domain.type}: {reason}") from None
 
 
 def format_pattern(pattern: Pattern, domain: Domain) -> str:

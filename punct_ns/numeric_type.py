@@ -152,7 +152,7 @@ class DecimalType(DiscreteType):
 
     def __post_init__(self) -> None:
         if not 1 <= self.precision <= 38 or not 0 <= self.scale <= self.precision:
-            raise ValueError(f"DECIMAL({self.precision},{self.scale}) is no type: 1 to 38 digits, scale within them")
+            raise ValueError(f"DECIMAL({self.precision},{self.scale}) is not a type: 1 to 38 digits, scale within them")
 
     @property
     def low(self) -> Decimal:

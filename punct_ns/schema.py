@@ -59,7 +59,7 @@ class Schema:
         seen: set[str] = set()
         for name in self.names:
             if name.lower() in seen:
-                raise UsageError(f"two attributes are named {name}", hint="names differ by more than case")
+                raise UsageError(f"two attributes are named {name}", hint="rename one; case does not count")
             seen.add(name.lower())
 
     @staticmethod
@@ -131,7 +131,8 @@ class Schema:
                 return index
         near = get_close_matches(name, self.names, 1)
         raise UsageError(
-            f"no attribute {name} among {', '.join(self.names)}", hint=f"did you mean {near[0]}?" if near else None
+            f"there is no attribute {name}; there are {', '.join(self.names)}",
+            hint=f"did you mean {near[0]}?" if near else None,
         )
 
     def attribute(self, name: str) -> Attribute:
@@ -211,7 +212,7 @@ def _attribute(column: str) -> Attribute:
     if not _TYPE.fullmatch(tail["type"].strip()):
         near = get_close_matches(tail["type"].strip().upper(), [*TYPES, "DECIMAL"], 1)
         hint = f"did you mean {near[0]}?" if near else "commas separate columns"
-        raise UsageError(f"{tail['type'].strip()} in '{column.strip()}' is no type", hint=hint)
+        raise UsageError(f"{tail['type'].strip()} in '{column.strip()}' is not a type", hint=hint)
     try:
         return Attribute(name, Domain(tail["type"], nullable=not tail["not_null"]))
     except ValueError as reason:

@@ -65,7 +65,7 @@ def test_names_and_bounds_have_one_form() -> None:
 def test_a_domain_without_values_is_refused() -> None:
     with pytest.raises(ValueError, match="no value lies between"):
         Domain("INT", low=5, high=4)
-    with pytest.raises(ValueError, match="is no type"):
+    with pytest.raises(ValueError, match="is not a type"):
         Domain("DECIMAL(39,0)")
 
 

@@ -100,7 +100,7 @@ def test_integers(text: str, pattern: Pattern) -> None:
      '"17', '"1"7', "[a,b]", "{1,[2,3]}", "null null", "{}{}", "[*,3]", "0x11", '{1"2}'],
 )  # fmt: skip
 def test_an_integers_pattern_is_refused_where_it_makes_no_sense(text: str) -> None:
-    with pytest.raises(NotationError, match="is no pattern of INT"):
+    with pytest.raises(NotationError, match="is not a valid pattern of INT"):
         parse_pattern(text, INT)
 
 
