@@ -387,8 +387,8 @@ class ByClock:
         attribute = schema.attribute(self.attribute)
         if attribute.domain.sql != TimestampType(zoned=True):
             raise QueryError(
-                f"no clock closes {attribute.name}, which is {attribute.domain.type}",
-                hint="a clock closes moments of type TIMESTAMP only",
+                f"the rule '{self.name}' needs a TIMESTAMP, but {attribute.name} is {attribute.domain.type}",
+                hint="name an attribute of type TIMESTAMP after 'clock of', or write another rule",
             )
         if self.delay < timedelta():
             raise UsageError(f"the delay {self.delay} is below zero")

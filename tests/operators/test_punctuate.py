@@ -378,7 +378,7 @@ def test_the_rules_promise_what_they_will_say() -> None:
         (ByDomain("n .."), "exclude no value"),
         (ByPredicate("n > 5", ()), "ends nothing"),
         (ByPredicate("n > 5", ("tags",)), "no punctuation can restrict tags"),
-        (ByClock("d"), "no clock closes d, which is DATE"),
+        (ByClock("d"), "'clock of d' needs a TIMESTAMP, but d is DATE"),
         (ByClock("ts", timedelta(-1)), "below zero"),
     ],
 )
