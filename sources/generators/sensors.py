@@ -108,7 +108,8 @@ def _require_sense(sensors: int, hours: int, punctuations: int, reports: int, ra
         ("reports a second", rate, 1e-6, None),
     ):
         if number < low or (high is not None and number > high):
-            raise UsageError(f"{number} {name}", hint=f"from {low:g} " + (f"to {high}" if high else "on"))
+            hint = f"give {low:g} " + (f"to {high}" if high else "or more")
+            raise UsageError(f"the number of {name} cannot be {number}", hint=hint)
 
 
 def _names(sensors: int) -> list[str]:

@@ -213,7 +213,7 @@ def seconds(name: str, given: str) -> float:
     """
     match = re.fullmatch(r"\s*(\d+(?:\.\d+)?)\s*(ms|[smhd])\s*", given, re.IGNORECASE | re.ASCII)
     if not match:
-        raise UsageError(f"{name} '{given}' is no span of time", hint="a number with its unit such as 30s, 10m, 2h")
+        raise UsageError(f"{name} '{given}' is not a span of time", hint="write a number with a unit: 30s, 10m, 2h")
     return float(match[1]) * _SECONDS[match[2].lower()]
 
 

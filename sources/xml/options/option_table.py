@@ -180,5 +180,6 @@ def _proper_name(name: str, giver: Giver) -> str:
         raise UsageError(f"a punctuated XML source has no option {name}", hint=hint)
     option = OPTIONS[proper]
     if _GIVERS.index(option.giver) > _GIVERS.index(giver):
-        raise UsageError(f"{proper} is set by the query that reads the source", hint=option.instead)
+        what = f"the option '{proper}' cannot be given: the query that reads the source sets it"
+        raise UsageError(what, hint=option.instead)
     return proper

@@ -30,7 +30,7 @@ def test_the_package_says_what_it_is_and_what_it_has() -> None:
 @pytest.mark.parametrize("option", SET_BY_QUERIES)
 def test_options_that_a_query_sets_are_refused_with_what_to_do_instead(option: str) -> None:
     declared = f"CREATE TABLE t (a INT) USING punctuated_xml OPTIONS (path 'a.xml', rowTag 't', {option.upper()} 'x');"
-    with pytest.raises(QueryError, match=f"{option} is set by the query") as raised:
+    with pytest.raises(QueryError, match=f"the option '{option}' cannot be given") as raised:
         script.read(f"{declared} SELECT a FROM t")
     assert raised.value.hint == SET_BY_QUERIES[option]
 

@@ -294,7 +294,7 @@ def test_without_java_the_command_says_so(here: Command, sensors: Path, tmp_path
 @pytest.mark.parametrize(
     ("option", "what"),
     [
-        (["--follow", "--trigger", "ten"], "trigger 'ten' is no span of time"),
+        (["--follow", "--trigger", "ten"], "trigger 'ten' is not a span of time"),
         (["--trigger", "10s"], "trigger 10s for a query that does not wait for more input"),
         (["--purge-after", "soon"], "purge_after 'soon' is neither a number of slices nor a span of time"),
         (["--warn-after", "later"], "warn_after 'later' is neither a number of slices nor a span of time"),
