@@ -142,6 +142,13 @@ def _ddl(columns: Sequence[exp.Expr], text: QueryText) -> str:
     return ", ".join(f"{quoted(each.name)} {type_text(each.args['kind'])}{_null(each, text)}" for each in columns)
 
 
+_CONSTRAINTS = {
+    "computed": ("a computed column is not supported", "compute it in the query: SELECT *, a + 1 AS b FROM t"),
+    "default": ("DEFAULT is not supported", "leave it out, and write coalesce(a, 0) in the query"),
+}
+"""Constraints of a column that a query can replace: message and hint."""
+
+
 def _null(column: exp.Expr, text: QueryText) -> str:
     """The column's NOT NULL as DDL, or nothing."""
     ends = ""
@@ -152,8 +159,12 @@ def _null(column: exp.Expr, text: QueryText) -> str:
             case exp.CommentColumnConstraint():
                 pass
             case other:
-                what = called(other.key.replace("columnconstraint", ""))[0] if other is not None else "this constraint"
-                raise text.error(what, column, "a column may be NOT NULL; bound its values with the option domains")
+                key = other.key.replace("columnconstraint", "") if other is not None else "constraint"
+                what, hint = _CONSTRAINTS.get(key) or (
+                    called(key)[0],
+                    "a column may be NOT NULL; the option domains limits its values",
+                )
+                raise text.error(what, column, hint)
     return ends
 
 
@@ -173,7 +184,10 @@ def _properties(
                 raise text.error(f"WITH (…) of table {table} is not supported", at, DECLARED)
             case _:
                 what = f"{part.key.removesuffix('property').upper()} of table {table} is not supported"
-                raise text.error(what, offset(part) or at, "a table has columns, USING and OPTIONS")
+                hint = "leave it out: a table has columns, USING and OPTIONS"
+                if isinstance(part, exp.LocationProperty):
+                    hint = "write OPTIONS (path '…')"
+                raise text.error(what, offset(part) or at, hint)
     if using is None:
         raise text.error(f"table {table} has no USING", at, f"write USING {FORMAT} OPTIONS (…)")
     return using, options
@@ -223,7 +237,7 @@ def _require_only(tree: exp.Expr, allowed: set[str], text: QueryText) -> None:
 
 
 _CREATES = {
-    "expression": ("CREATE TABLE AS SELECT is not supported", "name the directory of the result with -o"),
+    "expression": ("CREATE TABLE AS SELECT is not supported", "write only the SELECT, and name its output with -o"),
     "replace": ("OR REPLACE is not supported", "a query declares each table once"),
     "exists": ("IF NOT EXISTS is not supported", "a query declares each table once"),
 }

@@ -32,7 +32,7 @@ from operators.punctuators.order import ByClock, ByOrder, ByRoster
 from operators.punctuators.predicate import ByPredicate
 from operators.punctuators.rule import Rule
 from punct_ns.domain import Domain
-from punct_ns.errors import NotationError, UsageError
+from punct_ns.errors import UsageError
 from punct_ns.notation import parse_pattern
 from punct_ns.numeric_type import DecimalType, FloatType
 from punct_ns.pattern import Constant
@@ -61,7 +61,8 @@ def punctuated(node: Node, text: str) -> Node:
     """
     scan = node.operator
     if not isinstance(scan, Scan):
-        raise UsageError("merged documents have no order to punctuate", hint="leave out documents 'merge' or punctuate")
+        what = "the options documents 'merge' and punctuate cannot be used together: merged documents have no order"
+        raise UsageError(what, hint="leave one of the two out")
     for rule in rules(text, node.schema):
         node = Node(Punctuate(rule, scan.options.ungrammatical), (node,), "punctuate")
     return node
@@ -147,15 +148,15 @@ def _clock(parts: _Parts, schema: Schema) -> Rule:
 def _roster(parts: _Parts, schema: Schema) -> Rule:
     member, listed = split_name(parts.one("roster of"))
     domain = schema.attribute(member).domain
+    is_list = listed.startswith("(") and listed.endswith(")")
     try:
-        if not (listed.startswith("(") and listed.endswith(")")):
-            raise NotationError(f"'{listed}' is no list")
-        members = [parse_pattern(each, domain) for each in split_outside(listed[1:-1], ",")]
+        members = [parse_pattern(each, domain) for each in split_outside(listed[1:-1], ",")] if is_list else []
     except ValueError:
         members = []
     roster = [one.value for one in members if isinstance(one, Constant) and one.value is not None]
     if not roster or len(roster) < len(members):
-        raise UsageError(f"the roster {listed or 'of nobody'} is not a list of values of {member}", hint=_RULE_HINT)
+        what = f"'roster of {member}' needs a list of {domain.type} values in parentheses, not '{listed}'"
+        raise UsageError(what, hint=_RULE_HINT)
     return ByRoster(_name(parts.one("order of")), member, tuple(roster))
 
 
@@ -187,7 +188,8 @@ def _distance(word: str, text: str, domain: Domain) -> Distance:
     try:
         number = Decimal(text)
     except InvalidOperation:
-        raise UsageError(f"{word} '{text}' is not a number", hint=_RULE_HINT) from None
+        what = f"{word} '{text}' is not a number, which an attribute of type {domain.type} needs"
+        raise UsageError(what, hint=f"write a number without a unit, as in {word} 10") from None
     match domain.sql:
         case DecimalType():
             return number
