@@ -62,10 +62,10 @@ def test_where_a_query_asks_for_a_purge_all_is_joined_at_once() -> None:
         ("SELECT /*+ LAZY_PURGE */ s1.a FROM s1 JOIN s2 USING (b)", "LAZY_PURGE of a query that does not join three"),
         (CHAIN.replace("JOIN", "LEFT JOIN").format("/*+ LAZY_PURGE */"), "LAZY_PURGE of a query that does not join"),
         ("SELECT /*+ LAZY_PURGE */ a FROM s1", "LAZY_PURGE of a query that does not join three streams or more"),
-        (CHAIN.format("/*+ LAZY_PURGE(0) */"), "a hint in .* other than of a purge is not supported"),
-        (CHAIN.format("/*+ EAGER_PURGE(2) */"), "a hint in .* other than of a purge is not supported"),
-        (CHAIN.format("/*+ BROADCAST(s1) */"), "a hint in .* other than of a purge is not supported"),
-        (CHAIN.format("/*+ LAZY_PURGE(3), EAGER_PURGE */"), "a hint in .* other than of a purge is not supported"),
+        (CHAIN.format("/*+ LAZY_PURGE(0) */"), "this hint is not supported"),
+        (CHAIN.format("/*+ EAGER_PURGE(2) */"), "this hint is not supported"),
+        (CHAIN.format("/*+ BROADCAST(s1) */"), "this hint is not supported"),
+        (CHAIN.format("/*+ LAZY_PURGE(3), EAGER_PURGE */"), "this hint is not supported"),
     ],
 )
 def test_other_hints_are_refused_and_those_that_mean_nothing(query: str, what: str) -> None:

@@ -43,8 +43,8 @@ AS_A_VALUE = (
 """Hint to use the only tuple of another query."""
 
 STATIC = (
-    "declare a table that does not change with a format of Spark, CREATE TABLE u (…) USING csv"
-    " OPTIONS (path '…'), and join it; if it changes, compare its times in the join's condition"
+    "join a table that does not change as a static table: CREATE TABLE u (…) USING csv OPTIONS (path '…');"
+    " join a table that changes as a stream, with a condition on times in ON"
 )
 """Hint for a table as of some time."""
 
@@ -57,7 +57,11 @@ _NAMES = {
     "limit": ("LIMIT", "which tuples of a stream come first is not determined: write ORDER BY … LIMIT"),
     "fetch": ("FETCH", "write ORDER BY … LIMIT"),
     "offset": ("OFFSET", "select the first tuples with ORDER BY … LIMIT"),
-    "order": ("ORDER BY", "only the whole result can be sorted, at its end; ORDER BY … LIMIT is supported anywhere"),
+    "order": (
+        "ORDER BY",
+        "write ORDER BY … LIMIT, which may stand anywhere; without LIMIT, ORDER BY may stand only at the end of the"
+        " outermost query",
+    ),
     "sort": ("SORT BY", "results are emitted as soon as they are complete, in no order"),
     "cluster": ("CLUSTER BY", "leave it out: tuples are distributed as the operators need it"),
     "distribute": ("DISTRIBUTE BY", "leave it out: tuples are distributed as the operators need it"),
@@ -69,8 +73,12 @@ _NAMES = {
         " must differ",
     ),
     "array": ("[…]", "write a name in backquotes, as `hour`; an array is array(1, 2)"),
-    "hint": ("a hint in /*+ … */ other than of a purge", "leave it out, or write /*+ LAZY_PURGE(10) */"),
-    "windows": ("WINDOW", "write the window out after OVER"),
+    "hint": (
+        "this hint",
+        "leave it out, or write one of /*+ EAGER_PURGE */, /*+ LAZY_PURGE */ and /*+ LAZY_PURGE(10) */, with a number"
+        " above 0",
+    ),
+    "windows": ("WINDOW", "write its definition in parentheses after each OVER"),
     "window": ("OVER", _OVER),
     "sample": ("TABLESAMPLE", "take part of the stream with WHERE, for instance by pmod(hash(…), 100) < 10"),
     "tablesample": ("TABLESAMPLE", "take part of the stream with WHERE, for instance by pmod(hash(…), 100) < 10"),
@@ -87,8 +95,8 @@ _NAMES = {
     "withingroup": ("WITHIN GROUP", "percentile(x, 0.5) does without it"),
     "ignorenulls": ("IGNORE NULLS", None),
     "respectnulls": ("RESPECT NULLS", None),
-    "lambda": ("a function that takes functions", None),
-    "collate": ("COLLATE", "strings are compared by code point"),
+    "lambda": ("a function with a lambda (x -> …)", None),
+    "collate": ("COLLATE", "leave it out: strings are compared by code point; to ignore case, compare lower(…)"),
     "jsonextract": ("the operator ->", "use get_json_object(…)"),
     "values": ("VALUES", "a query reads streams"),
     "lateral": ("LATERAL", ONE_FOR_ONE),
@@ -98,8 +106,8 @@ _NAMES = {
     "lock": ("FOR UPDATE", "leave it out"),
     "locks": ("FOR UPDATE", "leave it out"),
     "db": ("a table name with a database", "name a table that the query declares"),
-    "version": ("a table's version", STATIC),
-    "when": ("a table's version", STATIC),
+    "version": ("a table as of another time, as with FOR SYSTEM_TIME AS OF,", STATIC),
+    "when": ("a table as of another time, as with FOR SYSTEM_TIME AS OF,", STATIC),
     "placeholder": ("a parameter", "variables are written ${NAME}"),
     "parameter": ("a parameter", "variables are written ${NAME}"),
 }

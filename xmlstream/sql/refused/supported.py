@@ -307,8 +307,8 @@ _PLACES: tuple[tuple[type[exp.Expr], Callable[[exp.Expr], bool], str, str | None
     (
         exp.Tuple,
         _outside(exp.Any, exp.All),
-        "a list in brackets is not supported here",
-        "named_struct('a', …) makes a structure",
+        "several values in parentheses, as in (a, b), are not supported here",
+        "write them one by one, or as named_struct('a', a, 'b', b)",
     ),
     (exp.Any, _outside(exp.Like, exp.ILike), "ANY is not supported", "use bool_or(…)"),
     (exp.All, _outside(exp.Like, exp.ILike), "ALL is not supported", None),
