@@ -178,7 +178,7 @@ def _translated(error: PySparkException) -> tuple[str, str | None]:
 _NEITHER = ("expression", "{} is neither a key of GROUP BY nor aggregated", "name it in GROUP BY, or aggregate it")
 _CONDITIONS = {
     "UNRESOLVED_COLUMN": ("objectName", "there is no attribute {}", "there are {proposal}"),
-    "AMBIGUOUS_REFERENCE": ("name", "{} may be several attributes", "put the table's name before it"),
+    "AMBIGUOUS_REFERENCE": ("name", "{} is ambiguous: several attributes have this name", "write its table before it"),
     "TABLE_OR_VIEW_NOT_FOUND": ("relationName", "there is no table {}", "declare it with CREATE TABLE"),
     "MISSING_AGGREGATION": _NEITHER,
     "MISSING_GROUP_BY": _NEITHER,

@@ -103,8 +103,8 @@ WINDOW_HINT = (
 )
 """Hint for windows of other engines: Spark's windows, whose groups punctuations on the time close."""
 ONE_FOR_ONE = (
-    "FROM s LATERAL VIEW explode(tags) t AS tag makes a tuple of each element of an array; a source makes tuples of"
-    " inner elements with rowTag, and adds outer values by a path, such as 'path.id' '../@id'"
+    "for an array write FROM s LATERAL VIEW explode(tags) t AS tag; for nested XML let rowTag name the inner element,"
+    " and read a value of the outer element by a path, as in OPTIONS (rowTag 'tag', 'path.id' '../@id')"
 )
 """Hint to make several tuples of one."""
 
@@ -129,12 +129,15 @@ _REASONS = {
     _CONCATENATIONS: (
         "the order of its texts depends on the order of tuples; write array_join(sort_array(collect_list(v)), ', ')"
     ),
-    _ORDERED: "it depends on an order of tuples that a merge of streams does not keep; min and max do not",
+    _ORDERED: (
+        "its result depends on the order of tuples, which a merge of streams does not keep; write min(…), max(…) or"
+        " percentile(…), whose results do not depend on it"
+    ),
     _RANKS: "write it without arguments, followed by OVER (PARTITION BY … ORDER BY …)",
     _WINDOWS: "the supported functions that rank are row_number, rank and dense_rank",
     _TIME_WINDOWS: WINDOW_HINT,
     _GENERATORS: f"{ONE_FOR_ONE}; explode(arrays_zip(x, y)) t AS e explodes several arrays at once, as e.x and e.y",
-    _LAMBDAS: "functions that take functions are not supported",
+    _LAMBDAS: "functions with a lambda (x -> …) are not supported",
     _SESSION: "its value depends on the session or the process that computes it",
     _OUTSIDE: "a query may call Spark's own functions only",
     "top": "write SELECT … ORDER BY … LIMIT 3",
