@@ -71,8 +71,12 @@ def keep_reading(checkpoint: Path, view: RunView, until: threading.Event) -> Non
 def _reports(metrics: Path) -> list[dict[str, Any]]:
     try:
         return [json.loads(line) for line in metrics.read_text(encoding="utf-8").splitlines()]
-    except (OSError, ValueError) as error:
-        raise UsageError(f"{metrics} cannot be read as metrics: {error}") from None
+    except OSError as error:
+        reason = (error.strerror or str(error)).lower()
+        raise UsageError(f"the metrics file {metrics} cannot be read: {reason}") from None
+    except ValueError:
+        what = f"{metrics} is not a metrics file: it has a line that is not JSON"
+        raise UsageError(what, hint="name a file that --metrics wrote") from None
 
 
 def _dead_letters(checkpoint: Path) -> Path:

@@ -55,7 +55,7 @@ def test_a_metrics_file_has_the_slices_from_before(checkpoint: Path, tmp_path: P
     metrics = tmp_path / "metrics.jsonl"
     metrics.write_text("".join(json.dumps(record(n)["report"]) + "\n" for n in range(5)), encoding="utf-8")
     assert recorded(checkpoint, metrics).totals.slices == 5
-    with pytest.raises(UsageError, match="cannot be read as metrics"):
+    with pytest.raises(UsageError, match="none cannot be read: no such file"):
         recorded(checkpoint, tmp_path / "none")
 
 
