@@ -138,6 +138,6 @@ def from_sql(spark: SparkSession, text: str, variables: Mapping[str, str] | None
         warnings.warn(warning, stacklevel=2)
     if len(answers) > 1:
         raise answers[1].query.text.error(
-            "a second query", answers[1].query.start, "use inserts_from_sql for several queries"
+            "a second query is not supported here", answers[1].query.start, "use inserts_from_sql for several queries"
         )
     return Query(spark, results(read_text.plan(spark))[0])
