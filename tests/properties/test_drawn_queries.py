@@ -53,8 +53,8 @@ COLUMNS = dict.fromkeys("rs", SPACE.schema.names)
 REFUSED = (
     "without an equality",
     "not determined",
-    "may be several attributes",
-    "may be an item or an attribute",
+    "several attributes have this name",
+    "it names an item of SELECT and an attribute",
     "neither a key of GROUP BY nor aggregated",
     "Spark understands this query differently",
     "repeats a comparison",

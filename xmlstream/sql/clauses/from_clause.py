@@ -96,7 +96,7 @@ class From:
                 if found.equal:
                     break
             else:
-                raise self._text.error("a join without an equality between its sides", at, NO_EQUALITY)
+                raise self._text.error("a join without an equality between its sides is not supported", at, NO_EQUALITY)
             whole = joined(whole, table, "inner", found, self._analyst, self._text, at)
             waiting.remove(table)
             rest = [c for c in rest if not any(c is u for u in usable)]

@@ -79,7 +79,7 @@ def grouped(grouping: Grouping, analyst: Analyst) -> Relation:
 def _with_keys(grouping: Grouping, analyst: Analyst) -> tuple[Node, dict[str, str]]:
     """The node with every key as an attribute, and the keys' attributes by their SQL."""
     for inner in aggregates_in(*grouping.keys):
-        raise grouping.text.error("an aggregate in GROUP BY", inner, "group by attributes of a tuple")
+        raise grouping.text.error("an aggregate in GROUP BY is not supported", inner, "group by attributes of a tuple")
     return keyed(grouping.node, grouping.keys, grouping.items, analyst)
 
 
@@ -107,7 +107,8 @@ def _aggregates(grouping: Grouping, node: Node, keys: tuple[str, ...], analyst: 
 def _require_flat(tree: exp.Expr, text: QueryText) -> None:
     for below in tree.walk():
         if below is not tree and below is not tree.this and is_aggregate(below):
-            raise text.error("an aggregate within an aggregate", below, "compute the inner one in a subquery")
+            hint = "compute the inner one in a subquery"
+            raise text.error("an aggregate within an aggregate is not supported", below, hint)
 
 
 def _over_groups(tree: exp.Expr, names: Mapping[str, str], text: QueryText) -> exp.Expr:
@@ -178,7 +179,8 @@ class SelectList:
             if found & key_names:
                 return self._resolved(node)
             if found & within:
-                raise self.text.error(f"{node.name} may be an item or an attribute", node, "give the item another name")
+                what = f"{node.name} is ambiguous: it names an item of SELECT and an attribute"
+                raise self.text.error(what, node, "give the item another name with AS")
             return aliased.copy()
 
         return condition.copy().transform(chosen, copy=False)
@@ -188,7 +190,8 @@ class SelectList:
         if isinstance(key, exp.Literal) and not key.is_string:
             number, entries = whole_number(key) or 0, _entries(self.items)
             if not 1 <= number <= len(entries):
-                raise self.text.error(f"there is no item {key.this} to group by", key, f"there are {len(entries)}")
+                hint = f"give the number of an item in SELECT, at most {len(entries)}"
+                raise self.text.error(f"there is no item {key.this} to group by", key, hint)
             return [item.tree for item in entries[number - 1]]
         if (window := window_of(key, self.relation)) is not None:
             return [named(field.attribute) for field in window]

@@ -105,7 +105,7 @@ def joined(
         QueryError: There is no equality between the sides, or the types of its sides have no common type.
     """
     if not condition.equal:
-        raise text.error("a join without an equality between its sides", at, NO_EQUALITY)
+        raise text.error("a join without an equality between its sides is not supported", at, NO_EQUALITY)
     nodes, keys, again = keyed((left.node, right.node), condition.equal, analyst, text)
     whole = conjoined([*condition.residual, *again])
     residual = None if whole is None else render(whole)
@@ -176,8 +176,8 @@ _TURNED: dict[type[exp.Expr], type[exp.Expr]] = {
 }
 _MATCH_HINT = "for example MATCH_CONDITION (bid.dateTime >= rate.since)"
 _OLDEST = (
-    "bound the age of what MATCH_CONDITION compares by AND rate.since >= bid.dateTime - INTERVAL 1 HOUR; "
-    "write conditions on one side in a subquery"
+    "write equalities between both sides, and a limit on the age of the matching tuple, as in"
+    " AND rate.since >= bid.dateTime - INTERVAL 1 HOUR; put a condition on one side into a subquery"
 )
 
 
@@ -204,19 +204,19 @@ def joined_asof(
             MATCH_CONDITION.
     """
     if match is None:
-        raise text.error("an ASOF JOIN without MATCH_CONDITION", at, _MATCH_HINT)
+        raise text.error("an ASOF JOIN without MATCH_CONDITION is not supported", at, _MATCH_HINT)
     if not condition.equal:
-        raise text.error("an ASOF JOIN without an equality between its sides", at, NO_EQUALITY)
+        raise text.error("an ASOF JOIN without an equality between its sides is not supported", at, NO_EQUALITY)
     sides, strict = _order(match.unnest(), left, right, text)
     nodes, keys, again = keyed((left.node, right.node), [*condition.equal, sides], analyst, text)
     if again:
-        raise text.error("an ASOF JOIN that repeats a comparison", match, "leave one out")
+        raise text.error("an ASOF JOIN that repeats a comparison is not supported", match, "leave one out")
     type_ = nodes[0].schema.attribute(keys[0][-1]).domain.type
     on, schemas = (keys[0][:-1], keys[1][:-1]), [node.schema for node in nodes]
     for part in condition.residual:
         found = bounds_between(render(part), on, schemas)[0]
         if not found or any(bound.upper or bound.attribute != keys[1][-1] for bound in found):
-            what = "an ASOF JOIN with a condition other than equalities and the age of a partner"
+            what = "this condition is not supported in the ON of an ASOF JOIN"
             raise text.error(what, part, _OLDEST)
     within = conjoined(condition.residual)
     tolerance = None if within is None else render(within)
@@ -239,7 +239,7 @@ def _order(match: exp.Expr, left: Relation, right: Relation, text: QueryText) ->
         if used[0] and used[1] and used[0] <= names[0] and used[1] <= names[1]:
             if kind in _STRICT:
                 return (one, other), _STRICT[kind]
-            what = "an ASOF JOIN with the next tuple is not supported, only with the last one"
+            what = "an ASOF JOIN finds the latest tuple before, not the next one after"
             raise text.error(what, match, _MATCH_HINT)
     raise text.error("MATCH_CONDITION must compare the left side with the right one by >= or >", match, _MATCH_HINT)
 

@@ -73,11 +73,11 @@ def qualified(ranking: Ranking, select: exp.Select, analyst: Analyst) -> Relatio
     condition = _resolved(select.args["qualify"].this, ranking)
     found = [*ranking.windows, *condition.find_all(exp.Window)]
     if not found:
-        raise _without_bound("QUALIFY", place_of("qualify", select, ranking.text), ranking.text)
+        raise _without_bound(place_of("qualify", select, ranking.text), ranking.text)
     window = _only(ranking, list({render(tree): tree for tree in found}.values()))
     bound, rest = _bounded(conjuncts(condition), lambda tree: render(tree) == render(window))
     if bound is None:
-        raise _without_bound("QUALIFY", place_of("qualify", select, ranking.text), ranking.text)
+        raise _without_bound(place_of("qualify", select, ranking.text), ranking.text)
     topped, selected = _prepared(ranking, window, analyst)
     first = topped(_most(bound, ranking.text))
     if (whole := conjoined(_of_rank(tree, first, ranking.text) for tree in rest)) is not None:
@@ -106,14 +106,14 @@ def settled(
             found.append(source.whole())
             continue
         if any(join.side or join.kind.upper() not in ("", "INNER", "CROSS") for join in joins):
-            hint = "bound the rank in a subquery, and join its result"
-            raise text.error("a rank in an outer or semi join", bound.condition, hint)
+            hint = "write the condition in a subquery, as in WHERE r <= 3, and join its result"
+            raise text.error("a condition on a rank is supported only with inner joins", bound.condition, hint)
         found.append(Relation(source.rank.first(_most(bound, text)), source.fields))
     return found, conjoined(rest)
 
 
-def _without_bound(what: str, at: int, text: QueryText) -> QueryError:
-    return text.error(f"{what} is not supported without a bound of a rank", at, A_BOUND)
+def _without_bound(at: int, text: QueryText) -> QueryError:
+    return text.error("QUALIFY needs an upper limit of a rank, as in ROW_NUMBER() OVER (…) <= 3", at, A_BOUND)
 
 
 def _means_rank(source: Relation, sources: Sequence[Relation]) -> Callable[[exp.Expr], bool]:
@@ -139,10 +139,10 @@ def _only(ranking: Ranking, windows: Sequence[exp.Expr]) -> exp.Expr:
     """The only rank of a query."""
     first, *others = windows
     if others:
-        raise ranking.text.error("a second OVER", others[0], "compute each rank in a separate query")
+        raise ranking.text.error("a second OVER is not supported", others[0], "compute each rank in a separate query")
     for found in aggregates_in(first, *(item.tree for item in ranking.items)):
         hint = "compute it in a subquery, and rank its result"
-        raise ranking.text.error("an aggregate beside OVER", found, hint)
+        raise ranking.text.error("an aggregate beside OVER is not supported", found, hint)
     return first
 
 
@@ -197,7 +197,8 @@ def _of_rank(condition: exp.Expr, first: Node, text: QueryText) -> exp.Expr:
     number = first.operator.number.name
     whole = condition.transform(lambda node: named(number) if isinstance(node, exp.Window) else node)
     if (other := next((c for c in whole.find_all(exp.Column) if c.name != number), None)) is not None:
-        raise text.error("QUALIFY with a condition on another attribute than the rank", other, "write it in WHERE")
+        what = "QUALIFY with a condition on another attribute than the rank is not supported"
+        raise text.error(what, other, "write it in WHERE")
     return whole
 
 

@@ -224,8 +224,8 @@ def _unclear(column: exp.Column, found: list[Field], relation: Relation, text: Q
     written = ".".join(part.name for part in column.parts)
     if found:
         tables = [f"{field.table}.{field.name}" for field in found if field.table]
-        hint = f"write one of {', '.join(tables)}" if len(set(tables)) > 1 else "give them names of their own with AS"
-        return text.error(f"{written} may be several attributes", column, hint)
+        hint = f"write one of {', '.join(tables)}" if len(set(tables)) > 1 else "rename them with AS"
+        return text.error(f"{written} is ambiguous: several attributes have this name", column, hint)
     is_bare = len(column.parts) == 1 and not column.this.args.get("quoted")
     if is_bare and written.lower() in REFUSED and (refused := reason_to_refuse(written)):
         return text.error(refused[0], column, refused[1])

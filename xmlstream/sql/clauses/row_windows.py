@@ -55,7 +55,10 @@ def require_positions(node: Node, what: str) -> None:
         (below,) = below.inputs
 
 
-_GROWING = "only count, sum, min, max and avg are updated row by row; bound others, as in ROWS 9 PRECEDING"
+_NOT_GROWING = (
+    "give a number of rows, as in ROWS 9 PRECEDING; count, sum, min, max, and avg of types other than DECIMAL need none"
+)
+_NOT_SO_FAR = "give a number of rows, as in ROWS BETWEEN 9 PRECEDING AND 1 PRECEDING"
 
 
 def windowed(relation: Relation, items: Sequence[Item], analyst: Analyst, text: QueryText) -> Relation:
@@ -73,7 +76,7 @@ def windowed(relation: Relation, items: Sequence[Item], analyst: Analyst, text: 
     ]
     for found in aggregates_in(*(item.tree for item in replaced)):
         hint = "compute it in a subquery, and apply OVER to its result"
-        raise text.error("an aggregate beside OVER", found, hint)
+        raise text.error("an aggregate beside OVER is not supported", found, hint)
     return project(node, replaced, analyst)
 
 
@@ -119,15 +122,17 @@ def _over(window: exp.Expr, attribute: Attribute, text: QueryText) -> Over:
     name, expression = function_of(window), render(window.this)
     if name in (*RANKS, "lag", "lead"):
         if window.args.get("spec") is not None:
-            raise text.error(f"{name} with ROWS or RANGE", window, "leave ROWS or RANGE out")
+            raise text.error(f"{name} with ROWS or RANGE is not supported", window, "leave ROWS or RANGE out")
         if name in RANKS:
             return Over(attribute, expression)
         back = _offset(window, text) * (1 if name == "lag" else -1)
         return Over(attribute, expression, back, back)
     over = _frame(window, Over(attribute, expression), text)
     if not over.is_rolling and (over.last or not over.grows):
-        what = f"{name} of all rows so far" if not over.last else "all rows before a distance"
-        raise text.error(f"{what} would keep all rows", window, _GROWING)
+        if over.last:
+            what = "a frame from UNBOUNDED PRECEDING is supported only up to the CURRENT ROW"
+            raise text.error(what, window, _NOT_SO_FAR)
+        raise text.error(f"{name} of all rows so far would have to keep all rows", window, _NOT_GROWING)
     return over
 
 
@@ -187,7 +192,7 @@ _FRAMES: Mapping[str, tuple[tuple[Callable[[_Frame], bool], str, str], ...]] = {
         (
             lambda frame: frame.end == "UNBOUNDED",
             "UNBOUNDED FOLLOWING would wait for the end of the group",
-            "bound the rows, as in ROWS BETWEEN CURRENT ROW AND 5 FOLLOWING; for whole groups write GROUP BY",
+            "limit the rows, as in ROWS BETWEEN CURRENT ROW AND 5 FOLLOWING; for whole groups write GROUP BY",
         ),
         (
             lambda frame: frame.last is None or (frame.first is None and frame.start != "UNBOUNDED"),
@@ -196,8 +201,8 @@ _FRAMES: Mapping[str, tuple[tuple[Callable[[_Frame], bool], str, str], ...]] = {
         ),
         (
             lambda frame: frame.first is not None and frame.first < (frame.last or 0),
-            "a frame without rows",
-            "write the earlier end first",
+            "this frame is always empty",
+            "exchange its ends: BETWEEN the earlier one AND the later one",
         ),
     ),
     "RANGE": (

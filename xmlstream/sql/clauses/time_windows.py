@@ -81,7 +81,7 @@ _WRONG_LENGTHS: tuple[tuple[Callable[[_Lengths], bool], str, str], ...] = (
     (
         lambda lengths: abs(lengths.start) >= lengths.slide,
         "the start of a window is not less than its slide",
-        "the start shifts the windows by less than one slide, counted from 1970",
+        "write a start shorter than the slide; windows without one begin at multiples of the slide since 1970-01-01",
     ),
 )
 
@@ -101,8 +101,8 @@ def in_windows(
         return select, relation, None
     first = calls[0]
     if (other := next((call for call in calls if render(call) != render(first)), None)) is not None:
-        hint = "cut time once per query, and join the results of two queries"
-        raise text.error("a second time window", other, hint)
+        hint = "write two queries with one window each, and join their results"
+        raise text.error("a second time window is not supported", other, hint)
     called = str(first.this).lower()
     node, moment = _moment(first, relation, analyst, text)
     name = unique(called, [known.removesuffix(START) for known in node.schema.names])
@@ -166,7 +166,8 @@ def _replace(call: exp.Expr, name: str) -> None:
 def _lengths(call: exp.Expr, text: QueryText) -> _Lengths:
     given = call.expressions[1:]
     if not 1 <= len(given) <= 3:
-        raise text.error(f"window takes a moment and one to three lengths, not {len(given)}", call, _FORM)
+        what = f"window needs a TIMESTAMP and 1 to 3 lengths (size, slide, start), not {len(given)}"
+        raise text.error(what, call, _FORM)
     found = []
     for tree in given:
         if (length := duration(tree)) is None:
@@ -193,8 +194,8 @@ def _moment(call: exp.Expr, relation: Relation, analyst: Analyst, text: QueryTex
     if of in MOMENTS:
         return node, attribute.name
     if of in NUMERIC or of == "boolean":
-        hint = f"for numbers, write GROUP BY {attribute.name} DIV 10"
-        raise text.error(f"{attribute.name} is {attribute.domain.type}, not a moment", tree, hint)
+        what = f"{str(call.this).lower()} needs a TIMESTAMP, but {attribute.name} is {attribute.domain.type}"
+        raise text.error(what, tree, f"to group numbers in steps of 10, write GROUP BY {attribute.name} DIV 10")
     cast = cast_to(found, "TIMESTAMP")
     node, names = keyed(relation.node, [cast], [], analyst)
     return node, names[render(cast)]
