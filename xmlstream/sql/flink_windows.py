@@ -39,13 +39,14 @@ _COLUMNS = {"window_start": "_START", "window_end": "_END", "window_time": "_ROW
 
 _DIFFERS = {
     "regexp_extract": (
-        "REGEXP_EXTRACT without a match is '' in Spark and null in Flink; without a number it is the first group"
-        " in Spark and the whole match in Flink",
+        "REGEXP_EXTRACT gives another result here (Spark) than in Flink: '' and not null without a match, the first"
+        " group and not the whole match without a number",
         "write nullif(regexp_extract(s, '…', 0), '') to get Flink's result",
     ),
     **{
         name: (
-            f"{name.upper()} ignores nulls in Spark, and is null in Flink if any argument is null",
+            f"{name.upper()} gives another result here (Spark) than in Flink: it ignores nulls, while Flink's is null"
+            " if any argument is null",
             f"write CASE WHEN a IS NOT NULL AND b IS NOT NULL THEN {name}(a, b) END to get Flink's result",
         )
         for name in ("greatest", "least")
@@ -165,7 +166,7 @@ class _Call:
         if (found := self.arguments.get(name) or self.arguments.get(number)) is None:
             lengths = ("INTERVAL '10' MINUTES" for _ in _LENGTHS[self.window][:-1])
             form = ", ".join(("TABLE bid", "DESCRIPTOR(ts)", *lengths))
-            raise self.text.error(f"{self.name} without {name}", self.at, f"write {self.name}({form})")
+            raise self.text.error(f"{self.name} without {name} is not supported", self.at, f"write {self.name}({form})")
         return found
 
     def moment(self, number: int) -> exp.Expr:
@@ -183,7 +184,7 @@ class _Call:
             if name == "OFFSET":
                 return None
             raise self.text.error(
-                f"{self.name} without {name}", self.at, "write a length, such as INTERVAL '10' MINUTES"
+                f"{self.name} without {name} is not supported", self.at, "write a length, such as INTERVAL '10' MINUTES"
             )
         if (length := _microseconds(found)) is None:
             hint = "write a constant length of weeks or less, such as INTERVAL '10' MINUTES"

@@ -155,7 +155,7 @@ def substituted(text: str, variables: Mapping[str, str], source: str | None = No
         for variable in _VARIABLE.finditer(text, found.start(), found.end()):
             name = variable[1]
             if name not in variables:
-                have = f"there are {', '.join(sorted(variables))}" if variables else "there are none"
+                have = f"variables given: {', '.join(sorted(variables)) or 'none'}"
                 hint = f"give it with -D {name or 'NAME'}=VALUE ({have})"
                 raise whole.error(f"the variable {variable[0]} has no value", variable.start(), hint)
             parts.append(_written(whole, done, variable.start()))

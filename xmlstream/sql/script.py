@@ -148,7 +148,7 @@ def read(text: str, variables: Mapping[str, str] | None = None, source: str | No
             case exp.Query():
                 if any(answer.sink is None for answer in answers):
                     hint = "write INSERT INTO before each query, or put one query into the other's FROM"
-                    raise whole.error("a second query", statement.start, hint)
+                    raise whole.error("a second query is not supported", statement.start, hint)
                 answers.append(Answer(statement))
             case _:
                 raise _no_query(statement)
@@ -176,7 +176,7 @@ def _declarations(statements: list[Statement], text: QueryText) -> dict[str, Dec
     return found
 
 
-_A_VIEW = "a view is CREATE VIEW name AS SELECT …"
+_A_VIEW = "write only CREATE VIEW name AS SELECT …"
 _VIEWS = {
     "replace": ("OR REPLACE", "a query declares each view once"),
     "exists": ("IF NOT EXISTS", "a query declares each view once"),
@@ -195,7 +195,7 @@ def _view(statement: Statement, taken: set[str]) -> View:
     properties = tree.args["properties"].expressions if tree.args.get("properties") else ()
     parts = [part.key.removesuffix("property") for part in properties if not isinstance(part, exp.TemporaryProperty)]
     for part in (*(part for part in _VIEWS if tree.args.get(part)), *parts):
-        what, hint = _VIEWS.get(part, (f"{part.upper()} of view {table.name}", _A_VIEW))
+        what, hint = _VIEWS.get(part, (f"{part.removeprefix('schema').upper()} of view {table.name}", _A_VIEW))
         raise text.error(f"{what} is not supported", table, hint)
     if table.name.lower() in taken:
         raise text.error(f"{table.name} is declared twice", table)
@@ -220,7 +220,8 @@ def _target(statement: Statement) -> exp.Table:
         what, hint = _INSERTS.get(part, (f"INSERT with {part.replace('_', ' ').upper()}", _AN_INSERT))
         raise text.error(f"{what} is not supported", statement.start, hint)
     if isinstance(tree.this, exp.Schema):
-        raise text.error("a list of columns after INSERT INTO is not supported", table, "select in their order")
+        hint = "leave the list out, and write the items of SELECT in the order of the table's columns"
+        raise text.error("a list of columns after INSERT INTO is not supported", table, hint)
     if not isinstance(table, exp.Table) or not isinstance(tree.expression, exp.Query | exp.Values):
         raise text.error("this INSERT is not supported", statement.start, _AN_INSERT)
     return table
@@ -235,7 +236,8 @@ def _insertion(statement: Statement, sinks: Mapping[str, SinkTable], taken: set[
     if sink is None:
         raise text.error(f"there is no table {table.name}", table, "declare the sink with CREATE TABLE")
     if sink.name in taken:
-        raise text.error(f"a second INSERT INTO {sink.name}", table, "combine both queries with UNION ALL")
+        what = f"a second INSERT INTO {sink.name} is not supported"
+        raise text.error(what, table, "combine both queries with UNION ALL")
     return Answer(statement.query(), sink)
 
 

@@ -103,7 +103,7 @@ def _unreadable(error: ParseError, run: list[Token], text: QueryText) -> QueryEr
     if (meant := meant_at(run, at, text.text)) is not None:
         return text.error(*meant)
     if description.startswith("Required keyword"):
-        what = f"something is missing near {near}"
+        what = f"an expression or a name is missing near {near}"
     elif description.startswith("Expecting"):
         what = f"{description.removeprefix('Expecting').strip()} is missing before {near}"
     else:

@@ -73,11 +73,13 @@ class Translation:
         require_no_quoted_name(tree, relation, self._text)
         if (number := whole_number(tree)) is not None:
             if not 1 <= number <= len(fields):
-                raise self._text.error(f"there is no item {tree.this} to order by", tree, f"there are {len(fields)}")
+                hint = f"give the number of an attribute of the result, at most {len(fields)}"
+                raise self._text.error(f"there is no item {tree.this} to order by", tree, hint)
             names = [fields[number - 1].attribute]
         elif isinstance(tree, exp.Column) and (found := relation.find(tree.name) or self._dotted(tree, relation)):
             if len(found) > 1:
-                raise self._text.error(f"{tree.name} may be several attributes", tree, "give them names of their own")
+                what = f"{tree.name} is ambiguous: several attributes have this name"
+                raise self._text.error(what, tree, "rename them with AS")
             names = [found[0].attribute]
         elif (window := window_of(tree, relation)) is not None:
             names = [field.attribute for field in window]
@@ -165,7 +167,7 @@ class Translation:
         condition = None if tree.args.get("where") is None else tree.args["where"].this
         if condition is not None and (found := aggregates_in(condition)):
             hint = "write a condition on groups in HAVING"
-            raise self._text.error("an aggregate in WHERE", found[0], hint)
+            raise self._text.error("an aggregate in WHERE is not supported", found[0], hint)
         of_time, condition = split(condition, sources)
         (begin, *others), rest = settled(sources, joins, condition, self._text)
         pairs = list(zip(joins, others, strict=True))
@@ -201,7 +203,7 @@ class Translation:
     def _require_none(self, tree: exp.Select, clauses: Iterable[str], hint: str) -> None:
         for clause in clauses:
             if (found := tree.args.get(clause)) is not None:
-                raise self._text.error(f"OVER beside {_BESIDE_OVER[clause]}", found, hint)
+                raise self._text.error(f"OVER beside {_BESIDE_OVER[clause]} is not supported", found, hint)
 
     def _as_of(self, relation: Relation, condition: exp.Expr) -> Relation:
         """The relation filtered by a condition on the recorded time."""
