@@ -25,9 +25,8 @@ from operators.closing_conditions import Grouping, StateModel
 from operators.required_punctuations import Held, Way
 from operators.state.completion import completed, completion_sets, forget_completed
 from operators.state.operator_state import OperatorState
-from operators.state.slice_tuples import Slice, Tuples, anti_join
+from operators.state.slice_tuples import Slice, Tuples, anti_join, require_positions
 from operators.state.state_schema import LogSchema, StateSchema
-from punct_ns.errors import QueryError
 from punct_ns.punctuation import Punctuation
 from punct_ns.schema import Schema
 from punct_ns.scheme import Scheme
@@ -85,11 +84,7 @@ class DistinctOn(Operator):
         new = inputs[0].tuples
         if new is None:
             return None
-        if POSITION not in new.frame.columns:
-            raise QueryError(
-                "the first tuple of each key needs the order of a source, which its input has lost",
-                hint="drop duplicates of a source or a select or where above one, before merge, join or group by",
-            )
+        require_positions(new, "the first tuple of each key")
         from pyspark.sql import Window
         from pyspark.sql import functions as F
 

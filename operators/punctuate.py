@@ -32,9 +32,9 @@ from operators.behaviour import Operator
 from operators.punctuators.rule import AHEAD, ASIDE, UNGRAMMATICAL, Rule, said
 from operators.required_punctuations import Held, Way
 from operators.state.operator_state import OperatorState
-from operators.state.slice_tuples import Slice, Tuples, metrics_of
+from operators.state.slice_tuples import Slice, Tuples, metrics_of, require_positions
 from operators.state.state_schema import StateSchema
-from punct_ns.errors import QueryError, UngrammaticalStream, UsageError, place
+from punct_ns.errors import UngrammaticalStream, UsageError, place
 from punct_ns.grammar import sentence
 from punct_ns.punctuation import Punctuation
 from punct_ns.schema import Schema
@@ -98,11 +98,7 @@ class Punctuate(Operator):
         if new is None:
             self._nothing_came(state)
             return None
-        if POSITION not in new.frame.columns:
-            raise QueryError(
-                f"punctuate by {self.rule.name} needs the order of a source, which its input has lost",
-                hint="punctuate a source, before merge, join or group by",
-            )
+        require_positions(new, f"punctuate by {self.rule.name}")
         from pyspark.sql import Observation
         from pyspark.sql import functions as F
 

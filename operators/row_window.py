@@ -36,9 +36,9 @@ from operators.required_punctuations import Held, Way, on
 from operators.sort_order import BEFORE, LATEST, NEW, SortKey, numbered, partition, total, with_latest
 from operators.state.completion import completed, completion_sets
 from operators.state.operator_state import OperatorState
-from operators.state.slice_tuples import Slice, Tuples, semi_join
+from operators.state.slice_tuples import Slice, Tuples, require_positions, semi_join
 from operators.state.state_schema import StateSchema
-from punct_ns.errors import QueryError, UsageError
+from punct_ns.errors import UsageError
 from punct_ns.pattern import WILDCARD
 from punct_ns.punctuation import Punctuation
 from punct_ns.schema import Schema
@@ -230,11 +230,7 @@ class RowWindow(OrderedRows):
         if self.keys or new is None:
             self.keep_new(new, state)
             return None
-        if POSITION not in new.frame.columns:
-            raise QueryError(
-                "a window by arrival needs the order of a source, which its input has lost",
-                hint="apply it to a source or a select or project above one, before merge, join or group by",
-            )
+        require_positions(new, "a window by arrival")
         names = [quoted(name) for name in state.inputs[0].names]
         return self._answered(state.computed(replace(new, frame=new.frame.select(*names, POSITION))), state)
 

@@ -33,7 +33,7 @@ import pyarrow as pa
 from operators.behaviour import Operator
 from operators.closing_conditions import ALWAYS, StateModel
 from operators.state.operator_state import OperatorState
-from operators.state.slice_tuples import Slice, Tuples
+from operators.state.slice_tuples import Slice, Tuples, require_positions
 from operators.state.state_schema import LogSchema, StateSchema
 from punct_ns.domain import Domain
 from punct_ns.errors import MalformedInput, QueryError, UsageError
@@ -308,11 +308,7 @@ class SecretWindow(Operator):
         new = inputs[0].tuples
         if new is None:
             return None
-        if POSITION not in new.frame.columns:
-            raise QueryError(
-                "windows of other engines need the order of a source, which their input has lost",
-                hint="apply them to a source or a select or project above one, before merge, join or group by",
-            )
+        require_positions(new, "a window of another engine")
         contents, names = self._contents(state.inputs[0]), [*map(quoted, state.inputs[0].names), NUMBER]
         numbered = state.computed(Tuples(contents.numbered(new.frame, state.notes), new.at_most, new.exact))
         if not self._noted(numbered.frame, state):

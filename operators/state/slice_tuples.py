@@ -11,9 +11,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from punct_ns.errors import XmlStreamError
+from punct_ns.errors import QueryError, XmlStreamError
 from punct_ns.punctuation import Punctuation
-from punct_ns.slices import own, quoted
+from punct_ns.slices import POSITION, own, quoted
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, Observation
@@ -46,6 +46,19 @@ class Slice:
 
     tuples: Tuples | None
     punctuations: tuple[Punctuation, ...] = ()
+
+
+def require_positions(tuples: Tuples, what: str) -> None:
+    """Checks that tuples have the positions that they had in their source.
+
+    Raises:
+        QueryError: They have none; `what` names what needs them.
+    """
+    if POSITION not in tuples.frame.columns:
+        raise QueryError(
+            f"{what} needs the order of a source, which its input has lost",
+            hint="apply it to a source, or to a select or project above one, before merge, join or group by",
+        )
 
 
 def anti_join(rows: DataFrame, others: DataFrame, names: Sequence[str], at_most: int) -> DataFrame:
