@@ -1,14 +1,14 @@
 """Texts in Arrow's string arrays: access by their buffers, and arrays of leaves as texts.
 
 A string array stores all characters in one buffer, and the offsets of the texts in another. An attribute of array type
-has all leaves at its path, in document order; before typing it is one text, with a separator between its elements.
+has all leaves at its path, in document order; before typing it is a list of texts.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from functools import lru_cache
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 import numpy.typing as npt
@@ -24,6 +24,13 @@ Mask = npt.NDArray[np.bool_]
 _AMPERSAND = ord("&")
 BLANK = 32
 """The greatest code of XML's white space characters."""
+
+
+def only_bytes(allowed: bytes) -> Mask:
+    """Returns which of the 256 bytes are among these."""
+    table = np.zeros(256, np.bool_)
+    table[list(allowed)] = True
+    return table
 
 
 def slots(text: bytes, start: Longs, end: Longs) -> pa.StringArray:
@@ -53,7 +60,7 @@ def _repeated(text: str | None, count: int) -> pa.StringArray:
     return pa.array([text], pa.string()).take(_array(np.zeros(count, np.int64)))
 
 
-def reordered(texts: pa.StringArray, order: Longs) -> pa.StringArray:
+def reordered(texts: Any, order: Longs) -> Any:
     """Returns the texts at these indexes, in this order."""
     return texts.take(_array(order))
 
@@ -127,20 +134,18 @@ def _array(numbers: Longs) -> Any:
 
 pc: Any = pyarrow.compute
 
-SEPARATOR = "\x1f"
-"""The separator between the texts of an array's elements: a character that XML does not allow."""
-
-LACKING = "\x1e"
-"""The text of a null element: another character that XML does not allow."""
+Element = TypeVar("Element")
 
 
-def keep_places(texts: list[str | None], sibling_arrays: Sequence[int], had: Sequence[Sequence[int]]) -> None:
+def keep_places(
+    texts: list[Element | list[Element | None] | None], sibling_arrays: Sequence[int], had: Sequence[Sequence[int]]
+) -> None:
     """Inserts nulls into arrays whose leaves have the same parent elements, where a parent lacks the leaf.
 
     If a parent has a leaf several times, nothing is inserted; an array without any leaf stays null.
 
     Args:
-        texts: The texts of all attributes; modified in place.
+        texts: The texts of all attributes, lists for arrays; modified in place.
         sibling_arrays: The indexes of the arrays.
         had: For each parent element, the number of leaves of each array.
     """
@@ -148,21 +153,20 @@ def keep_places(texts: list[str | None], sibling_arrays: Sequence[int], had: Seq
     if any(max(leaves) > 1 for leaves in places):
         return
     for array, index in enumerate(sibling_arrays):
-        leaves = iter((texts[index] or "").split(SEPARATOR))
-        if texts[index] is not None:
-            texts[index] = SEPARATOR.join(next(leaves) if place[array] else LACKING for place in places)
+        if isinstance(known := texts[index], list):
+            leaves = iter(known)
+            texts[index] = [next(leaves) if place[array] else None for place in places]
 
 
 def read_array(
     texts: Any, read: Callable[[Any], tuple[pa.Array[Any], Mapping[int, str]]]
 ) -> tuple[pa.Array[Any], dict[int, str]]:
-    """Parses texts of several elements each into arrays with `read`; also returns the reason per unreadable row."""
-    parts = pc.split_pattern(texts, SEPARATOR)
-    flat = parts.flatten()
-    if (characters(flat) == ord(LACKING)).any():
-        flat = pc.if_else(pc.equal(flat, LACKING), pa.scalar(None, pa.string()), flat)
-    values, wrong = read(flat)
-    rows = pc.list_parent_indices(parts)
-    reasons = {rows[element].as_py(): reason for element, reason in wrong.items()}
+    """Parses the texts in lists into arrays with `read`; also returns the reason per unreadable row."""
+    values, wrong = read(texts.flatten())
+    rows = pc.list_parent_indices(texts)
+    reasons: dict[int, str] = {}
+    for element, reason in wrong.items():
+        reasons.setdefault(rows[element].as_py(), reason)
     kind = pa.list_(pa.field("element", values.type))
-    return pa.ListArray.from_arrays(parts.offsets, values, type=kind, mask=pc.is_null(parts)), reasons
+    offsets = pc.cumulative_sum(pa.concat_arrays([pa.array([0], pa.int32()), pc.list_value_length(texts).fill_null(0)]))
+    return pa.ListArray.from_arrays(offsets, values, type=kind, mask=pc.is_null(texts)), reasons

@@ -4,13 +4,12 @@ A structure is an element with its fields, each by its path from that element:
 
     b STRUCT<_id: INT, x: STRING, c: ARRAY<INT>>      <b id="1"><x>a</x><c>2</c><c>3</c></b>
 
-A field's path is the default path of a column with the same name. Before typing, a structure is a text, too: a
-JSON list of the texts of its fields.
+A field's path is the default path of a column with the same name. Before typing, a structure has the texts of its
+fields, and an array a list of texts.
 """
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -99,30 +98,38 @@ class Structure:
         )
 
 
-def structure_text(fields: Sequence[str | None]) -> str:
-    """Writes a structure as a text."""
-    return json.dumps(fields, ensure_ascii=False)
+def text_type(domain: Domain, structure: Structure | None) -> pa.DataType:
+    """Returns the type of an attribute before its texts are typed: a text, or lists and structures of texts.
+
+    >>> domain = Domain("ARRAY<STRUCT<x: INT, y: ARRAY<DATE>>>")
+    >>> structure = Structure.of(domain, lambda name: LeafPath(0, (name,)), lambda domain: None)
+    >>> str(text_type(domain, structure))
+    'list<element: struct<x: string, y: list<element: string>>>'
+    """
+    element = element_of(domain)
+    if element is not None:
+        return pa.list_(pa.field("element", text_type(element, structure)))
+    if structure is None:
+        return pa.string()
+    below = zip(structure.fields, structure.structures, strict=True)
+    return pa.struct([pa.field(field.name, text_type(field.domain, inner)) for field, inner in below])
 
 
 def read_structures(
     texts: Any,
     kind: pa.StructType,
-    readers: Sequence[Callable[[pa.StringArray], tuple[pa.Array[Any], Mapping[int, str]]]],
+    readers: Sequence[Callable[[Any], tuple[pa.Array[Any], Mapping[int, str]]]],
 ) -> tuple[pa.Array[Any], dict[int, str]]:
-    """Parses structures with one reader per field; also returns the reason for each row that cannot be parsed."""
-    given: list[list[str | None]] = []
-    there: list[int] = []
-    for row, text in enumerate(texts.to_pylist()):
-        if text is not None:
-            given.append(json.loads(text))
-            there.append(row)
+    """Parses structures of texts with one reader per field; also returns the reason for each unreadable row."""
+    there = np.flatnonzero(texts.is_valid().to_numpy(zero_copy_only=False))
+    given = texts.drop_null() if texts.null_count else texts
     columns: list[pa.Array[Any]] = []
     reasons: dict[int, str] = {}
-    for place, read in enumerate(readers):
-        values, wrong = read(pa.array([fields[place] for fields in given], pa.string()))
+    for fields, read in zip(given.flatten(), readers, strict=True):
+        values, wrong = read(fields)
         columns.append(values)
         for element, reason in wrong.items():
-            reasons.setdefault(there[element], reason)
+            reasons.setdefault(int(there[element]), reason)
     structures: Any = pa.StructArray.from_arrays(columns, fields=list(kind))
     if len(there) == len(texts):
         return structures, reasons

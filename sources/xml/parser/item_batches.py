@@ -25,6 +25,7 @@ from punct_ns.sql_type import StringType
 from punct_ns.xml_form import pattern_from_text, punctuation_from_texts
 from sources.xml.options.arrow_text import dereferenced, has_blank_ends, reordered, repeated, slots, without_line_breaks
 from sources.xml.options.formats import PrefixRewriting
+from sources.xml.options.nested_values import text_type
 from sources.xml.options.source import SourceOptions
 from sources.xml.parser.elements import UnreadableError
 from sources.xml.parser.item_reader import quoted_constant
@@ -163,6 +164,10 @@ UNKNOWN_START = -1
 """The start of an item whose offset in the text is unknown."""
 
 
+TextTypes = Mapping[int, pa.DataType]
+"""The types of the texts of attributes, by index (`text_type`)."""
+
+
 @dataclass(frozen=True, slots=True)
 class ItemTexts:
     """Items of one kind, in order.
@@ -175,7 +180,7 @@ class ItemTexts:
 
     ordinal: Offsets
     start: Offsets
-    columns: list[pa.StringArray]
+    columns: list[Any]
 
     def __len__(self) -> int:
         return len(self.ordinal)
@@ -208,49 +213,51 @@ class TextRows:
 
     ordinal: list[int] = field(default_factory=list)
     start: list[int] = field(default_factory=list)
-    texts: list[list[str | None]] = field(default_factory=list)
+    texts: list[Sequence[Any]] = field(default_factory=list)
 
-    def add(self, ordinal: int, start: int, texts: list[str | None]) -> None:
+    def add(self, ordinal: int, start: int, texts: Sequence[Any]) -> None:
         """Adds one item."""
         self.ordinal.append(ordinal)
         self.start.append(start)
         self.texts.append(texts)
 
-    def columns(self, wanted: Sequence[int]) -> ItemTexts:
-        """Returns the columns of these attributes."""
-        columns = [pa.array([row[index] for row in self.texts], pa.string()) for index in wanted]
+    def columns(self, wanted: TextTypes) -> ItemTexts:
+        """Returns the columns of the attributes with these indexes, of these types."""
+        columns = [pa.array([row[index] for row in self.texts], kind) for index, kind in wanted.items()]
         return ItemTexts(np.array(self.ordinal, np.int64), np.array(self.start, np.int64), columns)
 
 
-def template_texts(
-    scanned: ScannedWindow, stream: int, wanted: Sequence[int], *, punctuations: bool
-) -> list[ItemTexts]:
+def template_texts(scanned: ScannedWindow, stream: int, wanted: TextTypes, *, punctuations: bool) -> list[ItemTexts]:
     """Returns the regular items of one kind of a source, by template."""
     return [
         ItemTexts(
-            group.ordinal, group.matches.start, [_column(scanned.window, group.matches, index) for index in wanted]
+            group.ordinal,
+            group.matches.start,
+            [_column(scanned.window, group.matches, index, kind) for index, kind in wanted.items()],
         )
         for group in scanned.groups
         if group.matches.template.stream == stream and group.matches.template.is_punctuation == punctuations
     ]
 
 
-def merged_texts(parts: list[ItemTexts], columns: int) -> ItemTexts:
-    """Merges items of one kind in their order."""
+def merged_texts(parts: list[ItemTexts], columns: TextTypes) -> ItemTexts:
+    """Merges items of one kind, with these columns, in their order."""
     parts = [part for part in parts if len(part)]
     if len(parts) == 1:
         return parts[0]
     if not parts:
         nothing = np.zeros(0, np.int64)
-        return ItemTexts(nothing, nothing, [pa.array([], pa.string()) for _ in range(columns)])
+        return ItemTexts(nothing, nothing, [pa.array([], kind) for kind in columns.values()])
     ordinal = np.concatenate([part.ordinal for part in parts])
     order = np.argsort(ordinal, kind="stable")
-    merged = [reordered(pa.concat_arrays([part.columns[at] for part in parts]), order) for at in range(columns)]
+    merged = [reordered(pa.concat_arrays([part.columns[at] for part in parts]), order) for at in range(len(columns))]
     return ItemTexts(ordinal[order], np.concatenate([part.start for part in parts])[order], merged)
 
 
-def _column(window: Window, matches: Matches, index: int) -> pa.StringArray:
+def _column(window: Window, matches: Matches, index: int, kind: Any) -> Any:
     source = matches.template.sources[index]
+    if source is None:
+        return pa.nulls(len(matches), kind)
     if not isinstance(source, int):
         return repeated(source, len(matches))
     texts = slots(window.text, *matches.slot(source))
@@ -278,7 +285,8 @@ class ItemBatches:
 
     Attributes:
         read: The attributes whose values are read.
-        looked_at: The indexes of the attributes whose texts are needed: these, and others that may be malformed.
+        looked_at: The attributes whose texts are needed, these and others that may be malformed: the types of their
+            texts by index.
         tuple_schema: The schema of a batch of tuples: the requested attributes, then `_position`.
         punctuation_schema: The schema of a batch of punctuations: `_position`, then the pattern text of every
             attribute; a last column has the lifespans, if there are any.
@@ -294,7 +302,10 @@ class ItemBatches:
         self._columns = [ColumnReader.of(options, index) for index in self._wanted]
         self._unread = _doubtful(options, self._wanted)
         self.read = frozenset(self._names[index] for index in self._wanted)
-        self.looked_at = [*self._wanted, *self._unread]
+        self.looked_at = {
+            index: text_type(options.schema[index].domain, options.structures[index])
+            for index in (*self._wanted, *self._unread)
+        }
         self._structural = StructuralPunctuations(options) if options.structural else None
         self.tuple_schema = pa.schema(
             [pa.field(name, column.type) for name, column in zip(columns, self._columns, strict=False)]

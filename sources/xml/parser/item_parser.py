@@ -11,6 +11,7 @@ from collections import Counter
 from collections.abc import Iterator
 from dataclasses import replace
 
+import pyarrow as pa
 from lxml import etree
 
 from sources.xml.options.source import SourceOptions
@@ -52,7 +53,7 @@ class ItemParser:
         self.reader = ItemReader(options, tuple(options.schema[index].name for index in self._looked_at))
         self._walk = SectionWalk(options, self.reader)
         # The attributes, and the lifespan.
-        self._all = range(len(options.schema) + 1)
+        self._all = dict.fromkeys(range(len(options.schema) + 1), pa.string())
         self._has_sections = bool(options.structural.sections)
         self.stops = options.mode == "FAILFAST"
 
@@ -78,11 +79,11 @@ class ItemParser:
             except UnreadableError:
                 return None
         regular = template_texts(scanned, stream, self._all, punctuations=True)
-        pattern_texts = merged_texts([*regular, punctuations.columns(self._all)], len(self._all))
+        pattern_texts = merged_texts([*regular, punctuations.columns(self._all)], self._all)
         if not self._patterns.are_readable(pattern_texts.columns):
             return None
         values = template_texts(scanned, stream, self._looked_at, punctuations=False)
-        read = merged_texts([*values, tuples.columns(self._looked_at)], len(self._looked_at))
+        read = merged_texts([*values, tuples.columns(self._looked_at)], self._looked_at)
         return Items(scanned.count, read, pattern_texts, [], void)
 
     def items(self, text: LocatedText, root: etree._Element | etree.XMLSyntaxError) -> Items:

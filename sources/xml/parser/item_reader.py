@@ -11,12 +11,13 @@ the whole unit.
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
+from typing import Any
 
 from lxml import etree
 
 from punct_ns.domain import BLANKS
 from punct_ns.xml_form import LIFESPAN
-from sources.xml.options.arrow_text import LACKING, SEPARATOR, keep_places
+from sources.xml.options.arrow_text import keep_places
 from sources.xml.options.leaf_paths import (
     LeafPath,
     LeafTree,
@@ -26,7 +27,7 @@ from sources.xml.options.leaf_paths import (
     local_tag,
     mark_arrays,
 )
-from sources.xml.options.nested_values import Structure, element_of, structure_text
+from sources.xml.options.nested_values import Structure, element_of
 from sources.xml.options.source import SourceOptions
 from sources.xml.parser.elements import (
     NO_ELEMENT,
@@ -41,12 +42,17 @@ from sources.xml.parser.elements import (
     subtree_text,
 )
 
+Texts = list[Any]
+"""The texts of the attributes of a tuple: a text or None; a list for an array, a dictionary for a structure."""
+
 
 class LeafTexts:
     """Reads leaf texts from elements of one kind.
 
     Attributes:
-        names: The names of the attributes or fields.
+        fields: The names of the attributes or fields.
+        names: The same for messages, with the structures around them.
+        idle: The indexes of the attributes whose texts are not read.
         tree: The tree of their leaves.
         arrays: The indexes of arrays, which may have any number of leaves.
         structures: The readers of structures, or of arrays of structures, by index.
@@ -59,11 +65,13 @@ class LeafTexts:
         arrays: Collection[int],
         structures: Sequence[Structure | None],
         idle: frozenset[int] = frozenset(),
+        within: str = "",
     ) -> None:
-        """Skips the texts of the attributes `idle`; these may still occur only once."""
-        self.names, self.arrays, self._idle = names, frozenset(arrays), idle
+        """Skips the texts of the attributes `idle`; these may still occur only once. `within` precedes the names."""
+        self.fields, self.names = names, [within + name for name in names]
+        self.arrays, self.idle = frozenset(arrays), idle
         self.structures = {
-            index: LeafTexts.of_structure(names[index], structure)
+            index: LeafTexts.of_structure(self.names[index], structure)
             for index, structure in enumerate(structures)
             if structure is not None
         }
@@ -80,11 +88,13 @@ class LeafTexts:
     def of_structure(name: str, structure: Structure) -> LeafTexts:
         """Creates a reader for the structures in the attribute of this name."""
         arrays = [index for index, field in enumerate(structure.fields) if element_of(field.domain)]
-        names = [f"{name}.{field}" for field in structure.fields.names]
-        return LeafTexts(names, structure.paths, arrays, structure.structures)
+        names = structure.fields.names
+        return LeafTexts(names, structure.paths, arrays, structure.structures, within=f"{name}.")
 
-    def read(self, element: etree._Element, texts: list[str | None]) -> None:
+    def read(self, element: etree._Element, texts: Texts) -> None:
         """Sets the texts of an element's leaves; those of absent or nil leaves are unchanged.
+
+        The text of an array is a list, that of a structure a dictionary.
 
         Raises:
             UnreadableError: A leaf occurs twice.
@@ -94,7 +104,7 @@ class LeafTexts:
         for sibling_arrays, leaves in had.items():
             keep_places(texts, sibling_arrays, leaves)
 
-    def see(self, columns: Sequence[int], text: str | None, texts: list[str | None], seen: set[int]) -> None:
+    def see(self, columns: Sequence[int], text: Any, texts: Texts, seen: set[int]) -> None:
         """Sets the text of a leaf, which must be its first.
 
         Raises:
@@ -110,18 +120,18 @@ class LeafTexts:
         self,
         element: etree._Element,
         node: LeafTree,
-        texts: list[str | None],
+        texts: Texts,
         seen: set[int],
         had: dict[tuple[int, ...], list[list[int]]],
     ) -> None:
-        before = [_length(texts[index]) for index in node.sibling_arrays] if node.sibling_arrays else None
+        before = [len(texts[index] or ()) for index in node.sibling_arrays] if node.sibling_arrays else None
         if node.columns:
             text = None
-            if not self._idle.issuperset(node.columns):
+            if not self.idle.issuperset(node.columns):
                 text = own_text(element) if node is self.tree else element_text(element)
             self._take(node.columns, text, texts, seen)
         if node.subtrees:
-            is_idle = self._idle.issuperset(node.subtrees)
+            is_idle = self.idle.issuperset(node.subtrees)
             self._take(node.subtrees, None if is_idle else subtree_text(element), texts, seen)
         for index in node.structures:
             self._take([index], self._structure(element, index), texts, seen)
@@ -135,31 +145,30 @@ class LeafTexts:
                     for place in declared_below(node, str(child.tag)):
                         self._read(child, place, texts, seen, had)
         if before is not None:
-            after = [_length(texts[index]) for index in node.sibling_arrays]
+            after = [len(texts[index] or ()) for index in node.sibling_arrays]
             had.setdefault(node.sibling_arrays, []).append([b - a for a, b in zip(before, after, strict=True)])
 
-    def _structure(self, element: etree._Element, index: int) -> str | None:
-        """Returns the text of a structure; None if it is nil or not wanted."""
-        if is_nil(element) or index in self._idle:
+    def _structure(self, element: etree._Element, index: int) -> dict[str, Any] | None:
+        """Returns the texts of a structure's fields; None if it is nil or not wanted."""
+        if is_nil(element) or index in self.idle:
             return None
         of = self.structures[index]
-        fields: list[str | None] = [None] * len(of.names)
+        fields: Texts = [None] * len(of.names)
         of.read(element, fields)
-        return structure_text(fields)
+        return dict(zip(of.fields, fields, strict=True))
 
-    def _take(self, columns: list[int], text: str | None, texts: list[str | None], seen: set[int]) -> None:
+    def _take(self, columns: list[int], text: Any, texts: Texts, seen: set[int]) -> None:
         """Sets the text of a tuple's leaf; an array may have any number of leaves."""
-        again = [index for index in columns if index in self.arrays and index in seen]
-        for index in again:
-            texts[index] = f"{texts[index]}{SEPARATOR}{LACKING if text is None else text}"
-        self.see([index for index in columns if index not in again] if again else columns, text, texts, seen)
-        if text is None:
-            for index in self.arrays.difference(again).intersection(columns):
-                texts[index] = LACKING
-
-
-def _length(array: str | None) -> int:
-    return 0 if array is None else array.count(SEPARATOR) + 1
+        if self.arrays.isdisjoint(columns):
+            self.see(columns, text, texts, seen)
+            return
+        for index in columns:
+            if index not in self.arrays:
+                self.see([index], text, texts, seen)
+            elif texts[index] is None:
+                texts[index] = [text]
+            else:
+                texts[index].append(text)
 
 
 class AncestorLeaves:
@@ -169,12 +178,12 @@ class AncestorLeaves:
         """Reads the attributes with these paths; `arrays` are those that may have several leaves."""
         self._paths, self._arrays, self._names, self._unit = paths, arrays, names, unit
         self._root: etree._Element | None = None
-        self._known: dict[etree._Element, dict[int, str | None]] = {}
+        self._known: dict[etree._Element, dict[int, Any]] = {}
 
     def __bool__(self) -> bool:
         return bool(self._paths)
 
-    def texts(self, row: etree._Element) -> Mapping[int, str | None]:
+    def texts(self, row: etree._Element) -> Mapping[int, Any]:
         """Returns the texts for a row; None for a leaf that is absent or nil.
 
         Raises:
@@ -191,7 +200,7 @@ class AncestorLeaves:
             self._known[parent] = known
         return known
 
-    def _text(self, parent: etree._Element, index: int, path: LeafPath) -> str | None:
+    def _text(self, parent: etree._Element, index: int, path: LeafPath) -> str | list[str | None] | None:
         ancestor: etree._Element | None = parent
         for _ in range(path.up - 1):
             ancestor = ancestor.getparent() if ancestor is not None else None
@@ -205,7 +214,7 @@ class AncestorLeaves:
             values = [attribute_text(element, path.attribute) for element in found]
             texts = [value for value in values if value is not None]
         if index in self._arrays:
-            return SEPARATOR.join(LACKING if text is None else text for text in texts) if texts else None
+            return texts or None
         if len(texts) > 1:
             raise UnreadableError(f"{self._names[index]}, at {path}, occurs twice")
         return texts[0] if texts else None
@@ -272,9 +281,7 @@ class ItemReader(ItemElements):
         self.needs_unit = bool(leaves)
         self.needs_siblings = bool(self._numbers) or self.needs_unit
 
-    def values(
-        self, element: etree._Element, number: int | None = None, whole: etree._Element | None = None
-    ) -> list[str | None]:
+    def values(self, element: etree._Element, number: int | None = None, whole: etree._Element | None = None) -> Texts:
         """Returns the leaf texts of a tuple, by attribute; None for a leaf that is absent, nil or not wanted.
 
         Args:
@@ -290,7 +297,7 @@ class ItemReader(ItemElements):
         self.require_known(element)
         if self._flat is not None:
             return self._flat_values(element, self._flat)
-        texts: list[str | None] = [None] * len(self._names)
+        texts: Texts = [None] * len(self._names)
         if self._numbers:
             counted = self._number(element)
             for index in self._numbers:
@@ -303,9 +310,9 @@ class ItemReader(ItemElements):
                 texts[index] = None if index in self._idle else text
         return texts
 
-    def _flat_values(self, element: etree._Element, leaves: Mapping[object, int]) -> list[str | None]:
+    def _flat_values(self, element: etree._Element, leaves: Mapping[object, int]) -> Texts:
         """Like `values`, if all attributes are children of the row element."""
-        texts: list[str | None] = [None] * len(self._names)
+        texts: Texts = [None] * len(self._names)
         seen = 0
         for child in element:
             index = leaves.get(child.tag)

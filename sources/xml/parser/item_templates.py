@@ -86,6 +86,8 @@ class ItemTemplate:
         except (etree.XMLSyntaxError, UnreadableError, VoidPunctuationError):
             return None
         slots = {_placeholder(slot).decode(): slot for slot in range(len(quoted))}
+        if any(isinstance(text, list | dict) for text in texts):
+            return None  # an array or a structure
         sources = tuple(None if text is None else slots.get(text, text) for text in texts)
         if any(isinstance(source, str) and _PLACEHOLDER in source for source in sources):
             return None  # a text that consists of several slots

@@ -21,7 +21,7 @@ from punct_ns.numeric_type import DecimalType, FloatType, IntegerType
 from punct_ns.slices import arrow_type
 from punct_ns.sql_type import SqlType, StringType
 from punct_ns.temporal_type import DateType, TimestampType
-from sources.xml.options.arrow_text import Mask, characters, read_array, text_ends, without_outer_blanks
+from sources.xml.options.arrow_text import characters, only_bytes, read_array, text_ends, without_outer_blanks
 from sources.xml.options.formats import IsoRewriting, PrefixRewriting
 from sources.xml.options.nested_values import Structure, element_of, read_structures
 from sources.xml.options.source import SourceOptions
@@ -259,15 +259,9 @@ def _greater(values: Any, bound: Any) -> Any:
     return pc.or_(greater, pc.is_nan(values)) if pa.types.is_floating(values.type) else greater
 
 
-def _only_bytes(allowed: bytes) -> Mask:
-    table = np.zeros(256, np.bool_)
-    table[list(allowed)] = True
-    return table
-
-
 _PLAIN = {
-    IntegerType: _only_bytes(b"0123456789-"),
-    FloatType: _only_bytes(b"0123456789-."),
+    IntegerType: only_bytes(b"0123456789-"),
+    FloatType: only_bytes(b"0123456789-."),
 }
 """The characters of texts that Arrow parses as the algebra does, or rejects; Arrow accepts hexadecimal, too."""
 
