@@ -7,12 +7,10 @@ CPU seconds of this process, so that what other threads of it do counts, too.
 
 from __future__ import annotations
 
-import re
 import time
 from collections.abc import Callable
 from functools import partial
 from pathlib import Path
-from random import Random
 
 import pytest
 from lxml import etree
@@ -23,6 +21,7 @@ from sources.xml.parser.range_parser import RangeParser
 from sources.xml.splits.byte_ranges import ByteRange
 from tests.benchmarks.libxml2 import tokenize
 from tests.benchmarks.measuring import Measure, rates, scaled, take_turns
+from tests.benchmarks.shape_documents import irregular
 
 TUPLES = scaled(1_000_000, at_least=60_000)
 SCHEMA = "sid STRING, hour INT, min INT, currtmp DOUBLE"
@@ -50,30 +49,6 @@ def iterparse(path: Path) -> int:
         while element.getprevious() is not None:
             del element.getparent()[0]
     return tuples
-
-
-def irregular(path: Path, to: Path) -> None:
-    """30 of 100 tuples without one leaf, with the leaves in another order, with a comment, or with a reference."""
-    random = Random(1)
-    leaf = re.compile(rb"<(\w+)>[^<]*</\1>")
-
-    def disturbed(line: bytes) -> bytes:
-        if not line.startswith(b"<tempdata>") or random.random() >= 0.3:
-            return line
-        leaves = [found[0] for found in leaf.finditer(line, 10)]
-        match random.randrange(4):
-            case 0:
-                leaves.pop(random.randrange(4))
-            case 1:
-                random.shuffle(leaves)
-            case 2:
-                leaves.insert(random.randrange(4), b"<!-- checked -->")
-            case _:
-                leaves[0] = b"<sid>S&#49;</sid>"
-        return b"<tempdata>" + b"".join(leaves) + b"</tempdata>\n"
-
-    with path.open("rb") as source, to.open("wb") as target:
-        target.writelines(map(disturbed, source))
 
 
 @pytest.fixture(scope="module")
