@@ -41,9 +41,9 @@ class Shape:
 
     def loop(self, path: Path) -> int:
         """What a careful user writes: lxml's iterparse, elements freed behind. Returns the number of rows."""
-        rows, tag, values = 0, self.tag, self.values
-        for _, element in etree.iterparse(path, tag=(tag, *self.around)):
-            if element.tag == tag:
+        rows, tag, around, values = 0, self.tag, self.around, self.values
+        for _, element in etree.iterparse(path, tag=(tag, *around)):
+            if not around or element.tag == tag:
                 values(element)
                 rows += 1
             element.clear()
@@ -60,26 +60,43 @@ def _float(text: str | None) -> float | None:
     return None if text is None else float(text)
 
 
-def _texts(element: Element | None, *tags: str) -> list[str | None]:
-    """The texts of the children with these tags."""
-    found = {} if element is None else {child.tag: child.text for child in element.iterchildren(*tags)}
-    return [found.get(tag) for tag in tags]
+def _texts(element: Element) -> Callable[[str], str | None]:
+    """The texts of the children, by tag; of all of them, since that is faster than to choose."""
+    return {child.tag: child.text for child in element}.get
 
 
-def _child(element: Element | None, tag: str) -> Element | None:
+def _children(element: Element) -> Callable[[str], Element | None]:
+    """The children, by tag."""
+    return {child.tag: child for child in element}.get
+
+
+def _child(element: Element, tag: str) -> Element | None:
     """The first child with a tag, if there is one."""
-    return None if element is None else next(element.iterchildren(tag), None)
+    for child in element:
+        if child.tag == tag:
+            return child
+    return None
 
 
 def _text(element: Element | None, tag: str) -> str | None:
-    """The text of the first child with a tag."""
-    found = _child(element, tag)
-    return None if found is None else found.text
+    """The text of the first child with a tag of an element that may be missing."""
+    if element is not None:
+        for child in element:
+            if child.tag == tag:
+                return child.text
+    return None
 
 
-def _get(element: Element | None, name: str) -> str | None:
-    """An attribute of an element that may be missing."""
-    return None if element is None else element.get(name)
+def _text_of(element: Element | None) -> str | None:
+    return None if element is None else element.text
+
+
+def _both(place: Element | None, longitude: str, latitude: str) -> tuple[float | None, float | None]:
+    """The coordinates in a place that may be missing."""
+    if place is None:
+        return None, None
+    text = _texts(place)
+    return _float(text(longitude)), _float(text(latitude))
 
 
 def _post_values(row: Element) -> Values:
@@ -98,22 +115,30 @@ def _city_values(city: Element) -> Values:
 
 
 def _item_values(item: Element) -> Values:
-    location, quantity, name, payment = _texts(item, "location", "quantity", "name", "payment")
-    return item.get("id"), location, _int(quantity), name, payment
+    text = _texts(item)
+    return item.get("id"), text("location"), _int(text("quantity")), text("name"), text("payment")
 
 
 def _person_values(person: Element) -> Values:
-    return person.get("id"), *_texts(person, "name", "emailaddress"), _float(_get(_child(person, "profile"), "income"))
+    child = _children(person)
+    profile = child("profile")
+    income = None if profile is None else _float(profile.get("income"))
+    return person.get("id"), _text_of(child("name")), _text_of(child("emailaddress")), income
 
 
 def _auction_values(auction: Element) -> Values:
-    initial, current = _texts(auction, "initial", "current")
-    return auction.get("id"), _float(initial), _float(current), _get(_child(auction, "itemref"), "item")
+    text, item = _texts(auction), _child(auction, "itemref")
+    return (
+        auction.get("id"),
+        _float(text("initial")),
+        _float(text("current")),
+        None if item is None else item.get("item"),
+    )
 
 
 def _report_values(report: Element) -> Values:
-    sid, hour, minute, temperature = _texts(report, "sid", "hour", "min", "currtmp")
-    return sid, _int(hour), _int(minute), _float(temperature)
+    text = _texts(report)
+    return text("sid"), _int(text("hour")), _int(text("min")), _float(text("currtmp"))
 
 
 def _position_values(position: Element) -> Values:
@@ -138,9 +163,12 @@ _JOURNEY, _PLACE, _RECORDED, _LINE, _VEHICLE, _LONGITUDE, _LATITUDE = (
 
 def _activity_values(activity: Element) -> Values:
     journey = _child(activity, _JOURNEY)
-    longitude, latitude = _texts(_child(journey, _PLACE), _LONGITUDE, _LATITUDE)
+    assert journey is not None
+    child = _children(journey)
+    line, vehicle, place = child(_LINE), child(_VEHICLE), child(_PLACE)
+    longitude, latitude = _both(place, _LONGITUDE, _LATITUDE)
     recorded = datetime.fromisoformat(_text(activity, _RECORDED) or "")
-    return recorded, *_texts(journey, _LINE, _VEHICLE), _float(longitude), _float(latitude)
+    return recorded, _text_of(line), _text_of(vehicle), longitude, latitude
 
 
 _STOP_NAME, _STOP_PLACE, _STOP_LONGITUDE, _STOP_LATITUDE = (
@@ -149,8 +177,8 @@ _STOP_NAME, _STOP_PLACE, _STOP_LONGITUDE, _STOP_LATITUDE = (
 
 
 def _stop_values(stop: Element) -> Values:
-    longitude, latitude = _texts(_child(stop, _STOP_PLACE), _STOP_LONGITUDE, _STOP_LATITUDE)
-    return stop.get("id"), _text(stop, _STOP_NAME), _float(longitude), _float(latitude)
+    child = _children(stop)
+    return stop.get("id"), _text_of(child(_STOP_NAME)), *_both(child(_STOP_PLACE), _STOP_LONGITUDE, _STOP_LATITUDE)
 
 
 _ITEM = f"{{{CAC}}}Item"
@@ -160,20 +188,22 @@ _NUMBER, _QUANTITY, _AMOUNT, _NAME = (
 
 
 def _line_values(line: Element) -> Values:
-    found = {child.tag: child for child in line.iterchildren(_NUMBER, _QUANTITY, _AMOUNT, _ITEM)}
-    quantity, amount = found[_QUANTITY], found[_AMOUNT].text
-    unit = quantity.get("unitCode")
-    return _int(found[_NUMBER].text), _float(quantity.text), unit, _float(amount), _text(found[_ITEM], _NAME)
+    child = _children(line)
+    quantity, amount, number = child(_QUANTITY), _float(_text_of(child(_AMOUNT))), _int(_text_of(child(_NUMBER)))
+    assert quantity is not None
+    return number, _float(quantity.text), quantity.get("unitCode"), amount, _text(child(_ITEM), _NAME)
 
 
 def _article_values(row: Element) -> Values:
-    citation = next(row.iterchildren("MedlineCitation"))
-    article = next(citation.iterchildren("Article"))
-    title = "".join(next(article.iterchildren("ArticleTitle")).itertext())  # type: ignore[arg-type]
-    authors = [author for all_ in article.iterchildren("AuthorList") for author in all_.iterchildren("Author")]
-    names = [name for author in authors if (name := _text(author, "LastName")) is not None]
-    journal = _text(_child(article, "Journal"), "Title")
-    return _int(_text(citation, "PMID")), citation.get("Status"), journal, title, names or None
+    citation = _child(row, "MedlineCitation")
+    assert citation is not None
+    article = _child(citation, "Article")
+    assert article is not None
+    child = _children(article)
+    title, authors = child("ArticleTitle"), child("AuthorList")
+    whole = None if title is None else "".join(title.itertext())  # type: ignore[arg-type]
+    names = [] if authors is None else [name for author in authors if (name := _text(author, "LastName")) is not None]
+    return _int(_text(citation, "PMID")), citation.get("Status"), _text(child("Journal"), "Title"), whole, names or None
 
 
 def _read(row_tag: str, schema: str, **paths: str) -> dict[str, str]:

@@ -50,6 +50,6 @@ def test_a_shape_is_the_same_for_the_same_seed_only(shape: Shape, tmp_path: Path
     texts = []
     for number, seed in enumerate((1, 1, 2)):
         path = tmp_path / f"{number}.xml"
-        shape.write(path, 50, seed)
+        shape.write(path, 10, seed)
         texts.append(path.read_bytes())
     assert texts[0] == texts[1] != texts[2]
