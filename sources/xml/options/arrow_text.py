@@ -6,6 +6,7 @@ has all leaves at its path, in document order; before typing it is a list of tex
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Mapping, Sequence
 from functools import lru_cache
 from typing import Any, TypeVar
@@ -21,7 +22,9 @@ Characters = npt.NDArray[np.uint8]
 Longs = npt.NDArray[np.int64]
 Mask = npt.NDArray[np.bool_]
 
-_AMPERSAND = ord("&")
+pc: Any = pyarrow.compute
+
+_AMPERSAND, _RETURN = b"&\r"
 BLANK = 32
 """The greatest code of XML's white space characters."""
 
@@ -98,17 +101,71 @@ def without_outer_blanks(texts: pa.StringArray) -> pa.StringArray:
 
 
 def dereferenced(texts: Any) -> pa.StringArray:
-    """Replaces references to XML's five predefined entities; the texts must not contain other references.
+    """Replaces references to characters, and to XML's five predefined entities.
 
-    >>> dereferenced(pa.array(["a &amp;lt; b", None])).to_pylist()
-    ['a &lt; b', None]
+    >>> dereferenced(pa.array(["a &amp;lt; b", "&#x41;&#66;&amp;#66;", None])).to_pylist()
+    ['a &lt; b', 'AB&#66;', None]
     """
     if not (characters(texts) == _AMPERSAND).any():
         return texts  # type: ignore[no-any-return]
+    numbered = set(_NUMBERED.findall(characters(texts).tobytes()))
+    if len(numbered) > MOST_REPLACED or not {_referenced_number(each) for each in numbered}.isdisjoint("&"):
+        return pa.array([text and _REFERENCE.sub(_referenced, text) for text in texts.to_pylist()], pa.string())
+    for each in numbered:
+        texts = pc.replace_substring(texts, pattern=each.decode(), replacement=_referenced_number(each))
     for reference, character in (("&lt;", "<"), ("&gt;", ">"), ("&quot;", '"'), ("&apos;", "'"), ("&amp;", "&")):
-        texts = pa.compute.replace_substring(texts, pattern=reference, replacement=character)
+        texts = pc.replace_substring(texts, pattern=reference, replacement=character)
     plain: pa.StringArray = texts
     return plain
+
+
+_REFERENCE = re.compile("&(?:(#x?[0-9a-fA-F]+)|([a-z]+));")
+_NUMBERED = re.compile(rb"&#x?[0-9a-fA-F]+;")
+_NAMED = {"lt": "<", "gt": ">", "quot": '"', "apos": "'", "amp": "&"}
+
+MOST_REPLACED = 16
+"""The greatest number of different references to characters that are replaced one after the other in all texts."""
+
+
+def _referenced(found: re.Match[str]) -> str:
+    name = found[2]
+    return _NAMED[name] if name else _referenced_number(found[0].encode())
+
+
+def _referenced_number(reference: bytes) -> str:
+    digits = reference[2:-1]
+    return chr(int(digits[1:], 16) if digits.startswith(b"x") else int(digits))
+
+
+def plain_text(text: bytes, *, has_references: bool = True) -> str:
+    r"""Returns the character data of one text; without references for that of a CDATA section.
+
+    >>> plain_text(b"a\r\n&#13;&lt;")
+    'a\n\r<'
+    """
+    plain = text.decode().replace("\r\n", "\n").replace("\r", "\n")
+    return _REFERENCE.sub(_referenced, plain) if has_references else plain
+
+
+def character_data(texts: Any, marks: bytes, *, quoted: bool = False) -> pa.StringArray:
+    r"""Returns the character data of texts as they are written in well-formed XML (XML 1.0, §2.11, §3.3.3, §4.1).
+
+    Args:
+        texts: The content of leaves, without markup; or with `quoted` values of attributes.
+        marks: Which of the characters `&`, CR, LF and TAB may be in the texts.
+        quoted: Whether line breaks are blanks.
+
+    >>> character_data(pa.array(["a\r\nb&#10;"]), b"&\r\n").to_pylist()
+    ['a\nb\n']
+    >>> character_data(pa.array(["a\r\nb&#10;"]), b"&\r\n", quoted=True).to_pylist()
+    ['a b\n']
+    """
+    if b"\r" in marks and (characters(texts) == _RETURN).any():
+        texts = pc.replace_substring(texts, pattern="\r\n", replacement="\n")
+        texts = pc.replace_substring(texts, pattern="\r", replacement="\n")
+    if quoted and marks.strip(b"&"):
+        texts = without_line_breaks(texts)
+    return dereferenced(texts) if b"&" in marks else texts
 
 
 def text_ends(texts: pa.StringArray) -> npt.NDArray[np.int32]:
@@ -131,8 +188,6 @@ def _buffer(numbers: Any) -> pa.Buffer:
 def _array(numbers: Longs) -> Any:
     return pa.array(numbers)
 
-
-pc: Any = pyarrow.compute
 
 Element = TypeVar("Element")
 

@@ -109,6 +109,7 @@ class ItemElements:
 
     Attributes:
         locals: The local names of the tuples' elements.
+        is_leaf: Whether tuples have leaves with such a name.
         namespace: The namespace of tuples with a plain tag, empty for none; None until the first of them is read.
     """
 
@@ -120,7 +121,7 @@ class ItemElements:
         self._punctuation = "{" + punctuation_namespace + "}"
         self._kinds: dict[object, ElementKind] = {}
         self._tags = ["{*}" + name for name in sorted(self.locals)]
-        self._is_leaf = is_leaf
+        self.is_leaf = is_leaf
         self._numbered: dict[etree._Element | None, int] = {}
 
     def items(self, root: etree._Element) -> Iterator[etree._Element]:
@@ -141,11 +142,15 @@ class ItemElements:
     def is_whole(self, element: etree._Element) -> bool:
         """Whether no element in it is an item: it is a punctuation, or a tuple with a leaf of the tuples' name."""
         kind = self._kind(element)
-        return kind == "punctuation" or (kind == "tuple" and self._is_leaf)
+        return kind == "punctuation" or (kind == "tuple" and self.is_leaf)
 
     def is_punctuation(self, element: etree._Element) -> bool:
         """Whether an item is a punctuation; otherwise it is a tuple."""
         return self._kind(element) == "punctuation"
+
+    def is_stray(self, element: etree._Element) -> bool:
+        """Whether the element has the tuples' local name, but another namespace."""
+        return self._kind(element) == "stray"
 
     def require_known(self, element: etree._Element) -> None:
         """Raises an error for a stray element.
@@ -153,7 +158,7 @@ class ItemElements:
         Raises:
             StrayElementError: The element has the tuples' local name, but another namespace.
         """
-        if self._kind(element) == "stray":
+        if self.is_stray(element):
             tag = str(element.tag)
             raise StrayElementError(stray_reason(local_tag(tag), self.namespace or "", namespace_of(tag)))
 

@@ -38,6 +38,7 @@ from sources.xml.parser.structural_punctuations import (
     StructuralPunctuations,
 )
 from sources.xml.parser.template_scan import ScannedWindow
+from sources.xml.parser.token_items import TextTypes
 from sources.xml.parser.typed_columns import ColumnReader
 from sources.xml.splits.split_points import ElementNames, Offsets
 
@@ -162,10 +163,6 @@ def _is_blank_ended(text: str) -> bool:
 
 UNKNOWN_START = -1
 """The start of an item whose offset in the text is unknown."""
-
-
-TextTypes = Mapping[int, pa.DataType]
-"""The types of the texts of attributes, by index (`text_type`)."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,6 +11,7 @@ from collections import Counter
 from collections.abc import Iterator
 from dataclasses import replace
 
+import numpy as np
 import pyarrow as pa
 from lxml import etree
 
@@ -20,6 +21,7 @@ from sources.xml.parser.item_batches import (
     UNKNOWN_START,
     ItemBatches,
     Items,
+    ItemTexts,
     Parsed,
     PatternReader,
     TextRows,
@@ -30,7 +32,9 @@ from sources.xml.parser.item_reader import ItemReader, VoidPunctuationError
 from sources.xml.parser.malformed import LocatedText, Malformed, MalformedKind
 from sources.xml.parser.structural_punctuations import ClosedSection, SectionWalk
 from sources.xml.parser.template_scan import ScannedWindow
-from sources.xml.splits.split_points import Fragment, fragments
+from sources.xml.parser.token_items import TokenReader, UndecidedError
+from sources.xml.parser.token_window import TokenWindow
+from sources.xml.splits.split_points import Fragment, Offsets, fragments
 from sources.xml.splits.tags import is_too_deep, is_well_formed, parse_content, parse_reason, tag_name
 
 
@@ -51,6 +55,7 @@ class ItemParser:
         self.batches = ItemBatches(options, columns, self.names, self._patterns)
         self._looked_at = self.batches.looked_at
         self.reader = ItemReader(options, tuple(options.schema[index].name for index in self._looked_at))
+        self._tokens = TokenReader(options, self.reader, self._looked_at)
         self._walk = SectionWalk(options, self.reader)
         # The attributes, and the lifespan.
         self._all = dict.fromkeys(range(len(options.schema) + 1), pa.string())
@@ -62,29 +67,57 @@ class ItemParser:
         """Whether regular items can be read without their surroundings."""
         return not self.reader.needs_siblings and not self._has_sections
 
+    @property
+    def reads_tokens(self) -> bool:
+        """Whether items can be read from tokens."""
+        return self._tokens.is_able
+
     def template_items(self, scanned: ScannedWindow, stream: int) -> Items | None:
         """Returns the items of one of several sources in a scanned text; None if one of them is malformed."""
+        regular = template_texts(scanned, stream, self._all, punctuations=True)
+        values = template_texts(scanned, stream, self._looked_at, punctuations=False)
+        irregular = [(ordinal, element) for ordinal, element, of in scanned.irregular if of == stream]
+        return self._with_others(scanned.count, values, regular, irregular)
+
+    def token_items(self, window: TokenWindow) -> Items | None:
+        """Returns the items of a text from its tokens; None if that is not possible, or one of them is malformed."""
+        try:
+            found = self._tokens.items(window)
+        except UndecidedError:
+            return None
+        starts = window.start[found.elements]
+        if found.is_nested:
+            starts = np.full(len(starts), UNKNOWN_START, np.int64)
+        decided = ItemTexts(found.decided, starts[found.decided], found.columns)
+        return self._with_others(len(starts), [decided], [], found.others, starts)
+
+    def _with_others(
+        self,
+        count: int,
+        values: list[ItemTexts],
+        patterns: list[ItemTexts],
+        others: list[tuple[int, etree._Element]],
+        starts: Offsets | None = None,
+    ) -> Items | None:
+        """Returns `count` items, with the other items read from their elements; None if one of these is malformed."""
         tuples, punctuations, void = TextRows(), TextRows(), Counter[str]()
-        for ordinal, element, of in scanned.irregular:
-            if of != stream:
-                continue
+        for ordinal, element in others:
+            start = UNKNOWN_START if starts is None else int(starts[ordinal])
             try:
                 if self.reader.is_punctuation(element):
-                    patterns = [*self.reader.patterns(element), self.reader.lifespan(element)]
-                    punctuations.add(ordinal, UNKNOWN_START, patterns)
+                    texts = [*self.reader.patterns(element), self.reader.lifespan(element)]
+                    punctuations.add(ordinal, start, texts)
                 else:
-                    tuples.add(ordinal, UNKNOWN_START, self.reader.values(element))
+                    tuples.add(ordinal, start, self.reader.values(element))
             except VoidPunctuationError as error:
                 void[error.leaf] += 1
             except UnreadableError:
                 return None
-        regular = template_texts(scanned, stream, self._all, punctuations=True)
-        pattern_texts = merged_texts([*regular, punctuations.columns(self._all)], self._all)
+        pattern_texts = merged_texts([*patterns, punctuations.columns(self._all)], self._all)
         if not self._patterns.are_readable(pattern_texts.columns):
             return None
-        values = template_texts(scanned, stream, self._looked_at, punctuations=False)
         read = merged_texts([*values, tuples.columns(self._looked_at)], self._looked_at)
-        return Items(scanned.count, read, pattern_texts, [], void)
+        return Items(count, read, pattern_texts, [], void)
 
     def items(self, text: LocatedText, root: etree._Element | etree.XMLSyntaxError) -> Items:
         """Returns all items of a parsed text.

@@ -53,6 +53,7 @@ class LeafTexts:
         fields: The names of the attributes or fields.
         names: The same for messages, with the structures around them.
         idle: The indexes of the attributes whose texts are not read.
+        singly_idle: Those of them with a single place for their leaf.
         tree: The tree of their leaves.
         arrays: The indexes of arrays, which may have any number of leaves.
         structures: The readers of structures, or of arrays of structures, by index.
@@ -75,6 +76,7 @@ class LeafTexts:
             for index, structure in enumerate(structures)
             if structure is not None
         }
+        self.singly_idle = frozenset(i for i in idle if not paths[i].others and "*" not in paths[i].steps)
         self.tree = leaf_tree(paths, range(len(names)), self.structures)
         mark_arrays(self.tree, self.arrays)
 
@@ -259,23 +261,23 @@ class ItemReader(ItemElements):
         self._names = options.schema.names
         wanted = range(len(self._names)) if columns is None else [options.schema.index(name) for name in columns]
         self._idle = frozenset(range(len(self._names))) - frozenset(wanted)
-        self._leaves = LeafTexts.of_source(options, self._idle)
-        self._all, self._arrays = self._leaves.tree, self._leaves.arrays
-        is_nested = self._arrays or self._leaves.structures
+        self.leaves = LeafTexts.of_source(options, self._idle)
+        self._all, self._arrays = self.leaves.tree, self.leaves.arrays
+        is_nested = self._arrays or self.leaves.structures
         self._flat = None if is_nested else flat_leaves(options.paths, range(len(self._names)))
-        self._outer = [
+        self.outer = [
             (index, path)
             for index, path in enumerate(options.paths)
             if (path.up or path.function == "name") and not path.is_ancestors_leaf
         ]
         self._trims = options.ignore_surrounding_spaces
         self._lifespan = self._punctuation + LIFESPAN
-        self._wanted_outer = [(index, path) for index, path in self._outer if index in wanted]
+        self._wanted_outer = [(index, path) for index, path in self.outer if index in wanted]
         self._numbers = [index for index in wanted if options.paths[index].function == "position"]
         self._unit = options.unit_tag
         leaves = {index: path for index, path in enumerate(options.paths) if path.is_ancestors_leaf}
         self._around = AncestorLeaves(leaves, self._arrays, self._names, self._unit)
-        self.needs_ancestors = any(path.up for _, path in self._outer)
+        self.needs_ancestors = any(path.up for _, path in self.outer)
         # A punctuation on the rows of one name does not close the rows of other names.
         self._is_named = len(self.locals) == 1 or any(str(path) == "name(.)" for path in options.paths)
         self.needs_unit = bool(leaves)
@@ -302,7 +304,7 @@ class ItemReader(ItemElements):
             counted = self._number(element)
             for index in self._numbers:
                 texts[index] = str(number or counted)
-        self._leaves.read(element, texts)
+        self.leaves.read(element, texts)
         for index, path in self._wanted_outer:
             texts[index] = ancestor_text(element, path)
         if self._around:
@@ -353,7 +355,7 @@ class ItemReader(ItemElements):
             raise VoidPunctuationError(beyond[0])
         if not self._is_named:
             raise VoidPunctuationError("the row's own name, name(.)")
-        around = {index: ancestor_text(element, path) for index, path in self._outer}
+        around = {index: ancestor_text(element, path) for index, path in self.outer}
         if self._around:
             around |= self._around.texts(element if whole is None else whole)
         for index, value in around.items():
@@ -378,7 +380,7 @@ class ItemReader(ItemElements):
         if node.structures:
             if not _says_nothing(element):
                 beyond.append(local_tag(str(element.tag)))
-            self._leaves.see(node.structures, "*", texts, seen)
+            self.leaves.see(node.structures, "*", texts, seen)
             return
         if leaves:
             if children and not is_row:
@@ -386,7 +388,7 @@ class ItemReader(ItemElements):
             text = own_text(element) if is_row else element_text(element)
             # Blanks among elements are layout: the leaf is absent.
             if text is None or text.strip(BLANKS) or not children:
-                self._leaves.see(leaves, "null" if text is None else text, texts, seen)
+                self.leaves.see(leaves, "null" if text is None else text, texts, seen)
         elif children or node.children:
             if any(text.strip(BLANKS) for text in (element.text or "", *(child.tail or "" for child in element))):
                 raise UnreadableError("the punctuation has text outside its leaves")
@@ -408,7 +410,7 @@ class ItemReader(ItemElements):
             if columns is None and not name.startswith((XSI, self._punctuation)) and element.get(local) is None:
                 columns = node.attributes.get(local)
             if columns is not None:
-                self._leaves.see(columns, value, texts, seen)
+                self.leaves.see(columns, value, texts, seen)
             elif name.startswith(self._punctuation):
                 if name != self._lifespan or node is not self._all:
                     raise UnreadableError(f"the punctuation has an attribute {local} where none is allowed")

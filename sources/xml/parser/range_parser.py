@@ -30,11 +30,13 @@ from sources.xml.parser.item_parser import ItemParser
 from sources.xml.parser.malformed import LocatedText, Malformed, malformed_error
 from sources.xml.parser.parquet_documents import parquet_batches, parquet_pieces
 from sources.xml.parser.source_findings import Findings
-from sources.xml.parser.template_scan import TemplateScanner
+from sources.xml.parser.template_scan import IRREGULAR_PART, TemplateScanner
+from sources.xml.parser.token_window import Context, TokenWindow
 from sources.xml.splits.byte_ranges import ByteRange, ChunkReader
 from sources.xml.splits.documents import Documents, open_document
 from sources.xml.splits.prolog import FlawError
 from sources.xml.splits.slice_planner import Offset, Planner
+from sources.xml.splits.split_points import Tags
 
 _M_TRIM_THRESHOLD = -1
 _M_MMAP_THRESHOLD = -3
@@ -44,6 +46,10 @@ MOST_FREED_BYTES = 64 << 20
 
 LARGEST_HEAP_BLOCK = 32 << 20
 """The size in bytes from which a block is taken from the system, and returned to it; glibc allows no more."""
+
+
+MOST_SKIPPED = 63
+"""The greatest number of windows in which no templates are matched, after one in which few items were regular."""
 
 
 @cache
@@ -80,6 +86,10 @@ class RangeParser:
         all_have_templates = all(stream.has_templates for stream in self.streams)
         all_have_templates &= len(frozenset().union(*names)) == sum(map(len, names))
         self._scanner = TemplateScanner(readers) if all_have_templates else None
+        self._reads_tokens = all(stream.reads_tokens for stream in self.streams)
+        self._is_regular = False
+        self._windows_to_skip = self._skipped = 0
+        self._contexts: dict[tuple[bytes, ...], Context | None] = {}
         self.tuple_schema = self.streams[0].batches.tuple_schema
         self.punctuation_schema = self.streams[0].batches.punctuation_schema
 
@@ -139,27 +149,66 @@ class RangeParser:
             given = self._options
             reader = ChunkReader(file, range_, given.unsplit, given.encoding, given.max_item_bytes, given.doctype)
             while True:
-                content, open_, offset = reader.items() if self._scanner else b"", reader.open, reader.offset
+                content, open_, offset = reader.items() if self._tries() else b"", reader.open, reader.offset
                 found = self._template_items(content, open_)
                 if found is not None:
                     reader.take()
                     yield LocatedText(content, open_, open_, range_.path, offset, reader.codec), found
                     continue
-                chunk = reader.chunk()
+                chunk = reader.chunk(with_tags=self._reads_tokens)
                 if chunk is None:
                     return
                 text = LocatedText(chunk.content, chunk.open, chunk.after, range_.path, chunk.offset, reader.codec)
-                root = text.tree()
-                yield text, [stream.items(text, root) for stream in self.streams]
+                found = self._token_items(text, chunk.tags)
+                if found is None:
+                    root = text.tree()
+                    found = [stream.items(text, root) for stream in self.streams]
+                yield text, found
+
+    def _tries(self) -> bool:
+        """Whether templates are matched in the next text.
+
+        After a text with few regular items, they are not matched in the next ones: in three, 15, and then 63.
+        """
+        if self._scanner is None or self._is_regular or not self._reads_tokens:
+            self._skipped = self._windows_to_skip = 0
+        elif not self._windows_to_skip:
+            self._windows_to_skip = self._skipped = min(4 * self._skipped + 3, MOST_SKIPPED)
+        else:
+            self._windows_to_skip -= 1
+            return False
+        return self._scanner is not None
 
     def _template_items(self, content: bytes, open_: tuple[bytes, ...]) -> list[Items] | None:
         """Returns the items of a text up to the end of an item, if most are regular and none is malformed."""
-        scanned = self._scanner.scan(content, open_) if self._scanner and content else None
-        if scanned is None:
+        if self._scanner is None or not content:
             return None
-        found = [parser.template_items(scanned, stream) for stream, parser in enumerate(self.streams)]
-        whole = [items for items in found if items is not None]
-        return whole if len(whole) == len(found) else None
+        if self._reads_tokens and not self._is_regular and not self._scanner.finds_most(content, open_):
+            return None
+        scanned = self._scanner.scan(content, open_)
+        self._is_regular = scanned is not None and len(scanned.irregular) <= IRREGULAR_PART * scanned.count
+        if scanned is None or (self._reads_tokens and not self._is_regular):
+            return None
+        return _all_or_none(parser.template_items(scanned, stream) for stream, parser in enumerate(self.streams))
+
+    def _token_items(self, text: LocatedText, tags: Tags | None) -> list[Items] | None:
+        """Returns the items of a text from its tokens; None if that is not possible, or one of them is malformed."""
+        if not self._reads_tokens:
+            return None
+        if text.open not in self._contexts:
+            self._contexts = {text.open: Context.of(text.open)}
+        context = self._contexts[text.open]
+        window = TokenWindow.of(text.content, context, text.after, tags) if context else None
+        return _all_or_none(stream.token_items(window) for stream in self.streams) if window else None
+
+
+def _all_or_none(found: Iterator[Items | None]) -> list[Items] | None:
+    items = []
+    for each in found:
+        if each is None:
+            return None
+        items.append(each)
+    return items
 
 
 def read_through(options: SourceOptions) -> Iterator[Parsed]:

@@ -23,7 +23,7 @@ from sources.xml.options.arrow_text import Mask
 from sources.xml.options.leaf_paths import MANY_TAGS
 from sources.xml.parser.item_reader import ItemReader
 from sources.xml.parser.item_templates import ItemTemplate, Matches, Window
-from sources.xml.splits.split_points import Offsets
+from sources.xml.splits.split_points import Offsets, last_item_end
 from sources.xml.splits.tags import parse_content
 
 
@@ -125,6 +125,12 @@ MOST_TEMPLATES = 8
 MOST_FAILURES = 16
 """The number of samples without a template after which sampling stops, for each context."""
 
+IRREGULAR_PART = 0.1
+"""The fraction of irregular items from which on reading tokens is faster than matching templates."""
+
+PROBE_BYTES = 1 << 17
+"""The number of bytes in which templates are tried first."""
+
 RARE_PART = 0.0005
 """The fraction of irregular items up to which no new template is searched for."""
 
@@ -168,11 +174,34 @@ class TemplateScanner:
         """Scans for the items of these readers, which must have different names."""
         self._readers = readers
         self._streams = {name.encode(): stream for stream, reader in enumerate(readers) for name in reader.locals}
+        self._names = frozenset(self._streams)
         self._stream_of: dict[object, int] = {}
         self._needs_ancestors = any(reader.needs_ancestors for reader in readers)
         self._contexts: dict[tuple[bytes, ...], _Learnt] = {}
         name = rb"(?:[^\s<>/:\"'=!?]+:)?(" + b"|".join(map(re.escape, sorted(self._streams))) + rb")"
         self._start_tag = re.compile(rb"<(" + name + rb")(?=[\s/>])(?:[^<>\"']|\"[^\"<]*\"|'[^'<]*')*>")
+
+    def finds_most(self, text: bytes, open_: tuple[bytes, ...]) -> bool:
+        """Whether most items at the beginning of a text are regular; learns their templates.
+
+        At most two templates must have one item in four: that of the first item, and of the first one unlike it.
+        """
+        end = last_item_end(text[:PROBE_BYTES], self._names)
+        known = self._contexts.setdefault(open_, _Learnt())
+        if not end or not _is_text(text[:end]):
+            return False
+        count, gaps = sum(1 for _ in self._start_tag.finditer(text, 0, end)), [(0, end)]
+        for _ in range(2):
+            window = Window(text[:end], quotes=known.quotes)
+            groups, gaps = matches_and_residue(window, [window.find(template) for template in known.templates])
+            if 4 * sum(len(group.ordinal) for group in groups) >= count:
+                break
+            if not gaps or not self._learn(known, text[:end], open_, gaps[:1]):
+                return False
+        else:
+            return False
+        scanned = self.scan(text[:end], open_)
+        return scanned is not None and len(scanned.irregular) <= IRREGULAR_PART * scanned.count
 
     def scan(self, text: bytes, open_: tuple[bytes, ...]) -> ScannedWindow | None:
         """Scans a text; None if that is impossible, or if it has no regular item.

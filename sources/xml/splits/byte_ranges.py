@@ -16,7 +16,14 @@ from sources.xml.options.option_table import WhenDoctype
 from sources.xml.options.source import SourceOptions
 from sources.xml.splits.documents import RATIO, WHOLE
 from sources.xml.splits.prolog import Charset, FlawError, prolog_of
-from sources.xml.splits.split_points import ElementNames, SplitPoint, last_item_end, last_split_point
+from sources.xml.splits.split_points import (
+    ElementNames,
+    SplitPoint,
+    Tags,
+    last_item_end,
+    last_split_point,
+    split_and_tags,
+)
 from sources.xml.splits.tags import tag_name
 
 CHUNK_BYTES = 1 << 21
@@ -68,12 +75,14 @@ class Chunk:
         offset: Its offset in the document (in the UTF-8 form of a document that is read as a whole).
         open: Start tags of the elements open at its start.
         after: Start tags of the elements open at its end.
+        tags: Its tags, if they are known.
     """
 
     content: bytes
     offset: int
     open: tuple[bytes, ...]
     after: tuple[bytes, ...]
+    tags: Tags | None = None
 
 
 class ChunkReader:
@@ -151,8 +160,10 @@ class ChunkReader:
         self._point = SplitPoint(self._point.offset + self._taken, self._point.open)
         self._ahead = self._ahead[self._taken :]
 
-    def chunk(self) -> Chunk | None:
+    def chunk(self, *, with_tags: bool = False) -> Chunk | None:
         """Returns the next chunk, up to a proven split point; None at the end.
+
+        With `with_tags` the split point is found by all tags of the text, and the chunk has them.
 
         The text after the root, and unfinished text, are chunks too: the parser reports what is wrong with them.
 
@@ -161,11 +172,15 @@ class ChunkReader:
         """
         if self._done:
             return None
-        more = True
+        more = self._read_ahead(at_least=2 * CHUNK_BYTES) if with_tags else True
         while self._point.open:
-            found = last_split_point(self._ahead, self._point, self._unsplit) if self._ahead else self._point
+            found, tags = self._point, None
+            if self._ahead and with_tags:
+                found, tags = split_and_tags(self._ahead, self._point, self._unsplit)
+            elif self._ahead:
+                found = last_split_point(self._ahead, self._point, self._unsplit)
             if found != self._point:
-                return self._chunk(found.offset - self._point.offset, found)
+                return self._chunk(found.offset - self._point.offset, found, tags)
             if len(self._ahead) > self._limit:
                 raise FlawError(f"an element of more than {self._limit} bytes", self._point.offset)
             if not more:
@@ -180,7 +195,7 @@ class ChunkReader:
         after = SplitPoint(self._point.offset + len(self._ahead), self._point.open if self._ends == "split" else ())
         return None if after == self._point else self._chunk(len(self._ahead), after)
 
-    def _chunk(self, length: int, after: SplitPoint) -> Chunk:
+    def _chunk(self, length: int, after: SplitPoint, tags: Tags | None = None) -> Chunk:
         try:
             content = self._charset.utf8(self._ahead[:length])
         except FlawError as flaw:
@@ -190,7 +205,8 @@ class ChunkReader:
                 raise FlawError(flaw.reason, self._point.offset + flaw.offset) from None
             self._done = False
             return self._chunk(found.offset - self._point.offset, found)
-        chunk = Chunk(content, self._point.offset, self.open, tuple(map(self._charset.utf8, after.open)))
+        after_open = tuple(map(self._charset.utf8, after.open))
+        chunk = Chunk(content, self._point.offset, self.open, after_open, tags if self.codec == "utf-8" else None)
         self._point, self._ahead = after, self._ahead[length:]
         return chunk
 

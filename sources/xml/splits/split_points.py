@@ -24,8 +24,7 @@ ElementNames = frozenset[bytes]
 
 _LT, _GT, _SLASH, _BANG, _QUERY = b"<>/!?"
 _BLOCK = 1 << 18  # bytes for which the masks fit into the cache
-_SPECIAL = re.compile(rb"<!--.*?-->|<!\[CDATA\[.*?\]\]>|<\?.*?\?>", re.DOTALL)
-_OPENER = re.compile(rb"<(?:!--|!\[CDATA\[|\?)|<(?:!|!-|!\[C?D?A?T?A?)?\Z")
+_PART = re.compile(rb"<(?:!-?|!\[C?D?A?T?A?)?\Z")
 _TAG = re.compile(rb"<[^<>\"']*(?:(?:\"[^\"<]*\"|'[^'<]*')[^<>\"']*)*>")
 
 
@@ -53,7 +52,7 @@ def last_split_point(text: bytes, point: SplitPoint, unsplit: ElementNames) -> S
     Returns:
         The point after the root's end tag if that is present; `point` itself if there is none after it.
     """
-    return _quickly(text, point, unsplit) or _by_all_tags(text, point, unsplit)
+    return _quickly(text, point, unsplit) or split_and_tags(text, point, unsplit)[0]
 
 
 def _quickly(text: bytes, point: SplitPoint, unsplit: ElementNames) -> SplitPoint | None:
@@ -108,26 +107,48 @@ class Tags:
         start: The offset of each `<`.
         end: The offset after each `>`.
         opens: Whether it is a start tag of a non-empty element.
+        closes: Whether it is an end tag.
         depth: The number of elements open after it.
+        special: The begin and end offsets of comments, CDATA sections and processing instructions.
     """
 
     start: Offsets
     end: Offsets
     opens: npt.NDArray[np.bool_]
-    depth: Offsets
+    closes: npt.NDArray[np.bool_]
+    depth: npt.NDArray[np.int32]
+    special: list[tuple[int, int]]
 
     @staticmethod
     def of(text: bytes, depth: int) -> Tags:
         """Finds the tags of a content that starts at a depth, up to the root's end tag, without an unfinished one."""
-        masked = _masked(text)
-        byte = np.frombuffer(masked, np.uint8)
-        start, end = _tags(masked, byte)
+        byte = np.frombuffer(text, np.uint8)
+        lt = np.flatnonzero(byte == _LT)
+        mark = byte[np.minimum(lt + 1, len(byte) - 1)]
+        marked, special = lt[(mark == _BANG) | (mark == _QUERY)], list[tuple[int, int]]()
+        if len(marked):
+            text, special = _masked(text, marked.tolist())
+            byte = np.frombuffer(text, np.uint8)
+            lt = np.flatnonzero(byte == _LT)
+        start, end = _tags(text, lt, np.flatnonzero(byte == _GT))
         # An unfinished tag may consist of `<` alone at the end of the text, so limit the index.
         closes = byte[np.minimum(start + 1, len(byte) - 1)] == _SLASH
         opens = ~closes & (byte[end - 2] != _SLASH)
-        after = depth + np.cumsum(opens.astype(np.int64) - closes)
-        stop = int(np.argmax(after <= 0)) + 1 if (after <= 0).any() else len(after)
-        return Tags(start[:stop], end[:stop], opens[:stop], after[:stop])
+        after = np.cumsum(opens.view(np.int8) - closes.view(np.int8), dtype=np.int32) + np.int32(depth)
+        stop = int(np.argmax(after <= 0)) + 1 if len(after) and after.min() <= 0 else len(after)
+        return Tags(start[:stop], end[:stop], opens[:stop], closes[:stop], after[:stop], special)
+
+    def before(self, offset: int) -> Tags:
+        """Returns the tags that end before an offset."""
+        count = int(np.searchsorted(self.end, offset, "right"))
+        return Tags(
+            self.start[:count],
+            self.end[:count],
+            self.opens[:count],
+            self.closes[:count],
+            self.depth[:count],
+            self.special,
+        )
 
     def open_at(self, index: int, text: bytes, point: SplitPoint) -> list[tuple[int, bytes]]:
         """Returns the elements open after tag `index`: each tag's index (-1: before the split point) and its text."""
@@ -142,17 +163,38 @@ class Tags:
         return [(-1, tag) for tag in point.open[:kept]] + found
 
 
-def _masked(text: bytes) -> bytes:
-    """Replaces comments, CDATA sections and processing instructions by blanks; cuts the text at an unfinished one."""
-    if text.find(b"<!") < 0 and text.find(b"<?") < 0:
-        return text
-    text = _SPECIAL.sub(lambda special: b" " * len(special[0]), text)
-    unfinished = _OPENER.search(text)
-    return text[: unfinished.start()] if unfinished else text
+def _masked(text: bytes, marked: list[int]) -> tuple[bytes, list[tuple[int, int]]]:
+    """Replaces comments, CDATA sections and processing instructions by blanks; cuts the text at an unfinished one.
+
+    Args:
+        text: A content.
+        marked: The offsets of all `<!` and `<?`.
+
+    Returns:
+        The text, and the begin and end offsets of the replaced parts.
+    """
+    masked, spans, end = bytearray(text), list[tuple[int, int]](), 0
+    for start in marked:
+        if start < end:
+            continue
+        if text.startswith(b"--", start + 2):
+            found, length = text.find(b"-->", start + 4), 3
+        elif text[start + 1] == _QUERY:
+            found, length = text.find(b"?>", start + 2), 2
+        elif text.startswith(b"[CDATA[", start + 2):
+            found, length = text.find(b"]]>", start + 9), 3
+        else:
+            continue
+        if found < 0:
+            return bytes(masked[:start]), spans
+        end = found + length
+        masked[start:end] = b" " * (end - start)
+        spans.append((start, end))
+    part = _PART.search(masked, max(len(masked) - 9, 0))
+    return bytes(masked[: part.start()] if part else masked), spans
 
 
-def _tags(text: bytes, byte: npt.NDArray[np.uint8]) -> tuple[Offsets, Offsets]:
-    lt, gt = np.flatnonzero(byte == _LT), np.flatnonzero(byte == _GT)
+def _tags(text: bytes, lt: Offsets, gt: Offsets) -> tuple[Offsets, Offsets]:
     if len(lt) == len(gt) + 1:
         lt = lt[:-1]  # unfinished
     if len(lt) == len(gt) and (lt < gt).all() and (gt[:-1] < lt[1:]).all():
@@ -164,8 +206,14 @@ def _tags(text: bytes, byte: npt.NDArray[np.uint8]) -> tuple[Offsets, Offsets]:
     return spans[:, 0], spans[:, 1]
 
 
-def _by_all_tags(text: bytes, point: SplitPoint, unsplit: ElementNames) -> SplitPoint:
+def split_and_tags(text: bytes, point: SplitPoint, unsplit: ElementNames) -> tuple[SplitPoint, Tags]:
+    """Like `last_split_point`, by the names of all tags, which are returned up to the split point."""
     tags = Tags.of(text, len(point.open))
+    found = _by_all_tags(text, point, unsplit, tags)
+    return found, tags.before(found.offset - point.offset)
+
+
+def _by_all_tags(text: bytes, point: SplitPoint, unsplit: ElementNames, tags: Tags) -> SplitPoint:
     last = len(tags.start) - 1
     if last < 0:
         return point

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from typing import Any
+from typing import Any, cast
 from xml.parsers import expat
 
 from lxml import etree
@@ -49,6 +49,23 @@ def is_well_formed(content: bytes, open_: tuple[bytes, ...], after: tuple[bytes,
     try:
         parser.Parse(b"".join(open_) + content + _closing(after), True)
     except expat.ExpatError:
+        return False
+    return True
+
+
+class _NoHandlers:
+    """A parser's target without handlers: the parser only checks the text."""
+
+    def close(self) -> None:
+        """Is called at the end of the text."""
+
+
+def is_accepted(content: bytes, open_: tuple[bytes, ...], after: tuple[bytes, ...]) -> bool:
+    """Whether libxml2 accepts content within the elements open before and after it, its namespaces unchecked."""
+    try:
+        parser = etree.XMLParser(target=cast(Any, _NoHandlers()), **_SAFE)
+        etree.fromstring(b"".join(open_) + content + _closing(after), parser)
+    except etree.XMLSyntaxError:
         return False
     return True
 

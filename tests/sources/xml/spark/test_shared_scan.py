@@ -144,9 +144,10 @@ def test_what_is_regular_is_matched_for_all_of_them_at_once(directory: Path) -> 
     a = SourceOptions.parse({**given_options, "rowTag": "a", "schema": "x INT"})
     b = SourceOptions.parse({**given_options, "rowTag": "b", "schema": "y INT, z INT"})
     (together,) = shared_scans([a, b])
-    with patch.object(item_parser.ItemParser, "items", autospec=True, side_effect=item_parser.ItemParser.items) as tree:
+    tokens = item_parser.ItemParser.token_items
+    with patch.object(item_parser.ItemParser, "token_items", autospec=True, side_effect=tokens) as others:
         found = items(together)
-    assert [call.args[1].content for call in tree.call_args_list] == [b"</r>"] * 2
+    assert [call.args[1].text for call in others.call_args_list] == [b"</r>"] * 2
     assert [row for kind, row in found[0] if kind == "tuple"] == [{"x": n} for n in range(3001) if n % 3 or n == 3000]
     assert [row for kind, row in found[1] if kind == "tuple"] == [{"y": n, "z": 1} for n in range(0, 3000, 3)]
     assert json.loads(together.given[0][1])[0]["rowTag"] == "b"
