@@ -126,11 +126,12 @@ class Tags:
         lt = np.flatnonzero(byte == _LT)
         mark = byte[np.minimum(lt + 1, len(byte) - 1)]
         marked, special = lt[(mark == _BANG) | (mark == _QUERY)], list[tuple[int, int]]()
+        gt = np.flatnonzero(byte == _GT)
         if len(marked):
-            text, special = _masked(text, marked.tolist())
-            byte = np.frombuffer(text, np.uint8)
-            lt = np.flatnonzero(byte == _LT)
-        start, end = _tags(text, lt, np.flatnonzero(byte == _GT))
+            special, cut = _special(text, marked.tolist())
+            lt, gt = _outside(lt, special, cut), _outside(gt, special, cut)
+            text = text[:cut]
+        start, end = _tags(text, lt, gt, special)
         # An unfinished tag may consist of `<` alone at the end of the text, so limit the index.
         closes = byte[np.minimum(start + 1, len(byte) - 1)] == _SLASH
         opens = ~closes & (byte[end - 2] != _SLASH)
@@ -163,38 +164,50 @@ class Tags:
         return [(-1, tag) for tag in point.open[:kept]] + found
 
 
-def _masked(text: bytes, marked: list[int]) -> tuple[bytes, list[tuple[int, int]]]:
-    """Replaces comments, CDATA sections and processing instructions by blanks; cuts the text at an unfinished one.
+def _special(text: bytes, marked: list[int]) -> tuple[list[tuple[int, int]], int]:
+    """Finds comments, CDATA sections and processing instructions.
 
     Args:
         text: A content.
         marked: The offsets of all `<!` and `<?`.
 
     Returns:
-        The text, and the begin and end offsets of the replaced parts.
+        Their begin and end offsets, and that of an unfinished one, or of the text's end.
     """
-    masked, spans, end = bytearray(text), list[tuple[int, int]](), 0
+    spans, end = list[tuple[int, int]](), 0
     for start in marked:
         if start < end:
             continue
-        if text.startswith(b"--", start + 2):
-            found, length = text.find(b"-->", start + 4), 3
-        elif text[start + 1] == _QUERY:
+        if text[start + 1] == _QUERY:
             found, length = text.find(b"?>", start + 2), 2
+        elif text.startswith(b"--", start + 2):
+            found, length = text.find(b"-->", start + 4), 3
         elif text.startswith(b"[CDATA[", start + 2):
             found, length = text.find(b"]]>", start + 9), 3
         else:
             continue
         if found < 0:
-            return bytes(masked[:start]), spans
+            return spans, start
         end = found + length
-        masked[start:end] = b" " * (end - start)
         spans.append((start, end))
-    part = _PART.search(masked, max(len(masked) - 9, 0))
-    return bytes(masked[: part.start()] if part else masked), spans
+    part = _PART.search(text, max(len(text) - 9, end))
+    return spans, part.start() if part else len(text)
 
 
-def _tags(text: bytes, lt: Offsets, gt: Offsets) -> tuple[Offsets, Offsets]:
+def _outside(offsets: Offsets, spans: list[tuple[int, int]], cut: int) -> Offsets:
+    """Returns the offsets before `cut` that are in none of the spans."""
+    offsets = offsets[: np.searchsorted(offsets, cut)]
+    if not spans:
+        return offsets
+    bounds = np.searchsorted(offsets, np.array(spans, np.int64).reshape(-1)).reshape(-1, 2)
+    count = bounds[:, 1] - bounds[:, 0]
+    inside = np.repeat(bounds[:, 0] - np.cumsum(count) + count, count) + np.arange(count.sum())
+    kept = np.ones(len(offsets), np.bool_)
+    kept[inside] = False
+    return offsets[kept]
+
+
+def _tags(text: bytes, lt: Offsets, gt: Offsets, special: list[tuple[int, int]]) -> tuple[Offsets, Offsets]:
     if len(lt) == len(gt) + 1:
         lt = lt[:-1]  # unfinished
     if len(lt) == len(gt) and (lt < gt).all() and (gt[:-1] < lt[1:]).all():
@@ -202,7 +215,10 @@ def _tags(text: bytes, lt: Offsets, gt: Offsets) -> tuple[Offsets, Offsets]:
         if len(lt) and not _TAG.fullmatch(text, lt[-1], gt[-1] + 1):
             lt, gt = lt[:-1], gt[:-1]
         return lt, gt + 1
-    spans = np.array([tag.span() for tag in _TAG.finditer(text)], np.int64).reshape(-1, 2)
+    masked = bytearray(text)
+    for begin, after in special:
+        masked[begin:after] = b" " * (after - begin)
+    spans = np.array([tag.span() for tag in _TAG.finditer(masked)], np.int64).reshape(-1, 2)
     return spans[:, 0], spans[:, 1]
 
 
