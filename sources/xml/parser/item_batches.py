@@ -30,6 +30,7 @@ from sources.xml.options.source import SourceOptions
 from sources.xml.parser.elements import UnreadableError
 from sources.xml.parser.item_reader import quoted_constant
 from sources.xml.parser.item_templates import Matches, Window
+from sources.xml.parser.leaf_columns import TextTypes
 from sources.xml.parser.malformed import LocatedText, Malformed
 from sources.xml.parser.structural_punctuations import (
     ClosedSection,
@@ -38,7 +39,6 @@ from sources.xml.parser.structural_punctuations import (
     StructuralPunctuations,
 )
 from sources.xml.parser.template_scan import ScannedWindow
-from sources.xml.parser.token_items import TextTypes
 from sources.xml.parser.typed_columns import ColumnReader
 from sources.xml.splits.split_points import ElementNames, Offsets
 

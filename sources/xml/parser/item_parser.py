@@ -29,10 +29,11 @@ from sources.xml.parser.item_batches import (
     template_texts,
 )
 from sources.xml.parser.item_reader import ItemReader, VoidPunctuationError
+from sources.xml.parser.leaf_columns import UndecidedError
 from sources.xml.parser.malformed import LocatedText, Malformed, MalformedKind
 from sources.xml.parser.structural_punctuations import ClosedSection, SectionWalk
 from sources.xml.parser.template_scan import ScannedWindow
-from sources.xml.parser.token_items import TokenReader, UndecidedError
+from sources.xml.parser.token_items import OtherItem, TokenReader
 from sources.xml.parser.token_window import TokenWindow
 from sources.xml.splits.split_points import Fragment, Offsets, fragments
 from sources.xml.splits.tags import is_too_deep, is_well_formed, parse_content, parse_reason, tag_name
@@ -76,7 +77,7 @@ class ItemParser:
         """Returns the items of one of several sources in a scanned text; None if one of them is malformed."""
         regular = template_texts(scanned, stream, self._all, punctuations=True)
         values = template_texts(scanned, stream, self._looked_at, punctuations=False)
-        irregular = [(ordinal, element) for ordinal, element, of in scanned.irregular if of == stream]
+        irregular = [OtherItem(ordinal, element, None) for ordinal, element, of in scanned.irregular if of == stream]
         return self._with_others(scanned.count, values, regular, irregular)
 
     def token_items(self, window: TokenWindow) -> Items | None:
@@ -89,26 +90,28 @@ class ItemParser:
         if found.is_nested:
             starts = np.full(len(starts), UNKNOWN_START, np.int64)
         decided = ItemTexts(found.decided, starts[found.decided], found.columns)
-        return self._with_others(len(starts), [decided], [], found.others, starts)
+        items = self._with_others(len(starts), [decided], [], found.others, starts)
+        return None if items is None else replace(items, ended=found.ended)
 
     def _with_others(
         self,
         count: int,
         values: list[ItemTexts],
         patterns: list[ItemTexts],
-        others: list[tuple[int, etree._Element]],
+        others: list[OtherItem],
         starts: Offsets | None = None,
     ) -> Items | None:
         """Returns `count` items, with the other items read from their elements; None if one of these is malformed."""
         tuples, punctuations, void = TextRows(), TextRows(), Counter[str]()
-        for ordinal, element in others:
+        for other in others:
+            ordinal, element = other.ordinal, other.element
             start = UNKNOWN_START if starts is None else int(starts[ordinal])
             try:
                 if self.reader.is_punctuation(element):
                     texts = [*self.reader.patterns(element), self.reader.lifespan(element)]
                     punctuations.add(ordinal, start, texts)
                 else:
-                    tuples.add(ordinal, start, self.reader.values(element))
+                    tuples.add(ordinal, start, self.reader.values(element, other.number))
             except VoidPunctuationError as error:
                 void[error.leaf] += 1
             except UnreadableError:

@@ -178,12 +178,12 @@ class AncestorLeaves:
 
     def __init__(self, paths: Mapping[int, LeafPath], arrays: Collection[int], names: Sequence[str], unit: str) -> None:
         """Reads the attributes with these paths; `arrays` are those that may have several leaves."""
-        self._paths, self._arrays, self._names, self._unit = paths, arrays, names, unit
+        self.paths, self._arrays, self._names, self._unit = paths, arrays, names, unit
         self._root: etree._Element | None = None
         self._known: dict[etree._Element, dict[int, Any]] = {}
 
     def __bool__(self) -> bool:
-        return bool(self._paths)
+        return bool(self.paths)
 
     def texts(self, row: etree._Element) -> Mapping[int, Any]:
         """Returns the texts for a row; None for a leaf that is absent or nil.
@@ -193,12 +193,12 @@ class AncestorLeaves:
         """
         parent = row.getparent()
         if parent is None:
-            raise UnreadableError(f"{self._names[next(iter(self._paths))]}: the document's root has nothing around it")
+            raise UnreadableError(f"{self._names[next(iter(self.paths))]}: the document's root has nothing around it")
         known = self._known.get(parent)
         if known is None:
             if (root := parent.getroottree().getroot()) is not self._root:
                 self._root, self._known = root, {}
-            known = {index: self._text(parent, index, path) for index, path in self._paths.items()}
+            known = {index: self._text(parent, index, path) for index, path in self.paths.items()}
             self._known[parent] = known
         return known
 
@@ -273,15 +273,15 @@ class ItemReader(ItemElements):
         self._trims = options.ignore_surrounding_spaces
         self._lifespan = self._punctuation + LIFESPAN
         self._wanted_outer = [(index, path) for index, path in self.outer if index in wanted]
-        self._numbers = [index for index in wanted if options.paths[index].function == "position"]
+        self.numbers = [index for index in wanted if options.paths[index].function == "position"]
         self._unit = options.unit_tag
         leaves = {index: path for index, path in enumerate(options.paths) if path.is_ancestors_leaf}
-        self._around = AncestorLeaves(leaves, self._arrays, self._names, self._unit)
+        self.around = AncestorLeaves(leaves, self._arrays, self._names, self._unit)
         self.needs_ancestors = any(path.up for _, path in self.outer)
         # A punctuation on the rows of one name does not close the rows of other names.
         self._is_named = len(self.locals) == 1 or any(str(path) == "name(.)" for path in options.paths)
         self.needs_unit = bool(leaves)
-        self.needs_siblings = bool(self._numbers) or self.needs_unit
+        self.needs_siblings = bool(self.numbers) or self.needs_unit
 
     def values(self, element: etree._Element, number: int | None = None, whole: etree._Element | None = None) -> Texts:
         """Returns the leaf texts of a tuple, by attribute; None for a leaf that is absent, nil or not wanted.
@@ -300,15 +300,15 @@ class ItemReader(ItemElements):
         if self._flat is not None:
             return self._flat_values(element, self._flat)
         texts: Texts = [None] * len(self._names)
-        if self._numbers:
+        if self.numbers:
             counted = self._number(element)
-            for index in self._numbers:
+            for index in self.numbers:
                 texts[index] = str(number or counted)
         self.leaves.read(element, texts)
         for index, path in self._wanted_outer:
             texts[index] = ancestor_text(element, path)
-        if self._around:
-            for index, text in self._around.texts(element if whole is None else whole).items():
+        if self.around:
+            for index, text in self.around.texts(element if whole is None else whole).items():
                 texts[index] = None if index in self._idle else text
         return texts
 
@@ -356,8 +356,8 @@ class ItemReader(ItemElements):
         if not self._is_named:
             raise VoidPunctuationError("the row's own name, name(.)")
         around = {index: ancestor_text(element, path) for index, path in self.outer}
-        if self._around:
-            around |= self._around.texts(element if whole is None else whole)
+        if self.around:
+            around |= self.around.texts(element if whole is None else whole)
         for index, value in around.items():
             if index in self._arrays:
                 raise VoidPunctuationError(self._names[index])  # no pattern can describe an array

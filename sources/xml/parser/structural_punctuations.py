@@ -44,21 +44,22 @@ class ClosedSection:
     texts: tuple[str | None, ...]
 
 
+def from_section(end: SectionEnd, paths: tuple[LeafPath, ...]) -> list[LeafPath]:
+    """Returns the paths, from a section's element, of the attributes that its end closes."""
+    # The nearest of its attributes determines how far a row is below the section.
+    nearest = min((paths[index].up for index in end.attributes), default=0)
+    return [
+        LeafPath(path.up - nearest, (), path.attribute, path.function)
+        for path in (paths[index] for index in end.attributes)
+    ]
+
+
 class SectionWalk:
     """Walks through the tree of a piece."""
 
     def __init__(self, options: SourceOptions, reader: ItemReader) -> None:
         self._reader, self._ends = reader, options.structural.sections
-        # The nearest of its attributes determines how far a row is below the section.
-        self._paths = [self._from_section(end, options.paths) for end in self._ends]
-
-    @staticmethod
-    def _from_section(end: SectionEnd, paths: tuple[LeafPath, ...]) -> list[LeafPath]:
-        nearest = min((paths[index].up for index in end.attributes), default=0)
-        return [
-            LeafPath(path.up - nearest, (), path.attribute, path.function)
-            for path in (paths[index] for index in end.attributes)
-        ]
+        self._paths = [from_section(end, options.paths) for end in self._ends]
 
     def walk(self, root: etree._Element, open_after: int) -> Iterator[etree._Element | ClosedSection]:
         """Yields items and ends of sections, in document order.
@@ -86,7 +87,7 @@ class SectionWalk:
                 if not is_part:
                     items += 1
                     yield element
-            elif any(_matches(element, end) for end in self._ends):
+            elif any(is_section(element, end) for end in self._ends):
                 inside.append(element)
                 before = None
         while inside:
@@ -107,7 +108,7 @@ class SectionWalk:
 
     def _ended(self, section: etree._Element, items: int) -> Iterator[ClosedSection]:
         for end, paths in zip(self._ends, self._paths, strict=True):
-            if _matches(section, end):
+            if is_section(section, end):
                 try:
                     yield ClosedSection(items, end.attributes, tuple(ancestor_text(section, path) for path in paths))
                 except UnreadableError:
@@ -122,7 +123,8 @@ def _last_chain(root: etree._Element) -> Iterator[etree._Element]:
         element = next(element.iterchildren("*", reversed=True), None)
 
 
-def _matches(element: etree._Element, end: SectionEnd) -> bool:
+def is_section(element: etree._Element, end: SectionEnd) -> bool:
+    """Whether the end of an element closes something."""
     above: etree._Element | None = element
     for name in reversed(end.element):
         if above is None or name not in ("*", _local(above)):

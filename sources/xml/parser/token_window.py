@@ -74,6 +74,10 @@ class Context:
         prefixes[b"xml"] = "http://www.w3.org/XML/1998/namespace"
         return Context(open_, tuple(elements), cast(Any, prefixes))
 
+    def levels(self, name: str) -> list[int]:
+        """Returns the levels of the open elements with a local name."""
+        return [level for level, element in enumerate(self.elements, 1) if etree.QName(element).localname == name]
+
     def written(self, name: str) -> list[bytes]:
         """Returns the qualified names, as they are written in this context, of an element `{uri}name` or `name`.
 
@@ -111,6 +115,7 @@ class TokenWindow:
         self.start, self.end, self.opens, self.closes = tags.start, tags.end, tags.opens, tags.closes
         self.level = tags.depth + (~self.opens).view(np.int8)
         self.starts: Offsets = np.flatnonzero(~self.closes)
+        self._named: dict[str, Offsets] = {}
         self._at_level: dict[tuple[int, bool], Offsets] = {}
         self.special = [span for span in tags.special if span[0] < len(text)]
         self.nil: Offsets = np.zeros(0, np.int64)
@@ -281,14 +286,36 @@ class TokenWindow:
         wanted = parents >= 0
         return (children, parents) if wanted.all() else (children[wanted], parents[wanted])
 
-    def last_tags(self, elements: Offsets) -> Offsets:
-        """Returns the end tag of each element; the start tag of an empty one."""
-        result = elements.copy()
+    def of_local_name(self, name: str) -> Offsets:
+        """Returns the elements with a local name, in any namespace."""
+        known = self._named.get(name)
+        if known is None:
+            found = [self.starts[self.are_named(self.starts, self.words, each)] for each in self.context.written(name)]
+            known = self._named[name] = np.sort(np.concatenate(found))
+        return known
+
+    @cached_property
+    def words(self) -> Words:
+        """The `first_words` of all elements."""
+        return self.first_words(self.starts)
+
+    def ends(self, elements: Offsets) -> Offsets:
+        """Returns the end tag of each element, the start tag of an empty one, or -1 for one that is open at the end."""
+        result = np.where(self.opens[elements], -1, elements)
         for level in self.levels(elements):
             here = np.flatnonzero((self.level[elements] == level) & self.opens[elements])
-            ends = self.at_level(level, closing=True)
-            result[here] = ends[np.searchsorted(ends, elements[here])]
+            ends = np.append(self.at_level(level, closing=True), -1)
+            result[here] = ends[np.searchsorted(ends[:-1], elements[here])]
         return result
+
+    def context_end(self, level: int) -> int | None:
+        """Returns the end tag of the element of a level that is open at the text's beginning; None if it stays open."""
+        starts, ends = self.at_level(level), self.at_level(level, closing=True)
+        return int(ends[0]) if len(ends) and (not len(starts) or ends[0] < starts[0]) else None
+
+    def last_tags(self, elements: Offsets) -> Offsets:
+        """Returns the last tag of each element, of which none is open at the end."""
+        return self.ends(elements)
 
     def chain(self, element: int) -> tuple[bytes, ...]:
         """Returns the start tags of an element's ancestors, from the root."""

@@ -172,7 +172,9 @@ class ChunkReader:
         """
         if self._done:
             return None
-        more = self._read_ahead(at_least=2 * CHUNK_BYTES) if with_tags else True
+        if with_tags:
+            self._read_ahead(at_least=min(2 * CHUNK_BYTES, self._limit))
+        more = True
         while self._point.open:
             found, tags = self._point, None
             if self._ahead and with_tags:

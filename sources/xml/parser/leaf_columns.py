@@ -1,0 +1,263 @@
+"""Leaf columns: the texts of the declared leaves of many elements at once, from tokens.
+
+The tree of declared leaves (`leaf_paths`) is walked once for all records, not once for each: from the elements at a
+node to all their children, to those with a declared name, and so on. Each leaf contributes the offsets of its texts,
+which become one column.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+
+from sources.xml.options.arrow_text import Mask, reordered
+from sources.xml.options.leaf_paths import ANYWHERE, LeafTree
+from sources.xml.parser.item_reader import LeafTexts
+from sources.xml.parser.token_window import Attributes, TokenWindow
+from sources.xml.splits.split_points import Offsets
+
+TextTypes = Mapping[int, Any]
+"""The Arrow types of the texts of attributes, by index (`text_type`)."""
+
+
+class UndecidedError(Exception):
+    """A text has something that tokens do not decide, so that it must be read in another way."""
+
+
+def are_decided(leaves: LeafTexts) -> bool:
+    """Whether the leaves can be found from tokens."""
+
+    def decides(node: LeafTree) -> bool:
+        mine = [
+            *node.columns,
+            *node.subtrees,
+            *node.structures,
+            *(i for each in node.attributes.values() for i in each),
+        ]
+        return (
+            leaves.idle.issuperset(node.subtrees)
+            and len(set(mine)) == len(mine)
+            and all(map(decides, node.children.values()))
+        )
+
+    return decides(leaves.tree) and all(map(are_decided, leaves.structures.values()))
+
+
+@dataclass(frozen=True, slots=True)
+class _Leaves:
+    """The texts of a leaf, in document order.
+
+    Attributes:
+        rows: The record of each.
+        elements: The element of each.
+        texts: The texts; None if they are not read.
+    """
+
+    rows: Offsets
+    elements: Offsets
+    texts: Any
+
+
+@dataclass(slots=True)
+class LeafColumns:
+    """Reads the leaves of elements in a text.
+
+    Attributes:
+        undecided: The tuples that the reference reader must read.
+    """
+
+    window: TokenWindow
+    undecided: Mask
+
+    def record(
+        self,
+        leaves: LeafTexts,
+        types: TextTypes,
+        elements: Offsets,
+        tuples: Offsets,
+        *,
+        is_nested: bool = False,
+    ) -> dict[int, Any]:
+        """Returns the texts of the attributes of records: tuples, or structures in them.
+
+        Args:
+            leaves: The declared leaves of a record.
+            types: The types of the attributes' texts, by index, for those that are read.
+            elements: The records' elements.
+            tuples: The tuple that each record is in.
+            is_nested: Whether a record may be in another one.
+        """
+        found: dict[int, list[_Leaves]] = {}
+        walk = _Walk(self, leaves, types, tuples, found, is_nested)
+        walk.node(leaves.tree, elements, np.arange(len(elements)))
+        columns = {}
+        for index in range(len(leaves.names)):
+            kind = types.get(index)
+            parts = found.get(index)
+            if parts is not None:
+                column = self._column(parts, len(elements), kind, tuples, is_array=index in leaves.arrays)
+                if kind is not None:
+                    columns[index] = column
+            elif kind is not None:
+                columns[index] = pa.nulls(len(elements), kind)
+        return columns
+
+    def _column(self, parts: list[_Leaves], count: int, kind: Any, tuples: Offsets, *, is_array: bool) -> Any:
+        """Returns the texts of an attribute by record; without a type, only looks for records with several."""
+        rows, texts = parts[0].rows, parts[0].texts
+        if len(parts) > 1:
+            order = np.argsort(np.concatenate([part.elements for part in parts]), kind="stable")
+            rows = np.concatenate([part.rows for part in parts])[order]
+            texts = None if kind is None else reordered(pa.concat_arrays([part.texts for part in parts]), order)
+        if not (rows[:-1] <= rows[1:]).all():
+            order = np.argsort(rows, kind="stable")
+            rows, texts = rows[order], None if kind is None else reordered(texts, order)
+        if is_array:
+            if kind is None:
+                return None
+            ends: Any = np.searchsorted(rows, np.arange(count + 1)).astype(np.int32)
+            empty: Any = pa.array(ends[1:] == ends[:-1])
+            return pa.ListArray.from_arrays(pa.array(ends), texts, type=kind, mask=empty)
+        again = np.flatnonzero(rows[:-1] == rows[1:])
+        if len(again):
+            self.undecided[tuples[rows[again]]] = True
+        if kind is None or (len(rows) == count and not len(again)):
+            return texts
+        place = np.full(count, -1, np.int64)
+        place[rows] = np.arange(len(rows))
+        return texts.take(pa.array(place, mask=place < 0))
+
+
+@dataclass(frozen=True, slots=True)
+class _Walk:
+    """Walks through the tree of the declared leaves of some records."""
+
+    columns: LeafColumns
+    leaves: LeafTexts
+    types: TextTypes
+    tuples: Offsets
+    found: dict[int, list[_Leaves]]
+    is_nested: bool
+
+    def node(self, node: LeafTree, elements: Offsets, rows: Offsets) -> None:
+        """Adds the leaves at a node, and below it, for these elements of the records `rows`."""
+        window = self.columns.window
+        before = {index: len(self.found.get(index, ())) for index in node.sibling_arrays}
+        if node.columns:
+            self._texts(node.columns, elements, rows, is_record=node is self.leaves.tree)
+        for index in (*node.subtrees, *node.structures):
+            self._add([index], rows, elements, self._structures(index, elements, rows))
+        if node.attributes:
+            self._attributes(node, elements, rows)
+        if node.children:
+            children, parents = window.children(elements, rows)
+            words = window.first_words(children)
+            for step, below in node.children.items():
+                if step == ANYWHERE:
+                    self._descendants(below, elements, rows)
+                    continue
+                which = self._those(step, children, words)
+                if which is None:
+                    self.node(below, children, parents)
+                elif len(which):
+                    self.node(below, children[which], parents[which])
+        if before:
+            self._require_equal_counts(before, elements, rows)
+
+    def _descendants(self, node: LeafTree, elements: Offsets, rows: Offsets) -> None:
+        """Adds the leaves at the children of a node, for the elements at any depth."""
+        window = self.columns.window
+        last = window.last_tags(elements)
+        if (last[:-1] > elements[1:]).any():
+            raise UndecidedError
+        place = np.searchsorted(elements, window.starts) - 1
+        inside = place >= 0
+        inside[inside] = window.starts[inside] < last[place[inside]]
+        found, of = window.starts[inside], rows[place[inside]]
+        words = window.first_words(found)
+        for step, below in node.children.items():
+            which = self._those(step, found, words)
+            self.node(below, found if which is None else found[which], of if which is None else of[which])
+
+    def _those(self, step: str, children: Offsets, words: Any) -> Offsets | None:
+        """Returns the indexes of the children that a step of a path matches; None for all."""
+        if step == "*":
+            return None
+        window = self.columns.window
+        found = [window.are_named(children, words, name) for name in window.context.written(step)]
+        some = [which for which in found if len(which)]
+        if len(some) > 1:
+            return np.sort(np.concatenate(some))
+        return some[0] if some else np.zeros(0, np.int64)
+
+    def _add(self, columns: Sequence[int], rows: Offsets, elements: Offsets, texts: Any) -> None:
+        for index in columns:
+            self.found.setdefault(index, []).append(_Leaves(rows, elements, texts))
+
+    def _leave(self, rows: Offsets) -> None:
+        """Leaves the tuples of these records to the reference reader."""
+        if len(rows):
+            self.columns.undecided[self.tuples[rows]] = True
+
+    def _texts(self, columns: list[int], elements: Offsets, rows: Offsets, *, is_record: bool) -> None:
+        if self.leaves.idle.issuperset(columns):
+            self._add(columns, rows, elements, None)
+            return
+        window = self.columns.window
+        if is_record:
+            # The row's own text is that around its child elements.
+            self._leave(rows[window.have_children(elements)])
+        self._leave(rows[window.are_nil(elements)])
+        self._add(columns, rows, elements, window.texts(elements))
+
+    def _structures(self, index: int, elements: Offsets, rows: Offsets) -> Any:
+        if index not in self.types or index not in self.leaves.structures:
+            return None
+        window = self.columns.window
+        self._leave(rows[window.are_nil(elements)])
+        inner, kind = self.leaves.structures[index], self.types[index]
+        if isinstance(kind, pa.ListType):
+            kind = kind.value_type
+        assert isinstance(kind, pa.StructType)
+        types = {place: each.type for place, each in enumerate(kind)}
+        columns = self.columns.record(inner, types, elements, self.tuples[rows], is_nested=self.is_nested)
+        return pa.StructArray.from_arrays([columns[place] for place in types], fields=list(kind))
+
+    def _attributes(self, node: LeafTree, elements: Offsets, rows: Offsets) -> None:
+        window = self.columns.window
+        wanted = {
+            name: columns
+            for name, columns in node.attributes.items()
+            if not self.leaves.singly_idle.issuperset(columns) or b":" + name.encode() in window.text
+        }
+        if not wanted:
+            return
+        attributes = Attributes.of(window, elements)
+        self._leave(rows[attributes.undecided])
+        for name, columns in wanted.items():
+            names = [written for written in window.context.written(name) if b":" in written or "}" not in name]
+            for written in names if "}" in name else [name.encode()]:
+                which, prefixed = attributes.named(written)
+                self._leave(rows[prefixed])
+                owner = attributes.owner[which]
+                texts = window.values(attributes.begin[which], attributes.end[which])
+                self._add(columns, rows[owner], elements[owner], texts)
+
+    def _require_equal_counts(self, before: dict[int, int], elements: Offsets, rows: Offsets) -> None:
+        """Leaves records to the reference reader if one of their elements lacks a leaf that it has for another array.
+
+        The leaves of several arrays in one element belong together (`keep_places`).
+        """
+        if self.is_nested:
+            raise UndecidedError
+        counts = []
+        for index, known in before.items():
+            new = [part.elements for part in self.found.get(index, ())[known:]]
+            inside = np.concatenate(new) if new else np.zeros(0, np.int64)
+            counts.append(np.bincount(np.searchsorted(elements, inside, "right") - 1, minlength=len(elements)))
+        for count in counts[1:]:
+            self._leave(rows[count != counts[0]])
