@@ -186,10 +186,8 @@ class TokenWindow:
 
     def _is_quoted(self, offset: Offsets, tag: Offsets) -> Mask | None:
         """Whether these offsets, each in a tag, are in an attribute's value; None if that is not decided."""
-        if b"'" in self.text:
-            first = np.searchsorted(self.apostrophes, self.start[tag])
-            if (first != np.searchsorted(self.apostrophes, self.end[tag])).any():
-                return None
+        if b"'" in self.text and _with_apostrophe(self, self.start[tag], self.end[tag]).any():
+            return None
         before = np.searchsorted(self.quotes, offset) - np.searchsorted(self.quotes, self.start[tag])
         quoted: Mask = before % 2 == 1
         return quoted

@@ -138,8 +138,10 @@ class ColumnReader:
             structure=options.structures[index],
         )
 
-    def read(self, texts: pa.StringArray) -> tuple[pa.Array[Any], Mapping[int, str]]:
+    def read(self, texts: Any) -> tuple[pa.Array[Any], Mapping[int, str]]:
         """Returns typed values, and the reason by row for invalid texts, which are null among the values.
+
+        The texts of arrays are lists of texts, those of structures are structures of texts (`text_type`).
 
         An absent leaf is null. So is a blank text, except for STRING, where it is the empty string; and so is the
         null text of the source.
@@ -165,7 +167,7 @@ class ColumnReader:
         """Whether every text is a valid value, and so is null."""
         return self._domain == Domain("STRING")
 
-    def flaws(self, texts: pa.StringArray) -> Mapping[int, str]:
+    def flaws(self, texts: Any) -> Mapping[int, str]:
         """Returns the reasons of `read`; without conversion if all texts are plain numbers."""
         is_plain = self._plain is not None and self._plain.are_all(texts)
         return {} if is_plain else self.read(texts)[1]
