@@ -121,7 +121,7 @@ class LogicalProperties(Protocol):
         """Punctuations over the output that match only tuples which the operator never emits, for any input."""
         return ()
 
-    def says(self, *inputs: Schema) -> Sequence[Punctuation]:
+    def initial(self, *inputs: Schema) -> Sequence[Punctuation]:
         """The punctuations over the output that the operator emits from the beginning, without one of an input."""
         return ()
 
@@ -297,7 +297,7 @@ def promised(operator: Operator, inputs: Promises) -> tuple[Scheme, ...]:
     """The schemes that the output of an operator promises (availablePSchemes of Tucker et al. 2007, Fig. 6)."""
     schemas = [schema for schema, _ in inputs]
     schemes = operator.schemes(*(schemes for _, schemes in inputs))
-    own = operator.says(*schemas)
+    own = operator.initial(*schemas)
     return completed_by(schemes, own, operator.schema(*schemas)) if own else schemes
 
 

@@ -32,7 +32,7 @@ from operators.state.slice_tuples import Slice, Tuples, anti_join, bag_union
 from operators.state.split_blocked import emittable
 from operators.state.state_schema import LogSchema, StateSchema
 from punct_ns.punctuation import Punctuation
-from punct_ns.recast import asked_of, recast, recast_all
+from punct_ns.recast import recast, recast_all, required_of
 from punct_ns.schema import Schema
 from punct_ns.scheme import Scheme
 from punct_ns.slices import matching, not_matching
@@ -67,7 +67,7 @@ class Difference(Operator):
         undecided = held.rows("undecided", names, recast(p, self.attributes), "waiting")
         return [
             without(
-                (0, asked_of(p, inputs[0]) or Punctuation.all(inputs[0])),
+                (0, required_of(p, inputs[0]) or Punctuation.all(inputs[0])),
                 undecided,
                 lambda row: (1, same(row, names, self.attributes, second.names, second)),
                 *inputs,

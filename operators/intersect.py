@@ -32,7 +32,7 @@ from operators.state.split_blocked import emittable
 from operators.state.state_schema import LogSchema, StateSchema
 from operators.state.tuple_log import TupleLog
 from punct_ns.punctuation import Punctuation
-from punct_ns.recast import asked_of, recast, recast_all
+from punct_ns.recast import recast, recast_all, required_of
 from punct_ns.schema import Schema
 from punct_ns.scheme import Scheme, strongest
 from punct_ns.slices import not_matching
@@ -69,7 +69,7 @@ class Intersect(Operator):
         own, other = recast(p, self.attributes), inputs[1 - side]
         kept = held.rows(f"side-{side}", self.attributes.names, own, f"waiting-{side}")
         return without(
-            (side, asked_of(p, inputs[side]) or Punctuation.all(inputs[side])),
+            (side, required_of(p, inputs[side]) or Punctuation.all(inputs[side])),
             kept,
             lambda row: (1 - side, same(row, self.attributes.names, self.attributes, other.names, other)),
             *inputs,

@@ -86,7 +86,7 @@ class Join(Operator):
         return Every(tuple(self.equi_join.until(side) for side in self.sides.preserved))
 
     def parameters(self, output: Schema) -> str:
-        purge = "" if not self.purge.asked or self.purge.is_eager else "; purge eager, since it is a join of two"
+        purge = "" if not self.purge.chosen or self.purge.is_eager else "; purge eager, since it is a join of two"
         return f"{self.kind}: {self.equi_join.condition}{purge}"
 
     def required(self, needed: AbstractSet[str], *inputs: Schema) -> Sequence[AbstractSet[str]]:
@@ -109,7 +109,7 @@ class Join(Operator):
         """Punctuations on nulls in place of a tuple, beside values of that tuple."""
         return self.sides.never_out(inputs)
 
-    def says(self, *inputs: Schema) -> Sequence[Punctuation]:
+    def initial(self, *inputs: Schema) -> Sequence[Punctuation]:
         return self.excludes(*inputs) if self.punctuates else ()
 
     def punctuating(self) -> Join:
@@ -224,7 +224,7 @@ class Join(Operator):
             if self._is_over(state):
                 ends = (state.punctuations(f"input-{i}").lifespan(Punctuation.all(state.inputs[i])) for i in range(2))
                 found = [Punctuation.all(output).lasting(shortest(ends))]
-        sent, excluded = state.punctuations("sent"), self.says(*state.inputs)
+        sent, excluded = state.punctuations("sent"), self.initial(*state.inputs)
         out = sent.absorb((*excluded, *found))
         forget_keys(self.equi_join, state.scratch(_OfSlice).covered, out, state, output)
         sent.absorb(excluded)  # offered in each slice, they go out once

@@ -61,7 +61,7 @@ class RowsAhead:
         """The number of rows that are kept of each group: those that wait, and earlier ones that these look back at."""
         return max(1, self.ahead + max([0, *(over.first for over in self.functions if over.first is not None)]))
 
-    def told(self, new: DataFrame, earlier: Sequence[DataFrame], schema: Schema) -> DataFrame:
+    def with_functions(self, new: DataFrame, earlier: Sequence[DataFrame], schema: Schema) -> DataFrame:
         """New rows and the last ones before them, with their functions and their numbers."""
         rows = numbered(new, earlier, self.groups, total(self.keys, schema, self.groups))
         spec = f"{partition(self.groups)} ORDER BY {NUMBER}"
@@ -111,7 +111,7 @@ class LookAhead(OrderedRows):
 
     def wanted(self, p: Punctuation, held: Held, *inputs: Schema) -> Sequence[Way]:
         """The end of the groups: only it closes the prefix and the rows that must follow, or that none follow."""
-        return [self.prefixes_up_to(self.said_of(p), (), inputs[0])]
+        return [self.prefixes_up_to(self.patterns_over(p), (), inputs[0])]
 
     def state_schema(self, *inputs: Schema) -> StateSchema:
         given, reach = inputs[0], self.rows.reach
@@ -154,7 +154,7 @@ class LookAhead(OrderedRows):
             before = replace(before, frame=semi_join(before.frame, taken.frame, self.groups, taken.at_most))
         earlier = [part for part in (before, over) if part is not None]
         new = taken or Tuples(state.nothing(), 0)
-        with_functions = rows.told(new.frame, [part.frame for part in earlier], schema)
+        with_functions = rows.with_functions(new.frame, [part.frame for part in earlier], schema)
         computed = state.computed(Tuples(with_functions, sum(part.at_most for part in (new, *earlier)), exact=False))
         going_on = not_matching(computed.frame, complete)
         kept = rows.kept(going_on).select(*map(quoted, schema.names), NUMBER)

@@ -28,7 +28,7 @@ from operators.state.slice_tuples import Slice, Tuples, bag_union
 from operators.state.state_schema import StateSchema
 from punct_ns.punctuation import Punctuation
 from punct_ns.punctuation_set import PunctuationSet, remainder
-from punct_ns.recast import asked_of, recast_all
+from punct_ns.recast import recast_all, required_of
 from punct_ns.schema import Schema
 from punct_ns.scheme import Scheme, meets
 from punct_ns.slices import quoted
@@ -74,7 +74,7 @@ class Merge(Operator):
         """The same of every input, without null for an input that has none."""
         never = [PunctuationSet(self.attributes, without_null(self.attributes, schema)) for schema in inputs]
         left = [(i, part) for i, known in enumerate(never) for part in remainder(p, known)]
-        return [tuple((i, asked_of(part, inputs[i]) or Punctuation.all(inputs[i])) for i, part in left)]
+        return [tuple((i, required_of(part, inputs[i]) or Punctuation.all(inputs[i])) for i, part in left)]
 
     def state_schema(self, *inputs: Schema) -> StateSchema:
         return StateSchema(sets=common_sets(_streams(len(inputs)), self.attributes))

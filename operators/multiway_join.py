@@ -219,7 +219,7 @@ class MultiwayJoin(Operator):
         numbers = list(self.graph.keys(i))
         if not self.bounds.bounded(i):
             return shapes(closed, numbers) | shapes(state.punctuations(f"parted-{i}").set, numbers)
-        numbers += (len(self.graph.classes) + number for number in self.bounds.asked_of(i).values())
+        numbers += (len(self.graph.classes) + number for number in self.bounds.columns_on(i).values())
         closed_terms = state.punctuations(f"bounded-{i}").set
         never = PunctuationSet(closed_terms.schema, self.bounds.never(i, self.graph, state))
         return shapes(closed_terms, numbers) | shapes(never, numbers)
@@ -236,7 +236,7 @@ class MultiwayJoin(Operator):
         # Kept in a set of their own: the punctuations that they follow from cover the same, but none of them alone.
         parted = state.punctuations(f"parted-{i}")
         new = [*new, *parted.absorb(held.for_its_time(partial_projections(held.set, new)))]
-        self.bounds.told(i, new, self.graph, state)
+        self.bounds.add_translated(i, new, self.graph, state)
         return new
 
     def _pending(self, state: OperatorState) -> dict[int, str]:

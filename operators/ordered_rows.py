@@ -107,7 +107,7 @@ class OrderedRows(Operator):
             dict.fromkeys(s for s in found if all(t.kind in kinds.get(t.attribute, {t.kind}) for t in s.terms))
         )
 
-    def said_of(self, p: Punctuation) -> dict[str, Pattern]:
+    def patterns_over(self, p: Punctuation) -> dict[str, Pattern]:
         """The patterns of an output punctuation for the groups and the keys."""
         patterns = {name.lower(): pattern for name, pattern in zip(p.schema.names, p.patterns, strict=True)}
         return {name: patterns[name.lower()] for name in self.over}

@@ -53,7 +53,7 @@ from punct_ns.image import image, preimage
 from punct_ns.pattern import EMPTY, NOT_NULL, NULL, Pattern, canonical, pattern_of, patterns, values
 from punct_ns.punctuation import Punctuation, isolated
 from punct_ns.punctuation_set import PunctuationSet, remainder
-from punct_ns.recast import asked_pattern
+from punct_ns.recast import required_pattern
 from punct_ns.schema import Schema
 from punct_ns.scheme import Scheme, meets
 from punct_ns.slices import POSITION, quoted
@@ -143,7 +143,7 @@ class View:
                 closed = values(p.patterns[i], p.schema[i].domain)
                 if (self.null or self.present) and (closed := closed.intersection(ever[i])).is_empty:
                     return []
-                pattern = asked_pattern(pattern_of(closed) or p.patterns[i], p.schema[i].domain, of)
+                pattern = required_pattern(pattern_of(closed) or p.patterns[i], p.schema[i].domain, of)
                 found: ValueSet | None = None if pattern is None else values(pattern, of)
             else:
                 f = held.function(column.expression, schema[at], p.schema[i].domain, local=column.monotone.local)
@@ -168,7 +168,7 @@ class View:
             sets |= {self._set_of(name): over for _, _, name, over in imaged}
         return sets
 
-    def said(self, new: Sequence[Punctuation], output: Schema, state: OperatorState) -> list[Punctuation]:
+    def propagated(self, new: Sequence[Punctuation], output: Schema, state: OperatorState) -> list[Punctuation]:
         """The new punctuations over the output that new punctuations of the input give in this view."""
         given = state.inputs[0]
         names, outside = self.sources(given), self.outside(given)
@@ -334,7 +334,7 @@ class Project(Operator):
 
     def propagate(self, inputs: Sequence[Slice], state: OperatorState) -> Sequence[Punctuation]:
         output, shown = self.schema(), self._views
-        closed = [view.said(inputs[0].punctuations, output, state) for view in shown]
+        closed = [view.propagated(inputs[0].punctuations, output, state) for view in shown]
         if len(shown) > 1:
             return common_to_inputs(_streams(shown), self._with_impossible(closed, state.inputs[0]), state)
         if not shown[0].is_monotone or not closed[0]:
@@ -363,4 +363,4 @@ class Project(Operator):
 
 def _streams(shown: Sequence[View]) -> list[str]:
     """The names of the sets with each view's punctuations."""
-    return [f"said-{view.number}" for view in shown]
+    return [f"view-{view.number}" for view in shown]

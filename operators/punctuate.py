@@ -29,7 +29,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Literal, get_args
 
 from operators.behaviour import Operator
-from operators.punctuators.rule import AHEAD, ASIDE, UNGRAMMATICAL, Rule, said
+from operators.punctuators.rule import AHEAD, ASIDE, UNGRAMMATICAL, Rule, added
 from operators.required_punctuations import Held, Way
 from operators.state.operator_state import OperatorState
 from operators.state.slice_tuples import Slice, Tuples, metrics_of, require_positions
@@ -91,7 +91,7 @@ class Punctuate(Operator):
         return [((0, p),)]
 
     def state_schema(self, *inputs: Schema) -> StateSchema:
-        return self.rule.state_schema(inputs[0]) | StateSchema(sets=dict.fromkeys(["said", "sent"], inputs[0]))
+        return self.rule.state_schema(inputs[0]) | StateSchema(sets=dict.fromkeys(["added", "sent"], inputs[0]))
 
     def step(self, inputs: Sequence[Slice], state: OperatorState) -> Tuples | None:
         scratch, new = state.scratch(_OfSlice), inputs[0].tuples
@@ -125,7 +125,7 @@ class Punctuate(Operator):
 
     def propagate(self, inputs: Sequence[Slice], state: OperatorState) -> Sequence[Punctuation]:
         new_ones = state.scratch(_OfSlice).new
-        said(state).absorb(new_ones)
+        added(state).absorb(new_ones)
         return state.punctuations("sent").absorb([*inputs[0].punctuations, *new_ones])
 
     def _set_aside(self, computed: DataFrame, facts: Mapping[str, Any], state: OperatorState) -> None:
@@ -144,7 +144,7 @@ class Punctuate(Operator):
     def _offence(self, row: Mapping[str, Any], computed: DataFrame, state: OperatorState) -> UngrammaticalStream:
         schema = state.inputs[0]
         values = tuple(None if row.get(a.name) is None else a.domain.normal(row[a.name]) for a in schema)
-        earlier = next((p for p in said(state).set if p.matches(values)), None)
+        earlier = next((p for p in added(state).set if p.matches(values)), None)
         broken, words = self.rule.broken(row, computed, schema)
         punctuation = earlier or broken
         return UngrammaticalStream(

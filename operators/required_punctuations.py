@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Protocol, TypeAlias
 from punct_ns.domain import Domain, Value
 from punct_ns.pattern import Constant, Pattern
 from punct_ns.punctuation import Punctuation
-from punct_ns.recast import asked_pattern
+from punct_ns.recast import required_pattern
 from punct_ns.schema import Attribute, Schema
 
 if TYPE_CHECKING:
@@ -82,7 +82,7 @@ def same(row: Row, names: Sequence[str], over: Schema, others: Sequence[str], th
     for name, other in zip(names, others, strict=True):
         wide, own = over.attribute(name).domain, theirs.attribute(other).domain
         value = Constant(row[name])
-        pattern = value if wide == own else asked_pattern(value, wide, own)
+        pattern = value if wide == own else required_pattern(value, wide, own)
         if pattern is None:
             return Punctuation.all(theirs)
         patterns[other] = pattern

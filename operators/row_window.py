@@ -90,7 +90,7 @@ class RowFunctions:
         order = total(self.keys, schema, self.groups) if self.keys else [F.col(POSITION)]
         return numbered(ready.frame, earlier, self.groups, order)
 
-    def told(self, rows: DataFrame) -> DataFrame:
+    def with_functions(self, rows: DataFrame) -> DataFrame:
         """The numbered rows with their functions, and with the partial aggregates of all rows so far."""
         grown = self._ranked(self._grown(rows))
         return grown.selectExpr("*", *(self._answer(number, over) for number, over in enumerate(self.functions)))
@@ -213,7 +213,7 @@ class RowWindow(OrderedRows):
         """By arrival, the same of the input; otherwise, the prefixes of groups that end with the punctuation."""
         if not self.keys:
             return [((0, on(inputs[0].names, p, inputs[0])),)]
-        return [self.prefixes_up_to(self.said_of(p), self.own_keys[:1], inputs[0])]
+        return [self.prefixes_up_to(self.patterns_over(p), self.own_keys[:1], inputs[0])]
 
     def state_schema(self, *inputs: Schema) -> StateSchema:
         number = self.rows.looks_back
@@ -257,7 +257,7 @@ class RowWindow(OrderedRows):
     def _answered(self, ready: Tuples, state: OperatorState) -> Tuples:
         """Tuples with their functions; they become the last rows of their groups."""
         schema, rows, functions = state.inputs[0], state.log("rows"), self.rows
-        numbered = functions.told(functions.numbered(ready, rows.whole(), schema)).where(NEW)
+        numbered = functions.with_functions(functions.numbered(ready, rows.whole(), schema)).where(NEW)
         shown = [*schema.names, *(over.attribute.name for over in self.functions)]
         position = [POSITION] if POSITION in numbered.columns else []
         known = [*map(quoted, schema.names), NUMBER, *functions.so_far]

@@ -74,7 +74,7 @@ class Select(Operator):
         """Punctuations on tuples for which the predicate is not true, as far as constants determine these."""
         return excluded(self.predicate, inputs[0])
 
-    def says(self, *inputs: Schema) -> Sequence[Punctuation]:
+    def initial(self, *inputs: Schema) -> Sequence[Punctuation]:
         return self.excludes(*inputs) if self.punctuates else ()
 
     def punctuating(self) -> Select:
@@ -85,7 +85,7 @@ class Select(Operator):
         return True
 
     def wanted(self, p: Punctuation, held: Held, *inputs: Schema) -> Sequence[Way]:
-        return [tuple((0, left) for left in remainder(p, PunctuationSet(inputs[0], self.says(*inputs))))]
+        return [tuple((0, left) for left in remainder(p, PunctuationSet(inputs[0], self.initial(*inputs))))]
 
     def state_schema(self, *inputs: Schema) -> StateSchema:
         return StateSchema(sets={"sent": inputs[0]} if self.punctuates else {})
@@ -97,7 +97,7 @@ class Select(Operator):
     def propagate(self, inputs: Sequence[Slice], state: OperatorState) -> Sequence[Punctuation]:
         if not self.punctuates:
             return inputs[0].punctuations
-        sent, excluded_ = state.punctuations("sent"), self.says(*state.inputs)
+        sent, excluded_ = state.punctuations("sent"), self.initial(*state.inputs)
         new = sent.absorb((*excluded_, *inputs[0].punctuations))
         sent.forget(new)
         sent.absorb(excluded_)  # offered in each slice, they go out once

@@ -37,7 +37,7 @@ from operators.state.split_blocked import emittable
 from operators.state.state_schema import StateSchema
 from punct_ns.pattern import EMPTY, NOT_NULL, matches, meet
 from punct_ns.punctuation import Punctuation
-from punct_ns.recast import asked_of, recast_all
+from punct_ns.recast import recast_all, required_of
 from punct_ns.schema import Schema
 from punct_ns.scheme import Scheme
 from punct_ns.slices import quoted
@@ -113,7 +113,7 @@ class SemiJoin(Operator):
         ways = [without((0, p), undecided, lambda row: left.awaited(row, inputs, held), *inputs)]
         keys = on(self.left_on, p, equi_join.keys(0, inputs))
         if not self.anti and not any(matches(pattern, None) for pattern in keys.patterns):
-            of_right = asked_of(keys, theirs := equi_join.keys(1, inputs))
+            of_right = required_of(keys, theirs := equi_join.keys(1, inputs))
             if of_right is not None:
                 kept = held.rows(
                     "right", right.determined_by, Punctuation(theirs, keys.patterns), "waiting-1", right.beside

@@ -155,7 +155,7 @@ class Window(Operator):
         return max(begin, moments.bottom), min(end, moments.top)
 
     def state_schema(self, *inputs: Schema) -> StateSchema:
-        return StateSchema(sets={"said": inputs[0], "sent": self.schema(*inputs)})
+        return StateSchema(sets={"closed": inputs[0], "sent": self.schema(*inputs)})
 
     def step(self, inputs: Sequence[Slice], state: OperatorState) -> Tuples | None:
         """The new tuples with their windows, and the columns beside attributes: positions, or partial aggregates."""
@@ -195,7 +195,7 @@ class Window(Operator):
         return cut.selectExpr(*names, *(f"timestamp_micros({at}) AS {quoted(self.name + end)}" for at, end in ends))
 
     def propagate(self, inputs: Sequence[Slice], state: OperatorState) -> Sequence[Punctuation]:
-        schema, closed = state.inputs[0], state.punctuations("said")
+        schema, closed = state.inputs[0], state.punctuations("closed")
         new = closed.absorb(inputs[0].punctuations)
         if not new:
             return []

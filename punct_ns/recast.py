@@ -93,30 +93,30 @@ def narrowed(pattern: Pattern, old: Domain, new: Domain) -> Pattern:
         return WILDCARD
 
 
-def asked_of(punctuation: Punctuation, schema: Schema) -> Punctuation | None:
+def required_of(punctuation: Punctuation, schema: Schema) -> Punctuation | None:
     """Returns the punctuation over a narrower `schema` whose recast covers the given one.
 
     None if only the punctuation of wildcards does.
 
     >>> wide, narrow = Schema.of(a="INT", b="INT"), Schema.parse("a INT NOT NULL, b INT")
-    >>> str(asked_of(Punctuation.parse("<[1,5], 1>", wide), narrow))
+    >>> str(required_of(Punctuation.parse("<[1,5], 1>", wide), narrow))
     '<[1,5], 1>'
-    >>> asked_of(Punctuation.parse("<null, 1>", wide), narrow)
+    >>> required_of(Punctuation.parse("<null, 1>", wide), narrow)
     """
     pairs = zip(punctuation.patterns, punctuation.schema, schema, strict=True)
-    found = [asked_pattern(p, wide.domain, own.domain) for p, wide, own in pairs]
+    found = [required_pattern(p, wide.domain, own.domain) for p, wide, own in pairs]
     return None if None in found else Punctuation(schema, tuple(p for p in found if p is not None))
 
 
-def asked_pattern(pattern: Pattern, wide: Domain, narrow: Domain) -> Pattern | None:
+def required_pattern(pattern: Pattern, wide: Domain, narrow: Domain) -> Pattern | None:
     """Returns the pattern of a narrower domain whose recast covers the given one; values beyond its bounds map to them.
 
     If the wide domain has no null, the result does not match null.
 
     >>> wide, few = Domain("INT"), Domain("INT", low=0, high=4)
-    >>> asked_pattern(Range(2, None), wide, few), asked_pattern(Constant(7), wide, few)
+    >>> required_pattern(Range(2, None), wide, few), required_pattern(Constant(7), wide, few)
     (Range(low=3, high=None, low_closed=True, high_closed=False), Constant(value=4))
-    >>> format_pattern(asked_pattern(WILDCARD, Domain("INT", nullable=False), wide), wide)
+    >>> format_pattern(required_pattern(WILDCARD, Domain("INT", nullable=False), wide), wide)
     '(,)'
     """
     found = narrowed(pattern, wide, narrow)

@@ -92,12 +92,12 @@ def evaluated(
     the zone's clock: no results near moments at which local time was set back at all.
     """
 
-    def function(asked: Sequence[Value]) -> Mapping[Value, Value]:
+    def function(values: Sequence[Value]) -> Mapping[Value, Value]:
         zone = str(spark.conf.get("spark.sql.session.timeZone"))
         known = _remembered(expression, x.name, x.domain.type, y.type, zone)
         if len(known) > REMEMBERED:
             known.clear()
-        fresh = [value for value in asked if value not in known]
+        fresh = [value for value in values if value not in known]
         if local or clock:
             fresh = _calm(fresh, zone, spark, clock)
         if fresh:
@@ -105,7 +105,7 @@ def evaluated(
                 known.update(dict.fromkeys(fresh))
                 computed = _computed(expression, x, y, fresh, spark)
             known.update({value: found for value, found in computed.items() if is_trusted(value, found)})
-        return {value: found for value in asked if (found := known.get(value)) is not None}
+        return {value: found for value in values if (found := known.get(value)) is not None}
 
     return function
 
@@ -117,22 +117,22 @@ def _remembered(expression: str, name: str, x: str, y: str, zone: str) -> dict[V
 
 
 def _computed(
-    expression: str, x: Attribute, y: Domain, asked: Sequence[Value], spark: SparkSession
+    expression: str, x: Attribute, y: Domain, values: Sequence[Value], spark: SparkSession
 ) -> dict[Value, Value]:
     from pyspark.errors import ArithmeticException, DateTimeException, NumberFormatException
 
-    rows = ", ".join(f"({number}, {literal(value, x.domain)})" for number, value in enumerate(asked))
+    rows = ", ".join(f"({number}, {literal(value, x.domain)})" for number, value in enumerate(values))
     # A moment is passed as a number, so that the local time of this process does not change it.
     column = f"unix_micros({expression})" if kind(y.sql) == "timestamp" else expression
     at, image = own("number"), own("image")
     query = f"SELECT {at}, {column} AS {image} FROM VALUES {rows} AS t({at}, {quoted(x.name)})"
     try:
-        found = [(asked[row[0]], _value(row[1], y)) for row in spark.sql(query).collect()]
+        found = [(values[row[0]], _value(row[1], y)) for row in spark.sql(query).collect()]
     except (ArithmeticException, DateTimeException, NumberFormatException, ValueError, OverflowError):
-        if len(asked) == 1:
+        if len(values) == 1:
             return {}
-        half = len(asked) // 2
-        parts = (_computed(expression, x, y, part, spark) for part in (asked[:half], asked[half:]))
+        half = len(values) // 2
+        parts = (_computed(expression, x, y, part, spark) for part in (values[:half], values[half:]))
         return {value: image for part in parts for value, image in part.items()}
     return {value: image for value, image in found if image is not None}
 
@@ -143,12 +143,12 @@ def _value(found: Any, domain: Domain) -> Value | None:
     return domain.bound(found, above=True)[0] if kind(domain.sql) == "timestamp" else domain.normal(found)
 
 
-def _calm(asked: Sequence[Value], zone: str, spark: SparkSession, clock: bool) -> list[Value]:
+def _calm(values: Sequence[Value], zone: str, spark: SparkSession, clock: bool) -> list[Value]:
     """The values far from the zone's setbacks; all values if there are none."""
     setbacks = _setbacks(zone, spark, clock)
     if setbacks is None:
         return []
-    moments = (v for v in asked if not setbacks or isinstance(v, datetime))
+    moments = (v for v in values if not setbacks or isinstance(v, datetime))
     return [
         v
         for v in moments

@@ -260,6 +260,6 @@ def written(
     for chosen in product(*(places[i] for i in p.restricted)):
         pairs = zip(p.restricted, chosen, strict=True)
         each = (recast_patterns(p.patterns[i], p.schema[i].domain, output[place].domain) for i, place in pairs)
-        said = (dict(zip(chosen, patterns, strict=True)) for patterns in product(*each))
-        result += [Punctuation.at(output, patterns, p.lifespan) for patterns in said]
+        over_output = (dict(zip(chosen, patterns, strict=True)) for patterns in product(*each))
+        result += [Punctuation.at(output, patterns, p.lifespan) for patterns in over_output]
     return result

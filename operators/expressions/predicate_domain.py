@@ -91,8 +91,8 @@ def _never(truth: bool, tree: exp.Expr, schema: Schema) -> Boxes:
             at, truths = found
             never = truths[0 if truth else 1].complement()
             # For a type without an order, patterns can only match null or all values.
-            told = not never.is_empty and (not never.domain.opaque or not never.cuts)
-            return [{at: never}] if told else []
+            is_expressible = not never.is_empty and (not never.domain.opaque or not never.cuts)
+            return [{at: never}] if is_expressible else []
 
 
 def _either(left: Boxes, right: Boxes) -> Boxes:

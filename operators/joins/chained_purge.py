@@ -49,16 +49,16 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class PairBounds:
-    """The bounds that a tuple of the input `asker` sets to the tuples of the input `asked` that it waits for."""
+    """Bounds that each tuple of the input `bounding` sets to the tuples of the input `bounded` that it waits for."""
 
-    asker: int
-    asked: int
+    bounding: int
+    bounded: int
     bounds: tuple[Bound, ...]
 
     @property
     def link(self) -> Link:
         """The pair's link in the punctuation graph; bounds from below alone give none."""
-        return Link(self.asker, self.asked, {b.attribute: b for b in self.bounds if b.upper})
+        return Link(self.bounding, self.bounded, {b.attribute: b for b in self.bounds if b.upper})
 
 
 @dataclass(frozen=True)
@@ -87,57 +87,59 @@ class ChainBounds:
 
     def needs(self, input_: int) -> tuple[str, ...]:
         """The attributes from which an input's tuples set bounds; a tuple with null in one has no partner."""
-        return tuple(dict.fromkeys(name for p in self.pairs if p.asker == input_ for b in p.bounds for name in b.needs))
+        return tuple(
+            dict.fromkeys(name for p in self.pairs if p.bounding == input_ for b in p.bounds for name in b.needs)
+        )
 
     def bounded(self, input_: int) -> tuple[str, ...]:
         """The attributes of an input that bounds of other inputs restrict."""
-        return tuple(dict.fromkeys(b.attribute for p in self.pairs if p.asked == input_ for b in p.bounds))
+        return tuple(dict.fromkeys(b.attribute for p in self.pairs if p.bounded == input_ for b in p.bounds))
 
     def values(self, input_: int) -> dict[str, Bound]:
         """The columns for the bounds that an input's tuples set, with these bounds."""
-        found = dict.fromkeys((b.value, b.type) for p in self.pairs if p.asker == input_ for b in p.bounds)
-        known = {(b.value, b.type): b for p in self.pairs if p.asker == input_ for b in p.bounds}
+        found = dict.fromkeys((b.value, b.type) for p in self.pairs if p.bounding == input_ for b in p.bounds)
+        known = {(b.value, b.type): b for p in self.pairs if p.bounding == input_ for b in p.bounds}
         return {own(f"v{input_}_{number}"): known[each] for number, each in enumerate(found)}
 
-    def asked_of(self, input_: int) -> dict[str, int]:
+    def columns_on(self, input_: int) -> dict[str, int]:
         """The columns of the bounds on an input, each with the number of its pair."""
         return {
             name: number
             for number, pair in enumerate(self.pairs)
-            if pair.asked == input_
+            if pair.bounded == input_
             for name in self._columns(pair)
         }
 
     def _columns(self, pair: PairBounds) -> list[str]:
         """The columns of a pair's bounds, in order."""
-        named = {(bound.value, bound.type): name for name, bound in self.values(pair.asker).items()}
+        named = {(bound.value, bound.type): name for name, bound in self.values(pair.bounding).items()}
         return [named[bound.value, bound.type] for bound in pair.bounds]
 
     def terms(self, input_: int, classes: Schema) -> Schema:
         """The terms of an input: its classes, and the values of the bounds on it."""
-        types = {name: bound.type for pair in self.pairs for name, bound in self.values(pair.asker).items()}
-        columns = [Attribute(name, Domain(types[name])) for name in self.asked_of(input_)]
+        types = {name: bound.type for pair in self.pairs for name, bound in self.values(pair.bounding).items()}
+        columns = [Attribute(name, Domain(types[name])) for name in self.columns_on(input_)]
         return Schema((*classes, *columns))
 
     def punctuation_sets(self, classes: Mapping[int, Schema]) -> dict[str, Schema]:
         """The sets of punctuations in the terms of each bounded input, by name."""
-        inputs = dict.fromkeys(pair.asked for pair in self.pairs)
+        inputs = dict.fromkeys(pair.bounded for pair in self.pairs)
         return {f"bounded-{i}": self.terms(i, classes[i]) for i in inputs}
 
-    def told(
+    def add_translated(
         self, input_: int, new: Sequence[Punctuation], graph: PunctuationGraph, state: OperatorState
-    ) -> list[Punctuation]:
-        """The new punctuations of an input in its terms, which follow from its new punctuations."""
+    ) -> None:
+        """Translates an input's new punctuations into its terms, and adds them to the state."""
         if not new or not self.bounded(input_):
-            return []
+            return
         known, held = closed_so_far(state, input_), state.punctuations(f"bounded-{input_}")
         schema, places = held.set.schema, {i: i for i in range(len(graph.keys(input_)))}
         found: list[Punctuation] = []
         for pair in self.pairs:
-            if pair.asked == input_:
+            if pair.bounded == input_:
                 ends = self._ends(pair, schema, graph, state)
                 found += known.following(new, partial(contained, places=places, ends=ends, schema=schema))
-        return held.absorb(found)
+        held.absorb(found)
 
     def answers(self, input_: int, graph: PunctuationGraph, state: OperatorState) -> list[Punctuation]:
         """All punctuations of an input in its terms, and those that no tuple of the input can match anyway."""
@@ -153,7 +155,7 @@ class ChainBounds:
         schema = state.punctuations(f"bounded-{input_}").set.schema
         known = closed_so_far(state, input_).set.schema
         for pair in self.pairs:
-            if pair.asked == input_:
+            if pair.bounded == input_:
                 for at, ends in self._ends(pair, schema, graph, state).items():
                     if (known[at].domain.low, known[at].domain.high) != (None, None):
                         yield from beyond(ends, schema, known[at].domain)
@@ -162,13 +164,13 @@ class ChainBounds:
         self, pair: PairBounds, schema: Schema, graph: PunctuationGraph, state: OperatorState
     ) -> dict[int, list[End]]:
         """The ends of what a tuple waits for, by the bounded attribute's place among the input's closed ones."""
-        bounded, before = self.bounded(pair.asked), len(graph.keys(pair.asked))
+        bounded, before = self.bounded(pair.bounded), len(graph.keys(pair.bounded))
         found: dict[int, list[End]] = {before + bounded.index(b.attribute): [] for b in pair.bounds}
         # An attribute that only other pairs bound has no end for this pair: it must be closed as a whole.
         for at in range(before, before + len(bounded)):
             found.setdefault(at, [])
         for bound, name in zip(pair.bounds, self._columns(pair), strict=True):
-            end = end_of(bound, schema.index(name), schema, state.inputs[pair.asked], state)
+            end = end_of(bound, schema.index(name), schema, state.inputs[pair.bounded], state)
             found[before + bounded.index(bound.attribute)].append(end)
         return found
 

@@ -18,7 +18,7 @@ from operators.behaviour import Terms, own_terms
 from punct_ns.domain import Domain
 from punct_ns.pattern import EMPTY, NOT_NULL, Pattern, matches, meet
 from punct_ns.punctuation import Punctuation
-from punct_ns.recast import asked_pattern, recast_patterns
+from punct_ns.recast import recast_patterns, required_pattern
 from punct_ns.schema import Schema
 from punct_ns.scheme import Scheme, Term
 from punct_ns.slices import quoted
@@ -58,7 +58,7 @@ def narrower(own: Pattern, other: Pattern, domain: Domain, others: Domain) -> Pa
     """
     if matches(other, None):
         return own
-    moved = asked_pattern(other, others, domain)
+    moved = required_pattern(other, others, domain)
     return moved if moved is not None and meet(own, moved, domain) == moved else own
 
 

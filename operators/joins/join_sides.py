@@ -27,7 +27,7 @@ from operators.state.operator_state import OperatorState
 from punct_ns.lifespan import Lifespan, shortest
 from punct_ns.pattern import EMPTY, NOT_NULL, NULL, WILDCARD, Pattern, matches, meet
 from punct_ns.punctuation import Punctuation
-from punct_ns.recast import asked_pattern
+from punct_ns.recast import required_pattern
 from punct_ns.schema import Attribute, Schema
 from punct_ns.scheme import Scheme, Term
 
@@ -198,7 +198,7 @@ class JoinSides:
             if all(matches(p.patterns[begin + at], None) for at in telling):
                 return None
         own = {
-            at: asked_pattern(p.patterns[begin + at], p.schema[begin + at].domain, attribute.domain) or WILDCARD
+            at: required_pattern(p.patterns[begin + at], p.schema[begin + at].domain, attribute.domain) or WILDCARD
             for at, attribute in enumerate(inputs[side])
         }
         if not self.is_padded(side):

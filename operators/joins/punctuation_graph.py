@@ -40,10 +40,10 @@ Shape = frozenset[int]
 
 @dataclass(frozen=True, slots=True)
 class Link:
-    """Bounds from above that the input `asker` sets to attributes of the input `asked`."""
+    """Bounds from above that the input `bounding` sets to attributes of the input `bounded`."""
 
-    asker: int
-    asked: int
+    bounding: int
+    bounded: int
     attributes: Mapping[str, Bound]
 
 
@@ -146,7 +146,7 @@ class PunctuationGraph:
                 keys[input_][number] = name
         return keys
 
-    def told(self, input_: int) -> Sequence[int]:
+    def known_from(self, input_: int) -> Sequence[int]:
         """The numbers that a tuple of an input makes known: those of its classes, and of the links from it."""
         return self._known_from[input_]
 
@@ -154,7 +154,7 @@ class PunctuationGraph:
     def _known_from(self) -> list[list[int]]:
         known = [list(keys) for keys in self._keys]
         for number, link in enumerate(self.links, start=len(self.classes)):
-            known[link.asker].append(number)
+            known[link.bounding].append(number)
         return known
 
     def name(self, input_: int, number: int) -> str:
@@ -182,8 +182,8 @@ class PunctuationGraph:
             on_keys = [renamed for scheme in promised if (renamed := scheme.renamed(numbers)) is not None]
             found[i] = frozenset(frozenset(map(int, scheme.attributes)) for scheme in on_keys)
         for number, link in enumerate(self.links, start=len(self.classes)):
-            linked = (self._linked(scheme, number, link) for scheme in schemes[link.asked])
-            found[link.asked] |= {shape for shape in linked if shape is not None}
+            linked = (self._linked(scheme, number, link) for scheme in schemes[link.bounded])
+            found[link.bounded] |= {shape for shape in linked if shape is not None}
         return found
 
     def _linked(self, scheme: Scheme, number: int, link: Link) -> Shape | None:
@@ -191,7 +191,7 @@ class PunctuationGraph:
 
         Within bounds, prefixes end, and so do constants if they close stretches.
         """
-        keys = {name.lower(): key for key, name in self.keys(link.asked).items()}
+        keys = {name.lower(): key for key, name in self.keys(link.bounded).items()}
         bounded = {name.lower(): bound for name, bound in link.attributes.items()}
         shape: set[int] = set()
         for term in scheme.terms:
@@ -225,7 +225,7 @@ class PunctuationGraph:
         return steps
 
     def _known(self, reached: frozenset[int]) -> Shape:
-        return frozenset(number for i in reached for number in self.told(i))
+        return frozenset(number for i in reached for number in self.known_from(i))
 
     def _next(
         self, root: int, state: tuple[frozenset[int], _TRIED], shapes: Mapping[int, frozenset[Shape]]
@@ -288,7 +288,7 @@ class Reachability:
         """
         graph, reached, number = self.graph, {root}, 0
         while len(reached) < graph.inputs:
-            known = {key for i in reached for key in graph.told(i)}
+            known = {key for i in reached for key in graph.known_from(i)}
             more = {
                 i
                 for key in known
@@ -330,7 +330,7 @@ class Reachability:
                     open_.append((after, self._led_to(after)))
 
     def _led_to(self, root: int) -> Iterator[int]:
-        own = frozenset(self.graph.told(root))
+        own = frozenset(self.graph.known_from(root))
         for number in self.graph.keys(root):
             for i in self.graph.classes[number]:
                 if any(shape <= own for shape in self.shapes.get(i, ())):
@@ -349,7 +349,7 @@ class Reachability:
     ) -> tuple[frozenset[int], frozenset[int], int]:
         """The reached inputs, the known classes, and the number of steps; each class becomes known once."""
         graph = self.graph
-        reached, known, new = {root}, set[int](), [*graph.told(root)]
+        reached, known, new = {root}, set[int](), [*graph.known_from(root)]
         steps = 0
         while new and len(reached) < graph.inputs:
             number = new.pop()
@@ -358,7 +358,7 @@ class Reachability:
             known.add(number)
             steps += 1
             is_class = number < len(graph.classes)
-            inputs = [*graph.classes[number]] if is_class else [graph.links[number - len(graph.classes)].asked]
+            inputs = [*graph.classes[number]] if is_class else [graph.links[number - len(graph.classes)].bounded]
             while inputs:
                 i = inputs.pop()
                 if i in reached or not any(shape <= known for shape in self.shapes.get(i, ())):
@@ -371,7 +371,7 @@ class Reachability:
                     known |= found[i][1]
                     inputs += self._of_several
                 else:
-                    new += graph.told(i)
+                    new += graph.known_from(i)
         return frozenset(reached), frozenset(known), steps
 
 
@@ -420,7 +420,7 @@ class Reached:
         for i in range(graph.inputs):
             if i != self.root and (holds or i not in reached):
                 names = [name for key, name in graph.keys(i).items() if holds or key in known]
-                linked = [link for link in graph.links if link.asked == i and (holds or link.asker in reached)]
+                linked = [link for link in graph.links if link.bounded == i and (holds or link.bounding in reached)]
                 if names:
-                    bounded = dict.fromkeys(name for link in linked for name in link.attributes)
-                    yield Grouping(i, (*names, *bounded), null=False)
+                    linked_names = dict.fromkeys(name for link in linked for name in link.attributes)
+                    yield Grouping(i, (*names, *linked_names), null=False)

@@ -17,9 +17,9 @@ from punct_ns.errors import QueryError
 
 @dataclass(frozen=True, slots=True)
 class PurgeStrategy:
-    """A purge in every `every`-th slice; `asked` states that the query chose it.
+    """A purge in every `every`-th slice; `chosen` states that the query chose it.
 
-    >>> str(PurgeStrategy()), str(PurgeStrategy(4, asked=True))
+    >>> str(PurgeStrategy()), str(PurgeStrategy(4, chosen=True))
     ('eager', 'lazy, in every 4th slice, as set by the query')
 
     Raises:
@@ -27,7 +27,7 @@ class PurgeStrategy:
     """
 
     every: int = 1
-    asked: bool = False
+    chosen: bool = False
 
     def __post_init__(self) -> None:
         if self.every < 1:
@@ -42,7 +42,7 @@ class PurgeStrategy:
 
     def __str__(self) -> str:
         known = "eager" if self.is_eager else f"lazy, in every {ordinal(self.every)} slice"
-        return f"{known}, as set by the query" if self.asked else known
+        return f"{known}, as set by the query" if self.chosen else known
 
 
 EAGER = PurgeStrategy()
@@ -62,10 +62,10 @@ def ordinal(number: int) -> str:
     return f"{number}{'th' if number % 100 in (11, 12, 13) else endings.get(number % 10, 'th')}"
 
 
-def asked(strategy: str, every: int | None = None) -> PurgeStrategy:
+def strategy_named(strategy: str, every: int | None = None) -> PurgeStrategy:
     """The strategy of a name, chosen by the query.
 
-    >>> str(asked("lazy")), str(asked("eager"))
+    >>> str(strategy_named("lazy")), str(strategy_named("eager"))
     ('lazy, in every 10th slice, as set by the query', 'eager, as set by the query')
 
     Raises:
@@ -73,7 +73,7 @@ def asked(strategy: str, every: int | None = None) -> PurgeStrategy:
     """
     match strategy:
         case "eager":
-            return PurgeStrategy(asked=True)
+            return PurgeStrategy(chosen=True)
         case "lazy":
-            return PurgeStrategy(EVERY if every is None else every, asked=True)
+            return PurgeStrategy(EVERY if every is None else every, chosen=True)
     raise QueryError(f"unknown purge strategy '{strategy}'", hint="it is eager or lazy")

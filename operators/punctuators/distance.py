@@ -70,25 +70,25 @@ def comparable(expression: str, domain: Domain) -> str:
     return expression
 
 
-def told(expression: str, domain: Domain) -> str:
-    """Spark SQL for the value as text that no time zone changes, for `value_told` and `values_below`."""
+def as_text(expression: str, domain: Domain) -> str:
+    """Spark SQL for the value as text that no time zone changes, for `value_of` and `values_below`."""
     if domain.sql == TimestampType(zoned=True):
         return f"CAST(unix_micros({expression}) AS STRING)"
     return f"CAST({expression} AS STRING)"
 
 
-def value_told(text: str, domain: Domain) -> Value:
-    """The value that a text of `told` stands for."""
+def value_of(text: str, domain: Domain) -> Value:
+    """The value that a text of `as_text` stands for."""
     if domain.sql == TimestampType(zoned=True):
         return domain.sql.value(int(text))
     return domain.read(text)
 
 
 def values_below(text: str, domain: Domain) -> Pattern:
-    """The pattern of the values below that of a text of `told`, which may be outside the domain."""
+    """The pattern of the values below that of a text of `as_text`, which may be outside the domain."""
     if isinstance(domain.sql, StringType | TemporalType):
         try:
-            return canonical(Range(None, value_told(text, domain)), domain)
+            return canonical(Range(None, value_of(text, domain)), domain)
         except (ValueError, OverflowError):
             return EMPTY  # before the year 1
     return parse_pattern(f"(,{text})", domain)

@@ -34,7 +34,7 @@ import pyarrow as pa
 
 from operators.punctuators import distance
 from operators.punctuators.distance import Distance
-from operators.punctuators.rule import AHEAD, ASIDE, UNGRAMMATICAL, Facts, ordered_attribute, prefix_of, said, up_to
+from operators.punctuators.rule import AHEAD, ASIDE, UNGRAMMATICAL, Facts, added, ordered_attribute, prefix_of, up_to
 from operators.state.operator_state import OperatorState
 from operators.state.slice_tuples import Tuples
 from operators.state.state_schema import LogSchema, StateSchema
@@ -56,7 +56,7 @@ _FAR = own("far")
 """BOOLEAN: true for a tuple that is too far ahead; else null."""
 
 _GREATEST, _BEFORE, _BOUND = map(own, ("greatest", "before", "bound"))
-"""For a key: its greatest value, that before the slice, and the end of the passed values, as text (`told`)."""
+"""For a key: its greatest value, that before the slice, and the end of the passed values, as text."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -131,7 +131,7 @@ class ByOrder:
         domain = schema.attribute(self.attribute).domain
         greatest = self._greatest(domain)
         bound = distance.before(greatest, self.slack, domain)
-        return {"greatest": distance.told(greatest, domain), "bound": distance.told(bound, domain)}
+        return {"greatest": distance.as_text(greatest, domain), "bound": distance.as_text(bound, domain)}
 
     def new_punctuations(self, flagged: DataFrame | None, facts: Facts, state: OperatorState) -> list[Punctuation]:
         """The values below the greatest value, less the slack, have passed."""
@@ -149,13 +149,13 @@ class ByOrder:
         greatest = f"max({self._unless_ahead(domain)}) {self._before_it(schema)} AS {_GREATEST}"
         late = flagged.selectExpr("*", greatest).where(f"{ASIDE} = '{UNGRAMMATICAL}'")
         bound = distance.before(_GREATEST, self.slack, domain)
-        told = {"greatest": distance.told(_GREATEST, domain), "bound": distance.told(bound, domain)}
-        first = [f"min_by({text}, {POSITION}) AS {name}" for name, text in told.items()]
+        texts = {"greatest": distance.as_text(_GREATEST, domain), "bound": distance.as_text(bound, domain)}
+        first = [f"min_by({text}, {POSITION}) AS {name}" for name, text in texts.items()]
         behind = f"max({distance.between(quoted(self.attribute), _GREATEST, domain)}) AS behind"
         (row,) = late.selectExpr(*first, behind).collect()
         passed = distance.values_below(row["bound"], domain)
         key = tuple(values[key.name] for key in self._keys(schema))
-        came = format_pattern(Constant(distance.value_told(row["greatest"], domain)), domain)
+        came = format_pattern(Constant(distance.value_of(row["greatest"], domain)), domain)
         slack = distance.as_option(row["behind"], domain)
         mending = "" if slack is None else f", and with slack {slack} no tuple of this slice were late"
         return self._of(key, passed, schema), f"{came} came before it{mending}"
@@ -172,7 +172,7 @@ class ByOrder:
         before = f"max(IF({POSITION} IS NULL, {quoted(self.attribute)}, NULL)) AS {_BEFORE}"
         greatest = _aggregated(flagged, keys, f"{self._greatest(domain)} AS {_GREATEST}", before)
         risen = greatest.where(f"{_GREATEST} IS NOT NULL AND ({_BEFORE} IS NULL OR {_GREATEST} > {_BEFORE})")
-        bound = distance.told(distance.before(_GREATEST, self.slack, domain), domain)
+        bound = distance.as_text(distance.before(_GREATEST, self.slack, domain), domain)
         table = in_utc(risen.selectExpr(*keys, _GREATEST, f"{bound} AS {_BOUND}").toArrow())
         if not table.num_rows:
             return []
@@ -182,9 +182,9 @@ class ByOrder:
         kept.add(Tuples(flagged.sparkSession.createDataFrame(rows, ddl), rows.num_rows))
         kept.settle()
         values = zip(*(column.to_pylist() for column in table.columns[:-2]), strict=True)
-        told: list[str] = table[_BOUND].to_pylist()  # type: ignore[assignment]
+        texts: list[str] = table[_BOUND].to_pylist()  # type: ignore[assignment]
         return [
-            self._of(key, distance.values_below(text, domain), schema) for key, text in zip(values, told, strict=True)
+            self._of(key, distance.values_below(text, domain), schema) for key, text in zip(values, texts, strict=True)
         ]
 
     def _start(self, tuples: DataFrame, state: OperatorState) -> DataFrame | None:
@@ -198,7 +198,7 @@ class ByOrder:
         if (greatest := state.notes.get("greatest")) is None:
             return None
         domain = state.inputs[0].attribute(self.attribute).domain
-        value = pa.array([distance.value_told(greatest, domain)], arrow_type(domain))
+        value = pa.array([distance.value_of(greatest, domain)], arrow_type(domain))
         return tuples.sparkSession.createDataFrame(pa.table({self.attribute: value}), self._ddl(domain))
 
     def _far(self, rows: DataFrame, schema: Schema) -> DataFrame:
@@ -306,7 +306,7 @@ class ByRoster:
         rows = tuples.unionByName(self._start(tuples, state), allowMissingColumns=True)
         mine = f"OVER (PARTITION BY {quoted(self.member)}"
         earlier = f"{mine} ORDER BY {POSITION} NULLS FIRST ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING)"
-        told = rows.selectExpr(
+        known = rows.selectExpr(
             "*",
             f"max({place}) {earlier} AS {_BEFORE_STEP}",
             # Only a member has a row without a position, which sorts before all others.
@@ -321,7 +321,7 @@ class ByRoster:
             f" WHEN {_LISTED} AND ({_BEFORE_STEP} IS NULL OR {place} > {_BEFORE_STEP}) THEN array({tuple_}, {step})"
             f" ELSE array({tuple_}) END"
         )
-        each = told.selectExpr("*", f"explode({parts}) AS {_STEP}").drop(POSITION, _BEFORE_STEP, _LAST, _LISTED)
+        each = known.selectExpr("*", f"explode({parts}) AS {_STEP}").drop(POSITION, _BEFORE_STEP, _LAST, _LISTED)
         passed = f"coalesce(max({_STEP}.at) OVER (ORDER BY {_STEP}.value NULLS FIRST), -1)"
         late = f"{_STEP}.value IS NOT NULL AND {_STEP}.own > {passed}"
         return each.selectExpr("*", f"{_STEP}.own AS {POSITION}", f"IF({late}, '{UNGRAMMATICAL}', NULL) AS {ASIDE}")
@@ -330,7 +330,7 @@ class ByRoster:
         """The least of the members' greatest values; null while a member has sent none."""
         domain = schema.attribute(self.attribute).domain
         last = f"{_STEP}.at = {_NEVER}"
-        least = distance.told(f"min(IF({last}, {_STEP}.value, NULL))", domain)
+        least = distance.as_text(f"min(IF({last}, {_STEP}.value, NULL))", domain)
         return {"bound": f"IF(count_if({last} AND {_STEP}.value IS NULL) = 0, {least}, NULL)"}
 
     def new_punctuations(self, flagged: DataFrame | None, facts: Facts, state: OperatorState) -> list[Punctuation]:
@@ -402,7 +402,7 @@ class ByClock:
 
     def flagged(self, tuples: DataFrame, state: OperatorState) -> DataFrame:
         """Late is a tuple whose moment the clock has closed."""
-        return tuples.selectExpr("*", f"IF({condition(said(state).set)}, '{UNGRAMMATICAL}', NULL) AS {ASIDE}")
+        return tuples.selectExpr("*", f"IF({condition(added(state).set)}, '{UNGRAMMATICAL}', NULL) AS {ASIDE}")
 
     def aggregates(self, schema: Schema) -> dict[str, str]:
         return {}

@@ -14,7 +14,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from operators.punctuators.rule import ASIDE, UNGRAMMATICAL, Facts, ordered_attribute, said
+from operators.punctuators.rule import ASIDE, UNGRAMMATICAL, Facts, added, ordered_attribute
 from operators.state.operator_state import OperatorState
 from operators.state.state_schema import StateSchema
 from punct_ns.errors import QueryError, UsageError
@@ -76,7 +76,7 @@ class ByDomain:
         return found
 
 
-_SAID, _ENDS = own("said"), own("ends")
+_ENDED, _ENDS = own("ended"), own("ends")
 """BOOLEAN: whether an earlier slice ended the tuple's group; whether the tuple ends it."""
 
 
@@ -112,10 +112,10 @@ class ByPredicate:
             f"max({_ENDS}) OVER (PARTITION BY {group}"
             f" ORDER BY {POSITION} ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING)"
         )
-        told = self._told(tuples, state).selectExpr("*", f"coalesce(({self.when}), false) AS {_ENDS}")
-        return told.selectExpr(
-            "*", f"IF({_SAID} OR coalesce({ended}, false), '{UNGRAMMATICAL}', NULL) AS {ASIDE}"
-        ).drop(_SAID)
+        known = self._with_ended(tuples, state).selectExpr("*", f"coalesce(({self.when}), false) AS {_ENDS}")
+        return known.selectExpr(
+            "*", f"IF({_ENDED} OR coalesce({ended}, false), '{UNGRAMMATICAL}', NULL) AS {ASIDE}"
+        ).drop(_ENDED)
 
     def aggregates(self, schema: Schema) -> dict[str, str]:
         """The number of tuples that end a group."""
@@ -137,10 +137,10 @@ class ByPredicate:
         pairs = [(schema.attribute(name), v) for name, v in zip(self.attributes, values, strict=True)]
         return Punctuation.of(schema, {a.name: Constant(None if v is None else a.domain.normal(v)) for a, v in pairs})
 
-    def _told(self, tuples: DataFrame, state: OperatorState) -> DataFrame:
-        """The tuples with the column `_SAID`."""
-        ended = list(said(state).set)
+    def _with_ended(self, tuples: DataFrame, state: OperatorState) -> DataFrame:
+        """The tuples with the column `_ENDED`."""
+        ended = list(added(state).set)
         if is_inline(ended):
-            return tuples.selectExpr("*", f"({condition(ended)}) AS {_SAID}")
+            return tuples.selectExpr("*", f"({condition(ended)}) AS {_ENDED}")
         late, others = matching(tuples, ended), not_matching(tuples, ended)
-        return late.selectExpr("*", f"true AS {_SAID}").unionAll(others.selectExpr("*", f"false AS {_SAID}"))
+        return late.selectExpr("*", f"true AS {_ENDED}").unionAll(others.selectExpr("*", f"false AS {_ENDED}"))

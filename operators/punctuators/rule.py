@@ -66,9 +66,9 @@ class Rule(Protocol):
         """
 
 
-def said(state: OperatorState) -> ClosedSet:
+def added(state: OperatorState) -> ClosedSet:
     """The punctuations that punctuate has added, and is responsible for."""
-    return state.punctuations("said")
+    return state.punctuations("added")
 
 
 def ordered_attribute(schema: Schema, name: str) -> Attribute:

@@ -43,7 +43,7 @@ MOVED = "moved "
 class Derived(Protocol):
     """The punctuations that follow from a set because of new ones in it, for as long as the whole set holds."""
 
-    def __call__(self, said: PunctuationSet, *, new: Sequence[Punctuation]) -> list[Punctuation]:
+    def __call__(self, closed: PunctuationSet, *, new: Sequence[Punctuation]) -> list[Punctuation]:
         """Returns punctuations without lifespans."""
         ...
 
@@ -200,10 +200,10 @@ def _by_lifespan(ps: Iterable[Punctuation]) -> dict[Lifespan, list[Punctuation]]
     return found
 
 
-def said_anew(changes: Iterable[Entry], schema: Schema) -> Iterator[Punctuation]:
+def added_punctuations(changes: Iterable[Entry], schema: Schema) -> Iterator[Punctuation]:
     """The punctuations that recorded changes added, with lifespans, even those forgotten or moved later.
 
-    >>> [str(p) for p in said_anew(["<a>", "moved sid", "-<b>"], Schema.parse("sid STRING"))]
+    >>> [str(p) for p in added_punctuations(["<a>", "moved sid", "-<b>"], Schema.parse("sid STRING"))]
     ['<a>']
     """
     return (restored(entry, schema) for entry in changes if not _mark(entry))
@@ -233,7 +233,7 @@ class SourceClosedSet(ClosedSet):
         """Adds punctuations; returns, minimal, those that close something new."""
         given = list(punctuations)
         if self.on_disk:
-            given = self._unheard(given)
+            given = self._not_on_disk(given)
             self._fetch_ends(given)
         new = super().absorb(given)
         for i, runs in self.runs.items():
@@ -270,7 +270,7 @@ class SourceClosedSet(ClosedSet):
     def _lone(self, i: int) -> Sequence[Any]:
         return self.lasting.singles[i].value_set().lone_and_longer()[0]
 
-    def _unheard(self, given: Sequence[Punctuation]) -> list[Punctuation]:
+    def _not_on_disk(self, given: Sequence[Punctuation]) -> list[Punctuation]:
         """The punctuations without the strings that the runs hold."""
         known = {i: self._known(i, given) for i in self.on_disk}
         return [left for p in given if (left := _without(p, known)) is not None]
@@ -280,8 +280,8 @@ class SourceClosedSet(ClosedSet):
 
     def _among(self, i: int, values: Iterable[Any]) -> frozenset[str]:
         """The values that the runs of an attribute hold."""
-        asked = pa.array(list({value for value in values if value is not None}), pa.string())
-        there: list[Any] = asked.filter(pa.array(self.runs[i].contained(asked))).to_pylist()
+        wanted = pa.array(list({value for value in values if value is not None}), pa.string())
+        there: list[Any] = wanted.filter(pa.array(self.runs[i].contained(wanted))).to_pylist()
         return frozenset(there)
 
     def _fetch_ends(self, given: Sequence[Punctuation]) -> None:

@@ -105,16 +105,16 @@ def without_null(attributes: Schema, given: Schema) -> list[Punctuation]:
     return [Punctuation.at(attributes, {i: NULL}) for i in never]
 
 
-def forget_closed(said: Sequence[ClosedSet], new: Sequence[Sequence[Punctuation]]) -> list[Punctuation]:
+def forget_closed(closed: Sequence[ClosedSet], new: Sequence[Sequence[Punctuation]]) -> list[Punctuation]:
     """Forgets the isolated punctuations that both inputs have sent for ever, one of them just now; returns them.
 
     Args:
-        said: The punctuations of each input, over the same attributes.
+        closed: The punctuations of each input, over the same attributes.
         new: The new ones among them.
     """
     lasting = [[p for p in newly if p.lifespan is None] for newly in new]
-    both = [p for i, newly in enumerate(lasting) if newly for p in isolated(said[1 - i].lasting.meets(newly))]
-    for held in said:
+    both = [p for i, newly in enumerate(lasting) if newly for p in isolated(closed[1 - i].lasting.meets(newly))]
+    for held in closed:
         held.forget(both)
     return both
 
@@ -145,17 +145,17 @@ def common_sets(streams: Sequence[str], attributes: Schema) -> dict[str, Schema]
 
 
 def common_to_inputs(
-    streams: Sequence[str], said: Sequence[Iterable[Punctuation]], state: OperatorState
+    streams: Sequence[str], arrived: Sequence[Iterable[Punctuation]], state: OperatorState
 ) -> list[Punctuation]:
     """The new punctuations that hold for all streams, minimal: the meets of new ones with all of the other streams.
 
     Args:
         streams: The names of the streams' sets in the state.
-        said: The new punctuations of each stream, over the attributes of these sets.
+        arrived: The new punctuations of each stream, over the attributes of these sets.
         state: The operator's state, with the sets of `common_sets`.
     """
     every = [state.punctuations(name) for name in streams]
-    new = [held.absorb(given) for held, given in zip(every, said, strict=True)]
+    new = [held.absorb(given) for held, given in zip(every, arrived, strict=True)]
     found: list[Punctuation] = []
     for i, narrowed in enumerate(new):
         for j, held in enumerate(every):

@@ -214,10 +214,10 @@ class ExpiringSet:
                 known = any(lives_as_long(other, lifespan) for other in self._points.covering(point))
                 if not known and not (longer and self._is_covered(whole, longer)) and self._points.add(point, lifespan):
                     fresh.append(point)
-        said = together(fresh, self._schema)
+        new = together(fresh, self._schema)
         if wide:
-            said += self._classes.setdefault(lifespan, PunctuationSet(self._schema)).add_all(wide)
-        return said
+            new += self._classes.setdefault(lifespan, PunctuationSet(self._schema)).add_all(wide)
+        return new
 
     def lifespan(self, p: Punctuation) -> Lifespan | None:
         """How long the set covers `p`, which it does cover; None for ever."""

@@ -83,14 +83,14 @@ class OperatorState:
         self.notes: dict[str, Any] = dict(committed.get("notes", {}))
         sets, logs = committed["sets"], committed["kept"]
         self._sets = {name: ClosedSet(schema, sets.get(name, ())) for name, schema in declared.sets.items()}
-        self._heard = {
+        self._from_source = {
             name: SourceClosedSet(
                 schema,
                 sets.get(name, ()),
                 store,
                 {of: logs[log] for of, log in declared.runs(name).items() if log in logs},
             )
-            for name, schema in declared.heard.items()
+            for name, schema in declared.from_source.items()
         }
         self._waiting = {name: BlockedSet(schema, sets.get(name, ())) for name, schema in declared.waiting.items()}
         self._logs = {
@@ -148,9 +148,9 @@ class OperatorState:
         """The declared set of that name."""
         return self._sets[name]
 
-    def heard(self, name: str) -> SourceClosedSet:
+    def from_source(self, name: str) -> SourceClosedSet:
         """The declared set of that name, of all punctuations of a source."""
-        return self._heard[name]
+        return self._from_source[name]
 
     def waiting(self, name: str) -> BlockedSet:
         """The declared set of that name, of blocked punctuations."""
@@ -203,16 +203,16 @@ class OperatorState:
 
     def _runs(self) -> dict[str, dict[str, Any]]:
         """The records of the runs on disk of source sets, by the names of their logs."""
-        recorded = {name: heard.logs() for name, heard in self._heard.items()}
+        recorded = {name: from_source.logs() for name, from_source in self._from_source.items()}
         return {log: recorded[name][of] for name in recorded for of, log in self._declared.runs(name).items()}
 
     def _all_sets(self) -> dict[str, ClosedSet | BlockedSet]:
-        return {**self._sets, **self._waiting, **self._heard}
+        return {**self._sets, **self._waiting, **self._from_source}
 
     def settle(self) -> None:
         """Waits, when the query ends, until background work ends."""
-        for heard in self._heard.values():
-            heard.settle()
+        for from_source in self._from_source.values():
+            from_source.settle()
 
     def record(self, whole: bool) -> dict[str, Any]:
         """The changes of the slice, or with `whole` the whole state, for its commit.

@@ -71,11 +71,11 @@ def emittable(
     blocked: list[Punctuation] = []
     for places, by_lifespan in _by_places([*waiting, *given], cut, at_all=at_all).items():
         kept_points = _kept_points(by_lifespan.values(), places, frames, schema) if frames else None
-        for lifespan, said in by_lifespan.items():
+        for lifespan, alike in by_lifespan.items():
             if kept_points is None:
-                free += (p.lasting(lifespan) for p in said)
+                free += (p.lasting(lifespan) for p in alike)
                 continue
-            free_here, blocked_here = _parted(said, places, kept_points, schema)
+            free_here, blocked_here = _parted(alike, places, kept_points, schema)
             free += (p.lasting(lifespan) for p in free_here)
             blocked += (p.lasting(lifespan) for p in blocked_here)
     waiting.replace(blocked)
@@ -94,10 +94,10 @@ def _by_places(
 
 
 def _kept_points(
-    said: Iterable[PunctuationSet], places: tuple[int, ...], frames: Sequence[DataFrame], schema: Schema
+    given: Iterable[PunctuationSet], places: tuple[int, ...], frames: Sequence[DataFrame], schema: Schema
 ) -> list[Point] | DataFrame:
     """The points of the kept tuples that any of these matches; their frame if there are too many."""
-    every = [p for each in said for p in each]
+    every = [p for each in given for p in each]
     names = [schema[i].name for i in places]
     found = [matching(frame, every).select(*map(quoted, names)) for frame in frames]
     whole = found[0]
@@ -110,44 +110,44 @@ def _kept_points(
 
 
 def _parted(
-    said: PunctuationSet, places: tuple[int, ...], points: list[Point] | DataFrame, schema: Schema
+    given: PunctuationSet, places: tuple[int, ...], points: list[Point] | DataFrame, schema: Schema
 ) -> tuple[list[Punctuation], list[Punctuation]]:
     """The punctuations to emit, and the blocked ones."""
     if not isinstance(points, list):
-        return _outside(said, places, points, schema)
+        return _outside(given, places, points, schema)
     if not places:
-        return ([], list(said)) if points else (list(said), [])
+        return ([], list(given)) if points else (list(given), [])
     if len(places) == 1:
-        return _without(said, places[0], ValueSet.of(schema[places[0]].domain, (value for (value,) in points)))
-    inside = _by_punctuation(said, places, points)
+        return _without(given, places[0], ValueSet.of(schema[places[0]].domain, (value for (value,) in points)))
+    inside = _by_punctuation(given, places, points)
     free: list[Punctuation] = []
-    for p in said:
+    for p in given:
         box = {i: values(p.patterns[i], schema[i].domain) for i in places}
         free += (Punctuation.at(schema, part) for part in _cut(box, places, inside.get(p, ())))
     held = {point for within in inside.values() for point in within}
     return free, [Punctuation.at(schema, _constants(places, point)) for point in points if point in held]
 
 
-def _without(said: PunctuationSet, place: int, kept: ValueSet) -> tuple[list[Punctuation], list[Punctuation]]:
+def _without(given: PunctuationSet, place: int, kept: ValueSet) -> tuple[list[Punctuation], list[Punctuation]]:
     """The punctuations on one attribute without some values, and the rest of them."""
-    domain = said.schema[place].domain
-    spoken = ValueSet.everything(domain) if said.is_all else said.values(said.schema[place].name)
-    parts = spoken.difference(kept), spoken.intersection(kept)
-    free, blocked = ([Punctuation.at(said.schema, {place: pattern}) for pattern in patterns(part)] for part in parts)
+    domain = given.schema[place].domain
+    matched = ValueSet.everything(domain) if given.is_all else given.values(given.schema[place].name)
+    parts = matched.difference(kept), matched.intersection(kept)
+    free, blocked = ([Punctuation.at(given.schema, {place: pattern}) for pattern in patterns(part)] for part in parts)
     return free, blocked
 
 
 def _by_punctuation(
-    said: PunctuationSet, places: Sequence[int], points: Sequence[Point]
+    given: PunctuationSet, places: Sequence[int], points: Sequence[Point]
 ) -> dict[Punctuation, list[Point]]:
     """The points that each punctuation matches, at the places that it restricts."""
     found: dict[Punctuation, list[Point]] = {}
-    wide = [Punctuation.at(said.schema, {i: p}) for i, single in said.singles.items() for p in single.patterns()]
-    if said.is_all:
-        wide = [Punctuation.all(said.schema)]
+    wide = [Punctuation.at(given.schema, {i: p}) for i, single in given.singles.items() for p in single.patterns()]
+    if given.is_all:
+        wide = [Punctuation.all(given.schema)]
     for point in points:
         at = dict(zip(places, point, strict=True))
-        for entry in said.several({i: Constant(value) for i, value in at.items()}):
+        for entry in given.several({i: Constant(value) for i, value in at.items()}):
             if all(matches(entry.punctuation.patterns[i], value) for i, value in at.items()):
                 found.setdefault(entry.punctuation, []).append(point)
         for p in wide:
@@ -184,7 +184,7 @@ def _cut(box: Mapping[int, ValueSet], places: Sequence[int], points: Sequence[Po
 
 
 def _outside(
-    said: PunctuationSet, places: tuple[int, ...], points: DataFrame, schema: Schema
+    given: PunctuationSet, places: tuple[int, ...], points: DataFrame, schema: Schema
 ) -> tuple[list[Punctuation], list[Punctuation]]:
     """The punctuations to emit if there are too many points: the parts before and behind all, at the last place."""
     from pyspark.sql import functions as F
@@ -197,9 +197,9 @@ def _outside(
     pairs = [] if None in ends else [domain.normal(end) for end in ends]
     spans = [(domain.cut(pairs[0], after=False), domain.cut(pairs[1], after=True))] if pairs else []
     span = ValueSet.of_intervals(domain, spans, null=domain.nullable)
-    for p in said:
-        spoken, others = values(p.patterns[i], domain), {j: p.patterns[j] for j in p.restricted}
-        for found, part in ((free, spoken.difference(span)), (blocked, spoken.intersection(span))):
+    for p in given:
+        matched, others = values(p.patterns[i], domain), {j: p.patterns[j] for j in p.restricted}
+        for found, part in ((free, matched.difference(span)), (blocked, matched.intersection(span))):
             for pattern in patterns(part) if not part.is_empty else ():
                 found.append(Punctuation.at(schema, {**others, i: pattern}))
     return free, blocked

@@ -114,7 +114,7 @@ class StateSchema:
         logs: Tuple logs, by name.
         sets: Punctuation sets, by name: the schema of their punctuations.
         waiting: The same for sets of punctuations that kept tuples block.
-        heard: The same for sets of all punctuations of a source, which are never forgotten.
+        from_source: The same for sets of all punctuations of a source, which are never forgotten.
         notes: Names of facts in JSON; a fact without a value is not recorded.
     """
 
@@ -122,7 +122,7 @@ class StateSchema:
     sets: Mapping[str, Schema] = field(default_factory=dict)
     notes: Collection[str] = ()
     waiting: Mapping[str, Schema] = field(default_factory=dict)
-    heard: Mapping[str, Schema] = field(default_factory=dict)
+    from_source: Mapping[str, Schema] = field(default_factory=dict)
 
     @property
     def models(self) -> list[StateModel]:
@@ -145,13 +145,13 @@ class StateSchema:
             {**self.sets, **other.sets},
             (*self.notes, *other.notes),
             {**self.waiting, **other.waiting},
-            {**self.heard, **other.heard},
+            {**self.from_source, **other.from_source},
         )
 
-    def runs(self, heard: str) -> dict[str, str]:
+    def runs(self, from_source: str) -> dict[str, str]:
         """For a set that is never forgotten, the names of the logs that store its values on disk, by attribute."""
-        strings = (a.name for a in self.heard[heard] if isinstance(a.domain.sql, StringType))
-        return {name: f"{heard} {name}" for name in strings}
+        strings = (a.name for a in self.from_source[from_source] if isinstance(a.domain.sql, StringType))
+        return {name: f"{from_source} {name}" for name in strings}
 
     def require(self, record: Mapping[str, Any]) -> None:
         """Checks that a record is of this state.
@@ -164,8 +164,8 @@ class StateSchema:
                 f"the recorded state has format {number}, and this version of xmlstream reads {STATE_FORMAT}"
             )
         for what, key, names in (
-            ("logs", "kept", {*self.logs, *(log for name in self.heard for log in self.runs(name).values())}),
-            ("punctuation sets", "sets", {**self.sets, **self.waiting, **self.heard}),
+            ("logs", "kept", {*self.logs, *(log for name in self.from_source for log in self.runs(name).values())}),
+            ("punctuation sets", "sets", {**self.sets, **self.waiting, **self.from_source}),
             ("notes", "notes", self.notes),
         ):
             recorded = record.get(key, {}).keys()

@@ -168,9 +168,9 @@ def test_on_request_it_is_said_that_nulls_which_stand_for_a_tuple_come_together(
     join.shows("", "<1, *>", out="<*, *, 1, *> <*, *, null, (,)>")
     join.restart()
     join.shows("", "<2, *>", out="<*, *, 2, *>")
-    assert on_id("full").punctuating().says(AUCTION, BID) == []
+    assert on_id("full").punctuating().initial(AUCTION, BID) == []
     sold = Schema.parse("auction INT NOT NULL, price INT")
-    assert [str(p) for p in on_id("full").punctuating().says(AUCTION, sold)] == ["<*, *, null, (,)>"]
+    assert [str(p) for p in on_id("full").punctuating().initial(AUCTION, sold)] == ["<*, *, null, (,)>"]
 
 
 def test_schemes_are_promised_where_the_other_side_is_purged() -> None:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from operators.joins.punctuation_graph import Equality
-from operators.joins.purge_strategy import asked
+from operators.joins.purge_strategy import strategy_named
 from operators.multiway_join import MultiwayJoin
 from punct_ns.errors import QueryError
 from punct_ns.punctuation import Punctuation
@@ -130,7 +130,7 @@ def test_lazy_purge_puts_out_the_same_and_keeps_nothing_in_the_end(spark: SparkS
     )
     slices = notation.inputs(lines, INPUTS)
     found: dict[str, list[Done]] = {}
-    for operator in (MultiwayJoin(3, (B, C), residual), MultiwayJoin(3, (B, C), residual, asked("lazy", 3))):
+    for operator in (MultiwayJoin(3, (B, C), residual), MultiwayJoin(3, (B, C), residual, strategy_named("lazy", 3))):
         way = "eager" if operator.purge.is_eager else "lazy"
         running = Running(spark, tmp_path / way, operator, *INPUTS)
         done = found[way] = []
@@ -186,7 +186,7 @@ def test_what_cannot_be_joined_is_refused() -> None:
     with pytest.raises(QueryError, match="of types BIGINT, INT"):
         MultiwayJoin(2, (B,)).schema(S1, Schema.parse("b2 BIGINT"))
     with pytest.raises(QueryError, match="needs an interval"):
-        MultiwayJoin(3, (B, C), None, asked("lazy", 0))
+        MultiwayJoin(3, (B, C), None, strategy_named("lazy", 0))
 
 
 @pytest.mark.spark

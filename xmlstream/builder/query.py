@@ -15,7 +15,7 @@ from typing import Any, Literal
 
 from operators.describe import Describe
 from operators.distinct_on import DistinctOn
-from operators.joins.purge_strategy import EAGER, asked
+from operators.joins.purge_strategy import EAGER, strategy_named
 from operators.multiway_join import MultiwayJoin
 from operators.punctuate import Punctuate, Ungrammatical
 from operators.punctuators.rule import Rule
@@ -376,7 +376,7 @@ def multiway_join(
     whole = Relation(relations[0].node, tuple(field for relation in relations for field in relation.fields))
     nodes = tuple(relation.node for relation in relations)
     equalities, residual = equalities_between(resolve(tree, whole, text), [node.schema for node in nodes])
-    strategy = EAGER if purge is None else asked(purge, every)
+    strategy = EAGER if purge is None else strategy_named(purge, every)
     join = MultiwayJoin(len(nodes), equalities, residual, strategy).bounded(*(node.schema for node in nodes))
     node = Node(join, nodes, "multiway_join")
     if residual is not None:

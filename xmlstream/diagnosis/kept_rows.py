@@ -41,7 +41,7 @@ class ClosedOnDisk:
     """
 
     def __init__(self, state: Path, schema: Schema, kept: Mapping[str, Any]) -> None:
-        recorded = {i: kept.get(f"said {a.name}", {"segments": (), "rows": 0}) for i, a in enumerate(schema)}
+        recorded = {i: kept.get(f"added {a.name}", {"segments": (), "rows": 0}) for i, a in enumerate(schema)}
         self._schema = schema
         self._files = {i: [state / part["name"] for part in one["segments"]] for i, one in recorded.items()}
         self.rows = {schema[i].name: int(one["rows"]) for i, one in recorded.items() if one["segments"]}

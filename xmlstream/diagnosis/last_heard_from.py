@@ -8,7 +8,7 @@ from datetime import datetime
 from functools import partial
 from typing import Any
 
-from operators.state.closed_set import ClosedSet, said_anew
+from operators.state.closed_set import ClosedSet, added_punctuations
 from operators.state.expiring_set import Entry
 from punct_ns.lifespan import Lifespan
 from punct_ns.punctuation import Punctuation
@@ -48,10 +48,10 @@ class SentPunctuations:
         self._schema = schema
         self._added = [
             (SliceTime.of(record, or_before=i == 0 and record["slice"] > 0),
-             record["operators"].get(name, {"sets": {}})["sets"].get("said", ()))
+             record["operators"].get(name, {"sets": {}})["sets"].get("added", ()))
             for i, record in enumerate(records)
         ]  # fmt: skip
-        every = (p for _, entries in self._added for p in said_anew(entries, schema))
+        every = (p for _, entries in self._added for p in added_punctuations(entries, schema))
         self._lasting = PunctuationSet(schema, (p for p in every if p.lifespan is None))
         self._now = self._added[-1][0].time
         self._held: ClosedSet | None = None
@@ -76,7 +76,7 @@ class SentPunctuations:
         """The lifespan of the punctuations that cover this one; None for ever."""
         if self._held is None:
             self._held = ClosedSet(self._schema)
-            self._held.absorb(p for _, entries in self._added for p in said_anew(entries, self._schema))
+            self._held.absorb(p for _, entries in self._added for p in added_punctuations(entries, self._schema))
             self._held.end(partial(Lifespan.is_over, now=self._now, has_closed=partial(has_closed, self._lasting)))
         return self._held.lifespan(p)
 
@@ -86,6 +86,6 @@ class SentPunctuations:
 
     def _parsed(self, entries: Iterable[Entry]) -> Iterator[Punctuation]:
         """The recorded punctuations that hold as of the last commit, without their lifespans."""
-        for p in said_anew(entries, self._schema):
+        for p in added_punctuations(entries, self._schema):
             if p.lifespan is None or not p.lifespan.is_over(self._now, partial(has_closed, self._lasting)):
                 yield p.lasting(None)

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 from operators.punctuate import Punctuate
 from operators.required_punctuations import Row, Way
 from operators.state.blocked_set import BlockedSet
-from operators.state.closed_set import said_anew
+from operators.state.closed_set import added_punctuations
 from operators.state.expiring_set import Entry
 from punct_ns.domain import Domain
 from punct_ns.pattern import Pattern, Range, Wildcard
@@ -135,7 +135,7 @@ class MissingPunctuations:
         if over is None or len(over) != len(node.schema):
             return False
         if node not in self._sent:
-            entries = said_anew(self._sets[node].get("sent", ()), over)
+            entries = added_punctuations(self._sets[node].get("sent", ()), over)
             self._sent[node] = PunctuationSet(over, (said for said in entries if said.lifespan is None))
         return self._sent[node].covers(Punctuation(over, p.patterns))
 

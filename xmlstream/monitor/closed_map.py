@@ -16,7 +16,7 @@ from typing import Any
 
 import pyarrow as pa
 
-from operators.state.closed_set import ClosedSet, said_anew
+from operators.state.closed_set import ClosedSet, added_punctuations
 from operators.state.expiring_set import Entry
 from punct_ns.domain import Domain
 from punct_ns.lifespan import Lifespan
@@ -60,7 +60,7 @@ class ClosedMap:
         """Adds the punctuations of a commit record; they are parsed only for a reader, since few slices have one."""
         with self._lock:
             for name in self._held:
-                if said := record["operators"].get(name, {"sets": {}})["sets"].get("said"):
+                if said := record["operators"].get(name, {"sets": {}})["sets"].get("added"):
                     self._unread.append((name, said))
                 if spoke := record.get("lately", {}).get(name, {}).get("spoke"):
                     self._spoke[name] = dict(zip(("slice", "time"), spoke, strict=True))
@@ -95,7 +95,7 @@ class ClosedMap:
             unread, self._unread = self._unread, []
             for name, entries in unread:
                 held = self._held[name]
-                held.absorb(said_anew(entries, held.set.schema))
+                held.absorb(added_punctuations(entries, held.set.schema))
                 held.record(whole=False)  # forgets the changes, which are not committed here
             for held in self._held.values():
                 held.end(partial(Lifespan.is_over, now=datetime.now(UTC), has_closed=partial(has_closed, held.lasting)))

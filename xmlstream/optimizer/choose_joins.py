@@ -108,7 +108,7 @@ def _rewritten(root: Node, found: list[Choice]) -> Node:
             now.add(new)
         if node in inner or node not in joins or len((of := region(new, now)).inputs) < 3:
             return new
-        choice = Choice(of, written(of), tuple(safe_plans(of)), at_once(of) if of.purge.asked else None)
+        choice = Choice(of, written(of), tuple(safe_plans(of)), at_once(of) if of.purge.chosen else None)
         found.append(choice)
         return new if choice.chosen is choice.written else of.instead(choice.chosen.node)
 

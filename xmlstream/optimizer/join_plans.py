@@ -116,7 +116,7 @@ class _Walk:
 
     def of_join(self, node: Node) -> dict[str, InputAttribute]:
         """Adds a join; returns the input attribute of each of its attributes."""
-        if not self.purge.asked and isinstance(node.operator, Join | MultiwayJoin):
+        if not self.purge.chosen and isinstance(node.operator, Join | MultiwayJoin):
             self.purge = node.operator.purge
         places = [self._of_input(below) for below in node.inputs]
         assert isinstance(node.operator, Combines)

@@ -43,12 +43,12 @@ class StaticInput:
         self._spark, self._static, self._state = spark, static, state
         # The first slice reads it; the working directory may have changed by then.
         self._path = absolute(dict(static.options).get("path", ""))
-        self._closed = state.punctuations("said")
+        self._closed = state.punctuations("added")
 
     @staticmethod
     def state_schema(static: Static) -> StateSchema:
         """The state of a static table: whether it has been read."""
-        return StateSchema(sets={"said": static.schema})
+        return StateSchema(sets={"added": static.schema})
 
     @property
     def closed(self) -> bool:

@@ -230,7 +230,7 @@ class SourceInput:
         self.shared = Shared()
         self._spark, self._options, self._name = spark, scan.options, scan.name
         self._schema = scan.options.schema
-        self._closed, self._state = state.heard("said"), state
+        self._closed, self._state = state.from_source("added"), state
         self._pieces: list[RangePiece] = []
         self._letters: list[dict[str, Any]] = []
         self._of_partitions: Mapping[str, int] = {}
@@ -244,7 +244,7 @@ class SourceInput:
     @staticmethod
     def state_schema(scan: Scan) -> StateSchema:
         """The state of a source: the tuples that it has closed."""
-        return StateSchema(heard={"said": scan.options.schema})
+        return StateSchema(from_source={"added": scan.options.schema})
 
     @property
     def closed(self) -> bool:

@@ -136,13 +136,13 @@ def _places(number: int, wide: float, x: float, y: float) -> list[Box]:
 
 def _arrows(canvas: Canvas, graph: PunctuationGraph, shape: frozenset[int], target: int, places: Sequence[Box]) -> None:
     """Draws an arrow from each input that has all classes of the shape; if none has, from one per class via a dot."""
-    having = [i for i in range(graph.inputs) if i != target and shape.issubset(graph.told(i))]
+    having = [i for i in range(graph.inputs) if i != target and shape.issubset(graph.known_from(i))]
     to = _middle(places[target])
     if having or not shape:
         for i in having or [i for i in range(graph.inputs) if i != target]:
             _arrow(canvas, _middle(places[i]), to, places[i], places[target])
         return
-    givers = sorted({min(i for i in range(graph.inputs) if i != target and n in graph.told(i)) for n in shape})
+    givers = sorted({min(i for i in range(graph.inputs) if i != target and n in graph.known_from(i)) for n in shape})
     mean = tuple(sum(_middle(places[i])[axis] for i in givers) / len(givers) for axis in (0, 1))
     edge = _edge(to, (mean[0], mean[1]), places[target])
     away = 26 / math.hypot(mean[0] - to[0], mean[1] - to[1])

@@ -22,7 +22,7 @@ def stored(tmp_path: Path) -> ClosedOnDisk:
     runs = ConstantRuns(store)
     runs.add(["b", "d"])
     runs.add(["c"])
-    return ClosedOnDisk(tmp_path, SCHEMA, {"said sid": runs.record()})
+    return ClosedOnDisk(tmp_path, SCHEMA, {"added sid": runs.record()})
 
 
 @pytest.mark.parametrize(

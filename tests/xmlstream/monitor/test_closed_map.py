@@ -36,7 +36,7 @@ def plan(name: str) -> Node:
 
 
 def said(**sources: str) -> dict[str, object]:
-    return {"operators": {name: {"sets": {"said": text.split("; ")}} for name, text in sources.items()}}
+    return {"operators": {name: {"sets": {"added": text.split("; ")}} for name, text in sources.items()}}
 
 
 def warehouse(**sources: str) -> ClosedMap:
@@ -57,7 +57,7 @@ def test_what_holds_for_a_time_is_told_with_it_and_is_open_again_behind_it() -> 
     for hour, bound in ((5, "hour < 9"), (6, "hour <= 3")):
         lifespan = Lifespan.parse(f"while {bound}", schema).begun(datetime(2026, 1, 1, tzinfo=UTC), "sensor1")
         p = Punctuation.of(schema, hour=str(hour)).lasting(lifespan)
-        found.add({"operators": {"sensor1": {"sets": {"said": [recorded(p)]}}}})
+        found.add({"operators": {"sensor1": {"sets": {"added": [recorded(p)]}}}})
     of = {hour: found.asked("hour", hour)[0] for hour in ("2", "5", "6")}
     assert [(of[hour]["closed"], of[hour]["holds"]) for hour in of] == [
         (True, None),
@@ -88,7 +88,7 @@ STRINGS = Schema.parse("sid STRING, n INT")
 def of_strings(**said: list[str]) -> ClosedMap:
     found = ClosedMap(dict.fromkeys(said, STRINGS), dict.fromkeys(said, ("sid",)), [[(name, "sid") for name in said]])
     lists = {name: [f"<{value}, *>" for value in values] for name, values in said.items()}
-    found.add({"operators": {name: {"sets": {"said": texts}} for name, texts in lists.items()}})
+    found.add({"operators": {name: {"sets": {"added": texts}} for name, texts in lists.items()}})
     return found
 
 
@@ -127,7 +127,7 @@ def on_disk(directory: Path, name: str, values: list[str]) -> dict[str, Any]:
     store.begin(0)
     runs = ConstantRuns(store)
     runs.add(values)
-    return {"operators": {name: {"sets": {"said": ["moved sid"]}, "kept": {"said sid": runs.record()}}}}
+    return {"operators": {name: {"sets": {"added": ["moved sid"]}, "kept": {"added sid": runs.record()}}}}
 
 
 def test_strings_that_an_earlier_run_has_on_disk_are_closed_too(tmp_path: Path) -> None:
@@ -170,7 +170,7 @@ def test_where_nothing_is_closed_by_all_it_is_not_said_to_be_null_where_there_is
     schema = Schema.parse("n INT NOT NULL")
     found = ClosedMap(dict.fromkeys(("a", "b"), schema), {"a": ("n",), "b": ("n",)}, [[("a", "n"), ("b", "n")]])
     assert [row["closed"] for row in found.json()[0]["rows"]] == ["nothing yet"] * 2
-    found.add({"operators": {name: {"sets": {"said": [text]}} for name, text in (("a", "<[,3]>"), ("b", "<7>"))}})
+    found.add({"operators": {name: {"sets": {"added": [text]}} for name, text in (("a", "<[,3]>"), ("b", "<7>"))}})
     assert found.json()[0]["meet"]["closed"] == "nothing yet"
 
 
@@ -202,7 +202,7 @@ def test_every_type_has_an_axis_and_words(type_: str, texts: list[str], words: s
     from punct_ns.schema import Schema
 
     found = ClosedMap({"s": Schema.of(a=type_)}, {}, [[("s", "a")]])
-    found.add({"operators": {"s": {"sets": {"said": texts}}}})
+    found.add({"operators": {"s": {"sets": {"added": texts}}}})
     (axis,) = found.json()
     assert axis["scale"] == scale
     assert axis["rows"][0]["closed"] == words

@@ -42,7 +42,7 @@ def record(number: int, **sets: str) -> dict[str, Any]:
         "slice": number,
         "time": time_,
         "lately": {name: {"spoke": [number, time_]} for name in sets},
-        "operators": {name: {"sets": {"said": text.split("; ")}} for name, text in sets.items()},
+        "operators": {name: {"sets": {"added": text.split("; ")}} for name, text in sets.items()},
         "report": {**report, "closed": False, "exact": True, "findings": []},
     }
 

@@ -8,7 +8,7 @@ import pytest
 from typer.testing import CliRunner
 
 from operators.join import Join
-from operators.joins.purge_strategy import PurgeStrategy, asked
+from operators.joins.purge_strategy import PurgeStrategy, strategy_named
 from operators.multiway_join import MultiwayJoin
 from punct_ns.errors import QueryError
 from xmlstream.cli.commands import app
@@ -51,7 +51,7 @@ def test_the_plan_says_how_it_purges_and_is_the_same_plan_however_it_does(hint: 
 
 def test_where_a_query_asks_for_a_purge_all_is_joined_at_once() -> None:
     assert strategies(plan(CHAIN)) == []
-    assert strategies(plan(CHAIN, "/*+ LAZY_PURGE(3) */")) == [asked("lazy", 3)]
+    assert strategies(plan(CHAIN, "/*+ LAZY_PURGE(3) */")) == [strategy_named("lazy", 3)]
     of_two = [n.operator for n in topological(plan(CHAIN)) if isinstance(n.operator, Join)]
     assert len(of_two) == 2
 

@@ -11,7 +11,7 @@ from sqlglot import exp
 
 from operators.expressions.dialect import offset
 from operators.expressions.type_rules import whole_number
-from operators.joins.purge_strategy import PurgeStrategy, asked
+from operators.joins.purge_strategy import PurgeStrategy, strategy_named
 from xmlstream.sql.query_text import QueryText
 from xmlstream.sql.spark.functions import (
     ONE_FOR_ONE,
@@ -170,7 +170,7 @@ def purge_strategy_of(hint: exp.Expr) -> PurgeStrategy | None:
             return None
     match name.upper():
         case "LAZY_PURGE":
-            return asked("lazy", every)
+            return strategy_named("lazy", every)
         case "EAGER_PURGE" if every is None:
-            return asked("eager")
+            return strategy_named("eager")
     return None

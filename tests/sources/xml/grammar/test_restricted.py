@@ -87,8 +87,8 @@ class Running:
         self.states: dict[str, OperatorState] = {}
         for name, each in self.sources.items():
             declared = SourceInput.state_schema(Scan(name, each))
-            kept = {log: {"rows": 0, "segments": [], "purging": []} for log in declared.runs("said").values()}
-            record = {"format": STATE_FORMAT, "sets": {"said": self.committed[name]}, "kept": kept}
+            kept = {log: {"rows": 0, "segments": [], "purging": []} for log in declared.runs("added").values()}
+            record = {"format": STATE_FORMAT, "sets": {"added": self.committed[name]}, "kept": kept}
             self.states[name] = OperatorState(None, (each.schema,), declared, record)  # type: ignore[arg-type]
         self.inputs = {
             name: SourceInput(
@@ -117,7 +117,7 @@ class Running:
                     one.slice(number, [range_ for range_ in staged if range_.source == name])
                 for path in paths:
                     self.positions[name] += pq.read_table(path)[POSITION].to_numpy().tolist()
-                self.committed[name] += self.states[name].record(False)["sets"]["said"]
+                self.committed[name] += self.states[name].record(False)["sets"]["added"]
             at, number = after, number + 1
             if random.random() < 0.3:
                 self.begin()
