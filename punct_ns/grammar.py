@@ -53,46 +53,6 @@ def sentence(row: Mapping[str, Any], punctuation: Punctuation) -> str:
     return f"the tuple {tuple_} comes after the punctuation {punctuation}, which matches it"
 
 
-def violation(
-    row: Mapping[str, Any],
-    punctuation: Punctuation,
-    *,
-    document: str | None = None,
-    line: int | None = None,
-    column: int | None = None,
-    position: int | None = None,
-    among: str | None = None,
-    hint: str = MEND,
-) -> UngrammaticalStream:
-    """Builds the error to raise for a violation.
-
-    Args:
-        row: The tuple's values, by attribute.
-        punctuation: The earlier punctuation that matches the tuple.
-        document: The tuple's document.
-        line: The tuple's line, from 1.
-        column: The tuple's column in the line, from 1.
-        position: The tuple's position in the source.
-        among: What the tuple belongs to, such as one of several sources.
-        hint: A remedy.
-
-    >>> hours = Schema.parse("hour INT")
-    >>> print(violation({"hour": 5}, Punctuation.parse("<5>", hours), document="s.xml", line=7, column=1, position=91))
-    the tuple (5) comes after the punctuation <5>, which matches it
-      s.xml, line 7, column 1, item at position 91
-      Hint: fix the source, or drop or divert such tuples with the option ungrammatical
-    """
-    where = [part for part in (among, place(document, line, column, position)) if part]
-    return UngrammaticalStream(
-        sentence(row, punctuation),
-        values=[row.get(name) for name in punctuation.schema.names],
-        tuple_position=position,
-        punctuation=punctuation,
-        where=", ".join(where) or None,
-        hint=hint,
-    )
-
-
 @dataclass(frozen=True, slots=True)
 class Offence:
     """A tuple, and the first punctuation before it that matches it, with their positions in the stream.
@@ -118,14 +78,12 @@ class Offence:
           sensor1.xml, item at position 9
           Hint: fix the source, or drop or divert such tuples with the option ungrammatical
         """
-        row = dict(zip(self.punctuation.schema.names, self.tuple, strict=True))
-        error = violation(
-            row,
-            self.punctuation,
-            document=self.document,
-            line=self.line,
-            column=self.column,
-            position=self.tuple_position,
+        return UngrammaticalStream(
+            sentence(dict(zip(self.punctuation.schema.names, self.tuple, strict=True)), self.punctuation),
+            values=self.tuple,
+            tuple_position=self.tuple_position,
+            punctuation=self.punctuation,
+            punctuation_position=self.punctuation_position,
+            where=place(self.document, self.line, self.column, self.tuple_position),
+            hint=MEND,
         )
-        error.punctuation_position = self.punctuation_position
-        return error

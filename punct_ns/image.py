@@ -272,14 +272,11 @@ def _next(value: float, domain: Domain, towards: float) -> float:
     return float(found) + 0.0
 
 
-Evaluation: TypeAlias = Callable[[Sequence[Value]], Mapping[Value, Value]]
-"""Maps many values in one call; values for which the computation fails are absent."""
-
 _AT_ONCE = 64
 """The values of x evaluated for each end of an interval, in each round."""
 
 
-def preimage(closed: ValueSet, x: Domain, f: Evaluation, *, falling: bool = False) -> ValueSet | None:
+def preimage(closed: ValueSet, x: Domain, f: Function, *, falling: bool = False) -> ValueSet | None:
     """Returns the values of x that f maps to the closed values; None if x is not discrete, or f cannot be computed.
 
     >>> minutes, hours = Domain("INT"), Domain("INT")
@@ -302,7 +299,7 @@ def preimage(closed: ValueSet, x: Domain, f: Evaluation, *, falling: bool = Fals
 class _Inverse:
     """The values of x, numbered so that f rises with the numbers."""
 
-    def __init__(self, x: Domain, y: Domain, f: Evaluation, falling: bool) -> None:
+    def __init__(self, x: Domain, y: Domain, f: Function, falling: bool) -> None:
         self._x, self._y, self._f, self._falling = x, y, f, falling
         self._bottom, self._top = int(x.bottom), int(x.top)
 
