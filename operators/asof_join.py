@@ -37,9 +37,9 @@ from operators.expressions.dialect import attributes_in
 from operators.joins.equal_attributes import rewritten_schemes
 from operators.joins.equi_join import BoundedKey
 from operators.required_punctuations import Held, Row, Way, on, without
+from operators.state.blocked_set import emittable
 from operators.state.operator_state import OperatorState
 from operators.state.slice_tuples import Slice, Tuples, bag_union, theta_join
-from operators.state.split_blocked import emittable
 from operators.state.state_schema import StateSchema
 from punct_ns.punctuation import Punctuation
 from punct_ns.schema import Attribute, Schema
@@ -130,7 +130,7 @@ class AsofJoin(Operator):
         left, right = self._keys
         kept = right.log("tuples of the right side", inputs)
         if self.tolerance is None:
-            keys, closed = Schema(tuple(map(inputs[1].attribute, self.right_on))), Grouping(0, self.left_on, null=False)
+            keys, closed = inputs[1].only(self.right_on), Grouping(0, self.left_on, null=False)
             models = (
                 StateModel("tuples of the right side that later ones follow", 1, right.until()),
                 StateModel("the last tuple of each key of the right side", 1, closed, per=keys),
@@ -175,7 +175,7 @@ class AsofJoin(Operator):
         if scratch.left is not None:
             leaving.append(key.without_partners(scratch.left, state))
         if newly and (taken := state.log("undecided").take(newly)) is not None:
-            leaving.append(replace(taken, frame=taken.frame.drop(*key.columns)))
+            leaving.append(key.without_columns(taken))
         left = bag_union(leaving)
         return left and self._with_partners(left, state)
 
@@ -184,7 +184,7 @@ class AsofJoin(Operator):
         key, names = self._keys[1], state.inputs[1].names
         parts = [replace(p, frame=p.frame.select(*map(quoted, names))) for p in (kept, new) if p is not None]
         right = bag_union(parts) or Tuples(state.nothing(1), 0)
-        followed = Tuples(self._followed(right.frame, right=state.inputs[1]), right.at_most, exact=False)
+        followed = right.some(self._followed(right.frame, right=state.inputs[1]))
         following, *_ = key.columns
         before, until = ("<", "<=") if self.strict else ("<=", "<")
         same = [f"{quoted(a)} = {quoted(b)}" for a, b in zip(self.left_on, self.right_on, strict=True)]
@@ -192,7 +192,7 @@ class AsofJoin(Operator):
         none_between = f"({following} IS NULL OR {quoted(self.left_at)} {until} {following})"
         within = [f"({self.tolerance})"] if self.tolerance is not None else []
         joined = theta_join(left, followed, " AND ".join([*same, last, none_between, *within]), self.kind)
-        return Tuples(joined.frame.drop(*key.columns), left.at_most, exact=False)
+        return left.some(joined.frame.drop(*key.columns))
 
     def keep(self, inputs: Sequence[Slice], state: OperatorState) -> None:
         scratch, left = state.scratch(_OfSlice), state.inputs[0]
@@ -200,7 +200,7 @@ class AsofJoin(Operator):
         if scratch.left is not None:
             undecided.append(self._keys[0].still_waiting(scratch.left, state))
         cut_at = (*self.left_on, self.left_at)
-        scratch.free = emittable("waiting-0", inputs[0].punctuations, [undecided], state, left, cut_at)
+        scratch.free = emittable("waiting-0", inputs[0].punctuations, undecided.whole(), state, left, cut_at)
         self._keys[1].newly_covered(scratch.free, state)
         if scratch.right is not None:
             right.add(replace(scratch.right, frame=self._keys[1].with_columns(scratch.right.frame)))

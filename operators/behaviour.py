@@ -307,4 +307,4 @@ def advance(operator: Operator, inputs: Sequence[Slice], state: OperatorState) -
     passed = operator.pass_(inputs, state)
     operator.keep(inputs, state)
     punctuations = operator.propagate(inputs, state)
-    return Slice(bag_union([part for part in (stepped, passed) if part is not None]), tuple(punctuations))
+    return Slice(bag_union((stepped, passed)), tuple(punctuations))

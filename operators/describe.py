@@ -117,7 +117,7 @@ class Describe(Operator):
         new = held.absorb(_on((*self.attributes, *self.watch), inputs[0].punctuations, schema))
         if not new:
             return []
-        described = Schema(tuple(schema.attribute(name) for name in self.attributes))
+        described = schema.only(self.attributes)
         places = [schema.index(name) for name in self.attributes]
         built = project(held.set, self.attributes, described, new=new)
         whole = (Punctuation.at(schema, dict(zip(places, p.patterns, strict=True))) for p in built)

@@ -19,30 +19,26 @@ Source:     Tucker et al. 2003, §4.2, §5.6, Tables 2 to 4. Differs: Table 4 as
 from __future__ import annotations
 
 from collections.abc import Sequence
-from collections.abc import Set as AbstractSet
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
-from operators.behaviour import Operator, Terms, by_position
-from operators.closing_conditions import Condition, Grouping, StateModel
-from operators.required_punctuations import Held, Way, same, without
-from operators.state.closed_set import ClosedSet
-from operators.state.completion import forget_closed, without_null
+from operators.closing_conditions import Condition, StateModel
+from operators.required_punctuations import Held, Way
+from operators.set_operation import SetOperation, SetSlice, closed_sets, groupings
+from operators.state.blocked_set import emittable
+from operators.state.completion import forget_closed
 from operators.state.operator_state import OperatorState
-from operators.state.slice_tuples import Slice, Tuples, anti_join, bag_union
-from operators.state.split_blocked import emittable
+from operators.state.slice_tuples import Slice, Tuples, bag_union
 from operators.state.state_schema import LogSchema, StateSchema
 from punct_ns.punctuation import Punctuation
-from punct_ns.recast import recast, recast_all, required_of
+from punct_ns.recast import recast
 from punct_ns.schema import Schema
 from punct_ns.scheme import Scheme
 from punct_ns.slices import matching, not_matching
 
 
 @dataclass(frozen=True, slots=True)
-class Difference(Operator):
-    """The tuples of the first input without the second's; both have the names and the types of `attributes`."""
-
-    attributes: Schema
+class Difference(SetOperation):
+    """The tuples of the first input without the second's."""
 
     def schema(self, *inputs: Schema) -> Schema:
         return self.attributes.never_null_of(*inputs[:1])
@@ -52,30 +48,13 @@ class Difference(Operator):
         return inputs[0] if inputs[1] else ()
 
     def enabled_by(self, *inputs: Schema) -> Condition:
-        return Grouping(1, inputs[1].names)
-
-    def predicate_terms(self, *inputs: Schema) -> Sequence[Terms]:
-        """Both inputs' own terms: a tuple that a predicate rejects equals none that it selects."""
-        return by_position(self.attributes, *inputs)
-
-    def ignores_duplicates(self, side: int, needed: AbstractSet[str], *inputs: Schema) -> bool:
-        """δ(R) − S = R − S, and so for S."""
-        return True
+        return groupings(inputs)[1]
 
     def wanted(self, p: Punctuation, held: Held, *inputs: Schema) -> Sequence[Way]:
-        names, second = self.attributes.names, inputs[1]
-        undecided = held.rows("undecided", names, recast(p, self.attributes), "waiting")
-        return [
-            without(
-                (0, required_of(p, inputs[0]) or Punctuation.all(inputs[0])),
-                undecided,
-                lambda row: (1, same(row, names, self.attributes, second.names, second)),
-                *inputs,
-            )
-        ]
+        return [self.way_of(0, "undecided", p, held, inputs)]
 
     def state_schema(self, *inputs: Schema) -> StateSchema:
-        first, second = (Grouping(side, inputs[side].names) for side in range(2))
+        first, second = groupings(inputs)
         models = {
             "undecided": StateModel("undecided tuples", 0, second, per=self.attributes),
             "second": StateModel("tuples of the second input", 1, first, per=self.attributes),
@@ -86,84 +65,46 @@ class Difference(Operator):
             log: LogSchema(self.attributes, (model,), names=names, blocks=log == "undecided")
             for log, model in models.items()
         }
-        sets = dict.fromkeys(["input-0", "input-1"], self.attributes) | {"sent": self.schema(*inputs)}
-        return StateSchema(logs, sets, waiting={"waiting": self.attributes})
+        return StateSchema(logs, self.punctuation_sets(inputs), waiting={"waiting-0": self.attributes})
 
     def step(self, inputs: Sequence[Slice], state: OperatorState) -> Tuples | None:
-        scratch, names = state.scratch(_OfSlice), self.attributes.names
         new, others = state.arrived(inputs)
         undecided, second, emitted = state.log("undecided"), state.log("second"), state.log("emitted")
         if others is not None:
-            undecided.remove(others, names)
-        if new is not None:
-            once = new.frame.dropDuplicates()
-            for log in (undecided, second, emitted):
-                if (whole := log.whole()) is not None:
-                    once = anti_join(once, whole.frame, names, whole.at_most)
-            if others is not None:
-                once = anti_join(once, others.frame, names, others.at_most)
-            new = state.computed(Tuples(once, new.at_most, exact=False))
-        if others is not None:
-            once = others.frame.dropDuplicates()
-            if (whole := second.whole()) is not None:
-                once = anti_join(once, whole.frame, names, whole.at_most)
-            others = Tuples(once, others.at_most, exact=False)
-        scratch.undecided, scratch.second = new, others
+            undecided.remove(others, self.attributes.names)
+        kept = [log.whole() for log in (undecided, second, emitted)]
+        fresh = new and state.computed(self.unseen(new, (*kept, others)))
+        state.scratch(SetSlice).new = [fresh, others and self.unseen(others, (second.whole(),))]
         return None
 
     def pass_(self, inputs: Sequence[Slice], state: OperatorState) -> Tuples | None:
-        scratch = state.scratch(_OfSlice)
-        scratch.closed = [
-            self._closed_by(side, state).absorb(recast_all(slice_.punctuations, self.attributes))
-            for side, slice_ in enumerate(inputs)
-        ]
+        self.close(inputs, state)
+        scratch = state.scratch(SetSlice)
         leaving = []
-        if scratch.closed[1] and (taken := state.log("undecided").take(scratch.closed[1])) is not None:
-            leaving.append(taken)
-        if (new := scratch.undecided) is not None and (covering := self._covering(1, state)):
-            leaving.append(Tuples(matching(new.frame, covering), new.at_most, exact=False))
+        if scratch.closed[1]:
+            leaving.append(state.log("undecided").take(scratch.closed[1]))
+        if (new := scratch.new[0]) is not None and (covering := self.closed_tuples(1, state)):
+            leaving.append(new.some(matching(new.frame, covering)))
         passed = bag_union(leaving)
         scratch.emitted = passed and state.computed(passed)
         return scratch.emitted
 
     def keep(self, inputs: Sequence[Slice], state: OperatorState) -> None:
-        scratch = state.scratch(_OfSlice)
-        first, second = (self._covering(side, state) for side in range(2))
-        if (new := scratch.undecided) is not None:
-            state.log("undecided").append(Tuples(not_matching(new.frame, second), new.at_most, exact=False))
-        for log, new in ((state.log("second"), scratch.second), (state.log("emitted"), scratch.emitted)):
+        scratch = state.scratch(SetSlice)
+        first, second = (self.closed_tuples(side, state) for side in range(2))
+        undecided, of_second = scratch.new
+        if undecided is not None:
+            state.log("undecided").append(undecided.some(not_matching(undecided.frame, second)))
+        for log, new in ((state.log("second"), of_second), (state.log("emitted"), scratch.emitted)):
             log.purge(scratch.closed[0])
             if new is not None:
-                log.append(Tuples(not_matching(new.frame, first), new.at_most, exact=False))
+                log.append(new.some(not_matching(new.frame, first)))
 
     def propagate(self, inputs: Sequence[Slice], state: OperatorState) -> Sequence[Punctuation]:
-        closed, logs, sent = state.scratch(_OfSlice).closed, [state.log("undecided")], state.punctuations("sent")
-        free, output = emittable("waiting", closed[0], logs, state, self.attributes), self.schema(*state.inputs)
+        closed, sent = state.scratch(SetSlice).closed, state.punctuations("sent")
+        free = emittable("waiting-0", closed[0], state.log("undecided").whole(), state, self.attributes)
+        output = self.schema(*state.inputs)
         out = sent.absorb(recast(p, output) for p in free)
-        forget_closed([self._closed_by(side, state) for side in range(2)], closed)
+        forget_closed(closed_sets(state), closed)
         sent.forget(out)  # only the first input can send them again, and does not
         return out
-
-    def _covering(self, side: int, state: OperatorState) -> list[Punctuation]:
-        """Punctuations on tuples that an input has closed, or cannot have."""
-        return [*self._closed_by(side, state).set, *without_null(self.attributes, state.inputs[side])]
-
-    def _closed_by(self, side: int, state: OperatorState) -> ClosedSet:
-        return state.punctuations(f"input-{side}")
-
-
-@dataclass(slots=True)
-class _OfSlice:
-    """Results of the behaviours for one slice.
-
-    Attributes:
-        undecided: New tuples of the first input that no kept or new tuple decides, without duplicates.
-        second: New tuples of the second input that are not kept, without duplicates.
-        emitted: The output tuples.
-        closed: The new punctuations of each input.
-    """
-
-    undecided: Tuples | None = None
-    second: Tuples | None = None
-    emitted: Tuples | None = None
-    closed: list[list[Punctuation]] = field(default_factory=list)

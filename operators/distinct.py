@@ -66,10 +66,8 @@ class Distinct(Operator):
             return None
         attributes = state.inputs[0]
         kept = state.log("tuples")
-        once = new.frame.select(*map(quoted, attributes.names)).dropDuplicates()
-        if (whole := kept.whole()) is not None:
-            once = anti_join(once, whole.frame, attributes.names, whole.at_most)
-        return kept.append(Tuples(once, new.at_most))
+        once = new.some(new.frame.select(*map(quoted, attributes.names)).dropDuplicates())
+        return kept.append(anti_join(once, kept.whole(), attributes.names))
 
     def keep(self, inputs: Sequence[Slice], state: OperatorState) -> None:
         state.log("tuples").purge(inputs[0].punctuations)

@@ -76,7 +76,7 @@ class DistinctOn(Operator):
         return [((0, p),)]
 
     def state_schema(self, *inputs: Schema) -> StateSchema:
-        keys = Schema(tuple(map(inputs[0].attribute, self.keys)))
+        keys = inputs[0].only(self.keys)
         again = StateModel("keys", 0, Grouping(0, self.keys), per=keys)
         return StateSchema({"keys": LogSchema(keys, (again,), blocks=False)}, completion_sets(inputs[0], keys))
 
@@ -90,10 +90,8 @@ class DistinctOn(Operator):
 
         kept, names = state.log("keys"), list(map(quoted, self.keys))
         place = F.row_number().over(Window.partitionBy(*names).orderBy(POSITION))
-        first = new.frame.withColumn(_PLACE, place).where(f"{_PLACE} = 1").drop(_PLACE)
-        if (whole := kept.whole()) is not None:
-            first = anti_join(first, whole.frame, self.keys, whole.at_most)
-        found = state.computed(Tuples(first, new.at_most, exact=False))
+        first = new.some(new.frame.withColumn(_PLACE, place).where(f"{_PLACE} = 1").drop(_PLACE))
+        found = state.computed(anti_join(first, kept.whole(), self.keys))
         kept.append(Tuples(found.frame.select(*names), found.at_most, found.exact))
         return found
 

@@ -87,7 +87,7 @@ class GroupBy(Operator):
 
     def state_schema(self, *inputs: Schema) -> StateSchema:
         """The open groups, with one row each or the tuples that the aggregates need, and the closed parts of groups."""
-        kept, keys = self._aggregation, Schema(tuple(map(inputs[0].attribute, self.keys)))
+        kept, keys = self._aggregation, inputs[0].only(self.keys)
         merges = kept.merges is not None
         groups = StateModel("groups", 0, Grouping(0, self.keys), per=keys if merges else None)
         combine = kept.combined if merges or kept.ignores_duplicates else None
@@ -99,7 +99,7 @@ class GroupBy(Operator):
         if new is not None:
             known = self._aggregation.partials(new.frame)
             kept = self._aggregation.kept_form(new.frame) if known is None else known
-            state.log("groups").add(Tuples(kept, new.at_most, exact=False), partial=known is not None)
+            state.log("groups").add(new.some(kept), partial=known is not None)
         return None
 
     def pass_(self, inputs: Sequence[Slice], state: OperatorState) -> Tuples | None:

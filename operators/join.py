@@ -40,9 +40,9 @@ from operators.joins.forgetting import forget_keys
 from operators.joins.join_sides import FullKeys, JoinKind, JoinSides
 from operators.joins.purge_strategy import EAGER, PurgeStrategy
 from operators.required_punctuations import Held, Row, Way, whole, without
+from operators.state.blocked_set import emittable
 from operators.state.operator_state import OperatorState
 from operators.state.slice_tuples import Slice, Tuples, anti_join, bag_union
-from operators.state.split_blocked import emittable
 from operators.state.state_schema import LogSchema, StateSchema
 from operators.state.tuple_log import TupleLog
 from punct_ns.lifespan import shortest
@@ -83,7 +83,7 @@ class Join(Operator):
         return self.sides.schemes(inputs)
 
     def enabled_by(self, *inputs: Schema) -> Condition:
-        return Every(tuple(self.equi_join.until(side) for side in self.sides.preserved))
+        return Every(tuple(self.equi_join.bounded_keys[side].until() for side in self.sides.preserved))
 
     def parameters(self, output: Schema) -> str:
         purge = "" if not self.purge.chosen or self.purge.is_eager else "; purge eager, since it is a join of two"
@@ -173,11 +173,12 @@ class Join(Operator):
         scratch.covered = self.equi_join.covered_keys(inputs, state)
         sides = self.sides.preserved
         others = {side: (self._kept(1 - side, state), scratch.new[1 - side]) for side in sides}
-        return bag_union([part for side in sides for part in self._alone(side, others[side], state)])
+        return bag_union(part for side in sides for part in self._alone(side, others[side], state))
 
     def _alone(self, side: int, others: tuple[Tuples | None, Tuples | None], state: OperatorState) -> Iterator[Tuples]:
         """The tuples of a preserved side that will have no partner; those with a partner move to the other log."""
         scratch, equi_join, names = state.scratch(_OfSlice), self.equi_join, state.inputs[side].names
+        key = equi_join.bounded_keys[side]
         alone, partnered = self._logs(side, state)
         waiting = alone.whole()
         some = None if waiting is None else equi_join.with_partner(waiting, others[1:])
@@ -187,10 +188,10 @@ class Join(Operator):
         if (new := scratch.new[side]) is not None:
             some = equi_join.with_partner(new, others)
             if some is not None and (found := state.computed(some)).at_most:
-                partnered.append(equi_join.still_open(found, side, state))
-                new = Tuples(anti_join(new.frame, found.frame, names, found.at_most), new.at_most, exact=False)
+                partnered.append(key.still_waiting(found, state))
+                new = anti_join(new, found, names)
             scratch.new[side] = new = state.computed(new)
-            yield self._extended(equi_join.covered(new, side, state), side, state)
+            yield self._extended(key.without_partners(new, state), side, state)
         if scratch.covered[side] and (taken := alone.take(scratch.covered[side])) is not None:
             yield self._extended(taken, side, state)
 
@@ -208,14 +209,14 @@ class Join(Operator):
             if side not in self.sides.preserved:
                 alone.purge(covered)
             if (new := scratch.new[side]) is not None:
-                alone.append(self.equi_join.still_open(new, side, state))
+                alone.append(self.equi_join.bounded_keys[side].still_waiting(new, state))
 
     def propagate(self, inputs: Sequence[Slice], state: OperatorState) -> Sequence[Punctuation]:
         output = self.schema(*state.inputs)
         found: list[Punctuation] = []
         for side, slice_ in enumerate(inputs):
-            new, logs = slice_.punctuations, self._logs(side, state)
-            for p in emittable(f"waiting-{side}", new, logs, state, state.inputs[side], self.equi_join.on[side]):
+            new, kept = slice_.punctuations, self._kept(side, state)
+            for p in emittable(f"waiting-{side}", new, kept, state, state.inputs[side], self.equi_join.on[side]):
                 found += self.sides.of_output(p, side, output, state.inputs)
         if self.kind == "full":
             # These follow from neither side alone: a side's punctuations do not cover nulls in its place.
@@ -241,8 +242,8 @@ class Join(Operator):
         return alone, partnered
 
     def _kept(self, side: int, state: OperatorState) -> Tuples | None:
-        kept = bag_union([whole for log in self._logs(side, state) if (whole := log.whole()) is not None])
-        return kept and self.equi_join.without_columns(kept, side)
+        kept = bag_union(log.whole() for log in self._logs(side, state))
+        return kept and self.equi_join.bounded_keys[side].without_columns(kept)
 
 
 def _log_names(side: int) -> tuple[str, str]:

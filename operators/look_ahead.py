@@ -25,15 +25,14 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
-from operators.expressions.aggregates import NUMBER, Over
+from operators.expressions.aggregates import NUMBER
 from operators.ordered_rows import Begun, OrderedRows
 from operators.required_punctuations import Held, Way
-from operators.sort_order import BEFORE, LATEST, NEW, SortKey, last_rows, numbered, partition, total, with_latest
+from operators.sort_order import BEFORE, LATEST, NEW, last_rows, numbered, partition, total, with_latest
+from operators.state.blocked_set import emittable
 from operators.state.operator_state import OperatorState
 from operators.state.slice_tuples import Slice, Tuples, semi_join
-from operators.state.split_blocked import emittable
 from operators.state.state_schema import StateSchema
-from operators.state.tuple_log import TupleLog
 from punct_ns.punctuation import Punctuation
 from punct_ns.schema import Schema
 from punct_ns.scheme import Scheme
@@ -41,59 +40,6 @@ from punct_ns.slices import matching, not_matching, quoted
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
-
-
-@dataclass(frozen=True, slots=True)
-class RowsAhead:
-    """Functions over the rows of `groups` in the order of `keys`, some of them over rows behind the tuple."""
-
-    functions: tuple[Over, ...]
-    keys: tuple[SortKey, ...]
-    groups: tuple[str, ...]
-
-    @property
-    def ahead(self) -> int:
-        """The number of rows that must follow a tuple before it goes out."""
-        return max((over.ahead for over in self.functions), default=0)
-
-    @property
-    def reach(self) -> int:
-        """The number of rows that are kept of each group: those that wait, and earlier ones that these look back at."""
-        return max(1, self.ahead + max([0, *(over.first for over in self.functions if over.first is not None)]))
-
-    def with_functions(self, new: DataFrame, earlier: Sequence[DataFrame], schema: Schema) -> DataFrame:
-        """New rows and the last ones before them, with their functions and their numbers."""
-        rows = numbered(new, earlier, self.groups, total(self.keys, schema, self.groups))
-        spec = f"{partition(self.groups)} ORDER BY {NUMBER}"
-        answers = (
-            f"CAST({over.expression} OVER ({spec}{over.frame}) AS {over.attribute.domain.type})"
-            f" AS {quoted(over.attribute.name)}"
-            for over in self.functions
-        )
-        return with_latest(rows, self.groups).selectExpr("*", *answers)
-
-    def answered(self, rows: DataFrame, over: DataFrame | None) -> DataFrame:
-        """The rows whose functions are complete now, and were not before.
-
-        Args:
-            rows: Rows of groups that may go on, with their functions.
-            over: Rows of groups that are over; None for none.
-        """
-        ready = rows.where(f"{NUMBER} <= {LATEST} - {self.ahead}")
-        ready = ready if over is None else ready.unionAll(over)
-        return ready.where(f"{NUMBER} > {BEFORE} - {self.ahead}")
-
-    def kept(self, rows: DataFrame) -> DataFrame:
-        """The new rows of groups that may go on which are among the last ones."""
-        return rows.where(f"{NEW} AND {NUMBER} > {LATEST} - {self.reach}")
-
-    def waiting(self, rows: DataFrame) -> DataFrame:
-        """Among the last rows of groups that may go on, those whose functions are not complete."""
-        return with_latest(rows, self.groups).where(f"{NUMBER} > {LATEST} - {self.ahead}")
-
-    def last(self, rows: DataFrame) -> DataFrame:
-        """The rows to keep of each group. Applied to parts of the rows, it keeps all that are kept of the whole."""
-        return last_rows(rows, self.groups, self.reach)
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,19 +51,24 @@ class LookAhead(OrderedRows):
         return self.promised(() if self.groups else self.own_keys[:1], *inputs)
 
     @property
-    def rows(self) -> RowsAhead:
-        """The functions over rows."""
-        return RowsAhead(self.functions, self.keys, self.groups)
+    def ahead(self) -> int:
+        """The number of rows that must follow a tuple before it goes out."""
+        return max((over.ahead for over in self.functions), default=0)
+
+    @property
+    def reach(self) -> int:
+        """The number of rows that are kept of each group: those that wait, and earlier ones that these look back at."""
+        return max(1, self.ahead + max([0, *(over.first for over in self.functions if over.first is not None)]))
 
     def wanted(self, p: Punctuation, held: Held, *inputs: Schema) -> Sequence[Way]:
         """The end of the groups: only it closes the prefix and the rows that must follow, or that none follow."""
         return [self.prefixes_up_to(self.patterns_over(p), (), inputs[0])]
 
     def state_schema(self, *inputs: Schema) -> StateSchema:
-        given, reach = inputs[0], self.rows.reach
+        given, reach = inputs[0], self.reach
         last = f"the last {reach} tuples" if reach > 1 else "the last tuple"
-        kept = self.states_of(given, self.rows_of(given, last, self.rows.last, blocks=True))
-        return kept | StateSchema(waiting={"held": Schema(tuple(map(given.attribute, self.over)))})
+        rows = self.rows_of(given, last, lambda rows: last_rows(rows, self.groups, reach), blocks=True)
+        return self.states_of(given, rows) | StateSchema(waiting={"held": given.only(self.over)})
 
     def step(self, inputs: Sequence[Slice], state: OperatorState) -> Tuples | None:
         self.keep_new(inputs[0].tuples, state)
@@ -135,43 +86,50 @@ class LookAhead(OrderedRows):
         state.log("rows").settle()
 
     def propagate(self, inputs: Sequence[Slice], state: OperatorState) -> Sequence[Punctuation]:
-        begun = state.scratch(Begun).prefixes
+        begun, given = state.scratch(Begun).prefixes, state.inputs[0]
         if not begun:
             return []
-        given = state.inputs[0]
-        over = Schema(tuple(map(given.attribute, self.over)))
-        waiting = [_Waiting(state.log("rows"), self.rows)]
-        found = emittable("held", begun, waiting, state, over, self.over, at_all=True)
-        return self.handed_on(found, given)
+        last, over = state.log("rows").whole(), given.only(self.over)
+        waiting = last and last.some(with_latest(last.frame, self.groups).where(f"{NUMBER} > {LATEST} - {self.ahead}"))
+        return self.handed_on(emittable("held", begun, waiting, state, over, self.over, at_all=True), given)
 
     def _answered(
         self, taken: Tuples | None, over: Tuples | None, complete: Sequence[Punctuation], state: OperatorState
     ) -> Tuples:
-        """The rows with complete functions; rows that later ones look at become the last rows."""
-        schema, log, rows = state.inputs[0], state.log("rows"), self.rows
+        """The rows with complete functions; rows that later ones look at become the last rows.
+
+        Args:
+            taken: The tuples up to which the order is closed.
+            over: The last rows of groups that are over.
+            complete: The punctuations on these groups.
+            state: The state with the last rows of the other groups.
+        """
+        schema, log = state.inputs[0], state.log("rows")
         before = None if taken is None else log.whole()
         if taken is not None and before is not None and self.groups:
-            before = replace(before, frame=semi_join(before.frame, taken.frame, self.groups, taken.at_most))
+            before = semi_join(before, taken, self.groups)
         earlier = [part for part in (before, over) if part is not None]
         new = taken or Tuples(state.nothing(), 0)
-        with_functions = rows.with_functions(new.frame, [part.frame for part in earlier], schema)
-        computed = state.computed(Tuples(with_functions, sum(part.at_most for part in (new, *earlier)), exact=False))
+        rows = self._with_functions(new.frame, [part.frame for part in earlier], schema)
+        computed = state.computed(Tuples(rows, sum(part.at_most for part in (new, *earlier)), exact=False))
         going_on = not_matching(computed.frame, complete)
-        kept = rows.kept(going_on).select(*map(quoted, schema.names), NUMBER)
-        log.add(Tuples(kept, computed.at_most, exact=False))
-        answered = rows.answered(going_on, matching(computed.frame, complete) if complete else None)
+        kept = going_on.where(f"{NEW} AND {NUMBER} > {LATEST} - {self.reach}")
+        log.add(computed.some(kept.select(*map(quoted, schema.names), NUMBER)))
+        answered = going_on.where(f"{NUMBER} <= {LATEST} - {self.ahead}")
+        if complete:
+            answered = answered.unionAll(matching(computed.frame, complete))
+        # Without those that were complete before.
+        answered = answered.where(f"{NUMBER} > {BEFORE} - {self.ahead}")
         shown = [*schema.names, *(function.attribute.name for function in self.functions)]
-        return Tuples(answered.select(*map(quoted, shown)), computed.at_most, exact=False, computed=True)
+        return replace(computed.some(answered.select(*map(quoted, shown))), computed=True)
 
-
-@dataclass(frozen=True, slots=True)
-class _Waiting:
-    """The rows among the last ones that have not gone out."""
-
-    log: TupleLog
-    rows: RowsAhead
-
-    def whole(self) -> Tuples | None:
-        """All of them; None for none."""
-        whole = self.log.whole()
-        return whole and replace(whole, frame=self.rows.waiting(whole.frame), exact=False)
+    def _with_functions(self, new: DataFrame, earlier: Sequence[DataFrame], schema: Schema) -> DataFrame:
+        """New rows and the last ones before them, with their functions and their numbers."""
+        rows = numbered(new, earlier, self.groups, total(self.keys, schema, self.groups))
+        spec = f"{partition(self.groups)} ORDER BY {NUMBER}"
+        answers = (
+            f"CAST({over.expression} OVER ({spec}{over.frame}) AS {over.attribute.domain.type})"
+            f" AS {quoted(over.attribute.name)}"
+            for over in self.functions
+        )
+        return with_latest(rows, self.groups).selectExpr("*", *answers)

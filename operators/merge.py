@@ -81,12 +81,8 @@ class Merge(Operator):
 
     def step(self, inputs: Sequence[Slice], state: OperatorState) -> Tuples | None:
         names = [quoted(name) for name in self.attributes.names]
-        parts = [
-            replace(new, frame=new.frame.select(*names))
-            for new in (slice_.tuples for slice_ in inputs)
-            if new is not None
-        ]
-        whole = bag_union(parts)
+        parts = (slice_.tuples for slice_ in inputs)
+        whole = bag_union(new and replace(new, frame=new.frame.select(*names)) for new in parts)
         return whole and replace(whole, of_each=1)
 
     def propagate(self, inputs: Sequence[Slice], state: OperatorState) -> Sequence[Punctuation]:

@@ -45,10 +45,10 @@ from operators.joins.forgetting import due_sets, forget_classes
 from operators.joins.punctuation_graph import Chains, Equality, PunctuationGraph, Reached, Shape, promised
 from operators.joins.purge_strategy import EAGER, PurgeStrategy
 from operators.required_punctuations import Held, Way, whole
+from operators.state.blocked_set import emittable
 from operators.state.completion import closed_so_far, completed, completion_sets
 from operators.state.operator_state import OperatorState
 from operators.state.slice_tuples import Slice, Tuples, bag_union, theta_join
-from operators.state.split_blocked import emittable
 from operators.state.state_schema import LogSchema, StateSchema
 from operators.state.tuple_log import TupleLog
 from punct_ns.errors import QueryError
@@ -159,8 +159,8 @@ class MultiwayJoin(Operator):
             scratch.new[i] = new = self._arrived(i, slice_, state)
             if new is not None:
                 terms.append(self._combined(i, [*after[:i], new, *before[i + 1 :]], state))
-                after[i] = bag_union([part for part in (before[i], new) if part is not None])
-        return bag_union([term for term in terms if term is not None])
+                after[i] = bag_union((before[i], new))
+        return bag_union(terms)
 
     def _arrived(self, i: int, slice_: Slice, state: OperatorState) -> Tuples | None:
         """The new tuples of an input that have neither a null key nor a null bound; they are kept."""
@@ -169,7 +169,7 @@ class MultiwayJoin(Operator):
         needed = dict.fromkeys((*self.graph.keys(i).values(), *self.bounds.needs(i)))
         present = " AND ".join(f"{quoted(name)} IS NOT NULL" for name in needed)
         frame = slice_.tuples.frame.select(*map(quoted, state.inputs[i].names)).where(present)
-        new = self._kept(i, state).append(Tuples(frame, slice_.tuples.at_most, exact=False))
+        new = self._kept(i, state).append(slice_.tuples.some(frame))
         return new if new.at_most else None
 
     def _combined(self, first: int, given: Sequence[Tuples | None], state: OperatorState) -> Tuples | None:
@@ -263,8 +263,8 @@ class MultiwayJoin(Operator):
         output = self.schema(*state.inputs)
         found: list[Punctuation] = []
         for i, slice_ in enumerate(inputs):
-            names = list(self.graph.keys(i).values())
-            free = emittable(f"waiting-{i}", slice_.punctuations, [self._kept(i, state)], state, state.inputs[i], names)
+            names, whole = list(self.graph.keys(i).values()), self._kept(i, state).whole()
+            free = emittable(f"waiting-{i}", slice_.punctuations, whole, state, state.inputs[i], names)
             places = self._places(i, state.inputs[i], output)
             found += (written for p in free for written in rewritten(p, output, places))
         out = state.punctuations("sent").absorb(found)

@@ -124,7 +124,7 @@ class OrderedRows(Operator):
 
     def states_of(self, given: Schema, rows: LogSchema) -> StateSchema:
         """The tuples that are not closed, the last rows of each group, the closed parts of both, and the prefixes."""
-        over, ending = Schema(tuple(map(given.attribute, self.over))), self.own_keys[:1]
+        over, ending = given.only(self.over), self.own_keys[:1]
 
         def awaits(row: Row, _: Held) -> list[Way]:
             patterns = {name: Constant(row[name]) for name in (*self.groups, *(key.attribute for key in ending))}
@@ -136,7 +136,7 @@ class OrderedRows(Operator):
 
     def rows_of(self, given: Schema, what: str, last: Callable[[DataFrame], DataFrame], *, blocks: bool) -> LogSchema:
         """The log of the last rows of each group, of a fixed number; they wait for the end of the group."""
-        groups = Schema(tuple(map(given.attribute, self.groups)))
+        groups = given.only(self.groups)
         rows = StateModel(what, 0, Grouping(0, self.groups), per=groups, is_fixed=True)
         return LogSchema(groups, (rows,), "last tuples", blocks=blocks, combine=lambda frame, _ages: last(frame))
 
@@ -159,7 +159,7 @@ class OrderedRows(Operator):
         found = covered_prefixes(closed.set, new, len(self.groups), directions)
         scratch.prefixes = begun.absorb(closed.for_its_time(found))
         if scratch.prefixes:
-            groups = Schema(tuple(map(state.inputs[0].attribute, self.groups)))
+            groups = state.inputs[0].only(self.groups)
             newly = [p.lasting(None) for p in scratch.prefixes]
             scratch.groups = project(begun.set, self.groups, groups, new=newly)
         return scratch

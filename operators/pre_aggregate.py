@@ -46,7 +46,7 @@ class PreAggregate(Operator):
     aggregates: tuple[Aggregate, ...]
 
     def schema(self, *inputs: Schema) -> Schema:
-        return Schema(tuple(map(inputs[0].attribute, self.keys)))
+        return inputs[0].only(self.keys)
 
     def schemes(self, *inputs: tuple[Scheme, ...]) -> tuple[Scheme, ...]:
         """The schemes on keys only, and those whose other terms tile their attributes."""
@@ -74,9 +74,7 @@ class PreAggregate(Operator):
 
     def step(self, inputs: Sequence[Slice], state: OperatorState) -> Tuples | None:
         new = inputs[0].tuples
-        if new is None:
-            return None
-        return Tuples(Aggregation(self.keys, self.aggregates).kept_form(new.frame), new.at_most, exact=False)
+        return new and new.some(Aggregation(self.keys, self.aggregates).kept_form(new.frame))
 
     def propagate(self, inputs: Sequence[Slice], state: OperatorState) -> Sequence[Punctuation]:
         complete = completed(inputs[0].punctuations, self.keys, state)

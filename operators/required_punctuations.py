@@ -60,11 +60,6 @@ def whole(*inputs: Schema) -> Way:
     return tuple((i, Punctuation.all(schema)) for i, schema in enumerate(inputs))
 
 
-def constants(names: Sequence[str], row: Row, schema: Schema, called: Sequence[str] | None = None) -> Punctuation:
-    """The punctuation on the group of a row: constants for these attributes, under the names `called` if given."""
-    return Punctuation.of(schema, {new: Constant(row[name]) for name, new in zip(names, called or names, strict=True)})
-
-
 def same(row: Row, names: Sequence[str], over: Schema, others: Sequence[str], theirs: Schema) -> Punctuation:
     """The punctuation on the tuples of an input whose values of `others` equal the row's values of `names`.
 

@@ -33,7 +33,7 @@ from operators.closing_conditions import ALWAYS, Condition
 from operators.expressions.aggregates import NUMBER, Over
 from operators.ordered_rows import Begun, OrderedRows
 from operators.required_punctuations import Held, Way, on
-from operators.sort_order import BEFORE, LATEST, NEW, SortKey, numbered, partition, total, with_latest
+from operators.sort_order import BEFORE, LATEST, NEW, numbered, partition, total, with_latest
 from operators.state.completion import completed, completion_sets
 from operators.state.operator_state import OperatorState
 from operators.state.slice_tuples import Slice, Tuples, require_positions, semi_join
@@ -57,12 +57,24 @@ _DENSE, _AMONG, _FIRST = own("dense"), own("among"), own("first")
 
 
 @dataclass(frozen=True, slots=True)
-class RowFunctions:
-    """Functions over the rows of `groups` in the order of `keys` or, without keys, of arrival."""
+class RowWindow(OrderedRows):
+    """The tuples, each with these functions over rows of its group, in the order of `keys` or, without, of arrival."""
 
-    functions: tuple[Over, ...]
-    keys: tuple[SortKey, ...]
-    groups: tuple[str, ...]
+    def __post_init__(self) -> None:
+        OrderedRows.__post_init__(self)
+        for over in self.functions:
+            if not over.is_rolling and not over.grows:
+                raise UsageError(
+                    f"{over.function} of all rows so far would have to keep all rows",
+                    hint="use count, sum, min, max, or avg of non-decimals; or limit the rows, as in ROWS 9 PRECEDING",
+                )
+
+    def schemes(self, *inputs: tuple[Scheme, ...]) -> tuple[Scheme, ...]:
+        """Those on groups, perhaps with ranges of the first key from its beginning, or its tiles; without keys, all."""
+        return self.promised(self.own_keys[:1], *inputs) if self.keys else inputs[0]
+
+    def enabled_by(self, *inputs: Schema) -> Condition:
+        return OrderedRows.enabled_by(self, *inputs) if self.keys else ALWAYS
 
     @property
     def looks_back(self) -> int:
@@ -75,27 +87,89 @@ class RowFunctions:
         return list(dict.fromkeys(over.distance for over in self.functions if over.distance is not None))
 
     @property
-    def so_far(self) -> list[str]:
+    def _so_far(self) -> list[str]:
         """The columns that are kept with a row for functions of all rows so far, and for ranks."""
         kept = [name for number, over in self._growing for name, _ in over.partials(number)]
         return [*kept, _DENSE] if self._is_dense else kept
 
-    def numbered(self, ready: Tuples, before: Tuples | None, schema: Schema) -> DataFrame:
+    @property
+    def keeps_order(self) -> bool:
+        return not self.keys
+
+    def wanted(self, p: Punctuation, held: Held, *inputs: Schema) -> Sequence[Way]:
+        """By arrival, the same of the input; otherwise, the prefixes of groups that end with the punctuation."""
+        if not self.keys:
+            return [((0, on(inputs[0].names, p, inputs[0])),)]
+        return [self.prefixes_up_to(self.patterns_over(p), self.own_keys[:1], inputs[0])]
+
+    def state_schema(self, *inputs: Schema) -> StateSchema:
+        number = self.looks_back
+        what = "the last tuple" if number == 1 else f"the last {number} tuples"
+        if distances := self.distances:
+            what = " and ".join(f"the tuples of the last {distance}" for distance in distances)
+        kept = self.rows_of(inputs[0], what, self._last_rows, blocks=False)
+        if self.keys:
+            return self.states_of(inputs[0], kept)
+        return StateSchema({"rows": kept}, completion_sets(inputs[0], self.groups))
+
+    def step(self, inputs: Sequence[Slice], state: OperatorState) -> Tuples | None:
+        new = inputs[0].tuples
+        if self.keys or new is None:
+            self.keep_new(new, state)
+            return None
+        require_positions(new, "a window by arrival")
+        names = [quoted(name) for name in state.inputs[0].names]
+        return self._answered(state.computed(replace(new, frame=new.frame.select(*names, POSITION))), state)
+
+    def pass_(self, inputs: Sequence[Slice], state: OperatorState) -> Tuples | None:
+        if not self.keys:
+            state.scratch(Begun).groups = completed(inputs[0].punctuations, self.groups, state)
+            return None
+        begun = self.begin(inputs[0].punctuations, state).prefixes
+        taken = state.log("tuples").take(begun) if begun else None
+        return None if taken is None else self._answered(taken, state)
+
+    def keep(self, inputs: Sequence[Slice], state: OperatorState) -> None:
+        if self.keys:
+            state.log("tuples").settle()
+        state.log("rows").settle()
+        state.log("rows").purge(state.scratch(Begun).groups)
+
+    def propagate(self, inputs: Sequence[Slice], state: OperatorState) -> Sequence[Punctuation]:
+        if self.keys:
+            return self.handed_on(state.scratch(Begun).prefixes, state.inputs[0])
+        output, beside = self.schema(*state.inputs), [WILDCARD for _ in self.functions]
+        return [Punctuation(output, (*p.patterns, *beside), p.lifespan) for p in inputs[0].punctuations]
+
+    def _answered(self, ready: Tuples, state: OperatorState) -> Tuples:
+        """Tuples with their functions; they become the last rows of their groups."""
+        schema, rows = state.inputs[0], state.log("rows")
+        numbered = self._with_functions(self._numbered(ready, rows.whole(), schema)).where(NEW)
+        shown = [*schema.names, *(over.attribute.name for over in self.functions)]
+        position = [POSITION] if POSITION in numbered.columns else []
+        known = [*map(quoted, schema.names), NUMBER, *self._so_far]
+        # Read twice: as output, and as rows that later ones look back at.
+        result = numbered.select(*dict.fromkeys((*known, *map(quoted, shown), *position)))
+        computed = state.computed(Tuples(result, ready.at_most, ready.exact))
+        rows.add(replace(computed, frame=computed.frame.select(*known)))
+        return replace(computed, frame=computed.frame.select(*map(quoted, shown), *position))
+
+    def _numbered(self, ready: Tuples, before: Tuples | None, schema: Schema) -> DataFrame:
         """The tuples, and the earlier rows of their groups, each with its number."""
         from pyspark.sql import functions as F
 
+        if before is not None and self.groups:
+            before = semi_join(before, ready, self.groups)
         earlier = [] if before is None else [before.frame]
-        if self.groups:
-            earlier = [semi_join(rows, ready.frame, self.groups, ready.at_most) for rows in earlier]
         order = total(self.keys, schema, self.groups) if self.keys else [F.col(POSITION)]
         return numbered(ready.frame, earlier, self.groups, order)
 
-    def with_functions(self, rows: DataFrame) -> DataFrame:
+    def _with_functions(self, rows: DataFrame) -> DataFrame:
         """The numbered rows with their functions, and with the partial aggregates of all rows so far."""
         grown = self._ranked(self._grown(rows))
         return grown.selectExpr("*", *(self._answer(number, over) for number, over in enumerate(self.functions)))
 
-    def last(self, rows: DataFrame) -> DataFrame:
+    def _last_rows(self, rows: DataFrame) -> DataFrame:
         """The rows of each group to keep. Applied to parts of the rows, it keeps all that are kept of the whole."""
         kept, last = [f"{NUMBER} > {LATEST} - {self.looks_back}"], with_latest(rows, self.groups)
         if self.distances:
@@ -178,91 +252,3 @@ class RowFunctions:
 def _alone(name: str) -> str:
     """The partial aggregate of one row."""
     return f"{name}_alone"
-
-
-@dataclass(frozen=True, slots=True)
-class RowWindow(OrderedRows):
-    """The tuples, each with these functions over rows of its group, in the order of `keys` or, without, of arrival."""
-
-    def __post_init__(self) -> None:
-        OrderedRows.__post_init__(self)
-        for over in self.functions:
-            if not over.is_rolling and not over.grows:
-                raise UsageError(
-                    f"{over.function} of all rows so far would have to keep all rows",
-                    hint="use count, sum, min, max, or avg of non-decimals; or limit the rows, as in ROWS 9 PRECEDING",
-                )
-
-    def schemes(self, *inputs: tuple[Scheme, ...]) -> tuple[Scheme, ...]:
-        """Those on groups, perhaps with ranges of the first key from its beginning, or its tiles; without keys, all."""
-        return self.promised(self.own_keys[:1], *inputs) if self.keys else inputs[0]
-
-    def enabled_by(self, *inputs: Schema) -> Condition:
-        return OrderedRows.enabled_by(self, *inputs) if self.keys else ALWAYS
-
-    @property
-    def rows(self) -> RowFunctions:
-        """The functions over rows."""
-        return RowFunctions(self.functions, self.keys, self.groups)
-
-    @property
-    def keeps_order(self) -> bool:
-        return not self.keys
-
-    def wanted(self, p: Punctuation, held: Held, *inputs: Schema) -> Sequence[Way]:
-        """By arrival, the same of the input; otherwise, the prefixes of groups that end with the punctuation."""
-        if not self.keys:
-            return [((0, on(inputs[0].names, p, inputs[0])),)]
-        return [self.prefixes_up_to(self.patterns_over(p), self.own_keys[:1], inputs[0])]
-
-    def state_schema(self, *inputs: Schema) -> StateSchema:
-        number = self.rows.looks_back
-        what = "the last tuple" if number == 1 else f"the last {number} tuples"
-        if distances := self.rows.distances:
-            what = " and ".join(f"the tuples of the last {distance}" for distance in distances)
-        kept = self.rows_of(inputs[0], what, self.rows.last, blocks=False)
-        if self.keys:
-            return self.states_of(inputs[0], kept)
-        return StateSchema({"rows": kept}, completion_sets(inputs[0], self.groups))
-
-    def step(self, inputs: Sequence[Slice], state: OperatorState) -> Tuples | None:
-        new = inputs[0].tuples
-        if self.keys or new is None:
-            self.keep_new(new, state)
-            return None
-        require_positions(new, "a window by arrival")
-        names = [quoted(name) for name in state.inputs[0].names]
-        return self._answered(state.computed(replace(new, frame=new.frame.select(*names, POSITION))), state)
-
-    def pass_(self, inputs: Sequence[Slice], state: OperatorState) -> Tuples | None:
-        if not self.keys:
-            state.scratch(Begun).groups = completed(inputs[0].punctuations, self.groups, state)
-            return None
-        begun = self.begin(inputs[0].punctuations, state).prefixes
-        taken = state.log("tuples").take(begun) if begun else None
-        return None if taken is None else self._answered(taken, state)
-
-    def keep(self, inputs: Sequence[Slice], state: OperatorState) -> None:
-        if self.keys:
-            state.log("tuples").settle()
-        state.log("rows").settle()
-        state.log("rows").purge(state.scratch(Begun).groups)
-
-    def propagate(self, inputs: Sequence[Slice], state: OperatorState) -> Sequence[Punctuation]:
-        if self.keys:
-            return self.handed_on(state.scratch(Begun).prefixes, state.inputs[0])
-        output, beside = self.schema(*state.inputs), [WILDCARD for _ in self.functions]
-        return [Punctuation(output, (*p.patterns, *beside), p.lifespan) for p in inputs[0].punctuations]
-
-    def _answered(self, ready: Tuples, state: OperatorState) -> Tuples:
-        """Tuples with their functions; they become the last rows of their groups."""
-        schema, rows, functions = state.inputs[0], state.log("rows"), self.rows
-        numbered = functions.with_functions(functions.numbered(ready, rows.whole(), schema)).where(NEW)
-        shown = [*schema.names, *(over.attribute.name for over in self.functions)]
-        position = [POSITION] if POSITION in numbered.columns else []
-        known = [*map(quoted, schema.names), NUMBER, *functions.so_far]
-        # Read twice: as output, and as rows that later ones look back at.
-        result = numbered.select(*dict.fromkeys((*known, *map(quoted, shown), *position)))
-        computed = state.computed(Tuples(result, ready.at_most, ready.exact))
-        rows.add(replace(computed, frame=computed.frame.select(*known)))
-        return replace(computed, frame=computed.frame.select(*map(quoted, shown), *position))

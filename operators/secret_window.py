@@ -72,159 +72,6 @@ _POINT, _COUNTED = own("point"), own("counted")
 """BIGINT: an instant, and the number of tuples up to it."""
 
 
-@dataclass(frozen=True, slots=True)
-class Contents:
-    """The contents of windows (o, c] over `time`, or over tuples, that an engine reports.
-
-    The parameters are those of `operators.secret_window`; `names` are the tuples' attributes, `reports` the attributes
-    that identify a report.
-    """
-
-    time: str
-    size: int
-    slide: int
-    tick: Tick
-    window_close: bool
-    content_change: bool
-    of_tuples: bool
-    batch: str | None
-    names: tuple[str, ...]
-    reports: tuple[str, str, str, str]
-
-    def numbered(self, frame: DataFrame, notes: Mapping[str, Any]) -> DataFrame:
-        """The new tuples with their numbers, and the time and batch before each.
-
-        Args:
-            frame: The new tuples, with their positions.
-            notes: From earlier slices, the number of `tuples`, the last `time` and the last `batch`.
-        """
-        from pyspark.sql import functions as F
-
-        time, batch = quoted(self.time), quoted(self.batch) if self.batch else NUMBER
-        names = [quoted(name) for name in self.names]
-        # A row, not literals: values change from slice to slice, and generated code must not.
-        known = [[notes.get(name, none)] for name, none in (("tuples", 0), ("time", None), ("batch", 0))]
-        columns = (_EARLIER, _BEFORE, _BATCH_BEFORE)
-        row = pa.Table.from_arrays([pa.array(value, pa.int64()) for value in known], names=list(columns))
-        ddl = ", ".join(f"{name} BIGINT" for name in columns)
-        beside = frame.crossJoin(F.broadcast(frame.sparkSession.createDataFrame(row, ddl)))
-        number = f"CAST(row_number() OVER (ORDER BY {POSITION}) AS BIGINT) + {_EARLIER} AS {NUMBER}"
-        before = (
-            f"coalesce(lag(CAST({of} AS BIGINT)) OVER (ORDER BY {NUMBER}), {name}) AS {name}"
-            for of, name in ((time, _BEFORE), (batch, _BATCH_BEFORE))
-        )
-        return beside.selectExpr(*names, number, _BEFORE, _BATCH_BEFORE).selectExpr(*names, NUMBER, *before)
-
-    def facts(self, numbered: DataFrame) -> Mapping[str, Any]:
-        """Facts on the new tuples: the last number as `tuples`, null if there are none; the last `time` and `batch`.
-
-        Also the `first` time, and the numbers of the first tuple that is `back` in time or batch, and of the first
-        whose batch is `torn`.
-        """
-        from pyspark.sql import functions as F
-
-        time, batch = quoted(self.time), quoted(self.batch) if self.batch else NUMBER
-        back = f"{time} < {_BEFORE} OR {batch} < {_BATCH_BEFORE} OR {batch} < 1"
-        torn = f"{batch} = {_BATCH_BEFORE} AND {time} <> {_BEFORE}"
-        aggregates = {
-            "tuples": f"max({NUMBER})",
-            "first": f"min_by({time}, {NUMBER})",
-            "time": f"max({time})",
-            "batch": f"max({batch})",
-            "back": f"min(IF({back}, {NUMBER}, NULL))",
-            "torn": f"min(IF({torn}, {NUMBER}, NULL))",
-        }
-        (facts,) = numbered.agg(*(F.expr(text).alias(name) for name, text in aggregates.items())).toArrow().to_pylist()
-        return dict(facts)
-
-    def reported(self, numbered: DataFrame, known: DataFrame, start: int) -> DataFrame:
-        """Each tuple of each reported content, with the report.
-
-        Args:
-            numbered: The new tuples, from the method `numbered`.
-            known: The new and the kept tuples, with their numbers only.
-            start: t₀.
-        """
-        reports = self._reports(numbered, start)
-        counted = self._counted(reports, known)
-        seen = counted.where(f"{_LOW} < {_HIGH}")
-        if self.of_tuples and self.window_close:
-            seen = seen.where(f"{_HIGH} - {_LOW} = {self.size}")
-        if self.content_change:
-            seen = seen.where(f"NOT ({_LOW} = {_LOW_THEN} AND {_HIGH} = {_HIGH_THEN})")
-        begin, end = (_LOW, _HIGH) if self.of_tuples else (_OPEN, _AT)
-        report = [f"{text} AS {quoted(name)}" for name, text in zip(self.reports, (begin, end, _AT, _BY), strict=True)]
-        each = seen.selectExpr(f"explode(sequence({_LOW} + 1, {_HIGH})) AS {NUMBER}", *report)
-        return known.join(each, NUMBER).selectExpr(*map(quoted, self.names), *(quoted(name) for name in self.reports))
-
-    def _reports(self, numbered: DataFrame, start: int) -> DataFrame:
-        """The calls of Report that can have content: the triggering tuple, the instant, and the start of the scope."""
-        time = quoted(self.time)
-        batch = quoted(self.batch) if self.batch else NUMBER
-        # A tuple that triggers no report has the time of an earlier one that did.
-        alone = f"IF({time} = {_BEFORE}, array({_BEFORE}), {{}})"
-        last = f"least({time} - 1, {_BEFORE} + {self.size - 1})"  # after it, all windows are empty
-        if self.of_tuples:
-            last = _BEFORE if self.content_change else f"{time} - 1"
-        on = f"sequence({_BEFORE}, CAST({last} AS BIGINT))"
-        instants = {
-            "tuple": alone.format(on),
-            "time": f"IF({time} > {_BEFORE}, {on}, CAST(array() AS ARRAY<BIGINT>))",
-            "batch": f"IF({batch} > {_BATCH_BEFORE}, {alone.format(on)}, CAST(array() AS ARRAY<BIGINT>))",
-        }[self.tick]
-        # Before the first tuple, all windows are empty.
-        calls = numbered.where(f"{_BEFORE} IS NOT NULL").selectExpr(
-            f"{NUMBER} AS {_BY}", f"CAST({time} AS BIGINT) AS {_NOW}", f"explode({instants}) AS {_AT}"
-        )
-        if self.of_tuples:
-            return calls
-        calls = calls.where(f"{_AT} >= {start}").selectExpr(
-            "*", f"{self._open(_AT, start)} AS {_OPEN}", f"{self._open(f'({_AT} - 1)', start)} AS {_OPEN_THEN}"
-        )
-        return calls.where(f"{_AT} - {_OPEN} = {self.size} AND {_AT} < {_NOW}") if self.window_close else calls
-
-    def _open(self, at: str, start: int) -> str:
-        """The start of the earliest window that is open at an instant; at most the instant."""
-        past = f"({at} - {start} - {self.size})"
-        return f"least({at}, {start} + IF({past} <= 0, 0, ({past} + {self.slide - 1}) DIV {self.slide}) * {self.slide})"
-
-    def _counted(self, reports: DataFrame, known: DataFrame) -> DataFrame:
-        """The reports with the numbers that bound their content, and the content of the instant before."""
-        bounds = [(_HIGH, _AT), (_HIGH_THEN, f"{_AT} - 1")]
-        bounds += [] if self.of_tuples else [(_LOW, _OPEN), (_LOW_THEN, _OPEN_THEN)]
-        points = ", ".join(f"named_struct('of', '{name}', 'at', {text})" for name, text in bounds)
-        scope = [] if self.of_tuples else [_OPEN]
-        keys = [_BY, _AT, *scope]
-        points_ = reports.selectExpr(*keys, f"inline(array({points}))").withColumnRenamed("at", _POINT)
-        tuples = known.selectExpr(f"CAST({quoted(self.time)} AS BIGINT) AS {_POINT}", NUMBER)
-        # The number up to an instant is the greatest of its tuples; before all kept tuples, one less than the first.
-        numbers = points_.unionByName(tuples, allowMissingColumns=True).selectExpr(
-            "*",
-            f"coalesce(max({NUMBER}) OVER (ORDER BY {_POINT}, {NUMBER} NULLS LAST"
-            f" ROWS BETWEEN UNBOUNDED PRECEDING AND CURRENT ROW), min({NUMBER}) OVER () - 1) AS {_COUNTED}",
-        )
-        from pyspark.sql import functions as F
-
-        counts = [F.expr(f"max(IF(of = '{name}', {_COUNTED}, NULL))").alias(name) for name, _ in bounds]
-        found = numbers.where("of IS NOT NULL").groupBy(*keys).agg(*counts)
-        arrived = {name: f"least({name}, {_BY} - 1)" for name in (_HIGH, _HIGH_THEN)}
-        if not self.of_tuples:
-            return found.selectExpr(*keys, _LOW, _LOW_THEN, *(f"{text} AS {name}" for name, text in arrived.items()))
-        found = found.selectExpr(*keys, *(f"{text} AS {name}" for name, text in arrived.items()))
-        lows = (f"{self._open(of, 0)} AS {name}" for name, of in ((_LOW, _HIGH), (_LOW_THEN, _HIGH_THEN)))
-        return found.selectExpr("*", *lows)
-
-    def needed(self, frame: DataFrame) -> DataFrame:
-        """The tuples that the content of the last instant, the one before it, or a later one can hold."""
-        time = quoted(self.time)
-        if not self.of_tuples:
-            last = f"max({time}) OVER () AS {_NOW}"
-            return frame.selectExpr("*", last).where(f"{time} >= {_NOW} - {self.size} - 1").drop(_NOW)
-        timed = frame.selectExpr("*", f"max({time}) OVER () AS {_NOW}")
-        least = f"min(IF({time} >= {_NOW} - 1, {NUMBER}, NULL)) OVER () AS {_LOW}"
-        return timed.selectExpr("*", least).where(f"{NUMBER} >= {_LOW} - {self.size} - 1").drop(_NOW, _LOW)
-
-
 Start = Literal["before", "rounded", "aligned"]
 _COUNT = Domain("BIGINT", nullable=False, low=0)
 _MANY = 1 << 40
@@ -300,8 +147,7 @@ class SecretWindow(Operator):
 
     def state_schema(self, *inputs: Schema) -> StateSchema:
         content = StateModel("the tuples of one window", 0, ALWAYS, per=Schema(()), is_fixed=True)
-        contents = self._contents(inputs[0])
-        log = LogSchema(Schema(()), (content,), combine=lambda frame, _ages: contents.needed(frame))
+        log = LogSchema(Schema(()), (content,), combine=lambda frame, _ages: self._needed(frame))
         return StateSchema({"tuples": log}, notes=["tuples", "start", "time", "batch"])
 
     def step(self, inputs: Sequence[Slice], state: OperatorState) -> Tuples | None:
@@ -309,17 +155,17 @@ class SecretWindow(Operator):
         if new is None:
             return None
         require_positions(new, "a window of another engine")
-        contents, names = self._contents(state.inputs[0]), [*map(quoted, state.inputs[0].names), NUMBER]
-        numbered = state.computed(Tuples(contents.numbered(new.frame, state.notes), new.at_most, new.exact))
+        given = state.inputs[0]
+        numbered = state.computed(Tuples(self._numbered(new.frame, given, state.notes), new.at_most, new.exact))
         if not self._noted(numbered.frame, state):
             return None
-        log, arrived = state.log("tuples"), numbered.frame.select(*names)
+        log, arrived = state.log("tuples"), numbered.frame.select(*map(quoted, given.names), NUMBER)
         before = log.whole()
         known = arrived if before is None else before.frame.unionByName(arrived)
-        reported = contents.reported(numbered.frame, known, state.notes["start"])
-        content = state.computed(Tuples(reported, _MANY, exact=False))
+        contents = self._contents(numbered.frame, known, given, state.notes["start"])
+        reported = state.computed(Tuples(contents, _MANY, exact=False))
         log.add(Tuples(arrived, numbered.at_most, new.exact))
-        return content
+        return reported
 
     def keep(self, inputs: Sequence[Slice], state: OperatorState) -> None:
         state.log("tuples").settle()
@@ -335,19 +181,13 @@ class SecretWindow(Operator):
         counted = Range(None, state.notes["tuples"], low_closed=False, high_closed=True)
         return [Punctuation.at(output, {output.index(self.reported[-1]): counted})]
 
-    def _contents(self, given: Schema) -> Contents:
-        return Contents(
-            self.time, self.size, self.slide, self.tick, self.window_close, self.content_change, self.of_tuples,
-            self.batch, given.names, self.reported,
-        )  # fmt: skip
-
     def _noted(self, numbered: DataFrame, state: OperatorState) -> bool:
         """Notes t₀, the number of tuples, the last time and batch; returns whether there are any tuples.
 
         Raises:
             MalformedInput: Time or batch goes back.
         """
-        facts = self._contents(state.inputs[0]).facts(numbered)
+        facts = self._facts(numbered)
         if facts["tuples"] is None:
             return False
         if facts["back"] is not None:
@@ -379,3 +219,138 @@ class SecretWindow(Operator):
                 return -((self.size - first) // self.slide) * self.slide - 1
             case "aligned":
                 return ((first - self.size) // self.slide + 1) * self.slide - 1
+
+    def _numbered(self, frame: DataFrame, given: Schema, notes: Mapping[str, Any]) -> DataFrame:
+        """The new tuples with their numbers, and the time and batch before each.
+
+        Args:
+            frame: The new tuples, with their positions.
+            given: The input's schema.
+            notes: From earlier slices, the number of `tuples`, the last `time` and the last `batch`.
+        """
+        from pyspark.sql import functions as F
+
+        time, batch = quoted(self.time), quoted(self.batch) if self.batch else NUMBER
+        names = [quoted(name) for name in given.names]
+        # A row, not literals: values change from slice to slice, and generated code must not.
+        known = [[notes.get(name, none)] for name, none in (("tuples", 0), ("time", None), ("batch", 0))]
+        columns = (_EARLIER, _BEFORE, _BATCH_BEFORE)
+        row = pa.Table.from_arrays([pa.array(value, pa.int64()) for value in known], names=list(columns))
+        ddl = ", ".join(f"{name} BIGINT" for name in columns)
+        beside = frame.crossJoin(F.broadcast(frame.sparkSession.createDataFrame(row, ddl)))
+        number = f"CAST(row_number() OVER (ORDER BY {POSITION}) AS BIGINT) + {_EARLIER} AS {NUMBER}"
+        before = (
+            f"coalesce(lag(CAST({of} AS BIGINT)) OVER (ORDER BY {NUMBER}), {name}) AS {name}"
+            for of, name in ((time, _BEFORE), (batch, _BATCH_BEFORE))
+        )
+        return beside.selectExpr(*names, number, _BEFORE, _BATCH_BEFORE).selectExpr(*names, NUMBER, *before)
+
+    def _facts(self, numbered: DataFrame) -> Mapping[str, Any]:
+        """Facts on the new tuples: the last number as `tuples`, null if there are none; the last `time` and `batch`.
+
+        Also the `first` time, and the numbers of the first tuple that is `back` in time or batch, and of the first
+        whose batch is `torn`.
+        """
+        from pyspark.sql import functions as F
+
+        time, batch = quoted(self.time), quoted(self.batch) if self.batch else NUMBER
+        back = f"{time} < {_BEFORE} OR {batch} < {_BATCH_BEFORE} OR {batch} < 1"
+        torn = f"{batch} = {_BATCH_BEFORE} AND {time} <> {_BEFORE}"
+        aggregates = {
+            "tuples": f"max({NUMBER})",
+            "first": f"min_by({time}, {NUMBER})",
+            "time": f"max({time})",
+            "batch": f"max({batch})",
+            "back": f"min(IF({back}, {NUMBER}, NULL))",
+            "torn": f"min(IF({torn}, {NUMBER}, NULL))",
+        }
+        (facts,) = numbered.agg(*(F.expr(text).alias(name) for name, text in aggregates.items())).toArrow().to_pylist()
+        return dict(facts)
+
+    def _contents(self, numbered: DataFrame, known: DataFrame, given: Schema, start: int) -> DataFrame:
+        """Each tuple of each reported content, with the report.
+
+        Args:
+            numbered: The new tuples, from the method `_numbered`.
+            known: The new and the kept tuples, with their numbers only.
+            given: The input's schema.
+            start: t₀.
+        """
+        reports = self._reports(numbered, start)
+        counted = self._counted(reports, known)
+        seen = counted.where(f"{_LOW} < {_HIGH}")
+        if self.of_tuples and self.window_close:
+            seen = seen.where(f"{_HIGH} - {_LOW} = {self.size}")
+        if self.content_change:
+            seen = seen.where(f"NOT ({_LOW} = {_LOW_THEN} AND {_HIGH} = {_HIGH_THEN})")
+        begin, end = (_LOW, _HIGH) if self.of_tuples else (_OPEN, _AT)
+        report = [f"{text} AS {quoted(name)}" for name, text in zip(self.reported, (begin, end, _AT, _BY), strict=True)]
+        each = seen.selectExpr(f"explode(sequence({_LOW} + 1, {_HIGH})) AS {NUMBER}", *report)
+        return known.join(each, NUMBER).selectExpr(*map(quoted, (*given.names, *self.reported)))
+
+    def _reports(self, numbered: DataFrame, start: int) -> DataFrame:
+        """The calls of Report that can have content: the triggering tuple, the instant, and the start of the scope."""
+        time = quoted(self.time)
+        batch = quoted(self.batch) if self.batch else NUMBER
+        # A tuple that triggers no report has the time of an earlier one that did.
+        alone = f"IF({time} = {_BEFORE}, array({_BEFORE}), {{}})"
+        last = f"least({time} - 1, {_BEFORE} + {self.size - 1})"  # after it, all windows are empty
+        if self.of_tuples:
+            last = _BEFORE if self.content_change else f"{time} - 1"
+        on = f"sequence({_BEFORE}, CAST({last} AS BIGINT))"
+        instants = {
+            "tuple": alone.format(on),
+            "time": f"IF({time} > {_BEFORE}, {on}, CAST(array() AS ARRAY<BIGINT>))",
+            "batch": f"IF({batch} > {_BATCH_BEFORE}, {alone.format(on)}, CAST(array() AS ARRAY<BIGINT>))",
+        }[self.tick]
+        # Before the first tuple, all windows are empty.
+        calls = numbered.where(f"{_BEFORE} IS NOT NULL").selectExpr(
+            f"{NUMBER} AS {_BY}", f"CAST({time} AS BIGINT) AS {_NOW}", f"explode({instants}) AS {_AT}"
+        )
+        if self.of_tuples:
+            return calls
+        calls = calls.where(f"{_AT} >= {start}").selectExpr(
+            "*", f"{self._open(_AT, start)} AS {_OPEN}", f"{self._open(f'({_AT} - 1)', start)} AS {_OPEN_THEN}"
+        )
+        return calls.where(f"{_AT} - {_OPEN} = {self.size} AND {_AT} < {_NOW}") if self.window_close else calls
+
+    def _open(self, at: str, start: int) -> str:
+        """The start of the earliest window that is open at an instant; at most the instant."""
+        past = f"({at} - {start} - {self.size})"
+        return f"least({at}, {start} + IF({past} <= 0, 0, ({past} + {self.slide - 1}) DIV {self.slide}) * {self.slide})"
+
+    def _counted(self, reports: DataFrame, known: DataFrame) -> DataFrame:
+        """The reports with the numbers that bound their content, and the content of the instant before."""
+        bounds = [(_HIGH, _AT), (_HIGH_THEN, f"{_AT} - 1")]
+        bounds += [] if self.of_tuples else [(_LOW, _OPEN), (_LOW_THEN, _OPEN_THEN)]
+        points = ", ".join(f"named_struct('of', '{name}', 'at', {text})" for name, text in bounds)
+        scope = [] if self.of_tuples else [_OPEN]
+        keys = [_BY, _AT, *scope]
+        points_ = reports.selectExpr(*keys, f"inline(array({points}))").withColumnRenamed("at", _POINT)
+        tuples = known.selectExpr(f"CAST({quoted(self.time)} AS BIGINT) AS {_POINT}", NUMBER)
+        # The number up to an instant is the greatest of its tuples; before all kept tuples, one less than the first.
+        numbers = points_.unionByName(tuples, allowMissingColumns=True).selectExpr(
+            "*",
+            f"coalesce(max({NUMBER}) OVER (ORDER BY {_POINT}, {NUMBER} NULLS LAST"
+            f" ROWS BETWEEN UNBOUNDED PRECEDING AND CURRENT ROW), min({NUMBER}) OVER () - 1) AS {_COUNTED}",
+        )
+        from pyspark.sql import functions as F
+
+        counts = [F.expr(f"max(IF(of = '{name}', {_COUNTED}, NULL))").alias(name) for name, _ in bounds]
+        found = numbers.where("of IS NOT NULL").groupBy(*keys).agg(*counts)
+        arrived = {name: f"least({name}, {_BY} - 1)" for name in (_HIGH, _HIGH_THEN)}
+        if not self.of_tuples:
+            return found.selectExpr(*keys, _LOW, _LOW_THEN, *(f"{text} AS {name}" for name, text in arrived.items()))
+        found = found.selectExpr(*keys, *(f"{text} AS {name}" for name, text in arrived.items()))
+        lows = (f"{self._open(of, 0)} AS {name}" for name, of in ((_LOW, _HIGH), (_LOW_THEN, _HIGH_THEN)))
+        return found.selectExpr("*", *lows)
+
+    def _needed(self, frame: DataFrame) -> DataFrame:
+        """The tuples that the content of the last instant, the one before it, or a later one can hold."""
+        time = quoted(self.time)
+        if not self.of_tuples:
+            last = f"max({time}) OVER () AS {_NOW}"
+            return frame.selectExpr("*", last).where(f"{time} >= {_NOW} - {self.size} - 1").drop(_NOW)
+        timed = frame.selectExpr("*", f"max({time}) OVER () AS {_NOW}")
+        least = f"min(IF({time} >= {_NOW} - 1, {NUMBER}, NULL)) OVER () AS {_LOW}"
+        return timed.selectExpr("*", least).where(f"{NUMBER} >= {_LOW} - {self.size} - 1").drop(_NOW, _LOW)

@@ -92,7 +92,7 @@ class Select(Operator):
 
     def step(self, inputs: Sequence[Slice], state: OperatorState) -> Tuples | None:
         new = inputs[0].tuples
-        return new and Tuples(new.frame.where(self.predicate), new.at_most, exact=False)
+        return new and new.some(new.frame.where(self.predicate))
 
     def propagate(self, inputs: Sequence[Slice], state: OperatorState) -> Sequence[Punctuation]:
         if not self.punctuates:

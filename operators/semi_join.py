@@ -31,9 +31,9 @@ from operators.joins.equal_attributes import equal_terms_of_two, rewritten_schem
 from operators.joins.equi_join import EquiJoin
 from operators.joins.forgetting import forget_keys
 from operators.required_punctuations import Held, Way, on, without
+from operators.state.blocked_set import emittable
 from operators.state.operator_state import OperatorState
 from operators.state.slice_tuples import Slice, Tuples, anti_join, bag_union
-from operators.state.split_blocked import emittable
 from operators.state.state_schema import StateSchema
 from punct_ns.pattern import EMPTY, NOT_NULL, matches, meet
 from punct_ns.punctuation import Punctuation
@@ -62,7 +62,7 @@ class SemiJoin(Operator):
 
     def schemes(self, *inputs: tuple[Scheme, ...]) -> tuple[Scheme, ...]:
         """The left's schemes, if the right's decide every left tuple; and the right's on the join attributes, moved."""
-        if not self.equi_join.is_described(1, inputs[1]):
+        if not self.equi_join.bounded_keys[0].is_described(inputs[1]):
             return ()
         moved = [
             scheme.renamed({name: new for name, (new,) in self.equi_join.equivalents(1).items()})
@@ -72,10 +72,10 @@ class SemiJoin(Operator):
         return tuple(dict.fromkeys([*rewritten_schemes(inputs[0], {}), *described]))
 
     def enabled_by(self, *inputs: Schema) -> Condition:
-        return self.equi_join.until(0) if self.anti else ALWAYS
+        return self.equi_join.bounded_keys[0].until() if self.anti else ALWAYS
 
     def _purges_right(self, inputs: Sequence[tuple[Scheme, ...]]) -> bool:
-        return not self.anti and self.equi_join.is_described(0, inputs[0])
+        return not self.anti and self.equi_join.bounded_keys[1].is_described(inputs[0])
 
     def parameters(self, output: Schema) -> str:
         return f"{'anti' if self.anti else 'semi'}: {self.equi_join.condition}"
@@ -153,7 +153,7 @@ class SemiJoin(Operator):
         waiting = undecided.whole()
         if waiting is not None and (found := equi_join.with_partner(waiting, partners[1:])) is not None:
             undecided.remove(left := state.computed(found), state.inputs[0].names)
-            decided.append(equi_join.without_columns(left, 0))
+            decided.append(equi_join.bounded_keys[0].without_columns(left))
         if new is not None:
             if (found := equi_join.with_partner(new, partners)) is not None:
                 decided.append(found)
@@ -163,42 +163,41 @@ class SemiJoin(Operator):
 
     def pass_(self, inputs: Sequence[Slice], state: OperatorState) -> Tuples | None:
         scratch = state.scratch(_OfSlice)
-        scratch.covered = self.equi_join.covered_keys(inputs, state)
+        scratch.covered, key = self.equi_join.covered_keys(inputs, state), self.equi_join.bounded_keys[0]
         if not self.anti:
             return None
         leaving = []
         if (new := scratch.undecided) is not None:
             scratch.undecided = new = state.computed(new)
-            leaving.append(self.equi_join.covered(new, 0, state))
+            leaving.append(key.without_partners(new, state))
         if scratch.covered[0] and (taken := state.log("undecided").take(scratch.covered[0])) is not None:
-            leaving.append(self.equi_join.without_columns(taken, 0))
+            leaving.append(key.without_columns(taken))
         return bag_union(leaving)
 
     def keep(self, inputs: Sequence[Slice], state: OperatorState) -> None:
         scratch, undecided, right = state.scratch(_OfSlice), state.log("undecided"), state.log("right")
+        of_left, of_right = self.equi_join.bounded_keys
         if not self.anti:
             undecided.purge(scratch.covered[0])
         right.purge(scratch.covered[1])
         if (new := scratch.undecided) is not None:
-            undecided.append(self.equi_join.still_open(new, 0, state))
+            undecided.append(of_left.still_waiting(new, state))
         if (new := scratch.right) is not None:
-            names = new.frame.columns
-            fresh = new.frame.dropDuplicates()
-            if (whole := right.whole()) is not None:
-                fresh = anti_join(fresh, whole.frame, names, whole.at_most)
-            right.append(self.equi_join.still_open(Tuples(fresh, new.at_most), 1, state))
+            fresh = anti_join(new.some(new.frame.dropDuplicates()), right.whole(), new.frame.columns)
+            right.append(of_right.still_waiting(fresh, state))
 
     def propagate(self, inputs: Sequence[Slice], state: OperatorState) -> Sequence[Punctuation]:
         left = state.inputs[0]
-        logs = [state.log("undecided")]
-        found = emittable("waiting-0", inputs[0].punctuations, logs, state, left, self.left_on)
+        undecided = state.log("undecided").whole()
+        found = emittable("waiting-0", inputs[0].punctuations, undecided, state, left, self.left_on)
         if not self.anti:
             mine, theirs = (self.equi_join.keys(side, state.inputs) for side in range(2))
             newly = state.scratch(_OfSlice).covered[0]
             on_keys = [p for p in newly if all(i < len(mine) for i in p.restricted)]
             over_keys = (Punctuation(mine, p.patterns[: len(mine)], p.lifespan) for p in on_keys)
             covered = [*recast_all(over_keys, theirs)]
-            free = emittable("waiting-1", covered, [state.log("right")], state, theirs, self.right_on, at_all=True)
+            right = state.log("right").whole()
+            free = emittable("waiting-1", covered, right, state, theirs, self.right_on, at_all=True)
             for p in recast_all(free, mine):
                 found += self._moved(p, left)
         out = state.punctuations("sent").absorb(found)
@@ -215,7 +214,7 @@ class SemiJoin(Operator):
 
     def _kept_right(self, state: OperatorState) -> Tuples | None:
         whole = state.log("right").whole()
-        return whole and self.equi_join.without_columns(whole, 1)
+        return whole and self.equi_join.bounded_keys[1].without_columns(whole)
 
     def _deciding(self, right: Tuples, state: OperatorState) -> Tuples:
         """The part of right tuples that decides left ones: their keys, or all attributes if there is a residual."""

@@ -33,7 +33,7 @@ from operators.behaviour import Operator, Terms, among
 from operators.closing_conditions import Condition, Grouping, Promises, StateModel
 from operators.expressions.aggregates import Aggregate, attributes_of
 from operators.expressions.duration import ANYWHERE, DAY, lengthening
-from operators.required_punctuations import Held, Row, Way, constants, on
+from operators.required_punctuations import Held, Row, Way, on
 from operators.sort_order import partition
 from operators.state.completion import closed_so_far, completed, completion_sets, forget_completed
 from operators.state.operator_state import OperatorState
@@ -41,7 +41,7 @@ from operators.state.slice_tuples import HASHED, Slice, Tuples
 from operators.state.state_schema import LogSchema, StateSchema
 from punct_ns.closed_intervals import Run, closed_runs
 from punct_ns.domain import Domain
-from punct_ns.pattern import WILDCARD, Pattern, between, values
+from punct_ns.pattern import WILDCARD, Constant, Pattern, between, values
 from punct_ns.punctuation import Punctuation
 from punct_ns.schema import END, START, Attribute, Schema
 from punct_ns.scheme import Scheme, is_compact, is_covered
@@ -50,45 +50,6 @@ from punct_ns.temporal_type import TimestampType
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
-
-
-@dataclass(frozen=True, slots=True)
-class SessionRows:
-    """Rows of sessions of groups by `keys`; `ends` are the attributes with their starts and ends."""
-
-    keys: tuple[str, ...]
-    ends: tuple[str, str]
-    aggregation: Aggregation
-
-    def merged(self, kept: DataFrame, ages: Sequence[str] = ()) -> DataFrame:
-        """The rows with touching sessions merged: each row has the first start and the last end of its session."""
-        start, end, number = (*map(quoted, self.ends), own("session"))
-        by = f"{partition(self.keys)} " if self.keys else ""
-        in_order = f"{by}ORDER BY {start}, {end} ROWS BETWEEN UNBOUNDED PRECEDING AND"
-        until = kept.selectExpr("*", f"max({end}) OVER ({in_order} 1 PRECEDING) AS {own('until')}")
-        begins = f"CASE WHEN {start} <= {own('until')} THEN 0 ELSE 1 END"
-        numbered = until.selectExpr("*", f"sum({begins}) OVER ({in_order} CURRENT ROW) AS {number}")
-        whole = f"{by}, {number}" if by else f"PARTITION BY {number}"
-        ends = {
-            self.ends[0]: f"min({start}) OVER ({whole}) AS {start}",
-            self.ends[1]: f"max({end}) OVER ({whole}) AS {end}",
-        }
-        merged = numbered.selectExpr(*(ends.get(name, quoted(name)) for name in kept.columns))
-        combines = self.aggregation.merges is not None or self.aggregation.ignores_duplicates
-        return self.aggregation.combined(merged, ages) if combines else merged
-
-    def touching(self, kept: DataFrame, new: DataFrame, at_most: int) -> DataFrame:
-        """The kept sessions that one of the new ones touches; `at_most` is the number of new ones."""
-        from pyspark.sql import functions as F
-
-        names = (*self.keys, *self.ends)
-        others = new.select(*(F.col(quoted(name)).alias(own(f"new{i}")) for i, name in enumerate(names)))
-        others = F.broadcast(others.dropDuplicates()) if at_most <= HASHED else others
-        start, end = map(quoted, self.ends)
-        *same, begin, until = (own(f"new{i}") for i in range(len(names)))
-        tests = [f"{quoted(name)} <=> {other}" for name, other in zip(self.keys, same, strict=True)]
-        tests += [f"{start} <= {until}", f"{begin} <= {end}"]
-        return kept.join(others, F.expr(" AND ".join(tests)), "left_semi")
 
 
 @dataclass(frozen=True, slots=True)
@@ -215,19 +176,19 @@ class Session(Operator):
     def state_schema(self, *inputs: Schema) -> StateSchema:
         given = inputs[0]
         groups, sets = self._groups(given), completion_sets(given, self._completed)
-        rows = SessionRows(self.keys, self.ends, self._aggregation)
 
         def awaits(row: Row, _: Held) -> list[Way]:
-            return [self._grown(constants(groups.names, row, groups), given)]
+            sessions = Punctuation.of(groups, {name: Constant(row[name]) for name in groups.names})
+            return [self._grown(sessions, given)]
 
         log = LogSchema(
             groups,
             (StateModel("open sessions", 0, self.enabled_by(given)),),
             names=groups.names,
             awaits=awaits,
-            combine=rows.merged,
+            combine=self._merged,
             shown=self._aggregation.shown,
-            touching=rows.touching,
+            touching=self._touching,
         )
         return StateSchema({"sessions": log}, {**sets, "sent": groups})
 
@@ -243,7 +204,7 @@ class Session(Operator):
                 f"{quoted(self.of)} AS {start}",
                 f"{later(given.attribute(self.of), self.gap, self.days)} AS {end}",
             )
-            state.log("sessions").add(Tuples(self._aggregation.kept_form(lone), new.at_most, exact=False))
+            state.log("sessions").add(new.some(self._aggregation.kept_form(lone)))
         return None
 
     def pass_(self, inputs: Sequence[Slice], state: OperatorState) -> Tuples | None:
@@ -266,6 +227,36 @@ class Session(Operator):
         output = self.schema(*state.inputs)
         wild = (WILDCARD,) * len(self.aggregates)
         return [Punctuation(output, (*p.patterns, *wild), p.lifespan) for p in state.scratch(_OfSlice).closed]
+
+    def _merged(self, kept: DataFrame, ages: Sequence[str] = ()) -> DataFrame:
+        """The rows with touching sessions merged: each row has the first start and the last end of its session."""
+        start, end, number = (*map(quoted, self.ends), own("session"))
+        by = f"{partition(self.keys)} " if self.keys else ""
+        in_order = f"{by}ORDER BY {start}, {end} ROWS BETWEEN UNBOUNDED PRECEDING AND"
+        until = kept.selectExpr("*", f"max({end}) OVER ({in_order} 1 PRECEDING) AS {own('until')}")
+        begins = f"CASE WHEN {start} <= {own('until')} THEN 0 ELSE 1 END"
+        numbered = until.selectExpr("*", f"sum({begins}) OVER ({in_order} CURRENT ROW) AS {number}")
+        whole = f"{by}, {number}" if by else f"PARTITION BY {number}"
+        ends = {
+            self.ends[0]: f"min({start}) OVER ({whole}) AS {start}",
+            self.ends[1]: f"max({end}) OVER ({whole}) AS {end}",
+        }
+        merged = numbered.selectExpr(*(ends.get(name, quoted(name)) for name in kept.columns))
+        combines = self._aggregation.merges is not None or self._aggregation.ignores_duplicates
+        return self._aggregation.combined(merged, ages) if combines else merged
+
+    def _touching(self, kept: DataFrame, new: DataFrame, at_most: int) -> DataFrame:
+        """The kept sessions that one of the new ones touches; `at_most` is the number of new ones."""
+        from pyspark.sql import functions as F
+
+        names = (*self.keys, *self.ends)
+        others = new.select(*(F.col(quoted(name)).alias(own(f"new{i}")) for i, name in enumerate(names)))
+        others = F.broadcast(others.dropDuplicates()) if at_most <= HASHED else others
+        start, end = map(quoted, self.ends)
+        *same, begin, until = (own(f"new{i}") for i in range(len(names)))
+        tests = [f"{quoted(name)} <=> {other}" for name, other in zip(self.keys, same, strict=True)]
+        tests += [f"{start} <= {until}", f"{begin} <= {end}"]
+        return kept.join(others, F.expr(" AND ".join(tests)), "left_semi")
 
     @property
     def _aggregation(self) -> Aggregation:

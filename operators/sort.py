@@ -105,7 +105,7 @@ class Sort(Operator):
 
     def state_schema(self, *inputs: Schema) -> StateSchema:
         given, names = inputs[0], tuple(key.attribute for key in self.keys)
-        keys = Schema(tuple(map(given.attribute, names)))
+        keys = given.only(names)
 
         def awaits(row: Row, _: Held) -> list[Way]:
             return [self._up_to(Constant(row[names[0]]), given)]

@@ -105,7 +105,7 @@ class TopN(Operator):
         return [((0, on(self.groups, p, inputs[0])),)]
 
     def state_schema(self, *inputs: Schema) -> StateSchema:
-        groups = Schema(tuple(map(inputs[0].attribute, self.groups)))
+        groups = inputs[0].only(self.groups)
         first = StateModel("first tuples", 0, Grouping(0, self.groups))
         log = LogSchema(groups, (first,), combine=lambda frame, _ages: self._first(frame, inputs[0]))
         return StateSchema({"tuples": log}, completion_sets(inputs[0], groups))
@@ -115,7 +115,7 @@ class TopN(Operator):
             frame, log = new.frame.select(*map(quoted, state.inputs[0].names)), state.log("tuples")
             # A small slice is always ranked together with the kept tuples.
             first = frame if log.at_most + new.at_most <= tuple_log.SMALL else self._first(frame, state.inputs[0])
-            log.add(Tuples(first, new.at_most, exact=False))
+            log.add(new.some(first))
         return None
 
     def pass_(self, inputs: Sequence[Slice], state: OperatorState) -> Tuples | None:

@@ -18,7 +18,7 @@ from punct_ns.sql_type import ALIASES, split_outside
 from punct_ns.temporal_type import TimestampType
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterable, Iterator
 
     from punct_ns.domain import Value
 
@@ -142,6 +142,14 @@ class Schema:
         'INT'
         """
         return self.attributes[self.index(name)]
+
+    def only(self, names: Iterable[str]) -> Schema:
+        """Returns the schema of the attributes of these names, in this order; UsageError if there is none of a name.
+
+        >>> Schema.of(sid="STRING", hour="INT", min="INT").only(["Min", "sid"]).names
+        ('min', 'sid')
+        """
+        return Schema(tuple(map(self.attribute, names)))
 
     def never_null_of(self, *others: Schema) -> Schema:
         """Returns this schema with each attribute NOT NULL that is NOT NULL in one of the others, by position.

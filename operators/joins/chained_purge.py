@@ -209,7 +209,7 @@ def partial_projections(closed: PunctuationSet, new: Sequence[Punctuation]) -> l
     found: list[Punctuation] = []
     for size in range(1, len(schema)):
         for names in combinations(schema.names, size):
-            some = Schema(tuple(schema.attribute(name) for name in names))
+            some = schema.only(names)
             holding = project(closed, names, some, new=new)
             found += (Punctuation.of(schema, dict(zip(names, p.patterns, strict=True))) for p in holding)
     return found
@@ -241,7 +241,7 @@ class ChainedPurge:
         done = F.expr(f"bool_and({_REACHED} = {self._everything})").alias(_COVERED)
         ends = rows.groupBy(*self._identity).agg(done).where(_COVERED)
         purged = ends.select(*(F.col(name).alias(attribute) for name, attribute in self._identity.items()))
-        return Tuples(purged, tuples.at_most, exact=False)
+        return tuples.some(purged)
 
     @property
     def determined_by(self) -> list[str]:

@@ -187,10 +187,14 @@ class BoundedKey:
                     tests.append(f"NOT coalesce({quoted(at)} {'>=' if strict else '>'} {last}, false)")
         return " AND ".join(tests)
 
+    def without_columns(self, tuples: Tuples) -> Tuples:
+        """Kept tuples without their extra stored columns."""
+        return replace(tuples, frame=tuples.frame.drop(*self.columns)) if self.columns else tuples
+
     def still_waiting(self, tuples: Tuples, state: OperatorState) -> Tuples:
         """The tuples to which partners may still come, with their extra stored columns."""
         frame = self.with_columns(tuples.frame).where(self.present())
-        return Tuples(not_matching(frame, self.covered(state)), tuples.at_most, exact=False)
+        return tuples.some(not_matching(frame, self.covered(state)))
 
     def without_partners(self, tuples: Tuples, state: OperatorState) -> Tuples:
         """The tuples to which no partner can come: punctuations cover them, or they can have none."""
@@ -198,7 +202,7 @@ class BoundedKey:
         gone = frame.where(f"NOT ({self.present()})")
         if closed := self.covered(state):
             gone = gone.unionAll(matching(frame.where(self.present()), closed))
-        return Tuples(gone.drop(*self.columns), tuples.at_most, exact=False)
+        return tuples.some(gone.drop(*self.columns))
 
     def until(self) -> Condition:
         """The condition under which each tuple gets no more partners; null keys never have any."""
@@ -311,7 +315,7 @@ class EquiJoin:
 
     def keys(self, side: int, inputs: Sequence[Schema]) -> Schema:
         """The schema of a side's join attributes."""
-        return Schema(tuple(map(inputs[side].attribute, self.on[side])))
+        return inputs[side].only(self.on[side])
 
     def places(self, side: int, inputs: Sequence[Schema]) -> list[tuple[int, int]]:
         """The places of the side's join attributes in its schema, each with that of its equal in the other schema."""
@@ -324,17 +328,6 @@ class EquiJoin:
         """The other side's equal attribute for each join attribute of a side, by names in lower case."""
         return {mine.lower(): (theirs,) for mine, theirs in zip(self.on[side], self.on[1 - side], strict=True)}
 
-    def until(self, side: int) -> Condition:
-        """The condition under which each tuple of a side gets no more partners; null keys never have any."""
-        return self.bounded_keys[side].until()
-
-    def is_described(self, side: int, schemes: Sequence[Scheme]) -> bool:
-        """Whether one of a side's schemes closes, for each tuple of the other side, all its possible partners.
-
-        It must do so by finitely many punctuations for each tuple.
-        """
-        return self.bounded_keys[1 - side].is_described(schemes)
-
     def punctuation_sets(self, inputs: Sequence[Schema]) -> dict[str, Schema]:
         """The declared sets of each side's punctuations; those on keys are over the other side's attributes."""
         first, second = (key.punctuation_sets(inputs) for key in reversed(self.bounded_keys))
@@ -344,41 +337,17 @@ class EquiJoin:
         """For each side, the punctuations over its tuples that the other side's punctuations newly give."""
         return [self.bounded_keys[side].newly_covered(inputs[1 - side].punctuations, state) for side in range(2)]
 
-    def still_open(self, tuples: Tuples, side: int, state: OperatorState) -> Tuples:
-        """The tuples of a side to which partners may still come, in their stored form."""
-        return self.bounded_keys[side].still_waiting(tuples, state)
-
-    def covered(self, tuples: Tuples, side: int, state: OperatorState) -> Tuples:
-        """The tuples of a side to which no partner can come: punctuations cover them, or they can have none."""
-        return self.bounded_keys[side].without_partners(tuples, state)
-
-    def without_columns(self, tuples: Tuples, side: int) -> Tuples:
-        """Kept tuples without the extra stored columns."""
-        columns = self.bounded_keys[side].columns
-        return replace(tuples, frame=tuples.frame.drop(*columns)) if columns else tuples
-
     def pairs(self, new: Sequence[Tuples | None], kept: Sequence[Tuples | None]) -> Tuples | None:
         """The pairs of new tuples with kept ones and with each other, each pair once."""
-        found = []
-        later = [part for part in (kept[1], new[1]) if part is not None]
-        if new[0] is not None and later:
-            found.append(theta_join(new[0], _whole(later), self.condition))
-        if kept[0] is not None and new[1] is not None:
-            found.append(theta_join(kept[0], new[1], self.condition))
-        return bag_union(found)
+        pairs = (new[0], bag_union((kept[1], new[1]))), (kept[0], new[1])
+        return bag_union(mine and theirs and theta_join(mine, theirs, self.condition) for mine, theirs in pairs)
 
     def with_partner(self, tuples: Tuples, others: Sequence[Tuples | None]) -> Tuples | None:
         """The tuples that have a partner among the others; duplicates stay."""
-        there = [part for part in others if part is not None]
-        return theta_join(tuples, _whole(there), self.condition, "left_semi") if there else None
+        there = bag_union(others)
+        return there and theta_join(tuples, there, self.condition, "left_semi")
 
     def without_partner(self, tuples: Tuples, others: Sequence[Tuples | None]) -> Tuples:
         """The tuples that have no partner among the others."""
-        there = [part for part in others if part is not None]
-        return theta_join(tuples, _whole(there), self.condition, "left_anti") if there else tuples
-
-
-def _whole(parts: Sequence[Tuples]) -> Tuples:
-    whole = bag_union(parts)
-    assert whole is not None
-    return whole
+        there = bag_union(others)
+        return tuples if there is None else theta_join(tuples, there, self.condition, "left_anti")

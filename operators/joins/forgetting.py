@@ -19,9 +19,9 @@ from itertools import product
 from operators.joins.chained_purge import ChainBounds, column
 from operators.joins.equi_join import EquiJoin
 from operators.joins.punctuation_graph import PunctuationGraph
+from operators.state.blocked_set import emittable
 from operators.state.completion import closed_so_far, forget_completed
 from operators.state.operator_state import OperatorState
-from operators.state.split_blocked import emittable
 from operators.state.tuple_log import TupleLog
 from punct_ns.pattern import Pattern
 from punct_ns.punctuation import Punctuation, isolated
@@ -125,7 +125,7 @@ def forget_classes(
             schema, own = state.inputs[i], graph.keys(i)
             given = [Punctuation.of(schema, {own[c]: p.patterns[at] for c, at in _places(p, graph)}) for p in found]
             classes = closed_so_far(state, i).set.schema
-            free = emittable(_due(key, i), given, [kept[i]], state, schema)
+            free = emittable(_due(key, i), given, kept[i].whole(), state, schema)
             back = {schema.index(name): column(c) for c, name in own.items()}
             found = [Punctuation.of(classes, {back[at]: p.patterns[at] for at in p.restricted}) for p in free]
         for i in names:

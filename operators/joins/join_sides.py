@@ -137,14 +137,14 @@ class JoinSides:
         """The schemes of each side whose tuples the other side's schemes purge, and their forms on equal attributes."""
         found: list[Scheme] = []
         for i, side in enumerate(inputs):
-            if self.equi_join.is_described(1 - i, inputs[1 - i]):
+            if self.equi_join.bounded_keys[i].is_described(inputs[1 - i]):
                 moved = rewritten_schemes(side, {} if self.is_padded(i) else self.equi_join.equivalents(i))
                 own = {term.attribute for scheme in side for term in scheme.terms}
                 found += [
                     self._of_partners(scheme, i, own) for scheme in moved if scheme.terms or not self.is_padded(i)
                 ]
         if self.kind == "full":
-            if all(self.equi_join.is_described(side, schemes) for side, schemes in enumerate(inputs)):
+            if all(key.is_described(inputs[1 - key.side]) for key in self.equi_join.bounded_keys):
                 found += FullKeys(self.equi_join).schemes(inputs)
             if all(Scheme(()) in side for side in inputs):
                 found.append(Scheme(()))

@@ -37,7 +37,7 @@ def completion_sets(input_: Schema, names: Sequence[str] | Schema, number: int =
         names: The attributes of the completed punctuations; as a schema, with their new names and types.
         number: The input's number.
     """
-    over = names if isinstance(names, Schema) else Schema(tuple(map(input_.attribute, names)))
+    over = names if isinstance(names, Schema) else input_.only(names)
     return {f"input-{number}": input_, f"closed-{number}": over}
 
 

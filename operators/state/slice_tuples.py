@@ -7,7 +7,7 @@ busy machine lost the event, none comes: the wait for it is long, but ends.
 from __future__ import annotations
 
 import threading
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -39,6 +39,10 @@ class Tuples:
     computed: bool = False
     of_each: int | None = None
 
+    def some(self, frame: DataFrame) -> Tuples:
+        """Tuples that are computed from these, at most one from each."""
+        return Tuples(frame, self.at_most, exact=False)
+
 
 @dataclass(frozen=True, slots=True)
 class Slice:
@@ -61,14 +65,14 @@ def require_positions(tuples: Tuples, what: str) -> None:
         )
 
 
-def anti_join(rows: DataFrame, others: DataFrame, names: Sequence[str], at_most: int) -> DataFrame:
-    """The rows that agree with none of the at most `at_most` others on these attributes."""
-    return _joined(rows, others, names, at_most, "left_anti")
+def anti_join(rows: Tuples, others: Tuples | None, names: Sequence[str]) -> Tuples:
+    """The rows that agree with none of the others on these attributes; null equals null."""
+    return rows if others is None else _joined(rows, others, names, "left_anti")
 
 
-def semi_join(rows: DataFrame, others: DataFrame, names: Sequence[str], at_most: int) -> DataFrame:
-    """The rows that agree with one of the at most `at_most` others on these attributes."""
-    return _joined(rows, others, names, at_most, "left_semi")
+def semi_join(rows: Tuples, others: Tuples, names: Sequence[str]) -> Tuples:
+    """The rows that agree with one of the others on these attributes; null equals null."""
+    return _joined(rows, others, names, "left_semi")
 
 
 def theta_join(left: Tuples, right: Tuples, on: str, how: str = "inner") -> Tuples:
@@ -84,12 +88,13 @@ def theta_join(left: Tuples, right: Tuples, on: str, how: str = "inner") -> Tupl
     return Tuples(frame.join(other, F.expr(on), how), at_most, exact=False)
 
 
-def _joined(rows: DataFrame, others: DataFrame, names: Sequence[str], at_most: int, how: str) -> DataFrame:
+def _joined(rows: Tuples, others: Tuples, names: Sequence[str], how: str) -> Tuples:
     from pyspark.sql import functions as F
 
-    renamed = others.select(*(F.col(quoted(name)).alias(own(f"kept{i}")) for i, name in enumerate(names)))
+    renamed = others.frame.select(*(F.col(quoted(name)).alias(own(f"kept{i}")) for i, name in enumerate(names)))
     same = " AND ".join(f"{quoted(name)} <=> {own(f'kept{i}')}" for i, name in enumerate(names))
-    return rows.join(F.broadcast(renamed) if at_most <= HASHED else renamed, F.expr(same or "true"), how)
+    other = F.broadcast(renamed) if others.at_most <= HASHED else renamed
+    return rows.some(rows.frame.join(other, F.expr(same or "true"), how))
 
 
 PATIENCE_SECONDS = 120.0
@@ -128,14 +133,13 @@ def _give_up(observation: Any) -> None:
     observation._jo.setMetricsAndNotify(jvm.scala.util.Failure(jvm.java.util.concurrent.TimeoutException(_GIVEN_UP)))
 
 
-def bag_union(parts: Sequence[Tuples]) -> Tuples | None:
-    """The bag union of frames with equal columns; None for no frames."""
-    if not parts:
-        return None
-    if len(parts) == 1:
-        return parts[0]
-    frame = parts[0].frame
-    for part in parts[1:]:
+def bag_union(parts: Iterable[Tuples | None]) -> Tuples | None:
+    """The bag union of frames with equal columns; None where all parts are None."""
+    present = [part for part in parts if part is not None]
+    if len(present) < 2:
+        return present[0] if present else None
+    frame = present[0].frame
+    for part in present[1:]:
         frame = frame.unionAll(part.frame)
-    exact, computed = all(part.exact for part in parts), all(part.computed for part in parts)
-    return Tuples(frame, sum(part.at_most for part in parts), exact, computed)
+    exact, computed = all(part.exact for part in present), all(part.computed for part in present)
+    return Tuples(frame, sum(part.at_most for part in present), exact, computed)

@@ -41,11 +41,11 @@ class Part:
 
     def left(self, store: SegmentStore, purging: Sequence[Punctuation]) -> DataFrame:
         """The remaining rows, given all punctuations that have purged the log."""
-        left = store.frame(self.segment)
+        left = Tuples(store.frame(self.segment), self.segment.rows)
         for removed in self.removed:
-            others = store.frame(removed)
-            left = anti_join(left, others, others.columns, removed.rows)
-        return not_matching(left, purging[self.since :])
+            others = Tuples(store.frame(removed), removed.rows)
+            left = anti_join(left, others, others.frame.columns)
+        return not_matching(left.frame, purging[self.since :])
 
     def record(self, store: SegmentStore) -> dict[str, Any]:
         """The part for a commit; its segments outlive the process."""
@@ -220,13 +220,14 @@ class TupleLog:
             return
         if self.at_most <= SMALL:
             before = self.rows
-            self._replace(self._store.write(anti_join(self._frame(), tuples.frame, names, tuples.at_most), before))
+            left = anti_join(Tuples(self._frame(), before), tuples, names)
+            self._replace(self._store.write(left.frame, before))
             self.purged += before - self.rows
             return
         keys = tuples.frame.select(*map(quoted, names)).dropDuplicates()
         removed = self._store.write(keys, tuples.at_most)
-        gone = semi_join(self._frame(), self._store.frame(removed), names, removed.rows).count()
-        if gone:
+        others = Tuples(self._store.frame(removed), removed.rows)
+        if gone := semi_join(Tuples(self._frame(), self.rows), others, names).frame.count():
             self._parts = [replace(part, removed=(*part.removed, removed)) for part in self._parts]
             self._gone(gone)
 

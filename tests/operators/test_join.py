@@ -72,7 +72,7 @@ def test_the_end_of_one_side_is_cut_at_the_keys_that_it_still_keeps(spark: Spark
 def test_points_too_many_to_cut_out_let_what_lies_outside_go(
     spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("operators.state.split_blocked.MOST", 2)
+    monkeypatch.setattr("operators.state.blocked_set.MOST", 2)
     join = running(spark, tmp_path, on_id("inner"))
     join.shows(
         "(3, 0) (5, 0) (7, 0) <[1,9], *>",

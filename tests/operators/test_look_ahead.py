@@ -35,7 +35,7 @@ def test_as_many_rows_are_kept_as_are_waited_for_and_looked_back_at() -> None:
         ([("max(`v`)", -1, -4)], 4, 4),
     ):
         operator = looking(*rows)
-        assert (operator.rows.ahead, operator.rows.reach) == (ahead, reach)
+        assert (operator.ahead, operator.reach) == (ahead, reach)
         _, last = operator.state_schema(HERE).models
         assert last.is_fixed
         assert last.until == Grouping(0, ("sid",))
@@ -53,7 +53,7 @@ def test_time_alone_promises_nothing_of_groups_whose_last_row_waits() -> None:
 
 def test_functions_that_nobody_needs_are_not_computed() -> None:
     both = looking(("lead(`v`)", -1, -1), ("lead(`v`, 2)", -2, -2))
-    assert both.pruned({"sid", "w0"}).rows.ahead == 1
+    assert both.pruned({"sid", "w0"}).ahead == 1
     assert str(both.functions[1]) == "lead(`v`, 2)"
     assert str(looking(("sum(`v`)", 2, -1)).functions[0]) == "sum(`v`) ROWS BETWEEN 2 PRECEDING AND 1 FOLLOWING"
 
@@ -69,7 +69,7 @@ def test_functions_that_nobody_needs_are_not_computed() -> None:
 def test_of_what_is_closed_all_is_said_but_what_rows_wait_for_and_between_many_of_them_nothing(
     most: int, said: str, spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("operators.state.split_blocked.MOST", most)
+    monkeypatch.setattr("operators.state.blocked_set.MOST", most)
     here = Schema.parse("sid INT NOT NULL, ts INT NOT NULL, v INT", domains="sid 0..3")
     running = Running(spark, tmp_path, looking(("lead(`v`)", -1, -1)), here)
     running.shows("(1, 2, 7) (2, 4, 8) <*, (,5], *>", out=said, kept="2")

@@ -15,9 +15,9 @@ import pytest
 from operators.distinct import Distinct
 from operators.intersect import Intersect
 from operators.joins.equi_join import BoundedKey, EquiJoin
-from operators.look_ahead import RowsAhead
+from operators.look_ahead import LookAhead
 from operators.merge import Merge
-from operators.row_window import RowFunctions
+from operators.row_window import RowWindow
 from operators.select import Select
 from operators.semi_join import SemiJoin
 from operators.state.operator_state import OperatorState
@@ -161,22 +161,22 @@ def takes_what_is_closed_for_a_prefix(patch: Patch) -> None:
 
 def looks_back_at_the_last_slice_alone(patch: Patch) -> None:
     """Rows of earlier slices are forgotten."""
-    right = RowFunctions.numbered
-    patch.setattr(RowFunctions, "numbered", lambda self, ready, before, schema: right(self, ready, None, schema))
+    right = RowWindow._numbered
+    patch.setattr(RowWindow, "_numbered", lambda self, ready, before, schema: right(self, ready, None, schema))
 
 
 def keeps_one_row_of_each_group(patch: Patch) -> None:
-    patch.setattr(RowFunctions, "looks_back", property(lambda self: 1))
+    patch.setattr(RowWindow, "looks_back", property(lambda self: 1))
 
 
 def lets_the_last_row_go_at_once(patch: Patch) -> None:
     """Whatever follows it in a group that is not over: `lead` is null then, which is wrong if a row comes."""
-    patch.setattr(RowsAhead, "ahead", property(lambda self: 0))
+    patch.setattr(LookAhead, "ahead", property(lambda self: 0))
 
 
 def keeps_no_row_that_is_looked_back_at(patch: Patch) -> None:
     """Of a group only the rows that wait."""
-    patch.setattr(RowsAhead, "reach", property(lambda self: max(1, self.ahead)))
+    patch.setattr(LookAhead, "reach", property(lambda self: max(1, self.ahead)))
 
 
 def says_what_one_input_says(patch: Patch) -> None:
@@ -206,11 +206,11 @@ def joins_null_with_null(patch: Patch) -> None:
 
 def keeps_what_can_have_no_more_partners(patch: Patch) -> None:
     """A new tuple whose key the other side closed long ago."""
-    patch.setattr(EquiJoin, "still_open", lambda self, tuples, side, state: tuples)
+    patch.setattr(BoundedKey, "still_waiting", lambda self, tuples, state: tuples)
 
 
 def lets_a_tuple_without_partner_go_at_once(patch: Patch) -> None:
-    patch.setattr(EquiJoin, "covered", lambda self, tuples, side, state: tuples)
+    patch.setattr(BoundedKey, "without_partners", lambda self, tuples, state: tuples)
 
 
 def forgets_a_bound_one_step_too_early(patch: Patch) -> None:
@@ -244,7 +244,7 @@ def holds_back_the_whole_of_a_punctuation(patch: Patch) -> None:
         some = points if isinstance(points, list) else points.limit(1).count()
         return ([], list(said)) if some else (list(said), [])
 
-    patch.setattr("operators.state.split_blocked._parted", whole)
+    patch.setattr("operators.state.blocked_set._parted", whole)
 
 
 def selects_what_is_unknown(patch: Patch) -> None:
