@@ -167,16 +167,13 @@ def _items(text: str) -> list[_Item]:
     items: list[_Item] = []
     found = _ITEM.match(text)
     while found is not None:
-        quoted = found["quoted"]
-        items.append(_Item(found["bare"].strip(BLANKS), quoted=False) if quoted is None else _unquoted(quoted))
+        inner = found["quoted"]
+        bare = inner is None
+        items.append(_Item(found["bare"].strip(BLANKS) if bare else inner.replace('""', '"'), quoted=not bare))
         if not found["end"]:
             return items
         found = _ITEM.match(text, found.end())
     raise ValueError("unexpected quote")
-
-
-def _unquoted(inner: str) -> _Item:
-    return _Item(inner.replace('""', '"'), quoted=True)
 
 
 def _write(value: Value | None, domain: Domain) -> str:

@@ -10,7 +10,7 @@ import struct
 from dataclasses import dataclass
 from decimal import Context, Decimal
 from fractions import Fraction
-from typing import TypeAlias
+from typing import ClassVar, TypeAlias
 
 from punct_ns.sql_type import BLANKS, NAN, DiscreteType, SqlType, Value
 
@@ -201,6 +201,9 @@ class FloatType(SqlType):
     (0.10000000149011612, '0.1', 0.0, NAN)
     """
 
+    low: ClassVar[float] = -math.inf
+    high: ClassVar[float] = NAN
+
     name: str
     bits: int
 
@@ -212,14 +215,6 @@ class FloatType(SqlType):
         (24, 53)
         """
         return 53 if self.bits == 64 else 24
-
-    @property
-    def low(self) -> float:
-        return -math.inf
-
-    @property
-    def high(self) -> float:
-        return NAN
 
     def read(self, text: str) -> float:
         tidy = text.strip(BLANKS)

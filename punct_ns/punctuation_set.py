@@ -33,16 +33,8 @@ if TYPE_CHECKING:
     from punct_ns.punctuation import Tuple
 
 
-def combined(left: PunctuationSet, right: PunctuationSet) -> Iterator[Punctuation]:
-    """Yields punctuations whose union is the intersection of both sets; not minimal.
-
-    >>> from punct_ns.punctuation_set import PunctuationSet
-    >>> from punct_ns.schema import Schema
-    >>> schema = Schema.of(hour="INT")
-    >>> sets = [PunctuationSet(schema, [Punctuation.of(schema, hour=hours)]) for hours in ("1", "{1,7}")]
-    >>> [str(p) for p in combined(*sets)]
-    ['<1>']
-    """
+def _combined(left: PunctuationSet, right: PunctuationSet) -> Iterator[Punctuation]:
+    """Yields punctuations whose union is the intersection of both sets; not minimal."""
     if left.is_all or right.is_all:
         yield from right if left.is_all else left
         return
@@ -201,7 +193,7 @@ class PunctuationSet:
         """
         others = ps if isinstance(ps, PunctuationSet) else PunctuationSet(self.schema, ps)
         found = PunctuationSet(self.schema)
-        for met in combined(self, others):
+        for met in _combined(self, others):
             found.add(met)
         return list(found)
 

@@ -180,12 +180,12 @@ def recast_patterns(pattern: Pattern, old: Domain, new: Domain) -> tuple[Pattern
 
 
 def project(
-    punctuations: Iterable[Punctuation],
+    closed_set: PunctuationSet,
     names: Sequence[str],
     schema: Schema,
     new: Iterable[Punctuation] | None = None,
 ) -> list[Punctuation]:
-    """Returns the punctuations over `schema` that hold for the named attributes, in the same order; minimal.
+    """Returns the punctuations over `schema` that the set implies for the named attributes, in this order; minimal.
 
     Null is one of the extensions unless the removed attribute is NOT NULL. Exact up to 4 restricted attributes and 64
     punctuations that complete each other; beyond, it may close less but never more. With `new`, only results to which
@@ -194,17 +194,13 @@ def project(
 
     >>> reports = Schema.parse("hour INT, min INT NOT NULL", domains="min 0..59")
     >>> parts = [Punctuation.parse(text, reports) for text in ("<5, [0,30]>", "<{5,6}, [31,59]>")]
-    >>> [str(p) for p in project(parts, ["hour"], Schema.parse("hour INT"))]
+    >>> [str(p) for p in project(PunctuationSet(reports, parts), ["hour"], Schema.parse("hour INT"))]
     ['<5>']
     """
-    closed_set = punctuations if isinstance(punctuations, PunctuationSet) else _gathered(punctuations)
-    if closed_set is None:
-        return []
     places = [closed_set.schema.index(name) for name in names]
-    found = PunctuationSet(schema)
     if closed_set.is_all:
-        found.add(Punctuation.all(schema))
-        return list(found)
+        return [Punctuation.all(schema)]
+    found = PunctuationSet(schema)
     search = _Search(closed_set, frozenset(places))
     for closed in search.closed() if new is None else search.closed_by(new):
         for p in _placed(closed, places, closed_set.schema, schema):
@@ -278,11 +274,6 @@ class _Search:
 def _budget_for(punctuations: Sequence[Punctuation]) -> Budget:
     """Returns a budget sufficient for many punctuations with few others near each, not with many near each."""
     return Budget(ENOUGH + 100 * len(punctuations))
-
-
-def _gathered(punctuations: Iterable[Punctuation]) -> PunctuationSet | None:
-    given = list(punctuations)
-    return PunctuationSet(given[0].schema, given) if given else None
 
 
 def _placed(found: Mapping[int, Pattern], places: Sequence[int], old: Schema, new: Schema) -> Iterator[Punctuation]:

@@ -21,7 +21,7 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import combinations, product
 from typing import Literal, TypeAlias
@@ -207,23 +207,18 @@ def _implied(domain: Domain, term: Term) -> Domain:
             high = math.inf if isinstance(domain.sql, FloatType) and domain.high is None else domain.high
             return Domain(domain.type, nullable=False, low=domain.low, high=high)
         case "tiles":
-            low, high = _later(domain.low, term.low, domain), _sooner(domain.high, term.high, domain)
+            low = _innermost(max, (domain.low, term.low), domain)
+            high = _innermost(min, (domain.high, term.high), domain)
             try:
                 return Domain(domain.type, nullable=False, low=low, high=high)
             except ValueError as reason:
                 raise UsageError(f"'{term}' lies outside the declared domain: {reason}") from None
 
 
-def _later(a: Value | None, b: Value | None, domain: Domain) -> Value | None:
-    if a is None or b is None:
-        return b if a is None else a
-    return a if domain.cut(a, after=False) > domain.cut(b, after=False) else b
-
-
-def _sooner(a: Value | None, b: Value | None, domain: Domain) -> Value | None:
-    if a is None or b is None:
-        return b if a is None else a
-    return a if domain.cut(a, after=False) < domain.cut(b, after=False) else b
+def _innermost(which: Callable[..., Value], bounds: Sequence[Value | None], domain: Domain) -> Value | None:
+    """The greatest or the least (`which`) of the bounds that are not None; None if all are."""
+    known = [bound for bound in bounds if bound is not None]
+    return which(known, key=lambda bound: domain.cut(bound, after=False)) if known else None
 
 
 def is_finite(kind: Kind, domain: Domain) -> bool:

@@ -198,13 +198,8 @@ class StringType(SqlType):
     (' S01 ', True)
     """
 
-    @property
-    def low(self) -> str:
-        return ""
-
-    @property
-    def high(self) -> None:
-        return None
+    low: ClassVar[str] = ""
+    high: ClassVar[None] = None
 
     def read(self, text: str) -> str:
         return text
@@ -227,15 +222,9 @@ class BooleanType(DiscreteType):
     """
 
     counted = True
+    low: ClassVar[bool] = False
+    high: ClassVar[bool] = True
     _READ: ClassVar[dict[str, bool]] = {"true": True, "1": True, "false": False, "0": False}
-
-    @property
-    def low(self) -> bool:
-        return False
-
-    @property
-    def high(self) -> bool:
-        return True
 
     def read(self, text: str) -> bool:
         value = self._READ.get(text.strip(BLANKS).lower())
@@ -270,6 +259,8 @@ class OpaqueType(DiscreteType):
 
     name: str
     opaque = True
+    low: ClassVar[None] = None
+    high: ClassVar[None] = None
 
     @property
     def constructor(self) -> str:
@@ -289,14 +280,6 @@ class OpaqueType(DiscreteType):
         """
         inner = self.name.partition("<")[2].rpartition(">")[0].strip()
         return inner if self.constructor == "ARRAY" else None
-
-    @property
-    def low(self) -> None:
-        return None
-
-    @property
-    def high(self) -> None:
-        return None
 
     def read(self, text: str) -> Value:
         raise ValueError(f"{self.name} admits only the patterns * and null")

@@ -8,7 +8,7 @@ import re
 from dataclasses import dataclass
 from datetime import UTC, date, datetime, timedelta
 from fractions import Fraction
-from typing import TypeAlias
+from typing import ClassVar, TypeAlias
 
 from punct_ns.sql_type import BLANKS, DiscreteType, Value
 
@@ -30,14 +30,8 @@ class DateType(DiscreteType):
     """
 
     counted = True
-
-    @property
-    def low(self) -> date:
-        return date.min
-
-    @property
-    def high(self) -> date:
-        return date.max
+    low: ClassVar[date] = date.min
+    high: ClassVar[date] = date.max
 
     def read(self, text: str) -> date:
         parts = _DATE.fullmatch(text.strip(BLANKS))

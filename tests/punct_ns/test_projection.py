@@ -23,7 +23,7 @@ TINY = [small for small in strategies.SMALL if len(small.universe) <= 3 or small
 
 def hours(*texts: str, reports: Schema = REPORTS) -> list[str]:
     said = [Punctuation.parse(text, reports) for text in texts]
-    return [str(p) for p in project(said, ["hour"], HOUR)]
+    return [str(p) for p in project(PunctuationSet(reports, said), ["hour"], HOUR)]
 
 
 def closed(space: SmallSchema, places: list[int], ps: list[Punctuation]) -> dict[Tuple, bool]:
@@ -44,7 +44,7 @@ def drawn_places(data: st.DataObject, space: SmallSchema) -> tuple[list[int], Sc
 def test_universal_projection_is_exact(data: st.DataObject, space: SmallSchema) -> None:
     ps = data.draw(st.lists(strategies.small_punctuations(space), max_size=8))
     places, output = drawn_places(data, space)
-    found = project(ps, [space.schema[place].name for place in places], output)
+    found = project(PunctuationSet(space.schema, ps), [space.schema[place].name for place in places], output)
     for kept, expected in closed(space, places, ps).items():
         assert oracle.set_match(kept, found) == expected
 
@@ -67,7 +67,7 @@ def test_what_is_new_is_what_the_new_ones_bring_about(data: st.DataObject, space
 def test_four_attributes_are_exact(data: st.DataObject, space: SmallSchema) -> None:
     ps = data.draw(st.lists(strategies.small_punctuations(space, wild=False), max_size=12))
     output = Schema(space.schema.attributes[:1])
-    found = project(ps, ["a"], output)
+    found = project(PunctuationSet(space.schema, ps), ["a"], output)
     for kept, expected in closed(space, [0], ps).items():
         assert oracle.set_match(kept, found) == expected
 
@@ -95,18 +95,18 @@ def test_the_end_of_the_stream_is_the_end_of_its_projection() -> None:
     assert hours("<*, *, *, *>") == ["<*>"]
     assert hours("<*, *, [0,30], *>", "<*, *, [31,59], *>") == ["<*>"]
     assert hours() == []
-    assert [str(p) for p in project([Punctuation.all(REPORTS)], [], Schema(()))] == ["<>"]
+    assert [str(p) for p in project(PunctuationSet(REPORTS, [Punctuation.all(REPORTS)]), [], Schema(()))] == ["<>"]
 
 
 def test_an_attribute_named_twice_is_described_at_both_places() -> None:
     twice = Schema.parse("a INT, b INT")
-    found = project([Punctuation.parse("<*, 3, *, *>", REPORTS)], ["hour", "hour"], twice)
+    found = project(PunctuationSet(REPORTS, [Punctuation.parse("<*, 3, *, *>", REPORTS)]), ["hour", "hour"], twice)
     assert [str(p) for p in found] == ["<3, *>", "<*, 3>"]
 
 
 def test_values_are_widened_with_their_attribute() -> None:
     wide = Schema((Attribute("m", Domain("DOUBLE")),))
-    found = project([Punctuation.parse("<*, *, [7,30], *>", REPORTS)], ["min"], wide)
+    found = project(PunctuationSet(REPORTS, [Punctuation.parse("<*, *, [7,30], *>", REPORTS)]), ["min"], wide)
     assert [str(p) for p in found] == ["<[7.0,30.0]>"]
 
 
@@ -128,6 +128,7 @@ def test_of_the_two_groupings_of_figure_3_one_can_be_covered() -> None:
     """Tucker et al. 2007, Fig. 3: by bidder and hour; an hour ends with its bidders, a bidder's hours never end."""
     bids = Schema.parse("bidder INT NOT NULL, hour INT NOT NULL", domains="bidder 0..2, hour 0..")
     said = [Punctuation.parse(f"<{bidder}, {hour}>", bids) for bidder in range(3) for hour in range(10)]
-    assert [str(p) for p in project(said, ["hour"], Schema.parse("hour INT"))] == ["<(,9]>"]  # from the first hour on
-    assert [str(p) for p in project(said[:-1], ["hour"], Schema.parse("hour INT"))] == ["<(,8]>"]
-    assert project(said, ["bidder"], Schema.parse("bidder INT")) == []
+    every, but_one = PunctuationSet(bids, said), PunctuationSet(bids, said[:-1])
+    assert [str(p) for p in project(every, ["hour"], Schema.parse("hour INT"))] == ["<(,9]>"]  # from the first hour on
+    assert [str(p) for p in project(but_one, ["hour"], Schema.parse("hour INT"))] == ["<(,8]>"]
+    assert project(every, ["bidder"], Schema.parse("bidder INT")) == []
