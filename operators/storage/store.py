@@ -9,9 +9,9 @@ whole object or none. An object is made in one of three ways:
   in this way.
 - *published*: the object is written under a hidden key as a draft, and renamed to its own key after the commit.
 
-`LocalStore` stores objects as files of a directory that the driver and the executors share. Another kind of store, such
-as an object store, has the same operations: it creates an object by a conditional write, and publishes a draft by a
-conditional write of the draft's content. Spark and Arrow read and write the files of a local store by their paths.
+Objects are files of a directory that the driver and the executors share; Spark and Arrow read and write them by their
+paths. Another kind of store, such as an object store, would have the same operations: it would create an object by a
+conditional write, and publish a draft by a conditional write of the draft's content.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ import zlib
 from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Protocol, TypeAlias
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 from operators.storage.durable import (
     AppendOnlyFile,
@@ -42,20 +42,32 @@ if TYPE_CHECKING:
     Pieces: TypeAlias = Iterable[ReadableBuffer]
 
 
-class Store(Protocol):
-    """Objects below one root, by key."""
+@dataclass(frozen=True, slots=True)
+class Store:
+    """Objects below one root, by key: files of a directory, which is made when needed, with its parents and folders."""
+
+    root: Path
 
     def below(self, folder: str) -> Store:
         """The store of the objects in a folder; its keys are relative to that folder."""
+        return Store(self.root / folder)
 
     def names(self, folder: str = "") -> list[str]:
         """The sorted names of the objects and folders directly in a folder; those of folders end in a slash.
 
         Empty if the folder does not exist.
         """
+        with contextlib.suppress(FileNotFoundError, NotADirectoryError), os.scandir(self.path(folder)) as entries:
+            named = [f"{entry.name}/" if entry.is_dir() else entry.name for entry in entries]
+            return sorted(name for name in named if not _is_unfinished(name))
+        return []
 
     def size(self, key: str) -> int | None:
         """The size of an object in bytes; None if it does not exist."""
+        try:
+            return self.path(key).stat().st_size
+        except (FileNotFoundError, NotADirectoryError):
+            return None
 
     def read(self, key: str, begin: int = 0, end: int | None = None) -> bytes:
         """The bytes of an object from offset `begin` up to offset `end`, or to its end if `end` is None.
@@ -63,6 +75,9 @@ class Store(Protocol):
         Raises:
             OSError: The object does not exist, or cannot be read.
         """
+        with self.path(key).open("rb") as file:
+            file.seek(begin)
+            return file.read(-1 if end is None else end - begin)
 
     def checksum(self, key: str) -> str:
         """The length and the CRC-32 of an object; of a folder, those of all files together that Spark reads in it.
@@ -70,9 +85,11 @@ class Store(Protocol):
         Raises:
             OSError: The object does not exist, or cannot be read.
         """
+        return checksum(self.path(key))
 
     def write(self, key: str, pieces: Pieces) -> str:
         """Writes an object that no commit names yet; returns its checksum, computed while writing."""
+        return _written(self.path_to_write(key), pieces)
 
     def create(self, key: str, pieces: Pieces) -> None:
         """Makes a new object, durably.
@@ -80,71 +97,13 @@ class Store(Protocol):
         Raises:
             FileExistsError: The object exists already.
         """
-
-    def replace(self, key: str, pieces: Pieces, *, durable: bool = True) -> None:
-        """Makes an object or replaces it; unless `durable`, a loss of power may undo this."""
-
-    def publish(self, draft: str, key: str) -> None:
-        """Renames a draft to the key of its object; does nothing if the draft is gone, as after an earlier call."""
-
-    def delete(self, *keys: str) -> None:
-        """Removes objects, if they exist; a key that ends in a slash removes all objects of that folder."""
-
-    def unsynced(self, key: str) -> list[Path]:
-        """The paths to `sync` before a commit names the object; empty if writes of this store are durable."""
-
-    def log(self, key: str) -> AppendOnlyFile:
-        """An object to which lines are appended."""
-
-    def path(self, key: str = "") -> Path:
-        """The path by which Spark or Arrow reads the object, and by which errors name it."""
-
-    def path_to_write(self, key: str) -> Path:
-        """The path to which Spark or Arrow writes the object, which counts as *written*; makes missing folders."""
-
-    def paths(self, key: str) -> list[Path]:
-        """The file of an object; for a folder, the files that Spark reads in it, sorted by name."""
-
-
-@dataclass(frozen=True, slots=True)
-class LocalStore:
-    """A store of files below a directory; makes that directory, its parents and its folders when needed."""
-
-    root: Path
-
-    def below(self, folder: str) -> LocalStore:
-        return LocalStore(self.root / folder)
-
-    def names(self, folder: str = "") -> list[str]:
-        with contextlib.suppress(FileNotFoundError, NotADirectoryError), os.scandir(self.path(folder)) as entries:
-            named = [f"{entry.name}/" if entry.is_dir() else entry.name for entry in entries]
-            return sorted(name for name in named if not _is_unfinished(name))
-        return []
-
-    def size(self, key: str) -> int | None:
-        try:
-            return self.path(key).stat().st_size
-        except (FileNotFoundError, NotADirectoryError):
-            return None
-
-    def read(self, key: str, begin: int = 0, end: int | None = None) -> bytes:
-        with self.path(key).open("rb") as file:
-            file.seek(begin)
-            return file.read(-1 if end is None else end - begin)
-
-    def checksum(self, key: str) -> str:
-        return checksum(self.path(key))
-
-    def write(self, key: str, pieces: Pieces) -> str:
-        return _written(self.path_to_write(key), pieces)
-
-    def create(self, key: str, pieces: Pieces) -> None:
         # Only the run that has locked the root (`operators.storage.locks`) writes here.
         if self.size(key) is not None:
             raise FileExistsError(f"{self.path(key)} exists")
         self.replace(key, pieces)
 
     def replace(self, key: str, pieces: Pieces, *, durable: bool = True) -> None:
+        """Makes an object or replaces it; unless `durable`, a loss of power may undo this."""
         path = self.path(key)
         draft = path.with_name(f".{path.name}{_UNFINISHED}")
         if durable:
@@ -159,10 +118,12 @@ class LocalStore:
             sync([path.parent])
 
     def publish(self, draft: str, key: str) -> None:
+        """Renames a draft to the key of its object; does nothing if the draft is gone, as after an earlier call."""
         with contextlib.suppress(FileNotFoundError):
             self.path(draft).rename(self.path(key))
 
     def delete(self, *keys: str) -> None:
+        """Removes objects, if they exist; a key that ends in a slash removes all objects of that folder."""
         for key in keys:
             if key.endswith("/"):
                 assert not key.startswith("/")
@@ -171,20 +132,25 @@ class LocalStore:
                 self.path(key).unlink(missing_ok=True)
 
     def unsynced(self, key: str) -> list[Path]:
+        """The paths to `sync` before a commit names the object; empty if writes of this store are durable."""
         path = self.path(key)
         above = [parent for parent in path.parents if parent.is_relative_to(self.root)]
         return [*data_files(path), *([path] if path.is_dir() else []), *above]
 
     def log(self, key: str) -> AppendOnlyFile:
+        """An object to which lines are appended."""
         return AppendOnlyFile(self.path(key))
 
     def path(self, key: str = "") -> Path:
+        """The path by which Spark or Arrow reads the object, and by which errors name it."""
         return self.root / key
 
     def paths(self, key: str) -> list[Path]:
+        """The file of an object; for a folder, the files that Spark reads in it, sorted by name."""
         return data_files(self.path(key))
 
     def path_to_write(self, key: str) -> Path:
+        """The path to which Spark or Arrow writes the object, which counts as *written*; makes missing folders."""
         path = self.path(key)
         if not path.parent.is_dir():
             # `unsynced` contains the directories from the root on.
@@ -214,14 +180,14 @@ Place: TypeAlias = Store | Path | str
 
 def store_at(place: Place) -> Store:
     """The store at a place; only this function chooses the kind of store."""
-    return LocalStore(Path(place)) if isinstance(place, Path | str) else place
+    return Store(Path(place)) if isinstance(place, Path | str) else place
 
 
 def store_of(path: str) -> tuple[Store, str]:
     """The store and the key of an object, from the whole path that an option gives.
 
     >>> store_of("/checkpoint/clock")
-    (LocalStore(root=PosixPath('/checkpoint')), 'clock')
+    (Store(root=PosixPath('/checkpoint')), 'clock')
     """
     return store_at(Path(path).parent), Path(path).name
 
