@@ -5,7 +5,7 @@ group_by and session share it: it determines the kept rows, combines those of se
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -43,7 +43,7 @@ class Aggregation:
         if (known := self.partials(tuples)) is not None:
             return self.combined(known)
         if (merges := self.merges) is not None:
-            return self._aggregated(tuples, [column for p in merges for column in p.first])
+            return self._aggregated(tuples, {name: text for p in merges for name, text in p.first.items()})
         keys = {key.lower() for key in self.keys}
         others = [name for name in attributes_of(self.aggregates) if name.lower() not in keys]
         needed = tuples.select(*map(quoted, [*self.keys, *others]))
@@ -54,7 +54,7 @@ class Aggregation:
 
         None if they have no partial aggregates.
         """
-        columns = list(dict.fromkeys(column for p in self.merges or () for column in p.columns))
+        columns = list(dict.fromkeys(column for p in self.merges or () for column in p.first))
         if not columns or not set(columns) <= set(tuples.columns):
             return None
         return tuples.select(*map(quoted, (*self.keys, *columns)))
@@ -62,7 +62,8 @@ class Aggregation:
     def combined(self, kept: DataFrame, ages: Sequence[str] = ()) -> DataFrame:
         """Kept rows of several slices, combined; `ages` are the columns of their ages."""
         if (merges := self.merges) is not None:
-            return self._aggregated(kept, [*(column for p in merges for column in p.merge), *combined_ages(ages)])
+            columns = {name: text for p in merges for name, text in p.merge.items()}
+            return self._aggregated(kept, {**columns, **combined_ages(ages)})
         return deduplicated(kept, ages)
 
     def shown(self, kept: DataFrame) -> DataFrame:
@@ -79,13 +80,12 @@ class Aggregation:
             values = [f"{p.last} AS {name}" for p, name in zip(merges, names, strict=True)]
             whole = kept if self.keys else self.combined(kept)
             return whole.selectExpr(*map(quoted, self.keys), *values)
-        return self._aggregated(
-            kept, [f"{a.expression} AS {name}" for a, name in zip(self.aggregates, names, strict=True)]
-        )
+        return self._aggregated(kept, {a.attribute.name: a.expression for a in self.aggregates})
 
-    def _aggregated(self, frame: DataFrame, columns: Sequence[str]) -> DataFrame:
+    def _aggregated(self, frame: DataFrame, columns: Mapping[str, str]) -> DataFrame:
+        """The groups with these columns, given as Spark's aggregates by name."""
         from pyspark.sql import functions as F
 
         if not columns:
             return frame.select(*map(quoted, self.keys)).dropDuplicates()
-        return frame.groupBy(*map(quoted, self.keys)).agg(*(F.expr(column) for column in columns))
+        return frame.groupBy(*map(quoted, self.keys)).agg(*(F.expr(text).alias(name) for name, text in columns.items()))

@@ -18,7 +18,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from collections.abc import Set as AbstractSet
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 from operators.aggregation import Aggregation
 from operators.behaviour import Operator, Terms, among
@@ -27,7 +27,7 @@ from operators.expressions.aggregates import Aggregate, attributes_of, ignores_d
 from operators.expressions.throwable import takes_equals_alike
 from operators.required_punctuations import Held, Way, on
 from operators.state.completion import completed, completion_sets, forget_completed
-from operators.state.operator_state import OperatorState
+from operators.state.operator_state import NewPunctuations, OperatorState
 from operators.state.slice_tuples import Slice, Tuples
 from operators.state.state_schema import LogSchema, StateSchema
 from punct_ns.pattern import WILDCARD
@@ -104,7 +104,7 @@ class GroupBy(Operator):
 
     def pass_(self, inputs: Sequence[Slice], state: OperatorState) -> Tuples | None:
         """The groups that became complete; for an empty stream, the one group without keys."""
-        complete = state.scratch(_OfSlice).complete = completed(inputs[0].punctuations, self.keys, state)
+        complete = state.scratch(NewPunctuations).found = completed(inputs[0].punctuations, self.keys, state)
         if not complete:
             return None
         if (taken := state.log("groups").take(complete)) is not None:
@@ -114,20 +114,13 @@ class GroupBy(Operator):
 
     def keep(self, inputs: Sequence[Slice], state: OperatorState) -> None:
         state.log("groups").settle()
-        forget_completed(state.scratch(_OfSlice).complete, self.keys, state)
+        forget_completed(state.scratch(NewPunctuations).found, self.keys, state)
 
     def propagate(self, inputs: Sequence[Slice], state: OperatorState) -> Sequence[Punctuation]:
         output = self.schema(*state.inputs)
-        complete = state.scratch(_OfSlice).complete
+        complete = state.scratch(NewPunctuations).found
         return [Punctuation(output, (*p.patterns, *(WILDCARD for _ in self.aggregates)), p.lifespan) for p in complete]
 
     @property
     def _aggregation(self) -> Aggregation:
         return Aggregation(self.keys, self.aggregates)
-
-
-@dataclass(slots=True)
-class _OfSlice:
-    """Results of the behaviours for one slice: the punctuations on groups that became complete."""
-
-    complete: list[Punctuation] = field(default_factory=list)

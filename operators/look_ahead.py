@@ -68,7 +68,7 @@ class LookAhead(OrderedRows):
         given, reach = inputs[0], self.reach
         last = f"the last {reach} tuples" if reach > 1 else "the last tuple"
         rows = self.rows_of(given, last, lambda rows: last_rows(rows, self.groups, reach), blocks=True)
-        return self.states_of(given, rows) | StateSchema(waiting={"held": given.only(self.over)})
+        return self.tuples_of(given) | StateSchema({"rows": rows}, waiting={"held": given.only(self.over)})
 
     def step(self, inputs: Sequence[Slice], state: OperatorState) -> Tuples | None:
         self.keep_new(inputs[0].tuples, state)

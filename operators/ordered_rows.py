@@ -1,4 +1,4 @@
-"""Ordered rows: the common part of row_window and look_ahead, which compute functions over the rows around each tuple.
+"""Rows in order: the common part of sort, row_window and look_ahead; the last two compute functions over rows.
 
 Tuples are kept until the order is closed up to them: init(A, K, P) is, in each group by A, the largest prefix of the
 order of the keys K that P covers. So `(sid, ts prefix)` closes the rows of each sid by themselves. Among tuples with
@@ -13,7 +13,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Self
+from typing import TYPE_CHECKING, Protocol, Self
 
 from operators.behaviour import Operator, Terms
 from operators.closing_conditions import Condition, Grouping, Prefix, StateModel
@@ -45,47 +45,23 @@ class Begun:
     groups: list[Punctuation] = field(default_factory=list)
 
 
-@dataclass(frozen=True, slots=True)
-class OrderedRows(Operator):
-    """The tuples, each with these functions over rows of its group by `groups`, in the order of `keys`."""
+class InOrder(Operator, Protocol):
+    """An operator that keeps tuples until the order of `keys`, in each group by `groups`, is closed up to them."""
 
-    functions: tuple[Over, ...]
-    keys: tuple[SortKey, ...] = ()
-    groups: tuple[str, ...] = ()
+    __slots__ = ()
 
-    def __post_init__(self) -> None:
-        object.__setattr__(self, "keys", once(self.keys))
+    keys: tuple[SortKey, ...]
 
-    def schema(self, *inputs: Schema) -> Schema:
-        """The input's attributes, and the functions.
-
-        Raises:
-            QueryError: The input lacks an attribute that a key or a group names, or a key has no order.
-        """
-        for name in self.groups:
-            inputs[0].attribute(name)
-        for key in self.keys:
-            if (attribute := inputs[0].attribute(key.attribute)).domain.opaque:
-                what = f"{attribute.name} has type {attribute.domain.type}, by which rows cannot be ordered"
-                raise QueryError(what)
-        return Schema((*inputs[0].attributes, *(over.attribute for over in self.functions)))
+    @property
+    def groups(self) -> tuple[str, ...]:
+        """The grouping attributes; by default none, so that all tuples are in one order."""
+        return ()
 
     def enabled_by(self, *inputs: Schema) -> Condition:
         if not self.own_keys:
             return Grouping(0, self.groups)
         first = self.own_keys[0]
         return Prefix(0, first.attribute, first.descending, self.groups)
-
-    def parameters(self, output: Schema) -> str:
-        answers = (f"{over} AS `{over.attribute.name}`" for over in self.functions)
-        return f"({', '.join(self.groups)}) {', '.join(answers)} by {keys_line(self.keys) or 'arrival'}"
-
-    def pruned(self, needed: AbstractSet[str]) -> Self:
-        """The operator with the needed functions only; all attributes of the input may decide its order."""
-        return replace(self, functions=tuple(o for o in self.functions if o.attribute.name in needed))
-
-    def predicate_terms(self, *inputs: Schema) -> Sequence[Terms]:
-        return [{name.lower(): quoted(inputs[0].attribute(name).name) for name in self.groups}]
 
     @property
     def own_keys(self) -> tuple[SortKey, ...]:
@@ -122,8 +98,8 @@ class OrderedRows(Operator):
             found += (Punctuation.of(schema, {**group, key.attribute: part}) for part in prefix)
         return tuple((0, p) for p in found)
 
-    def states_of(self, given: Schema, rows: LogSchema) -> StateSchema:
-        """The tuples that are not closed, the last rows of each group, the closed parts of both, and the prefixes."""
+    def tuples_of(self, given: Schema) -> StateSchema:
+        """The tuples up to which the order is not closed, the closed parts of it, and the prefixes."""
         over, ending = given.only(self.over), self.own_keys[:1]
 
         def awaits(row: Row, _: Held) -> list[Way]:
@@ -132,13 +108,7 @@ class OrderedRows(Operator):
 
         tuples = StateModel("tuples", 0, self.enabled_by(given))
         log = LogSchema(over, (tuples,), names=self.over, awaits=awaits)
-        return StateSchema({"tuples": log, "rows": rows}, {**completion_sets(given, over), "begun": over})
-
-    def rows_of(self, given: Schema, what: str, last: Callable[[DataFrame], DataFrame], *, blocks: bool) -> LogSchema:
-        """The log of the last rows of each group, of a fixed number; they wait for the end of the group."""
-        groups = given.only(self.groups)
-        rows = StateModel(what, 0, Grouping(0, self.groups), per=groups, is_fixed=True)
-        return LogSchema(groups, (rows,), "last tuples", blocks=blocks, combine=lambda frame, _ages: last(frame))
+        return StateSchema({"tuples": log}, {**completion_sets(given, over), "begun": over})
 
     def keep_new(self, new: Tuples | None, state: OperatorState) -> None:
         """Keeps the new tuples until the order is closed up to them."""
@@ -153,7 +123,8 @@ class OrderedRows(Operator):
         forgotten for good.
         """
         scratch = state.scratch(Begun)
-        new = completed(punctuations, self.over, state)
+        if not (new := completed(punctuations, self.over, state)):
+            return scratch
         closed, begun = closed_so_far(state), state.punctuations("begun")
         directions = [key.direction for key in self.own_keys]
         found = covered_prefixes(closed.set, new, len(self.groups), directions)
@@ -169,3 +140,46 @@ class OrderedRows(Operator):
         output = self.schema(given)
         places = [output.index(name) for name in self.over]
         return [Punctuation.at(output, dict(zip(places, p.patterns, strict=True)), p.lifespan) for p in prefixes]
+
+
+@dataclass(frozen=True, slots=True)
+class OrderedRows(InOrder):
+    """The tuples, each with these functions over rows of its group by `groups`, in the order of `keys`."""
+
+    functions: tuple[Over, ...]
+    keys: tuple[SortKey, ...] = ()
+    groups: tuple[str, ...] = ()
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "keys", once(self.keys))
+
+    def schema(self, *inputs: Schema) -> Schema:
+        """The input's attributes, and the functions.
+
+        Raises:
+            QueryError: The input lacks an attribute that a key or a group names, or a key has no order.
+        """
+        for name in self.groups:
+            inputs[0].attribute(name)
+        for key in self.keys:
+            if (attribute := inputs[0].attribute(key.attribute)).domain.opaque:
+                what = f"{attribute.name} has type {attribute.domain.type}, by which rows cannot be ordered"
+                raise QueryError(what)
+        return Schema((*inputs[0].attributes, *(over.attribute for over in self.functions)))
+
+    def parameters(self, output: Schema) -> str:
+        answers = (f"{over} AS `{over.attribute.name}`" for over in self.functions)
+        return f"({', '.join(self.groups)}) {', '.join(answers)} by {keys_line(self.keys) or 'arrival'}"
+
+    def pruned(self, needed: AbstractSet[str]) -> Self:
+        """The operator with the needed functions only; all attributes of the input may decide its order."""
+        return replace(self, functions=tuple(o for o in self.functions if o.attribute.name in needed))
+
+    def predicate_terms(self, *inputs: Schema) -> Sequence[Terms]:
+        return [{name.lower(): quoted(inputs[0].attribute(name).name) for name in self.groups}]
+
+    def rows_of(self, given: Schema, what: str, last: Callable[[DataFrame], DataFrame], *, blocks: bool) -> LogSchema:
+        """The log of the last rows of each group, of a fixed number; they wait for the end of the group."""
+        groups = given.only(self.groups)
+        rows = StateModel(what, 0, Grouping(0, self.groups), per=groups, is_fixed=True)
+        return LogSchema(groups, (rows,), "last tuples", blocks=blocks, combine=lambda frame, _ages: last(frame))

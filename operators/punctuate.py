@@ -25,13 +25,13 @@ or a slice before, and never emits it, whatever the rule assumes about the strea
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal, get_args
 
 from operators.behaviour import Operator
 from operators.punctuators.rule import AHEAD, ASIDE, UNGRAMMATICAL, Rule, added
 from operators.required_punctuations import Held, Way
-from operators.state.operator_state import OperatorState
+from operators.state.operator_state import NewPunctuations, OperatorState
 from operators.state.slice_tuples import Slice, Tuples, metrics_of, require_positions
 from operators.state.state_schema import StateSchema
 from punct_ns.errors import UngrammaticalStream, UsageError, place
@@ -94,7 +94,7 @@ class Punctuate(Operator):
         return self.rule.state_schema(inputs[0]) | StateSchema(sets=dict.fromkeys(["added", "sent"], inputs[0]))
 
     def step(self, inputs: Sequence[Slice], state: OperatorState) -> Tuples | None:
-        scratch, new = state.scratch(_OfSlice), inputs[0].tuples
+        scratch, new = state.scratch(NewPunctuations), inputs[0].tuples
         if new is None:
             self._nothing_came(state)
             return None
@@ -113,7 +113,7 @@ class Punctuate(Operator):
             return None
         if facts["late"] or facts["ahead"]:
             self._set_aside(computed, facts, state)
-        scratch.new = self.rule.new_punctuations(computed if facts["on"] or facts["late"] else None, facts, state)
+        scratch.found = self.rule.new_punctuations(computed if facts["on"] or facts["late"] else None, facts, state)
         names = [quoted(name) for name in new.frame.columns]
         if not facts["on"]:
             return None
@@ -121,10 +121,10 @@ class Punctuate(Operator):
         return Tuples(left, facts["on"])
 
     def _nothing_came(self, state: OperatorState) -> None:
-        state.scratch(_OfSlice).new = self.rule.new_punctuations(None, {}, state)
+        state.scratch(NewPunctuations).found = self.rule.new_punctuations(None, {}, state)
 
     def propagate(self, inputs: Sequence[Slice], state: OperatorState) -> Sequence[Punctuation]:
-        new_ones = state.scratch(_OfSlice).new
+        new_ones = state.scratch(NewPunctuations).found
         added(state).absorb(new_ones)
         return state.punctuations("sent").absorb([*inputs[0].punctuations, *new_ones])
 
@@ -155,10 +155,3 @@ class Punctuate(Operator):
             where=f"punctuate by {self.rule.name}, {place(None, None, None, row[POSITION])}",
             hint="correct the source or its declared properties, or let punctuate drop or divert such tuples",
         )
-
-
-@dataclass(slots=True)
-class _OfSlice:
-    """Results of the behaviours for one slice: the rule's new punctuations."""
-
-    new: list[Punctuation] = field(default_factory=list)

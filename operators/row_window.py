@@ -89,7 +89,7 @@ class RowWindow(OrderedRows):
     @property
     def _so_far(self) -> list[str]:
         """The columns that are kept with a row for functions of all rows so far, and for ranks."""
-        kept = [name for number, over in self._growing for name, _ in over.partials(number)]
+        kept = [name for number, over in self._growing for name in over.grown(number).first]
         return [*kept, _DENSE] if self._is_dense else kept
 
     @property
@@ -109,7 +109,7 @@ class RowWindow(OrderedRows):
             what = " and ".join(f"the tuples of the last {distance}" for distance in distances)
         kept = self.rows_of(inputs[0], what, self._last_rows, blocks=False)
         if self.keys:
-            return self.states_of(inputs[0], kept)
+            return self.tuples_of(inputs[0]) | StateSchema({"rows": kept})
         return StateSchema({"rows": kept}, completion_sets(inputs[0], self.groups))
 
     def step(self, inputs: Sequence[Slice], state: OperatorState) -> Tuples | None:
@@ -221,7 +221,7 @@ class RowWindow(OrderedRows):
 
     def _grown(self, rows: DataFrame) -> DataFrame:
         """The rows with the partial aggregates of their groups up to each row."""
-        running = {name: text for number, over in self._growing for name, text in over.partials(number)}
+        running = {name: text for number, over in self._growing for name, text in over.grown(number).first.items()}
         if not running:
             return rows
         spec = f"{partition(self.groups)} ORDER BY {NUMBER}"
@@ -238,10 +238,9 @@ class RowWindow(OrderedRows):
         )
         # The partial aggregates of the last earlier row cover all rows up to it.
         so_far = f"{spec} ROWS BETWEEN UNBOUNDED PRECEDING AND CURRENT ROW"
-        merged = (
-            f"{text} AS {name}" for number, over in self._growing for name, text in over.merged_over(number, so_far)
-        )
-        return rows.selectExpr("*", *alone).selectExpr(*others, *before).selectExpr(*others, *merged)
+        merged = [item for number, over in self._growing for item in over.merged_over(number, so_far).items()]
+        grown = rows.selectExpr("*", *alone).selectExpr(*others, *before)
+        return grown.selectExpr(*others, *(f"{text} AS {name}" for name, text in merged))
 
     @property
     def _growing(self) -> Sequence[tuple[int, Over]]:

@@ -25,18 +25,18 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from collections.abc import Set as AbstractSet
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from operators.aggregation import Aggregation
 from operators.behaviour import Operator, Terms, among
 from operators.closing_conditions import Condition, Grouping, Promises, StateModel
 from operators.expressions.aggregates import Aggregate, attributes_of
-from operators.expressions.duration import ANYWHERE, DAY, lengthening
+from operators.expressions.duration import ANYWHERE, DAY, lengthening, session_zone
 from operators.required_punctuations import Held, Row, Way, on
 from operators.sort_order import partition
 from operators.state.completion import closed_so_far, completed, completion_sets, forget_completed
-from operators.state.operator_state import OperatorState
+from operators.state.operator_state import NewPunctuations, OperatorState
 from operators.state.slice_tuples import HASHED, Slice, Tuples
 from operators.state.state_schema import LogSchema, StateSchema
 from punct_ns.closed_intervals import Run, closed_runs
@@ -210,7 +210,7 @@ class Session(Operator):
     def pass_(self, inputs: Sequence[Slice], state: OperatorState) -> Tuples | None:
         newly = completed(inputs[0].punctuations, self._completed, state)
         parts = self._closed(newly, state) if newly else ()
-        closed = state.scratch(_OfSlice).closed = state.punctuations("sent").absorb(parts)
+        closed = state.scratch(NewPunctuations).found = state.punctuations("sent").absorb(parts)
         if not closed or (taken := state.log("sessions").take(closed)) is None:
             return None
         exact = self._aggregation.merges is not None
@@ -221,12 +221,12 @@ class Session(Operator):
         place = len(self.keys)
         whole = [p for p in closed_so_far(state).set if place not in p.restricted]
         forget_completed(whole, self._completed, state)
-        state.punctuations("sent").forget(state.scratch(_OfSlice).closed)
+        state.punctuations("sent").forget(state.scratch(NewPunctuations).found)
 
     def propagate(self, inputs: Sequence[Slice], state: OperatorState) -> Sequence[Punctuation]:
         output = self.schema(*state.inputs)
         wild = (WILDCARD,) * len(self.aggregates)
-        return [Punctuation(output, (*p.patterns, *wild), p.lifespan) for p in state.scratch(_OfSlice).closed]
+        return [Punctuation(output, (*p.patterns, *wild), p.lifespan) for p in state.scratch(NewPunctuations).found]
 
     def _merged(self, kept: DataFrame, ages: Sequence[str] = ()) -> DataFrame:
         """The rows with touching sessions merged: each row has the first start and the last end of its session."""
@@ -298,8 +298,7 @@ class Session(Operator):
         """
         if not self.days or not _is_zoned(moments):
             return self.gap
-        zone = "" if spark is None else str(spark.conf.get("spark.sql.session.timeZone"))
-        return self.gap + (ANYWHERE if spark is None else lengthening(self.days, zone, spark))
+        return self.gap + (ANYWHERE if spark is None else lengthening(self.days, session_zone(spark), spark))
 
 
 def with_moment(keys: tuple[str, ...], moment: str) -> tuple[str, ...]:
@@ -321,10 +320,3 @@ def later(moment: Attribute, gap: int, days: int = 0) -> str:
 def _is_zoned(moments: Domain) -> bool:
     assert isinstance(moments.sql, TimestampType)
     return moments.sql.zoned
-
-
-@dataclass(slots=True)
-class _OfSlice:
-    """Results of the behaviours for one slice: the punctuations that closed groups or sessions."""
-
-    closed: list[Punctuation] = field(default_factory=list)

@@ -20,24 +20,21 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from collections.abc import Set as AbstractSet
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from operators.behaviour import Operator, Terms, among, own_terms
-from operators.closing_conditions import Condition, Prefix, StateModel
-from operators.required_punctuations import Held, Row, Way
+from operators.behaviour import Terms, among, own_terms
+from operators.ordered_rows import Begun, InOrder
+from operators.required_punctuations import Held, Way
 from operators.sort_order import SortKey, keys_line, once, total
-from operators.state.completion import closed_so_far, completed, completion_sets
 from operators.state.operator_state import OperatorState
 from operators.state.slice_tuples import Slice, Tuples
-from operators.state.state_schema import LogSchema, StateSchema
+from operators.state.state_schema import StateSchema
 from punct_ns.errors import QueryError, UsageError
-from punct_ns.pattern import Constant, Pattern
-from punct_ns.prefix import covered_prefix, prefix_until
 from punct_ns.punctuation import Punctuation
 from punct_ns.schema import Schema
 from punct_ns.scheme import Scheme
-from punct_ns.slices import POSITION, quoted
+from punct_ns.slices import POSITION
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
@@ -50,7 +47,7 @@ _EACH = 1 << 33
 
 
 @dataclass(frozen=True, slots=True)
-class Sort(Operator):
+class Sort(InOrder):
     """The tuples of the input, sorted by `keys`, the first one first; further keys on an attribute are ignored."""
 
     keys: tuple[SortKey, ...]
@@ -76,13 +73,7 @@ class Sort(Operator):
 
         Other schemes give none: whether single values form a prefix in the end depends on the domain.
         """
-        first = self.keys[0]
-        alone = (scheme.renamed({first.attribute.lower(): first.attribute}) for scheme in inputs[0])
-        kinds = {"tiles"} if first.descending else {"tiles", "prefix"}
-        return tuple(dict.fromkeys(s for s in alone if s is not None and all(term.kind in kinds for term in s.terms)))
-
-    def enabled_by(self, *inputs: Schema) -> Condition:
-        return Prefix(0, self.keys[0].attribute, self.keys[0].descending)
+        return self.promised(self.keys[:1], *inputs)
 
     def parameters(self, output: Schema) -> str:
         return keys_line(self.keys)
@@ -94,34 +85,17 @@ class Sort(Operator):
         return [own_terms(inputs[0])]
 
     def wanted(self, p: Punctuation, held: Held, *inputs: Schema) -> Sequence[Way]:
-        return [self._up_to(p.patterns[p.schema.index(self.keys[0].attribute)], inputs[0])]
-
-    def _up_to(self, pattern: Pattern, schema: Schema) -> Way:
-        """The prefix of the order that ends with these values of the first key."""
-        key = self.keys[0]
-        place = schema.index(key.attribute)
-        prefix = prefix_until(pattern, schema[place].domain, key.direction)
-        return tuple((0, Punctuation.at(schema, {place: part})) for part in prefix)
+        return [self.prefixes_up_to(self.patterns_over(p), self.keys[:1], inputs[0])]
 
     def state_schema(self, *inputs: Schema) -> StateSchema:
-        given, names = inputs[0], tuple(key.attribute for key in self.keys)
-        keys = given.only(names)
-
-        def awaits(row: Row, _: Held) -> list[Way]:
-            return [self._up_to(Constant(row[names[0]]), given)]
-
-        tuples = StateModel("tuples", 0, self.enabled_by(*inputs))
-        log = LogSchema(keys, (tuples,), names=names, awaits=awaits)
-        return StateSchema({"tuples": log}, {**completion_sets(given, keys), "begun": keys}, ["position"])
+        return self.tuples_of(inputs[0]) | StateSchema(notes=["position"])
 
     def step(self, inputs: Sequence[Slice], state: OperatorState) -> Tuples | None:
-        if (new := inputs[0].tuples) is not None:
-            names = [quoted(name) for name in state.inputs[0].names]
-            state.log("tuples").add(Tuples(new.frame.select(*names), new.at_most, new.exact))
+        self.keep_new(inputs[0].tuples, state)
         return None
 
     def pass_(self, inputs: Sequence[Slice], state: OperatorState) -> Tuples | None:
-        begun = state.scratch(_OfSlice).begun = self._newly_begun(inputs[0].punctuations, state)
+        begun = self.begin(inputs[0].punctuations, state).prefixes
         taken = state.log("tuples").take(begun) if begun else None
         return None if taken is None else Tuples(self._sorted(taken, state), taken.at_most, taken.exact)
 
@@ -129,19 +103,7 @@ class Sort(Operator):
         state.log("tuples").settle()
 
     def propagate(self, inputs: Sequence[Slice], state: OperatorState) -> Sequence[Punctuation]:
-        schema = state.inputs[0]
-        places = [schema.index(key.attribute) for key in self.keys]
-        begun = state.scratch(_OfSlice).begun
-        return [Punctuation.at(schema, dict(zip(places, p.patterns, strict=True)), p.lifespan) for p in begun]
-
-    def _newly_begun(self, punctuations: Sequence[Punctuation], state: OperatorState) -> list[Punctuation]:
-        """The part of the largest covered prefix, over the keys, that is new."""
-        names = [key.attribute for key in self.keys]
-        if not completed(punctuations, names, state):
-            return []
-        closed = closed_so_far(state)
-        prefix = covered_prefix(closed.set, [key.direction for key in self.keys])
-        return state.punctuations("begun").absorb(closed.for_its_time(prefix))
+        return self.handed_on(state.scratch(Begun).prefixes, state.inputs[0])
 
     def _sorted(self, tuples: Tuples, state: OperatorState) -> DataFrame:
         """The tuples in order, with positions that follow those of all earlier slices."""
@@ -158,10 +120,3 @@ class Sort(Operator):
             state.notes["position"] = begin + tasks * _EACH
         # Row numbers increase along the partitions, and orderBy has sorted these.
         return frame.withColumn(POSITION, F.monotonically_increasing_id() + F.lit(begin).cast("BIGINT"))
-
-
-@dataclass(slots=True)
-class _OfSlice:
-    """Results of the behaviours for one slice: the new part of the covered prefix, over the keys."""
-
-    begun: list[Punctuation] = field(default_factory=list)

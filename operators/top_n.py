@@ -23,7 +23,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from collections.abc import Set as AbstractSet
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Literal
 
 from operators.behaviour import Operator, Terms, among
@@ -32,7 +32,7 @@ from operators.required_punctuations import Held, Way, on
 from operators.sort_order import SortKey, keys_line, once, total
 from operators.state import tuple_log
 from operators.state.completion import completed, completion_sets, forget_completed
-from operators.state.operator_state import OperatorState
+from operators.state.operator_state import NewPunctuations, OperatorState
 from operators.state.slice_tuples import Slice, Tuples
 from operators.state.state_schema import LogSchema, StateSchema
 from punct_ns.errors import UsageError
@@ -119,7 +119,7 @@ class TopN(Operator):
         return None
 
     def pass_(self, inputs: Sequence[Slice], state: OperatorState) -> Tuples | None:
-        complete = state.scratch(_OfSlice).complete = completed(inputs[0].punctuations, self.groups, state)
+        complete = state.scratch(NewPunctuations).found = completed(inputs[0].punctuations, self.groups, state)
         taken = state.log("tuples").take(complete) if complete else None
         if taken is None or self.number is None:
             return taken
@@ -128,12 +128,12 @@ class TopN(Operator):
 
     def keep(self, inputs: Sequence[Slice], state: OperatorState) -> None:
         state.log("tuples").settle()
-        forget_completed(state.scratch(_OfSlice).complete, self.groups, state)
+        forget_completed(state.scratch(NewPunctuations).found, self.groups, state)
 
     def propagate(self, inputs: Sequence[Slice], state: OperatorState) -> Sequence[Punctuation]:
         output = self.schema(*state.inputs)
         places = [output.index(name) for name in self.groups]
-        complete = state.scratch(_OfSlice).complete
+        complete = state.scratch(NewPunctuations).found
         return [Punctuation.at(output, dict(zip(places, p.patterns, strict=True)), p.lifespan) for p in complete]
 
     def _first(self, tuples: DataFrame, schema: Schema) -> DataFrame:
@@ -152,10 +152,3 @@ class TopN(Operator):
         if self.rank == "row_number":
             return total(self.keys, schema, self.groups)
         return [key.column for key in self.keys]
-
-
-@dataclass(slots=True)
-class _OfSlice:
-    """Results of the behaviours for one slice: the punctuations on groups that became complete."""
-
-    complete: list[Punctuation] = field(default_factory=list)

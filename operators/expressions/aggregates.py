@@ -7,6 +7,7 @@ A function over rows declares which rows it sees, and how it grows from one row 
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import lru_cache
 
@@ -30,16 +31,14 @@ class Aggregate:
 
 @dataclass(frozen=True, slots=True)
 class Partial:
-    """An aggregate as columns that merge: `first` makes them from tuples, `merge` merges them, `last` is the value."""
+    """An aggregate as columns that merge: `first` computes them from tuples, `merge` merges them, `last` is the value.
 
-    first: tuple[str, ...]
-    merge: tuple[str, ...]
+    Both map the names of the columns to aggregates in Spark SQL.
+    """
+
+    first: Mapping[str, str]
+    merge: Mapping[str, str]
     last: str
-
-    @property
-    def columns(self) -> tuple[str, ...]:
-        """The names of the columns."""
-        return tuple(text.rpartition(" AS ")[2] for text in self.first)
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,20 +63,19 @@ def partial(aggregate: Aggregate, number: int) -> Partial | None:
     if parts.distinct:
         return None
     column, tally = own(f"a{number}"), own(f"n{number}")
-    first = f"{aggregate.expression} AS {column}"
+    first = {column: aggregate.expression}
     match parts.function:
         case "count":
-            return Partial((first,), (f"sum({column}) AS {column}",), f"coalesce({column}, 0L)")
+            return Partial(first, {column: f"sum({column})"}, f"coalesce({column}, 0L)")
         case "sum":
-            merged = f"CAST(sum({column}) AS {aggregate.attribute.domain.type}) AS {column}"
-            return Partial((first,), (merged,), column)
+            return Partial(first, {column: f"CAST(sum({column}) AS {aggregate.attribute.domain.type})"}, column)
         case "min" | "max":
-            return Partial((first,), (f"{parts.function}({column}) AS {column}",), column)
+            return Partial(first, {column: f"{parts.function}({column})"}, column)
         case "avg" | "mean" if kind(aggregate.attribute.domain.sql) == "double":
             argument = render(parts.arguments[0])
             where = "" if parts.where is None else f" FILTER (WHERE {render(parts.where)})"
-            firsts = (f"sum(CAST({argument} AS DOUBLE)){where} AS {column}", f"count({argument}){where} AS {tally}")
-            merges = (f"sum({column}) AS {column}", f"sum({tally}) AS {tally}")
+            firsts = {column: f"sum(CAST({argument} AS DOUBLE)){where}", tally: f"count({argument}){where}"}
+            merges = {name: f"sum({name})" for name in firsts}
             return Partial(firsts, merges, f"if({tally} = 0, NULL, {column} / {tally})")
     return None
 
@@ -190,22 +188,23 @@ class Over:
         elif others and others[0].lower() == "true":
             row = f"IF({value} IS NULL, NULL, {row})"
         found = "max" if self.function.startswith("last") else "min"
-        return Partial((f"{found}({row}) AS {column}",), (f"{found}({column}) AS {column}",), f"{column}.value")
+        return Partial({column: f"{found}({row})"}, {column: f"{found}({column})"}, f"{column}.value")
 
-    def partials(self, number: int) -> list[tuple[str, str]]:
-        """For a function that grows: the columns of its partial aggregates, and how tuples give each."""
-        return [_named(text) for text in self._grown(number).first]
+    def merged_over(self, number: int, rows: str) -> dict[str, str]:
+        """For a function that grows: the columns of its partial aggregates, merged over rows.
 
-    def merged_over(self, number: int, rows: str) -> list[tuple[str, str]]:
-        """The same columns, merged over rows; `rows` is the text behind OVER.
+        Args:
+            number: The function's number, by which columns are named.
+            rows: The text behind OVER.
 
         >>> from punct_ns.domain import Domain
         >>> Over(Attribute("a", Domain("BIGINT")), "sum(`v`)").merged_over(0, "ORDER BY `t`")
-        [('__xs_a0', 'CAST(sum(`__xs_a0`) OVER (ORDER BY `t`) AS BIGINT)')]
+        {'__xs_a0': 'CAST(sum(`__xs_a0`) OVER (ORDER BY `t`) AS BIGINT)'}
         """
-        return [(name, _over(text, rows)) for name, text in map(_named, self._grown(number).merge)]
+        return {name: _over(text, rows) for name, text in self.grown(number).merge.items()}
 
-    def _grown(self, number: int) -> Partial:
+    def grown(self, number: int) -> Partial:
+        """The partial aggregates of a function that grows."""
         merging = self.merging(number)
         assert merging is not None
         return merging
@@ -229,12 +228,6 @@ class Over:
 def _end(before: int) -> str:
     """An end of a frame, by its number of rows before the tuple."""
     return "CURRENT ROW" if before == 0 else f"{before} PRECEDING" if before > 0 else f"{-before} FOLLOWING"
-
-
-def _named(column: str) -> tuple[str, str]:
-    """The name and the expression of a column."""
-    text, _, name = column.rpartition(" AS ")
-    return name, text
 
 
 def _over(merge: str, rows: str) -> str:

@@ -17,6 +17,7 @@ from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
 from operators.expressions.dialect import quiet_spark
+from operators.expressions.duration import session_zone, zone_rules
 from operators.expressions.monotone import Monotone, ends_before_10000
 from operators.expressions.type_rules import kind
 from punct_ns.domain import Domain, Value
@@ -52,8 +53,7 @@ def may_end_later(how: Monotone, of: Domain, written: Domain, spark: SparkSessio
     """Whether the expression may give texts of the year 10000 for values of the attribute."""
     if not isinstance(written.sql, StringType):
         return False
-    zone = str(spark.conf.get("spark.sql.session.timeZone"))
-    return how.digits or (how.local and not ends_before_10000(of) and _ends_later(zone, spark))
+    return how.digits or (how.local and not ends_before_10000(of) and _ends_later(session_zone(spark), spark))
 
 
 def of_digits(found: Sequence[Punctuation], place: int) -> Iterator[Punctuation]:
@@ -69,10 +69,8 @@ def of_digits(found: Sequence[Punctuation], place: int) -> Iterator[Punctuation]
 @lru_cache(maxsize=16)
 def _ends_later(zone: str, spark: SparkSession) -> bool:
     """Whether the last hours of the year 9999 in UTC lie in the year 10000 of the zone."""
-    time = spark._jvm.java.time  # type: ignore[union-attr]
-    last = time.Instant.ofEpochSecond(253_402_300_799)
-    rules = time.ZoneId.of(zone, time.ZoneId.SHORT_IDS).getRules()
-    return int(rules.getOffset(last).getTotalSeconds()) > 0
+    last = spark._jvm.java.time.Instant.ofEpochSecond(253_402_300_799)  # type: ignore[union-attr]
+    return int(zone_rules(zone, spark).getOffset(last).getTotalSeconds()) > 0
 
 
 REMEMBERED = 100_000
@@ -93,7 +91,7 @@ def evaluated(
     """
 
     def function(values: Sequence[Value]) -> Mapping[Value, Value]:
-        zone = str(spark.conf.get("spark.sql.session.timeZone"))
+        zone = session_zone(spark)
         known = _remembered(expression, x.name, x.domain.type, y.type, zone)
         if len(known) > REMEMBERED:
             known.clear()
@@ -164,8 +162,7 @@ def _setbacks(zone: str, spark: SparkSession, clock: bool) -> tuple[int, ...] | 
 
     In St. John's a minute of Sunday was followed by Saturday night every autumn until 2011.
     """
-    ids = spark._jvm.java.time.ZoneId  # type: ignore[union-attr]
-    rules = ids.of(zone, ids.SHORT_IDS).getRules()
+    rules = zone_rules(zone, spark)
     goes_back = (lambda transition: transition.isOverlap()) if clock else _goes_back
     if rules.isFixedOffset():
         return ()

@@ -149,13 +149,23 @@ def lengthening(days: int, zone: str, spark: SparkSession) -> int:
     return found * _SECOND
 
 
+def session_zone(spark: SparkSession) -> str:
+    """The session's time zone."""
+    return str(spark.conf.get("spark.sql.session.timeZone"))
+
+
+def zone_rules(zone: str, spark: SparkSession) -> Any:
+    """Java's rules of a time zone, which Spark follows."""
+    ids = spark._jvm.java.time.ZoneId  # type: ignore[union-attr]
+    return ids.of(zone, ids.SHORT_IDS).getRules()
+
+
 def _steps(days: int, zone: str, spark: SparkSession) -> list[tuple[int, int, int]]:
     """The changes of the zone's clocks: seconds since 1970, and the offset from UTC before and after.
 
     Rules without an end are listed for as many years as the days span.
     """
-    ids = spark._jvm.java.time.ZoneId  # type: ignore[union-attr]
-    rules = ids.of(zone, ids.SHORT_IDS).getRules()
+    rules = zone_rules(zone, spark)
     steps = [_step(each) for each in rules.getTransitions()]
     begin = 1971 + (steps[-1][0] if steps else 0) // _YEAR
     years = range(begin, begin + 3 + days // 365)

@@ -264,10 +264,6 @@ class ChainedPurge:
         classes = {column(key): quoted(name) for key, name in self.graph.keys(input_).items()}
         return {**classes, **{name: bound.value for name, bound in self.bounds.values(input_).items()}}
 
-    def _terms_of(self, input_: int) -> set[str]:
-        """The columns of an input's terms."""
-        return set(self.terms[input_].names)
-
     def _begun(self, frame: DataFrame) -> DataFrame:
         """The first rows: the columns that the tuples have; those that later inputs add are null."""
         terms = {a.name: a.domain.type for step in self.steps for a in self.terms[step.input]}
@@ -288,7 +284,7 @@ class ChainedPurge:
         bit = 1 << step.input
         is_covered = f"{_COVERED} AND {_REACHED} & {bit} = 0 AND {column(step.key)} IS NOT NULL"
         rows = flagged(rows, self.answers[step.input], _COVERED).withColumn(_COVERED, F.expr(is_covered))
-        needed = {*self._identity, *(name for each in later for name in self._terms_of(each.input))}
+        needed = {*self._identity, *(name for each in later for name in self.terms[each.input].names)}
         if not step.joins:
             return self._advanced(rows, f"{_REACHED} | {bit}", needed)
         if step.input not in self.kept:

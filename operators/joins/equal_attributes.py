@@ -20,7 +20,7 @@ from punct_ns.pattern import EMPTY, NOT_NULL, Pattern, matches, meet
 from punct_ns.punctuation import Punctuation
 from punct_ns.recast import recast_patterns, required_pattern
 from punct_ns.schema import Schema
-from punct_ns.scheme import Scheme, Term
+from punct_ns.scheme import Scheme
 from punct_ns.slices import quoted
 
 ALL_CHOICES = 8
@@ -80,15 +80,11 @@ def rewritten_schemes(schemes: Sequence[Scheme], equal: Mapping[str, Sequence[st
     found: list[Scheme] = []
     for scheme in schemes:
         options = [
-            [term, *(_named(term, name) for name in equal.get(term.attribute.lower(), ()))] for term in scheme.terms
+            [term, *(term.renamed(name) for name in equal.get(term.attribute.lower(), ()))] for term in scheme.terms
         ]
         chosen = [choice for choice in product(*options) if len({term.attribute for term in choice}) == len(choice)]
         found += map(Scheme, chosen)
     return list(dict.fromkeys(found))
-
-
-def _named(term: Term, name: str) -> Term:
-    return term.renamed(name)
 
 
 def equal_terms(schemas: Sequence[Schema], classes: Iterable[Mapping[int, str]]) -> list[Terms]:

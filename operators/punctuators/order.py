@@ -34,10 +34,21 @@ import pyarrow as pa
 
 from operators.punctuators import distance
 from operators.punctuators.distance import Distance
-from operators.punctuators.rule import AHEAD, ASIDE, UNGRAMMATICAL, Facts, added, ordered_attribute, prefix_of, up_to
+from operators.punctuators.rule import (
+    AHEAD,
+    ASIDE,
+    UNGRAMMATICAL,
+    Facts,
+    Rule,
+    added,
+    ordered_attribute,
+    prefix_of,
+    unless_late,
+    up_to,
+)
 from operators.state.operator_state import OperatorState
 from operators.state.slice_tuples import Tuples
-from operators.state.state_schema import LogSchema, StateSchema
+from operators.state.state_schema import Combine, LogSchema, StateSchema
 from punct_ns.domain import Domain, Value
 from punct_ns.errors import QueryError, UsageError
 from punct_ns.notation import format_pattern
@@ -60,7 +71,7 @@ _GREATEST, _BEFORE, _BOUND = map(own, ("greatest", "before", "bound"))
 
 
 @dataclass(frozen=True, slots=True)
-class ByOrder:
+class ByOrder(Rule):
     """The attribute ascends; a tuple may be up to `slack` behind the greatest value so far.
 
     A tuple more than `max_ahead` ahead of that value, for example from a wrong clock, is set aside and closes nothing.
@@ -108,7 +119,7 @@ class ByOrder:
         if not self.per:
             return StateSchema(notes=["greatest"])
         keys = Schema(self._keys(schema))
-        return StateSchema({"greatest": LogSchema(keys, combine=lambda rows, _ages: self._combined(schema, rows))})
+        return StateSchema({"greatest": LogSchema(keys, combine=_greatest(self._quoted_keys(schema), self.attribute))})
 
     def flagged(self, tuples: DataFrame, state: OperatorState) -> DataFrame:
         """Late is a tuple that is behind the greatest value before it by more than the slack."""
@@ -220,11 +231,6 @@ class ByOrder:
             F.broadcast(far.selectExpr(f"explode(far) AS {POSITION}", f"true AS {_FAR}")), POSITION, "left"
         )
 
-    def _combined(self, schema: Schema, rows: DataFrame) -> DataFrame:
-        """The greatest value of each key."""
-        value = quoted(self.attribute)
-        return _aggregated(rows, self._quoted_keys(schema), f"max({value}) AS {value}")
-
     def _place(self, domain: Domain) -> str:
         return distance.comparable(quoted(self.attribute), domain)
 
@@ -257,6 +263,12 @@ def _aggregated(rows: DataFrame, keys: Sequence[str], *aggregates: str) -> DataF
     return rows.groupBy(*keys).agg(*map(F.expr, aggregates))
 
 
+def _greatest(keys: Sequence[str], attribute: str) -> Combine:
+    """Combines rows to the greatest value of an attribute for each of these keys."""
+    greatest = f"max({quoted(attribute)}) AS {quoted(attribute)}"
+    return lambda rows, _ages: _aggregated(rows, keys, greatest)
+
+
 _BEFORE_STEP, _LAST, _LISTED, _STEP = map(own, ("before", "last", "listed", "step"))
 """For a row's member: its greatest value before the row, and in the slice; whether it is on the roster; its step."""
 
@@ -264,7 +276,7 @@ _NEVER = "9223372036854775807"
 
 
 @dataclass(frozen=True, slots=True)
-class ByRoster:
+class ByRoster(Rule):
     """Each member of the roster, a value of the attribute `member`, sends ascending values of `attribute`.
 
     Other senders delay no punctuation, but their tuples may be late like any other. Null and NaN close nothing.
@@ -297,7 +309,7 @@ class ByRoster:
     def state_schema(self, schema: Schema) -> StateSchema:
         """The greatest value of each member."""
         member = Schema((schema.attribute(self.member),))
-        return StateSchema({"latest": LogSchema(member, combine=lambda rows, _ages: self._latest(rows))})
+        return StateSchema({"latest": LogSchema(member, combine=_greatest([quoted(self.member)], self.attribute))})
 
     def flagged(self, tuples: DataFrame, state: OperatorState) -> DataFrame:
         """Late is a tuple behind the position at which its value had passed."""
@@ -322,9 +334,9 @@ class ByRoster:
             f" ELSE array({tuple_}) END"
         )
         each = known.selectExpr("*", f"explode({parts}) AS {_STEP}").drop(POSITION, _BEFORE_STEP, _LAST, _LISTED)
+        each = each.selectExpr("*", f"{_STEP}.own AS {POSITION}")
         passed = f"coalesce(max({_STEP}.at) OVER (ORDER BY {_STEP}.value NULLS FIRST), -1)"
-        late = f"{_STEP}.value IS NOT NULL AND {_STEP}.own > {passed}"
-        return each.selectExpr("*", f"{_STEP}.own AS {POSITION}", f"IF({late}, '{UNGRAMMATICAL}', NULL) AS {ASIDE}")
+        return unless_late(each, f"{_STEP}.value IS NOT NULL AND {_STEP}.own > {passed}")
 
     def aggregates(self, schema: Schema) -> dict[str, str]:
         """The least of the members' greatest values; null while a member has sent none."""
@@ -350,8 +362,7 @@ class ByRoster:
 
     def broken(self, values: Facts, flagged: DataFrame, schema: Schema) -> tuple[Punctuation, str]:
         """The punctuation that closed the value of the late tuple."""
-        attribute = schema.attribute(self.attribute)
-        return up_to(values[attribute.name], attribute, schema), ""
+        return up_to(self.attribute, values, schema), ""
 
     def _start(self, tuples: DataFrame, state: OperatorState) -> DataFrame:
         """Each member's greatest value before the slice; null if it has none."""
@@ -364,15 +375,9 @@ class ByRoster:
         ddl = f"{quoted(self.member)} {member.domain.type}, {quoted(self.attribute)} {attribute.domain.type}"
         return tuples.sparkSession.createDataFrame(pa.table([listed, nothing], [self.member, self.attribute]), ddl)
 
-    def _latest(self, rows: DataFrame) -> DataFrame:
-        from pyspark.sql import functions as F
-
-        attribute = quoted(self.attribute)
-        return rows.groupBy(quoted(self.member)).agg(F.expr(f"max({attribute}) AS {attribute}"))
-
 
 @dataclass(frozen=True, slots=True)
-class ByClock:
+class ByClock(Rule):
     """A tuple comes no later than `delay` after the moment in its `attribute`."""
 
     attribute: str
@@ -397,15 +402,9 @@ class ByClock:
         """Prefixes of the attribute."""
         return prefix_of(self.attribute)
 
-    def state_schema(self, schema: Schema) -> StateSchema:
-        return StateSchema()
-
     def flagged(self, tuples: DataFrame, state: OperatorState) -> DataFrame:
         """Late is a tuple whose moment the clock has closed."""
-        return tuples.selectExpr("*", f"IF({condition(added(state).set)}, '{UNGRAMMATICAL}', NULL) AS {ASIDE}")
-
-    def aggregates(self, schema: Schema) -> dict[str, str]:
-        return {}
+        return unless_late(tuples, condition(added(state).set))
 
     def new_punctuations(self, flagged: DataFrame | None, facts: Facts, state: OperatorState) -> list[Punctuation]:
         """The moments before the one up to which everything was read, less the delay, have passed."""
@@ -415,5 +414,4 @@ class ByClock:
 
     def broken(self, values: Facts, flagged: DataFrame, schema: Schema) -> tuple[Punctuation, str]:
         """The punctuation that closed the moment of the late tuple."""
-        attribute = schema.attribute(self.attribute)
-        return up_to(values[attribute.name], attribute, schema), ""
+        return up_to(self.attribute, values, schema), ""

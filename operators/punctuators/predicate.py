@@ -14,9 +14,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from operators.punctuators.rule import ASIDE, UNGRAMMATICAL, Facts, added, ordered_attribute
+from operators.punctuators.rule import ASIDE, Facts, Rule, added, ordered_attribute, unless_late
 from operators.state.operator_state import OperatorState
-from operators.state.state_schema import StateSchema
 from punct_ns.errors import QueryError, UsageError
 from punct_ns.pattern import Constant, patterns
 from punct_ns.punctuation import Punctuation
@@ -30,7 +29,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, slots=True)
-class ByDomain:
+class ByDomain(Rule):
     """No value lies outside the `limits`, which are written like domains: `min 0..59, currtmp 20..95`."""
 
     limits: str
@@ -48,16 +47,9 @@ class ByDomain:
         """None: no further punctuation will come."""
         return ()
 
-    def state_schema(self, schema: Schema) -> StateSchema:
-        return StateSchema()
-
     def flagged(self, tuples: DataFrame, state: OperatorState) -> DataFrame:
         """Late is every tuple with a value outside the limits, from the first tuple on."""
-        late = condition(self._outside(state.inputs[0]))
-        return tuples.selectExpr("*", f"IF({late}, '{UNGRAMMATICAL}', NULL) AS {ASIDE}")
-
-    def aggregates(self, schema: Schema) -> dict[str, str]:
-        return {}
+        return unless_late(tuples, condition(self._outside(state.inputs[0])))
 
     def new_punctuations(self, flagged: DataFrame | None, facts: Facts, state: OperatorState) -> list[Punctuation]:
         """The values outside the limits: the same in each slice, so they go out once."""
@@ -81,7 +73,7 @@ _ENDED, _ENDS = own("ended"), own("ends")
 
 
 @dataclass(frozen=True, slots=True)
-class ByPredicate:
+class ByPredicate(Rule):
     """A tuple for which `when`, Spark SQL over the input's attributes, is true ends the group of its `attributes`."""
 
     when: str
@@ -102,9 +94,6 @@ class ByPredicate:
         """Constants for all of the attributes together."""
         return (Scheme(tuple(Term(name) for name in self.attributes)),)
 
-    def state_schema(self, schema: Schema) -> StateSchema:
-        return StateSchema()
-
     def flagged(self, tuples: DataFrame, state: OperatorState) -> DataFrame:
         """Late is a tuple whose group an earlier tuple ended, in this slice or before."""
         group = ", ".join(map(quoted, self.attributes))
@@ -113,9 +102,7 @@ class ByPredicate:
             f" ORDER BY {POSITION} ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING)"
         )
         known = self._with_ended(tuples, state).selectExpr("*", f"coalesce(({self.when}), false) AS {_ENDS}")
-        return known.selectExpr(
-            "*", f"IF({_ENDED} OR coalesce({ended}, false), '{UNGRAMMATICAL}', NULL) AS {ASIDE}"
-        ).drop(_ENDED)
+        return unless_late(known, f"{_ENDED} OR coalesce({ended}, false)").drop(_ENDED)
 
     def aggregates(self, schema: Schema) -> dict[str, str]:
         """The number of tuples that end a group."""

@@ -13,7 +13,7 @@ from operators.state.closed_set import ClosedSet
 from operators.state.operator_state import OperatorState
 from operators.state.state_schema import StateSchema
 from punct_ns.errors import QueryError
-from punct_ns.pattern import Pattern, Range, canonical
+from punct_ns.pattern import Range
 from punct_ns.punctuation import Punctuation
 from punct_ns.schema import Attribute, Schema
 from punct_ns.scheme import Scheme, Term
@@ -35,7 +35,9 @@ Facts = Mapping[str, Any]
 
 
 class Rule(Protocol):
-    """One kind of knowledge about a stream; messages show its `name`."""
+    """One kind of knowledge about a stream; messages show its `name`. By default it keeps and counts nothing."""
+
+    __slots__ = ()
 
     @property
     def name(self) -> str:
@@ -48,13 +50,15 @@ class Rule(Protocol):
         """The schemes of the punctuations that the rule adds."""
 
     def state_schema(self, schema: Schema) -> StateSchema:
-        """What the rule keeps for an input of this schema, beside the punctuations that it has added."""
+        """The state that the rule keeps for an input of this schema, beside the punctuations that it has added."""
+        return StateSchema()
 
     def flagged(self, tuples: DataFrame, state: OperatorState) -> DataFrame:
         """The tuples with the column `ASIDE`, and the rule's own rows, which have no position."""
 
     def aggregates(self, schema: Schema) -> dict[str, str]:
         """Aggregates over the flagged rows, as Spark SQL by name; `new_punctuations` gets their values."""
+        return {}
 
     def new_punctuations(self, flagged: DataFrame | None, facts: Facts, state: OperatorState) -> list[Punctuation]:
         """The punctuations that hold after the slice; `flagged` are its computed rows, None if no tuple came."""
@@ -84,8 +88,13 @@ def prefix_of(name: str) -> tuple[Scheme, ...]:
     return (Scheme((Term(name, "prefix"),)),)
 
 
-def up_to(value: Any, attribute: Attribute, schema: Schema) -> Punctuation:
-    """The punctuation that closes a value and all values below it."""
-    domain = attribute.domain
-    pattern: Pattern = canonical(Range(None, domain.normal(value), high_closed=True), domain)
-    return Punctuation.of(schema, {attribute.name: pattern})
+def up_to(name: str, values: Facts, schema: Schema) -> Punctuation:
+    """The punctuation that closes a tuple's value of the attribute of that name, and all values below it."""
+    attribute = schema.attribute(name)
+    value = attribute.domain.normal(values[attribute.name])
+    return Punctuation.of(schema, {name: Range(None, value, high_closed=True)})
+
+
+def unless_late(tuples: DataFrame, late: str) -> DataFrame:
+    """The tuples with the column `ASIDE`, where `late` is Spark SQL that is true for late ones."""
+    return tuples.selectExpr("*", f"IF({late}, '{UNGRAMMATICAL}', NULL) AS {ASIDE}")

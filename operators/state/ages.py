@@ -35,7 +35,7 @@ SINCE = own("since")
 AGES = (FIRST, SINCE)
 """The columns, in their order, behind all others."""
 
-_COMBINED = {FIRST: f"min({FIRST}) AS {FIRST}", SINCE: f"max({SINCE}) AS {SINCE}"}
+_COMBINED = {FIRST: f"min({FIRST})", SINCE: f"max({SINCE})"}
 _SECONDS = 1 << 32
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
@@ -78,9 +78,9 @@ class Since(NamedTuple):
         return f"named_struct('slice', {passed(self.slice)}, 'time', {passed(self.time)}) AS {SINCE}"
 
 
-def combined_ages(names: Sequence[str]) -> list[str]:
-    """The ages of several rows combined into one, as Spark's aggregates."""
-    return [_COMBINED[name] for name in names]
+def combined_ages(names: Sequence[str]) -> dict[str, str]:
+    """The ages of several rows combined into one, as Spark's aggregates by column."""
+    return {name: _COMBINED[name] for name in names}
 
 
 def deduplicated(frame: DataFrame, ages: Sequence[str] = ()) -> DataFrame:
@@ -89,9 +89,8 @@ def deduplicated(frame: DataFrame, ages: Sequence[str] = ()) -> DataFrame:
         return frame.dropDuplicates()
     from pyspark.sql import functions as F
 
-    return frame.groupBy(*(quoted(name) for name in frame.columns if name not in AGES)).agg(
-        *map(F.expr, combined_ages(ages))
-    )
+    own_columns = (quoted(name) for name in frame.columns if name not in AGES)
+    return frame.groupBy(*own_columns).agg(*(F.expr(text).alias(name) for name, text in combined_ages(ages).items()))
 
 
 def passed(number: int) -> str:

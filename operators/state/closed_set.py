@@ -227,7 +227,8 @@ class SourceClosedSet(ClosedSet):
     ) -> None:
         """Restores it from a commit: its changes as text, and the runs by the names of their attributes."""
         super().__init__(schema, committed)
-        self.runs = {i: ConstantRuns(store, logs.get(schema[i].name)) for i in runs_of(schema)}
+        strings = [i for i, attribute in enumerate(schema) if isinstance(attribute.domain.sql, StringType)]
+        self.runs = {i: ConstantRuns(store, logs.get(schema[i].name)) for i in strings}
 
     def absorb(self, punctuations: Iterable[Punctuation]) -> list[Punctuation]:
         """Adds punctuations; returns, minimal, those that close something new."""
@@ -296,11 +297,6 @@ class SourceClosedSet(ClosedSet):
             if ends and (found := self._among(i, ends)):
                 schema = self.set.schema
                 super().absorb(Punctuation.at(schema, {i: Constant(value)}) for value in sorted(found))
-
-
-def runs_of(schema: Schema) -> Iterator[int]:
-    """The places of the attributes whose closed values go to disk."""
-    return (i for i, attribute in enumerate(schema) if isinstance(attribute.domain.sql, StringType))
 
 
 def _without(p: Punctuation, known: Mapping[int, frozenset[str]]) -> Punctuation | None:

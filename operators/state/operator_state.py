@@ -7,7 +7,7 @@ counts before that commit: a slice that runs again after a crash overwrites what
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterator, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import pyarrow as pa
@@ -21,6 +21,7 @@ from operators.state.state_schema import STATE_FORMAT, StateSchema
 from operators.state.tuple_log import MergingLog, TupleLog
 from operators.storage.segments import Segment, SegmentStore
 from punct_ns.lifespan import Bound
+from punct_ns.punctuation import Punctuation
 from punct_ns.schema import Schema
 from punct_ns.slices import in_utc, quoted
 
@@ -35,6 +36,13 @@ Scratch = TypeVar("Scratch")
 def nothing_closed(bound: Bound) -> bool:
     """No stream has closed any bound."""
     return False
+
+
+@dataclass(slots=True)
+class NewPunctuations:
+    """Scratch of operators whose behaviours share the new punctuations of a slice, and nothing else."""
+
+    found: list[Punctuation] = field(default_factory=list)
 
 
 class OperatorState:

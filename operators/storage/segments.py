@@ -11,6 +11,7 @@ for the directory of the checkpoint. So Parquet files are read with globs switch
 
 from __future__ import annotations
 
+import json
 import uuid
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -166,7 +167,7 @@ class SegmentStore:
         if segment.name not in self._frames:
             from pyspark.sql.types import StructType
 
-            struct = StructType.fromJson(_json(segment.struct))
+            struct = StructType.fromJson(json.loads(segment.struct))
             if segment.name in self._tables and segment.rows <= HELD:
                 frame = self._spark.createDataFrame(self._tables[segment.name], struct)
             else:
@@ -242,10 +243,3 @@ class SegmentStore:
 
 def _leaving(batch: pa.RecordBatch) -> pa.RecordBatch:
     return batch.filter(batch[_LEAVING]).drop_columns([_LEAVING])
-
-
-def _json(text: str) -> dict[str, Any]:
-    import json
-
-    loaded: dict[str, Any] = json.loads(text)
-    return loaded
