@@ -137,7 +137,7 @@ class AsofJoin(Operator):
             )
             kept = replace(kept, models=models)
         awaits = partial(self._awaited_by_right, inputs=inputs)
-        kept = replace(kept, blocks=False, awaits=awaits, combine=partial(self._followed, right=inputs[1]))
+        kept = replace(kept, blocks=False, awaits=awaits, combine=lambda frame, _ages: self._followed(frame, inputs[1]))
         logs = {"undecided": left.log("undecided tuples of the left side", inputs), "right": kept}
         sets = {**left.punctuation_sets(inputs), **right.punctuation_sets(inputs), "sent": self.schema(*inputs)}
         return StateSchema(logs, sets, waiting={"waiting-0": inputs[0]})
@@ -149,7 +149,7 @@ class AsofJoin(Operator):
         waiting = held.rows("undecided", left.determined_by, of_left, "waiting-0", left.beside)
         return [without(want, waiting, lambda row: left.awaited(row, inputs, held), *inputs)]
 
-    def _followed(self, frame: DataFrame, bears_since: bool = False, *, right: Schema) -> DataFrame:
+    def _followed(self, frame: DataFrame, right: Schema) -> DataFrame:
         """Right tuples, each with the time of the next one of its key; of equal tuples, the first."""
         from pyspark.sql import functions as F
         from pyspark.sql.window import Window
@@ -184,7 +184,7 @@ class AsofJoin(Operator):
         key, names = self._keys[1], state.inputs[1].names
         parts = [replace(p, frame=p.frame.select(*map(quoted, names))) for p in (kept, new) if p is not None]
         right = bag_union(parts) or Tuples(state.nothing(1), 0)
-        followed = right.some(self._followed(right.frame, right=state.inputs[1]))
+        followed = right.some(self._followed(right.frame, state.inputs[1]))
         following, *_ = key.columns
         before, until = ("<", "<=") if self.strict else ("<=", "<")
         same = [f"{quoted(a)} = {quoted(b)}" for a, b in zip(self.left_on, self.right_on, strict=True)]

@@ -11,7 +11,7 @@ Source: Tucker et al. 2007, §3.1, Table 2 (preimages) and Table 3 (state models
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Protocol, TypeAlias
 
 from punct_ns.domain import Domain
@@ -38,25 +38,34 @@ class Grouping:
     """Each group of an input by these attributes is closed in the end, by finitely many punctuations.
 
     `null` states that null is a group; it is none for attributes that are joined. `sole` states that the operator and
-    those above it use no other punctuations of the input.
+    those above it use no other punctuations of the input. `intervals` are bounds within which a group must be closed:
+    each attribute that is bounded from above, and whether it is bounded from below too. For example bids of one auction
+    until it expires, and bids of one auction while it is open. Null is not within bounds.
 
-    >>> bids = Schema.parse("bidder INT, hour INT")
+    >>> bids = Schema.parse("auction INT, hour INT NOT NULL")
     >>> Grouping(0, ("hour",)).holds([(bids, (Scheme(()),))]), Grouping(0, ("hour",)).holds([(bids, ())])
     (True, False)
+    >>> until_it_expires = Grouping(0, ("auction",), null=False, intervals=(("hour", False),))
+    >>> until_it_expires.holds([(bids, (Scheme((Term("hour", "prefix"),)),))])
+    True
     """
 
     input: int
     attributes: tuple[str, ...]
     null: bool = True
     sole: bool = False
+    intervals: tuple[tuple[str, bool], ...] = ()
 
     def holds(self, promises: Promises) -> bool:
-        """Whether one scheme of the input makes the grouping compact; if none does, several together do not either."""
+        """Whether one scheme of the input closes all these groups; if none does, several together do not either."""
         schema, schemes = promises[self.input]
-        return any(is_compact(self.attributes, scheme, schema, null=self.null) for scheme in schemes)
+        terms = [Term(name, null=self.null) for name in self.attributes]
+        terms += [Term(name, "tiles" if both else "prefix", null=False) for name, both in self.intervals]
+        return any(implies(scheme, Scheme(tuple(terms)), schema) for scheme in schemes)
 
     def groupings(self, promises: Promises) -> Iterator[Grouping]:
-        yield self
+        bounded = (name for name, _ in self.intervals)
+        yield replace(self, attributes=(*self.attributes, *bounded), intervals=())
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,35 +102,6 @@ class Prefix:
 
     def groupings(self, promises: Promises) -> Iterator[Grouping]:
         yield Grouping(self.input, (*self.groups, self.attribute))
-
-
-@dataclass(frozen=True, slots=True)
-class Within:
-    """Each group of an input, within bounds on some attributes, is closed in the end, by finitely many punctuations.
-
-    `intervals` holds each bounded attribute, which is bounded from above, and whether it is bounded from below too: for
-    example bids of one auction until it expires, and bids of one auction while it is open. Null is neither a group nor
-    within bounds.
-
-    >>> bids = Schema.parse("auction INT, dateTime TIMESTAMP NOT NULL")
-    >>> until_it_expires = Within(0, ("auction",), (("dateTime", False),))
-    >>> until_it_expires.holds([(bids, (Scheme((Term("dateTime", "prefix"),)),))])
-    True
-    """
-
-    input: int
-    attributes: tuple[str, ...]
-    intervals: tuple[tuple[str, bool], ...]
-
-    def holds(self, promises: Promises) -> bool:
-        """Whether one scheme of the input closes all these groups."""
-        schema, schemes = promises[self.input]
-        terms = [Term(name, null=False) for name in self.attributes]
-        terms += [Term(name, "tiles" if both else "prefix", null=False) for name, both in self.intervals]
-        return any(implies(scheme, Scheme(tuple(terms)), schema) for scheme in schemes)
-
-    def groupings(self, promises: Promises) -> Iterator[Grouping]:
-        yield Grouping(self.input, (*self.attributes, *(name for name, _ in self.intervals)), null=False)
 
 
 @dataclass(frozen=True, slots=True)

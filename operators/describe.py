@@ -24,6 +24,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass
+from typing import ClassVar
 
 from operators.behaviour import Operator, Terms, among, own_terms
 from operators.required_punctuations import Held, Way, on
@@ -52,6 +53,7 @@ class Describe(Operator):
     attributes: tuple[str, ...]
     watch: tuple[str, ...] = ()
     patterns: tuple[str, ...] = ()
+    exact_inputs: ClassVar[bool] = False
 
     def __post_init__(self) -> None:
         both = [name.lower() for name in (*self.attributes, *self.watch)]
@@ -86,10 +88,6 @@ class Describe(Operator):
 
     def required(self, needed: AbstractSet[str], *inputs: Schema) -> Sequence[AbstractSet[str]]:
         return [needed | among((*self.attributes, *self.watch), inputs[0])]
-
-    @property
-    def exact_inputs(self) -> bool:
-        return False
 
     def predicate_terms(self, *inputs: Schema) -> Sequence[Terms]:
         return [own_terms(inputs[0])]

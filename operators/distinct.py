@@ -18,6 +18,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass
+from typing import ClassVar
 
 from operators.behaviour import Operator, Terms, own_terms
 from operators.closing_conditions import Grouping, StateModel
@@ -35,6 +36,8 @@ from punct_ns.slices import quoted
 class Distinct(Operator):
     """Each distinct tuple of the input, when it first comes."""
 
+    eliminates_duplicates: ClassVar[bool] = True
+
     def schema(self, *inputs: Schema) -> Schema:
         return inputs[0]
 
@@ -44,10 +47,6 @@ class Distinct(Operator):
     def predicate_terms(self, *inputs: Schema) -> Sequence[Terms]:
         """The input's own terms: a predicate selects equal tuples together."""
         return [own_terms(inputs[0])]
-
-    @property
-    def eliminates_duplicates(self) -> bool:
-        return True
 
     def ignores_duplicates(self, side: int, needed: AbstractSet[str], *inputs: Schema) -> bool:
         """δ(δ(R)) = δ(R)."""

@@ -19,6 +19,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass
+from typing import ClassVar
 
 from operators.behaviour import Operator, Terms, among
 from operators.closing_conditions import Grouping, StateModel
@@ -40,6 +41,8 @@ class DistinctOn(Operator):
     """The tuples of the input whose values of `keys` come for the first time."""
 
     keys: tuple[str, ...]
+    exact_inputs: ClassVar[bool] = False
+    keeps_order: ClassVar[bool] = True
 
     def schema(self, *inputs: Schema) -> Schema:
         """The input's schema.
@@ -60,17 +63,9 @@ class DistinctOn(Operator):
     def required(self, needed: AbstractSet[str], *inputs: Schema) -> Sequence[AbstractSet[str]]:
         return [needed | among(self.keys, inputs[0])]
 
-    @property
-    def exact_inputs(self) -> bool:
-        return False
-
     def predicate_terms(self, *inputs: Schema) -> Sequence[Terms]:
         """The keys: a predicate on them alone selects all tuples of a key, or none."""
         return [{key.lower(): quoted(inputs[0].attribute(key).name) for key in self.keys}]
-
-    @property
-    def keeps_order(self) -> bool:
-        return True
 
     def wanted(self, p: Punctuation, held: Held, *inputs: Schema) -> Sequence[Way]:
         return [((0, p),)]

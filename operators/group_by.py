@@ -19,6 +19,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass
+from typing import ClassVar
 
 from operators.aggregation import Aggregation
 from operators.behaviour import Operator, Terms, among
@@ -43,6 +44,7 @@ class GroupBy(Operator):
 
     keys: tuple[str, ...]
     aggregates: tuple[Aggregate, ...]
+    exact_inputs: ClassVar[bool] = False
 
     def schema(self, *inputs: Schema) -> Schema:
         return Schema((*(inputs[0].attribute(key) for key in self.keys), *(a.attribute for a in self.aggregates)))
@@ -64,10 +66,6 @@ class GroupBy(Operator):
 
     def pruned(self, needed: AbstractSet[str]) -> GroupBy:
         return GroupBy(self.keys, tuple(a for a in self.aggregates if a.attribute.name in needed))
-
-    @property
-    def exact_inputs(self) -> bool:
-        return False
 
     def predicate_terms(self, *inputs: Schema) -> Sequence[Terms]:
         """The keys: a predicate over these selects whole groups."""

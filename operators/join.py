@@ -37,7 +37,7 @@ from operators.expressions.bounds import NO_BOUNDS, Bounds, bounds_between
 from operators.joins.equal_attributes import equal_terms_of_two
 from operators.joins.equi_join import EquiJoin
 from operators.joins.forgetting import forget_keys
-from operators.joins.join_sides import FullKeys, JoinKind, JoinSides
+from operators.joins.join_sides import JoinKind, JoinSides
 from operators.joins.purge_strategy import EAGER, PurgeStrategy
 from operators.required_punctuations import Held, Row, Way, whole, without
 from operators.state.blocked_set import emittable
@@ -133,7 +133,7 @@ class Join(Operator):
     def wanted(self, p: Punctuation, held: Held, *inputs: Schema) -> Sequence[Way]:
         ways = [self._wanted_of(side, p, held, inputs) for side in range(2)]
         found = [way for way in ways if way is not None]
-        if not found and self.kind == "full" and (both := FullKeys(self.equi_join).wanted(p, inputs)):
+        if not found and self.kind == "full" and (both := self.sides.way_to_null_keys(p, inputs)):
             return [both]
         return found or [whole(*inputs)]
 
@@ -220,8 +220,7 @@ class Join(Operator):
                 found += self.sides.of_output(p, side, output, state.inputs)
         if self.kind == "full":
             # These follow from neither side alone: a side's punctuations do not cover nulls in its place.
-            keys = FullKeys(self.equi_join)
-            found += (*keys.never(output, state.inputs), *keys.null(output, state))
+            found += (*self.sides.never_keys(output, state.inputs), *self.sides.null_keys(output, state))
             if self._is_over(state):
                 ends = (state.punctuations(f"input-{i}").lifespan(Punctuation.all(state.inputs[i])) for i in range(2))
                 found = [Punctuation.all(output).lasting(shortest(ends))]

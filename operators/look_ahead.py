@@ -28,7 +28,7 @@ from typing import TYPE_CHECKING
 from operators.expressions.aggregates import NUMBER
 from operators.ordered_rows import Begun, OrderedRows
 from operators.required_punctuations import Held, Way
-from operators.sort_order import BEFORE, LATEST, NEW, last_rows, numbered, partition, total, with_latest
+from operators.sort_order import BEFORE, LATEST, NEW, numbered, partition, total, with_latest
 from operators.state.blocked_set import emittable
 from operators.state.operator_state import OperatorState
 from operators.state.slice_tuples import Slice, Tuples, semi_join
@@ -67,7 +67,7 @@ class LookAhead(OrderedRows):
     def state_schema(self, *inputs: Schema) -> StateSchema:
         given, reach = inputs[0], self.reach
         last = f"the last {reach} tuples" if reach > 1 else "the last tuple"
-        rows = self.rows_of(given, last, lambda rows: last_rows(rows, self.groups, reach), blocks=True)
+        rows = self.rows_of(given, last, self._last_rows, blocks=True)
         return self.tuples_of(given) | StateSchema({"rows": rows}, waiting={"held": given.only(self.over)})
 
     def step(self, inputs: Sequence[Slice], state: OperatorState) -> Tuples | None:
@@ -122,6 +122,10 @@ class LookAhead(OrderedRows):
         answered = answered.where(f"{NUMBER} > {BEFORE} - {self.ahead}")
         shown = [*schema.names, *(function.attribute.name for function in self.functions)]
         return replace(computed.some(answered.select(*map(quoted, shown))), computed=True)
+
+    def _last_rows(self, rows: DataFrame) -> DataFrame:
+        """The rows of each group to keep. Applied to parts of the rows, it keeps all that are kept of the whole."""
+        return with_latest(rows, self.groups).where(f"{NUMBER} > {LATEST} - {self.reach}").drop(LATEST)
 
     def _with_functions(self, new: DataFrame, earlier: Sequence[DataFrame], schema: Schema) -> DataFrame:
         """New rows and the last ones before them, with their functions and their numbers."""

@@ -19,6 +19,7 @@ from __future__ import annotations
 from collections.abc import Collection, Sequence
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, replace
+from typing import ClassVar
 
 from operators.behaviour import Operator, Terms, by_position
 from operators.required_punctuations import Held, Way
@@ -39,6 +40,7 @@ class Merge(Operator):
     """The tuples of all inputs; `attributes` are the output's, whose names and types every input has."""
 
     attributes: Schema
+    is_associative: ClassVar[bool] = True
 
     def schema(self, *inputs: Schema) -> Schema:
         return self.attributes
@@ -65,10 +67,6 @@ class Merge(Operator):
     def lineage(self, names: Collection[str], *inputs: Schema) -> Sequence[Sequence[str]] | None:
         places = [self.attributes.index(name) for name in names]
         return [tuple(schema[place].name for place in places) for schema in inputs]
-
-    @property
-    def is_associative(self) -> bool:
-        return True
 
     def wanted(self, p: Punctuation, held: Held, *inputs: Schema) -> Sequence[Way]:
         """The same of every input, without null for an input that has none."""

@@ -24,6 +24,7 @@ from __future__ import annotations
 from collections.abc import Collection, Sequence
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass
+from typing import ClassVar
 
 from operators.aggregation import Aggregation
 from operators.behaviour import Operator, among
@@ -44,6 +45,7 @@ class PreAggregate(Operator):
 
     keys: tuple[str, ...]
     aggregates: tuple[Aggregate, ...]
+    exact_inputs: ClassVar[bool] = False
 
     def schema(self, *inputs: Schema) -> Schema:
         return inputs[0].only(self.keys)
@@ -58,10 +60,6 @@ class PreAggregate(Operator):
 
     def required(self, needed: AbstractSet[str], *inputs: Schema) -> Sequence[AbstractSet[str]]:
         return [among((*self.keys, *attributes_of(self.aggregates)), inputs[0])]
-
-    @property
-    def exact_inputs(self) -> bool:
-        return False
 
     def lineage(self, names: Collection[str], *inputs: Schema) -> Sequence[Sequence[str]] | None:
         return [tuple(among(names, inputs[0]))]

@@ -31,6 +31,7 @@ from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, replace
 from functools import partial, reduce
 from itertools import product
+from typing import ClassVar
 
 from operators.behaviour import Operator, Terms, among
 from operators.expressions.constant_evaluation import evaluated, may_end_later, of_digits
@@ -250,6 +251,8 @@ class Project(Operator):
     """The columns, computed from each tuple of the input."""
 
     columns: tuple[Column, ...]
+    exact_inputs: ClassVar[bool] = False
+    keeps_order: ClassVar[bool] = True
 
     def schema(self, *inputs: Schema) -> Schema:
         return Schema(tuple(column.attribute for column in self.columns))
@@ -272,10 +275,6 @@ class Project(Operator):
 
     def pruned(self, needed: AbstractSet[str]) -> Project:
         return Project(tuple(column for column in self.columns if column.attribute.name in needed))
-
-    @property
-    def exact_inputs(self) -> bool:
-        return False
 
     def predicate_terms(self, *inputs: Schema) -> Sequence[Terms]:
         return [{column.attribute.name.lower(): column.expression for column in self.columns}]
@@ -302,10 +301,6 @@ class Project(Operator):
                 return None
             found[column.attribute.name] = source.name
         return found
-
-    @property
-    def keeps_order(self) -> bool:
-        return True
 
     def wanted(self, p: Punctuation, held: Held, *inputs: Schema) -> Sequence[Way]:
         if p.is_all:

@@ -26,7 +26,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Literal, get_args
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, get_args
 
 from operators.behaviour import Operator
 from operators.punctuators.rule import AHEAD, ASIDE, UNGRAMMATICAL, Rule, added
@@ -63,6 +63,7 @@ class Punctuate(Operator):
 
     rule: Rule
     ungrammatical: Ungrammatical = "fail"
+    keeps_order: ClassVar[bool] = True
 
     def __post_init__(self) -> None:
         if self.ungrammatical not in get_args(Ungrammatical):
@@ -82,10 +83,6 @@ class Punctuate(Operator):
 
     def parameters(self, output: Schema) -> str:
         return str(self.rule)
-
-    @property
-    def keeps_order(self) -> bool:
-        return True
 
     def wanted(self, p: Punctuation, held: Held, *inputs: Schema) -> Sequence[Way]:
         return [((0, p),)]

@@ -19,6 +19,7 @@ from __future__ import annotations
 from collections.abc import Collection, Sequence
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, replace
+from typing import ClassVar
 
 from operators.behaviour import Operator, Terms, among, own_terms
 from operators.expressions.dialect import attributes_in
@@ -43,6 +44,8 @@ class Select(Operator):
 
     predicate: str
     punctuates: bool = False
+    exact_inputs: ClassVar[bool] = False
+    keeps_order: ClassVar[bool] = True
 
     def schema(self, *inputs: Schema) -> Schema:
         return inputs[0]
@@ -55,10 +58,6 @@ class Select(Operator):
 
     def required(self, needed: AbstractSet[str], *inputs: Schema) -> Sequence[AbstractSet[str]]:
         return [needed | among(attributes_in(self.predicate), inputs[0])]
-
-    @property
-    def exact_inputs(self) -> bool:
-        return False
 
     def predicate_terms(self, *inputs: Schema) -> Sequence[Terms]:
         return [own_terms(inputs[0])]
@@ -79,10 +78,6 @@ class Select(Operator):
 
     def punctuating(self) -> Select:
         return replace(self, punctuates=True)
-
-    @property
-    def keeps_order(self) -> bool:
-        return True
 
     def wanted(self, p: Punctuation, held: Held, *inputs: Schema) -> Sequence[Way]:
         return [tuple((0, left) for left in remainder(p, PunctuationSet(inputs[0], self.initial(*inputs))))]

@@ -26,7 +26,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, ClassVar
 
 from operators.aggregation import Aggregation
 from operators.behaviour import Operator, Terms, among
@@ -93,6 +93,7 @@ class Session(Operator):
     aggregates: tuple[Aggregate, ...]
     name: str = "session_window"
     days: int = 0
+    exact_inputs: ClassVar[bool] = False
 
     @property
     def ends(self) -> tuple[str, str]:
@@ -146,10 +147,6 @@ class Session(Operator):
     def pruned(self, needed: AbstractSet[str]) -> Session:
         left = tuple(a for a in self.aggregates if a.attribute.name in needed)
         return replace(self, aggregates=left)
-
-    @property
-    def exact_inputs(self) -> bool:
-        return False
 
     def predicate_terms(self, *inputs: Schema) -> Sequence[Terms]:
         """The keys: a predicate over these selects all sessions of a group, or none."""

@@ -104,11 +104,6 @@ def numbered(new: DataFrame, earlier: Sequence[DataFrame], groups: Sequence[str]
     return counted.withColumn(NUMBER, row + F.coalesce(F.min(NUMBER).over(group), one) - 1)
 
 
-def last_rows(rows: DataFrame, groups: Sequence[str], number: int) -> DataFrame:
-    """The last rows of each group. Applied to parts of the rows, it keeps all last rows of the whole."""
-    return with_latest(rows, groups).where(f"{NUMBER} > {LATEST} - {number}").drop(LATEST)
-
-
 def with_latest(rows: DataFrame, groups: Sequence[str]) -> DataFrame:
     """Numbered rows, each with the greatest number of its group."""
     return rows.selectExpr("*", f"max({NUMBER}) OVER ({partition(groups)}) AS {LATEST}")

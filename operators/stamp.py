@@ -26,6 +26,7 @@ from collections.abc import Collection, Sequence
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, replace
 from datetime import datetime
+from typing import ClassVar
 
 from operators.behaviour import Operator, Terms, among, own_terms
 from operators.required_punctuations import Held, Way, on
@@ -45,6 +46,7 @@ class Stamp(Operator):
     """The tuples of the input, each with the recorded time of its slice as `attribute`, a TIMESTAMP, behind it."""
 
     attribute: Attribute
+    exact_inputs: ClassVar[bool] = False
 
     def schema(self, *inputs: Schema) -> Schema:
         return Schema((*inputs[0], self.attribute))
@@ -57,10 +59,6 @@ class Stamp(Operator):
 
     def required(self, needed: AbstractSet[str], *inputs: Schema) -> Sequence[AbstractSet[str]]:
         return [among(needed, inputs[0])]
-
-    @property
-    def exact_inputs(self) -> bool:
-        return False
 
     def predicate_terms(self, *inputs: Schema) -> Sequence[Terms]:
         return [own_terms(inputs[0])]

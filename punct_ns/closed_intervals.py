@@ -21,6 +21,7 @@ from bisect import bisect_left, bisect_right
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import product
+from operator import itemgetter
 from typing import Literal, TypeAlias
 
 from punct_ns.cover import ENOUGH, EXACT_PUNCTUATIONS, Budget, TooHardError
@@ -157,11 +158,7 @@ class Box:
         union = min(low, least), max(high, most)
         if union != (domain.bottom, domain.top):
             mine[x] = union
-        return Box(tuple(sorted(there.items(), key=_place)), tuple(sorted(mine.items(), key=_place)))
-
-
-def _place(pair: tuple[int, object]) -> int:
-    return pair[0]
+        return Box(tuple(sorted(there.items(), key=itemgetter(0))), tuple(sorted(mine.items(), key=itemgetter(0))))
 
 
 def widest_boxes(closed_set: PunctuationSet, waited: Collection[int], new: Iterable[Punctuation]) -> list[Box]:

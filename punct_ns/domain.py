@@ -18,6 +18,7 @@ from punct_ns.sql_type import (
     NAN,
     BooleanType,
     DiscreteType,
+    Greatest,
     OpaqueType,
     SqlType,
     StringType,
@@ -32,26 +33,11 @@ Cut: TypeAlias = Any
 """A point between two neighbouring values: an ordinal, or (value, side). Cuts of one domain are ordered."""
 
 
-class _Beyond:
+class _Beyond(Greatest):
     """The cut above all strings, greater than any other cut."""
 
-    def __lt__(self, other: object) -> bool:
-        return False
-
-    def __le__(self, other: object) -> bool:
-        return other is BEYOND
-
-    def __gt__(self, other: object) -> bool:
-        return other is not BEYOND
-
-    def __ge__(self, other: object) -> bool:
-        return True
-
-    def __repr__(self) -> str:
-        return "BEYOND"
-
-    def __reduce__(self) -> str:
-        return "BEYOND"
+    __slots__ = ()
+    name = "BEYOND"
 
 
 BEYOND = _Beyond()

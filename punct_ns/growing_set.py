@@ -62,15 +62,23 @@ class GrowingSet:
             wanted = values(pattern, self.domain)
             fresh = not self.covers(wanted)
             if fresh:
-                self._take(wanted)
+                self.take(wanted)
         if fresh:
             self._set = self._patterns = None
         return fresh
 
     def take(self, more: ValueSet) -> None:
         """Adds a whole set."""
-        self._take(more)
+        self._settle()
         self._set = self._patterns = None
+        self._null = self._null or more.null
+        if not self._cuts:
+            self._cuts = list(more.cuts)
+        elif len(more.cuts) * _FEW > len(self._cuts):
+            self._cuts = list(ValueSet(self.domain, tuple(self._cuts)).union(more).cuts)
+        else:
+            for low, high in more.intervals():
+                self._insert(low, high)
 
     def forget(self, wanted: Iterable[Value | None]) -> None:
         """Removes those of these values that have no neighbour in the set; ranges keep all their values, null stays."""
@@ -153,17 +161,6 @@ class GrowingSet:
         yield self.domain.bound(self.domain.bottom, above=True)[0]
         if self.domain.discrete:
             yield self.domain.bound(self.domain.top, above=False)[0]
-
-    def _take(self, more: ValueSet) -> None:
-        self._settle()
-        self._null = self._null or more.null
-        if not self._cuts:
-            self._cuts = list(more.cuts)
-        elif len(more.cuts) * _FEW > len(self._cuts):
-            self._cuts = list(ValueSet(self.domain, tuple(self._cuts)).union(more).cuts)
-        else:
-            for low, high in more.intervals():
-                self._insert(low, high)
 
     def _settle(self) -> None:
         """Merges the buffered constants into the cuts."""

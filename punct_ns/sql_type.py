@@ -99,10 +99,36 @@ BLANKS = " \t\r\n"
 """XML's white space; no other character counts as blank."""
 
 
-class _NotANumber(float):
+class Greatest:
+    """Compares as greater than everything but itself; its instance is pickled as the global of that `name`."""
+
+    __slots__ = ()
+    name: ClassVar[str]
+
+    def __lt__(self, other: object) -> bool:
+        return False
+
+    def __le__(self, other: object) -> bool:
+        return self == other
+
+    def __gt__(self, other: object) -> bool:
+        return not self == other
+
+    def __ge__(self, other: object) -> bool:
+        return True
+
+    def __repr__(self) -> str:
+        return self.name
+
+    def __reduce__(self) -> str:
+        return self.name
+
+
+class _NotANumber(Greatest, float):
     """NaN as one value, above all others (Spark's order)."""
 
     __slots__ = ()
+    name = "NAN"
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, float) and math.isnan(other)
@@ -112,24 +138,6 @@ class _NotANumber(float):
 
     def __hash__(self) -> int:
         return hash("NaN")
-
-    def __lt__(self, other: float) -> bool:
-        return False
-
-    def __le__(self, other: float) -> bool:
-        return self == other
-
-    def __gt__(self, other: float) -> bool:
-        return not self == other
-
-    def __ge__(self, other: float) -> bool:
-        return True
-
-    def __repr__(self) -> str:
-        return "NAN"
-
-    def __reduce__(self) -> str:
-        return "NAN"
 
 
 NAN: float = _NotANumber("nan")

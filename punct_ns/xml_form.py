@@ -73,9 +73,7 @@ def pattern_from_text(text: str, domain: Domain, *, trim: bool = True) -> Patter
     return parse_pattern(text, domain) if len(text) > _LONG else _known(text, domain)
 
 
-@lru_cache(maxsize=1 << 16)
-def _known(text: str, domain: Domain) -> Pattern:
-    return parse_pattern(text, domain)
+_known = lru_cache(maxsize=1 << 16)(parse_pattern)
 
 
 def write_element(

@@ -16,7 +16,7 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import date
 from typing import Literal
@@ -36,6 +36,7 @@ from operators.expressions.type_rules import (
     numeric_literal,
     result_kind,
 )
+from operators.expressions.value_type import CALLS, DAYS, INSTANTS
 from punct_ns.domain import Domain
 from punct_ns.schema import Schema
 
@@ -99,12 +100,6 @@ def ends_before_10000(domain: Domain) -> bool:
     return isinstance(domain.high, date) and domain.high.year < 9999
 
 
-Part = Callable[[exp.Expr, Schema], Rising | None]
-"""Finds how a part of an expression depends on an attribute."""
-
-_DAYS = frozenset(("WEEK", "MONTH", "MON", "MM", "QUARTER", "YEAR", "YYYY", "YY"))
-_INSTANTS = _DAYS | {"MICROSECOND", "MILLISECOND", "SECOND", "MINUTE", "HOUR", "DAY", "DD"}
-
 _PARTS: Sequence[tuple[str, ...]] = (("year",), ("month",), ("day", "dayofmonth"), ("hour",), ("minute",), ("second",))
 """Functions that return a part of a moment, the greatest part first."""
 
@@ -123,25 +118,11 @@ _NEAR = 366
 """The number of days up to which a moved moment strays `barely`."""
 
 
-@dataclass(frozen=True, slots=True)
-class _Conversion:
-    """A function that rises with its argument: the kinds of argument and result, and whether it is injective."""
-
-    of: TypeKind
-    to: TypeKind
-    injective: bool = True
-
-
-_CONVERSIONS: Mapping[str, _Conversion] = {
-    "unix_seconds": _Conversion("timestamp", "integer", injective=False),
-    "unix_millis": _Conversion("timestamp", "integer", injective=False),
-    "unix_micros": _Conversion("timestamp", "integer"),
-    "timestamp_seconds": _Conversion("integer", "timestamp"),
-    "timestamp_millis": _Conversion("integer", "timestamp"),
-    "timestamp_micros": _Conversion("integer", "timestamp"),
-    "unix_date": _Conversion("date", "integer"),
-    "date_from_unix_date": _Conversion("integer", "date"),
-}
+_COARSER = frozenset(("unix_seconds", "unix_millis"))
+_EXACT = frozenset(
+    ("unix_micros", "timestamp_seconds", "timestamp_millis", "timestamp_micros", "unix_date", "date_from_unix_date")
+)
+"""Functions that rise with a moment, a day or an integer: those with one result for several values, and the others."""
 
 
 def of_moment(name: str, found: Rising, text: str, schema: Schema) -> Rising | None:
@@ -149,17 +130,17 @@ def of_moment(name: str, found: Rising, text: str, schema: Schema) -> Rising | N
     match name:
         case "date_format" if found.kind in MOMENTS and _FROM_THE_YEAR.fullmatch(text):
             return _written(found, text, schema)
-        case "date_trunc" if found.kind == "timestamp" and text.upper() in _INSTANTS:
+        case "date_trunc" if found.kind == "timestamp" and text.upper() in INSTANTS:
             return replace(found, how=replace(found.coarser, local=True))
-        case "trunc" if found.kind == "date" and text.upper() in _DAYS:
+        case "trunc" if found.kind == "date" and text.upper() in DAYS:
             return replace(found, how=found.coarser)
         case "last_day" | "add_months" if found.kind == "date":
             return Rising(found.coarser, "date", "far")
         case "to_date" | "date" if found.kind in TEMPORAL and not text:
             return day(found) if found.kind != "date" else found
-        case _ if (converted := _CONVERSIONS.get(name)) and found.kind == converted.of:
-            how, strays = found.how if converted.injective else found.coarser, found.strays
-            return Rising(how, converted.to, "far" if found.kind == "integer" else strays)
+        case _ if name in _COARSER | _EXACT and (to := CALLS.get((name, found.kind))) is not None:
+            how = found.coarser if name in _COARSER else found.how
+            return Rising(how, kind(to), "far" if found.kind == "integer" else found.strays)
         case "year" if found.kind in TEMPORAL:
             return Rising(day(found).how, "integer")
     return _part(name, found, schema)
@@ -179,7 +160,7 @@ def moved_by_days(found: Rising, days: int) -> Rising | None:
     return replace(found, strays=strays)
 
 
-def made(name: str, parts: Sequence[exp.Expr], schema: Schema, rising: Part) -> Rising | None:
+def made(name: str, parts: Sequence[exp.Expr], schema: Schema) -> Rising | None:
     """A moment made from parts; None if it does not rise.
 
     Either all parts but one are constants, and the moment rises with that one. Or the parts are those of one moment,
@@ -196,13 +177,11 @@ def made(name: str, parts: Sequence[exp.Expr], schema: Schema, rising: Part) -> 
         if found is None or found.kind not in ("integer", "decimal") or is_clock or found.how.falling:
             return None
         return Rising(replace(found.how, injective=False, narrow=False), of, "far")
-    return _cut_short(of, [part for part, is_constant in zip(parts, constant, strict=True) if not is_constant],
-                      constant, schema, rising)  # fmt: skip
+    own = [part for part, is_constant in zip(parts, constant, strict=True) if not is_constant]
+    return _cut_short(of, own, constant, schema)
 
 
-def _cut_short(
-    of: TypeKind, own: Sequence[exp.Expr], constant: Sequence[bool], schema: Schema, rising: Part
-) -> Rising | None:
+def _cut_short(of: TypeKind, own: Sequence[exp.Expr], constant: Sequence[bool], schema: Schema) -> Rising | None:
     """The moment made from the parts of one moment, from its year on."""
     calls = [call for part in own if (call := _call_in(part)) is not None]
     if any(constant[: len(own)]) or len(calls) < len(own):
@@ -401,7 +380,7 @@ def _monotone_call(name: str, arguments: list[exp.Expr], schema: Schema) -> Risi
         case "add_months", [argument, number] if numeric_literal(number) is not None:
             text = ""
         case "make_date" | "make_timestamp" | "make_timestamp_ltz" | "make_timestamp_ntz", parts:
-            return made(name, parts, schema, rising)
+            return made(name, parts, schema)
         case "date_trunc", [unit, argument]:
             text = _text_of(unit)
         case "trunc" | "date_format", [argument, unit]:

@@ -36,7 +36,7 @@ from punct_ns.sql_type import SqlType
 
 DATE, TIMESTAMP = sql_type("DATE"), sql_type("TIMESTAMP")
 
-_CALLS: Mapping[tuple[str, TypeKind], SqlType] = {
+CALLS: Mapping[tuple[str, TypeKind], SqlType] = {
     **{(f"unix_{unit}", "timestamp"): BIGINT for unit in ("seconds", "millis", "micros")},
     **{(f"timestamp_{unit}", "integer"): TIMESTAMP for unit in ("seconds", "millis", "micros")},
     ("unix_date", "date"): INT,
@@ -106,7 +106,7 @@ def _call(name: str, arguments: list[exp.Expr], schema: Schema) -> SqlType | Non
         wanted = TIMESTAMP if name == "date_trunc" else DATE
         return wanted if of == wanted else None
     of = value_type(arguments[0], schema) if len(arguments) == 1 else None
-    return None if of is None else _CALLS.get((name, kind(of)))
+    return None if of is None else CALLS.get((name, kind(of)))
 
 
 _OPERATIONS = (
@@ -125,11 +125,9 @@ _FUNCTIONS = frozenset((
 ))  # fmt: skip
 """Functions of numbers, moments and texts that are null only if an argument is."""
 
-_DAYS = frozenset(("YEAR", "YYYY", "YY", "QUARTER", "MONTH", "MM", "MON", "WEEK"))
-_TRUNCATED: Mapping[str, frozenset[str]] = {
-    "date_trunc": _DAYS | {"DAY", "DD", "HOUR", "MINUTE", "SECOND", "MILLISECOND", "MICROSECOND"},
-    "trunc": _DAYS,
-}
+DAYS = frozenset(("WEEK", "MONTH", "MON", "MM", "QUARTER", "YEAR", "YYYY", "YY"))
+INSTANTS = DAYS | {"MICROSECOND", "MILLISECOND", "SECOND", "MINUTE", "HOUR", "DAY", "DD"}
+_TRUNCATED: Mapping[str, frozenset[str]] = {"date_trunc": INSTANTS, "trunc": DAYS}
 """The units to which moments can be truncated; for any other the result is null."""
 
 
@@ -145,10 +143,7 @@ def never_null(tree: exp.Expr, schema: Schema) -> bool:
     >>> [text for text in unsure if never_null(expression(text), schema)]
     []
     """
-    return _is_there(tree.unnest(), schema)
-
-
-def _is_there(tree: exp.Expr, schema: Schema) -> bool:
+    tree = tree.unnest()
     at = position_of(tree, schema)
     if at is not None:
         domain = schema[at].domain
@@ -176,11 +171,11 @@ def _is_there(tree: exp.Expr, schema: Schema) -> bool:
 
 
 def _all(trees: Iterable[exp.Expr], schema: Schema) -> bool:
-    return all(_is_there(tree.unnest(), schema) for tree in trees)
+    return all(never_null(tree, schema) for tree in trees)
 
 
 def _any(trees: Iterable[exp.Expr], schema: Schema) -> bool:
-    return any(_is_there(tree.unnest(), schema) for tree in trees)
+    return any(never_null(tree, schema) for tree in trees)
 
 
 _CHOICES: Mapping[str, Callable[[Sequence[exp.Expr], Schema], bool]] = {
@@ -196,7 +191,7 @@ def _is_call(name: str, arguments: Sequence[exp.Expr], schema: Schema) -> bool:
     if name in _TRUNCATED and len(arguments) == 2:
         unit, of = arguments if name == "date_trunc" else reversed(arguments)
         known = isinstance(unit, exp.Literal) and str(unit.this).upper() in _TRUNCATED[name]
-        return known and _is_there(of.unnest(), schema)
+        return known and never_null(of, schema)
     if name in ("date_format", "to_date", "date") and len(arguments) == (2 if name == "date_format" else 1):
         # A text may name no day.
         return _kind(arguments[0], schema) in MOMENTS | {"date"} and _all(arguments, schema)
@@ -211,7 +206,7 @@ def _kind(tree: exp.Expr, schema: Schema) -> TypeKind:
 def _is_cast(tree: exp.Cast, schema: Schema) -> bool:
     """Under ANSI rules a failing cast is an error, but NaN and infinity become null as a DECIMAL or a moment."""
     found = cast(tree)
-    if found is None or not _is_there(found[0], schema):
+    if found is None or not never_null(found[0], schema):
         return False
     target, of = kind(found[1].sql), _kind(found[0], schema)
     if target in ("decimal", *MOMENTS):

@@ -16,7 +16,7 @@ from dataclasses import dataclass, replace
 from functools import cached_property, partial
 from typing import TYPE_CHECKING
 
-from operators.closing_conditions import Condition, Grouping, StateModel, Within
+from operators.closing_conditions import Condition, Grouping, StateModel
 from operators.expressions.bounds import NO_BOUNDS, Bound, Bounds
 from operators.expressions.constant_evaluation import evaluated
 from operators.expressions.dialect import attributes_in
@@ -207,14 +207,9 @@ class BoundedKey:
     def until(self) -> Condition:
         """The condition under which each tuple gets no more partners; null keys never have any."""
         other = 1 - self.side
-        if intervals := self._intervals():
-            return Within(other, self.others, tuple(intervals.items()))
-        return Grouping(other, self.others, null=False)
-
-    def _intervals(self) -> dict[str, bool]:
-        """The other side's attributes that are bounded from above, and whether they are bounded from below, too."""
         below = {bound.attribute for bound in self.bounds if not bound.upper}
-        return {bound.attribute: bound.attribute in below for bound in self.bounds if bound.upper}
+        bounded = dict.fromkeys(bound.attribute for bound in self.bounds if bound.upper)
+        return Grouping(other, self.others, null=False, intervals=tuple((name, name in below) for name in bounded))
 
     def is_described(self, schemes: Sequence[Scheme]) -> bool:
         """Whether a scheme of the other side closes, for each tuple, all its possible partners.

@@ -31,80 +31,6 @@ from punct_ns.recast import required_pattern
 from punct_ns.schema import Attribute, Schema
 from punct_ns.scheme import Scheme, Term
 
-
-@dataclass(frozen=True, slots=True)
-class FullKeys:
-    """The keys of a full outer join."""
-
-    equi_join: EquiJoin
-
-    def schemes(self, inputs: Sequence[tuple[Scheme, ...]]) -> Iterator[Scheme]:
-        """Schemes on keys of both sides, null included; on several keys of one side, with a value in one of them."""
-        on_keys = [
-            [scheme for scheme in schemes if scheme.terms and self._is_of_keys(scheme, side)]
-            for side, schemes in enumerate(inputs)
-        ]
-        for scheme in (*on_keys[0], *on_keys[1]):
-            for present in scheme.terms if len(scheme.terms) > 1 else ():
-                yield Scheme(tuple(replace(t, null=t.null and t is not present) for t in scheme.terms))
-        for left, right in product(*on_keys):
-            if all(term.null for term in (*left.terms, *right.terms)):
-                yield Scheme((*map(_each, left.terms), *right.terms))
-                yield Scheme((*left.terms, *map(_each, right.terms)))
-
-    def _is_of_keys(self, scheme: Scheme, side: int) -> bool:
-        keys = {name.lower() for name in self.equi_join.on[side]}
-        return all(term.attribute.lower() in keys for term in scheme.terms)
-
-    def never(self, output: Schema, inputs: Sequence[Schema]) -> Iterator[Punctuation]:
-        """Punctuations on tuples where keys of both sides have values and one is null: no such tuple exists."""
-        for side in range(2):
-            own, others = self._places(side, inputs), self._places(1 - side, inputs)
-            for i, j in permutations(range(len(own)), 2):
-                here: dict[int, Pattern] = {own[i]: NOT_NULL, own[j]: NULL}
-                if inputs[side].attribute(self.equi_join.on[side][j]).domain.nullable:
-                    here[others[j]] = NOT_NULL
-                yield Punctuation.at(output, here)
-
-    def null(self, output: Schema, state: OperatorState) -> Iterator[Punctuation]:
-        """Punctuations on the null keys that both sides have closed or do not have: on each, and on all together."""
-        for (left, one), (right, other) in product(*(list(self._null_of(side, state)) for side in range(2))):
-            yield Punctuation.at(output, dict.fromkeys((*left, *right), NULL), shortest((one, other)))
-
-    def _null_of(self, side: int, state: OperatorState) -> Iterator[tuple[tuple[int, ...], Lifespan | None]]:
-        """Places in the output at which a side has no more null, and the lifespan of that."""
-        given, there, held = state.inputs[side], self._places(side, state.inputs), state.punctuations(f"input-{side}")
-        own = [given.index(name) for name in self.equi_join.on[side]]
-        for keys in dict.fromkeys([*((i,) for i in range(len(own))), tuple(range(len(own)))]):
-            at, p = tuple(there[i] for i in keys), Punctuation.at(given, {own[i]: NULL for i in keys})
-            if not all(given[own[i]].domain.nullable for i in keys):
-                yield at, None
-            elif held.set.covers(p):
-                yield at, held.lifespan(p)
-
-    def wanted(self, p: Punctuation, inputs: Sequence[Schema]) -> Way | None:
-        """The way on which both sides close their null keys, if the punctuation is on these only; otherwise None."""
-        wants: list[tuple[int, Punctuation]] = []
-        for side in range(2):
-            own = {i: place for i, place in enumerate(self._places(side, inputs)) if place in p.restricted}
-            if not own or any(not matches(p.patterns[place], None) for place in own.values()):
-                return None
-            names = [self.equi_join.on[side][i] for i in own]
-            wants.append((side, Punctuation.at(inputs[side], {inputs[side].index(name): NULL for name in names})))
-        both = {place for side in range(2) for place in self._places(side, inputs)}
-        return tuple(wants) if both.issuperset(p.restricted) else None
-
-    def _places(self, side: int, inputs: Sequence[Schema]) -> list[int]:
-        """The places of a side's keys in the output."""
-        begin = 0 if side == 0 else len(inputs[0])
-        return [begin + inputs[side].index(name) for name in self.equi_join.on[side]]
-
-
-def _each(term: Term) -> Term:
-    """The term with a constant for each value."""
-    return term if term.kind == "each" else Term(term.attribute)
-
-
 JoinKind = Literal["inner", "left", "right", "full"]
 
 _PRESERVED: dict[JoinKind, tuple[int, ...]] = {"inner": (), "left": (0,), "right": (1,), "full": (0, 1)}
@@ -112,7 +38,10 @@ _PRESERVED: dict[JoinKind, tuple[int, ...]] = {"inner": (), "left": (0,), "right
 
 @dataclass(frozen=True, slots=True)
 class JoinSides:
-    """Both sides of a join of a kind, with its join attributes."""
+    """Both sides of a join of a kind, with its join attributes.
+
+    `never_keys`, `null_keys` and `way_to_null_keys` hold for a full outer join alone.
+    """
 
     kind: JoinKind
     equi_join: EquiJoin
@@ -145,7 +74,7 @@ class JoinSides:
                 ]
         if self.kind == "full":
             if all(key.is_described(inputs[1 - key.side]) for key in self.equi_join.bounded_keys):
-                found += FullKeys(self.equi_join).schemes(inputs)
+                found += self._schemes_on_keys(inputs)
             if all(Scheme(()) in side for side in inputs):
                 found.append(Scheme(()))
         return tuple(dict.fromkeys(found))
@@ -206,6 +135,72 @@ class JoinSides:
                 at, other = inputs[side].index(mine), p.schema.index(theirs)
                 own[at] = narrower(own[at], p.patterns[other], inputs[side][at].domain, p.schema[other].domain)
         return Punctuation.at(inputs[side], own)
+
+    def _schemes_on_keys(self, inputs: Sequence[tuple[Scheme, ...]]) -> Iterator[Scheme]:
+        """Schemes on keys of both sides, null included; on several keys of one side, with a value in one of them."""
+        on_keys = [
+            [scheme for scheme in schemes if scheme.terms and self._is_of_keys(scheme, side)]
+            for side, schemes in enumerate(inputs)
+        ]
+        for scheme in (*on_keys[0], *on_keys[1]):
+            for present in scheme.terms if len(scheme.terms) > 1 else ():
+                yield Scheme(tuple(replace(t, null=t.null and t is not present) for t in scheme.terms))
+        for left, right in product(*on_keys):
+            if all(term.null for term in (*left.terms, *right.terms)):
+                yield Scheme((*map(_each, left.terms), *right.terms))
+                yield Scheme((*left.terms, *map(_each, right.terms)))
+
+    def _is_of_keys(self, scheme: Scheme, side: int) -> bool:
+        keys = {name.lower() for name in self.equi_join.on[side]}
+        return all(term.attribute.lower() in keys for term in scheme.terms)
+
+    def never_keys(self, output: Schema, inputs: Sequence[Schema]) -> Iterator[Punctuation]:
+        """Punctuations on tuples where keys of both sides have values and one is null: no such tuple exists."""
+        for side in range(2):
+            own, others = self._places(side, inputs), self._places(1 - side, inputs)
+            for i, j in permutations(range(len(own)), 2):
+                here: dict[int, Pattern] = {own[i]: NOT_NULL, own[j]: NULL}
+                if inputs[side].attribute(self.equi_join.on[side][j]).domain.nullable:
+                    here[others[j]] = NOT_NULL
+                yield Punctuation.at(output, here)
+
+    def null_keys(self, output: Schema, state: OperatorState) -> Iterator[Punctuation]:
+        """Punctuations on the null keys that both sides have closed or do not have: on each, and on all together."""
+        for (left, one), (right, other) in product(*(list(self._null_of(side, state)) for side in range(2))):
+            yield Punctuation.at(output, dict.fromkeys((*left, *right), NULL), shortest((one, other)))
+
+    def _null_of(self, side: int, state: OperatorState) -> Iterator[tuple[tuple[int, ...], Lifespan | None]]:
+        """Places in the output at which a side has no more null, and the lifespan of that."""
+        given, there, held = state.inputs[side], self._places(side, state.inputs), state.punctuations(f"input-{side}")
+        own = [given.index(name) for name in self.equi_join.on[side]]
+        for keys in dict.fromkeys([*((i,) for i in range(len(own))), tuple(range(len(own)))]):
+            at, p = tuple(there[i] for i in keys), Punctuation.at(given, {own[i]: NULL for i in keys})
+            if not all(given[own[i]].domain.nullable for i in keys):
+                yield at, None
+            elif held.set.covers(p):
+                yield at, held.lifespan(p)
+
+    def way_to_null_keys(self, p: Punctuation, inputs: Sequence[Schema]) -> Way | None:
+        """The way on which both sides close their null keys, if the punctuation is on these only; otherwise None."""
+        wants: list[tuple[int, Punctuation]] = []
+        for side in range(2):
+            own = {i: place for i, place in enumerate(self._places(side, inputs)) if place in p.restricted}
+            if not own or any(not matches(p.patterns[place], None) for place in own.values()):
+                return None
+            names = [self.equi_join.on[side][i] for i in own]
+            wants.append((side, Punctuation.at(inputs[side], {inputs[side].index(name): NULL for name in names})))
+        both = {place for side in range(2) for place in self._places(side, inputs)}
+        return tuple(wants) if both.issuperset(p.restricted) else None
+
+    def _places(self, side: int, inputs: Sequence[Schema]) -> list[int]:
+        """The places of a side's keys in the output."""
+        begin = 0 if side == 0 else len(inputs[0])
+        return [begin + inputs[side].index(name) for name in self.equi_join.on[side]]
+
+
+def _each(term: Term) -> Term:
+    """The term with a constant for each value."""
+    return term if term.kind == "each" else Term(term.attribute)
 
 
 def _of_its_own(p: Punctuation, key: int) -> Punctuation | None:

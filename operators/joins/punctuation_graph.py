@@ -262,6 +262,10 @@ class PunctuationGraph:
         return [(reached | {step.input}, tried), (reached, tried | {(step.input, shape) for shape in untried})]
 
 
+_Reached = tuple[frozenset[int], frozenset[int]]
+"""The inputs that chains from an input reach, and the classes and links whose values become known along them."""
+
+
 @dataclass(frozen=True)
 class Reachability:
     """The inputs of a graph under the shapes of their punctuations."""
@@ -303,13 +307,8 @@ class Reachability:
         return number
 
     @cached_property
-    def steps(self) -> int:
-        """The number of times that a class became known, over all inputs: the cost of finding the reachability."""
-        return sum(steps for _, _, steps in self._found.values())
-
-    @cached_property
-    def _found(self) -> dict[int, tuple[frozenset[int], frozenset[int], int]]:
-        found: dict[int, tuple[frozenset[int], frozenset[int], int]] = {}
+    def _found(self) -> dict[int, _Reached]:
+        found: dict[int, _Reached] = {}
         for root in self._leading_last():
             found[root] = self._fixpoint(root, found)
         return found
@@ -344,19 +343,15 @@ class Reachability:
             i for i, s in self.shapes.items() if any(len(shape) > 1 or max(shape, default=0) >= classes for shape in s)
         ]
 
-    def _fixpoint(
-        self, root: int, found: Mapping[int, tuple[frozenset[int], frozenset[int], int]]
-    ) -> tuple[frozenset[int], frozenset[int], int]:
-        """The reached inputs, the known classes, and the number of steps; each class becomes known once."""
+    def _fixpoint(self, root: int, found: Mapping[int, _Reached]) -> _Reached:
+        """The reached inputs, and the known classes; each class becomes known once."""
         graph = self.graph
         reached, known, new = {root}, set[int](), [*graph.known_from(root)]
-        steps = 0
         while new and len(reached) < graph.inputs:
             number = new.pop()
             if number in known:
                 continue
             known.add(number)
-            steps += 1
             is_class = number < len(graph.classes)
             inputs = [*graph.classes[number]] if is_class else [graph.links[number - len(graph.classes)].bounded]
             while inputs:
@@ -372,7 +367,7 @@ class Reachability:
                     inputs += self._of_several
                 else:
                     new += graph.known_from(i)
-        return frozenset(reached), frozenset(known), steps
+        return frozenset(reached), frozenset(known)
 
 
 def promised(graph: PunctuationGraph, schemes: Sequence[Sequence[Scheme]]) -> Reachability:

@@ -154,34 +154,31 @@ class PurgeAfter:
             raise UsageError(f"{option} '{text}' {nothing}", hint=hint)
         return limit
 
-    def bound(self, now: Since) -> Since:
-        """The slice or the time before which overdue rows came; only the one that the limit counts matters."""
+    @property
+    def _field(self) -> int:
+        """The field of a `Since` that the limit counts: its slice, or its time."""
+        return Since._fields.index("time" if self.slices is None else "slice")
+
+    def _begin(self, now: Since) -> int:
+        """The slice or the time before which overdue rows came."""
         if self.slices is not None:
-            return Since(now.slice - self.slices, now.time)
+            return now.slice - self.slices
         assert self.span is not None
-        return Since(now.slice, microseconds(self.span.before(now.moment())))
+        return microseconds(self.span.before(now.moment()))
 
     def is_over(self, since: Since, now: Since) -> bool:
         """Whether a row that came at `since` is overdue."""
-        bound = self.bound(now)
-        return since.slice < bound.slice if self.slices is not None else since.time < bound.time
+        return since[self._field] < self._begin(now)
 
     def is_due(self, oldest: Since, now: Since, rows: int) -> bool:
         """Whether to look for overdue rows now; in a large log they may wait a sixteenth of the limit longer."""
-        if not self.is_over(oldest, now):
-            return False
-        if rows <= _LARGE:
-            return True
-        if self.slices is not None:
-            return oldest.slice < now.slice - self.slices - self.slices // _LEEWAY
-        bound = self.bound(now)
-        return oldest.time < bound.time - (now.time - bound.time) // _LEEWAY
+        begin = self._begin(now)
+        leeway = (now[self._field] - begin) // _LEEWAY if rows > _LARGE else 0
+        return oldest[self._field] < begin - leeway
 
     def condition(self, now: Since) -> str:
         """Spark SQL that is true for overdue rows."""
-        bound = self.bound(now)
-        field, value = ("slice", bound.slice) if self.slices is not None else ("time", bound.time)
-        return f"{SINCE}.{field} < {passed(value)}"
+        return f"{SINCE}.{Since._fields[self._field]} < {passed(self._begin(now))}"
 
     def __str__(self) -> str:
         return f"{self.slices} slice{'' if self.slices == 1 else 's'}" if self.slices is not None else str(self.span)
