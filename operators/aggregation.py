@@ -68,19 +68,19 @@ class Aggregation:
 
     def shown(self, kept: DataFrame) -> DataFrame:
         """Kept rows with the values of their partial aggregates so far."""
-        if (merges := self.merges) is None:
-            return kept
-        values = [f"{p.last} AS {quoted(a.attribute.name)}" for p, a in zip(merges, self.aggregates, strict=True)]
-        return kept.selectExpr(*map(quoted, self.keys), *values, SINCE)
+        return kept if self.merges is None else self._with_values(kept, SINCE)
 
     def answers(self, kept: DataFrame) -> DataFrame:
         """The output tuples for kept rows whose groups are complete and combined."""
-        names = [quoted(a.attribute.name) for a in self.aggregates]
-        if (merges := self.merges) is not None:
-            values = [f"{p.last} AS {name}" for p, name in zip(merges, names, strict=True)]
-            whole = kept if self.keys else self.combined(kept)
-            return whole.selectExpr(*map(quoted, self.keys), *values)
-        return self._aggregated(kept, {a.attribute.name: a.expression for a in self.aggregates})
+        if self.merges is None:
+            return self._aggregated(kept, {a.attribute.name: a.expression for a in self.aggregates})
+        return self._with_values(kept if self.keys else self.combined(kept))
+
+    def _with_values(self, kept: DataFrame, *beside: str) -> DataFrame:
+        """The groups with the values of their partial aggregates."""
+        pairs = zip(self.merges or (), self.aggregates, strict=True)
+        values = [f"{p.last} AS {quoted(a.attribute.name)}" for p, a in pairs]
+        return kept.selectExpr(*map(quoted, self.keys), *values, *beside)
 
     def _aggregated(self, frame: DataFrame, columns: Mapping[str, str]) -> DataFrame:
         """The groups with these columns, given as Spark's aggregates by name."""

@@ -42,6 +42,7 @@ from operators.state.operator_state import OperatorState
 from operators.state.slice_tuples import Slice, Tuples, bag_union, theta_join
 from operators.state.state_schema import StateSchema
 from punct_ns.punctuation import Punctuation
+from punct_ns.recast import placed
 from punct_ns.schema import Attribute, Schema
 from punct_ns.scheme import Scheme
 from punct_ns.slices import own, quoted
@@ -208,10 +209,8 @@ class AsofJoin(Operator):
             right.take(self._keys[1].covered(state))
 
     def propagate(self, inputs: Sequence[Slice], state: OperatorState) -> Sequence[Punctuation]:
-        output = self.schema(*state.inputs)
-        free = state.scratch(_OfSlice).free
-        written = [Punctuation.at(output, {i: p.patterns[i] for i in p.restricted}, p.lifespan) for p in free]
-        return state.punctuations("sent").absorb(written)
+        left, output = state.inputs[0], self.schema(*state.inputs)
+        return state.punctuations("sent").absorb(placed(state.scratch(_OfSlice).free, left.names, output))
 
 
 @dataclass(slots=True)

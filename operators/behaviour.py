@@ -108,7 +108,7 @@ class LogicalProperties(Protocol):
         """Whether duplicates of the input only give duplicates in the output, and no state."""
         return False
 
-    # Taking out punctuations that help nobody.
+    # Taking out punctuations that no operator needs.
 
     def lineage(self, names: Collection[str], *inputs: Schema) -> Sequence[Sequence[str]] | None:
         """For each input, the attributes whose punctuations give all those on the named ones; None if others do too.

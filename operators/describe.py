@@ -35,7 +35,7 @@ from punct_ns.errors import UsageError
 from punct_ns.notation import parse_pattern
 from punct_ns.pattern import WILDCARD
 from punct_ns.punctuation import Punctuation
-from punct_ns.recast import project
+from punct_ns.recast import placed, project
 from punct_ns.schema import Attribute, Schema
 from punct_ns.scheme import Scheme
 
@@ -116,10 +116,8 @@ class Describe(Operator):
         if not new:
             return []
         described = schema.only(self.attributes)
-        places = [schema.index(name) for name in self.attributes]
         built = project(held.set, self.attributes, described, new=new)
-        whole = (Punctuation.at(schema, dict(zip(places, p.patterns, strict=True))) for p in built)
-        out = sent.absorb(held.for_its_time(whole))
+        out = sent.absorb(held.for_its_time(placed(built, self.attributes, schema)))
         held.absorb(out)  # in place of those that they are combined from
         for known in (held, sent):
             known.forget(out)

@@ -31,8 +31,8 @@ from operators.state.completion import completed, completion_sets, forget_comple
 from operators.state.operator_state import NewPunctuations, OperatorState
 from operators.state.slice_tuples import Slice, Tuples
 from operators.state.state_schema import LogSchema, StateSchema
-from punct_ns.pattern import WILDCARD
 from punct_ns.punctuation import Punctuation
+from punct_ns.recast import placed
 from punct_ns.schema import Schema
 from punct_ns.scheme import Scheme
 from punct_ns.slices import quoted
@@ -115,9 +115,7 @@ class GroupBy(Operator):
         forget_completed(state.scratch(NewPunctuations).found, self.keys, state)
 
     def propagate(self, inputs: Sequence[Slice], state: OperatorState) -> Sequence[Punctuation]:
-        output = self.schema(*state.inputs)
-        complete = state.scratch(NewPunctuations).found
-        return [Punctuation(output, (*p.patterns, *(WILDCARD for _ in self.aggregates)), p.lifespan) for p in complete]
+        return placed(state.scratch(NewPunctuations).found, self.keys, self.schema(*state.inputs))
 
     @property
     def _aggregation(self) -> Aggregation:

@@ -34,6 +34,7 @@ from operators.state.operator_state import OperatorState
 from operators.state.slice_tuples import Slice, Tuples, semi_join
 from operators.state.state_schema import StateSchema
 from punct_ns.punctuation import Punctuation
+from punct_ns.recast import placed
 from punct_ns.schema import Schema
 from punct_ns.scheme import Scheme
 from punct_ns.slices import matching, not_matching, quoted
@@ -70,10 +71,6 @@ class LookAhead(OrderedRows):
         rows = self.rows_of(given, last, self._last_rows, blocks=True)
         return self.tuples_of(given) | StateSchema({"rows": rows}, waiting={"held": given.only(self.over)})
 
-    def step(self, inputs: Sequence[Slice], state: OperatorState) -> Tuples | None:
-        self.keep_new(inputs[0].tuples, state)
-        return None
-
     def pass_(self, inputs: Sequence[Slice], state: OperatorState) -> Tuples | None:
         begun = self.begin(inputs[0].punctuations, state)
         taken = state.log("tuples").take(begun.prefixes) if begun.prefixes else None
@@ -91,7 +88,8 @@ class LookAhead(OrderedRows):
             return []
         last, over = state.log("rows").whole(), given.only(self.over)
         waiting = last and last.some(with_latest(last.frame, self.groups).where(f"{NUMBER} > {LATEST} - {self.ahead}"))
-        return self.handed_on(emittable("held", begun, waiting, state, over, self.over, at_all=True), given)
+        found = emittable("held", begun, waiting, state, over, self.over, at_all=True)
+        return placed(found, self.over, self.schema(given))
 
     def _answered(
         self, taken: Tuples | None, over: Tuples | None, complete: Sequence[Punctuation], state: OperatorState

@@ -69,7 +69,7 @@ class Merge(Operator):
         return [tuple(schema[place].name for place in places) for schema in inputs]
 
     def wanted(self, p: Punctuation, held: Held, *inputs: Schema) -> Sequence[Way]:
-        """The same of every input, without null for an input that has none."""
+        """The same punctuation from every input, without null for an input that has none."""
         never = [PunctuationSet(self.attributes, without_null(self.attributes, schema)) for schema in inputs]
         left = [(i, part) for i, known in enumerate(never) for part in remainder(p, known)]
         return [tuple((i, required_of(part, inputs[i]) or Punctuation.all(inputs[i])) for i, part in left)]

@@ -77,7 +77,7 @@ class MultiwayJoin(Operator):
     graph: PunctuationGraph = field(init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "graph", PunctuationGraph(self.inputs, self.equalities, self.bounds.links))
+        object.__setattr__(self, "graph", PunctuationGraph(self.inputs, self.equalities, self.bounds.pairs))
 
     def bounded(self, *inputs: Schema) -> MultiwayJoin:
         """The join with the bounds that follow from its residual condition."""
@@ -125,7 +125,7 @@ class MultiwayJoin(Operator):
         return ways_to(p, self.graph, held, inputs) or [whole(*inputs)]
 
     def state_schema(self, *inputs: Schema) -> StateSchema:
-        """The tuples of each input, its closed classes, the emitted punctuations, the blocked and the due ones.
+        """The tuples of each input, its closed classes, the emitted and the blocked punctuations, those to forget soon.
 
         A chain of punctuations purges a tuple (Li et al. 2006, Theorem 3).
         """

@@ -22,13 +22,13 @@ from operators.required_punctuations import Held, Row, Way
 from operators.sort_order import SortKey, keys_line, once
 from operators.state.completion import closed_so_far, completed, completion_sets
 from operators.state.operator_state import OperatorState
-from operators.state.slice_tuples import Tuples
+from operators.state.slice_tuples import Slice, Tuples
 from operators.state.state_schema import LogSchema, StateSchema
 from punct_ns.errors import QueryError
 from punct_ns.pattern import Constant, Pattern
 from punct_ns.prefix import covered_prefixes, prefix_until
 from punct_ns.punctuation import Punctuation
-from punct_ns.recast import project
+from punct_ns.recast import placed, project
 from punct_ns.schema import Schema
 from punct_ns.scheme import Scheme
 from punct_ns.slices import quoted
@@ -98,6 +98,10 @@ class InOrder(Operator, Protocol):
             found += (Punctuation.of(schema, {**group, key.attribute: part}) for part in prefix)
         return tuple((0, p) for p in found)
 
+    def wanted(self, p: Punctuation, held: Held, *inputs: Schema) -> Sequence[Way]:
+        """The prefixes of groups that end with the punctuation."""
+        return [self.prefixes_up_to(self.patterns_over(p), self.own_keys[:1], inputs[0])]
+
     def tuples_of(self, given: Schema) -> StateSchema:
         """The tuples up to which the order is not closed, the closed parts of it, and the prefixes."""
         over, ending = given.only(self.over), self.own_keys[:1]
@@ -110,11 +114,15 @@ class InOrder(Operator, Protocol):
         log = LogSchema(over, (tuples,), names=self.over, awaits=awaits)
         return StateSchema({"tuples": log}, {**completion_sets(given, over), "begun": over})
 
-    def keep_new(self, new: Tuples | None, state: OperatorState) -> None:
+    def step(self, inputs: Sequence[Slice], state: OperatorState) -> Tuples | None:
         """Keeps the new tuples until the order is closed up to them."""
-        if new is not None:
+        if (new := inputs[0].tuples) is not None:
             names = [quoted(name) for name in state.inputs[0].names]
             state.log("tuples").add(Tuples(new.frame.select(*names), new.at_most, new.exact))
+        return None
+
+    def propagate(self, inputs: Sequence[Slice], state: OperatorState) -> Sequence[Punctuation]:
+        return placed(state.scratch(Begun).prefixes, self.over, self.schema(*state.inputs))
 
     def begin(self, punctuations: Sequence[Punctuation], state: OperatorState) -> Begun:
         """Finds the new parts of the largest covered prefixes, and the groups that are over.
@@ -134,12 +142,6 @@ class InOrder(Operator, Protocol):
             newly = [p.lasting(None) for p in scratch.prefixes]
             scratch.groups = project(begun.set, self.groups, groups, new=newly)
         return scratch
-
-    def handed_on(self, prefixes: Sequence[Punctuation], given: Schema) -> list[Punctuation]:
-        """Prefixes as punctuations over the output."""
-        output = self.schema(given)
-        places = [output.index(name) for name in self.over]
-        return [Punctuation.at(output, dict(zip(places, p.patterns, strict=True)), p.lifespan) for p in prefixes]
 
 
 @dataclass(frozen=True, slots=True)

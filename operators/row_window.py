@@ -39,8 +39,8 @@ from operators.state.operator_state import OperatorState
 from operators.state.slice_tuples import Slice, Tuples, require_positions, semi_join
 from operators.state.state_schema import StateSchema
 from punct_ns.errors import UsageError
-from punct_ns.pattern import WILDCARD
 from punct_ns.punctuation import Punctuation
+from punct_ns.recast import placed
 from punct_ns.schema import Schema
 from punct_ns.scheme import Scheme
 from punct_ns.slices import POSITION, own, quoted
@@ -98,9 +98,7 @@ class RowWindow(OrderedRows):
 
     def wanted(self, p: Punctuation, held: Held, *inputs: Schema) -> Sequence[Way]:
         """By arrival, the same of the input; otherwise, the prefixes of groups that end with the punctuation."""
-        if not self.keys:
-            return [((0, on(inputs[0].names, p, inputs[0])),)]
-        return [self.prefixes_up_to(self.patterns_over(p), self.own_keys[:1], inputs[0])]
+        return OrderedRows.wanted(self, p, held, *inputs) if self.keys else [((0, on(inputs[0].names, p, inputs[0])),)]
 
     def state_schema(self, *inputs: Schema) -> StateSchema:
         number = self.looks_back
@@ -115,8 +113,7 @@ class RowWindow(OrderedRows):
     def step(self, inputs: Sequence[Slice], state: OperatorState) -> Tuples | None:
         new = inputs[0].tuples
         if self.keys or new is None:
-            self.keep_new(new, state)
-            return None
+            return OrderedRows.step(self, inputs, state)
         require_positions(new, "a window by arrival")
         names = [quoted(name) for name in state.inputs[0].names]
         return self._answered(state.computed(replace(new, frame=new.frame.select(*names, POSITION))), state)
@@ -137,9 +134,8 @@ class RowWindow(OrderedRows):
 
     def propagate(self, inputs: Sequence[Slice], state: OperatorState) -> Sequence[Punctuation]:
         if self.keys:
-            return self.handed_on(state.scratch(Begun).prefixes, state.inputs[0])
-        output, beside = self.schema(*state.inputs), [WILDCARD for _ in self.functions]
-        return [Punctuation(output, (*p.patterns, *beside), p.lifespan) for p in inputs[0].punctuations]
+            return OrderedRows.propagate(self, inputs, state)
+        return placed(inputs[0].punctuations, state.inputs[0].names, self.schema(*state.inputs))
 
     def _answered(self, ready: Tuples, state: OperatorState) -> Tuples:
         """Tuples with their functions; they become the last rows of their groups."""

@@ -66,7 +66,7 @@ class Select(Operator):
         return takes_equals_alike([self.predicate], inputs[0])
 
     def lineage(self, names: Collection[str], *inputs: Schema) -> Sequence[Sequence[str]] | None:
-        """The same names; None for a select that punctuates, whose output has more punctuations than the input."""
+        """The names themselves; None for a select that punctuates: its output has more punctuations than the input."""
         return None if self.punctuates else [tuple(names)]
 
     def excludes(self, *inputs: Schema) -> Sequence[Punctuation]:

@@ -43,6 +43,7 @@ from punct_ns.closed_intervals import Run, closed_runs
 from punct_ns.domain import Domain
 from punct_ns.pattern import WILDCARD, Constant, Pattern, between, values
 from punct_ns.punctuation import Punctuation
+from punct_ns.recast import placed
 from punct_ns.schema import END, START, Attribute, Schema
 from punct_ns.scheme import Scheme, is_compact, is_covered
 from punct_ns.slices import own, quoted
@@ -221,9 +222,8 @@ class Session(Operator):
         state.punctuations("sent").forget(state.scratch(NewPunctuations).found)
 
     def propagate(self, inputs: Sequence[Slice], state: OperatorState) -> Sequence[Punctuation]:
-        output = self.schema(*state.inputs)
-        wild = (WILDCARD,) * len(self.aggregates)
-        return [Punctuation(output, (*p.patterns, *wild), p.lifespan) for p in state.scratch(NewPunctuations).found]
+        closed, groups = state.scratch(NewPunctuations).found, (*self.keys, *self.ends)
+        return placed(closed, groups, self.schema(*state.inputs))
 
     def _merged(self, kept: DataFrame, ages: Sequence[str] = ()) -> DataFrame:
         """The rows with touching sessions merged: each row has the first start and the last end of its session."""

@@ -24,14 +24,12 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from operators.behaviour import Terms, among, own_terms
-from operators.ordered_rows import Begun, InOrder
-from operators.required_punctuations import Held, Way
+from operators.ordered_rows import InOrder
 from operators.sort_order import SortKey, keys_line, once, total
 from operators.state.operator_state import OperatorState
 from operators.state.slice_tuples import Slice, Tuples
 from operators.state.state_schema import StateSchema
 from punct_ns.errors import QueryError, UsageError
-from punct_ns.punctuation import Punctuation
 from punct_ns.schema import Schema
 from punct_ns.scheme import Scheme
 from punct_ns.slices import POSITION
@@ -84,15 +82,8 @@ class Sort(InOrder):
     def predicate_terms(self, *inputs: Schema) -> Sequence[Terms]:
         return [own_terms(inputs[0])]
 
-    def wanted(self, p: Punctuation, held: Held, *inputs: Schema) -> Sequence[Way]:
-        return [self.prefixes_up_to(self.patterns_over(p), self.keys[:1], inputs[0])]
-
     def state_schema(self, *inputs: Schema) -> StateSchema:
         return self.tuples_of(inputs[0]) | StateSchema(notes=["position"])
-
-    def step(self, inputs: Sequence[Slice], state: OperatorState) -> Tuples | None:
-        self.keep_new(inputs[0].tuples, state)
-        return None
 
     def pass_(self, inputs: Sequence[Slice], state: OperatorState) -> Tuples | None:
         begun = self.begin(inputs[0].punctuations, state).prefixes
@@ -101,9 +92,6 @@ class Sort(InOrder):
 
     def keep(self, inputs: Sequence[Slice], state: OperatorState) -> None:
         state.log("tuples").settle()
-
-    def propagate(self, inputs: Sequence[Slice], state: OperatorState) -> Sequence[Punctuation]:
-        return self.handed_on(state.scratch(Begun).prefixes, state.inputs[0])
 
     def _sorted(self, tuples: Tuples, state: OperatorState) -> DataFrame:
         """The tuples in order, with positions that follow those of all earlier slices."""

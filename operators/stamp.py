@@ -71,12 +71,12 @@ class Stamp(Operator):
         return self.attribute.name not in needed
 
     def lineage(self, names: Collection[str], *inputs: Schema) -> Sequence[Sequence[str]] | None:
-        """The same names; None if the time is among them, which has punctuations of its own."""
+        """The names themselves; None if the time is among them, which has punctuations of its own."""
         own = self.attribute.name.lower()
         return None if own in {name.lower() for name in names} else [tuple(among(names, inputs[0]))]
 
     def wanted(self, p: Punctuation, held: Held, *inputs: Schema) -> Sequence[Way]:
-        """The same of the input's attributes; later slices close the time."""
+        """The input's punctuation with the same patterns; later slices close the time."""
         return [((0, on(p.schema.names[:-1], p, inputs[0])),)]
 
     def state_schema(self, *inputs: Schema) -> StateSchema:

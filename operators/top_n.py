@@ -37,6 +37,7 @@ from operators.state.slice_tuples import Slice, Tuples
 from operators.state.state_schema import LogSchema, StateSchema
 from punct_ns.errors import UsageError
 from punct_ns.punctuation import Punctuation
+from punct_ns.recast import placed
 from punct_ns.schema import Attribute, Schema
 from punct_ns.scheme import Scheme
 from punct_ns.slices import own, quoted
@@ -131,10 +132,7 @@ class TopN(Operator):
         forget_completed(state.scratch(NewPunctuations).found, self.groups, state)
 
     def propagate(self, inputs: Sequence[Slice], state: OperatorState) -> Sequence[Punctuation]:
-        output = self.schema(*state.inputs)
-        places = [output.index(name) for name in self.groups]
-        complete = state.scratch(NewPunctuations).found
-        return [Punctuation.at(output, dict(zip(places, p.patterns, strict=True)), p.lifespan) for p in complete]
+        return placed(state.scratch(NewPunctuations).found, self.groups, self.schema(*state.inputs))
 
     def _first(self, tuples: DataFrame, schema: Schema) -> DataFrame:
         """The first tuples of each group. Applied to parts of the tuples, it keeps all first tuples of the whole."""

@@ -30,7 +30,7 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from operators.behaviour import Operator, Terms, among, own_terms
-from operators.required_punctuations import Held, Way, on, whole
+from operators.required_punctuations import Held, Way, whole
 from operators.state.operator_state import OperatorState
 from operators.state.slice_tuples import Slice, Tuples
 from operators.state.state_schema import StateSchema
@@ -142,8 +142,8 @@ class Window(Operator):
                 within = within.intersection(ValueSet.of_intervals(moments, pairs))
         if within.is_empty:  # no window begins there, which is known only at the end
             return [whole(*inputs)]
-        others = on(names, p, schema)
-        return [tuple((0, _also(others, self.of, part)) for part in patterns(within))]
+        others, place = {schema.index(name): p.patterns[p.schema.index(name)] for name in names}, schema.index(self.of)
+        return [tuple((0, Punctuation.at(schema, {**others, place: part})) for part in patterns(within))]
 
     def _moments_of(self, span: tuple[Cut, Cut], back: int, moments: Domain) -> tuple[Cut, Cut]:
         """The moments in windows whose starts lie in a span; for `back` equal to the size, whose ends do."""
@@ -179,7 +179,7 @@ class Window(Operator):
         return cut.selectExpr(*names, *(f"{own('window')}{end} AS {quoted(self.name + end)}" for end in (START, END)))
 
     def _counted(self, frame: DataFrame, names: Sequence[str], *, may_be_null: bool) -> DataFrame:
-        """The same with integers: Spark's `window` makes a structure for each, which takes three times as long."""
+        """The tuples with their windows, by integers: Spark's `window` makes structures, which takes longer."""
         micros = f"unix_micros({quoted(self.of)})"
         last, back = own("last"), own("back")
         cut = frame.where(f"{quoted(self.of)} IS NOT NULL") if may_be_null else frame
@@ -239,9 +239,3 @@ class Window(Operator):
         if gone is not None:
             del patterns[gone]
         return Punctuation(output, tuple(patterns), p.lifespan)
-
-
-def _also(p: Punctuation, name: str, pattern: Pattern) -> Punctuation:
-    """The punctuation with this pattern for another attribute."""
-    place = p.schema.index(name)
-    return Punctuation(p.schema, (*p.patterns[:place], pattern, *p.patterns[place + 1 :]))

@@ -358,11 +358,7 @@ def contained(
         return [Punctuation.all(schema)]
     boxes = widest_boxes(closed_set, ends, new)
     writer = _Writer(closed_set.schema, places, ends, schema, boxes)
-    found = PunctuationSet(schema)
-    for box in boxes:
-        for p in writer.written(box):
-            found.add(p)
-    return list(found)
+    return list(PunctuationSet(schema, (p for box in boxes for p in writer.written(box))))
 
 
 def beyond(ends: Sequence[End], schema: Schema, x: Domain) -> list[Punctuation]:

@@ -43,9 +43,8 @@ def covered_prefix(closed: PunctuationSet, directions: Sequence[Direction]) -> l
     >>> [str(p) for p in covered_prefix(closed, [Direction()])]
     ['<(,4]>']
     """
-    found = PunctuationSet(closed.schema)
-    found.add_all(Punctuation(closed.schema, patterns_) for patterns_ in _prefix(closed, directions))
-    return list(found)
+    schema = closed.schema
+    return list(PunctuationSet(schema, (Punctuation(schema, each) for each in _prefix(closed, directions))))
 
 
 def covered_prefixes(
@@ -69,14 +68,13 @@ def covered_prefixes(
         yield from new
         return
     keys = Schema(schema.attributes[groups:])
-    everywhere = PunctuationSet(keys)
-    everywhere.add_all(Punctuation(keys, p.patterns[groups:]) for p in closed if all(i >= groups for i in p.restricted))
+    whole_groups = (p.patterns[groups:] for p in closed if all(i >= groups for i in p.restricted))
+    everywhere = PunctuationSet(keys, (Punctuation(keys, each) for each in whole_groups))
     for prefix in covered_prefix(everywhere, directions):
         yield Punctuation(schema, (*(WILDCARD for _ in range(groups)), *prefix.patterns))
     for box in dict.fromkeys(p.patterns[:groups] for p in new if groups):
         for cell, punctuations in _cells(box, closed):
-            within = PunctuationSet(keys)
-            within.add_all(Punctuation(keys, each[groups:]) for each in punctuations)
+            within = PunctuationSet(keys, (Punctuation(keys, each[groups:]) for each in punctuations))
             for prefix in covered_prefix(within, directions):
                 for chosen in product(*map(patterns, cell)):
                     yield Punctuation(schema, (*chosen, *prefix.patterns))
@@ -153,8 +151,8 @@ def _prefix(closed: PunctuationSet, directions: Sequence[Direction]) -> Iterator
         yield (pattern, *(WILDCARD for _ in others))
     if following is None or not others.attributes:
         return
-    within = PunctuationSet(others)
-    within.add_all(Punctuation(others, p.patterns[1:]) for p in closed if matches(p.patterns[0], following.value))
+    after_it = (p.patterns[1:] for p in closed if matches(p.patterns[0], following.value))
+    within = PunctuationSet(others, (Punctuation(others, each) for each in after_it))
     for rest in _prefix(within, directions[1:]):
         yield (canonical(following, first.domain), *rest)
 

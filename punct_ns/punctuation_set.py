@@ -70,18 +70,20 @@ _FEW = 16  # the number of entries near a new one up to which each is checked fo
 class PunctuationSet:
     """The union of the punctuations added so far, minimal.
 
+    `singles` are the values closed by punctuations that restrict one attribute, by its index; read-only.
+
     >>> schema = Schema.parse("auction INT, bidder INT")
     >>> closed = PunctuationSet(schema, (Punctuation.of(schema, auction=str(n)) for n in (3, 1, 2, 7)))
     >>> [str(p) for p in closed]
     ['<[1,3], *>', '<7, *>']
     """
 
-    __slots__ = ("_all", "_entries", "_singles", "schema")
+    __slots__ = ("_all", "_entries", "schema", "singles")
 
     def __init__(self, schema: Schema, punctuations: Iterable[Punctuation] = ()) -> None:
         self.schema = schema
         self._all = False
-        self._singles: dict[int, GrowingSet] = {}
+        self.singles: dict[int, GrowingSet] = {}
         self._entries = EntryIndex(schema)
         self.add_all(punctuations)
 
@@ -136,8 +138,8 @@ class PunctuationSet:
             return
         for p in isolated(ps):
             restricted = p.restricted
-            if len(restricted) == 1 and restricted[0] in self._singles:
-                self._singles[restricted[0]].forget(listed(p.patterns[restricted[0]]))
+            if len(restricted) == 1 and restricted[0] in self.singles:
+                self.singles[restricted[0]].forget(listed(p.patterns[restricted[0]]))
             if self._entries.shelves:
                 self._entries.forget(p)
 
@@ -157,7 +159,7 @@ class PunctuationSet:
         given: dict[int, Pattern] = {}
         for i in p.restricted:
             given[i] = pattern = p.patterns[i]
-            if i in self._singles and self._singles[i].covers_pattern(pattern):
+            if i in self.singles and self.singles[i].covers_pattern(pattern):
                 return True
         near = self._entries.meeting(given, few=EXACT_PUNCTUATIONS)
         if any(given.keys() >= set(entry.restricted) and entry.punctuation.covers(p) for entry in near):
@@ -176,7 +178,7 @@ class PunctuationSet:
         >>> PunctuationSet(schema, [Punctuation.of(schema, hour="5")]).matches((5, None))
         True
         """
-        if self._all or any(single.contains(values[i]) for i, single in self._singles.items()):
+        if self._all or any(single.contains(values[i]) for i, single in self.singles.items()):
             return True
         if not self._entries.shelves:
             return False
@@ -192,10 +194,7 @@ class PunctuationSet:
         ['<1>']
         """
         others = ps if isinstance(ps, PunctuationSet) else PunctuationSet(self.schema, ps)
-        found = PunctuationSet(self.schema)
-        for met in _combined(self, others):
-            found.add(met)
-        return list(found)
+        return list(PunctuationSet(self.schema, _combined(self, others)))
 
     def values(self, name: str) -> ValueSet:
         """Returns the values of one attribute that punctuations on it alone close, for all values of the others.
@@ -207,7 +206,7 @@ class PunctuationSet:
         index = self.schema.index(name)
         if self._all:
             return ValueSet.everything(self.schema[index].domain)
-        single = self._singles.get(index)
+        single = self.singles.get(index)
         return single.value_set() if single is not None else ValueSet(self.schema[index].domain)
 
     @property
@@ -231,7 +230,7 @@ class PunctuationSet:
         """
         twin = PunctuationSet(self.schema)
         twin._all = self._all
-        twin._singles = {i: single.copy() for i, single in self._singles.items()}
+        twin.singles = {i: single.copy() for i, single in self.singles.items()}
         for entry in self._entries:
             twin._entries.add(entry)
         return twin
@@ -245,17 +244,7 @@ class PunctuationSet:
         (8, 10)
         """
         matched = values(pattern, self.schema[i].domain)
-        return self._singles[i].rest_of(matched) if i in self._singles else matched
-
-    @property
-    def singles(self) -> Mapping[int, GrowingSet]:
-        """The values closed by punctuations that restrict one attribute, by its index; read-only.
-
-        >>> schema = Schema.of(hour="INT", min="INT")
-        >>> list(PunctuationSet(schema, [Punctuation.of(schema, min="5")]).singles)
-        [1]
-        """
-        return self._singles
+        return self.singles[i].rest_of(matched) if i in self.singles else matched
 
     @property
     def entries(self) -> int:
@@ -280,8 +269,8 @@ class PunctuationSet:
         if self._all:
             yield Punctuation.all(self.schema)
             return
-        for i in sorted(self._singles):
-            for pattern in self._singles[i].patterns():
+        for i in sorted(self.singles):
+            for pattern in self.singles[i].patterns():
                 yield Punctuation.at(self.schema, {i: pattern})
         for entry in self._entries:
             yield entry.punctuation
@@ -289,7 +278,7 @@ class PunctuationSet:
     def __len__(self) -> int:
         if self._all:
             return 1
-        return sum(len(single.patterns()) for single in self._singles.values()) + len(self._entries)
+        return sum(len(single.patterns()) for single in self.singles.values()) + len(self._entries)
 
     @property
     def extent(self) -> int:
@@ -302,11 +291,11 @@ class PunctuationSet:
         """
         if self._all:
             return 1
-        sets = [single.value_set() for single in self._singles.values()]
+        sets = [single.value_set() for single in self.singles.values()]
         return sum(-(-len(closed.cuts) // 2) + closed.null for closed in sets) + len(self._entries)
 
     def __bool__(self) -> bool:
-        return self._all or bool(self._entries.shelves) or any(not s.is_empty for s in self._singles.values())
+        return self._all or bool(self._entries.shelves) or any(not s.is_empty for s in self.singles.values())
 
     def _insert(self, p: Punctuation) -> None:
         """Adds an uncovered punctuation: absorbs what it covers, and coalesces it with what it touches."""
@@ -343,13 +332,13 @@ class PunctuationSet:
             self._settle(i, patterns(closed) if self._entries.shelves else ())
 
     def _grow(self, i: int) -> GrowingSet:
-        if i not in self._singles:
-            self._singles[i] = GrowingSet(self.schema[i].domain)
-        return self._singles[i]
+        if i not in self.singles:
+            self.singles[i] = GrowingSet(self.schema[i].domain)
+        return self.singles[i]
 
     def _settle(self, i: int, closed: Iterable[Pattern]) -> None:
         """Absorbs the entries that these newly closed values of an attribute cover."""
-        if self._singles[i].is_all:
+        if self.singles[i].is_all:
             self._become_all()
         elif self._entries.shelves:
             for pattern in closed:
@@ -376,13 +365,13 @@ class PunctuationSet:
 
     def _become_all(self) -> None:
         self._all = True
-        self._singles = {}
+        self.singles = {}
         self._entries = EntryIndex(self.schema)
 
     def _drop_covered(self, near: Sequence[Entry]) -> None:
         """Removes the entries that the others cover; if there are many, only those that a single attribute covers."""
         for entry in near:
-            closed = any(i in self._singles and self._singles[i].covers(part) for i, part in entry.box.items())
+            closed = any(i in self.singles and self.singles[i].covers(part) for i, part in entry.box.items())
             if closed or len(near) <= _FEW:
                 self._entries.remove(entry)
                 if not closed and not self.covers(entry.punctuation):
@@ -434,8 +423,6 @@ def _without_box(part: Box, hole: Mapping[int, ValueSet], p: Punctuation) -> Ite
 
 
 def _as_punctuation(parts: Iterable[Box], p: Punctuation) -> list[Punctuation]:
-    found = PunctuationSet(p.schema)
-    for part in parts:
-        for chosen in product(*(patterns(held) for held in part.values())):
-            found.add(Punctuation.at(p.schema, dict(zip(part, chosen, strict=True))))
-    return list(found)
+    boxes = [(part, product(*(patterns(held) for held in part.values()))) for part in parts]
+    each = (dict(zip(part, chosen, strict=True)) for part, choices in boxes for chosen in choices)
+    return list(PunctuationSet(p.schema, (Punctuation.at(p.schema, patterns_) for patterns_ in each)))

@@ -53,6 +53,17 @@ def recast(punctuation: Punctuation, schema: Schema) -> Punctuation:
     return Punctuation(schema, patterns, punctuation.lifespan)
 
 
+def placed(punctuations: Iterable[Punctuation], names: Sequence[str], schema: Schema) -> list[Punctuation]:
+    """Returns punctuations over these attributes, in order, as ones over a schema that has them, with its domains.
+
+    >>> hours, reports = Schema.of(hour="INT"), Schema.of(sid="STRING", hour="INT")
+    >>> [str(p) for p in placed([Punctuation.of(hours, hour="[3,7]")], hours.names, reports)]
+    ['<*, [3,7]>']
+    """
+    places = [schema.index(name) for name in names]
+    return [Punctuation.at(schema, dict(zip(places, p.patterns, strict=True)), p.lifespan) for p in punctuations]
+
+
 def recast_all(punctuations: Iterable[Punctuation], schema: Schema) -> Iterator[Punctuation]:
     """Yields punctuations over `schema` with the same meaning: like `recast`, but lists lose nothing.
 
@@ -200,12 +211,9 @@ def project(
     places = [closed_set.schema.index(name) for name in names]
     if closed_set.is_all:
         return [Punctuation.all(schema)]
-    found = PunctuationSet(schema)
     search = _Search(closed_set, frozenset(places))
-    for closed in search.closed() if new is None else search.closed_by(new):
-        for p in _placed(closed, places, closed_set.schema, schema):
-            found.add(p)
-    return list(found)
+    found = search.closed() if new is None else search.closed_by(new)
+    return list(PunctuationSet(schema, (p for each in found for p in _placed(each, places, closed_set.schema, schema))))
 
 
 class _Search:

@@ -174,7 +174,7 @@ class Over:
         return self.is_rank or grows or (is_average and is_double)
 
     def merging(self, number: int) -> Partial | None:
-        """How it grows with the group, for a function over the group's rows so far; None if it does not."""
+        """The partial aggregates of a function over the group's rows so far; None if it has none."""
         if self.function in _BY_PLACE:
             return self._placed(own(f"a{number}"))
         return partial(Aggregate(self.attribute, self.expression), number)

@@ -20,8 +20,7 @@ from sqlglot import exp
 from operators.expressions.dialect import attributes_in, cast_to, conjuncts, expression, position_of, render
 from operators.expressions.monotone import Monotone, monotone
 from operators.expressions.throwable import unfailing
-from operators.expressions.type_rules import loses_nothing, numeric_literal, type_name
-from operators.expressions.value_type import value_type
+from operators.expressions.type_rules import loses_nothing, numeric_literal, type_name, value_type
 from punct_ns.closed_intervals import Relation
 from punct_ns.domain import NAN
 from punct_ns.numeric_type import FloatType, IntegerType

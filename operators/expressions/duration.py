@@ -49,7 +49,7 @@ def duration(tree: exp.Expr) -> int | None:
 
 
 def days_and_microseconds(tree: exp.Expr) -> tuple[int, int] | None:
-    """The same as calendar days, of 23 to 25 hours in a time zone, and the remaining microseconds.
+    """The length as calendar days, of 23 to 25 hours in a time zone, and the remaining microseconds.
 
     >>> from operators.expressions.dialect import parsed
     >>> [days_and_microseconds(parsed(text)) for text in ("'1 week 2 days 1 second'", "'24 hours'")]

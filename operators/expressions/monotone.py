@@ -26,7 +26,10 @@ from sqlglot import exp
 from operators.expressions.dialect import parsed, position_of, render
 from operators.expressions.duration import is_short_interval, whole_days
 from operators.expressions.type_rules import (
+    CALLS,
+    DAYS,
     FLOATING,
+    INSTANTS,
     MOMENTS,
     NUMERIC,
     TEMPORAL,
@@ -36,7 +39,6 @@ from operators.expressions.type_rules import (
     numeric_literal,
     result_kind,
 )
-from operators.expressions.value_type import CALLS, DAYS, INSTANTS
 from punct_ns.domain import Domain
 from punct_ns.schema import Schema
 

@@ -61,12 +61,10 @@ def excluded(predicate: str, schema: Schema) -> tuple[Punctuation, ...]:
     ['<[5,6], {false,null}>', '<null, {false,null}>']
     """
     tree = parsed(predicate)
-    found = PunctuationSet(schema)
-    for box in _never(True, tree, schema) if tree is not None else []:
-        parts = [patterns(values) for values in box.values()]
-        for chosen in product(*parts):
-            found.add(Punctuation.at(schema, dict(zip(box, chosen, strict=True))))
-    return tuple(found)
+    boxes = _never(True, tree, schema) if tree is not None else []
+    each = ((box, chosen) for box in boxes for chosen in product(*map(patterns, box.values())))
+    found = (Punctuation.at(schema, dict(zip(box, chosen, strict=True))) for box, chosen in each)
+    return tuple(PunctuationSet(schema, found))
 
 
 def _never(truth: bool, tree: exp.Expr, schema: Schema) -> Boxes:

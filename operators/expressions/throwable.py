@@ -40,8 +40,8 @@ from operators.expressions.type_rules import (
     kind,
     loses_nothing,
     numeric_literal,
+    value_type,
 )
-from operators.expressions.value_type import value_type
 from punct_ns.numeric_type import FloatType
 from punct_ns.schema import Schema
 from punct_ns.sql_type import SqlType

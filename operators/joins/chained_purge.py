@@ -47,25 +47,11 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
 
-@dataclass(frozen=True, slots=True)
-class PairBounds:
-    """Bounds that each tuple of the input `bounding` sets to the tuples of the input `bounded` that it waits for."""
-
-    bounding: int
-    bounded: int
-    bounds: tuple[Bound, ...]
-
-    @property
-    def link(self) -> Link:
-        """The pair's link in the punctuation graph; bounds from below alone give none."""
-        return Link(self.bounding, self.bounded, {b.attribute: b for b in self.bounds if b.upper})
-
-
 @dataclass(frozen=True)
 class ChainBounds:
     """All bounds between the inputs of a join."""
 
-    pairs: tuple[PairBounds, ...] = ()
+    pairs: tuple[Link, ...] = ()
 
     @staticmethod
     def between(residual: str | None, graph: PunctuationGraph, inputs: Sequence[Schema]) -> ChainBounds:
@@ -77,13 +63,8 @@ class ChainBounds:
             on = [tuple(graph.keys(input_).values()) for input_ in (i, j)]
             bounds, _ = bounds_between(residual, on, (inputs[i], inputs[j]))
             if bounds:
-                found.append(PairBounds(i, j, bounds))
+                found.append(Link(i, j, bounds))
         return ChainBounds(tuple(found))
-
-    @property
-    def links(self) -> tuple[Link, ...]:
-        """The links of all pairs in the punctuation graph, in order."""
-        return tuple(pair.link for pair in self.pairs)
 
     def needs(self, input_: int) -> tuple[str, ...]:
         """The attributes from which an input's tuples set bounds; a tuple with null in one has no partner."""
@@ -97,9 +78,8 @@ class ChainBounds:
 
     def values(self, input_: int) -> dict[str, Bound]:
         """The columns for the bounds that an input's tuples set, with these bounds."""
-        found = dict.fromkeys((b.value, b.type) for p in self.pairs if p.bounding == input_ for b in p.bounds)
         known = {(b.value, b.type): b for p in self.pairs if p.bounding == input_ for b in p.bounds}
-        return {own(f"v{input_}_{number}"): known[each] for number, each in enumerate(found)}
+        return {own(f"v{input_}_{number}"): bound for number, bound in enumerate(known.values())}
 
     def columns_on(self, input_: int) -> dict[str, int]:
         """The columns of the bounds on an input, each with the number of its pair."""
@@ -110,7 +90,7 @@ class ChainBounds:
             for name in self._columns(pair)
         }
 
-    def _columns(self, pair: PairBounds) -> list[str]:
+    def _columns(self, pair: Link) -> list[str]:
         """The columns of a pair's bounds, in order."""
         named = {(bound.value, bound.type): name for name, bound in self.values(pair.bounding).items()}
         return [named[bound.value, bound.type] for bound in pair.bounds]
@@ -160,9 +140,7 @@ class ChainBounds:
                     if (known[at].domain.low, known[at].domain.high) != (None, None):
                         yield from beyond(ends, schema, known[at].domain)
 
-    def _ends(
-        self, pair: PairBounds, schema: Schema, graph: PunctuationGraph, state: OperatorState
-    ) -> dict[int, list[End]]:
+    def _ends(self, pair: Link, schema: Schema, graph: PunctuationGraph, state: OperatorState) -> dict[int, list[End]]:
         """The ends of what a tuple waits for, by the bounded attribute's place among the input's closed ones."""
         bounded, before = self.bounded(pair.bounded), len(graph.keys(pair.bounded))
         found: dict[int, list[End]] = {before + bounded.index(b.attribute): [] for b in pair.bounds}

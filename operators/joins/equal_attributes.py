@@ -103,7 +103,7 @@ def equal_terms(schemas: Sequence[Schema], classes: Iterable[Mapping[int, str]])
 
 
 def equal_terms_of_two(schemas: Sequence[Schema], on: Sequence[Sequence[str]]) -> list[Terms]:
-    """The same for two inputs with pairwise equal attributes.
+    """For two inputs with pairwise equal attributes, the terms of each.
 
     >>> equal_terms_of_two([Schema.of(a="INT", b="INT"), Schema.of(c="INT")], [["a"], ["c"]])
     [{'a': '`a`', 'c': '`a`', 'b': '`b`'}, {'a': '`c`', 'c': '`c`'}]

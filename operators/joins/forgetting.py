@@ -6,7 +6,7 @@ a lifespan is needed for as long as it holds: the other side's may end before.
 
 In a join of many inputs the same holds of a class, which is what tuples of several inputs are joined on. Once each
 input that has it has closed a value, and keeps no tuple of it, no row of a chain can wait for that value any more.
-Where a tuple is still kept, the value is due, and looked at again.
+Where a tuple is still kept, the value waits in a set of its own, and is tried again in the next slice.
 
 Source: Li et al. 2006, §5.1: a punctuation is purged by the other stream's on the attributes that it restricts.
 """

@@ -38,13 +38,18 @@ Equality = tuple[InputAttribute, InputAttribute]
 Shape = frozenset[int]
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Link:
-    """Bounds from above that the input `bounding` sets to attributes of the input `bounded`."""
+    """Bounds that each tuple of the input `bounding` sets to the tuples of the input `bounded` that it waits for."""
 
     bounding: int
     bounded: int
-    attributes: Mapping[str, Bound]
+    bounds: tuple[Bound, ...]
+
+    @cached_property
+    def attributes(self) -> dict[str, Bound]:
+        """The attributes that are bounded from above, with their bounds."""
+        return {bound.attribute: bound for bound in self.bounds if bound.upper}
 
 
 _TRIED = frozenset[tuple[int, Shape]]

@@ -140,7 +140,7 @@ class ByOrder(Rule):
         if self.per:
             return {}
         domain = schema.attribute(self.attribute).domain
-        greatest = self._greatest(domain)
+        greatest = f"max({self._unless_ahead(domain)})"
         bound = distance.before(greatest, self.slack, domain)
         return {"greatest": distance.as_text(greatest, domain), "bound": distance.as_text(bound, domain)}
 
@@ -155,7 +155,7 @@ class ByOrder(Rule):
         return [self._of((), distance.values_below(facts["bound"], schema.attribute(self.attribute).domain), schema)]
 
     def broken(self, values: Facts, flagged: DataFrame, schema: Schema) -> tuple[Punctuation, str]:
-        """What the greatest value before the late tuple had closed; the slack with which no tuple were late."""
+        """The values that were closed before the late tuple, and the slack with which no tuple would be late."""
         domain = schema.attribute(self.attribute).domain
         greatest = f"max({self._unless_ahead(domain)}) {self._before_it(schema)} AS {_GREATEST}"
         late = flagged.selectExpr("*", greatest).where(f"{ASIDE} = '{UNGRAMMATICAL}'")
@@ -181,7 +181,7 @@ class ByOrder(Rule):
         schema = state.inputs[0]
         domain, keys = schema.attribute(self.attribute).domain, self._quoted_keys(schema)
         before = f"max(IF({POSITION} IS NULL, {quoted(self.attribute)}, NULL)) AS {_BEFORE}"
-        greatest = _aggregated(flagged, keys, f"{self._greatest(domain)} AS {_GREATEST}", before)
+        greatest = _aggregated(flagged, keys, f"max({self._unless_ahead(domain)}) AS {_GREATEST}", before)
         risen = greatest.where(f"{_GREATEST} IS NOT NULL AND ({_BEFORE} IS NULL OR {_GREATEST} > {_BEFORE})")
         bound = distance.as_text(distance.before(_GREATEST, self.slack, domain), domain)
         table = in_utc(risen.selectExpr(*keys, _GREATEST, f"{bound} AS {_BOUND}").toArrow())
@@ -234,11 +234,8 @@ class ByOrder(Rule):
     def _place(self, domain: Domain) -> str:
         return distance.comparable(quoted(self.attribute), domain)
 
-    def _greatest(self, domain: Domain) -> str:
-        """The greatest value of the flagged rows that are not too far ahead."""
-        return f"max({self._unless_ahead(domain)})"
-
     def _unless_ahead(self, domain: Domain) -> str:
+        """The value of a flagged row that is not too far ahead."""
         return f"IF({ASIDE} <=> '{AHEAD}', NULL, {self._place(domain)})"
 
     def _keys(self, schema: Schema) -> tuple[Attribute, ...]:

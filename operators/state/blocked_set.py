@@ -76,11 +76,10 @@ class BlockedSet:
         if len(now) < len(growing):
             others[Punctuation.all(self.schema)] = None
         for i in {**self._values, **now}:
-            before, after = (which.get(i) for which in (self._values, now))
-            gone = before if after is None or before is None else before.difference(after)
-            new = after if after is None or before is None else after.difference(before)
-            self._changes += (f"{FORGOTTEN}{p}" for p in self._of(i, gone))
-            self._changes += (str(p) for p in self._of(i, new))
+            nothing = ValueSet(self.schema[i].domain)
+            before, after = (which.get(i, nothing) for which in (self._values, now))
+            self._changes += (f"{FORGOTTEN}{p}" for p in self._of(i, before.difference(after)))
+            self._changes += (str(p) for p in self._of(i, after.difference(before)))
         self._changes += (f"{FORGOTTEN}{p}" for p in self._others if p not in others)
         self._changes += (str(p) for p in others if p not in self._others)
         self._values, self._others = now, others
@@ -117,8 +116,8 @@ class BlockedSet:
         if not after.is_empty:
             self._values[i] = after
 
-    def _of(self, i: int, found: ValueSet | None) -> Iterator[Punctuation]:
-        for pattern in patterns(found) if found is not None and not found.is_empty else ():
+    def _of(self, i: int, found: ValueSet) -> Iterator[Punctuation]:
+        for pattern in patterns(found):
             yield Punctuation.at(self.schema, {i: pattern})
 
 
@@ -255,7 +254,7 @@ def _cut(box: Mapping[int, ValueSet], places: Sequence[int], points: Sequence[Po
     for value, *others in points:
         found.setdefault(value, []).append(tuple(others))
     beside = box[first].difference(ValueSet.of(box[first].domain, found))
-    for chosen in product(patterns(beside) if not beside.is_empty else (), *(patterns(box[i]) for i in rest)):
+    for chosen in product(patterns(beside), *(patterns(box[i]) for i in rest)):
         yield dict(zip(places, chosen, strict=True))
     if rest:
         for value, others_ in found.items():
@@ -280,6 +279,6 @@ def _outside(
     for p in given:
         matched, others = values(p.patterns[i], domain), {j: p.patterns[j] for j in p.restricted}
         for found, part in ((free, matched.difference(span)), (blocked, matched.intersection(span))):
-            for pattern in patterns(part) if not part.is_empty else ():
+            for pattern in patterns(part):
                 found.append(Punctuation.at(schema, {**others, i: pattern}))
     return free, blocked

@@ -113,10 +113,12 @@ class ClosedSet:
 
     def _forget_lone(self, i: int) -> None:
         if i in self.lasting.singles:
-            lone = self.lasting.singles[i].value_set().lone_and_longer()[0]
-            self.lasting.forget([Punctuation.at(self.set.schema, {i: List(tuple(lone))})])
+            self.lasting.forget([Punctuation.at(self.set.schema, {i: List(tuple(self._lone(i)))})])
             if self._passing is not None:
                 self.set = self._passing.whole()
+
+    def _lone(self, i: int) -> Sequence[Any]:
+        return self.lasting.singles[i].value_set().lone_and_longer()[0]
 
     def end(self, is_over: IsOver) -> None:
         """Forgets the punctuations whose lifespans have ended."""
@@ -135,7 +137,7 @@ class ClosedSet:
             self._passing = None
 
     def lifespan(self, p: Punctuation) -> Lifespan | None:
-        """How long the set covers `p`, which it does cover: the lifespan of that; None for ever."""
+        """The lifespan for which the set covers `p`, which it does cover; None for ever."""
         return None if self._passing is None else self._passing.lifespan(p.lasting(None))
 
     def for_its_time(self, punctuations: Iterable[Punctuation]) -> list[Punctuation]:
@@ -268,16 +270,10 @@ class SourceClosedSet(ClosedSet):
         for runs in self.runs.values():
             runs.settle()
 
-    def _lone(self, i: int) -> Sequence[Any]:
-        return self.lasting.singles[i].value_set().lone_and_longer()[0]
-
     def _not_on_disk(self, given: Sequence[Punctuation]) -> list[Punctuation]:
         """The punctuations without the strings that the runs hold."""
-        known = {i: self._known(i, given) for i in self.on_disk}
+        known = {i: self._among(i, (value for p in given for value in listed(p.patterns[i]))) for i in self.on_disk}
         return [left for p in given if (left := _without(p, known)) is not None]
-
-    def _known(self, i: int, given: Sequence[Punctuation]) -> frozenset[str]:
-        return self._among(i, (value for p in given for value in listed(p.patterns[i])))
 
     def _among(self, i: int, values: Iterable[Any]) -> frozenset[str]:
         """The values that the runs of an attribute hold."""

@@ -25,7 +25,7 @@ from punct_ns.lifespan import shortest
 from punct_ns.pattern import NULL
 from punct_ns.punctuation import Punctuation, is_isolated, isolated, listed
 from punct_ns.punctuation_set import PunctuationSet
-from punct_ns.recast import project, recast_pattern
+from punct_ns.recast import placed, project, recast_pattern
 from punct_ns.schema import Schema
 
 
@@ -91,11 +91,9 @@ def forget_completed(
     gone = isolated(complete)
     closed.forget(gone)
     schema = held.set.schema
-    places = [schema.index(name) for name in names]
-    for i, at in enumerate(places):
-        if schema[at].domain.type != closed.set.schema[i].domain.type:
-            return
-    held.forget(Punctuation.at(schema, dict(zip(places, p.patterns, strict=True))) for p in gone)
+    pairs = zip(names, closed.set.schema, strict=True)
+    if all(schema.attribute(name).domain.type == over.domain.type for name, over in pairs):
+        held.forget(placed(gone, names, schema))
 
 
 def without_null(attributes: Schema, given: Schema) -> list[Punctuation]:

@@ -200,47 +200,51 @@ class ExpiringSet:
         longer = [closed for other, closed in self._classes.items() if lives_as_long(other, lifespan)]
         fresh: list[Point] = []
         wide: list[Punctuation] = []
-        for p in given:
-            if p.is_empty or self.lasting.covers(p):
+        for point, part in (piece for p in given if not p.is_empty for piece in self._pieces(p)):
+            known = () if point is None else self._points.covering(point)
+            if any(lives_as_long(other, lifespan) for other in known):
                 continue
-            points = points_of(p)
-            if points is None:
-                wide += () if self._is_covered(p, longer) else (p,)
+            if self.lasting.covers(part) or self._is_covered(part, longer):
                 continue
-            for point in points:
-                whole = p if len(points) == 1 else punctuation(point, self._schema)
-                if len(points) > 1 and self.lasting.covers(whole):
-                    continue
-                known = any(lives_as_long(other, lifespan) for other in self._points.covering(point))
-                if not known and not (longer and self._is_covered(whole, longer)) and self._points.add(point, lifespan):
-                    fresh.append(point)
+            if point is None:
+                wide.append(part)
+            elif self._points.add(point, lifespan):
+                fresh.append(point)
         new = together(fresh, self._schema)
         if wide:
             new += self._classes.setdefault(lifespan, PunctuationSet(self._schema)).add_all(wide)
         return new
 
+    def _pieces(self, p: Punctuation) -> Iterator[tuple[Point | None, Punctuation]]:
+        """The punctuation point by point, each as a punctuation; or whole, if it does not consist of points."""
+        points = points_of(p)
+        if points is None or len(points) == 1:
+            yield (None if points is None else points[0]), p
+            return
+        yield from ((point, punctuation(point, self._schema)) for point in points)
+
+    def _covering(self, point: Point | None, part: Punctuation) -> list[Lifespan]:
+        """The lifespans for each of which the set covers a piece."""
+        known = [] if point is None else self._points.covering(point)
+        return [*known, *(lifespan for lifespan, closed in self._classes.items() if closed.covers(part))]
+
     def lifespan(self, p: Punctuation) -> Lifespan | None:
-        """How long the set covers `p`, which it does cover; None for ever."""
+        """The lifespan for which the set covers `p`, which it does cover; None for ever."""
         if not self or self.lasting.covers(p):
             return None
         return shortest(part.lifespan for part in self._longest(p))
 
     def _longest(self, p: Punctuation) -> Iterator[Punctuation]:
         """The punctuation in parts, each with the longest lifespan for which it holds."""
-        points = points_of(p)
-        for each in [p] if points is None else points:
-            part = each if isinstance(each, Punctuation) else punctuation(each, self._schema)
-            known = [] if isinstance(each, Punctuation) else self._points.covering(each)
-            known = [*known, *(lifespan for lifespan, closed in self._classes.items() if closed.covers(part))]
+        for point, part in self._pieces(p):
+            known = self._covering(point, part)
             if part is not p and self.lasting.covers(part):
                 yield part
-            elif known:
-                yield part.lasting(max(known, key=_end))
             else:
-                yield part.lasting(self._by_several(part))
+                yield part.lasting(max(known, key=_end) if known else self._by_several(part))
 
     def _by_several(self, p: Punctuation) -> Lifespan | None:
-        """How long punctuations of several lifespans cover it together; those that end last are tried first."""
+        """The lifespan for which punctuations of several lifespans together cover it; the last to end come first."""
         near = PunctuationSet(self._schema, self.lasting.meets([p]))
         used: list[Lifespan] = []
         for lifespan, met in self._meeting(p):
@@ -266,23 +270,16 @@ class ExpiringSet:
         """A punctuation that the set covers, in parts, each for as long as it holds; the longest first."""
         if p.is_empty or self.lasting.covers(p):
             return [p]
-        points = points_of(p)
-        if points is None:
-            return self._parted(p)
         parts: dict[Lifespan | None, list[Point]] = {}
         found: list[Punctuation] = []
-        for point in points:
-            whole = p if len(points) == 1 else punctuation(point, self._schema)
-            if len(points) > 1 and self.lasting.covers(whole):
-                parts.setdefault(None, []).append(point)
-                continue
-            known = [
-                *self._points.covering(point),
-                *(lifespan for lifespan, closed in self._classes.items() if closed.covers(whole)),
-            ]
-            for lifespan in dict.fromkeys(known):
-                parts.setdefault(lifespan, []).append(point)
-            found += self._parted(whole) if not known else ()
+        for point, part in self._pieces(p):
+            lasts_for_ever = part is not p and self.lasting.covers(part)
+            known = [None] if lasts_for_ever else [*dict.fromkeys(self._covering(point, part))]
+            if point is None or not known:
+                found += self._parted(part)
+            else:
+                for lifespan in known:
+                    parts.setdefault(lifespan, []).append(point)
         for lasts, alike in parts.items():
             found += (part.lasting(lasts) for part in together(alike, self._schema))
         return found

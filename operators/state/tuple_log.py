@@ -206,9 +206,7 @@ class TupleLog:
         if self.is_empty or not punctuations:
             return
         if self.at_most <= SMALL:
-            before = self.rows
-            self._replace(self._store.write(not_matching(self._frame(), punctuations), before))
-            self.purged += before - self.rows
+            self._shrink(not_matching(self._frame(), punctuations))
         else:
             # Counting the rest looks many punctuations up once for each row, not once for each table of them.
             self._forget(punctuations, self.rows - not_matching(self._frame(), punctuations).count())
@@ -219,10 +217,7 @@ class TupleLog:
         if self.is_empty or (tuples.exact and tuples.at_most == 0):
             return
         if self.at_most <= SMALL:
-            before = self.rows
-            left = anti_join(Tuples(self._frame(), before), tuples, names)
-            self._replace(self._store.write(left.frame, before))
-            self.purged += before - self.rows
+            self._shrink(anti_join(Tuples(self._frame(), self.rows), tuples, names).frame)
             return
         keys = tuples.frame.select(*map(quoted, names)).dropDuplicates()
         removed = self._store.write(keys, tuples.at_most)
@@ -230,6 +225,12 @@ class TupleLog:
         if gone := semi_join(Tuples(self._frame(), self.rows), others, names).frame.count():
             self._parts = [replace(part, removed=(*part.removed, removed)) for part in self._parts]
             self._gone(gone)
+
+    def _shrink(self, left: DataFrame) -> None:
+        """Rewrites the log as the rows that are left."""
+        before = self.rows
+        self._replace(self._store.write(left, before))
+        self.purged += before - self.rows
 
     def _left_of(self, part: Part) -> DataFrame:
         left = part.left(self._store, self._purging)
@@ -289,13 +290,10 @@ class TupleLog:
             self._rewrite()
             return
         fresh, self._fresh = self._fresh, None
-        segment = self._store.write(self._as_kept(fresh), fresh.at_most)
+        frame = self._combine(fresh.frame, ()) if self._combine and self._partial else fresh.frame
+        segment = self._store.write(self._aged(frame), fresh.at_most)
         if segment.rows:
             self._add(segment)
-
-    def _as_kept(self, fresh: Tuples) -> DataFrame:
-        """Added rows, combined with each other if they must be."""
-        return self._aged(self._combine(fresh.frame, ()) if self._combine and self._partial else fresh.frame)
 
     def _combined(self) -> DataFrame:
         """All kept rows of a non-empty log, combined."""

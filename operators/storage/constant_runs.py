@@ -80,7 +80,10 @@ class ConstantRuns:
             sizes.setdefault((run.rows.bit_length() - 1) // (TOGETHER.bit_length() - 1), []).append(run)
         for _, runs in sorted(sizes.items()):
             together = sorted(runs, key=lambda run: run.rows)[:TOGETHER] if len(runs) >= TOGETHER else []
-            while sum(run.rows for run in together) > LARGEST or sum(map(self._bytes, together)) > LARGEST_BYTES:
+            while (
+                sum(run.rows for run in together) > LARGEST
+                or sum(self._store.mapped(run).nbytes for run in together) > LARGEST_BYTES
+            ):
                 together.pop()
             if len(together) > 1:
                 return together
@@ -88,9 +91,6 @@ class ConstantRuns:
 
     def _merged(self, together: Sequence[Segment], draft: str) -> Segment:
         return self._store.put(_run(pa.concat_arrays([self._values(run) for run in together])), draft)
-
-    def _bytes(self, run: Segment) -> int:
-        return self._store.mapped(run).nbytes
 
     def _values(self, run: Segment) -> pa.Array[Any]:
         return self._store.mapped(run)["value"]

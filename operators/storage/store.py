@@ -59,7 +59,7 @@ class Store:
         """
         with contextlib.suppress(FileNotFoundError, NotADirectoryError), os.scandir(self.path(folder)) as entries:
             named = [f"{entry.name}/" if entry.is_dir() else entry.name for entry in entries]
-            return sorted(name for name in named if not _is_unfinished(name))
+            return sorted(name for name in named if not (name.startswith(".") and name.endswith(_UNFINISHED)))
         return []
 
     def size(self, key: str) -> int | None:
@@ -160,10 +160,6 @@ class Store:
 
 
 _UNFINISHED = ".tmp"
-
-
-def _is_unfinished(name: str) -> bool:
-    return name.startswith(".") and name.endswith(_UNFINISHED)
 
 
 def _written(path: Path, pieces: Pieces) -> str:

@@ -14,8 +14,7 @@ import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from operators.join import Join
-from operators.joins.chained_purge import PairBounds
-from operators.joins.punctuation_graph import PunctuationGraph, Reachability
+from operators.joins.punctuation_graph import Link, PunctuationGraph, Reachability
 from operators.multiway_join import MultiwayJoin
 from operators.semi_join import SemiJoin
 from punct_ns.errors import QueryError
@@ -43,7 +42,7 @@ def punctuation_graph(node: Node) -> PunctuationGraph | None:
             return graph
         case Join() | SemiJoin() as join:
             left, right = join.equi_join.on
-            links = tuple(PairBounds(i, 1 - i, bounds).link for i, bounds in enumerate(join.bounds) if bounds)
+            links = tuple(Link(i, 1 - i, bounds) for i, bounds in enumerate(join.bounds) if bounds)
             try:
                 return PunctuationGraph(2, tuple(((0, a), (1, b)) for a, b in zip(left, right, strict=True)), links)
             except QueryError:

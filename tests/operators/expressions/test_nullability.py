@@ -9,7 +9,7 @@ from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis import strategies as st
 
 from operators.expressions.dialect import expression
-from operators.expressions.value_type import never_null
+from operators.expressions.type_rules import never_null
 from punct_ns.schema import Schema
 from tests.properties.drawn_expressions import calls, conditions, values
 

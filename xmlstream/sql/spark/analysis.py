@@ -19,7 +19,7 @@ from sqlglot import exp
 
 from operators.expressions.dialect import as_read, expression, quiet_spark, render
 from operators.expressions.output_columns import coalesced_domain
-from operators.expressions.value_type import never_null
+from operators.expressions.type_rules import never_null
 from punct_ns.domain import Domain
 from punct_ns.errors import QueryError, UsageError
 from punct_ns.numeric_type import NumericType
