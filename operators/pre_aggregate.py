@@ -35,6 +35,7 @@ from operators.state.operator_state import OperatorState
 from operators.state.slice_tuples import Slice, Tuples
 from operators.state.state_schema import StateSchema
 from punct_ns.punctuation import Punctuation
+from punct_ns.recast import placed
 from punct_ns.schema import Schema
 from punct_ns.scheme import Scheme
 
@@ -77,4 +78,4 @@ class PreAggregate(Operator):
     def propagate(self, inputs: Sequence[Slice], state: OperatorState) -> Sequence[Punctuation]:
         complete = completed(inputs[0].punctuations, self.keys, state)
         forget_completed(complete, self.keys, state)
-        return [Punctuation(self.schema(*state.inputs), p.patterns) for p in complete]
+        return placed(complete, self.keys, self.schema(*state.inputs))

@@ -34,8 +34,9 @@ from operators.state.ages import microseconds, passed
 from operators.state.operator_state import OperatorState
 from operators.state.slice_tuples import Slice, Tuples
 from operators.state.state_schema import StateSchema
-from punct_ns.pattern import WILDCARD, Range
+from punct_ns.pattern import Range
 from punct_ns.punctuation import Punctuation
+from punct_ns.recast import placed
 from punct_ns.schema import Attribute, Schema
 from punct_ns.scheme import Scheme, Term
 from punct_ns.slices import POSITION, quoted
@@ -93,7 +94,7 @@ class Stamp(Operator):
 
     def propagate(self, inputs: Sequence[Slice], state: OperatorState) -> Sequence[Punctuation]:
         output = self.schema(state.inputs[0])
-        handed_on = [Punctuation(output, (*p.patterns, WILDCARD)) for p in inputs[0].punctuations]
+        handed_on = placed(inputs[0].punctuations, state.inputs[0].names, output)
         over = Schema((self.attribute,))
         news = state.punctuations("passed").absorb([Punctuation(over, (Range(None, _now(state)),))])
         return [*handed_on, *(Punctuation.at(output, {len(output) - 1: p.patterns[0]}) for p in news)]

@@ -39,6 +39,13 @@ def test_what_was_said_of_groups_that_do_not_coalesce_is_forgotten() -> None:
     assert saying.state.punctuations_held == 0
 
 
+def test_a_punctuation_that_ends_goes_on_with_its_lifespan() -> None:
+    named = Schema.of(name="STRING", v="INT")
+    ending = Punctuation.parse("<a, *> until 2026-01-01T00:00:00+00:00", named)
+    (p,) = Saying(PreAggregate(("name",), (COUNT,)), named).slice([ending])
+    assert p.lifespan == ending.lifespan
+
+
 def test_it_promises_what_its_input_promises_of_the_keys() -> None:
     schemes = parse_schemes("sid; hour prefix; sid, v; hour, v 0..9 by 5", READINGS)
     assert format_schemes(HOURLY.schemes(schemes)) == "sid; hour prefix; hour"

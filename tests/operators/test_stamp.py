@@ -17,6 +17,7 @@ from punct_ns.punctuation import Punctuation
 from punct_ns.schema import Attribute, Schema
 from punct_ns.scheme import format_schemes, parse_schemes
 from tests.harness.running import rows_of, tuples_of
+from tests.harness.saying import Saying
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -35,6 +36,13 @@ def test_it_promises_ever_later_times_beside_what_its_input_promises() -> None:
     assert not STAMP.passes_duplicates({"a", "at"}, HERE)
     (way,) = STAMP.wanted(Punctuation.of(STAMP.schema(HERE), a="3"), None, HERE)  # type: ignore[arg-type]  # none asked
     assert [str(p) for _, p in way] == ["<3, *>"]
+
+
+def test_a_punctuation_that_ends_goes_on_with_its_lifespan() -> None:
+    saying = Saying(STAMP, HERE)
+    saying.state.begin(BEGIN)
+    ending = Punctuation.parse("<1, *> until 2026-02-01T00:00:00+00:00", HERE)
+    assert saying.slice([ending])[0].lifespan == ending.lifespan
 
 
 @pytest.mark.spark
