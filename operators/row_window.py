@@ -216,20 +216,20 @@ class RowWindow(OrderedRows):
         return any(over.function == "dense_rank" for over in self.functions)
 
     def _grown(self, rows: DataFrame) -> DataFrame:
-        """The rows with the partial aggregates of their groups up to each row."""
+        """The rows with the partial aggregates of their groups up to each row; that of one row is named `…_alone`."""
         running = {name: text for number, over in self._growing for name, text in over.grown(number).first.items()}
         if not running:
             return rows
         spec = f"{partition(self.groups)} ORDER BY {NUMBER}"
         alone = (
-            f"{text} OVER ({spec} ROWS BETWEEN CURRENT ROW AND CURRENT ROW) AS {_alone(name)}"
+            f"{text} OVER ({spec} ROWS BETWEEN CURRENT ROW AND CURRENT ROW) AS {name}_alone"
             for name, text in running.items()
         )
         others = [quoted(name) for name in rows.columns if name not in running]
         before = (
-            f"IF({NEW}, {_alone(name)}, IF({NUMBER} = {BEFORE}, {name}, NULL)) AS {name}"
+            f"IF({NEW}, {name}_alone, IF({NUMBER} = {BEFORE}, {name}, NULL)) AS {name}"
             if name in rows.columns
-            else f"{_alone(name)} AS {name}"
+            else f"{name}_alone AS {name}"
             for name in running
         )
         # The partial aggregates of the last earlier row cover all rows up to it.
@@ -242,8 +242,3 @@ class RowWindow(OrderedRows):
     def _growing(self) -> Sequence[tuple[int, Over]]:
         """The functions of all rows so far, except ranks, with their places."""
         return [(i, over) for i, over in enumerate(self.functions) if not (over.is_rolling or over.is_rank)]
-
-
-def _alone(name: str) -> str:
-    """The partial aggregate of one row."""
-    return f"{name}_alone"

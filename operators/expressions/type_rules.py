@@ -215,9 +215,10 @@ def numeric_literal(tree: exp.Expr | None) -> NumericLiteral | None:
     if found is None or kind(found[1].sql) not in ("integer", "decimal", "double"):
         return None
     inner, domain = found
-    text = (
-        str(inner.this) if isinstance(inner, exp.Literal) and inner.is_string else _literal_text(numeric_literal(inner))
-    )
+    number = numeric_literal(inner)
+    text = None if number is None else f"{number.value:f}" if isinstance(number.value, Decimal) else str(number.value)
+    if isinstance(inner, exp.Literal) and inner.is_string:
+        text = str(inner.this)
     try:
         value = domain.read(text) if text is not None else None
     except ValueError:
@@ -259,10 +260,6 @@ def _negative(of: NumericLiteral | None) -> NumericLiteral | None:
     if of is None or (isinstance(of.type, IntegerType) and of.value == of.type.low):
         return None
     return NumericLiteral(-of.value, of.type, compared_digits(of.type))
-
-
-def _literal_text(of: NumericLiteral | None) -> str | None:
-    return None if of is None else format(of.value, "f") if isinstance(of.value, Decimal) else str(of.value)
 
 
 CALLS: Mapping[tuple[str, TypeKind], SqlType] = {

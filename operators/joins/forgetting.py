@@ -104,7 +104,7 @@ def forget_classes(
     state: OperatorState,
     output: Schema,
 ) -> None:
-    """Forgets class values that all its inputs have closed, one of them in this slice, and of which none keeps a tuple.
+    """Forgets class values that all its inputs have closed, one of them in this slice, where none keeps a tuple.
 
     Args:
         graph: The inputs, and their equal attributes.

@@ -8,8 +8,8 @@ The keys of both sides of a full outer join close together what neither side clo
 nulls for one side, or equal keys of both. So a side's punctuations hold for its own tuples, those with a value among
 what they restrict, and null on both sides may be either side's: it is closed once both have closed their null keys.
 Where a key of each side has a value, both have a tuple there, and none of their keys is null. Of `coalesce` of the
-keys, as USING has it, that is what closes its null, and leaves out the tuples of which one key is the left side's and
-another one the right side's.
+keys, as USING has it, that is what closes its null, and leaves out the tuples with a key of the left side and
+another one of the right side.
 """
 
 from __future__ import annotations

@@ -224,7 +224,7 @@ class ExpiringSet:
         yield from ((point, punctuation(point, self._schema)) for point in points)
 
     def _covering(self, point: Point | None, part: Punctuation) -> list[Lifespan]:
-        """The lifespans for each of which the set covers a piece."""
+        """The lifespans for which the set covers a piece, each by itself."""
         known = [] if point is None else self._points.covering(point)
         return [*known, *(lifespan for lifespan, closed in self._classes.items() if closed.covers(part))]
 

@@ -1,6 +1,6 @@
 """State schema of an operator: the names of its tuple logs, punctuation sets and notes, and what each of them holds.
 
-An operator declares it, as it does its output's schema. Of each log it declares once what the rows are, of which input,
+An operator declares it, as it does its output's schema. For each log it declares once what the rows are, their input,
 until when they are kept, and which punctuations a row waits for. From that follow the verdict before a query runs
 (Tucker et al. 2007, Table 3) and the account of what a query waits for while it runs.
 
@@ -48,7 +48,7 @@ class LogSchema:
 
     Attributes:
         purging: The attributes of the punctuations that purge it.
-        models: For each kind of rows, what they are, of which input, and until when they are kept. Without any model,
+        models: For each kind of rows, what they are, their input, and until when they are kept. Without any model,
             it holds facts for its operator, at most one for each key.
         what: The name of waiting rows; by default that of the first model.
         names: The attributes that determine what a row waits for; by default those of the grouping that closes it.
