@@ -1,36 +1,60 @@
 """The closed map: for each attribute the values that each input has closed, that all have, and that each lacks.
 
 It is computed from the sources' punctuations in commit records, so it is the same for a running query and for one that
-is read from its checkpoint.
+is read from its checkpoint. Attributes of sources share an axis if an operator of the plan makes one attribute of them:
+merged by position, joined as equal, or renamed. Attributes computed from others have no axis.
+
+The text for hours is such as `≤ 17`, for auctions `≤ 1041 but 1007, 1033`, for people `ann, bob and 12 more`. Each
+interval has a bar in its place; many closed strings share coarser bars, which never show an open value as closed.
 """
 
 from __future__ import annotations
 
+import math
 import threading
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
-from datetime import UTC, datetime
-from functools import partial
+from datetime import UTC, datetime, time
+from functools import partial, reduce
+from itertools import pairwise
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeAlias
 
 import pyarrow as pa
 
 from operators.state.closed_set import ClosedSet, added_punctuations
 from operators.state.expiring_set import Entry
-from punct_ns.domain import Domain
+from punct_ns.domain import Cut, Domain
 from punct_ns.lifespan import Lifespan
-from punct_ns.pattern import Constant
+from punct_ns.numeric_type import DecimalType, FloatType, IntegerType
+from punct_ns.pattern import Constant, patterns
 from punct_ns.punctuation import Punctuation
 from punct_ns.schema import Schema
-from punct_ns.sql_type import StringType
+from punct_ns.slices import quoted
+from punct_ns.sql_type import BooleanType, StringType
+from punct_ns.temporal_type import DateType, TimestampType
 from punct_ns.value_set import ValueSet
 from sources.xml.grammar.lifespans import has_closed
 from xmlstream.diagnosis.kept_rows import ClosedOnDisk
-from xmlstream.monitor.interval_bars import SourceAttribute, are_many, axis_of_few, axis_of_many, counted_axis
+from xmlstream.plan.nodes import Node, Results, Scan, Static, names, topological
+
+SHOWN = 4
+"""Values or ranges that are listed; further ones are only counted."""
+
+MANY = 2000
+"""Closed strings of all inputs together up to which each has a bar in its place."""
 
 MOST_VALUES = 200_000
 """Closed strings of an input up to which they are compared one by one; of more only the number is shown."""
+
+MOST_BARS = 200
+"""Most bars of an input."""
+
+SourceAttribute: TypeAlias = tuple[str, str]
+"""Name of a source in the plan, and name of one of its attributes."""
+
+Bar: TypeAlias = list[float | None]
+"""A closed part of an axis as [from, to]; None if unbounded."""
 
 
 class ClosedMap:
@@ -56,35 +80,41 @@ class ClosedMap:
         self._on_disk: dict[str, ClosedOnDisk] = {}
         self._unfetched = set[str]()
 
-    def add(self, record: Mapping[str, Any]) -> None:
-        """Adds the punctuations of a commit record; they are parsed only for a reader, since few slices have one."""
-        with self._lock:
-            for name in self._held:
-                if said := record["operators"].get(name, {"sets": {}})["sets"].get("added"):
-                    self._unread.append((name, said))
-                if spoke := record.get("lately", {}).get(name, {}).get("spoke"):
-                    self._spoke[name] = dict(zip(("slice", "time"), spoke, strict=True))
+    @staticmethod
+    def of(root: Node) -> ClosedMap:
+        """The closed map of the sources of a plan."""
+        name_of = names(root)
+        sources = {name_of[node]: node for node in topological(root) if isinstance(node.operator, Scan)}
+        alone = {n: [s.attributes[0] for s in node.schemes if len(s.terms) == 1] for n, node in sources.items()}
+        return ClosedMap({name: node.schema for name, node in sources.items()}, alone, axes(root))
 
-    def add_on_disk(self, record: Mapping[str, Any], state: Path, *, restored: bool) -> None:
-        """Takes the files of closed strings of a commit; strings from before this run (`restored`) are read later."""
+    def add(self, record: Mapping[str, Any], state: Path | None = None, *, restored: bool = False) -> None:
+        """Adds the punctuations of a commit record; they are parsed only for a reader, since few slices have one.
+
+        Args:
+            record: The record of the commit.
+            state: The directory of the state, with the files of closed strings.
+            restored: Whether these files have strings from before this run, which are read later.
+        """
         with self._lock:
             for name, held in self._held.items():
-                kept = record["operators"].get(name, {}).get("kept", {})
-                self._on_disk[name] = found = ClosedOnDisk(state / name, held.set.schema, kept)
-                if restored and found.rows:
-                    self._unfetched.add(name)
+                recorded = record["operators"].get(name, {})
+                if entries := recorded.get("sets", {}).get("added"):
+                    self._unread.append((name, entries))
+                if spoke := record.get("lately", {}).get(name, {}).get("spoke"):
+                    self._spoke[name] = dict(zip(("slice", "time"), spoke, strict=True))
+                if state is not None:
+                    self._on_disk[name] = found = ClosedOnDisk(state / name, held.set.schema, recorded.get("kept", {}))
+                    if restored and found.rows:
+                        self._unfetched.add(name)
 
     @property
     def unread(self) -> int:
         """Number of recorded punctuations that are not parsed yet."""
         return sum(len(texts) for _, texts in self._unread)
 
-    def _are_too_many(self, name: str, attribute: str) -> bool:
-        """Whether an input has closed more strings than can be compared."""
-        return name in self._on_disk and self._on_disk[name].rows.get(attribute, 0) > MOST_VALUES
-
-    def read(self) -> bool:
-        """Parses the added punctuations; returns whether there were any."""
+    def read(self) -> None:
+        """Parses the added punctuations."""
         with self._lock:
             for name in list(self._unfetched):
                 # Files come and go while the query runs: a missing file is read with the next commit.
@@ -99,13 +129,20 @@ class ClosedMap:
                 held.record(whole=False)  # forgets the changes, which are not committed here
             for held in self._held.values():
                 held.end(partial(Lifespan.is_over, now=datetime.now(UTC), has_closed=partial(has_closed, held.lasting)))
-        return bool(unread)
 
     def json(self) -> list[dict[str, Any]]:
-        """An axis for each group of attributes that an input closes, or promises to close."""
+        """An axis for each group of attributes that an input closes, or promises to close.
+
+        An axis has `attribute` and `type`; `scale`: `number`, `time` in milliseconds, or `text`, one value after the
+        other; for `text` the first and the last of the `values`; its ends (`whole`), and those of the part in which
+        inputs differ (`edge`); `rows`, one for each input; and `meet`, the `bars` and the text (`closed`) of the values
+        that all inputs have closed. A row has `input`, `attribute`, `bars`, `closed`; the values that others have
+        closed and this input has not, as text (`lacks`); punctuations that would close the first of these (`missing`);
+        and the slice in which the input last sent a punctuation (`spoke`).
+        """
         self.read()
         with self._lock:
-            return [found for places in self._axes for found in self._axis(places)]
+            return [found for places in self._axes for found in self._axes_of(places)]
 
     def lacking(self) -> list[str]:
         """Sentences about inputs that lag behind: `sensor2 has not closed hour 17, but others have`."""
@@ -116,7 +153,7 @@ class ClosedMap:
             if row["lacks"]
         ]
 
-    def asked(self, attribute: str, text: str) -> list[dict[str, Any]]:
+    def closers(self, attribute: str, text: str) -> list[dict[str, Any]]:
         """For each input with an attribute: whether it has closed a value, and the punctuation that closes it.
 
         Raises:
@@ -125,35 +162,72 @@ class ClosedMap:
         self.read()
         found = []
         with self._lock:
-            for name, known in ((name, held.set) for name, held in self._held.items()):
-                if attribute in known.schema.names and self._is_shown(name, attribute):
-                    domain = known.schema.attribute(attribute).domain
-                    value = domain.read(text)
-                    missing = Punctuation.of(known.schema, {attribute: Constant(value)})
-                    closed = known.covers(missing)
-                    lifespan = self._held[name].lifespan(missing) if closed else None
+            for name, held in self._held.items():
+                schema = held.set.schema
+                if attribute in schema.names and self._is_shown(name, attribute):
+                    value = schema.attribute(attribute).domain.read(text)
+                    missing = Punctuation.of(schema, {attribute: Constant(value)})
+                    closed = held.set.covers(missing)
+                    lifespan = held.lifespan(missing) if closed else None
                     holds = None if lifespan is None else str(lifespan)
                     found.append({"input": name, "closed": closed, "missing": str(missing), "holds": holds})
         return found
 
-    def _axis(self, places: Sequence[SourceAttribute]) -> Iterator[dict[str, Any]]:
-        """The axis of a group of attributes; one for each type."""
+    def _axes_of(self, places: Sequence[SourceAttribute]) -> Iterator[dict[str, Any]]:
+        """The axes of a group of attributes, one for each type; one of numbers if there are too many strings."""
         shown = [place for place in places if self._is_shown(*place)]
-        if many := [place for place in shown if self._are_too_many(*place)]:
-            counts = {place: self._on_disk[place[0]].rows[place[1]] for place in many}
-            yield counted_axis(counts, shown).json(self._spoke)
+        counts = {place: self._on_disk[place[0]].rows.get(place[1], 0) for place in shown if place[0] in self._on_disk}
+        if any(count > MOST_VALUES for count in counts.values()):
+            yield self._counted(shown, counts)
             return
-        types = dict.fromkeys(self._held[name].set.schema.attribute(attribute).domain.type for name, attribute in shown)
-        for type_ in types:
-            domain = Domain(type_)
-            rows = {
-                (name, attribute): _unbounded(self._held[name].set.values(attribute), domain)
-                for name, attribute in shown
-                if self._held[name].set.schema.attribute(attribute).domain.type == type_
-            }
-            schemas = {name: held.set.schema for name, held in self._held.items()}
-            drawn = axis_of_many if isinstance(domain.sql, StringType) and are_many(rows) else axis_of_few
-            yield drawn(rows, domain, schemas).json(self._spoke)
+        types: dict[str, dict[SourceAttribute, ValueSet]] = {}
+        for name, attribute in shown:
+            closed = self._held[name].set
+            type_ = closed.schema.attribute(attribute).domain.type
+            rows = types.setdefault(type_, {})
+            rows[name, attribute] = _unbounded(closed.values(attribute), Domain(type_))
+        for type_, rows in types.items():
+            yield self._compared(rows, Domain(type_))
+
+    def _counted(self, shown: Sequence[SourceAttribute], counts: Mapping[SourceAttribute, int]) -> dict[str, Any]:
+        """An axis for inputs with too many closed strings to compare: it shows their numbers."""
+        rows = []
+        for place in shown:
+            is_counted = counts.get(place, 0) > MOST_VALUES
+            text = f"{counts[place]:,} values, too many to compare" if is_counted else "not compared"
+            rows.append(self._row(place, [], text))
+        axis = {"attribute": shown[0][1], "type": "STRING", "scale": "text", "values": [], "rows": rows}
+        return {**axis, "whole": [0.0, 1.0], "edge": [0.0, 1.0], "meet": {"bars": [], "closed": "not compared"}}
+
+    def _compared(self, rows: Mapping[SourceAttribute, ValueSet], domain: Domain) -> dict[str, Any]:
+        """The axis of the closed values of some inputs."""
+        meet, anyone = reduce(ValueSet.intersection, rows.values()), reduce(ValueSet.union, rows.values())
+        if not meet.cuts and not any(closed.null and not closed.cuts for closed in rows.values()):
+            meet = ValueSet(domain)
+        scale = _CellScale(anyone) if _are_many(rows.values()) else _Scale(domain, rows.values())
+        drawn = []
+        for place, closed in rows.items():
+            lacks = list(anyone.difference(closed).intervals())
+            first = patterns(ValueSet.of_intervals(domain, lacks[:SHOWN]))
+            ps = [Punctuation.of(self._held[place[0]].set.schema, {place[1]: pattern}) for pattern in first]
+            missing = [str(p) for p in ps if not p.is_empty]
+            drawn.append(self._row(place, scale.bars(closed), frontier(closed), listed(lacks, domain), missing))
+        return {
+            "attribute": drawn[0]["attribute"],
+            "type": domain.type,
+            "scale": scale.kind,
+            "values": scale.values,
+            "whole": scale.whole,
+            "edge": scale.edge,
+            "rows": drawn,
+            "meet": {"bars": scale.bars(meet), "closed": frontier(meet)},
+        }
+
+    def _row(
+        self, place: SourceAttribute, bars: list[Bar], closed: str, lacks: str = "", missing: Sequence[str] = ()
+    ) -> dict[str, Any]:
+        row = {"input": place[0], "attribute": place[1], "bars": bars, "closed": closed}
+        return {**row, "lacks": lacks, "missing": missing, "spoke": self._spoke.get(place[0])}
 
     def _is_shown(self, name: str, attribute: str) -> bool:
         closed = self._held[name].set
@@ -169,3 +243,171 @@ def _unbounded(closed: ValueSet, domain: Domain) -> ValueSet:
     if cuts and cuts[0] == closed.domain.bottom:
         cuts = (domain.bottom, *cuts[1:])
     return ValueSet(domain, cuts, closed.null or (not closed.domain.nullable and bool(cuts)))
+
+
+class _Scale:
+    """Places of an attribute's values on an axis: as numbers, as milliseconds, or one value after the other."""
+
+    def __init__(self, domain: Domain, rows: Iterable[ValueSet]) -> None:
+        self._domain = domain
+        match domain.sql:
+            case IntegerType() | DecimalType() | FloatType():
+                self.kind = "number"
+            case DateType() | TimestampType():
+                self.kind = "time"
+            case _:
+                self.kind = "text"
+        cuts = {cut for closed in rows for cut in closed.cuts}
+        inner = sorted(cuts - {domain.bottom, domain.top})
+        self._places = {cut: float(i) for i, cut in enumerate(inner)} if self.kind == "text" else {}
+        self.values = _ends(inner, domain) if self._places else []
+        ends = [self._at(cut) for cut in inner]
+        low, high = (min(ends), max(ends)) if ends else (0.0, 1.0)
+        if low == high:
+            low -= 1.0
+        if domain.bottom in cuts:  # the axis is unbounded on the left
+            low = self._before(low, high)
+        self.whole = [low, high]
+        # It begins a little before the first open value.
+        first = min((self._at(row.cuts[1]) if len(row.cuts) > 1 else low for row in rows), default=low)
+        self.edge = [max(low, self._before(first, high)) if first < high else low, high]
+
+    def _before(self, low: float, high: float) -> float:
+        """A place a little before a part of the axis."""
+        before = low - 0.15 * (high - low)
+        return float(math.floor(before)) if isinstance(self._domain.sql, IntegerType) else before
+
+    def _at(self, cut: Cut) -> float:
+        """The place of a cut."""
+        if self.kind == "text":
+            return self._places[cut]
+        value: Any = self._domain.bound(cut, above=True)[0]
+        if self.kind == "number":
+            return float(value)
+        moment = value if isinstance(value, datetime) else datetime.combine(value, time())
+        return (moment if moment.tzinfo else moment.replace(tzinfo=UTC)).timestamp() * 1000
+
+    def bars(self, closed: ValueSet) -> list[Bar]:
+        """The bars of closed values; of too many, neighbours with the smallest gaps are joined."""
+        low, high = self._domain.bottom, self._domain.top
+        found = [[None if a == low else self._at(a), None if b == high else self._at(b)] for a, b in closed.intervals()]
+        gaps = sorted(range(1, len(found)), key=lambda i: (found[i][0] or 0.0) - (found[i - 1][1] or 0.0))
+        for i in sorted(gaps[: max(0, len(found) - MOST_BARS)], reverse=True):
+            found[i - 1 : i + 1] = [[found[i - 1][0], found[i][1]]]
+        return found
+
+
+class _CellScale:
+    """Places of many single strings on an axis: one after the other, drawn in cells of several."""
+
+    kind = "text"
+
+    def __init__(self, anyone: ValueSet) -> None:
+        order = anyone.cuts[::2]
+        self._numbers = {low: number for number, low in enumerate(order)}
+        self.values = [
+            anyone.domain.write(anyone.domain.bound(low, above=True)[0]) for low in (*order[:1], *order[-1:])
+        ]
+        self.whole = self.edge = [0.0, float(len(order))]
+
+    def bars(self, closed: ValueSet) -> list[Bar]:
+        """The bars between cells with a value that is open."""
+        count = len(self._numbers)
+        size = max(1, -(-count // MOST_BARS))
+        cells = -(-count // size)
+        open_ = {self._numbers[low] // size for low in self._numbers.keys() - set(closed.cuts[::2])}
+        ends = [-1, *sorted(open_), cells]
+        return [[float(a + 1) * size, float(min(b * size, count))] for a, b in pairwise(ends) if b > a + 1]
+
+
+def _ends(cuts: Sequence[Cut], domain: Domain) -> list[str]:
+    return [domain.write(domain.bound(cut, above=True)[0]) for cut in (*cuts[:1], *cuts[-1:])]
+
+
+def _are_many(rows: Iterable[ValueSet]) -> bool:
+    """Whether there are many closed strings, and no ranges."""
+    return sum(len(row.cuts) for row in rows) > 2 * MANY and all(
+        isinstance(row.domain.sql, StringType) and low[1] == 0 and high == (low[0], 1)
+        for row in rows
+        for low, high in row.intervals()
+    )
+
+
+def frontier(closed: ValueSet) -> str:
+    """The closed values as text to follow an attribute's name; `but` lists the gaps.
+
+    >>> hours = Domain("INT")
+    >>> frontier(ValueSet(hours)), frontier(ValueSet.everything(hours))
+    ('nothing yet', 'all')
+    >>> frontier(ValueSet(hours, (hours.bottom, 7, 8, 18)))
+    '≤ 17 but 7'
+    >>> frontier(ValueSet.of(hours, [3, 9])), frontier(ValueSet.of(hours, [3, 4, 5]))
+    ('3, 9', '3 to 5')
+    """
+    if closed.has_every_value:
+        return "all"
+    pairs = list(closed.intervals())
+    if not pairs:
+        return "null" if closed.null else "nothing yet"
+    gaps = [(high, low) for (_, high), (low, _) in pairwise(pairs)]
+    domain = closed.domain
+    if gaps and ((len(gaps) > SHOWN and pairs[0][0] != domain.bottom) or closed.all_single):
+        return listed(pairs, domain)
+    but = f" but {listed(gaps, domain)}" if gaps else ""
+    return f"{_between(pairs[0][0], pairs[-1][1], domain)}{but}"
+
+
+def listed(pairs: Sequence[tuple[Cut, Cut]], domain: Domain) -> str:
+    """The first few intervals as text.
+
+    >>> listed([(1, 2), (5, 9)], Domain("INT"))
+    '1, 5 to 8'
+    """
+    named = [_between(low, high, domain) for low, high in pairs[:SHOWN]]
+    more = len(pairs) - SHOWN
+    return f"{', '.join(named)}{f' and {more:,} more' if more > 0 else ''}"
+
+
+def _between(low: Cut, high: Cut, domain: Domain) -> str:
+    has_ends = isinstance(domain.sql, BooleanType)
+    first = None if low == domain.bottom and not has_ends else domain.bound(low, above=True)
+    last = None if high == domain.top and not has_ends else domain.bound(high, above=False)
+    if first is None:
+        return "all" if last is None else f"{'≤' if last[1] else '<'} {domain.write(last[0])}"
+    if last is None:
+        return f"{'≥' if first[1] else '>'} {domain.write(first[0])}"
+    if first == last:
+        return domain.write(first[0])
+    from_, to = "" if first[1] else "above ", "" if last[1] else "below "
+    return f"{from_}{domain.write(first[0])} to {to}{domain.write(last[0])}"
+
+
+def axes(root: Node) -> list[list[SourceAttribute]]:
+    """Groups the attributes of all sources into axes, in the order of the plan."""
+    name_of = names(root)
+    group: dict[SourceAttribute, set[SourceAttribute]] = {}
+    origins: dict[tuple[Node, str], set[SourceAttribute]] = {}
+    for node in topological(root):
+        for name in node.schema.names:
+            if isinstance(node.operator, Scan):
+                one = (name_of[node], name)
+                origins[node, name.lower()] = group[one] = {one}
+                continue
+            found = set[SourceAttribute]().union(*(origins.get(place, ()) for place in _handed_on(node, name)))
+            merged = set[SourceAttribute]().union(*(group[one] for one in found))
+            group |= dict.fromkeys(merged, merged)
+            origins[node, name.lower()] = merged
+    together = {id(each): each for each in group.values()}
+    return [[one for one in group if one in each] for each in together.values()]
+
+
+def _handed_on(node: Node, name: str) -> Iterator[tuple[Node, str]]:
+    """The input attributes that an output attribute passes on unchanged."""
+    if isinstance(node.operator, Scan | Static | Results):
+        return
+    terms = node.operator.predicate_terms(*(below.schema for below in node.inputs))
+    for below, known in zip(node.inputs, terms, strict=True):
+        term = known.get(name.lower())
+        for other in below.schema.names:
+            if term is not None and term.lower() == quoted(other).lower():
+                yield below, other.lower()

@@ -245,7 +245,7 @@ class Routes:
 
     async def _key(self, request: Request) -> Response:
         pairs = ([text[:200] for text in request.query_params.getlist(name)[:8]] for name in ("attribute", "value"))
-        return JSONResponse(await asyncio.to_thread(self._view.asked, dict(zip(*pairs, strict=False))))
+        return JSONResponse(await asyncio.to_thread(self._view.answer, dict(zip(*pairs, strict=False))))
 
     async def _aside(self, request: Request) -> Response:
         return JSONResponse(await asyncio.to_thread(self._view.letters))

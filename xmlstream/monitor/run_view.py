@@ -12,7 +12,7 @@ import secrets
 import threading
 import time
 from collections import deque
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from functools import cached_property
@@ -23,8 +23,7 @@ from punct_ns.errors import UsageError, XmlStreamError
 from xmlstream.diagnosis.inspection import inspect, nobody
 from xmlstream.diagnosis.missing import Functions
 from xmlstream.monitor.closed_map import ClosedMap
-from xmlstream.monitor.interval_bars import axes
-from xmlstream.plan.nodes import Node, Scan, names, results, topological
+from xmlstream.plan.nodes import results
 from xmlstream.runtime.metrics import Totals
 from xmlstream.runtime.watching import Watched
 from xmlstream.safety.explanation import as_json
@@ -137,7 +136,7 @@ class RunView:
     def begun(self, run: Watched) -> None:
         """Takes the start of a run."""
         self._run = run
-        self._closed = closed_map(run.root)
+        self._closed = ClosedMap.of(run.root)
         self._axes = self._closed.json()
         self.state = "running"
         self._tell_state()
@@ -209,12 +208,12 @@ class RunView:
         self.refresh(at_once=self._took < AT_ONCE_SECONDS)
         return self._axes
 
-    def asked(self, key: Mapping[str, str]) -> dict[str, Any]:
+    def answer(self, key: Mapping[str, str]) -> dict[str, Any]:
         """Whether the results of some values are out, which inputs have closed them, and what the others must send."""
         answer: dict[str, Any] = {"rows": []}
         for attribute, text in key.items():
             try:
-                answer["rows"] += self._closed.asked(attribute, text) if self._closed is not None else []
+                answer["rows"] += self._closed.closers(attribute, text) if self._closed is not None else []
             except ValueError as error:
                 return {"what": f"{text!r} is not a value of {attribute}: {error}"}
         if self._run is not None and key:
@@ -279,8 +278,7 @@ class RunView:
 
     def _tell(self, record: Mapping[str, Any], *, restored: bool = False) -> None:
         if self._closed is not None and self._run is not None:
-            self._closed.add(record)
-            self._closed.add_on_disk(record, self._run.checkpoint / "state", restored=restored)
+            self._closed.add(record, self._run.checkpoint / "state", restored=restored)
             if self._closed.unread > MOST_UNREAD and not self._reading.locked():
                 threading.Thread(target=self._read, name="monitor's reading", daemon=True).start()
             self._is_stale = True
@@ -304,19 +302,3 @@ class RunView:
         }
         event["questions"] = self.questions if self._run is not None else []
         self.history.add("state", event, replaces=True)
-
-
-def closed_map(root: Node) -> ClosedMap:
-    """The closed map of the sources of a plan."""
-    name_of = names(root)
-    sources = [node for node in topological(root) if isinstance(node.operator, Scan)]
-    return ClosedMap(
-        {name_of[node]: node.schema for node in sources},
-        {name_of[node]: _alone(node) for node in sources},
-        axes(root),
-    )
-
-
-def _alone(node: Node) -> Sequence[str]:
-    """The attributes that a source promises to close by themselves: those of its schemes of one term."""
-    return [scheme.attributes[0] for scheme in node.schemes if len(scheme.terms) == 1]

@@ -20,7 +20,7 @@ from punct_ns.xml_form import PUNCT_NS
 from tests.harness.sealed_files import unseal
 from xmlstream.diagnosis.inspection import inspect
 from xmlstream.diagnosis.report import WaitingReport, in_words
-from xmlstream.monitor.run_view import closed_map
+from xmlstream.monitor.closed_map import ClosedMap
 from xmlstream.plan.written_plan import PLAN_FILE, decoded
 from xmlstream.runtime.checkpoint import CommitLog
 
@@ -91,7 +91,7 @@ def test_of_each_group_it_is_told_who_must_say_what_and_who_has_said_it_when(
     s2.comes("S2 7 70", "<* 4 *>")
     ran(spark, tmp_path, query)
     # A run that goes on from here knows who spoke last in which slice.
-    closed = closed_map(decoded(unseal(state / PLAN_FILE)))
+    closed = ClosedMap.of(decoded(unseal(state / PLAN_FILE)))
     closed.add(CommitLog(state / "commits").latest() or {})
     assert [(row["input"], row["spoke"]["slice"]) for row in closed.json()[0]["rows"]] == [("s1", 0), ("s2", 1)]
     before = sorted((path, path.stat().st_mtime_ns) for path in state.rglob("*"))

@@ -19,10 +19,7 @@ from punct_ns.punctuation import Punctuation
 from punct_ns.schema import Schema
 from punct_ns.value_set import ValueSet
 from xmlstream.monitor import closed_map as closed_map_module
-from xmlstream.monitor import interval_bars
-from xmlstream.monitor.closed_map import ClosedMap
-from xmlstream.monitor.interval_bars import MOST_BARS, axes, frontier
-from xmlstream.monitor.run_view import closed_map
+from xmlstream.monitor.closed_map import MOST_BARS, ClosedMap, axes, frontier
 from xmlstream.optimizer.rules import optimized
 from xmlstream.plan.nodes import Node
 from xmlstream.sql.script import read
@@ -40,15 +37,15 @@ def said(**sources: str) -> dict[str, object]:
 
 
 def warehouse(**sources: str) -> ClosedMap:
-    found = closed_map(plan("warehouse"))
+    found = ClosedMap.of(plan("warehouse"))
     found.add(said(**sources))
     return found
 
 
 def test_what_a_source_has_moved_away_or_forgotten_is_passed_over() -> None:
     found = warehouse(sensor1="<*, 5, *, *>; moved sid; -<*, 6, *, *>", sensor2="<*, 4, *, *>")
-    assert {each["input"]: each["closed"] for each in found.asked("hour", "5")} == {"sensor1": True, "sensor2": False}
-    assert not any(each["closed"] for each in found.asked("hour", "6"))
+    assert {each["input"]: each["closed"] for each in found.closers("hour", "5")} == {"sensor1": True, "sensor2": False}
+    assert not any(each["closed"] for each in found.closers("hour", "6"))
 
 
 def test_what_holds_for_a_time_is_told_with_it_and_is_open_again_behind_it() -> None:
@@ -58,7 +55,7 @@ def test_what_holds_for_a_time_is_told_with_it_and_is_open_again_behind_it() -> 
         lifespan = Lifespan.parse(f"while {bound}", schema).begun(datetime(2026, 1, 1, tzinfo=UTC), "sensor1")
         p = Punctuation.of(schema, hour=str(hour)).lasting(lifespan)
         found.add({"operators": {"sensor1": {"sets": {"added": [recorded(p)]}}}})
-    of = {hour: found.asked("hour", hour)[0] for hour in ("2", "5", "6")}
+    of = {hour: found.closers("hour", hour)[0] for hour in ("2", "5", "6")}
     assert [(of[hour]["closed"], of[hour]["holds"]) for hour in of] == [
         (True, None),
         (True, "while hour < 9"),
@@ -97,7 +94,7 @@ def test_of_many_strings_the_same_is_said_as_of_few(drawn: list[list[str]]) -> N
     found = of_strings(**{f"s{i}": values for i, values in enumerate(drawn)})
     (few,) = found.json()
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(interval_bars, "MANY", -1)
+        patch.setattr(closed_map_module, "MANY", -1)
         (many,) = found.json()
     for row, other in zip(few["rows"], many["rows"], strict=True):
         assert {name: row[name] for name in ("closed", "lacks", "missing")} == {
@@ -133,8 +130,7 @@ def on_disk(directory: Path, name: str, values: list[str]) -> dict[str, Any]:
 def test_strings_that_an_earlier_run_has_on_disk_are_closed_too(tmp_path: Path) -> None:
     found = of_strings(a=["x", "y"], b=["z"])
     record = on_disk(tmp_path, "b", ["x", "y"])
-    found.add(record)
-    found.add_on_disk(record, tmp_path, restored=True)
+    found.add(record, tmp_path, restored=True)
     (axis,) = found.json()
     assert [(row["lacks"], row["closed"]) for row in axis["rows"]] == [("z", "x, y"), ("", "x, y, z")]
 
@@ -142,7 +138,7 @@ def test_strings_that_an_earlier_run_has_on_disk_are_closed_too(tmp_path: Path) 
 def test_of_too_many_strings_it_is_told_how_many_alone(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(closed_map_module, "MOST_VALUES", 2)
     found = of_strings(a=["x"], b=[])
-    found.add_on_disk(on_disk(tmp_path, "b", ["x", "y", "z"]), tmp_path, restored=True)
+    found.add(on_disk(tmp_path, "b", ["x", "y", "z"]), tmp_path, restored=True)
     (axis,) = found.json()
     assert [row["closed"] for row in axis["rows"]] == ["not compared", "3 values, too many to compare"]
     assert [row["lacks"] for row in axis["rows"]] == ["", ""]

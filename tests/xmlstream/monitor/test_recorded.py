@@ -79,7 +79,7 @@ def test_nothing_is_written(checkpoint: Path) -> None:
     before = {path: path.stat().st_mtime_ns for path in checkpoint.rglob("*")}
     view = recorded(checkpoint)
     view.waiting()
-    view.asked({"hour": "5"})
+    view.answer({"hour": "5"})
     time.sleep(0.01)
     assert {path: path.stat().st_mtime_ns for path in checkpoint.rglob("*")} == before
 
