@@ -154,7 +154,7 @@ def receive(  # noqa: PLR0913 - one parameter for each option of the command
     lines: bool = False,
     apart: bool = False,
     settings: Mapping[str, str] | None = None,
-    is_asked_to_end: Callable[[], bool] = lambda: False,
+    is_interrupted: Callable[[], bool] = lambda: False,
 ) -> Receiving:
     """Starts to write the messages of a live feed into documents, each once, acknowledged once it is on disk.
 
@@ -174,7 +174,7 @@ def receive(  # noqa: PLR0913 - one parameter for each option of the command
         lines: Whether each line is a message, rather than each element; for TCP and standard input.
         apart: Whether each MQTT topic, each path of HTTP, each partition of Kafka gets a directory of its own.
         settings: Settings of Kafka's client.
-        is_asked_to_end: Polled during the start, which may take as long as a broker takes to answer.
+        is_interrupted: Polled during the start, which may take as long as a broker takes to answer.
 
     Returns:
         The running receiver, with threads of its own, until it is stopped.
@@ -188,7 +188,7 @@ def receive(  # noqa: PLR0913 - one parameter for each option of the command
     receiver, reader = receiver_of(address, feed), MessageReader(row_tag, key, longest)
     rotation = Rotation(size("rotate_size", rotate_size), seconds("rotate_after", rotate_after))
     begun = Receiving(receiver, Spool(Path(into), reader, root=root_tag, rotation=rotation, remembered=remember))
-    begun.wait_until_ready(is_asked_to_end)
+    begun.wait_until_ready(is_interrupted)
     return begun
 
 
@@ -203,15 +203,15 @@ class Receiving:
         self._thread = threading.Thread(target=self._run, name="xmlstream-receiver", daemon=True)
         self._thread.start()
 
-    def wait_until_ready(self, is_asked_to_end: Callable[[], bool] = lambda: False) -> None:
-        """Waits until messages can arrive, or `is_asked_to_end` returns true.
+    def wait_until_ready(self, is_interrupted: Callable[[], bool] = lambda: False) -> None:
+        """Waits until messages can arrive, or `is_interrupted` returns true.
 
         Raises:
             XmlStreamError: The receiver failed.
         """
-        while not self._ready.wait(_LOOK_SECONDS) and self._thread.is_alive() and not is_asked_to_end():
+        while not self._ready.wait(_LOOK_SECONDS) and self._thread.is_alive() and not is_interrupted():
             pass
-        if not self._ready.is_set() and not is_asked_to_end():
+        if not self._ready.is_set() and not is_interrupted():
             self.stop()
 
     @property

@@ -84,7 +84,7 @@ def receive(  # noqa: PLR0913, PLR0917 - one parameter for each option
             lines=lines,
             apart=apart,
             settings=name_values(setting, "--setting", "NAME=VALUE"),
-            is_asked_to_end=lambda: signals.number is not None,
+            is_interrupted=lambda: signals.number is not None,
         )
         if address != "-":
             _say(f"receiving {receiving.place} into {into}; Ctrl-C ends it")

@@ -23,9 +23,9 @@ from punct_ns.pattern import Constant, values
 from punct_ns.punctuation import Punctuation
 from punct_ns.schema import Attribute, Schema
 from xmlstream.diagnosis.kept_rows import ClosedOnDisk, KeptRows, attributes_of
-from xmlstream.diagnosis.last_heard_from import SentPunctuations, SliceTime
 from xmlstream.diagnosis.missing import Functions, Missing, MissingPunctuations, helps
 from xmlstream.diagnosis.report import Answer, Example, Need, WaitingReport, Waits
+from xmlstream.diagnosis.sent_punctuations import SentPunctuations, SliceTime
 from xmlstream.plan.nodes import Node, Results, Scan, Static, names, results, topological
 from xmlstream.plan.written_plan import PLAN_FILE, decoded
 from xmlstream.runtime.checkpoint import CommitLog, made_whole
@@ -91,12 +91,12 @@ class _Inspection:
             raise StateError(f"nothing was committed yet in {checkpoint}")
         self._last = last
         self._kept = {node: self._kept_by(node) for node in topological(self._root) if _is_operator(node)}
-        speaking = [n for n in topological(self._root) if isinstance(n.operator, Scan | Static | Punctuate)]
-        self._sayings = {node: SentPunctuations(self._records, self._names[node], node.schema) for node in speaking}
+        senders = [n for n in topological(self._root) if isinstance(n.operator, Scan | Static | Punctuate)]
+        self._sent_by = {node: SentPunctuations(self._records, self._names[node], node.schema) for node in senders}
         sets = {n: self._last["operators"].get(self._names[n], {}).get("sets", {}) for n in self._kept}
-        said = {n: said.whole() for n, said in self._sayings.items()}
-        on_disk = {n: self._on_disk(n) for n in speaking if isinstance(n.operator, Scan)}
-        self._lacks = MissingPunctuations(self._kept, sets, said, functions, on_disk)
+        sent = {n: by_node.whole() for n, by_node in self._sent_by.items()}
+        on_disk = {n: self._on_disk(n) for n in senders if isinstance(n.operator, Scan)}
+        self._lacks = MissingPunctuations(self._kept, sets, sent, functions, on_disk)
 
     def _on_disk(self, node: Node) -> ClosedOnDisk:
         name = self._names[node]
@@ -119,7 +119,8 @@ class _Inspection:
     def _waits(self) -> Iterator[Waits]:
         """The rows in each log that is not empty."""
         for node, kept in self._kept.items():
-            inputs, left = _schemas(node), self._last.get("lately", {}).get(self._names[node], {}).get("left")
+            inputs = _schemas(node)
+            left = self._last.get("last_activity", {}).get(self._names[node], {}).get("last_left")
             for name, log in node.state_schema.waiting_logs.items():
                 if count := kept.count(name):
                     key = attributes_of(log.names, (*inputs, node.schema))
@@ -155,11 +156,11 @@ class _Inspection:
         for lack in lacks:
             if not lack.missing:
                 sent.setdefault(lack.node, []).append(lack.wanted)
-        when = {node: self._sayings[node].when(ps) for node, ps in sent.items()}
+        when = {node: self._sent_by[node].when(ps) for node, ps in sent.items()}
         order = sorted(lacks, key=lambda lack: (not lack.missing, self._names[lack.node]))
         return tuple(self._need(lack, when.get(lack.node, {}).get(lack.wanted)) for lack in order)
 
-    def _need(self, lack: Missing, said: SliceTime | None) -> Need:
+    def _need(self, lack: Missing, sent: SliceTime | None) -> Need:
         operator, missing = lack.node.operator, [_shown_as(p, lack.wanted) for p in lack.missing]
         promised: tuple[str, ...] = ()
         rule = None
@@ -168,9 +169,9 @@ class _Inspection:
         elif isinstance(operator, Scan):
             promised = tuple(str(s) for s in operator.options.schemes if helps([s], lack.wanted))
         source = self._names[lack.node]
-        lifespan = None if missing else self._sayings[lack.node].lifespan(lack.wanted)
+        lifespan = None if missing else self._sent_by[lack.node].lifespan(lack.wanted)
         holds = None if lifespan is None else str(lifespan)
-        return Need(source, str(lack.wanted), tuple(dict.fromkeys(missing)), said, promised, rule, holds)
+        return Need(source, str(lack.wanted), tuple(dict.fromkeys(missing)), sent, promised, rule, holds)
 
     def _answer(self, key: Mapping[str, str]) -> Answer:
         text = ", ".join(f"{name}={value}" for name, value in key.items())
@@ -181,11 +182,11 @@ class _Inspection:
             raise UsageError(f"--key {text} cannot be read: {reason}") from None
         lacks = self._lacks.of(node, p)
         needs = self._needs(lacks)
-        said = [need.said for need in needs if need.said is not None]
+        sent = [need.sent for need in needs if need.sent is not None]
         is_out = not any(need.missing for need in needs)
         counts = {self._names[n]: count for n in self._kept if (count := self._held(n, key)) is not None}
         held = tuple((name, count) for name, count in counts.items() if count) if counts else None
-        since = max(said, key=lambda at: at.slice, default=None)
+        since = max(sent, key=lambda at: at.slice, default=None)
         return Answer(text, self._names[node], is_out, since if is_out else None, held, needs)
 
     def _result(self, key: Mapping[str, str]) -> Node:

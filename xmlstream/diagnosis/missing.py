@@ -79,7 +79,7 @@ class MissingPunctuations:
         self,
         kept: Mapping[Node, KeptRows],
         sets: Mapping[Node, Mapping[str, Sequence[Entry]]],
-        said: Mapping[Node, PunctuationSet],
+        sent: Mapping[Node, PunctuationSet],
         functions: Functions,
         on_disk: Mapping[Node, ClosedOnDisk] | None = None,
     ) -> None:
@@ -88,11 +88,11 @@ class MissingPunctuations:
         Args:
             kept: The kept rows of each operator.
             sets: The recorded punctuations of each operator, by the names of its sets.
-            said: The punctuations that each source and rule has sent, except the closed strings in files.
+            sent: The punctuations that each source and rule has sent, except the closed strings in files.
             functions: Computes expressions.
             on_disk: The closed strings of sources that are in files.
         """
-        self._kept, self._sets, self._said, self._functions = kept, sets, said, functions
+        self._kept, self._sets, self._sent_by, self._functions = kept, sets, sent, functions
         self._on_disk = on_disk or {}
         self._sent: dict[Node, PunctuationSet] = {}
         self._known: dict[tuple[Node, Punctuation], tuple[Missing, ...]] = {}
@@ -115,12 +115,12 @@ class MissingPunctuations:
         operator = node.operator
         if isinstance(operator, Scan | Static):
             if node in self._on_disk:
-                self._said[node].add_all(self._on_disk[node].named(p))
-            return (Missing(node, p, tuple(remainder(p, self._said[node]))),)
+                self._sent_by[node].add_all(self._on_disk[node].named(p))
+            return (Missing(node, p, tuple(remainder(p, self._sent_by[node]))),)
         if isinstance(operator, Results):
             return ()
         if isinstance(operator, Punctuate):
-            left = remainder(p, self._said[node])
+            left = remainder(p, self._sent_by[node])
             if not left:
                 return (Missing(node, p, ()),)
             found = self._together(lack for part in left for lack in self.of(node.inputs[0], part))
@@ -136,7 +136,7 @@ class MissingPunctuations:
             return False
         if node not in self._sent:
             entries = added_punctuations(self._sets[node].get("sent", ()), over)
-            self._sent[node] = PunctuationSet(over, (said for said in entries if said.lifespan is None))
+            self._sent[node] = PunctuationSet(over, (p for p in entries if p.lifespan is None))
         return self._sent[node].covers(Punctuation(over, p.patterns))
 
     def of_row(self, node: Node, log: str, row: Row) -> tuple[Missing, ...]:

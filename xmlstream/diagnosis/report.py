@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
-from xmlstream.diagnosis.last_heard_from import SliceTime
+from xmlstream.diagnosis.sent_punctuations import SliceTime
 from xmlstream.runtime.metrics import counted
 
 
@@ -22,7 +22,7 @@ class Need:
         source: Name of the source in the plan.
         wanted: The required punctuation, in notation.
         missing: The parts that it has not sent, in notation; empty if it has sent all.
-        said: When it sent the punctuation; None if it has not.
+        sent: When it sent the punctuation; None if it has not.
         promised: Schemes of the source that promise the punctuation; empty if none does.
         rule: The rule that must send it; None for a source.
         holds: Lifespan of the punctuation that it has sent, in notation (`until …`, `while …`); None for ever.
@@ -31,7 +31,7 @@ class Need:
     source: str
     wanted: str
     missing: tuple[str, ...]
-    said: SliceTime | None
+    sent: SliceTime | None
     promised: tuple[str, ...]
     rule: str | None = None
     holds: str | None = None
@@ -42,7 +42,7 @@ class Need:
             "source": self.source,
             "wanted": self.wanted,
             "missing": list(self.missing),
-            "said": self.said and self.said.json(),
+            "sent": self.sent and self.sent.json(),
             "promised": list(self.promised),
             "rule": self.rule,
             "holds": self.holds,
@@ -151,14 +151,14 @@ class WaitingReport:
         at: The last committed slice.
         closed: Whether the input has ended for good.
         waits: The kept rows by operator and log, inputs first.
-        asked: The answer for a key, if one was given.
+        answer: The answer for a key, if one was given.
     """
 
     checkpoint: str
     at: SliceTime
     closed: bool
     waits: tuple[Waits, ...]
-    asked: Answer | None = None
+    answer: Answer | None = None
 
     def as_json(self) -> dict[str, Any]:
         """The value as a JSON object."""
@@ -168,7 +168,7 @@ class WaitingReport:
             "time": self.at.time.isoformat(),
             "closed": self.closed,
             "waits": [waits.as_json() for waits in self.waits],
-            "asked": self.asked and self.asked.as_json(),
+            "answer": self.answer and self.answer.as_json(),
         }
 
 
@@ -179,8 +179,8 @@ def in_words(report: WaitingReport, now: datetime | None = None) -> str:
     """The report as text; ages are relative to `now`, by default the current time."""
     now = now or datetime.now(UTC)
     lines = [f"{report.checkpoint}: {_when(report.at, now)}{', and its input has ended' if report.closed else ''}"]
-    if report.asked is not None:
-        return "\n".join([*lines, *_answer(report.asked, now)])
+    if report.answer is not None:
+        return "\n".join([*lines, *_answer(report.answer, now)])
     blocking = [waits for waits in report.waits if waits.blocks]
     keeping = [waits for waits in report.waits if not waits.blocks]
     if not blocking:
@@ -217,7 +217,7 @@ def _needs(needs: Sequence[Need], now: datetime, waits_since: SliceTime | None =
     missing = [need for need in needs if need.missing]
     sent = [need for need in needs if not need.missing]
     parts = [_missing(need) for need in missing]
-    parts += [f"{need.source} sent it{_ago(need.said, now)}{_holding(need)}" for need in sent[:3]]
+    parts += [f"{need.source} sent it{_ago(need.sent, now)}{_holding(need)}" for need in sent[:3]]
     since = "" if waits_since is None else f" since {_when(waits_since, now)},"
     if not missing:
         return f"waits{since} but no missing punctuation is known: {'; '.join(parts) or 'no input is left'}"

@@ -76,7 +76,7 @@ class ClosedMap:
         self._promised, self._axes = promised, axes
         self._lock = threading.Lock()
         self._unread: list[tuple[str, Sequence[Entry]]] = []
-        self._spoke: dict[str, dict[str, Any]] = {}
+        self._last_sent: dict[str, dict[str, Any]] = {}
         self._on_disk: dict[str, ClosedOnDisk] = {}
         self._unfetched = set[str]()
 
@@ -101,8 +101,8 @@ class ClosedMap:
                 recorded = record["operators"].get(name, {})
                 if entries := recorded.get("sets", {}).get("added"):
                     self._unread.append((name, entries))
-                if spoke := record.get("lately", {}).get(name, {}).get("spoke"):
-                    self._spoke[name] = dict(zip(("slice", "time"), spoke, strict=True))
+                if last_sent := record.get("last_activity", {}).get(name, {}).get("last_sent"):
+                    self._last_sent[name] = dict(zip(("slice", "time"), last_sent, strict=True))
                 if state is not None:
                     self._on_disk[name] = found = ClosedOnDisk(state / name, held.set.schema, recorded.get("kept", {}))
                     if restored and found.rows:
@@ -138,7 +138,7 @@ class ClosedMap:
         inputs differ (`edge`); `rows`, one for each input; and `meet`, the `bars` and the text (`closed`) of the values
         that all inputs have closed. A row has `input`, `attribute`, `bars`, `closed`; the values that others have
         closed and this input has not, as text (`lacks`); punctuations that would close the first of these (`missing`);
-        and the slice in which the input last sent a punctuation (`spoke`).
+        and the slice in which the input last sent a punctuation (`last_sent`).
         """
         self.read()
         with self._lock:
@@ -227,7 +227,7 @@ class ClosedMap:
         self, place: SourceAttribute, bars: list[Bar], closed: str, lacks: str = "", missing: Sequence[str] = ()
     ) -> dict[str, Any]:
         row = {"input": place[0], "attribute": place[1], "bars": bars, "closed": closed}
-        return {**row, "lacks": lacks, "missing": missing, "spoke": self._spoke.get(place[0])}
+        return {**row, "lacks": lacks, "missing": missing, "last_sent": self._last_sent.get(place[0])}
 
     def _is_shown(self, name: str, attribute: str) -> bool:
         closed = self._held[name].set

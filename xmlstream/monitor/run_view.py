@@ -218,7 +218,7 @@ class RunView:
                 return {"what": f"{text!r} is not a value of {attribute}: {error}"}
         if self._run is not None and key:
             try:
-                result = inspect(self._run.checkpoint, key, functions=self._functions).asked
+                result = inspect(self._run.checkpoint, key, functions=self._functions).answer
                 answer["result"] = result and result.as_json()
             except UsageError as error:
                 # No result has such an attribute; or one has, and the text is not a value of it.

@@ -209,7 +209,7 @@ class Execution:
         self._time = datetime.fromisoformat(latest["time"]) if latest and "time" in latest else None
         documents = checkpoint.store.below(DOCUMENTS)
         self.noticed = Noticed.of(root, documents, (latest or {}).get("noticed", {}), patience)
-        self._last_activity: dict[str, Any] = (latest or {}).get("lately", {})
+        self._last_activity: dict[str, Any] = (latest or {}).get("last_activity", {})
         operators = latest["operators"] if latest else {}
         self._memory = MemoryGauge(spark)
         self._states = PlanState(spark, root, checkpoint.store, operators, purge_after)
@@ -303,7 +303,9 @@ class Execution:
             "noticed": noticed.record(),
         }
         sources = {self._names[node] for node in self._states if node in self._inputs}
-        active = record["lately"] = last_activity(self._last_activity, operators, sources, [slice_id, now.isoformat()])
+        active = record["last_activity"] = last_activity(
+            self._last_activity, operators, sources, [slice_id, now.isoformat()]
+        )
         unsynced = self._states.unsynced()
         for sink, draft in zip(self._sinks, drafts, strict=True):
             unsynced += sink.unsynced(draft) if draft is not None else ()

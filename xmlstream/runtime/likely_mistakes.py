@@ -175,7 +175,7 @@ def _silent(silences: Mapping[str, Silence], kept: int) -> list[Finding]:
     """The findings about a source's silences."""
     findings = []
     for scheme, silence in silences.items():
-        if silence.told and kept:
+        if silence.reported and kept:
             what = f"the scheme '{scheme}' was promised, and {silence.words(kept)}"
             findings.append(Finding("", "silent", what, scheme))
         elif silence.ended:

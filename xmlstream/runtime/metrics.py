@@ -71,7 +71,7 @@ class SliceReport:
 def last_activity(
     before: Mapping[str, Any], operators: Iterable[OperatorReport], sources: Collection[str], now: Sequence[Any]
 ) -> dict[str, dict[str, Any]]:
-    """The last slice in which each source sent punctuations (`spoke`), and each operator purged tuples (`left`).
+    """The last slice in which each source sent punctuations (`last_sent`) or an operator purged tuples (`last_left`).
 
     Args:
         before: The result for the previous slice.
@@ -82,9 +82,9 @@ def last_activity(
     found = {name: dict(known) for name, known in before.items()}
     for one in operators:
         if one.name in sources and one.punctuations_in:
-            found.setdefault(one.name, {})["spoke"] = now
+            found.setdefault(one.name, {})["last_sent"] = now
         if one.purged:
-            found.setdefault(one.name, {})["left"] = now
+            found.setdefault(one.name, {})["last_left"] = now
     return found
 
 
@@ -178,7 +178,7 @@ class Totals:
             name, flow = now["name"], self.flows.get(now["name"], Counter())
             sent, held = flow["punctuations_out"], now["punctuations_held"]
             found[f"{name} tuples"] = f"{flow['tuples_in']:,} in · {flow['tuples_out']:,} out"
-            found[f"{name} said"] = f"{sent:,} punctuation{'' if sent == 1 else 's'}"
+            found[f"{name} sent"] = f"{sent:,} punctuation{'' if sent == 1 else 's'}"
             found[f"{name} kept"] = f"{now['kept']:,} now · {flow['purged']:,} purged"
             found[f"{name} held"] = f"{held:,} punctuation{'' if held == 1 else 's'}"
         return found

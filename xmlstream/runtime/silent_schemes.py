@@ -50,7 +50,7 @@ class Silence:
         tuples: Number of tuples in that time.
         since: Its beginning; None before the first tuple.
         until: The recorded time of the last slice.
-        told: Whether the silence has been reported, because it lasted too long.
+        reported: Whether the silence has been reported, because it lasted too long.
         ended: Number of slices of the last reported silence that has ended; 0 if there is none.
     """
 
@@ -58,7 +58,7 @@ class Silence:
     slices: int = 0
     tuples: int = 0
     since: datetime | None = None
-    told: bool = False
+    reported: bool = False
     ended: int = 0
 
     @property
@@ -66,18 +66,18 @@ class Silence:
         """How long the silence has lasted."""
         return timedelta() if self.since is None else self.until - self.since
 
-    def after(self, tuples: int, spoke: bool, now: datetime, patience: Patience, *, kept: int) -> Silence:
+    def after(self, tuples: int, came: bool, now: datetime, patience: Patience, *, kept: int) -> Silence:
         """The silence after one more slice.
 
         Args:
             tuples: Number of tuples in the slice.
-            spoke: Whether the slice has a punctuation of the scheme.
+            came: Whether the slice has a punctuation of the scheme.
             now: The recorded time of the slice.
             patience: How long the silence may last.
             kept: Number of tuples that operators above the source keep after the slice.
         """
-        if spoke:
-            return Silence(now, since=now, ended=self.slices if self.told else self.ended)
+        if came:
+            return Silence(now, since=now, ended=self.slices if self.reported else self.ended)
         more = replace(
             self,
             until=now,
@@ -85,7 +85,7 @@ class Silence:
             tuples=self.tuples + tuples,
             since=self.since or (now if tuples else None),
         )
-        return replace(more, told=self.told or (kept > 0 and patience.is_over(more)))
+        return replace(more, reported=self.reported or (kept > 0 and patience.is_over(more)))
 
     def json(self) -> dict[str, Any]:
         """The silence as a JSON object."""
@@ -106,7 +106,7 @@ class Silence:
         return f"no punctuation of it has come for {lasted}: {came}, {waits}"
 
 
-_PLAIN = ("slices", "tuples", "told", "ended")
+_PLAIN = ("slices", "tuples", "reported", "ended")
 
 
 def _span(span: timedelta) -> str:

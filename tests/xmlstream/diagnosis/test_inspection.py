@@ -93,7 +93,7 @@ def test_of_each_group_it_is_told_who_must_say_what_and_who_has_said_it_when(
     # A run that goes on from here knows who spoke last in which slice.
     closed = ClosedMap.of(decoded(unseal(state / PLAN_FILE)))
     closed.add(CommitLog(state / "commits").latest() or {})
-    assert [(row["input"], row["spoke"]["slice"]) for row in closed.json()[0]["rows"]] == [("s1", 0), ("s2", 1)]
+    assert [(row["input"], row["last_sent"]["slice"]) for row in closed.json()[0]["rows"]] == [("s1", 0), ("s2", 1)]
     before = sorted((path, path.stat().st_mtime_ns) for path in state.rglob("*"))
     report = inspect(state)
     assert said(report) == [
@@ -129,7 +129,7 @@ def test_of_each_group_it_is_told_who_must_say_what_and_who_has_said_it_when(
     (waits,) = told["waits"]
     assert [since["slice"] for since in (waits["since"], waits["examples"][0]["since"])] == [1, 1]
     assert waits["examples"][0]["needs"][1] == {
-        "source": "s2", "wanted": "<*, 7, *>", "missing": ["<*, 7, *>"], "said": None, "promised": ["hour"],
+        "source": "s2", "wanted": "<*, 7, *>", "missing": ["<*, 7, *>"], "sent": None, "promised": ["hour"],
         "rule": None, "holds": None,
     }  # fmt: skip
     for key, refusal in (({"hours": "5"}, "no result has the attributes hours"), ({"hour": "x"}, "cannot be read")):
@@ -193,7 +193,7 @@ def test_windows_and_sessions_wait_for_the_moments_that_are_in_them(spark: Spark
         low, high = re.findall(r"2026[^,\])]*", missing)
         stream.comes(f"<* [{low},{high}]>")
         ran(spark, there, text)
-        assert inspect(state, {"b": "2026-01-01T10:15:00Z"}).asked.is_out if key else not inspect(state).waits  # type: ignore[union-attr]
+        assert inspect(state, {"b": "2026-01-01T10:15:00Z"}).answer.is_out if key else not inspect(state).waits  # type: ignore[union-attr]
 
 
 def test_there_is_a_word_for_what_is_no_checkpoint(tmp_path: Path) -> None:

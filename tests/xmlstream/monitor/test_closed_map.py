@@ -66,11 +66,11 @@ def test_what_holds_for_a_time_is_told_with_it_and_is_open_again_behind_it() -> 
 def test_a_source_spoke_last_when_it_did_and_not_when_all_that_it_has_said_is_recorded_anew() -> None:
     found = warehouse()
     at = {slice_: [slice_, f"2026-01-01T00:{slice_}:00+00:00"] for slice_ in (13, 50)}
-    found.add({**said(sensor1="<*, 1, *, *>"), "lately": {"sensor1": {"spoke": at[13]}}})
+    found.add({**said(sensor1="<*, 1, *, *>"), "last_activity": {"sensor1": {"last_sent": at[13]}}})
     whole = said(sensor1="<*, 1, *, *>", sensor2="<*, 1, *, *>")
-    found.add({**whole, "lately": {"sensor1": {"spoke": at[13]}, "sensor2": {"spoke": at[50]}}})
+    found.add({**whole, "last_activity": {"sensor1": {"last_sent": at[13]}, "sensor2": {"last_sent": at[50]}}})
     (axis,) = found.json()
-    assert [row["spoke"]["slice"] for row in axis["rows"]] == [13, 50]
+    assert [row["last_sent"]["slice"] for row in axis["rows"]] == [13, 50]
 
 
 def test_attributes_are_compared_that_are_merged_renamed_or_joined() -> None:

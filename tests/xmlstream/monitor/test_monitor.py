@@ -41,7 +41,7 @@ def record(number: int, **sets: str) -> dict[str, Any]:
     return {
         "slice": number,
         "time": time_,
-        "lately": {name: {"spoke": [number, time_]} for name in sets},
+        "last_activity": {name: {"last_sent": [number, time_]} for name in sets},
         "operators": {name: {"sets": {"added": text.split("; ")}} for name, text in sets.items()},
         "report": {**report, "closed": False, "exact": True, "findings": []},
     }

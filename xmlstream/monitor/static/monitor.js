@@ -136,9 +136,9 @@
   }
 
   // How long an input has sent no punctuation, if that is longer than a moment.
-  const since = r => r.spoke?.time ? (Date.now() - Date.parse(r.spoke.time)) / 1000 : null;
-  const silence = r => over() ? "" : !r.spoke ? "; it has sent no punctuation yet"
-    : since(r) > 3 ? `; its last punctuation came ${span(Math.round(since(r)))} ago, in slice ${r.spoke.slice}` : "";
+  const since = r => r.last_sent?.time ? (Date.now() - Date.parse(r.last_sent.time)) / 1000 : null;
+  const silence = r => over() ? "" : !r.last_sent ? "; it has sent no punctuation yet"
+    : since(r) > 3 ? `; its last punctuation came ${span(Math.round(since(r)))} ago, in slice ${r.last_sent.slice}` : "";
 
   function showWaiting() {
     const lacks = run.closed.flatMap(axis => axis.rows.filter(r => r.lacks).map(r =>
@@ -231,18 +231,18 @@
         caption.append(button);
       }
       table.append(caption);
-      const line = (name, bars, words, lacks, looks, spoke) => {
+      const line = (name, bars, words, lacks, looks, sent) => {
         const cell = element("td", undefined, { class: "bar" });
         cell.append(bar(bars, extent));
         const made = row(element("th", name, { scope: "row" }), cell, element("td", words));
         made.append(element("td", lacks ? `lacks ${lacks}` : "", lacks ? { class: "late" } : {}));
-        made.append(element("td", spoke?.time ? `last sent in slice ${spoke.slice}` : "", { class: "pale spoke" }));
+        made.append(element("td", sent?.time ? `last sent in slice ${sent.slice}` : "", { class: "pale sent" }));
         if (looks) made.className = looks;
         table.append(made);
       };
       for (const r of axis.rows) {
         const name = r.attribute === axis.attribute ? r.input : `${r.input}.${r.attribute}`;
-        line(name, r.bars, r.closed, r.lacks, r.lacks ? "lags" : "", r.spoke);
+        line(name, r.bars, r.closed, r.lacks, r.lacks ? "lags" : "", r.last_sent);
       }
       if (axis.rows.length > 1) line("all inputs", axis.meet.bars, axis.meet.closed, "", "meet");
       const ends = element("div", undefined, { class: "ends" });
@@ -350,7 +350,7 @@
     const held = Object.entries(answer.result?.held ?? {}).map(([name, n]) => [`${name} holds ${counted(n, "row")} of it`, ""]);
     const needs = answer.result ? answer.result.needs.map(n => n.missing.length
       ? [`${n.source} must still send ${n.missing.join(", ")}`, "late"]
-      : [`${n.source} has closed it${n.said ? ` in slice ${n.said.slice}` : ""}${n.holds ? `, ${n.holds}` : ""}`, "good"])
+      : [`${n.source} has closed it${n.sent ? ` in slice ${n.sent.slice}` : ""}${n.holds ? `, ${n.holds}` : ""}`, "good"])
       : answer.rows?.map(r => r.closed ? [`${r.input} has closed it${r.holds ? `, ${r.holds}` : ""}`, "good"] : [`${r.input} must still send ${r.missing}`, "late"]);
     list("answer", answer.what ? [[answer.what, "bad"]] : [...out, ...held, ...needs], ["", ""]);
   });
