@@ -1,7 +1,7 @@
 # The one definition of every check and of every thing to run: people and CI call the same targets.
 SHELL := bash
 .DEFAULT_GOAL := help
-.PHONY: help setup demo demo-live test check bench experiments nights signals damage house clean lock
+.PHONY: help setup demo demo-live test check bench experiments nights signals damage house waiting clean lock
 
 BIN := .venv/bin
 # What needs Spark runs below .ci/java, which finds Java wherever it is.
@@ -73,6 +73,10 @@ damage: setup ## damage each file of a checkpoint in turn, and look at what the 
 house: .venv/installed ## draw the pictures of the documentation anew: the architecture's, from the floors in pyproject.toml
 	$(BIN)/python -m tests.documentation.house
 	$(BIN)/python -m tests.documentation.refused
+
+waiting: setup ## draw the pictures of the monitor's page in the README anew (a minute, with a browser)
+	@.ci/setup tested
+	.ci/java $(BIN)/python -m tests.documentation.waiting
 
 clean: ## remove everything that make and the tools wrote, .venv too
 	rm -rf .venv out build dist *.egg-info .mypy_cache .pytest_cache .ruff_cache .hypothesis .import_linter_cache
