@@ -129,6 +129,15 @@ def format_error(error: XmlStreamError) -> str:
     return "\n".join(lines)
 
 
+def reason(error: OSError) -> str:
+    """What the system reports, in lower case, as the end of a sentence.
+
+    >>> reason(OSError(2, "No such file or directory"))
+    'no such file or directory'
+    """
+    return (error.strerror or str(error)).lower()
+
+
 def place(document: str | None, line: int | None, column: int | None, position: int | None) -> str | None:
     """Describes a location in a document; None if nothing is known.
 

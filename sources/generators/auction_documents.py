@@ -7,7 +7,7 @@ byte, and fewer events are a prefix of more, except the end of the documents and
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from contextlib import ExitStack
 from dataclasses import dataclass
 from heapq import merge
@@ -194,21 +194,16 @@ def write_auctions(
     tables = directory / TABLES
     if rate is None:
         goes = ([arrived.to_bytes() for arrived in go] for go in _goes(house, events))
-        _write(paths, chain([heads], goes, [tails]))
+        with ExitStack() as stack:
+            files = [stack.enter_context(path.open("wb")) for path in paths]
+            for texts in chain([heads], goes, [tails]):
+                for file, text in zip(files, texts, strict=True):
+                    file.write(text)
         tables.write_text(_declared(house, paths, [path.stat().st_size for path in paths]), encoding="utf-8")
     else:
         tables.write_text(_declared(house, paths, None), encoding="utf-8")
         write_live(paths, _lines(house, events, rate, heads, tails))
     return [*paths, tables]
-
-
-def _write(paths: list[Path], texts: Iterable[list[bytes]]) -> None:
-    """Writes documents in parallel."""
-    with ExitStack() as stack:
-        files = [stack.enter_context(path.open("wb")) for path in paths]
-        for each in texts:
-            for file, text in zip(files, each, strict=True):
-                file.write(text)
 
 
 def _declared(house: House, paths: list[Path], sizes: list[int] | None) -> str:
@@ -228,7 +223,9 @@ def _goes(house: House, events: int) -> Iterator[list[Arrived]]:
     """Yields what arrives at each of the documents, round by round."""
     arrivals = [Arrivals() for _ in documents(house.bid_streams)]
     for go, happened in enumerate(house_events(house, events)):
-        late, where = _lateness(house, go), _places(house, go)
+        late = _lateness(house, go)
+        # The bid stream of each event, if it is a bid.
+        where = randomness(house.seed, "places", go).integers(0, house.bid_streams, EVENTS_AT_ONCE)
         for document, (stream, tuples) in enumerate(zip(AUCTION_STREAMS, happened.all(), strict=True)):
             lived = {"person": happened.retires, "auction": happened.expires}.get(stream.name, tuples.at)
             texts = tuple_lines(house, stream, tuples, lived)
@@ -255,11 +252,6 @@ def _lateness(house: House, go: int) -> Numbers:
     random = randomness(house.seed, "lateness", go)
     late = 1 + random_below(random, np.full(EVENTS_AT_ONCE, house.delay))
     return np.where((random.random(EVENTS_AT_ONCE) < LATE_PART) & (house.delay > 0), late, 0)
-
-
-def _places(house: House, go: int) -> Numbers:
-    """Returns the number of the bid stream for each of a round's events, if it is a bid."""
-    return randomness(house.seed, "places", go).integers(0, house.bid_streams, EVENTS_AT_ONCE)
 
 
 def _lines(house: House, events: int, rate: float, heads: list[bytes], tails: list[bytes]) -> Iterator[Line]:

@@ -8,11 +8,12 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
+from functools import partial
 from http.client import HTTPConnection, HTTPException
 from pathlib import Path
 from urllib.parse import SplitResult, quote, unquote, urlsplit
 
-from punct_ns.errors import InputError, UsageError
+from punct_ns.errors import InputError, UsageError, reason
 
 SECONDS_BETWEEN_WRITES = 0.05
 """The interval at which lines that are due are written."""
@@ -24,20 +25,20 @@ Out = Callable[[Sequence[bytes]], None]
 """Takes the lines of one stream that are due."""
 
 
-def write_live(paths: Sequence[Path], lines: Iterator[Line], clock: Callable[[], float] = time.monotonic) -> None:
+def write_live(paths: Sequence[Path], lines: Iterator[Line]) -> None:
     """Writes lines to files when they are due; the lines must be in the order of their times."""
     with ExitStack() as stack:
         # Create all files before the first line, so that a reader finds every stream.
         files = [stack.enter_context(path.open("wb", buffering=0)) for path in paths]
-        send_live([lambda texts, file=file: file.write(b"".join(texts)) for file in files], lines, clock)  # type: ignore[misc]
+        send_live([lambda texts, file=file: file.write(b"".join(texts)) for file in files], lines)  # type: ignore[misc]
 
 
-def send_live(outs: Sequence[Out], lines: Iterator[Line], clock: Callable[[], float] = time.monotonic) -> None:
+def send_live(outs: Sequence[Out], lines: Iterator[Line]) -> None:
     """Passes on lines when they are due, each to its stream; the lines must be in the order of their times."""
-    start = clock()
+    start = time.monotonic()
     line = next(lines, None)
     while line is not None:
-        now = clock() - start
+        now = time.monotonic() - start
         ready: list[list[bytes]] = [[] for _ in outs]
         while line is not None and line[0] <= now:
             ready[line[1]].append(line[2])
@@ -79,11 +80,7 @@ def publisher(address: str, names: Sequence[str]) -> Iterator[list[Out]]:
         )
     with ExitStack() as stack:
         publish = stack.enter_context(_mqtt(url) if url.scheme == "mqtt" else _http(url))
-        yield [_out(publish, name) for name in names]
-
-
-def _out(publish: Publish, name: str) -> Out:
-    return lambda lines: publish(name, lines)
+        yield [partial(publish, name) for name in names]
 
 
 @contextmanager
@@ -101,7 +98,7 @@ def _mqtt(url: SplitResult) -> Iterator[Publish]:
     try:
         client.connect(url.hostname or "", url.port or _MQTT_PORT)
     except OSError as error:
-        raise InputError(f"no broker at {place}: {(error.strerror or str(error)).lower()}") from None
+        raise InputError(f"no broker at {place}: {reason(error)}") from None
     client.loop_start()
 
     def publish(name: str, messages: Sequence[bytes]) -> None:

@@ -17,10 +17,10 @@ import threading
 from collections.abc import Callable
 from typing import Any, BinaryIO
 
-from punct_ns.errors import InputError, MalformedInput, UsageError
+from punct_ns.errors import InputError, MalformedInput, UsageError, reason
 from sources.receivers.framing import Framing
 from sources.receivers.message import Message
-from sources.receivers.spool import GroupCommit
+from sources.receivers.spool import GroupCommit, raise_failure
 
 _READ_BYTES = 1 << 16
 _LOOK_SECONDS = 0.2
@@ -32,11 +32,11 @@ class StandardInput:
     Args:
         file: The input; it must return what is present, without waiting for more, as unbuffered files do.
         framing: Separates messages.
-        place: The file's name for messages to the user.
     """
 
-    def __init__(self, file: BinaryIO, framing: Framing, place: str = "standard input") -> None:
-        self.place = place
+    place = "standard input"
+
+    def __init__(self, file: BinaryIO, framing: Framing) -> None:
         self._file, self._framing = file, framing
 
     def run(self, commit: GroupCommit, stop: threading.Event, ready: threading.Event) -> None:
@@ -59,17 +59,11 @@ class StandardInput:
                         messages.append(Message(text, f"{self.place}, message {number}"))
                 finally:
                     if messages:
-                        commit.submit(messages, _nobody)
+                        commit.submit(messages, raise_failure)
                 if not chunk:
                     return
         except MalformedInput as error:
             raise InputError(f"{self.place}: {error.what}", where=f"after message {number}") from None
-
-
-def _nobody(malformed: MalformedInput | None, failure: OSError | None) -> None:
-    """Raises a failure; a file needs no acknowledgement."""
-    if failure is not None:
-        raise failure
 
 
 _BACKLOG = 64
@@ -127,7 +121,7 @@ class Tcp:
         try:
             server = Server((self._host, self._port), Connection)
         except OSError as error:
-            raise UsageError(f"cannot listen on {self.place}: {(error.strerror or str(error)).lower()}") from None
+            raise UsageError(f"cannot listen on {self.place}: {reason(error)}") from None
         with server:
             self._bound = server.server_address[1]
             thread = threading.Thread(target=server.serve_forever, args=(_LOOK_SECONDS,), daemon=True)
@@ -162,7 +156,7 @@ def _take(connection: socket.socket, sender: str, framing: Framing, commit: Grou
                 submit(Message(text, f"{sender}, message {submitted}"))
     except (MalformedInput, OSError) as error:
         # Later bytes in this connection cannot be separated into messages.
-        what = error.what if isinstance(error, MalformedInput) else (error.strerror or str(error)).lower()
+        what = error.what if isinstance(error, MalformedInput) else reason(error)
         submit(Message(framing.pending, f"{sender}, after message {submitted}", fault=what))
         submitted += 1
     answers = [ends.get() for _ in range(submitted)]
@@ -172,7 +166,7 @@ def _take(connection: socket.socket, sender: str, framing: Framing, commit: Grou
 
 def _answer(answers: list[tuple[MalformedInput | None, OSError | None]]) -> str:
     if failure := next((failure for _, failure in answers if failure is not None), None):
-        return f"ERROR {(failure.strerror or str(failure)).lower()}\n"
+        return f"ERROR {reason(failure)}\n"
     malformed = [each for each, _ in answers if each is not None]
     if malformed:
         return f"ERROR {len(malformed)} of {len(answers)} malformed: {malformed[0].what}\n"

@@ -15,7 +15,7 @@ import time
 from typing import TYPE_CHECKING, Any
 from urllib.parse import unquote_to_bytes
 
-from punct_ns.errors import MalformedInput, UsageError
+from punct_ns.errors import MalformedInput, UsageError, reason
 from sources.receivers.message import Message, input_name
 from sources.receivers.spool import GroupCommit
 
@@ -88,7 +88,7 @@ class Http:
             family = socket.AF_INET6 if ":" in self._host else socket.AF_INET
             listening = socket.create_server((self._host, self._port), family=family)
         except OSError as error:
-            raise UsageError(f"cannot listen on {self.place}: {(error.strerror or str(error)).lower()}") from None
+            raise UsageError(f"cannot listen on {self.place}: {reason(error)}") from None
         with listening:
             self._bound = listening.getsockname()[1]
             ready.set()
@@ -125,7 +125,7 @@ class Http:
 
             def done(malformed: MalformedInput | None, failure: OSError | None) -> None:
                 if failure is not None:
-                    text = f"nothing can be written now: {(failure.strerror or str(failure)).lower()}\n"
+                    text = f"nothing can be written now: {reason(failure)}\n"
                     made: Response = PlainTextResponse(text, 503, {"Retry-After": _RETRY_SECONDS})
                 elif malformed is not None:
                     made = PlainTextResponse(f"{malformed}\n", 400)

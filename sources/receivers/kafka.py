@@ -10,9 +10,9 @@ import threading
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
-from punct_ns.errors import InputError, MalformedInput, UsageError
+from punct_ns.errors import InputError, UsageError
 from sources.receivers.message import Message
-from sources.receivers.spool import GroupCommit
+from sources.receivers.spool import GroupCommit, raise_failure
 
 if TYPE_CHECKING:
     from confluent_kafka import Consumer
@@ -116,10 +116,5 @@ class Kafka:
                 Message(each.value() or b"", f"{log} at {offset}", self._input(each.partition()), None, log, offset)
             )
         if messages:
-            commit.submit(messages, _stop_at_failure)
-
-
-def _stop_at_failure(malformed: MalformedInput | None, failure: OSError | None) -> None:
-    """Ends this receiver after a failure; the next one reads the unwritten messages again."""
-    if failure is not None:
-        raise failure
+            # After a failure the next receiver reads the unwritten messages again.
+            commit.submit(messages, raise_failure)

@@ -192,12 +192,9 @@ class MessageReader:
         if not has_items:
             names = sorted({str(child.tag).removeprefix("{}") for child in root.iterchildren(etree.Element)})
             found = ", ".join(f"<{name}>" for name in names) or "no element"
-            raise MalformedInput(f"neither a {self._called} nor a punctuation; there is {found}", hint="see --row-tag")
+            wanted = " or ".join(f"<{tag}>" for tag in self.tags)
+            raise MalformedInput(f"neither a {wanted} nor a punctuation; there is {found}", hint="see --row-tag")
         return rows, first
-
-    @property
-    def _called(self) -> str:
-        return " or ".join(f"<{tag}>" for tag in self.tags)
 
     def _identity(self, rows: Sequence[etree._Element]) -> str | None:
         """Returns a digest of the keys of its tuples; None if no key is declared, or it has no tuple."""

@@ -12,7 +12,7 @@ import contextlib
 import threading
 from typing import TYPE_CHECKING, Any
 
-from punct_ns.errors import InputError, MalformedInput, UsageError
+from punct_ns.errors import InputError, MalformedInput, UsageError, reason
 from sources.receivers.message import Message, input_name
 from sources.receivers.spool import GroupCommit
 
@@ -76,9 +76,7 @@ class Mqtt:
         try:
             client.connect(self._host, self._port, clean_start=False, properties=_session())
         except OSError as error:
-            raise UsageError(
-                f"no broker at {self._host}:{self._port}: {(error.strerror or str(error)).lower()}"
-            ) from None
+            raise UsageError(f"no broker at {self._host}:{self._port}: {reason(error)}") from None
         client.loop_start()
         try:
             while not stop.wait(_LOOK_SECONDS) and commit.is_running and not refused:

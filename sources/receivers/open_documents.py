@@ -191,18 +191,11 @@ class OpenDocuments:
         for input_, text in pieces:
             self._open[input_].add(text)
 
-    def rotate(self) -> None:
-        """Writes added bytes, and closes documents that are large or old enough."""
+    def rotate(self, *, at_end: bool = False) -> None:
+        """Writes added bytes, and closes documents that are large or old enough; `at_end` closes all."""
         self.trouble = None
         for document in list(self._open.values()):
-            if self._flush(document) and (document.is_closing or self._is_full(document)):
-                self._end(document)
-
-    def end(self) -> None:
-        """Closes all documents."""
-        self.trouble = None
-        for document in list(self._open.values()):
-            if self._flush(document):
+            if self._flush(document) and (at_end or document.is_closing or self._is_full(document)):
                 self._end(document)
 
     def abandon(self) -> None:

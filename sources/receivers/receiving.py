@@ -53,17 +53,7 @@ _MQTT_PORT, _MQTTS_PORT, _KAFKA_PORT = 1883, 8883, 9092
 
 @dataclass(frozen=True, slots=True)
 class Feed:
-    """The settings of a feed in addition to its address.
-
-    Attributes:
-        row_tag: The local name of the tuples' elements.
-        lines: Whether each line is a message, rather than each element; for TCP and standard input.
-        client_id: The name of the session at an MQTT broker.
-        id_property: The user property that identifies a repeated MQTT message.
-        max_bytes: The greatest length of a message.
-        settings: Further settings of Kafka's client.
-        apart: Whether each MQTT topic, each path of HTTP, each partition of Kafka is an input of its own.
-    """
+    """The settings of a feed in addition to its address, as in `receive`; `max_bytes` is its `max_message`."""
 
     row_tag: str
     lines: bool = False

@@ -75,14 +75,18 @@ class Read:
     items: Items | MalformedInput
 
 
-@dataclass(slots=True)
+@dataclass(frozen=True, slots=True)
 class Received:
     """Counts of a receiver's messages since its start."""
 
     messages: int = 0
     written: int = 0
-    repeated: int = 0
     malformed: int = 0
+
+    @property
+    def repeated(self) -> int:
+        """Number of messages that were not written again."""
+        return self.messages - self.written - self.malformed
 
 
 class Spool:
@@ -144,10 +148,6 @@ class Spool:
         """Returns the offset in a log from which messages must be submitted; None before its first."""
         return self._journal.next_of(log)
 
-    def append(self, messages: Sequence[Message]) -> list[MalformedInput | None]:
-        """Parses messages and writes them; see `write`."""
-        return self.write([self.read(message) for message in messages])
-
     def read(self, message: Message) -> Read:
         """Parses a message; any thread may call it, and no message makes it fail."""
         try:
@@ -185,7 +185,9 @@ class Spool:
         self._namespace = namespace
         # They are durable now. Bytes that cannot be written to a document yet are written once there is room.
         self._documents.add(pieces)
-        self._count(len(read), len(pieces), len(aside))
+        before = self.received
+        counts = before.messages + len(read), before.written + len(pieces), before.malformed + len(aside)
+        self.received = Received(*counts)
         self.rotate()
         return [one.items if isinstance(one.items, MalformedInput) else None for one in read]
 
@@ -198,7 +200,7 @@ class Spool:
 
     def close(self) -> None:
         """Closes the open documents, and releases the directory."""
-        self._documents.end()
+        self._documents.rotate(at_end=True)
         self.abandon()
 
     def abandon(self) -> None:
@@ -230,12 +232,6 @@ class Spool:
         known_by = f"{message.input}\0{items.id}" if message.input else items.id
         return known_by is None or items.id is None or self._journal.is_new(known_by)
 
-    def _count(self, messages: int, written: int, malformed: int) -> None:
-        self.received.messages += messages
-        self.received.written += written
-        self.received.malformed += malformed
-        self.received.repeated += messages - written - malformed
-
 
 MAX_WAITING = 10_000
 """The greatest number of waiting messages; beyond, a receiver accepts no more from its senders."""
@@ -245,6 +241,12 @@ _TICK_SECONDS = 1.0
 Done: TypeAlias = Callable[[MalformedInput | None, OSError | None], None]
 """Called once a message is durable, with the reason if it is malformed; or with the failure if nothing can be written,
 and then the message must not be acknowledged."""
+
+
+def raise_failure(malformed: MalformedInput | None, failure: OSError | None) -> None:
+    """A `Done` of messages that need no acknowledgement: a failure ends their receiver."""
+    if failure is not None:
+        raise failure
 
 
 @dataclass(frozen=True, slots=True)

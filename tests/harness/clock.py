@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from functools import partial
-from types import ModuleType, SimpleNamespace
+from types import SimpleNamespace
 
 import pytest
 
@@ -16,13 +15,9 @@ class Clock:
     def __init__(self) -> None:
         self.now = 0.0
 
-    def __call__(self) -> float:
-        return self.now
-
     def sleep(self, seconds: float) -> None:
         self.now += seconds
 
-    def governs(self, generator: ModuleType, monkeypatch: pytest.MonkeyPatch) -> None:
-        """Has the generator's live documents be written by this clock."""
-        monkeypatch.setattr(live, "time", SimpleNamespace(sleep=self.sleep))
-        monkeypatch.setattr(generator, "write_live", partial(live.write_live, clock=self))
+    def governs_live(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        """Has live documents be written by this clock."""
+        monkeypatch.setattr(live, "time", SimpleNamespace(sleep=self.sleep, monotonic=lambda: self.now))

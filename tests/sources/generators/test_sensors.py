@@ -84,7 +84,7 @@ def test_a_punctuation_comes_as_soon_as_its_part_is_over(tmp_path: Path) -> None
 
 def test_live_sensors_report_at_their_rate_and_write_the_same(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     clock = Clock()
-    clock.governs(sensors, monkeypatch)
+    clock.governs_live(monkeypatch)
     live = sensors.write_sensors(tmp_path / "live", 2, 2, 1, 30, seed=5, rate=240)
     assert 0.4 < clock.now < 0.6
     at_once = sensors.write_sensors(tmp_path / "once", 2, 2, 1, 30, seed=5)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -13,7 +13,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from lxml import etree
 
-from punct_ns.errors import StateError, UsageError
+from punct_ns.errors import MalformedInput, StateError, UsageError
 from sources.receivers import journal, open_documents, spool
 from sources.receivers.journal import Journal
 from sources.receivers.message import Message, MessageReader
@@ -27,6 +27,10 @@ class Killed(BaseException):
 
 def _spool(directory: Path, **options: Any) -> Spool:
     return Spool(directory, MessageReader("a", ["@id"]), **options)
+
+
+def append(spool: Spool, messages: Sequence[Message]) -> list[MalformedInput | None]:
+    return spool.write([spool.read(message) for message in messages])
 
 
 def _message(number: int, input_: str = "", log: str | None = None, offset: int = 0) -> Message:
@@ -104,7 +108,7 @@ def test_each_message_is_there_once_wherever_the_process_ends(
                 with _killed_after(steps):
                     receiver = _spool(directory, rotation=Rotation(max_bytes))
                     while waiting:
-                        receiver.append([_message(number, ("", "odd")[number % 2]) for number in waiting[0]])
+                        append(receiver, [_message(number, ("", "odd")[number % 2]) for number in waiting[0]])
                         waiting.pop(0)
                     receiver.close()
             except Killed:
@@ -127,11 +131,11 @@ def test_each_message_is_there_once_wherever_the_process_ends(
 
 def test_a_log_is_read_on_from_where_its_messages_are_durable(tmp_path: Path) -> None:
     first = _spool(tmp_path)
-    first.append([_message(1, "", "t/0", 0), _message(2, "", "t/0", 1), _message(3, "odd", "t/1", 7)])
+    append(first, [_message(1, "", "t/0", 0), _message(2, "", "t/0", 1), _message(3, "odd", "t/1", 7)])
     first.close()
     second = _spool(tmp_path)
     assert (second.next_of("t/0"), second.next_of("t/1"), second.next_of("t/2")) == (2, 8, None)
-    assert second.append([_message(9, "", "t/0", 1), _message(4, "", "t/0", 2)]) == [None, None]
+    assert append(second, [_message(9, "", "t/0", 1), _message(4, "", "t/0", 2)]) == [None, None]
     second.close()
     assert sorted(_ids(tmp_path)) == [1, 2, 3, 4]
     assert _ids(tmp_path / "odd") == [3]
@@ -139,8 +143,8 @@ def test_a_log_is_read_on_from_where_its_messages_are_durable(tmp_path: Path) ->
 
 def test_what_is_malformed_is_set_aside_with_the_reason_and_the_rest_is_written(tmp_path: Path) -> None:
     receiver = _spool(tmp_path)
-    reasons = receiver.append(
-        [_message(1), Message(b"<a>", "sensor 7"), _message(2), Message(b"", "x", fault="cut off")]
+    reasons = append(
+        receiver, [_message(1), Message(b"<a>", "sensor 7"), _message(2), Message(b"", "x", fault="cut off")]
     )
     receiver.close()
     assert [reason is None for reason in reasons] == [True, False, True, False]
@@ -153,7 +157,7 @@ def test_what_is_malformed_is_set_aside_with_the_reason_and_the_rest_is_written(
 def test_a_document_is_closed_once_it_is_old_though_nothing_comes(tmp_path: Path) -> None:
     now = [100.0]
     receiver = _spool(tmp_path, rotation=Rotation(max_seconds=30), clock=lambda: now[0])
-    receiver.append([_message(1)])
+    append(receiver, [_message(1)])
     assert not _documents(tmp_path)[0].endswith(b"</stream>\n")
     now[0] += 29
     receiver.rotate()
@@ -161,7 +165,7 @@ def test_a_document_is_closed_once_it_is_old_though_nothing_comes(tmp_path: Path
     now[0] += 1
     receiver.rotate()
     assert _documents(tmp_path)[0].endswith(b"</stream>\n")
-    receiver.append([_message(2)])
+    append(receiver, [_message(2)])
     receiver.close()
     assert [path.name for path in sorted(tmp_path.glob("*.xml"))] == ["000000000001.xml", "000000000002.xml"]
 
@@ -174,7 +178,7 @@ def test_nothing_received_leaves_no_document(tmp_path: Path) -> None:
 def test_the_oldest_ids_are_forgotten(tmp_path: Path) -> None:
     receiver = _spool(tmp_path, remembered=3)
     for number in (1, 2, 3, 1, 4, 5, 1):
-        receiver.append([_message(number)])
+        append(receiver, [_message(number)])
     receiver.close()
     assert _ids(tmp_path) == [1, 2, 3, 4, 5, 1]
 
@@ -183,7 +187,7 @@ def test_two_receivers_of_one_directory_and_a_document_of_somebody_else_are_refu
     first = _spool(tmp_path)
     with pytest.raises(UsageError, match="another process receives into"):
         _spool(tmp_path)
-    first.append([_message(1)])
+    append(first, [_message(1)])
     first.abandon()
     with (tmp_path / "000000000001.xml").open("ab") as file:
         file.write(b"</stream>\n<!-- mine -->")
@@ -209,14 +213,14 @@ def test_what_is_durable_and_finds_no_room_in_the_document_is_written_later(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, fails: str
 ) -> None:
     receiver = _spool(tmp_path)
-    receiver.append([_message(1)])
+    append(receiver, [_message(1)])
     real: Callable[[OpenDocument], None] = open_documents.OpenDocument.flush
 
     def full(document: OpenDocument) -> None:
         raise OSError(28, "No space left on device")
 
     monkeypatch.setattr(OpenDocument, "flush", full)
-    assert receiver.append([_message(2)]) == [None]
+    assert append(receiver, [_message(2)]) == [None]
     assert receiver.trouble is not None
     assert b'id="2"' not in _documents(tmp_path)[0]
     if fails == "at the end":
@@ -234,20 +238,20 @@ def test_nothing_is_taken_where_there_is_no_room(tmp_path: Path, monkeypatch: py
     receiver = _spool(tmp_path)
     monkeypatch.setattr(spool, "MIN_FREE_BYTES", 1 << 60)
     with pytest.raises(OSError, match="No space left"):
-        receiver.append([_message(1)])
+        append(receiver, [_message(1)])
     assert receiver.received.messages == 0
 
 
 def test_tuples_of_another_namespace_than_the_first_are_set_aside(tmp_path: Path) -> None:
     none, other = Message(b'<a id="1"/>', "test"), Message(b'<p:a xmlns:p="urn:x" id="2"/>', "test")
     receiver = _spool(tmp_path)
-    reasons = receiver.append([Message(b"<punct:a><id>0</id></punct:a>", "test"), none, other])
+    reasons = append(receiver, [Message(b"<punct:a><id>0</id></punct:a>", "test"), none, other])
     assert [reason is None for reason in reasons] == [True, True, False]
     assert "an element of two namespaces, of none and of 'urn:x'" in str(reasons[2])
     receiver.close()
     again = _spool(tmp_path)
-    assert again.append([other]) != [None]
-    assert again.append([Message(b'<a id="3"/>', "test")]) == [None]
+    assert append(again, [other]) != [None]
+    assert append(again, [Message(b'<a id="3"/>', "test")]) == [None]
     again.close()
 
 
@@ -257,8 +261,8 @@ def test_messages_that_count_for_nothing_say_no_namespace(tmp_path: Path, monkey
     with monkeypatch.context() as patch:
         patch.setattr(Journal, "add_pieces", _no_room)
         with pytest.raises(OSError, match="no room"):
-            receiver.append([other])
-    assert receiver.append([Message(b'<a id="1"/>', "test")]) == [None]
+            append(receiver, [other])
+    assert append(receiver, [Message(b'<a id="1"/>', "test")]) == [None]
     receiver.close()
 
 
@@ -266,7 +270,7 @@ def test_each_input_has_ids_of_its_own(tmp_path: Path) -> None:
     for _ in range(2):
         receiver = Spool(tmp_path, MessageReader("a"))
         for number, input_ in enumerate(("", "A", "B", "A", "")):
-            receiver.append([Message(b'<a id="%d"/>' % number, "test", input_, "1")])
+            append(receiver, [Message(b'<a id="%d"/>' % number, "test", input_, "1")])
         receiver.close()
     assert (_ids(tmp_path / "A"), _ids(tmp_path / "B"), _ids(tmp_path)) == ([1], [2], [0, 1, 2])
 
@@ -275,8 +279,8 @@ def test_what_finds_no_document_is_not_in_the_journal(tmp_path: Path) -> None:
     receiver = _spool(tmp_path)
     (tmp_path / "file").touch()
     with pytest.raises(OSError, match="File exists"):
-        receiver.append([_message(1, "ok"), _message(2, "file")])
-    assert receiver.append([_message(1, "ok")]) == [None]
+        append(receiver, [_message(1, "ok"), _message(2, "file")])
+    assert append(receiver, [_message(1, "ok")]) == [None]
     receiver.close()
     _spool(tmp_path).close()
     assert _ids(tmp_path) == [1]

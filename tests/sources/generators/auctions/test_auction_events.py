@@ -156,7 +156,7 @@ def test_a_tenth_of_the_tuples_is_late_and_none_by_more_than_was_said(tmp_path: 
 def test_a_live_auction_keeps_its_rate_and_writes_the_same(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     house = House(seed=14, out_of_order=2, **BRISK)
     clock = Clock()
-    clock.governs(auction_documents, monkeypatch)
+    clock.governs_live(monkeypatch)
     live = auction_documents.write_auctions(tmp_path / "live", 600, house, rate=1000)
     # What is late at the end comes after the last event, by as much of its time: 2 seconds are 20 events.
     assert 0.6 < clock.now < 0.7
@@ -178,7 +178,7 @@ def test_the_streams_of_a_live_auction_are_written_side_by_side(
         clock.now += seconds
 
     monkeypatch.setattr(clock, "sleep", look)
-    clock.governs(auction_documents, monkeypatch)
+    clock.governs_live(monkeypatch)
     auction_documents.write_auctions(tmp_path, 1000, House(schemes="none"), rate=2000)
     assert len(seen) >= 5
     for person, auction, bid in seen:
