@@ -82,7 +82,8 @@ def in_row_order(table: pa.Table) -> pa.Table:
     if table.num_rows == 0 or table.num_columns == 0:
         return table
     if POSITION in table.column_names:
-        return table if _ascends(table[POSITION]) else table.sort_by(POSITION)
+        positions = table[POSITION].to_numpy()
+        return table if np.all(positions[1:] >= positions[:-1]) else table.sort_by(POSITION)
     columns = [
         column if _is_nested(column) else dictionary_encoded(column) for column in table.combine_chunks().columns
     ]
@@ -95,11 +96,6 @@ def in_row_order(table: pa.Table) -> pa.Table:
         names = [str(at) for at in range(len(keys))]
         order = pc.sort_indices(pa.table(keys, names), sort_keys=[(name, "ascending") for name in names])
     return pa.table(columns, table.column_names).take(order)
-
-
-def _ascends(positions: ArrowColumn) -> bool:
-    numbers = positions.to_numpy()
-    return bool(np.all(numbers[1:] >= numbers[:-1]))
 
 
 def _is_nested(column: ArrowColumn) -> bool:

@@ -31,24 +31,20 @@ class DeltaLoader:
         require_text_types(schema)
         rows: list[pa.Field[Any]] = [pa.field(a.name, arrow_type(a.domain)) for a in schema]
         self._path, self._query = Path(output).absolute(), home.query
+        self._mark = {_OWNER: home.query}
         self._beside = self._path.with_name(f"{self._path.stem}_closed{self._path.suffix}")
         self._tables = {self._path: pa.schema(rows), self._beside: closed_schema(schema)}
         self._goes_on, self._overwrite = home.goes_on, home.overwrite
 
     def prepare(self) -> None:
-        """Creates missing tables; checks that existing ones fit the result and belong to this query.
-
-        Raises:
-            UsageError: A table has other columns, or the place holds something else than a Delta table.
-            StateError: Another query wrote to a table.
-        """
+        """Creates missing tables, and checks existing ones; raises the errors of `Loader.prepare`."""
         delta = _deltalake()
+        properties = delta.CommitProperties(custom_metadata=self._mark)
         for path, wanted in self._tables.items():
             if not delta.DeltaTable.is_deltatable(str(path)):
                 if path.exists() and (not path.is_dir() or any(path.iterdir())):
                     raise UsageError(f"{path} exists, but is not a Delta table", hint="name another place")
                 made = delta.Schema.from_arrow(wanted)
-                properties = delta.CommitProperties(custom_metadata=self._mark())
                 delta.DeltaTable.create(str(path), made, commit_properties=properties)
                 continue
             table = delta.DeltaTable(str(path))
@@ -66,15 +62,10 @@ class DeltaLoader:
                 )
             if owners:
                 empty = pa.table({field.name: pa.array([], field.type) for field in wanted}, schema=wanted)
-                properties = delta.CommitProperties(custom_metadata=self._mark())
                 delta.write_deltalake(str(path), empty, mode="overwrite", commit_properties=properties)
 
     def load(self, staged: StagedSlice) -> None:
-        """Adds the rows, then the closed values, unless the tables hold them already.
-
-        Raises:
-            XmlStreamError: They cannot be written.
-        """
+        """Adds the rows, then the closed values, unless the tables hold them already; raises as `Loader.load`."""
         self._add(self._path, staged, staged.batches())
         self._add(self._beside, staged, staged.closed.to_batches())
 
@@ -84,7 +75,7 @@ class DeltaLoader:
     def _add(self, path: Path, staged: StagedSlice, batches: Iterable[pa.RecordBatch]) -> None:
         delta = _deltalake()
         schema = self._tables[path]
-        metadata = {**self._mark(), "xmlstream.slice": str(staged.number), "xmlstream.exact": str(staged.exact).lower()}
+        metadata = {**self._mark, "xmlstream.slice": str(staged.number), "xmlstream.exact": str(staged.exact).lower()}
         properties = delta.CommitProperties(
             custom_metadata=metadata, app_transactions=[delta.Transaction(self._query, staged.number)]
         )
@@ -97,9 +88,6 @@ class DeltaLoader:
         except (OSError, delta.exceptions.DeltaError) as error:
             hint = "nothing is lost: the next run with the same checkpoint continues here"
             raise XmlStreamError(f"{path} cannot be written: {str(error).splitlines()[0]}", hint=hint) from None
-
-    def _mark(self) -> dict[str, str]:
-        return {_OWNER: self._query}
 
 
 DELTA = SinkKind(name="delta", example="out.delta", suffix=".delta", loader=DeltaLoader)

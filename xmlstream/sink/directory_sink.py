@@ -87,9 +87,7 @@ def _sent(table: pa.Table) -> pa.RecordBatch:
 
 
 def _report(name: str | None, table: pa.Table, checksum: str | None, tuples: bytes | None) -> pa.RecordBatch:
-    first: Any = None
-    if POSITION in table.column_names and len(table):
-        first = pa.compute.min(table[POSITION]).as_py()
+    first: Any = pa.compute.min(table[POSITION]).as_py() if POSITION in table.column_names else None
     kinds = [pa.string(), pa.int64(), pa.string(), pa.int64(), pa.binary()]
     values = [name, len(table), checksum, first, tuples]
     arrays = [pa.array([value], kind) for value, kind in zip(values, kinds, strict=True)]
@@ -154,11 +152,11 @@ class DirectorySink(DocumentSink):
         named = [(part, f"{name}-{number:05d}{suffix}") for number, part in enumerate(slice_.before, 1)]
         if named and not document:
             named[-1] = named[-1][0], f"{name}{suffix}"
-        for part, called in named:
-            self._store.publish(part.name, hidden(called))
+        for part, document_name in named:
+            self._store.publish(part.name, hidden(document_name))
         if slice_.before:
             self._remove_leavings()
-        drafts = [(called, part.checksum) for part, called in named]
+        drafts = [(document_name, part.checksum) for part, document_name in named]
         if document:
             drafts.append(self._written(f"{name}{suffix}", document))
         return Draft(*drafts[-1], drafts[:-1]) if drafts else None

@@ -113,13 +113,9 @@ class PostgresqlLoader:
         self._connection: psycopg.Connection[Any] | None = None
 
     def prepare(self) -> None:
-        """Creates missing tables; checks that existing ones fit the result and belong to this query.
-
-        Raises:
-            UsageError: The server cannot be reached, or a table has other columns.
-            StateError: A table has slices of another query.
-        """
-        rows, closed = _columns(self._schema), _closed_columns(self._schema)
+        """Creates missing tables, and checks existing ones; raises the errors of `Loader.prepare`."""
+        rows = {attribute.name: _type(attribute.domain) for attribute in self._schema}
+        closed = _closed_columns(self._schema)
         with self._transaction() as connection:
             connection.execute(
                 f"CREATE TABLE IF NOT EXISTS {MARKERS} (query text, result text, slice bigint NOT NULL,"
@@ -132,11 +128,7 @@ class PostgresqlLoader:
             self._require_own(connection)
 
     def load(self, staged: StagedSlice) -> None:
-        """Adds the rows, the closed values and the slice's number, unless the number is there already.
-
-        Raises:
-            XmlStreamError: The server refuses the write.
-        """
+        """Adds the rows, the closed values and the slice's number, unless it is there; raises as `Loader.load`."""
         try:
             self._load(staged)
         except XmlStreamError:
@@ -263,10 +255,6 @@ def _takes(found: str | None, wanted: str) -> bool:
     return found is not None and (found == kind or found in _WIDER.get(kind, ()))
 
 
-def _columns(schema: Schema) -> dict[str, str]:
-    return {attribute.name: _type(attribute.domain) for attribute in schema}
-
-
 def _closed_columns(schema: Schema) -> dict[str, str]:
     bounds = {
         f"{attribute.name}_{end}": _type(attribute.domain)
@@ -279,9 +267,8 @@ def _closed_columns(schema: Schema) -> dict[str, str]:
 
 
 def _type(domain: Domain) -> str:
-    match domain.sql:
-        case DecimalType(precision, scale):
-            return f"numeric({precision},{scale})"
+    if isinstance(domain.sql, DecimalType):
+        return f"numeric({domain.sql.precision},{domain.sql.scale})"
     return _TYPES[domain.type]
 
 

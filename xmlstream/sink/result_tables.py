@@ -7,6 +7,7 @@ document for a slice without tuples. JSON is written columnwise, without a loop 
 from __future__ import annotations
 
 import json
+from abc import abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -158,10 +159,8 @@ class ParquetForm:
         return (out.getvalue(),)
 
 
-class CsvForm:
-    """CSV with a header; null is an empty field, an empty string two quotes; Spark reads both as null."""
-
-    suffix = ".csv"
+class _TextForm:
+    """A form that holds tuples alone, as text."""
 
     def __init__(self, schema: Schema, schemes: Sequence[Scheme] = ()) -> None:
         require_text_types(schema)
@@ -169,15 +168,26 @@ class CsvForm:
     def document(self, parts: Sequence[Part], exactness: Exactness, written: Moment) -> Sequence[Bytes]:
         """A file; none for a slice without tuples."""
         tuples, _ = together(parts)
-        if tuples is None or not tuples.num_rows:
-            return ()
-        rows = values_alone(tuples)
+        return (self.text(values_alone(tuples)),) if tuples is not None and tuples.num_rows else ()
+
+    @abstractmethod
+    def text(self, rows: pa.Table) -> Bytes:
+        """The content of the file with these tuples."""
+
+
+class CsvForm(_TextForm):
+    """CSV with a header; null is an empty field, an empty string two quotes; Spark reads both as null."""
+
+    suffix = ".csv"
+
+    def text(self, rows: pa.Table) -> Bytes:
+        """A line for each tuple, below the header."""
         text = pa.table({name: text_of(rows[name]) for name in rows.column_names})
         for name in text.column_names:
             _require_whole(text, name)
         out = pa.BufferOutputStream()
         pa.csv.write_csv(text, out)
-        return (out.getvalue(),)
+        return out.getvalue()
 
 
 def _require_whole(text: pa.Table, name: str) -> None:
@@ -189,18 +199,14 @@ def _require_whole(text: pa.Table, name: str) -> None:
         )
 
 
-class JsonForm:
+class JsonForm(_TextForm):
     """JSON, one object per line; null attributes are left out, as in Spark."""
 
     suffix = ".json"
 
-    def __init__(self, schema: Schema, schemes: Sequence[Scheme] = ()) -> None:
-        require_text_types(schema)
-
-    def document(self, parts: Sequence[Part], exactness: Exactness, written: Moment) -> Sequence[Bytes]:
-        """A file; none for a slice without tuples."""
-        tuples, _ = together(parts)
-        return (objects_text(values_alone(tuples)),) if tuples is not None and tuples.num_rows else ()
+    def text(self, rows: pa.Table) -> Bytes:
+        """A line for each tuple."""
+        return objects_text(rows)
 
 
 PARQUET = SinkKind(name="parquet", example="out.parquet", suffix=ParquetForm.suffix, form=ParquetForm)

@@ -7,7 +7,7 @@ import os
 import sys
 from typing import Any, Protocol
 
-from punct_ns.errors import UsageError, XmlStreamError
+from punct_ns.errors import UsageError, XmlStreamError, reason
 
 READER_GONE = 141
 """Exit code of a command whose reader closed the pipe; shells report SIGPIPE with it."""
@@ -97,4 +97,4 @@ def forget() -> None:
 def _translated(error: OSError) -> XmlStreamError:
     if isinstance(error, BrokenPipeError):
         return ReaderGone()
-    return XmlStreamError(f"standard output cannot be written: {(error.strerror or str(error)).lower()}")
+    return XmlStreamError(f"standard output cannot be written: {reason(error)}")

@@ -18,8 +18,8 @@ from xmlstream.sink.directory_sink import DirectorySink
 from xmlstream.sink.sink import INEXACT, Bytes, ComputedSlice, Draft, Exactness, Moment, Part, Sink
 from xmlstream.sink.sink_kind import SinkKind
 from xmlstream.sink.standard_output import StandardOutput, Written
-from xmlstream.sink.xml_text import is_nested, nested_leaf, require_xml_columns, rows_text
-from xmlstream.sink.xml_values import REPLACE, leaf_of, require_writable
+from xmlstream.sink.xml_text import nested_leaf, require_xml_columns, rows_text
+from xmlstream.sink.xml_values import REPLACE, is_nested, leaf_of, require_writable
 
 if TYPE_CHECKING:
     from xmlstream.sink.target import Target

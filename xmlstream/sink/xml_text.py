@@ -31,7 +31,7 @@ from lxml import etree
 
 from punct_ns.errors import QueryError, UsageError
 from punct_ns.schema import Attribute, Schema, windows
-from punct_ns.sql_type import OpaqueType, StringType
+from punct_ns.sql_type import StringType
 from punct_ns.xml_form import XSI_NIL
 from sources.xml.splits.tags import parse_reason, safe_parser
 from xmlstream.sink.arrow_columns import ArrowColumn, dictionary_encoded, pc
@@ -43,18 +43,13 @@ from xmlstream.sink.xml_values import (
     Escapes,
     element_type,
     fields_of,
+    is_nested,
     leaf_of,
     text_bytes,
     value_text,
 )
 
 _NIL = f' xmlns:xsi="{XSI_NIL[1:].partition("}")[0]}" xsi:nil="true"/>'
-
-
-def is_nested(attribute: Attribute) -> bool:
-    """Whether the attribute is an array or a structure."""
-    type_ = attribute.domain.sql
-    return isinstance(type_, OpaqueType) and type_.constructor in ("ARRAY", "STRUCT")
 
 
 def elements(values: ArrowColumn, attribute: Attribute) -> ArrowColumn:

@@ -20,7 +20,7 @@ from punct_ns.errors import QueryError, UsageError
 from punct_ns.numeric_type import FloatType
 from punct_ns.schema import Attribute, Schema
 from punct_ns.slices import arrow_type
-from punct_ns.sql_type import OpaqueType, SqlType, StringType
+from punct_ns.sql_type import OpaqueType, StringType
 from punct_ns.temporal_type import DateType, TemporalType, TimestampType
 from xmlstream.sink.arrow_columns import ArrowColumn, pc
 
@@ -201,7 +201,7 @@ def require_writable(schema: Schema, row_tag: str, root_tag: str) -> None:
             reason = None
         if reason is not None:
             raise QueryError(f"the result's column {name!r} {reason}", hint=f"name it with AS, as in `{name}` AS value")
-    require_text_types(Schema(tuple(attribute for attribute in schema if not _is_nested(attribute))))
+    require_text_types(Schema(tuple(attribute for attribute in schema if not is_nested(attribute))))
 
 
 def element_type(attribute: Attribute) -> Domain | None:
@@ -226,13 +226,14 @@ def fields_of(attribute: Attribute) -> Schema | None:
     return Schema.parse(type_.name.partition("<")[2].rpartition(">")[0])
 
 
-def _is_nested(attribute: Attribute) -> bool:
+def is_nested(attribute: Attribute) -> bool:
+    """Whether the attribute is an array or a structure."""
     return element_type(attribute) is not None or fields_of(attribute) is not None
 
 
 def _require_nested(attribute: Attribute) -> None:
     """Checks that the contents of an array or a structure can be written."""
-    if not _is_nested(attribute):
+    if not is_nested(attribute):
         return
     what = f"the result's column {attribute.name!r} of type {attribute.domain.type}"
     if attribute.name.startswith(ATTRIBUTE_PREFIX):
@@ -253,7 +254,7 @@ def _require_nested(attribute: Attribute) -> None:
             hint = "give it a name as in named_struct('name', …)"
             raise QueryError(f"{what} cannot be written: {leaf!r} is not an XML name", hint=hint)
         _require_nested(part)
-    require_text_types(Schema(tuple(part for part in parts if not _is_nested(part))))
+    require_text_types(Schema(tuple(part for part in parts if not is_nested(part))))
 
 
 def require_text_types(schema: Schema) -> None:
@@ -266,16 +267,13 @@ def require_text_types(schema: Schema) -> None:
         try:
             arrow_type(attribute.domain)
         except KeyError:
+            type_ = attribute.domain.sql
+            as_text = _TEXT_OF.get(type_.constructor if isinstance(type_, OpaqueType) else "", "CAST({} AS STRING)")
             raise QueryError(
                 f"the result's column {attribute.name!r} of type {attribute.domain.type} cannot be written as text",
-                hint=f"write {_as_text(attribute.domain.sql).format(attribute.name)} AS {attribute.name}",
+                hint=f"write {as_text.format(attribute.name)} AS {attribute.name}",
             ) from None
 
 
-def _as_text(type_: SqlType) -> str:
-    """Expression that converts a column of the type to text, with `{}` for the column."""
-    constructor = type_.constructor if isinstance(type_, OpaqueType) else ""
-    return _TEXT_OF.get(constructor, "CAST({} AS STRING)")
-
-
+# By the constructor of a type, an expression that converts a column to text, with `{}` for the column.
 _TEXT_OF = {**dict.fromkeys(("ARRAY", "MAP", "STRUCT", "VARIANT"), "to_json({})"), "BINARY": "base64({})"}
