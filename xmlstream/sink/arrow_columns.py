@@ -57,14 +57,26 @@ def text_of(column: ArrowColumn) -> ArrowColumn:
     """
     kind = column.type
     if pa.types.is_timestamp(kind):
-        zone = "Z" if kind.tz else ""
-        moments = column.cast(pa.timestamp("us", "UTC")).cast(pa.timestamp("us")) if kind.tz else column
-        return pc.strftime(moments, "%Y-%m-%dT%H:%M:%S" + zone)
+        # Without its zone, a moment is in UTC. A cast takes a thirtieth of strftime's time.
+        clock = pc.replace_substring(column.cast(pa.timestamp("us")).cast(pa.string()), " ", "T")
+        return pc.binary_join_element_wise(clock, "Z", "") if kind.tz else clock
     text = column.cast(pa.string())
     if pa.types.is_floating(kind):
-        for ours, sparks in (("nan", "NaN"), ("inf", "Infinity"), ("-inf", "-Infinity")):
-            text = pc.if_else(pc.equal(text, ours), sparks, text)
+        finite = pc.is_finite(column)
+        if pc.all(finite).as_py() is False:
+            signs = pc.make_struct(pc.is_nan(column), pc.greater(column, 0))
+            text = pc.if_else(finite, text, pc.case_when(signs, "NaN", "Infinity", "-Infinity"))
     return text
+
+
+def text_bytes(texts: pa.Array[Any]) -> pa.Buffer:
+    """The bytes of all strings of an array, concatenated."""
+    _, offsets, data = texts.buffers()
+    if len(texts) == 0 or offsets is None or data is None:
+        return pa.py_buffer(b"")
+    view = memoryview(offsets).cast("q" if pa.types.is_large_string(texts.type) else "i")
+    start, end = view[texts.offset], view[texts.offset + len(texts)]
+    return data.slice(start, end - start)
 
 
 Longs: TypeAlias = npt.NDArray[np.int64]

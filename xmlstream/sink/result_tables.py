@@ -11,7 +11,6 @@ from abc import abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-import numpy as np
 import pyarrow as pa
 import pyarrow.csv
 import pyarrow.parquet as pq
@@ -22,7 +21,7 @@ from punct_ns.schema import Schema
 from punct_ns.scheme import Scheme, format_schemes
 from punct_ns.slices import POSITION, arrow_type, in_utc
 from sources.parquet_table import EXACT, PUNCTUATIONS, SCHEMA, SCHEMES
-from xmlstream.sink.arrow_columns import ArrowColumn, in_row_order, pc, plain, text_of
+from xmlstream.sink.arrow_columns import ArrowColumn, in_row_order, pc, plain, text_bytes, text_of
 from xmlstream.sink.sink import Bytes, ComputedSlice, Exactness, Moment, Part, together
 from xmlstream.sink.sink_kind import SinkKind
 from xmlstream.sink.xml_values import require_text_types
@@ -90,13 +89,7 @@ def objects_text(table: pa.Table) -> bytes:
         return b"{}\n" * table.num_rows
     inside = pc.utf8_slice_codeunits(pc.binary_join_element_wise(*members, ""), start=1)
     lines = pc.binary_join_element_wise("{", inside, "}\n", "")
-    return b"".join(map(_text, lines.chunks if isinstance(lines, pa.ChunkedArray) else [lines]))
-
-
-def _text(chunk: ArrowColumn) -> bytes:
-    """All strings of a chunk, concatenated as they lie in memory."""
-    offsets = np.frombuffer(chunk.buffers()[1], np.int32)[chunk.offset : chunk.offset + len(chunk) + 1]
-    return bytes(chunk.buffers()[2].slice(int(offsets[0]), int(offsets[-1] - offsets[0])))
+    return b"".join(map(text_bytes, lines.chunks if isinstance(lines, pa.ChunkedArray) else [lines]))
 
 
 def _members(name: str, column: ArrowColumn) -> ArrowColumn:

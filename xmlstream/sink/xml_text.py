@@ -34,7 +34,7 @@ from punct_ns.schema import Attribute, Schema, windows
 from punct_ns.sql_type import StringType
 from punct_ns.xml_form import XSI_NIL
 from sources.xml.splits.tags import parse_reason, safe_parser
-from xmlstream.sink.arrow_columns import ArrowColumn, dictionary_encoded, pc
+from xmlstream.sink.arrow_columns import ArrowColumn, dictionary_encoded, pc, text_bytes
 from xmlstream.sink.xml_values import (
     ATTRIBUTE_PREFIX,
     IN_ATTRIBUTES,
@@ -45,7 +45,6 @@ from xmlstream.sink.xml_values import (
     fields_of,
     is_nested,
     leaf_of,
-    text_bytes,
     value_text,
 )
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 from datetime import date
-from typing import Any, TypeAlias
+from typing import TypeAlias
 from xml.parsers import expat
 
 import numpy as np
@@ -17,12 +17,11 @@ import pyarrow as pa
 
 from punct_ns.domain import Domain
 from punct_ns.errors import QueryError, UsageError
-from punct_ns.numeric_type import FloatType
 from punct_ns.schema import Attribute, Schema
 from punct_ns.slices import arrow_type
 from punct_ns.sql_type import OpaqueType, StringType
 from punct_ns.temporal_type import DateType, TemporalType, TimestampType
-from xmlstream.sink.arrow_columns import ArrowColumn, pc
+from xmlstream.sink.arrow_columns import ArrowColumn, pc, text_bytes, text_of
 
 REPLACE = r"take them out, for instance with regexp_replace(…, '[\\x00-\\x08\\x0b\\x0c\\x0e-\\x1f\\ufffe\\uffff]', '')"
 """Hint for a string that XML cannot hold."""
@@ -55,17 +54,7 @@ def value_text(values: ArrowColumn, attribute: Attribute, escapes: Escapes) -> A
         return _escaped(values, attribute, escapes)
     if isinstance(type_, TemporalType):
         _require_years(values, attribute)
-    if isinstance(type_, TimestampType):
-        clock = _wall_clock(values)
-        return pc.binary_join_element_wise(clock, "Z", "") if type_.zoned else clock
-    if isinstance(type_, FloatType):
-        text = pc.cast(values, pa.string())
-        finite = pc.is_finite(values)
-        if pc.all(finite).as_py() is not False:
-            return text
-        named = pc.case_when(pc.make_struct(pc.is_nan(values), pc.greater(values, 0)), "NaN", "Infinity", "-Infinity")
-        return pc.if_else(finite, text, named)
-    return pc.cast(values, pa.string())
+    return text_of(values)
 
 
 _DAY = 86_400_000_000  # microseconds
@@ -85,11 +74,6 @@ def _require_years(values: ArrowColumn, attribute: Attribute) -> None:
             f"a value of the result's column {attribute.name} lies beyond the years 1 to 9999, and cannot be read back",
             hint=f"leave it out with WHERE, or write it as text: CAST({attribute.name} AS STRING) AS {attribute.name}",
         )
-
-
-def _wall_clock(moments: ArrowColumn) -> ArrowColumn:
-    """Text to the microsecond, in UTC for moments with a zone. A cast takes a thirtieth of strftime's time."""
-    return pc.replace_substring(pc.cast(pc.cast(moments, pa.timestamp("us")), pa.string()), " ", "T")
 
 
 def _escaped(values: ArrowColumn, attribute: Attribute, escapes: Escapes) -> ArrowColumn:
@@ -121,16 +105,6 @@ def _require_text(values: ArrowColumn, attribute: Attribute) -> None:
             f"a string of the result's column {attribute.name} is not UTF-8 text",
             hint=f"encode its bytes as text, for instance with base64({attribute.name})",
         ) from None
-
-
-def text_bytes(texts: pa.Array[Any]) -> pa.Buffer:
-    """The bytes of all strings of an array, concatenated."""
-    _, offsets, data = texts.buffers()
-    if len(texts) == 0 or offsets is None or data is None:
-        return pa.py_buffer(b"")
-    view = memoryview(offsets).cast("q" if pa.types.is_large_string(texts.type) else "i")
-    start, end = view[texts.offset], view[texts.offset + len(texts)]
-    return data.slice(start, end - start)
 
 
 ATTRIBUTE_PREFIX = "_"
