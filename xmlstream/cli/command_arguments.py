@@ -1,4 +1,4 @@
-"""Arguments that several commands take: a query, and values by their names."""
+"""Arguments that several commands take, a query and values by their names; and lines on standard error."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from pathlib import Path
 from rich.console import Console
 from rich.text import Text
 
-from punct_ns.errors import UsageError
+from punct_ns.errors import UsageError, reason
 
 
 def query_text(query: str) -> tuple[str, str]:
@@ -23,15 +23,20 @@ def query_text(query: str) -> tuple[str, str]:
     try:
         return Path(query).read_text(encoding="utf-8"), query
     except OSError as error:
-        raise UsageError(f"the query {query} cannot be read: {(error.strerror or str(error)).lower()}") from None
+        raise UsageError(f"the query {query} cannot be read: {reason(error)}") from None
     except UnicodeDecodeError:
         raise UsageError(f"the query {query} is not UTF-8 text") from None
+
+
+def say(text: str) -> None:
+    """Prints a line on standard error."""
+    Console(stderr=True, highlight=False).print(Text(text), soft_wrap=True)
 
 
 def warn(warnings: Iterable[str]) -> None:
     """Prints warnings on standard error."""
     for warning in warnings:
-        Console(stderr=True, highlight=False).print(Text(f"warning: {warning}"), soft_wrap=True)
+        say(f"warning: {warning}")
 
 
 def name_values(texts: list[str] | None, option: str, form: str) -> dict[str, str]:

@@ -12,12 +12,19 @@ from pathlib import Path
 from typing import Annotated, NoReturn
 
 import typer
-from rich.console import Console
-from rich.text import Text
 
-from punct_ns.errors import InputError, QueryError, StateError, UnsafeQuery, UsageError, XmlStreamError, format_error
+from punct_ns.errors import (
+    InputError,
+    QueryError,
+    StateError,
+    UnsafeQuery,
+    UsageError,
+    XmlStreamError,
+    format_error,
+    reason,
+)
 from xmlstream.cli import interrupts
-from xmlstream.cli.command_arguments import name_values
+from xmlstream.cli.command_arguments import name_values, say
 from xmlstream.cli.explain_command import explain
 from xmlstream.cli.generate import generators
 from xmlstream.cli.receive_command import receive
@@ -120,15 +127,15 @@ def main() -> NoReturn:
         standard_output.forget()
         sys.exit(standard_output.READER_GONE)
     except XmlStreamError as error:
-        _say(format_error(error))
+        say(format_error(error))
         sys.exit(_code(error))
     except OSError as error:
         where = f"{error.filename}" if error.filename else "standard output cannot be written"
-        _say(f"{where}: {(error.strerror or str(error)).lower()}")
+        say(f"{where}: {reason(error)}")
         standard_output.forget()
         sys.exit(1)
     except interrupts.Interrupted as interrupted:
-        _say("interrupted")
+        say("interrupted")
         sys.exit(interrupted.code)
     sys.exit(0)
 
@@ -185,7 +192,7 @@ def check(
     if found.findings.saw_nothing:
         raise InputError(f"no tuple or punctuation in {file}: {noticed[0].what}", hint="check --row-tag and --schema")
     for finding in noticed:
-        _say(f"noticed in {finding}")
+        say(f"noticed in {finding}")
     tuples, punctuations = found.findings.tuples, sum(found.findings.said.values())
     typer.echo(f"{file} is grammatical: {counted(tuples, 'tuple')}, {counted(punctuations, 'punctuation')}")
 
@@ -222,9 +229,5 @@ def prepare() -> None:
     """
     from xmlstream.cli.prepare import archive_classes
 
-    made = archive_classes(_say)
+    made = archive_classes(say)
     typer.echo(f"{made.archive}: {made.size / 1e6:.0f} MB; a short run took {made.before}, now {made.after}")
-
-
-def _say(text: str) -> None:
-    Console(stderr=True, highlight=False).print(Text(text), soft_wrap=True)

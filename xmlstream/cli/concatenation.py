@@ -31,13 +31,11 @@ def concatenate(directory: Path, out: Written) -> int:
     if not directory.is_dir():
         raise UsageError(f"there is no output {directory}", hint="name the directory that `xmlstream run -o` wrote")
     paths = sorted(directory.glob("slice-*.xml"))
-    if not paths and (
-        others := sorted({path.suffix[1:] for path in directory.iterdir() if slice_of(path.name) is not None})
-    ):
-        raise UsageError(
-            f"{directory} has {' and '.join(others)} documents, but no XML", hint="`xmlstream cat` is only for XML"
-        )
     if not paths:
+        others = sorted({path.suffix[1:] for path in directory.iterdir() if slice_of(path.name) is not None})
+        if others:
+            what = f"{directory} has {' and '.join(others)} documents, but no XML"
+            raise UsageError(what, hint="`xmlstream cat` is only for XML")
         raise UsageError(
             f"there is no document in {directory}",
             hint="a query writes its first document with its first result; the findings that `xmlstream run` prints "

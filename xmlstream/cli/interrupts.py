@@ -61,8 +61,7 @@ def noted() -> Iterator[Interrupts]:
     try:
         yield interrupts
     finally:
-        for number, handler in before.items():
-            signal.signal(number, handler)
+        _restore(before)
 
 
 @contextmanager
@@ -85,8 +84,7 @@ def raised() -> Iterator[None]:
         yield
     finally:
         signal.setitimer(signal.ITIMER_REAL, 0)
-        for number, handler in before.items():
-            signal.signal(number, handler)
+        _restore(before)
 
 
 def deadly() -> None:
@@ -104,6 +102,11 @@ def leave(code: int) -> NoReturn:
         with contextlib.suppress(OSError, ValueError, AttributeError):
             stream.flush()
     os._exit(code)
+
+
+def _restore(handlers: dict[signal.Signals, Any]) -> None:
+    for number, handler in handlers.items():
+        signal.signal(number, handler)
 
 
 def _handled_by(handler: Any) -> dict[signal.Signals, Any]:

@@ -22,7 +22,7 @@ from rich.table import Table
 from rich.text import Text
 
 from xmlstream.monitor.run_view import RunView
-from xmlstream.runtime.metrics import counted
+from xmlstream.runtime.metrics import Totals, counted
 
 EVERY_SECONDS = 2.0
 """Shortest time between two plain lines."""
@@ -39,27 +39,17 @@ class _Progress:
     """Counts of a run so far, as a line of text."""
 
     def __init__(self) -> None:
-        self.slices = self.items = self.tuples_out = self.kept = self.held = self.set_aside = 0
-        self.exact = True
+        self.totals = Totals()
         self._began = time.perf_counter()
 
-    def add(self, report: ReportJson) -> None:
-        """Adds the report of a slice."""
-        self.slices += 1
-        self.items += report["items_in"]
-        self.tuples_out += report["tuples_out"]
-        self.set_aside += report["set_aside"]
-        self.exact = report["exact"]
-        self.kept = sum(operator["kept"] for operator in report["operators"])
-        self.held = sum(operator["punctuations_held"] for operator in report["operators"])
-
     def __str__(self) -> str:
-        rate = self.items / max(time.perf_counter() - self._began, 1e-9)
-        aside = f", {self.set_aside:,} set aside" if self.set_aside else ""
+        totals = self.totals
+        rate = totals.items_in / max(time.perf_counter() - self._began, 1e-9)
+        aside = f", {totals.set_aside:,} set aside" if totals.set_aside else ""
         return (
-            f"{counted(self.slices, 'slice')}, {counted(self.items, 'item')} ({rate:,.0f}/s){aside}, "
-            f"{counted(self.tuples_out, 'tuple')} out; kept: {counted(self.kept, 'tuple')}, "
-            f"{counted(self.held, 'punctuation')}{'' if self.exact else '; not exact'}"
+            f"{counted(totals.slices, 'slice')}, {counted(totals.items_in, 'item')} ({rate:,.0f}/s){aside}, "
+            f"{counted(totals.tuples_out, 'tuple')} out; kept: {counted(totals.kept, 'tuple')}, "
+            f"{counted(totals.held, 'punctuation')}{'' if totals.last.get('exact', True) else '; not exact'}"
         )
 
 
@@ -101,7 +91,7 @@ def lines(console: Console, every: float) -> Callable[[ReportJson], None]:
 
     def on_slice(report: ReportJson) -> None:
         nonlocal printed
-        progress.add(report)
+        progress.totals.add({"report": report})
         now = time.perf_counter()
         if printed == -inf or now - printed >= every or (report["closed"] and every < inf):
             printed = now
@@ -160,12 +150,12 @@ class LiveTable:
 
     def slice(self, report: dict[str, Any]) -> None:
         """Takes the report of a slice."""
-        self._progress.add(report)
+        self._progress.totals.add({"report": report})
         if report["items_in"]:
             self._moved = time.monotonic()
 
     def __rich__(self) -> RenderableType:
-        if not self._progress.slices and not self._view.totals.last:
+        if not self._progress.totals.slices and not self._view.totals.last:
             self._spinner.update(text="no slice yet")
             return self._spinner
         self._axes = self._view.closed()

@@ -7,11 +7,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
-from rich.console import Console
-from rich.text import Text
 
+from punct_ns.errors import reason
 from xmlstream.cli import interrupts
-from xmlstream.cli.command_arguments import name_values
+from xmlstream.cli.command_arguments import name_values, say
 from xmlstream.runtime.metrics import counted
 
 if TYPE_CHECKING:
@@ -87,12 +86,12 @@ def receive(  # noqa: PLR0913, PLR0917 - one parameter for each option
             is_interrupted=lambda: signals.number is not None,
         )
         if address != "-":
-            _say(f"receiving {receiving.place} into {into}; Ctrl-C ends it")
+            say(f"receiving {receiving.place} into {into}; Ctrl-C ends it")
         _watch(receiving, signals, verbose=verbose)
         received = receiving.stop()
-    _say(f"{into}: {_counts(received)}")
+    say(f"{into}: {_counts(received)}")
     if received.malformed:
-        _say(f"the malformed messages, with their errors: {receiving.set_aside}")
+        say(f"the malformed messages, with their errors: {receiving.set_aside}")
     if address == "-" and signals.number is not None:
         raise interrupts.Interrupted(signals.number)
 
@@ -101,16 +100,16 @@ def _watch(receiving: Receiving, signals: interrupts.Interrupts, *, verbose: boo
     """Waits for the end; prints write errors and, if verbose, counts."""
     last_counts, last_trouble = time.monotonic(), None
     while signals.number is None and not receiving.wait(_LOOK_SECONDS) and receiving.is_running:
-        trouble = receiving.trouble and (receiving.trouble.strerror or str(receiving.trouble)).lower()
+        trouble = receiving.trouble and reason(receiving.trouble)
         if trouble != last_trouble:
-            _say(
+            say(
                 f"documents cannot be written: {trouble}; messages are kept in the journal"
                 if trouble
                 else "documents are written again"
             )
             last_trouble = trouble
         if verbose and time.monotonic() - last_counts >= _SAY_SECONDS:
-            _say(_counts(receiving.received))
+            say(_counts(receiving.received))
             last_counts = time.monotonic()
 
 
@@ -120,7 +119,3 @@ def _counts(received: Received) -> str:
     others = ((received.repeated, "repeated"), (received.malformed, "malformed"))
     written = f"{received.written:,} of {counted(received.messages, 'message')} written"
     return ", ".join([written, *(f"{count:,} {what}" for count, what in others if count)])
-
-
-def _say(text: str) -> None:
-    Console(stderr=True, highlight=False).print(Text(text), soft_wrap=True)

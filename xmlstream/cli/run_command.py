@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import os
 import traceback as traceback_module
-from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, closing
 from typing import Annotated, Any
 
 import typer
@@ -14,7 +13,7 @@ from rich.text import Text
 
 from punct_ns.errors import UsageError, XmlStreamError, format_error
 from xmlstream.cli import interrupts
-from xmlstream.cli.command_arguments import name_values, query_text, warn
+from xmlstream.cli.command_arguments import name_values, query_text, say, warn
 
 
 def run(  # noqa: PLR0913, PLR0917 - one parameter for each option
@@ -152,26 +151,7 @@ def _require_safe(script: Any, *, follow: bool, allowed: bool, strict: bool, as_
     else:
         line = None if allowed else caution(root)
     if line:
-        Console(stderr=True, highlight=False).print(Text(line), soft_wrap=True)
-
-
-@contextmanager
-def _monitored(address: str | None, console: Console) -> Iterator[Any]:
-    """Serves a live page of the run, if an address is given."""
-    if address is None:
-        yield None
-        return
-    from xmlstream.monitor.monitor import Monitor
-
-    monitor = Monitor(address)
-    console.print(Text(f"monitor: {monitor.where}"), soft_wrap=True)
-    try:
-        yield monitor
-    except BaseException as failure:
-        monitor.ended(failure)
-        raise
-    finally:
-        monitor.close()
+        say(line)
 
 
 def _run(
@@ -179,14 +159,19 @@ def _run(
 ) -> None:
     from xmlstream.cli.progress import seconds_since_start
     from xmlstream.cli.run import Environment, run_script
-    from xmlstream.runtime.metrics import counted
+    from xmlstream.monitor.monitor import Monitor
     from xmlstream.runtime.settings import Settings
+    from xmlstream.runtime.watching import reporting_failure
 
     # A file of its own: standard error is redirected while Java starts and ends.
     with os.fdopen(os.dup(2), "w", encoding="utf-8") as stderr:
         console = Console(file=stderr)
         try:
-            with _monitored(monitor, console) as watcher:
+            with ExitStack() as stack:
+                watcher = None if monitor is None else stack.enter_context(closing(Monitor(monitor)))
+                if watcher is not None:
+                    console.print(Text(f"monitor: {watcher.where}"), soft_wrap=True)
+                stack.enter_context(reporting_failure(watcher))
                 run_settings = Settings(**settings, watcher=watcher)
                 summary = run_script(script, run_settings, Environment(**environment), console, as_written=as_written)
         except interrupts.Interrupted as interrupted:
@@ -199,8 +184,7 @@ def _run(
             line = f"nothing to do: {closed}"
         else:
             line = (
-                f"done: {counted(summary.slices, 'slice')}, {counted(summary.items_in, 'item')} in, "
-                f"{counted(summary.tuples_out, 'tuple')} out in {seconds_since_start():.1f} s"
+                f"done: {summary.counts} in {seconds_since_start():.1f} s"
                 + ("" if summary.closed else "; the query is open")
                 + ("" if summary.exact else "; the result is not exact: overdue tuples were purged")
             )

@@ -45,26 +45,22 @@ def nobody(expression: str, *_: object) -> None:
     """Computes no expression: the default if there is no Spark session."""
 
 
-def inspect(
-    checkpoint: Path, key: Mapping[str, str] | None = None, *, functions: Functions = nobody, shown: int = SHOWN
-) -> WaitingReport:
+def inspect(checkpoint: Path, key: Mapping[str, str] | None = None, *, functions: Functions = nobody) -> WaitingReport:
     """Reports what the query of a checkpoint waits for.
 
     Args:
         checkpoint: The directory of the checkpoint.
         key: Patterns of attributes of a result, in notation, such as `{"hour": "17"}`: are these results out?
         functions: Computes expressions; without it, punctuations are traced less exactly through computed columns.
-        shown: Number of example rows per log.
 
     Raises:
         StateError: There is no checkpoint, nothing was committed, or it is damaged or of another version.
         UsageError: No result has all attributes of the key, or a pattern is invalid.
     """
-    if not is_begun(checkpoint):
-        raise StateError(f"there is no checkpoint in {checkpoint}", hint="name the directory that --checkpoint named")
+    root = plan_of(checkpoint)
     for left in range(_TRIES, -1, -1):
         try:
-            return _Inspection(checkpoint, functions, shown).report(key)
+            return _Inspection(checkpoint, root, functions).report(key)
         except (OSError, pa.ArrowException, StateError):
             # The query has continued, and removed files that it no longer needs.
             if not left:
@@ -73,17 +69,25 @@ def inspect(
     raise AssertionError
 
 
+def plan_of(checkpoint: Path) -> Node:
+    """The plan that the query of a checkpoint runs.
+
+    Raises:
+        StateError: There is no checkpoint, it has no plan, or it is damaged.
+    """
+    if not is_begun(checkpoint):
+        raise StateError(f"there is no checkpoint in {checkpoint}", hint="name the directory that --checkpoint named")
+    if not (checkpoint / PLAN_FILE).exists():
+        what = f"the checkpoint {checkpoint} has no plan"
+        raise StateError(what, hint="run the query once more with this version of xmlstream")
+    return decoded(unseal(store_at(checkpoint), PLAN_FILE))
+
+
 class _Inspection:
     """A checkpoint as of its last commit."""
 
-    def __init__(self, checkpoint: Path, functions: Functions, shown: int) -> None:
-        self._checkpoint, self._shown = checkpoint, shown
-        if not (checkpoint / PLAN_FILE).exists():
-            raise StateError(
-                f"the checkpoint {checkpoint} has no plan",
-                hint="run the query once more with this version of xmlstream",
-            )
-        self._root = decoded(unseal(store_at(checkpoint), PLAN_FILE))
+    def __init__(self, checkpoint: Path, root: Node, functions: Functions) -> None:
+        self._checkpoint, self._root = checkpoint, root
         self._names = names(self._root)
         self._records = CommitLog(checkpoint / "commits").records()
         last = made_whole(self._records)
@@ -93,28 +97,29 @@ class _Inspection:
         self._kept = {node: self._kept_by(node) for node in topological(self._root) if _is_operator(node)}
         senders = [n for n in topological(self._root) if isinstance(n.operator, Scan | Static | Punctuate)]
         self._sent_by = {node: SentPunctuations(self._records, self._names[node], node.schema) for node in senders}
-        sets = {n: self._last["operators"].get(self._names[n], {}).get("sets", {}) for n in self._kept}
+        sets = {n: self._recorded(n, "sets") for n in self._kept}
         sent = {n: by_node.whole() for n, by_node in self._sent_by.items()}
         on_disk = {n: self._on_disk(n) for n in senders if isinstance(n.operator, Scan)}
         self._lacks = MissingPunctuations(self._kept, sets, sent, functions, on_disk)
 
     def _on_disk(self, node: Node) -> ClosedOnDisk:
-        name = self._names[node]
-        kept = self._last["operators"].get(name, {}).get("kept", {})
-        return ClosedOnDisk(self._checkpoint / "state" / name, node.schema, kept)
+        return ClosedOnDisk(self._state_of(node), node.schema, self._recorded(node, "kept"))
 
     def _kept_by(self, node: Node) -> KeptRows:
-        name = self._names[node]
-        recorded = self._last["operators"].get(name, {"kept": {}})["kept"]
-        return KeptRows(self._checkpoint / "state" / name, node.state_schema.logs, recorded)
+        return KeptRows(self._state_of(node), node.state_schema.logs, self._recorded(node, "kept"))
+
+    def _state_of(self, node: Node) -> Path:
+        return self._checkpoint / "state" / self._names[node]
+
+    def _recorded(self, node: Node, part: str) -> dict[str, Any]:
+        """A part of the last record of a node's state."""
+        found: dict[str, Any] = self._last["operators"].get(self._names[node], {}).get(part, {})
+        return found
 
     def report(self, key: Mapping[str, str] | None) -> WaitingReport:
         """The report; with a key, the answer for it."""
-        at = SliceTime.of(self._last)
-        closed = bool(self._last["report"]["closed"])
-        if key:
-            return WaitingReport(str(self._checkpoint), at, closed, (), self._answer(key))
-        return WaitingReport(str(self._checkpoint), at, closed, tuple(self._waits()))
+        of = str(self._checkpoint), SliceTime.of(self._last), bool(self._last["report"]["closed"])
+        return WaitingReport(*of, (), self._answer(key)) if key else WaitingReport(*of, tuple(self._waits()))
 
     def _waits(self) -> Iterator[Waits]:
         """The rows in each log that is not empty."""
@@ -125,7 +130,7 @@ class _Inspection:
                 if count := kept.count(name):
                     key = attributes_of(log.names, (*inputs, node.schema))
                     each = kept.with_ages(name, [*key, *log.beside])
-                    rows = heapq.nsmallest(self._shown, each, key=lambda row: row[1] or _LONG_AGO)
+                    rows = heapq.nsmallest(SHOWN, each, key=lambda row: row[1] or _LONG_AGO)
                     examples = tuple(self._example(node, name, key, row, since) for row, since in rows)
                     yield Waits(
                         self._names[node],
@@ -134,14 +139,14 @@ class _Inspection:
                         count,
                         log.blocks,
                         examples[0].since if examples else None,
-                        _slice_time(left),
+                        None if left is None else SliceTime.of({"slice": left[0], "time": left[1]}),
                         examples,
                     )
 
     def _example(
         self, node: Node, log: str, key: Sequence[Attribute], row: Mapping[str, Any], since: Since | None
     ) -> Example:
-        shown = tuple((a.name, format_pattern(Constant(row[a.name]), a.domain)) for a in key)
+        shown = {a.name: format_pattern(Constant(row[a.name]), a.domain) for a in key}
         return Example(shown, self._needs(self._lacks.of_row(node, log, row)), self._came(since))
 
     def _came(self, since: Since | None) -> SliceTime | None:
@@ -185,7 +190,7 @@ class _Inspection:
         sent = [need.sent for need in needs if need.sent is not None]
         is_out = not any(need.missing for need in needs)
         counts = {self._names[n]: count for n in self._kept if (count := self._held(n, key)) is not None}
-        held = tuple((name, count) for name, count in counts.items() if count) if counts else None
+        held = {name: count for name, count in counts.items() if count} if counts else None
         since = max(sent, key=lambda at: at.slice, default=None)
         return Answer(text, self._names[node], is_out, since if is_out else None, held, needs)
 
@@ -219,10 +224,6 @@ def _shown_as(missing: Punctuation, wanted: Punctuation) -> str:
         if i in wanted.restricted or (values(missing.patterns[i], missing.schema[i].domain).size or _MANY) < _MANY
     }
     return str(Punctuation.at(missing.schema, kept))
-
-
-def _slice_time(recorded: Sequence[Any] | None) -> SliceTime | None:
-    return None if recorded is None else SliceTime.of({"slice": recorded[0], "time": recorded[1]})
 
 
 def _schemas(node: Node) -> tuple[Schema, ...]:

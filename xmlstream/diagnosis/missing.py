@@ -17,7 +17,7 @@ from operators.state.blocked_set import BlockedSet
 from operators.state.closed_set import added_punctuations
 from operators.state.expiring_set import Entry
 from punct_ns.domain import Domain
-from punct_ns.pattern import Pattern, Range, Wildcard
+from punct_ns.pattern import Range, Wildcard
 from punct_ns.punctuation import Punctuation
 from punct_ns.punctuation_set import PunctuationSet, remainder
 from punct_ns.schema import Attribute
@@ -63,7 +63,11 @@ class HeldRows:
         back = BlockedSet(like.schema, self.sets.get(waiting, ()) if waiting else ())
         # Of each blocked punctuation only the part within `like` matters: the rest goes out by itself.
         parts = ((p, p.meet(like)) for p in back)
-        held = [like, *(_at(p.restricted, part) for p, part in parts if part is not None)]
+        # Its wildcards stay wildcards.
+        held = [
+            like,
+            *(Punctuation.at(like.schema, {i: part.patterns[i] for i in p.restricted}) for p, part in parts if part),
+        ]
         attributes = attributes_of(names, [*(below.schema for below in self.node.inputs), self.node.schema])
         return self.kept.rows(log, [*attributes, *beside], held, like.schema)
 
@@ -155,17 +159,7 @@ class MissingPunctuations:
         for lack in lacks:
             wanted.setdefault(lack.node, PunctuationSet(lack.wanted.schema)).add(lack.wanted)
             missing.setdefault(lack.node, PunctuationSet(lack.wanted.schema)).add_all(lack.missing)
-        return tuple(Missing(node, p, tuple(remainder_of(p, missing[node]))) for node, ps in wanted.items() for p in ps)
-
-
-def _at(places: Iterable[int], p: Punctuation) -> Punctuation:
-    """A punctuation restricted to these attributes; all others become wildcards."""
-    return Punctuation.at(p.schema, {i: p.patterns[i] for i in places})
-
-
-def remainder_of(p: Punctuation, missing: PunctuationSet) -> list[Punctuation]:
-    """The parts of a punctuation that are missing."""
-    return missing.meets([p])
+        return tuple(Missing(node, p, tuple(missing[node].meets([p]))) for node, ps in wanted.items() for p in ps)
 
 
 def _burden(lacks: Sequence[Missing]) -> tuple[int, int, int, int]:
@@ -177,13 +171,9 @@ def _burden(lacks: Sequence[Missing]) -> tuple[int, int, int, int]:
 
 def _unbounded_sides(p: Punctuation) -> int:
     """Number of sides on which a punctuation has no bound: two for each attribute that it does not restrict."""
-    return sum(_open_sides(pattern) for pattern in p.patterns)
-
-
-def _open_sides(pattern: Pattern) -> int:
-    if isinstance(pattern, Range):
-        return (pattern.low is None) + (pattern.high is None)
-    return 2 if isinstance(pattern, Wildcard) else 0
+    sides = 2 * sum(isinstance(pattern, Wildcard) for pattern in p.patterns)
+    ranges = (pattern for pattern in p.patterns if isinstance(pattern, Range))
+    return sides + sum((pattern.low is None) + (pattern.high is None) for pattern in ranges)
 
 
 def _by_rule(lack: Missing, node: Node, operator: Punctuate) -> Missing:

@@ -5,13 +5,13 @@ For each operator: the rows that it keeps, and which source must send which punc
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
-from datetime import UTC, datetime, timedelta
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass
+from datetime import UTC, datetime
 from typing import Any
 
 from xmlstream.diagnosis.sent_punctuations import SliceTime
-from xmlstream.runtime.metrics import counted
+from xmlstream.runtime.metrics import counted, in_units
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,18 +36,6 @@ class Need:
     rule: str | None = None
     holds: str | None = None
 
-    def as_json(self) -> dict[str, Any]:
-        """The value as a JSON object."""
-        return {
-            "source": self.source,
-            "wanted": self.wanted,
-            "missing": list(self.missing),
-            "sent": self.sent and self.sent.json(),
-            "promised": list(self.promised),
-            "rule": self.rule,
-            "holds": self.holds,
-        }
-
 
 @dataclass(frozen=True, slots=True)
 class Example:
@@ -59,17 +47,9 @@ class Example:
         since: When it came (of a group, its first tuple); None if the checkpoint does not record it.
     """
 
-    key: tuple[tuple[str, str], ...]
+    key: Mapping[str, str]
     needs: tuple[Need, ...]
     since: SliceTime | None = None
-
-    def as_json(self) -> dict[str, Any]:
-        """The value as a JSON object."""
-        return {
-            "key": dict(self.key),
-            "since": self.since and self.since.json(),
-            "needs": [need.as_json() for need in self.needs],
-        }
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,19 +76,6 @@ class Waits:
     progress: SliceTime | None
     examples: tuple[Example, ...]
 
-    def as_json(self) -> dict[str, Any]:
-        """The value as a JSON object."""
-        return {
-            "operator": self.operator,
-            "log": self.log,
-            "what": self.what,
-            "count": self.count,
-            "blocks": self.blocks,
-            "since": self.since and self.since.json(),
-            "progress": self.progress and self.progress.json(),
-            "examples": [example.as_json() for example in self.examples],
-        }
-
 
 @dataclass(frozen=True, slots=True)
 class Answer:
@@ -117,7 +84,7 @@ class Answer:
     Attributes:
         key: The key: `hour=17`.
         result: Name of the operator that emits the results.
-        is_out: Whether all these results are out, and no more follow.
+        out: Whether all these results are out, and no more follow.
         since: The slice since which they are out.
         held: Number of rows with the key by operator; None if no operator keeps the attributes of the key.
         needs: The punctuations that the results wait for.
@@ -125,21 +92,10 @@ class Answer:
 
     key: str
     result: str
-    is_out: bool
+    out: bool
     since: SliceTime | None
-    held: tuple[tuple[str, int], ...] | None
+    held: Mapping[str, int] | None
     needs: tuple[Need, ...]
-
-    def as_json(self) -> dict[str, Any]:
-        """The value as a JSON object."""
-        return {
-            "key": self.key,
-            "result": self.result,
-            "out": self.is_out,
-            "since": self.since and self.since.json(),
-            "held": None if self.held is None else dict(self.held),
-            "needs": [need.as_json() for need in self.needs],
-        }
 
 
 @dataclass(frozen=True, slots=True)
@@ -161,18 +117,19 @@ class WaitingReport:
     answer: Answer | None = None
 
     def as_json(self) -> dict[str, Any]:
-        """The value as a JSON object."""
-        return {
-            "checkpoint": self.checkpoint,
-            "slice": self.at.slice,
-            "time": self.at.time.isoformat(),
-            "closed": self.closed,
-            "waits": [waits.as_json() for waits in self.waits],
-            "answer": self.answer and self.answer.as_json(),
-        }
+        """The report as a JSON object."""
+        found: dict[str, Any] = asdict(self, dict_factory=_object)
+        at = found.pop("at")
+        return {**found, "slice": at["slice"], "time": at["time"]}
 
 
-_UNITS = (("day", 86400), ("h", 3600), ("min", 60), ("s", 1))
+def _object(fields: list[tuple[str, Any]]) -> dict[str, Any]:
+    """The fields of a value as a JSON object."""
+    return {name: _plain(value) for name, value in fields}
+
+
+def _plain(value: Any) -> Any:
+    return value.isoformat() if isinstance(value, datetime) else list(value) if isinstance(value, tuple) else value
 
 
 def in_words(report: WaitingReport, now: datetime | None = None) -> str:
@@ -198,7 +155,7 @@ def _waits(waits: Waits, now: datetime) -> Iterator[str]:
     left = f"; the last one left in {_when(waits.progress, now)}" if waits.progress else "; none has left yet"
     yield f"{waits.operator}: {held}{since}{left}"
     for example in waits.examples:
-        key = ", ".join(f"{name}={value}" for name, value in example.key) or "the only group"
+        key = ", ".join(f"{name}={value}" for name, value in example.key.items()) or "the only group"
         yield f"  {key} {_needs(example.needs, now, example.since)}"
     if waits.count > len(waits.examples):
         yield f"  and {waits.count - len(waits.examples):,} more"
@@ -217,7 +174,9 @@ def _needs(needs: Sequence[Need], now: datetime, waits_since: SliceTime | None =
     missing = [need for need in needs if need.missing]
     sent = [need for need in needs if not need.missing]
     parts = [_missing(need) for need in missing]
-    parts += [f"{need.source} sent it{_ago(need.sent, now)}{_holding(need)}" for need in sent[:3]]
+    parts += [
+        f"{need.source} sent it{_ago(need.sent, now)}{f', {need.holds}' if need.holds else ''}" for need in sent[:3]
+    ]
     since = "" if waits_since is None else f" since {_when(waits_since, now)},"
     if not missing:
         return f"waits{since} but no missing punctuation is known: {'; '.join(parts) or 'no input is left'}"
@@ -233,44 +192,24 @@ def _missing(need: Need) -> str:
 
 
 def _answer(answer: Answer, now: datetime) -> Iterator[str]:
-    if answer.is_out:
-        yield f"{answer.key} is out, and final{_final(answer.since, now)}."
+    if answer.out:
+        since = f" since {_when(answer.since, now)}" if answer.since is not None else ""
+        yield f"{answer.key} is out, and final{since}."
     else:
         yield f"{answer.key} is not final: it {_needs(answer.needs, now)}"
-    for operator, count in answer.held or ():
+    for operator, count in (answer.held or {}).items():
         yield f"  {operator} holds {counted(count, 'row')} of it"
-    if not answer.is_out and answer.held == ():
+    if not answer.out and answer.held == {}:
         yield "  no operator holds a row of it yet"
-
-
-def _final(since: SliceTime | None, now: datetime) -> str:
-    return f" since {_when(since, now)}" if since is not None else ""
 
 
 def _when(at: SliceTime, now: datetime) -> str:
     before = " or before" if at.or_before else ""
-    return f"slice {at.slice}{before}, {_span(now - at.time)} ago"
-
-
-def _holding(need: Need) -> str:
-    """The lifespan of the punctuation; empty if it holds for ever."""
-    return f", {need.holds}" if need.holds else ""
+    return f"slice {at.slice}{before}, {in_units(now - at.time)} ago"
 
 
 def _ago(at: SliceTime | None, now: datetime) -> str:
     if at is None:
         return ""
     more = " or more" if at.or_before else ""
-    return f" {_span(now - at.time)}{more} ago, in slice {at.slice}{' or before' if at.or_before else ''}"
-
-
-def _span(span: timedelta) -> str:
-    """A time span in the largest unit of which it has at least two.
-
-    >>> _span(timedelta(seconds=40)), _span(timedelta(minutes=90)), _span(timedelta(days=3))
-    ('40 s', '90 min', '3 days')
-    """
-    seconds = max(0, round(span.total_seconds()))
-    unit, size = next(((unit, size) for unit, size in _UNITS if seconds >= 2 * size), ("s", 1))
-    number = seconds // size
-    return f"{number} {unit}{'s' if unit == 'day' else ''}"
+    return f" {in_units(now - at.time)}{more} ago, in slice {at.slice}{' or before' if at.or_before else ''}"

@@ -25,10 +25,6 @@ class SliceTime:
     time: datetime
     or_before: bool = False
 
-    def json(self) -> dict[str, Any]:
-        """The value as a JSON object."""
-        return {"slice": self.slice, "time": self.time.isoformat(), "or_before": self.or_before}
-
     @staticmethod
     def of(record: Mapping[str, Any], *, or_before: bool = False) -> SliceTime:
         """The slice and time of a commit record."""
@@ -79,10 +75,6 @@ class SentPunctuations:
             self._held.absorb(p for _, entries in self._added for p in added_punctuations(entries, self._schema))
             self._held.end(partial(Lifespan.is_over, now=self._now, has_closed=partial(has_closed, self._lasting)))
         return self._held.lifespan(p)
-
-    def last(self) -> SliceTime | None:
-        """When the source last sent a new punctuation; None if never."""
-        return next((time for time, texts in reversed(self._added) if texts), None)
 
     def _parsed(self, entries: Iterable[Entry]) -> Iterator[Punctuation]:
         """The recorded punctuations that hold as of the last commit, without their lifespans."""

@@ -144,15 +144,6 @@ class ClosedMap:
         with self._lock:
             return [found for places in self._axes for found in self._axes_of(places)]
 
-    def lacking(self) -> list[str]:
-        """Sentences about inputs that lag behind: `sensor2 has not closed hour 17, but others have`."""
-        return [
-            f"{row['input']} has not closed {row['attribute']} {row['lacks']}, but others have"
-            for axis in self.json()
-            for row in axis["rows"]
-            if row["lacks"]
-        ]
-
     def closers(self, attribute: str, text: str) -> list[dict[str, Any]]:
         """For each input with an attribute: whether it has closed a value, and the punctuation that closes it.
 

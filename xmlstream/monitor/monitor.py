@@ -17,7 +17,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from punct_ns.errors import UsageError
+from punct_ns.errors import UsageError, reason
 from xmlstream.monitor.run_view import RunView
 from xmlstream.runtime.watching import Watched
 
@@ -64,7 +64,7 @@ class Address:
             family = socket.getaddrinfo(self.host, self.port, type=socket.SOCK_STREAM)[0][0]
             return socket.create_server((self.host, self.port), family=family)
         except OSError as error:
-            what = f"the monitor cannot serve at {self}: {(error.strerror or str(error)).lower()}"
+            what = f"the monitor cannot serve at {self}: {reason(error)}"
             raise UsageError(what, hint="port 0 takes a free one") from None
 
     def __str__(self) -> str:

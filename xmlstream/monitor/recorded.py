@@ -6,18 +6,18 @@ moment later.
 
 from __future__ import annotations
 
-import json
 import threading
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 from operators.storage.store import store_at, unseal
-from punct_ns.errors import StateError, UsageError
+from punct_ns.errors import StateError
+from xmlstream.diagnosis.inspection import plan_of
 from xmlstream.monitor.run_view import RunView
-from xmlstream.plan.written_plan import PLAN_FILE, decoded
 from xmlstream.runtime.checkpoint import CommitLog
-from xmlstream.runtime.same_query import QUERY, is_begun
+from xmlstream.runtime.metrics import read_metrics
+from xmlstream.runtime.same_query import QUERY
 from xmlstream.runtime.watching import Watched
 
 LOOK_EVERY_SECONDS = 0.5
@@ -31,20 +31,13 @@ def recorded(checkpoint: Path, metrics: Path | None = None) -> RunView:
         StateError: There is no checkpoint, it has no plan, or it is damaged.
         UsageError: The metrics file cannot be read.
     """
-    if not is_begun(checkpoint):
-        raise StateError(f"there is no checkpoint in {checkpoint}", hint="name the directory that --checkpoint named")
-    if not (checkpoint / PLAN_FILE).exists():
-        raise StateError(
-            f"the checkpoint {checkpoint} has no plan",
-            hint="run the query once more with this version of xmlstream",
-        )
+    root = plan_of(checkpoint)
     records = CommitLog(checkpoint / "commits").records()
     is_closed = bool(records and records[-1]["report"]["closed"])
     view = RunView()
-    root = decoded(unseal(store_at(checkpoint), PLAN_FILE))
     view.begun(Watched(root, not is_closed, checkpoint, _dead_letters(checkpoint), checkpoint.resolve().name))
     first = records[0]["slice"] if records else 0
-    for report in _reports(metrics) if metrics is not None else ():
+    for report in read_metrics(metrics) if metrics is not None else ():
         if report["slice"] < first:
             view.committed({"report": report, "operators": {}})
     for i, record in enumerate(records):
@@ -66,17 +59,6 @@ def keep_reading(checkpoint: Path, view: RunView, until: threading.Event) -> Non
                 last = record["slice"]
                 view.committed(record)
     view.is_recorded()
-
-
-def _reports(metrics: Path) -> list[dict[str, Any]]:
-    try:
-        return [json.loads(line) for line in metrics.read_text(encoding="utf-8").splitlines()]
-    except OSError as error:
-        reason = (error.strerror or str(error)).lower()
-        raise UsageError(f"the metrics file {metrics} cannot be read: {reason}") from None
-    except ValueError:
-        what = f"{metrics} is not a metrics file: it has a line that is not JSON"
-        raise UsageError(what, hint="name a file that --metrics wrote") from None
 
 
 def _dead_letters(checkpoint: Path) -> Path:

@@ -15,7 +15,7 @@ import contextlib
 import hmac
 import re
 import secrets
-from collections.abc import AsyncIterator, Callable, Collection, Iterator
+from collections.abc import AsyncIterator, Awaitable, Callable, Collection, Iterator
 from datetime import datetime
 from functools import cache
 from html import escape
@@ -23,6 +23,7 @@ from http.cookies import CookieError, SimpleCookie
 from importlib.resources import files
 from itertools import accumulate
 from string import Template
+from typing import Any
 
 from prometheus_client import CollectorRegistry
 from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, HistogramMetricFamily, Metric
@@ -111,18 +112,14 @@ CONTENT_TYPE = "application/openmetrics-text; version=1.0.0; charset=utf-8"
 
 def openmetrics(totals: Totals, state: str) -> bytes:
     """The metrics of a run in the OpenMetrics format; its state is `running`, `ended` or `failed`."""
+
+    class Metrics(Collector):
+        def collect(self) -> Iterator[Metric]:
+            return _metrics(totals, state)
+
     registry = CollectorRegistry()
-    registry.register(_Collector(lambda: _metrics(totals, state)))
+    registry.register(Metrics())
     return bytes(generate_latest(registry))  # type: ignore[no-untyped-call]
-
-
-class _Collector(Collector):
-    def __init__(self, metrics: Callable[[], Iterator[Metric]]) -> None:
-        self._metrics = metrics
-
-    def collect(self) -> Iterator[Metric]:
-        """Yields the metrics."""
-        yield from self._metrics()
 
 
 def _metrics(totals: Totals, state: str) -> Iterator[Metric]:
@@ -215,11 +212,11 @@ class Routes:
             routes=[
                 Route("/", self._page),
                 Route("/events", self._events),
-                Route("/plan.json", self._plan),
-                Route("/closed.json", self._closed),
-                Route("/waiting.json", self._waiting),
+                Route("/plan.json", _as_json(view.plan)),
+                Route("/closed.json", _as_json(view.closed)),
+                Route("/waiting.json", _as_json(view.waiting)),
                 Route("/key.json", self._key),
-                Route("/aside.json", self._aside),
+                Route("/aside.json", _as_json(view.letters)),
                 Route("/metrics", self._metrics),
                 Route("/healthz", self._health),
             ]
@@ -234,21 +231,9 @@ class Routes:
         shown = await asyncio.to_thread(page, self._view, nonce)
         return HTMLResponse(shown, headers={"Content-Security-Policy": policy})
 
-    async def _plan(self, request: Request) -> Response:
-        return JSONResponse(await asyncio.to_thread(self._view.plan))
-
-    async def _closed(self, request: Request) -> Response:
-        return JSONResponse(await asyncio.to_thread(self._view.closed))
-
-    async def _waiting(self, request: Request) -> Response:
-        return JSONResponse(await asyncio.to_thread(self._view.waiting))
-
     async def _key(self, request: Request) -> Response:
         pairs = ([text[:200] for text in request.query_params.getlist(name)[:8]] for name in ("attribute", "value"))
         return JSONResponse(await asyncio.to_thread(self._view.answer, dict(zip(*pairs, strict=False))))
-
-    async def _aside(self, request: Request) -> Response:
-        return JSONResponse(await asyncio.to_thread(self._view.letters))
 
     async def _metrics(self, request: Request) -> Response:
         return Response(openmetrics(self._view.totals, self._view.state), media_type=CONTENT_TYPE)
@@ -297,6 +282,15 @@ class Routes:
                             yield ": still here\n\n"
         finally:
             away()
+
+
+def _as_json(part: Callable[[], Any]) -> Callable[[Request], Awaitable[Response]]:
+    """Returns a handler that responds with a part of the view."""
+
+    async def handler(request: Request) -> Response:
+        return JSONResponse(await asyncio.to_thread(part))
+
+    return handler
 
 
 class _Events(StreamingResponse):

@@ -131,7 +131,7 @@ class RunView:
         self._reading = threading.Lock()
         self._inspecting = threading.Lock()
         self._inspected: tuple[float, dict[str, Any]] = (-math.inf, {"waits": []})
-        self._tell_state()
+        self._add_state()
 
     def begun(self, run: Watched) -> None:
         """Takes the start of a run."""
@@ -139,7 +139,7 @@ class RunView:
         self._closed = ClosedMap.of(run.root)
         self._axes = self._closed.json()
         self.state = "running"
-        self._tell_state()
+        self._add_state()
 
     @property
     def name(self) -> str:
@@ -168,12 +168,12 @@ class RunView:
     def restored(self, record: Mapping[str, Any]) -> None:
         """Takes the last commit of an earlier run."""
         self.totals.restore(record)
-        self._tell(record, restored=True)
+        self._add_slice(record, restored=True)
 
     def committed(self, record: Mapping[str, Any], *, restored: bool = False) -> None:
         """Takes the record of a committed slice; `restored` if strings on disk were closed before it."""
         self.totals.add(record)
-        self._tell(record, restored=restored)
+        self._add_slice(record, restored=restored)
 
     def ended(self, failure: BaseException | None) -> None:
         """Takes the end of the run."""
@@ -181,12 +181,12 @@ class RunView:
             return
         self.state = "ended" if failure is None else "failed"
         what = "" if failure is None else failure.what if isinstance(failure, XmlStreamError) else str(failure)
-        self._tell_state(what)
+        self._add_state(what)
 
     def is_recorded(self) -> None:
         """Sets the state of a run read from a checkpoint: `ended` if its input has ended, else `recorded`."""
         self.state = "ended" if self.totals.last.get("closed", False) else "recorded"
-        self._tell_state()
+        self._add_state()
 
     def refresh(self, *, at_once: bool = False) -> bool:
         """Updates the closed map if a slice was committed since; returns whether the caller should retry soon."""
@@ -218,8 +218,7 @@ class RunView:
                 return {"what": f"{text!r} is not a value of {attribute}: {error}"}
         if self._run is not None and key:
             try:
-                result = inspect(self._run.checkpoint, key, functions=self._functions).answer
-                answer["result"] = result and result.as_json()
+                answer["result"] = inspect(self._run.checkpoint, key, functions=self._functions).as_json()["answer"]
             except UsageError as error:
                 # No result has such an attribute; or one has, and the text is not a value of it.
                 if not answer["rows"]:
@@ -249,10 +248,6 @@ class RunView:
         """Whether the run has ended or failed."""
         return self.state in ("ended", "failed")
 
-    def lacking(self) -> list[str]:
-        """A sentence for each input that has not closed values that others have closed."""
-        return self._closed.lacking() if self._closed is not None else []
-
     def waiting(self) -> dict[str, Any]:
         """The kept rows and missing punctuations as of the last commit; updated every few seconds."""
         with self._inspecting:
@@ -276,7 +271,7 @@ class RunView:
                 break
         return found[:LETTERS]
 
-    def _tell(self, record: Mapping[str, Any], *, restored: bool = False) -> None:
+    def _add_slice(self, record: Mapping[str, Any], *, restored: bool = False) -> None:
         if self._closed is not None and self._run is not None:
             self._closed.add(record, self._run.checkpoint / "state", restored=restored)
             if self._closed.unread > MOST_UNREAD and not self._reading.locked():
@@ -293,12 +288,7 @@ class RunView:
         with self._reading:
             self._closed.read()
 
-    def _tell_state(self, what: str = "") -> None:
-        event: dict[str, Any] = {
-            "state": self.state,
-            "what": what,
-            "run": self.identity,
-            "at": datetime.now(UTC).isoformat(),
-        }
-        event["questions"] = self.questions if self._run is not None else []
+    def _add_state(self, what: str = "") -> None:
+        at, questions = datetime.now(UTC).isoformat(), self.questions if self._run is not None else []
+        event = {"state": self.state, "what": what, "run": self.identity, "at": at, "questions": questions}
         self.history.add("state", event, replaces=True)

@@ -137,14 +137,6 @@ class CommitLog:
                 break
         return records[::-1]
 
-    def latest(self) -> dict[str, Any] | None:
-        """The record of the last slice, with sets made whole from earlier records; None before the first commit.
-
-        Raises:
-            StateError: A record is gone or damaged.
-        """
-        return made_whole(self.records())
-
     def is_whole(self, number: int) -> bool:
         """Whether the record of a slice must contain everything."""
         return number % WHOLE_EVERY == 0 or not self._numbers()
@@ -201,6 +193,8 @@ class Checkpoint:
 
     Attributes:
         store: The store of the checkpoint.
+        commits: The log of commits.
+        spark: Spark's own log.
         stage: Directory for the tuples of the current slice.
         latest: The record of the last commit, made whole; None before the first.
         documents: The published documents of all commits.
@@ -216,14 +210,14 @@ class Checkpoint:
         self._committing = threading.Lock()
         self.store = store_at(place)
         self.stage = self.store.path(_STAGE)
-        self._commits = CommitLog(self.store.below("commits"))
+        self.commits = CommitLog(self.store.below("commits"))
         self._published = self.store.log("published.jsonl")
         self._logs: dict[str, AppendOnlyFile] = {}
-        self._spark = SparkLog(self.store)
-        records = self._commits.records()
+        self.spark = SparkLog(self.store)
+        records = self.commits.records()
         self.latest = made_whole(records)
         last = self.latest or {"slice": None, "published": EMPTY_SEAL, "documents": {}}
-        self._spark.agree(last["slice"], [record["offset"] for record in records])
+        self.spark.agree(last["slice"], [record["offset"] for record in records])
         listed = [json.loads(line) for line in self._published.restore(last["published"])]
         self._unlisted = [listing for record in records for listing in _listings(record["outputs"])]
         self.documents = tuple(Document(result, Draft(*draft)) for result, *draft in [*listed, *self._unlisted])
@@ -248,39 +242,28 @@ class Checkpoint:
         with self._committing:
             if self._has_ended:
                 raise StateError(f"the run of the checkpoint {self.store.path()} has ended")
-            self._commit(record, unsynced)
+            number = record["slice"]
+            whole = self.commits.is_whole(number)
+            paths = list(unsynced)
+            for name in self._document_files():
+                if name.endswith(".jsonl") and name not in self._logs:
+                    self._logs[name] = self.store.log(f"{DOCUMENTS}/{name}")
+                    paths += self.store.unsynced(f"{DOCUMENTS}/{name}")
+            sync(paths)
+            self._published.append(map(json.dumps, self._unlisted if whole else ()))
+            made = {
+                **record,
+                "offset": self.spark.offset(number),
+                "published": self._published.seal(),
+                "documents": {name: log.seal() for name, log in self._logs.items()},
+            }
+            self.commits.commit(number, made)
+            self._unlisted = [*([] if whole else self._unlisted), *_listings(record["outputs"])]
 
     def end(self) -> None:
         """Refuses later commits, since another run may use the checkpoint from now on."""
         with self._committing:
             self._has_ended = True
-
-    def _commit(self, record: dict[str, Any], unsynced: Iterable[Path]) -> None:
-        number = record["slice"]
-        whole = self.is_whole(number)
-        paths = list(unsynced)
-        for name in self._document_files():
-            if name.endswith(".jsonl") and name not in self._logs:
-                self._logs[name] = self.store.log(f"{DOCUMENTS}/{name}")
-                paths += self.store.unsynced(f"{DOCUMENTS}/{name}")
-        sync(paths)
-        self._published.append(map(json.dumps, self._unlisted if whole else ()))
-        made = {
-            **record,
-            "offset": self.offset(number),
-            "published": self._published.seal(),
-            "documents": {name: log.seal() for name, log in self._logs.items()},
-        }
-        self._commits.commit(number, made)
-        self._unlisted = [*([] if whole else self._unlisted), *_listings(record["outputs"])]
-
-    def offset(self, number: int) -> str:
-        """Spark's log entry for a slice, which determines how far the slice reads."""
-        return self._spark.offset(number)
-
-    def is_whole(self, number: int) -> bool:
-        """Whether the record of a slice must contain everything."""
-        return self._commits.is_whole(number)
 
     def clear_stage(self) -> None:
         """Removes the staged tuples of the current slice, which is committed."""

@@ -256,7 +256,7 @@ class Execution:
         now = max(datetime.now(UTC), self._time or datetime.min.replace(tzinfo=UTC))
         self._states.begin(slice_id, now, self._inputs.closings())
         if self._clocks:
-            self._clocks.begin(self._states, self._checkpoint.offset(slice_id))
+            self._clocks.begin(self._states, self._checkpoint.spark.offset(slice_id))
         came = self._inputs.begin(slice_id, ranges)
         parts = [self._part(came, self._part_writers(slice_id))]
         while self._inputs.have_more:
@@ -280,7 +280,7 @@ class Execution:
         outs = {node: sum(part.outs[node] for part in parts) for node in self._states}
         sent = {node: sum(len(part.slices[node].punctuations) for part in parts) for node in self._states}
         operators = tuple(self._report(node, sent, outs) for node in self._states)
-        whole = self._checkpoint.is_whole(slice_id)
+        whole = self._checkpoint.commits.is_whole(slice_id)
         report = SliceReport(
             slice=slice_id,
             seconds=round(time.perf_counter() - started, 4),

@@ -82,11 +82,11 @@ class Noticed:
     @staticmethod
     def of(root: Node, logs: Place, record: Mapping[str, Any], patience: Patience | None = None) -> Noticed:
         """The observations that a commit recorded for this plan."""
-        called = names(root)
-        sources = {name: node.operator.options for node, name in called.items() if isinstance(node.operator, Scan)}
+        name_of = names(root)
+        sources = {name: node.operator.options for node, name in name_of.items() if isinstance(node.operator, Scan)}
         diverts = {
             name: node.operator.ungrammatical == "divert"
-            for node, name in called.items()
+            for node, name in name_of.items()
             if isinstance(node.operator, Punctuate)
         }
         counted_, silences = {}, {}
@@ -148,11 +148,13 @@ class Noticed:
             findings += (one for one in found if one.kind != "broken promise" or one.about not in reported)
             findings += (Finding(name, one.kind, one.what, one.about) for one in silent)
         for name, diverts in self.diverts.items():
-            findings += of_operator(name, self.found.get(name, Findings()), diverts=diverts)
+            findings += (
+                Finding(name, *each) for each in _set_aside(self.found.get(name, Findings()), diverts, diverts)
+            )
         for name in sorted(self.overdue):
-            tuples = counted(self.found[name].aside[OVERDUE], "kept tuple")
-            what = f"{tuples} were overdue, and diverted to the dead letters; from then on the result is not exact"
-            what = what.replace(" were ", " was ") if tuples.startswith("1 ") else what
+            count = self.found[name].aside[OVERDUE]
+            were = f"{counted(count, 'kept tuple')} {'was' if count == 1 else 'were'} overdue"
+            what = f"{were}, and diverted to the dead letters; from then on the result is not exact"
             findings.append(Finding(name, OVERDUE, what))
         return findings
 
@@ -180,13 +182,8 @@ def _silent(silences: Mapping[str, Silence], kept: int) -> list[Finding]:
             findings.append(Finding("", "silent", what, scheme))
         elif silence.ended:
             what = f"punctuations of the scheme '{scheme}' come again, after {counted(silence.ended, 'slice')} without"
-            findings.append(Finding("", "speaks again", what, scheme))
+            findings.append(Finding("", "sends again", what, scheme))
     return findings
-
-
-def of_operator(name: str, found: Findings, *, diverts: bool) -> list[Finding]:
-    """The findings of an operator that sets tuples aside."""
-    return [Finding(name, *each) for each in _set_aside(found, diverts, diverts)]
 
 
 _Sentences = Iterator[tuple[str, str] | tuple[str, str, str]]
@@ -209,7 +206,7 @@ def _items(found: Findings, options: SourceOptions) -> _Sentences:
     tag = options.row_tag
     if found.foreign:
         kinds = f"tuples are {tag}, punctuations are in the namespace {options.punctuation_namespace}"
-        there = _list(_braced(name) for name in found.foreign)
+        there = _list(name if name.startswith("{") else f"{{}}{name}" for name in found.foreign)
         yield "other namespace", f"elements {there} are neither tuples nor punctuations; {kinds}"
     elif found.is_nothing:
         are = "is" if len(found.elements) == 1 else "are"
@@ -279,11 +276,7 @@ def _set_aside(found: Findings, diverts_malformed: bool, diverts_ungrammatical: 
             yield kind, f"{items} {'was' if count == 1 else 'were'} {fate}"
 
 
-def _list(names: Any, most: int = 8) -> str:
-    """The sorted names with commas between; only the first `most`, if there are more."""
+def _list(names: Any) -> str:
+    """The sorted names with commas between; only the first eight, if there are more."""
     ordered = sorted(names)
-    return ", ".join(ordered[:most]) + (", …" if len(ordered) > most else "")
-
-
-def _braced(tag: str) -> str:
-    return tag if tag.startswith("{") else "{}" + tag
+    return ", ".join(ordered[:8]) + (", …" if len(ordered) > 8 else "")

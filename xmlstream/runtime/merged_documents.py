@@ -33,7 +33,7 @@ def spread(root: Node, records: Path, *, follow: bool = False) -> Node:
     Raises:
         UsageError: There are no documents, or `follow` is set for merged documents.
     """
-    called = names(root)
+    name_of = names(root)
     each: dict[Node, tuple[Node, ...]] = {}
     for node in topological(root):
         inputs = [each[below] for below in node.inputs]
@@ -43,7 +43,7 @@ def spread(root: Node, records: Path, *, follow: bool = False) -> Node:
                     f"the documents of {node.operator.name} are merged: no more can be added once the query has begun",
                     hint="leave out --follow, or documents 'merge'",
                 )
-            each[node] = _scans(node.operator, called[node], records / called[node])
+            each[node] = _scans(node.operator, name_of[node], records / name_of[node])
         elif isinstance(node.operator, Merge):
             each[node] = (_over(node, [one for those in inputs for one in those]),)
         elif len(inputs) == 1:
@@ -60,9 +60,9 @@ def _over(node: Node, inputs: Sequence[Node]) -> Node:
     return node if tuple(inputs) == node.inputs else Node(node.operator, tuple(inputs), node.label)
 
 
-def _scans(scan: Scan, called: str, record: Path) -> tuple[Node, ...]:
+def _scans(scan: Scan, name: str, record: Path) -> tuple[Node, ...]:
     found = []
-    of = called if scan.options.partitioned_by else None
+    of = name if scan.options.partitioned_by else None
     of_one = "one" if scan.options.documents == "merge" else "sequence"
     for path in merged_documents(scan.options, record):
         options = scan.options.replace(path=path, documents=of_one, partitionOf=of)

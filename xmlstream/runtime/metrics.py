@@ -10,11 +10,12 @@ import json
 from collections import Counter
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
+from datetime import timedelta
 from pathlib import Path
 from typing import Any
 
 from operators.storage.durable import AppendOnlyFile
-from punct_ns.errors import UsageError
+from punct_ns.errors import UsageError, reason
 
 
 @dataclass(frozen=True, slots=True)
@@ -113,6 +114,25 @@ class MetricsFile:
             self.append(report)
 
 
+def read_metrics(path: Path) -> list[dict[str, Any]]:
+    """The reports in a metrics file; without a last line that a killed run has begun.
+
+    Raises:
+        UsageError: The file cannot be read, or is not a metrics file.
+    """
+    try:
+        lines = path.read_text(encoding="utf-8").splitlines(keepends=True)
+        reports = [json.loads(line) for line in lines if line.endswith("\n")]
+    except OSError as error:
+        raise UsageError(f"the metrics file {path} cannot be read: {reason(error)}") from None
+    except ValueError:
+        reports = [None]
+    if not all(isinstance(report, dict) and {"items_in", "operators"} <= report.keys() for report in reports):
+        what = f"{path} is not a metrics file: it has a line that is no report of a slice"
+        raise UsageError(what, hint="name a file that --metrics wrote")
+    return reports
+
+
 def counted(number: int, word: str) -> str:
     """A number with its noun, in the singular or plural.
 
@@ -120,6 +140,19 @@ def counted(number: int, word: str) -> str:
     ('1 tuple', '2,000 tuples')
     """
     return f"{number:,} {word}{'' if number == 1 else 's'}"
+
+
+def in_units(span: timedelta) -> str:
+    """A time span in the largest unit of which it has at least two.
+
+    >>> in_units(timedelta(seconds=40)), in_units(timedelta(minutes=90)), in_units(timedelta(days=3))
+    ('40 s', '90 min', '3 days')
+    """
+    seconds = max(0, round(span.total_seconds()))
+    for unit, size in (("days", 86400), ("h", 3600), ("min", 60)):
+        if seconds >= 2 * size:
+            return f"{seconds // size} {unit}"
+    return f"{seconds} s"
 
 
 BOUNDS = (0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0, 60.0)
@@ -176,12 +209,21 @@ class Totals:
         found = {}
         for now in self.last.get("operators", ()):
             name, flow = now["name"], self.flows.get(now["name"], Counter())
-            sent, held = flow["punctuations_out"], now["punctuations_held"]
             found[f"{name} tuples"] = f"{flow['tuples_in']:,} in · {flow['tuples_out']:,} out"
-            found[f"{name} sent"] = f"{sent:,} punctuation{'' if sent == 1 else 's'}"
+            found[f"{name} sent"] = counted(flow["punctuations_out"], "punctuation")
             found[f"{name} kept"] = f"{now['kept']:,} now · {flow['purged']:,} purged"
-            found[f"{name} held"] = f"{held:,} punctuation{'' if held == 1 else 's'}"
+            found[f"{name} held"] = counted(now["punctuations_held"], "punctuation")
         return found
+
+    @property
+    def kept(self) -> int:
+        """Number of tuples that the operators keep after the last slice."""
+        return sum(operator["kept"] for operator in self.last.get("operators", ()))
+
+    @property
+    def held(self) -> int:
+        """Number of punctuations that the operators keep after the last slice."""
+        return sum(operator["punctuations_held"] for operator in self.last.get("operators", ()))
 
     def json(self) -> dict[str, Any]:
         """The totals as a JSON object."""
@@ -191,7 +233,7 @@ class Totals:
             "tuples_out": self.tuples_out,
             "set_aside": self.set_aside,
             "seconds": round(self.seconds, 4),
-            "kept": sum(operator["kept"] for operator in self.last.get("operators", ())),
-            "held": sum(operator["punctuations_held"] for operator in self.last.get("operators", ())),
+            "kept": self.kept,
+            "held": self.held,
             "operators": {name: dict(flow) for name, flow in self.flows.items()},
         }

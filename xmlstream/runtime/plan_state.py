@@ -99,13 +99,9 @@ def _state(
             raise AssertionError("results have no state")
         case _:
             declared = node.state_schema
-    lasting = [i for i, below in enumerate(node.inputs) if _is_static(below)]
+    streams = [any(isinstance(each.operator, Scan) for each in topological(below)) for below in node.inputs]
+    lasting = [i for i, reads_stream in enumerate(streams) if not reads_stream]
     return OperatorState(store, inputs, declared, committed, purge_after, lasting)
-
-
-def _is_static(node: Node) -> bool:
-    """Whether a node reads no stream."""
-    return not any(isinstance(below.operator, Scan) for below in topological(node))
 
 
 def _segments(recorded: dict[str, Any] | None) -> dict[str, str]:

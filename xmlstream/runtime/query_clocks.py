@@ -10,7 +10,7 @@ the file exists, slices follow without input.
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from datetime import datetime
 
 from operators.behaviour import promised
@@ -43,13 +43,20 @@ class Clocks:
             checkpoint: Place of the checkpoint.
             tick: Seconds until a slice of the clocks alone follows.
         """
-        called = names(root)
+        name_of = names(root)
         readers_of = {each.source: reader.source for reader in readers for each in (reader, *reader.beside)}
         self._readers = {
-            clock: [readers_of[called[below]] for below in topological(clock) if isinstance(below.operator, Scan)]
+            clock: [readers_of[name_of[below]] for below in topological(clock) if isinstance(below.operator, Scan)]
             for clock in clocks_of(root)
         }
-        self._waiting = [*_closed_by_clocks(root)]
+        # The operators whose inputs promise more with the clocks than without them.
+        with_clocks, without = _promised(root, clocks=True), _promised(root, clocks=False)
+        self._waiting = [
+            node
+            for node in topological(root)
+            if any(with_clocks[below] != without[below] for below in node.inputs)
+            and not isinstance(node.operator, Results)
+        ]
         self._checkpoint, self._tick = store_at(checkpoint), tick
         self._checkpoint.delete(CLOCK)
 
@@ -68,16 +75,6 @@ class Clocks:
             self._checkpoint.delete(CLOCK)
         elif self._checkpoint.size(CLOCK) is None:
             self._checkpoint.replace(CLOCK, [str(self._tick).encode()], durable=False)
-
-
-def _closed_by_clocks(root: Node) -> Iterator[Node]:
-    """The operators whose inputs promise more with the clocks than without them."""
-    with_clocks, without = _promised(root, clocks=True), _promised(root, clocks=False)
-    for node in topological(root):
-        if any(with_clocks[below] != without[below] for below in node.inputs) and not isinstance(
-            node.operator, Results
-        ):
-            yield node
 
 
 def _promised(root: Node, *, clocks: bool) -> dict[Node, tuple[Scheme, ...]]:

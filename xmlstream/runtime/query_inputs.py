@@ -119,11 +119,11 @@ class SourceInputs:
                     self._partitions.setdefault(scan.options.partition_of, []).append(node)
             elif isinstance(node.operator, Static):
                 self._static[node] = StaticInput(spark, node.operator, state)
-        self._all: tuple[SourceInput | StaticInput, ...] = (*self._streams.values(), *self._static.values())
+        self._all: dict[Node, SourceInput | StaticInput] = {**self._streams, **self._static}
         self._by_name = {names[node]: source for node, source in self._streams.items()}
 
     def __contains__(self, node: Node) -> bool:
-        return node in self._streams or node in self._static
+        return node in self._all
 
     def begin(self, slice_id: int, ranges: Sequence[StagedRange]) -> dict[Node, Slice]:
         """The slices of all inputs, or their first parts. Raises the same errors as `SourceInput.slice`."""
@@ -146,21 +146,21 @@ class SourceInputs:
     @property
     def closed(self) -> bool:
         """Whether all inputs are closed."""
-        return all(source.closed for source in self._all)
+        return all(source.closed for source in self._all.values())
 
     @property
     def items(self) -> int:
         """The number of items in the slice."""
-        return sum(source.items for source in self._all)
+        return sum(source.items for source in self._all.values())
 
     @property
     def set_aside(self) -> int:
         """The number of items in the slice that were set aside."""
-        return sum(source.set_aside for source in self._all)
+        return sum(source.set_aside for source in self._all.values())
 
     def punctuations(self, node: Node) -> int:
         """The number of punctuations of an input in the slice."""
-        return self._streams[node].punctuations if node in self._streams else self._static[node].punctuations
+        return self._all[node].punctuations
 
     def found(self) -> dict[str, Findings]:
         """The findings in the streams in this slice, by name."""

@@ -91,10 +91,6 @@ class PublishedOutput:
                 else:
                     self._store.delete(name)
 
-    def remove_strange(self) -> None:
-        """Removes the documents that this query has not published."""
-        self._store.delete(*self.strange)
-
 
 def _is_draft(name: str) -> bool:
     return name != shown(name)
@@ -184,7 +180,7 @@ def _settle(
         same.forget(result, last + 1)
         output = PublishedOutput(place, documents, last + 1)
     if overwrite:
-        output.remove_strange()
+        store_at(place).delete(*output.strange)
         output = PublishedOutput(place, documents, same.since(result))
     output.require_as_published()
     output.settle()

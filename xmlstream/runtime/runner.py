@@ -17,7 +17,6 @@ from typing import TYPE_CHECKING, Any
 
 from pyspark.sql.streaming.query import StreamingQuery
 
-from operators.state.ages import PurgeAfter
 from operators.storage.store import sealed, store_at
 from punct_ns.errors import StateError, XmlStreamError
 from sources.local_paths import absolute
@@ -36,13 +35,12 @@ from xmlstream.runtime.checkpoint import DOCUMENTS, SPARK, Checkpoint
 from xmlstream.runtime.execution import Execution
 from xmlstream.runtime.likely_mistakes import Finding
 from xmlstream.runtime.merged_documents import spread
-from xmlstream.runtime.metrics import MetricsFile, counted
+from xmlstream.runtime.metrics import MetricsFile
 from xmlstream.runtime.preflight import require_disjoint, require_documents, require_stream
 from xmlstream.runtime.query_clocks import CLOCK, Clocks, clocks_of
 from xmlstream.runtime.recovery import Recovered, recover
 from xmlstream.runtime.same_query import QUERY
 from xmlstream.runtime.settings import Settings
-from xmlstream.runtime.silent_schemes import Patience
 from xmlstream.runtime.tally import Progress, Summary, Tally
 from xmlstream.runtime.watching import Nobody, Watched, reporting_failure
 from xmlstream.session.spark_errors import first_cause, is_late_worker, quiet_failures
@@ -69,7 +67,7 @@ class Launched:
             self._last = self.findings() if self._last is None else self._last
             end()
             if self._tally.progress is not None:
-                self._tally.progress.tell(at_once=True)
+                self._tally.progress.update(at_once=True)
 
         self._end = finish
 
@@ -115,10 +113,7 @@ class Launched:
 
     def drawn(self) -> str:
         """The totals up to now in a line, and the plan with the numbers of the run, as HTML."""
-        done = self._summary()
-        totals = [counted(done.slices, "slice"), f"{counted(done.items_in, 'item')} in",
-                  f"{counted(done.tuples_out, 'tuple')} out"]  # fmt: skip
-        return f"<p>{', '.join(totals)}</p>{self._tally.drawing()}"
+        return f"<p>{self._summary().counts}</p>{self._tally.drawing()}"
 
     def show(self, html: Callable[[], str]) -> bool:
         """Shows the HTML in a notebook, and updates it with each slice and at the end; returns whether there is one."""
@@ -233,17 +228,23 @@ def launch(spark: SparkSession, root: Node, settings: Settings) -> Launched:
         StateError, UsageError, QueryError: The query cannot be started with these settings.
     """
     with reporting_failure(settings.watcher):
-        return _launch(spark, root, settings)
+        recovered = _recovered(spark, root, settings)
+        try:
+            return _launched(spark, root, settings, recovered)
+        except BaseException:
+            recovered.end()
+            raise
 
 
-def _launch(spark: SparkSession, root: Node, settings: Settings) -> Launched:
+def _recovered(spark: SparkSession, root: Node, settings: Settings) -> Recovered:
+    """The checkpoint of a query that can be started with these settings."""
     require_stream(root)
-    pace, limit, patience = settings.pace, settings.limit, settings.patience
+    settings.require_understood()
     require_disjoint(_paths(root), settings.outputs, settings.checkpoint, settings.metrics)
     directory = settings.make_checkpoint()
     if not settings.follow and store_at(directory).size(QUERY) is None:
         require_documents(node.operator.options for node in topological(root) if isinstance(node.operator, Scan))
-    recovered = recover(
+    return recover(
         directory,
         root,
         settings.targets,
@@ -251,21 +252,9 @@ def _launch(spark: SparkSession, root: Node, settings: Settings) -> Launched:
         overwrite=settings.overwrite,
         moved=settings.moved,
     )
-    try:
-        return _launched(spark, root, settings, pace, (limit, patience), recovered)
-    except BaseException:
-        recovered.end()
-        raise
 
 
-def _launched(
-    spark: SparkSession,
-    root: Node,
-    settings: Settings,
-    pace: dict[str, Any],
-    bounds: tuple[PurgeAfter | None, Patience],
-    recovered: Recovered,
-) -> Launched:
+def _launched(spark: SparkSession, root: Node, settings: Settings, recovered: Recovered) -> Launched:
     checkpoint = recovered.checkpoint
     directory = checkpoint.store.path()
     root = spread(root, directory / DOCUMENTS, follow=settings.follow)
@@ -280,15 +269,16 @@ def _launched(
     watcher.begun(Watched(root, settings.follow, directory, recovered.dead_letters, settings.name, spark))
 
     def committed(record: dict[str, Any]) -> None:
-        tally.slice(record["report"])
-        (watcher.restored if record is checkpoint.latest else watcher.committed)(record)
+        is_restored = record is checkpoint.latest
+        (tally.restore if is_restored else tally.slice)(record["report"])
+        (watcher.restored if is_restored else watcher.committed)(record)
 
     _publish_again(sinks, checkpoint)
     readers = shared_scans(list(_sources(root, checkpoint, settings)))
+    bounds = settings.limit, settings.patience
     execution = Execution(spark, root, checkpoint, sinks, committed, recovered.dead_letters, *bounds)
     if clocks_of(root):
         execution.punctuate_by(Clocks(root, readers, checkpoint.store, settings.tick))
-    tally.begin()
 
     def process(batch: DataFrame, batch_id: int) -> None:
         try:
@@ -317,7 +307,7 @@ def _launched(
     staged = spark.readStream.format(MultiSourceXml.name()).options(**read).load()
     log = checkpoint.store.path(SPARK)
     writer = staged.writeStream.foreachBatch(process).option("checkpointLocation", str(log))
-    writer = writer.trigger(**pace) if pace else writer
+    writer = writer.trigger(**settings.pace) if settings.pace else writer
     writer = writer.queryName(settings.name) if settings.name else writer
     launched = Launched(execution, writer.start, tally, once)
 

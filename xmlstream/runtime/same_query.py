@@ -169,9 +169,9 @@ def _differences(found: Mapping[str, Any], mine: Mapping[str, Any]) -> Iterator[
         if (xml := before.get("xml", [])) != (now_xml := now.get("xml", [])):
             names, now_names = (", ".join(columns) or "no column" for columns in (xml, now_xml))
             yield f"{before['output']} has {names} as XML, not {now_names}"
-        for tag, called in (("form", "form"), ("row_tag", "row tag"), ("root_tag", "root tag")):
+        for tag, noun in (("form", "form"), ("row_tag", "row tag"), ("root_tag", "root tag")):
             if (written := before[tag]) != now[tag]:
-                yield f"the {called} in {before['output']} is {written}, not {now[tag]}"
+                yield f"the {noun} in {before['output']} is {written}, not {now[tag]}"
 
 
 def _of_part(before: Mapping[str, Any], now: Mapping[str, Any]) -> Iterator[str]:

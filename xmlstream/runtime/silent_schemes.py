@@ -12,7 +12,7 @@ from datetime import datetime, timedelta
 from typing import Any
 
 from operators.state.ages import PurgeAfter
-from xmlstream.runtime.metrics import counted
+from xmlstream.runtime.metrics import counted, in_units
 
 SLICES, SPAN = 40, timedelta(minutes=1)
 """The slices and the time that must both pass, by default."""
@@ -102,16 +102,8 @@ class Silence:
         """The end of a sentence about the silence, with the number of tuples kept above the source."""
         came = f"{counted(self.tuples, 'tuple')} {'has' if self.tuples == 1 else 'have'} come since"
         waits = f"{counted(kept, 'tuple')} {'waits' if kept == 1 else 'wait'}"
-        lasted = f"{counted(self.slices, 'slice')}, {_span(self.lasted)}"
+        lasted = f"{counted(self.slices, 'slice')}, {in_units(self.lasted)}"
         return f"no punctuation of it has come for {lasted}: {came}, {waits}"
 
 
 _PLAIN = ("slices", "tuples", "reported", "ended")
-
-
-def _span(span: timedelta) -> str:
-    seconds = round(span.total_seconds())
-    for unit, size in (("h", 3600), ("min", 60)):
-        if seconds >= 2 * size:
-            return f"{seconds // size} {unit}"
-    return f"{seconds} s"

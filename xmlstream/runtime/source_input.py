@@ -36,7 +36,7 @@ from operators.storage.store import Place, store_at
 from punct_ns.domain import NAN, Cut, Domain
 from punct_ns.errors import MalformedInput, UngrammaticalStream, place
 from punct_ns.grammar import MEND
-from punct_ns.lifespan import Bound, Lifespan
+from punct_ns.lifespan import Lifespan
 from punct_ns.numeric_type import FloatType
 from punct_ns.pattern import EMPTY, Constant, List, Pattern, Range, canonical, meet
 from punct_ns.punctuation import Punctuation
@@ -212,7 +212,7 @@ class SourceInput:
         scan: Scan,
         state: OperatorState,
         dead_letters: Place,
-        called: str,
+        plan_name: str,
         documents: Place | None = None,
     ) -> None:
         """Restore the source from its state.
@@ -222,7 +222,7 @@ class SourceInput:
             scan: The source.
             state: The recorded state of the source.
             dead_letters: Directory for items that are set aside.
-            called: Name of the source in the plan; the files of its dead letters begin with it.
+            plan_name: Name of the source in the plan; the files of its dead letters begin with it.
             documents: Directory in which tasks find the names of the restricted attributes.
         """
         self.items = self.punctuations = self.set_aside = 0
@@ -234,7 +234,7 @@ class SourceInput:
         self._pieces: list[RangePiece] = []
         self._letters: list[dict[str, Any]] = []
         self._of_partitions: Mapping[str, int] = {}
-        self._dead_letters, self._called = dead_letters, called
+        self._dead_letters, self._plan_name = dead_letters, plan_name
         self._restricted, self._documents = frozenset[str](), None if documents is None else store_at(documents)
         restricted = {self._schema[i].name for p in self._closed.set for i in p.restricted}
         self._note_restricted(restricted | {self._schema[i].name for i in self._closed.on_disk})
@@ -303,7 +303,7 @@ class SourceInput:
                 self._pieces.insert(0, rest)
                 break
         if not self._pieces:
-            write_letters(self._dead_letters, self._called, self._slice, self._letters)
+            write_letters(self._dead_letters, self._plan_name, self._slice, self._letters)
         aside = {"malformed": self._unread, "ungrammatical": self.set_aside - self._unread}
         self.findings = self._noticed + Findings(aside=aside)
         self.shared, self._of_partitions = Shared(shared, self._of_partitions), {}
@@ -391,7 +391,7 @@ class SourceInput:
             piece.punctuations,
             self._closed.lasting,
             self._begun,
-            lambda lifespan, closed: lifespan.is_over(self._now, lambda bound: self._is_closed(bound, closed)),
+            self._is_over,
             self._options,
         )
         rest = None
@@ -407,10 +407,11 @@ class SourceInput:
 
     def _begun(self, lifespan: Lifespan) -> Lifespan:
         """The lifespan of a punctuation that arrives in this slice."""
-        return lifespan.begun(self._now, self._called)
+        return lifespan.begun(self._now, self._plan_name)
 
-    def _is_closed(self, bound: Bound, closed: PunctuationSet) -> bool:
-        return bound.stream == self._called and has_closed(closed, bound)
+    def _is_over(self, lifespan: Lifespan, closed: PunctuationSet) -> bool:
+        """Whether a lifespan has ended, by the source's own punctuations."""
+        return lifespan.is_over(self._now, lambda bound: bound.stream == self._plan_name and has_closed(closed, bound))
 
     def _note_restricted(self, names: Collection[str]) -> None:
         """Has the tasks of later slices read these attributes, since punctuations restrict them."""

@@ -13,7 +13,7 @@ from html import escape
 from typing import Any
 
 from xmlstream.runtime.likely_mistakes import Finding
-from xmlstream.runtime.metrics import MetricsFile, Totals
+from xmlstream.runtime.metrics import MetricsFile, Totals, counted
 
 EVERY_SECONDS = 1.0
 """The shortest time between two drawings."""
@@ -35,7 +35,7 @@ class Progress:
         """Whether there is a notebook."""
         return self._shown is not None
 
-    def tell(self, *, at_once: bool = False) -> None:
+    def update(self, *, at_once: bool = False) -> None:
         """Updates the HTML, unless that was done within the last `EVERY_SECONDS`; `at_once` updates it anyway."""
         if self._shown is not None and (at_once or time.monotonic() - self._drawn >= EVERY_SECONDS):
             self._drawn = time.monotonic()
@@ -83,6 +83,12 @@ class Summary:
     exact: bool = True
     draw: Callable[[], str] | None = field(default=None, repr=False, compare=False)
 
+    @property
+    def counts(self) -> str:
+        """The counts as text: `3 slices, 130 items in, 12 tuples out`."""
+        in_, out = counted(self.items_in, "item"), counted(self.tuples_out, "tuple")
+        return f"{counted(self.slices, 'slice')}, {in_} in, {out} out"
+
     def _repr_html_(self) -> str:
         """The summary as an HTML table for a notebook, and the plan with the numbers of the run."""
         ends = "ended for good" if self.closed else "goes on"
@@ -116,28 +122,24 @@ class Tally:
         picture: Callable[[Mapping[str, str]], str] | None = None,
     ) -> None:
         self._metrics, self._on_slice, self._picture = metrics, on_slice, picture
-        self._restoring = True
         self._totals = Totals()
         self.progress: Progress | None = None
 
-    def begin(self) -> None:
-        """Begins to count; reports before this call are of slices that an earlier run committed."""
-        self._restoring = False
+    def restore(self, report: dict[str, Any]) -> None:
+        """Takes the report of the last slice that an earlier run committed."""
+        self._totals.restore({"report": report})
+        if self._metrics is not None:
+            self._metrics.restore(report)
 
     def slice(self, report: dict[str, Any]) -> None:
         """Adds the report of a committed slice."""
-        if self._restoring:
-            self._totals.restore({"report": report})
-            if self._metrics is not None:
-                self._metrics.restore(report)
-            return
         if self._metrics is not None:
             self._metrics.append(report)
         self._totals.add({"report": report})
         if self._on_slice is not None:
             self._on_slice(report)
         if self.progress is not None:
-            self.progress.tell()
+            self.progress.update()
 
     def summary(self, closed: bool, findings: tuple[Finding, ...], *, exact: bool) -> Summary:
         """The summary up to now."""

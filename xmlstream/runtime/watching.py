@@ -39,7 +39,7 @@ class Watched:
 
 
 class Watcher(Protocol):
-    """A watcher of a run."""
+    """A watcher of a run; each method has a default that does nothing."""
 
     @property
     def where(self) -> str:
@@ -47,15 +47,19 @@ class Watcher(Protocol):
 
     def begun(self, run: Watched) -> None:
         """The run begins."""
+        return
 
     def restored(self, record: Mapping[str, Any]) -> None:
         """The run goes on from the last commit of a checkpoint; `record` is that commit's, made whole."""
+        return
 
     def committed(self, record: Mapping[str, Any]) -> None:
         """A slice was committed, with this record."""
+        return
 
     def ended(self, failure: BaseException | None) -> None:
         """The run has ended; later calls have no effect."""
+        return
 
 
 @contextmanager
@@ -69,19 +73,7 @@ def reporting_failure(watcher: Watcher | None) -> Iterator[None]:
         raise
 
 
-class Nobody:
+class Nobody(Watcher):
     """A watcher that does nothing."""
 
     where = ""
-
-    def begun(self, run: Watched) -> None:
-        """Does nothing."""
-
-    def restored(self, record: Mapping[str, Any]) -> None:
-        """Does nothing."""
-
-    def committed(self, record: Mapping[str, Any]) -> None:
-        """Does nothing."""
-
-    def ended(self, failure: BaseException | None) -> None:
-        """Does nothing."""

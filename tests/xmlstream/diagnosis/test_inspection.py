@@ -22,7 +22,7 @@ from xmlstream.diagnosis.inspection import inspect
 from xmlstream.diagnosis.report import WaitingReport, in_words
 from xmlstream.monitor.closed_map import ClosedMap
 from xmlstream.plan.written_plan import PLAN_FILE, decoded
-from xmlstream.runtime.checkpoint import CommitLog
+from xmlstream.runtime.checkpoint import CommitLog, made_whole
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -92,7 +92,7 @@ def test_of_each_group_it_is_told_who_must_say_what_and_who_has_said_it_when(
     ran(spark, tmp_path, query)
     # A run that goes on from here knows who spoke last in which slice.
     closed = ClosedMap.of(decoded(unseal(state / PLAN_FILE)))
-    closed.add(CommitLog(state / "commits").latest() or {})
+    closed.add(made_whole(CommitLog(state / "commits").records()) or {})
     assert [(row["input"], row["last_sent"]["slice"]) for row in closed.json()[0]["rows"]] == [("s1", 0), ("s2", 1)]
     before = sorted((path, path.stat().st_mtime_ns) for path in state.rglob("*"))
     report = inspect(state)
@@ -158,7 +158,7 @@ def test_rules_of_punctuate_joins_and_computed_columns_are_followed_back(spark: 
     assert lines[1] == "  sid=S3 waits since slice 0, a while ago, for names: <S3, *, *>, which promises sid"
     (groups,) = (waits for waits in report.waits if waits.operator.startswith("group_by"))
     assert groups.count == 2
-    needs = {dict(e.key)["sid"] + dict(e.key)["ten"]: [(n.source, n.missing, n.rule) for n in e.needs if n.missing]
+    needs = {e.key["sid"] + e.key["ten"]: [(n.source, n.missing, n.rule) for n in e.needs if n.missing]
              for e in groups.examples}  # fmt: skip
     assert needs == {
         "S12": [("punctuate", ("<S1, [25,29], *>",), "by order of hour per sid")],
@@ -193,7 +193,7 @@ def test_windows_and_sessions_wait_for_the_moments_that_are_in_them(spark: Spark
         low, high = re.findall(r"2026[^,\])]*", missing)
         stream.comes(f"<* [{low},{high}]>")
         ran(spark, there, text)
-        assert inspect(state, {"b": "2026-01-01T10:15:00Z"}).answer.is_out if key else not inspect(state).waits  # type: ignore[union-attr]
+        assert inspect(state, {"b": "2026-01-01T10:15:00Z"}).answer.out if key else not inspect(state).waits  # type: ignore[union-attr]
 
 
 def test_there_is_a_word_for_what_is_no_checkpoint(tmp_path: Path) -> None:

@@ -42,6 +42,11 @@ def warehouse(**sources: str) -> ClosedMap:
     return found
 
 
+def lacking(axes_: list[dict[str, Any]]) -> dict[str, str]:
+    """For each input the values that it has not closed, but others have."""
+    return {row["input"]: row["lacks"] for axis in axes_ for row in axis["rows"] if row["lacks"]}
+
+
 def test_what_a_source_has_moved_away_or_forgotten_is_passed_over() -> None:
     found = warehouse(sensor1="<*, 5, *, *>; moved sid; -<*, 6, *, *>", sensor2="<*, 4, *, *>")
     assert {each["input"]: each["closed"] for each in found.closers("hour", "5")} == {"sensor1": True, "sensor2": False}
@@ -157,9 +162,9 @@ def test_it_says_what_is_closed_by_each_what_by_all_and_who_lacks_what() -> None
 def test_an_input_that_promised_and_says_nothing_is_there_with_nothing() -> None:
     found = warehouse(sensor1="<*, 5, *, *>")
     assert [row["closed"] for row in found.json()[0]["rows"]] == ["5", "nothing yet"]
-    assert found.lacking() == ["sensor2 has not closed hour 5, but others have"]
+    assert lacking(found.json()) == {"sensor2": "5"}
     found.add(said(sensor2="<*, 5, *, *>"))
-    assert found.lacking() == []
+    assert lacking(found.json()) == {}
 
 
 def test_where_nothing_is_closed_by_all_it_is_not_said_to_be_null_where_there_is_none() -> None:

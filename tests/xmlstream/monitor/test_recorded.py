@@ -13,6 +13,7 @@ from typer.testing import CliRunner
 
 from punct_ns.errors import StateError, UsageError
 from tests.harness.sealed_files import seal
+from tests.xmlstream.monitor.test_closed_map import lacking
 from tests.xmlstream.monitor.test_monitor import ROOT, record
 from xmlstream.cli.commands import app
 from xmlstream.monitor.recorded import keep_reading, recorded
@@ -47,7 +48,7 @@ def test_it_has_the_plan_the_last_slices_and_what_is_closed(checkpoint: Path, tm
     view = recorded(checkpoint)
     assert (view.state, view.name, view.totals.slices) == ("recorded", "state", 2)
     assert [one["name"] for one in view.plan()["operators"]][:2] == ["sensor1", "project"]
-    assert view.lacking() == ["sensor2 has not closed hour 5, but others have"]
+    assert lacking(view.closed()) == {"sensor2": "5"}
     assert view.letters() == [{"n": 1}]
 
 
@@ -67,7 +68,7 @@ def test_what_another_process_commits_is_seen(checkpoint: Path) -> None:
     reader.join(20)
     until.set()
     assert not reader.is_alive()
-    assert (view.totals.slices, view.lacking(), view.state) == (3, [], "ended")
+    assert (view.totals.slices, lacking(view.closed()), view.state) == (3, {}, "ended")
 
 
 def test_a_run_whose_input_has_ended_is_told_as_ended(checkpoint: Path) -> None:

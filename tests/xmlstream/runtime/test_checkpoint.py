@@ -47,7 +47,7 @@ def ran(directory: Path, slices: int, *, begin: int = 0) -> None:
         document = out / f"slice-{number:09d}.xml"
         document.write_text(f"<rows>{number}</rows>")
         drafted = {"name": document.name, "checksum": checksum(document)}
-        checkpoint.commit(record(number, whole=checkpoint.is_whole(number), outputs=[drafted]), [])
+        checkpoint.commit(record(number, whole=checkpoint.commits.is_whole(number), outputs=[drafted]), [])
         log_as_spark(directory, number)
 
 

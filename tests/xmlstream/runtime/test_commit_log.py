@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from xmlstream.runtime.checkpoint import CommitLog
+from xmlstream.runtime.checkpoint import CommitLog, made_whole
 
 
 def record(number: int, added: str, *, whole: bool = False) -> dict[str, Any]:
@@ -14,7 +14,7 @@ def record(number: int, added: str, *, whole: bool = False) -> dict[str, Any]:
 
 
 def test_before_the_first_commit_there_is_nothing(tmp_path: Path) -> None:
-    assert CommitLog(tmp_path / "commits").latest() is None
+    assert made_whole(CommitLog(tmp_path / "commits").records()) is None
 
 
 def test_sets_are_whole_again_from_what_each_slice_added_and_the_rest_is_the_last_slices(tmp_path: Path) -> None:
@@ -22,7 +22,7 @@ def test_sets_are_whole_again_from_what_each_slice_added_and_the_rest_is_the_las
     log.commit(0, record(0, "<1>", whole=True))
     log.commit(1, record(1, "<2>"))
     log.commit(2, record(2, "<3>"))
-    latest = CommitLog(tmp_path).latest()
+    latest = made_whole(CommitLog(tmp_path).records())
     assert latest is not None
     assert latest["slice"] == 2
     assert latest["operators"]["merge"] == {"sets": {"sent": ["<1>", "<2>", "<3>"]}, "kept": {"rows": 2}}
@@ -33,7 +33,7 @@ def test_a_whole_record_makes_those_before_it_superfluous(tmp_path: Path) -> Non
     log.commit(0, record(0, "<1>", whole=True))
     log.commit(1, record(1, "<[1,2]>", whole=True))
     assert [path.name for path in tmp_path.iterdir()] == ["000000001.json"]
-    latest = log.latest()
+    latest = made_whole(log.records())
     assert latest is not None
     assert latest["operators"]["merge"]["sets"] == {"sent": ["<[1,2]>"]}
 
@@ -48,6 +48,6 @@ def test_a_record_that_was_not_put_in_place_does_not_count(tmp_path: Path, monke
     monkeypatch.setattr(Path, "rename", killed)
     with pytest.raises(KeyboardInterrupt):
         log.commit(1, record(1, "<2>"))
-    latest = log.latest()
+    latest = made_whole(log.records())
     assert latest is not None
     assert latest["slice"] == 0

@@ -52,20 +52,20 @@ def cell(monkeypatch: pytest.MonkeyPatch) -> Cell:
 def test_outside_of_a_notebook_nothing_is_shown(shell: object, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "IPython", SimpleNamespace(get_ipython=lambda: shell))
     progress = Progress(lambda: pytest.fail("nobody sees it"))
-    progress.tell(at_once=True)
+    progress.update(at_once=True)
     progress.clear()
     assert not progress
 
 
 def test_it_is_drawn_anew_now_and_then_and_once_more_if_asked(cell: Cell, monkeypatch: pytest.MonkeyPatch) -> None:
     progress = Progress(iter("abcd").__next__)
-    progress.tell()
+    progress.update()
     assert cell.shown == ["a"]
-    progress.tell(at_once=True)
+    progress.update(at_once=True)
     monkeypatch.setattr(tally, "EVERY_SECONDS", 0.0)
-    progress.tell()
+    progress.update()
     progress.clear()
-    progress.tell(at_once=True)
+    progress.update(at_once=True)
     assert cell.shown == ["a", "b", "c", ""]
 
 

@@ -52,7 +52,7 @@ def test_a_promise_is_told_once_slices_and_time_have_passed_and_again_once_it_is
         f"{silent} 40 slices, 2 min: 12,000 tuples have come since, 12,300 tuples wait"
     ]
     assert watched.slices(1, "ts prefix", kept=0) == []
-    spoke = ["speaks again: punctuations of the scheme 'hour' come again, after 41 slices without"]
+    spoke = ["sends again: punctuations of the scheme 'hour' come again, after 41 slices without"]
     assert watched.slices(1, "hour") == spoke
     assert watched.slices(38) == spoke
     assert [line.split("'")[1] for line in watched.slices(2)] == ["hour", "ts prefix"]
