@@ -14,7 +14,7 @@ from heapq import merge
 from itertools import chain, repeat
 from operator import itemgetter
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -83,34 +83,26 @@ class Arrivals:
 _STREAMS = {stream.name: stream for stream in AUCTION_STREAMS}
 
 
-class StreamPunctuations(NamedTuple):
-    """Punctuations of one stream.
+def house_punctuations(house: House, happened: HouseEvents) -> Iterator[tuple[str, Numbers, pa.StringArray]]:
+    """Yields the punctuations that follow from these events, except those on ids, which accompany their tuples.
 
-    Attributes:
-        stream: The stream; each of its documents has them.
-        at: Their arrival times, in milliseconds: no tuple that they match arrives then, or later.
-        lines: Their elements.
+    Yields:
+        For each punctuated attribute: the name of its stream, each document of which has the punctuations; their
+        arrival times, in milliseconds, from which on no tuple arrives that they match; their elements.
     """
-
-    stream: Stream
-    at: Numbers
-    lines: pa.StringArray
-
-
-def house_punctuations(house: House, happened: HouseEvents) -> Iterator[StreamPunctuations]:
-    """Yields the punctuations that follow from these events, except those on ids, which accompany their tuples."""
     auction, person = happened.auction.values["id"], happened.person.values["id"]
+    heartbeats = _heartbeats(house, happened)
+    until = concatenated("(,", moments(heartbeats), ")")
     for name, at, patterns in (
         ("bid.auction", happened.expires, auction),
         ("bid.bidder", happened.retires, person),
         ("auction.seller", happened.retires, person),
+        *((name, heartbeats, until) for name in TIMES),
     ):
         if name in house.punctuated:
-            yield _of_name(house, name, at, patterns, house.ends(at) if house.lifespan else None)
-    heartbeats = _heartbeats(house, happened)
-    for name in TIMES:
-        if name in house.punctuated:
-            yield _of_name(house, name, heartbeats, concatenated("(,", moments(heartbeats), ")"))
+            stream, _, attribute = name.partition(".")
+            ends = house.ends(at) if house.lifespan and name not in TIMES else None
+            yield stream, at + house.delay, _elements(house, _STREAMS[stream], attribute, patterns, ends)
 
 
 def tuple_lines(house: House, stream: Stream, tuples: EventTuples, lived: Numbers) -> pa.StringArray:
@@ -127,14 +119,6 @@ def tuple_lines(house: House, stream: Stream, tuples: EventTuples, lived: Number
         return concatenated(elements, "\n")
     punctuations = _elements(house, stream, "id", tuples.values["id"], house.ends(lived) if house.lifespan else None)
     return concatenated(elements, "\n", punctuations)
-
-
-def _of_name(
-    house: House, name: str, at: Numbers, patterns: pa.StringArray, ends: Numbers | None = None
-) -> StreamPunctuations:
-    stream_name, _, attribute = name.partition(".")
-    stream = _STREAMS[stream_name]
-    return StreamPunctuations(stream, at + house.delay, _elements(house, stream, attribute, patterns, ends))
 
 
 def _elements(
@@ -237,10 +221,10 @@ def _goes(house: House, events: int) -> Iterator[list[Arrived]]:
             for number in range(house.bid_streams):
                 here = where[event] == number
                 arrivals[document + number].add_tuples(at[here], texts.filter(pa.array(here)))
-        for sent in house_punctuations(house, happened):
+        for name, at, lines in house_punctuations(house, happened):
             for (_, stream), arriving in zip(documents(house.bid_streams), arrivals, strict=True):
-                if stream is sent.stream:
-                    arriving.add_punctuations(sent.at, sent.lines)
+                if stream.name == name:
+                    arriving.add_punctuations(at, lines)
         # Nothing arrives before it happens; after the last event, everything late arrives.
         is_last = happened.end == events
         until = house.moment(events - 1) + house.delay + 1 if is_last else house.moment(happened.end)
