@@ -97,7 +97,7 @@ class Stalled:
             inputs = [below.schema for below in node.inputs]
             for name, log in node.state_schema.waiting_logs.items():
                 told = [*attributes_of(log.names, (*inputs, node.schema)), *log.beside]
-                for row in self.walk.kept(node).each(name, told):
+                for row, _ in self.walk.kept(node).with_ages(name, told):
                     yield node, name, row
 
     def lacking(self, node: Node, log: str, row: Row) -> tuple[Missing, ...]:

@@ -128,7 +128,7 @@ class KeptRows:
         names = {a.name.lower() for a in attributes}
         whole = [*attributes, *(a for a in compared if a.name.lower() not in names)]
         matching: dict[tuple[Value | None, ...], Row] = {}
-        for row in self.each(log, whole):
+        for row, _ in self.with_ages(log, whole):
             folded = {name.lower(): value for name, value in row.items()}
             if any(all(matches(p.patterns[i], folded[schema[i].name.lower()]) for i in p.restricted
                        if schema[i].name.lower() in folded) for p in like):  # fmt: skip
@@ -145,13 +145,11 @@ class KeptRows:
         (path, *_) = data_files(self._directory / self._record[log]["segments"][0]["name"])
         return {name.lower() for name in pq.ParquetFile(path).schema_arrow.names}
 
-    def each(self, log: str, attributes: Sequence[Attribute]) -> Iterator[Row]:
-        """The distinct rows over these attributes, sorted, null first."""
-        for row, _ in self.with_ages(log, attributes):
-            yield row
-
     def with_ages(self, log: str, attributes: Sequence[Attribute]) -> Iterator[tuple[Row, Since | None]]:
-        """The distinct rows, each with the time of its first occurrence; None if the log records no ages."""
+        """The distinct rows over these attributes, sorted, null first, each with the time of its first occurrence.
+
+        The time is None if the log records no ages.
+        """
         if not self.count(log):
             return
         query = log, tuple(attributes)

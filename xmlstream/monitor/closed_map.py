@@ -340,10 +340,10 @@ def frontier(closed: ValueSet) -> str:
     pairs = list(closed.intervals())
     if not pairs:
         return "null" if closed.null else "nothing yet"
-    gaps = [(high, low) for (_, high), (low, _) in pairwise(pairs)]
     domain = closed.domain
-    if gaps and ((len(gaps) > SHOWN and pairs[0][0] != domain.bottom) or closed.all_single):
+    if len(pairs) > 1 and ((len(pairs) > SHOWN + 1 and pairs[0][0] != domain.bottom) or closed.all_single):
         return listed(pairs, domain)
+    gaps = [(high, low) for (_, high), (low, _) in pairwise(pairs)]
     but = f" but {listed(gaps, domain)}" if gaps else ""
     return f"{_between(pairs[0][0], pairs[-1][1], domain)}{but}"
 

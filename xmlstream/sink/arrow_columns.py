@@ -97,21 +97,22 @@ def in_row_order(table: pa.Table) -> pa.Table:
         positions = table[POSITION].to_numpy()
         return table if np.all(positions[1:] >= positions[:-1]) else table.sort_by(POSITION)
     columns = [
-        column if _is_nested(column) else dictionary_encoded(column) for column in table.combine_chunks().columns
+        column if pa.types.is_nested(column.type) else dictionary_encoded(column)
+        for column in table.combine_chunks().columns
     ]
-    order = _fused(columns) if all(map(_is_numbered, columns)) else None
+    order = _fused(columns) if all(pa.types.is_dictionary(column.type) for column in columns) else None
     if order is None:
-        keys = [
-            _ranks(column)[0] if _is_numbered(column) else nested_key(column) if _is_nested(column) else column
-            for column in columns
-        ]
+        keys = list(map(_sort_key, columns))
         names = [str(at) for at in range(len(keys))]
         order = pc.sort_indices(pa.table(keys, names), sort_keys=[(name, "ascending") for name in names])
     return pa.table(columns, table.column_names).take(order)
 
 
-def _is_nested(column: ArrowColumn) -> bool:
-    return bool(pa.types.is_nested(column.type))
+def _sort_key(column: ArrowColumn) -> ArrowColumn:
+    """A column that sorts rows as this one."""
+    if pa.types.is_dictionary(column.type):
+        return _ranks(column)[0]
+    return nested_key(column) if pa.types.is_nested(column.type) else column
 
 
 def nested_key(column: ArrowColumn) -> ArrowColumn:
@@ -121,10 +122,6 @@ def nested_key(column: ArrowColumn) -> ArrowColumn:
     ['[1, 2]', '[]', None]
     """
     return pa.array([None if value is None else str(value) for value in column.to_pylist()], pa.string())
-
-
-def _is_numbered(column: ArrowColumn) -> bool:
-    return pa.types.is_dictionary(column.type)
 
 
 def _ranks(column: Any) -> tuple[Longs, int]:
