@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 from bisect import bisect_right
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from sqlglot import exp
 
@@ -54,8 +54,7 @@ class QueryText:
         text, pieces = "", [Piece(0, None)]
         for part in parts:
             if isinstance(part, QueryText):
-                moved = [Piece(len(text) + p.start, p.source, p.line, p.column, p.stands_in) for p in part.pieces]
-                pieces += moved
+                pieces += [replace(p, start=len(text) + p.start) for p in part.pieces]
             text += part if isinstance(part, str) else part.text
         return QueryText(text, tuple(pieces))
 
@@ -65,10 +64,10 @@ class QueryText:
         >>> QueryText.of("a,\n bc", "q.sql").part(4, 6).place(1)
         ('q.sql', 2, 3)
         """
-        first = self._piece(start)
-        found = [self._from(first, start), *(p for p in self.pieces if start < p.start < end)]
-        moved = (Piece(max(p.start - start, 0), p.source, p.line, p.column, p.stands_in) for p in found)
-        return QueryText(self.text[start:end], tuple(moved))
+        _, line, column = self.place(start)
+        first = replace(self._piece(start), start=0, line=line, column=column)
+        others = (replace(p, start=p.start - start) for p in self.pieces if start < p.start < end)
+        return QueryText(self.text[start:end], (first, *others))
 
     def standing(self, text: str, at: int) -> QueryText:
         """Another text, placed as a whole at the character at an offset."""
@@ -77,11 +76,6 @@ class QueryText:
 
     def _piece(self, at: int) -> Piece:
         return self.pieces[bisect_right([p.start for p in self.pieces], max(at, 0)) - 1]
-
-    def _from(self, piece: Piece, at: int) -> Piece:
-        """The rest of a piece, starting at an offset."""
-        _, line, column = self.place(at)
-        return Piece(at, piece.source, line, column, piece.stands_in)
 
     def place(self, at: int) -> tuple[str | None, int, int]:
         r"""Source, line and column of the character at an offset.
@@ -146,7 +140,7 @@ def substituted(text: str, variables: Mapping[str, str], source: str | None = No
     Raises:
         QueryError: A variable has no value.
     """
-    parts: list[str | QueryText] = []
+    parts: list[QueryText] = []
     whole, done = QueryText.of(text, source), 0
     for found in _STRINGS_COMMENTS_VARIABLES.finditer(text):
         if found["comment"] is not None:
@@ -158,18 +152,10 @@ def substituted(text: str, variables: Mapping[str, str], source: str | None = No
                 have = f"variables given: {', '.join(sorted(variables)) or 'none'}"
                 hint = f"give it with -D {name or 'NAME'}=VALUE ({have})"
                 raise whole.error(f"the variable {variable[0]} has no value", variable.start(), hint)
-            parts.append(_written(whole, done, variable.start()))
-            _, line, column = whole.place(variable.start())
-            value = _escaped(variables[name], quote)
-            parts.append(QueryText(value, (Piece(0, source, line, column, stands_in=True),)))
+            value = whole.standing(_escaped(variables[name], quote), variable.start())
+            parts += [whole.part(done, variable.start()), value]
             done = variable.end()
-    parts.append(_written(whole, done, len(text)))
-    return QueryText.joined(parts)
-
-
-def _written(whole: QueryText, start: int, end: int) -> QueryText:
-    source, line, column = whole.place(start)
-    return QueryText(whole.text[start:end], (Piece(0, source, line, column),))
+    return QueryText.joined([*parts, whole.part(done, len(text))])
 
 
 def _escaped(value: str, quote: str) -> str:

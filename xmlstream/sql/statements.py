@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Iterator
+from dataclasses import dataclass
+from itertools import groupby
 
 from sqlglot import exp
 from sqlglot.errors import ParseError, TokenError
@@ -16,14 +18,15 @@ from xmlstream.sql.query_text import QueryText, endless
 from xmlstream.sql.refused.did_you_mean import meant_at, meant_by_command
 
 
+@dataclass(frozen=True, slots=True)
 class Statement:
     """Statement of a text: its tree, and the offsets of its first character and of the character after its last."""
 
-    __slots__ = ("_query", "end", "rewriting", "start", "tree")
-
-    def __init__(self, tree: exp.Expr, rewriting: Rewriting, start: int, end: int, query: int | None = None) -> None:
-        self.tree, self.rewriting, self.start, self.end = tree, rewriting, start, end
-        self._query = query
+    tree: exp.Expr
+    rewriting: Rewriting
+    start: int
+    end: int
+    _query: int | None = None
 
     @property
     def text(self) -> QueryText:
@@ -55,16 +58,9 @@ def parse_statements(text: QueryText) -> list[Statement]:
 
 
 def _runs(found: list[Token]) -> Iterator[list[Token]]:
-    run: list[Token] = []
-    for token in found:
-        if token.token_type == TokenType.SEMICOLON:
-            if run:
-                yield run
-            run = []
-        else:
-            run.append(token)
-    if run:
-        yield run
+    for is_end, run in groupby(found, lambda token: token.token_type == TokenType.SEMICOLON):
+        if not is_end:
+            yield list(run)
 
 
 def _statement(run: list[Token], text: QueryText) -> Statement:

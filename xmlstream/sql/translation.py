@@ -19,7 +19,7 @@ from punct_ns.schema import Schema, structured
 from xmlstream.plan.nodes import Node
 from xmlstream.sql.clauses.current_time import by_field, split, stamped, with_clock
 from xmlstream.sql.clauses.from_clause import From, exploded
-from xmlstream.sql.clauses.grouping import Grouping, SelectList, grouped
+from xmlstream.sql.clauses.grouping import SelectList, grouped
 from xmlstream.sql.clauses.joining import hinted
 from xmlstream.sql.clauses.plan_builder import (
     difference,
@@ -30,10 +30,11 @@ from xmlstream.sql.clauses.plan_builder import (
     merge,
     ordered,
     project,
+    sort_key,
     where,
 )
-from xmlstream.sql.clauses.ranking import Ranking, qualified, ranked, settled
-from xmlstream.sql.clauses.relation import Field, Relation, require_no_quoted_name, resolve, window_of
+from xmlstream.sql.clauses.ranking import qualified, ranked, settled
+from xmlstream.sql.clauses.relation import Relation, require_no_quoted_name, resolve, window_of
 from xmlstream.sql.clauses.row_windows import windowed
 from xmlstream.sql.clauses.time_windows import Sessions, in_windows
 from xmlstream.sql.query_text import QueryText
@@ -76,7 +77,7 @@ class Translation:
                 hint = f"give the number of an attribute of the result, at most {len(fields)}"
                 raise self._text.error(f"there is no item {tree.this} to order by", tree, hint)
             names = [fields[number - 1].attribute]
-        elif isinstance(tree, exp.Column) and (found := relation.find(tree.name) or self._dotted(tree, relation)):
+        elif isinstance(tree, exp.Column) and (found := relation.find(tree.name) or relation.find(_dotted(tree))):
             if len(found) > 1:
                 what = f"{tree.name} is ambiguous: several attributes have this name"
                 raise self._text.error(what, tree, "rename them with AS")
@@ -86,11 +87,7 @@ class Translation:
         else:
             hint = "select it with a name, and order by that name"
             raise self._text.error("ORDER BY takes attributes of the result", tree, hint)
-        return [SortKey(name, bool(key.args.get("desc")), bool(key.args.get("nulls_first"))) for name in names]
-
-    def _dotted(self, column: exp.Column, relation: Relation) -> list[Field]:
-        """The fields that a name with a dot may mean, such as `window.start`."""
-        return relation.find(".".join(part.name for part in column.parts)) if len(column.parts) > 1 else []
+        return [sort_key(name, key) for name in names]
 
     def _query(self, tree: exp.Expr, tables: Tables) -> Relation:
         """The relation of a query; its rank may be open."""
@@ -182,23 +179,18 @@ class Translation:
 
     def _selected(self, tree: exp.Select, listed: SelectList, sessions: Sessions | None) -> Relation:
         """The relation of the items: over rows, of groups, or of each tuple."""
-        items, group, having = listed.items, tree.args.get("group"), tree.args.get("having")
-        trees = [item.tree for item in items]
+        trees = [item.tree for item in listed.items]
         windows = [window for each in trees for window in each.find_all(exp.Window)]
         if any(function_of(window) not in RANKS for window in windows):
             self._require_none(tree, _BESIDE_OVER, "group in one query, and compute OVER in another")
-            return windowed(listed.relation, items, self._analyst, self._text)
-        if windows or tree.args.get("qualify") is not None:
+            return windowed(listed.relation, listed.items, self._analyst, self._text)
+        is_qualified = tree.args.get("qualify") is not None
+        if windows or is_qualified:
             self._require_none(tree, ("group", "having"), "group in a subquery, and rank its result")
-            ranking = Ranking(listed.relation, items, self._text)
-            qualify = tree.args.get("qualify") is not None
-            return qualified(ranking, tree, self._analyst) if qualify else ranked(ranking, self._analyst)
-        if group is not None or having is not None or aggregates_in(*trees):
-            keys = listed.keys(group.expressions if group is not None else ())
-            condition = None if having is None else listed.having(having.this, keys)
-            grouping = Grouping(listed.relation.node, keys, items, condition, self._text, sessions)
-            return grouped(grouping, self._analyst)
-        return project(listed.relation.node, items, self._analyst)
+            return qualified(listed, tree, self._analyst) if is_qualified else ranked(listed, self._analyst)
+        if any(tree.args.get(clause) for clause in ("group", "having")) or aggregates_in(*trees):
+            return grouped(tree, listed, sessions, self._analyst)
+        return project(listed.relation.node, listed.items, self._analyst)
 
     def _require_none(self, tree: exp.Select, clauses: Iterable[str], hint: str) -> None:
         for clause in clauses:
@@ -252,6 +244,11 @@ def _placed(query: Statement) -> Iterator[None]:
 
 def _translated(query: Statement, tables: Mapping[str, Relation], translation: Translation) -> Node:
     return translation.plan(query.tree, {name.lower(): relation for name, relation in tables.items()})
+
+
+def _dotted(column: exp.Column) -> str:
+    """The whole name of an attribute such as `window.start`."""
+    return ".".join(part.name for part in column.parts)
 
 
 def _comparable(type_: str) -> str:

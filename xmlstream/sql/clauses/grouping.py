@@ -27,74 +27,54 @@ from xmlstream.sql.spark.analysis import Analyst
 from xmlstream.sql.spark.functions import aggregates_in, is_aggregate
 
 
-@dataclass(frozen=True, slots=True)
-class Grouping:
-    """SELECT with groups; all expressions are over the node's attributes.
-
-    Attributes:
-        node: Input of the grouping.
-        keys: Keys to group by.
-        items: Items to select for each group.
-        having: Condition on groups; None if there is none.
-        text: Text of the query, for errors.
-        sessions: Session windows to group by; their ends are among the keys. None if there are none.
-    """
-
-    node: Node
-    keys: tuple[exp.Expr, ...]
-    items: tuple[Item, ...]
-    having: exp.Expr | None
-    text: QueryText
-    sessions: Sessions | None = None
-
-
-def grouped(grouping: Grouping, analyst: Analyst) -> Relation:
-    """The relation of the groups.
+def grouped(tree: exp.Select, listed: SelectList, sessions: Sessions | None, analyst: Analyst) -> Relation:
+    """The relation of the groups of a SELECT, of which `listed` has the items; the ends of `sessions` must be keys.
 
     Raises:
         QueryError: An attribute is neither a key nor aggregated, or an aggregate contains another.
     """
-    node, keys = _with_keys(grouping, analyst)
-    aggregates = _aggregates(grouping, node, tuple(keys.values()), analyst)
+    text, group, condition = listed.text, tree.args.get("group"), tree.args.get("having")
+    trees = [] if group is None else listed.keys(group.expressions)
+    having = [] if condition is None else [listed.having(condition.this, trees)]
+    for inner in aggregates_in(*trees):
+        raise text.error("an aggregate in GROUP BY is not supported", inner, "group by attributes of a tuple")
+    node, keys = keyed(listed.relation.node, trees, listed.items, analyst)
+    aggregates = _aggregates(listed, having, node, tuple(keys.values()), analyst)
     answers = tuple(aggregates.values())
-    if (found := grouping.sessions) is None:
+    if sessions is None:
         groups = Node(GroupBy(tuple(keys.values()), answers), (node,), "group_by")
     else:
-        others = tuple(key for key in keys.values() if key not in found.ends)
-        if len(keys) - len(others) < len(found.ends):
-            raise found.not_grouped_by(grouping.text)
-        groups = Node(Session(found.moment, found.gap, others, answers, found.name, found.days), (node,), "session")
-    names = keys | {text: answer.attribute.name for text, answer in aggregates.items()}
-    trees = [item.tree for item in grouping.items] + ([] if grouping.having is None else [grouping.having])
-    if any(column.name == AS_IT_GOES_OUT for tree in trees for column in tree.find_all(exp.Column)):
+        others = tuple(key for key in keys.values() if key not in sessions.ends)
+        if len(keys) - len(others) < len(sessions.ends):
+            raise sessions.not_grouped_by(text)
+        operator = Session(sessions.moment, sessions.gap, others, answers, sessions.name, sessions.days)
+        groups = Node(operator, (node,), "session")
+    names = keys | {written: answer.attribute.name for written, answer in aggregates.items()}
+    used = (column for each in (*listed.trees, *having) for column in each.find_all(exp.Column))
+    if any(column.name == AS_IT_GOES_OUT for column in used):
         groups = with_time(groups)
         names[render(named(AS_IT_GOES_OUT))] = groups.schema.names[-1]
     relation = Relation.of(groups)
-    if grouping.having is not None:
-        relation = where(relation, _over_groups(grouping.having, names, grouping.text), analyst)
-    items = [Item(_name(item, names), _over_groups(item.tree, names, grouping.text)) for item in grouping.items]
+    for each in having:
+        relation = where(relation, _over_groups(each, names, text), analyst)
+    items = [
+        Item(item.name or names.get(render(item.tree.unnest())), _over_groups(item.tree, names, text))
+        for item in listed.items
+    ]
     return project(relation.node, items, analyst)
 
 
-def _with_keys(grouping: Grouping, analyst: Analyst) -> tuple[Node, dict[str, str]]:
-    """The node with every key as an attribute, and the keys' attributes by their SQL."""
-    for inner in aggregates_in(*grouping.keys):
-        raise grouping.text.error("an aggregate in GROUP BY is not supported", inner, "group by attributes of a tuple")
-    return keyed(grouping.node, grouping.keys, grouping.items, analyst)
-
-
-def _aggregates(grouping: Grouping, node: Node, keys: tuple[str, ...], analyst: Analyst) -> dict[str, Aggregate]:
+def _aggregates(
+    listed: SelectList, having: Sequence[exp.Expr], node: Node, keys: tuple[str, ...], analyst: Analyst
+) -> dict[str, Aggregate]:
     """The aggregates of the items and of HAVING, each once, by SQL; an aggregate that is an item has its name."""
     wanted: dict[str, str | None] = {}
-    for item in grouping.items:
-        for tree in aggregates_in(item.tree):
-            _require_flat(tree, grouping.text)
-            own = item.name if item.tree.unnest() is tree else "aggregate"
+    for name, whole in (*((item.name, item.tree) for item in listed.items), *(("aggregate", tree) for tree in having)):
+        for tree in aggregates_in(whole):
+            _require_flat(tree, listed.text)
+            own = name if whole.unnest() is tree else "aggregate"
             if wanted.setdefault(render(tree), own) == "aggregate":
                 wanted[render(tree)] = own
-    for tree in () if grouping.having is None else aggregates_in(grouping.having):
-        _require_flat(tree, grouping.text)
-        wanted.setdefault(render(tree), "aggregate")
     answers = analyst.columns(node.schema, list(wanted))
     taken = list(keys)
     found: dict[str, Aggregate] = {}
@@ -128,11 +108,6 @@ def _over_groups(tree: exp.Expr, names: Mapping[str, str], text: QueryText) -> e
     return tree.copy().transform(over, copy=False)
 
 
-def _name(item: Item, names: Mapping[str, str]) -> str | None:
-    """The item's name, or else the name of its aggregate or key."""
-    return item.name or names.get(render(item.tree.unnest()))
-
-
 @dataclass(frozen=True, slots=True)
 class SelectList:
     """The items of a SELECT over a relation, in order."""
@@ -156,6 +131,11 @@ class SelectList:
             names.update(item.name for item in found)
         return SelectList(relation, text, tuple(items))
 
+    @property
+    def trees(self) -> list[exp.Expr]:
+        """The items' expressions."""
+        return [item.tree for item in self.items]
+
     def keys(self, entries: Sequence[exp.Expr]) -> tuple[exp.Expr, ...]:
         """The keys for the entries of GROUP BY, over the relation's attributes.
 
@@ -171,13 +151,13 @@ class SelectList:
 
         def chosen(node: exp.Expr) -> exp.Expr:
             if is_aggregate(node):
-                return self._resolved(node)
+                return resolve(node, self.relation, self.text)
             require_no_quoted_name(node, self.relation, self.text)
             if (aliased := self._called(node)) is None:
-                return self._resolved(node) if isinstance(node, exp.Column) else node
+                return resolve(node, self.relation, self.text) if isinstance(node, exp.Column) else node
             found = {field.attribute.lower() for field in self.relation.find(node.name)}
             if found & key_names:
-                return self._resolved(node)
+                return resolve(node, self.relation, self.text)
             if found & within:
                 what = f"{node.name} is ambiguous: it names an item of SELECT and an attribute"
                 raise self.text.error(what, node, "give the item another name with AS")
@@ -201,7 +181,7 @@ class SelectList:
             ends = {f"{key.name}{end}".lower() for end in (START, END)} if isinstance(key, exp.Column) else set()
             if len(found := [item.tree for item in self.items if (item.name or "").lower() in ends]) == 2:
                 return found
-        return [self._resolved(key)]
+        return [resolve(key, self.relation, self.text)]
 
     def _called(self, tree: exp.Expr) -> exp.Expr | None:
         """The item whose alias a bare name is."""
@@ -209,9 +189,6 @@ class SelectList:
             return None
         found = [item.tree for item in self.items if item.name is not None and item.name.lower() == tree.name.lower()]
         return found[0] if len(found) == 1 else None
-
-    def _resolved(self, tree: exp.Expr) -> exp.Expr:
-        return resolve(tree, self.relation, self.text)
 
 
 def _items(written: exp.Expr, relation: Relation, text: QueryText, names: Collection[str | None]) -> list[Item]:

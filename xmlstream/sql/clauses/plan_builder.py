@@ -168,6 +168,11 @@ def first(relation: Relation, n: int, keys: Sequence[SortKey]) -> Relation:
     return Relation(Node(TopN(n, tuple(keys)), (relation.node,), "top_n"), relation.fields)
 
 
+def sort_key(attribute: str, key: exp.Expr) -> SortKey:
+    """The sort key of an attribute, with the direction of an entry of ORDER BY."""
+    return SortKey(attribute, bool(key.args.get("desc")), bool(key.args.get("nulls_first")))
+
+
 def ordered(node: Node, keys: Sequence[SortKey]) -> Node:
     """The node's tuples in order."""
     return Node(Sort(tuple(keys)), (node,), "sort")

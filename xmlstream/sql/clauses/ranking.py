@@ -17,12 +17,11 @@ from sqlglot import exp
 
 from operators.expressions.dialect import conjoined, conjuncts, named, render
 from operators.expressions.type_rules import whole_number
-from operators.sort_order import SortKey
 from operators.top_n import Rank, TopN
-from punct_ns.errors import QueryError
 from punct_ns.schema import Attribute
 from xmlstream.plan.nodes import Node
-from xmlstream.sql.clauses.plan_builder import keyed, project, unique, where
+from xmlstream.sql.clauses.grouping import SelectList
+from xmlstream.sql.clauses.plan_builder import keyed, project, sort_key, unique, where
 from xmlstream.sql.clauses.relation import Item, OpenRank, Relation, resolve
 from xmlstream.sql.clauses.row_windows import windowed
 from xmlstream.sql.query_text import QueryText
@@ -31,56 +30,41 @@ from xmlstream.sql.spark.analysis import Analyst
 from xmlstream.sql.spark.functions import aggregates_in
 
 
-@dataclass(frozen=True, slots=True)
-class Ranking:
-    """SELECT with ranks: its input, its items over the input's node, and the text for errors."""
-
-    relation: Relation
-    items: tuple[Item, ...]
-    text: QueryText
-
-    @property
-    def windows(self) -> list[exp.Expr]:
-        """The ranks among the items."""
-        return [item.tree for item in self.items if isinstance(item.tree, exp.Window)]
-
-
-def ranked(ranking: Ranking, analyst: Analyst) -> Relation:
+def ranked(listed: SelectList, analyst: Analyst) -> Relation:
     """The relation of all tuples with their rank, which is open.
 
     Raises:
         QueryError: There are several ranks, or an aggregate beside a rank.
     """
-    window = _only(ranking, ranking.windows)
-    topped, selected = _prepared(ranking, window, analyst)
+    window = _only(listed, _ranks(listed))
+    topped, selected = _prepared(listed, window, analyst)
     relation = selected(topped(1))
-    (at,) = [i for i, item in enumerate(ranking.items) if isinstance(item.tree, exp.Window)]
-    all_of_them = [Item(field.attribute, item.tree) for field, item in zip(relation.fields, ranking.items, strict=True)]
+    at = listed.trees.index(window)
+    all_of_them = [Item(field.attribute, item.tree) for field, item in zip(relation.fields, listed.items, strict=True)]
     rank = OpenRank(
         relation.fields[at].attribute,
         lambda n: selected(topped(n)).node,
-        lambda: windowed(ranking.relation, all_of_them, analyst, ranking.text).node,
+        lambda: windowed(listed.relation, all_of_them, analyst, listed.text).node,
     )
     return replace(relation, rank=rank)
 
 
-def qualified(ranking: Ranking, select: exp.Select, analyst: Analyst) -> Relation:
+def qualified(listed: SelectList, select: exp.Select, analyst: Analyst) -> Relation:
     """The relation of the tuples that satisfy QUALIFY.
 
     Raises:
         QueryError: As for `ranked`; or QUALIFY sets no bound, or has a condition on another attribute than the rank.
     """
-    condition = _resolved(select.args["qualify"].this, ranking)
-    found = [*ranking.windows, *condition.find_all(exp.Window)]
-    if not found:
-        raise _without_bound(place_of("qualify", select, ranking.text), ranking.text)
-    window = _only(ranking, list({render(tree): tree for tree in found}.values()))
-    bound, rest = _bounded(conjuncts(condition), lambda tree: render(tree) == render(window))
-    if bound is None:
-        raise _without_bound(place_of("qualify", select, ranking.text), ranking.text)
-    topped, selected = _prepared(ranking, window, analyst)
-    first = topped(_most(bound, ranking.text))
-    if (whole := conjoined(_of_rank(tree, first, ranking.text) for tree in rest)) is not None:
+    condition = _resolved(select.args["qualify"].this, listed)
+    found = {render(tree): tree for tree in (*_ranks(listed), *condition.find_all(exp.Window))}
+    window = _only(listed, list(found.values())) if found else None
+    bound, rest = _bounded(conjuncts(condition), lambda tree: render(tree) in found)
+    if window is None or bound is None:
+        what = "QUALIFY needs an upper limit of a rank, as in ROW_NUMBER() OVER (…) <= 3"
+        raise listed.text.error(what, place_of("qualify", select, listed.text), A_BOUND)
+    topped, selected = _prepared(listed, window, analyst)
+    first = topped(_most(bound, listed.text))
+    if (whole := conjoined(_of_rank(tree, first, listed.text) for tree in rest)) is not None:
         first = where(Relation.of(first), whole, analyst).node
     return selected(first)
 
@@ -112,8 +96,9 @@ def settled(
     return found, conjoined(rest)
 
 
-def _without_bound(at: int, text: QueryText) -> QueryError:
-    return text.error("QUALIFY needs an upper limit of a rank, as in ROW_NUMBER() OVER (…) <= 3", at, A_BOUND)
+def _ranks(listed: SelectList) -> list[exp.Expr]:
+    """The ranks among the items."""
+    return [tree for tree in listed.trees if isinstance(tree, exp.Window)]
 
 
 def _means_rank(source: Relation, sources: Sequence[Relation]) -> Callable[[exp.Expr], bool]:
@@ -135,30 +120,27 @@ def _most(bound: _Bound, text: QueryText) -> int:
     return bound.most
 
 
-def _only(ranking: Ranking, windows: Sequence[exp.Expr]) -> exp.Expr:
+def _only(listed: SelectList, windows: Sequence[exp.Expr]) -> exp.Expr:
     """The only rank of a query."""
     first, *others = windows
     if others:
-        raise ranking.text.error("a second OVER is not supported", others[0], "compute each rank in a separate query")
-    for found in aggregates_in(first, *(item.tree for item in ranking.items)):
+        raise listed.text.error("a second OVER is not supported", others[0], "compute each rank in a separate query")
+    for found in aggregates_in(first, *listed.trees):
         hint = "compute it in a subquery, and rank its result"
-        raise ranking.text.error("an aggregate beside OVER is not supported", found, hint)
+        raise listed.text.error("an aggregate beside OVER is not supported", found, hint)
     return first
 
 
 def _prepared(
-    ranking: Ranking, window: exp.Expr, analyst: Analyst
+    listed: SelectList, window: exp.Expr, analyst: Analyst
 ) -> tuple[Callable[[int], Node], Callable[[Node], Relation]]:
     """Two functions: one makes the first n tuples of each group with their ranks, one selects the items of these."""
     by, order = window.args.get("partition_by") or [], window.args["order"].expressions
-    node, names = keyed(ranking.relation.node, [*by, *(key.this for key in order)], ranking.items, analyst)
+    node, names = keyed(listed.relation.node, [*by, *(key.this for key in order)], listed.items, analyst)
     ((by_itself, domain),) = analyst.columns(node.schema, [render(window)])
     number = Attribute(unique("rank", node.schema.names), domain)
     groups = tuple(dict.fromkeys(names[render(tree.unnest())] for tree in by))
-    keys = tuple(
-        SortKey(names[render(key.this.unnest())], bool(key.args.get("desc")), bool(key.args.get("nulls_first")))
-        for key in order
-    )
+    keys = tuple(sort_key(names[render(key.this.unnest())], key) for key in order)
     rank = cast(Rank, str(window.this.this).lower())
     names |= {render(window): number.name}
 
@@ -167,7 +149,7 @@ def _prepared(
 
     def selected(first: Node) -> Relation:
         items = []
-        for item in ranking.items:
+        for item in listed.items:
             attribute = names.get(render(item.tree.unnest()))
             name = item.name or (by_itself if attribute == number.name else attribute)
             items.append(item if attribute is None else Item(name, named(attribute)))
@@ -176,16 +158,16 @@ def _prepared(
     return topped, selected
 
 
-def _resolved(condition: exp.Expr, ranking: Ranking) -> exp.Expr:
+def _resolved(condition: exp.Expr, listed: SelectList) -> exp.Expr:
     """QUALIFY over the node's attributes, with an item's name replaced by its rank."""
-    ranks = {(item.name or "").lower(): item.tree for item in ranking.items if isinstance(item.tree, exp.Window)}
+    ranks = {(item.name or "").lower(): item.tree for item in listed.items if isinstance(item.tree, exp.Window)}
 
     def chosen(node: exp.Expr) -> exp.Expr:
         if not isinstance(node, exp.Column):
             return node
-        is_bare = len(node.parts) == 1 and not ranking.relation.find(node.name)
+        is_bare = len(node.parts) == 1 and not listed.relation.find(node.name)
         rank = ranks.get(node.name.lower()) if is_bare else None
-        return resolve(node, ranking.relation, ranking.text) if rank is None else rank.copy()
+        return resolve(node, listed.relation, listed.text) if rank is None else rank.copy()
 
     return condition.copy().transform(chosen, copy=False)
 

@@ -15,7 +15,7 @@ arrival is known only if every node below keeps the order of its source (`requir
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from sqlglot import exp
@@ -25,13 +25,12 @@ from operators.expressions.dialect import expression, named, render
 from operators.expressions.type_rules import whole_number
 from operators.look_ahead import LookAhead
 from operators.row_window import RowWindow
-from operators.sort_order import SortKey
 from punct_ns.domain import Domain
 from punct_ns.errors import QueryError, UsageError
 from punct_ns.schema import Attribute
 from punct_ns.slices import quoted
 from xmlstream.plan.nodes import Node, Scan
-from xmlstream.sql.clauses.plan_builder import keyed, project, unique, where
+from xmlstream.sql.clauses.plan_builder import keyed, project, sort_key, unique, where
 from xmlstream.sql.clauses.relation import Item, Relation
 from xmlstream.sql.query_text import QueryText
 from xmlstream.sql.refused.refusals import LAST_ROWS
@@ -68,29 +67,23 @@ def windowed(relation: Relation, items: Sequence[Item], analyst: Analyst, text: 
         QueryError: A function needs rows that are not supported, or there is an aggregate beside one.
     """
     windows = {render(window): window for item in items for window in item.tree.find_all(exp.Window)}
+    by_order: dict[str, list[exp.Expr]] = {}
+    for window in windows.values():
+        by = window.args.get("partition_by") or []
+        order = ", ".join(render(key) for key in (*by, *window.args["order"].expressions))
+        by_order.setdefault(f"{len(by)} {order}", []).append(window)
     node, names = relation.node, dict[str, str]()
-    for those in _by_order(windows).values():
+    for those in by_order.values():
         node = _node(node, those, items, analyst, text, names)
-    replaced = [
-        Item(item.name, item.tree.copy().transform(lambda tree: _answer(tree, names), copy=False)) for item in items
-    ]
+
+    def answer(tree: exp.Expr) -> exp.Expr:
+        return named(names[render(tree)]) if isinstance(tree, exp.Window) else tree
+
+    replaced = [Item(item.name, item.tree.copy().transform(answer, copy=False)) for item in items]
     for found in aggregates_in(*(item.tree for item in replaced)):
         hint = "compute it in a subquery, and apply OVER to its result"
         raise text.error("an aggregate beside OVER is not supported", found, hint)
     return project(node, replaced, analyst)
-
-
-def _answer(tree: exp.Expr, names: dict[str, str]) -> exp.Expr:
-    return named(names[render(tree)]) if isinstance(tree, exp.Window) else tree
-
-
-def _by_order(windows: Mapping[str, exp.Expr]) -> dict[str, list[exp.Expr]]:
-    """The functions, grouped by their PARTITION BY and ORDER BY."""
-    found: dict[str, list[exp.Expr]] = {}
-    for window in windows.values():
-        by = [render(key) for key in (*(window.args.get("partition_by") or ()), *window.args["order"].expressions)]
-        found.setdefault(f"{len(window.args.get('partition_by') or ())} {', '.join(by)}", []).append(window)
-    return found
 
 
 def _node(
@@ -107,10 +100,7 @@ def _node(
         names[render(window)] = taken[-1]
         functions.append(_over(window, Attribute(taken[-1], domain), text))
     groups = tuple(dict.fromkeys(keys[render(tree.unnest())] for tree in by))
-    sort_keys = tuple(
-        SortKey(keys[render(key.this.unnest())], bool(key.args.get("desc")), bool(key.args.get("nulls_first")))
-        for key in order
-    )
+    sort_keys = tuple(sort_key(keys[render(key.this.unnest())], key) for key in order)
     ahead = tuple(over for over in functions if over.ahead)
     if back := tuple(over for over in functions if not over.ahead):
         node = Node(RowWindow(back, sort_keys, groups), (node,), "row_window")
@@ -146,87 +136,7 @@ def _offset(window: exp.Expr, text: QueryText) -> int:
     return found
 
 
-@dataclass(frozen=True, slots=True)
-class _Frame:
-    """Frame of OVER: ROWS or RANGE BETWEEN start AND end."""
-
-    window: exp.Expr
-    kind: str
-    start: exp.Expr | str | None
-    start_side: str | None
-    end: exp.Expr | str | None
-    end_side: str | None
-
-    @property
-    def first(self) -> int | None:
-        """Distance in rows from the first row of the frame to the tuple; None if unknown."""
-        return _rows_before(self.start, self.start_side)
-
-    @property
-    def last(self) -> int | None:
-        """Distance in rows from the last row of the frame to the tuple; None if unknown."""
-        return 0 if self.end is None else _rows_before(self.end, self.end_side)
-
-    @property
-    def ends_here(self) -> bool:
-        """Whether the tuple itself is the last row of the frame."""
-        return self.end in (None, "CURRENT ROW")
-
-    @property
-    def is_ascending(self) -> bool:
-        """Whether the rows have one order, from low to high."""
-        order = self.window.args["order"].expressions
-        return len(order) == 1 and not order[0].args.get("desc")
-
-
-def _rows_before(end: exp.Expr | str | None, side: str | None) -> int | None:
-    if end == "CURRENT ROW":
-        return 0
-    number = whole_number(end) if isinstance(end, exp.Expr) else None
-    return number if number is None or side == "PRECEDING" else -number
-
-
 _A_RANGE = "write ORDER BY ts RANGE BETWEEN INTERVAL 1 HOUR PRECEDING AND CURRENT ROW"
-_FRAMES: Mapping[str, tuple[tuple[Callable[[_Frame], bool], str, str], ...]] = {
-    "ROWS": (
-        (
-            lambda frame: frame.end == "UNBOUNDED",
-            "UNBOUNDED FOLLOWING would wait for the end of the group",
-            "limit the rows, as in ROWS BETWEEN CURRENT ROW AND 5 FOLLOWING; for whole groups write GROUP BY",
-        ),
-        (
-            lambda frame: frame.last is None or (frame.first is None and frame.start != "UNBOUNDED"),
-            "ROWS is supported only with constant numbers",
-            LAST_ROWS,
-        ),
-        (
-            lambda frame: frame.first is not None and frame.first < (frame.last or 0),
-            "this frame is always empty",
-            "exchange its ends: BETWEEN the earlier one AND the later one",
-        ),
-    ),
-    "RANGE": (
-        (
-            lambda frame: not frame.is_ascending,
-            "RANGE with a distance needs one ascending ORDER BY",
-            _A_RANGE,
-        ),
-        (
-            lambda frame: (
-                not (isinstance(frame.start, exp.Expr) and frame.start_side == "PRECEDING" and frame.ends_here)
-            ),
-            "RANGE is supported only from a distance before to the CURRENT ROW",
-            _A_RANGE,
-        ),
-        (
-            lambda frame: function_of(frame.window) in BY_PLACE,
-            "{function} with RANGE is not supported: equal times have no order",
-            LAST_ROWS,
-        ),
-    ),
-    "GROUPS": ((lambda frame: True, "GROUPS is not supported", LAST_ROWS),),
-}
-"""Unsupported frames by kind: test, message and hint."""
 
 
 def _frame(window: exp.Expr, over: Over, text: QueryText) -> Over:
@@ -234,15 +144,39 @@ def _frame(window: exp.Expr, over: Over, text: QueryText) -> Over:
     if (spec := window.args.get("spec")) is None:
         return replace(over, peers=True)
     parts = (spec.args.get(part) for part in ("kind", "start", "start_side", "end", "end_side"))
-    frame = _Frame(window, *(part.upper() if isinstance(part, str) else part for part in parts))
-    if frame.kind == "RANGE" and frame.start == "UNBOUNDED" and frame.ends_here:
+    kind, start, start_side, end, end_side = (part.upper() if isinstance(part, str) else part for part in parts)
+    if kind == "ROWS":
+        first = _rows_before(start, start_side)
+        last = 0 if end is None else _rows_before(end, end_side)
+        if end == "UNBOUNDED":
+            hint = "limit the rows, as in ROWS BETWEEN CURRENT ROW AND 5 FOLLOWING; for whole groups write GROUP BY"
+            raise text.error("UNBOUNDED FOLLOWING would wait for the end of the group", window, hint)
+        if last is None or (first is None and start != "UNBOUNDED"):
+            raise text.error("ROWS is supported only with constant numbers", window, LAST_ROWS)
+        if first is not None and first < last:
+            hint = "exchange its ends: BETWEEN the earlier one AND the later one"
+            raise text.error("this frame is always empty", window, hint)
+        return replace(over, first=first, last=last)
+    if kind != "RANGE":
+        raise text.error(f"{kind} is not supported", window, LAST_ROWS)
+    ends_here, order = end in (None, "CURRENT ROW"), window.args["order"].expressions
+    if start == "UNBOUNDED" and ends_here:
         return replace(over, peers=True)
-    for is_wrong, what, hint in _FRAMES[frame.kind]:
-        if is_wrong(frame):
-            raise text.error(what.format(function=function_of(window)), window, hint)
-    if isinstance(frame.start, exp.Expr) and frame.kind == "RANGE":
-        return replace(over, distance=render(frame.start))
-    return replace(over, first=frame.first, last=frame.last or 0)
+    if len(order) > 1 or order[0].args.get("desc"):
+        raise text.error("RANGE with a distance needs one ascending ORDER BY", window, _A_RANGE)
+    if not (isinstance(start, exp.Expr) and start_side == "PRECEDING" and ends_here):
+        raise text.error("RANGE is supported only from a distance before to the CURRENT ROW", window, _A_RANGE)
+    if (name := function_of(window)) in BY_PLACE:
+        raise text.error(f"{name} with RANGE is not supported: equal times have no order", window, LAST_ROWS)
+    return replace(over, distance=render(start))
+
+
+def _rows_before(end: exp.Expr | str, side: str | None) -> int | None:
+    """Distance in rows from an end of a frame to the tuple, positive for rows before it; None if unknown."""
+    if end == "CURRENT ROW":
+        return 0
+    number = whole_number(end) if isinstance(end, exp.Expr) else None
+    return number if number is None or side == "PRECEDING" else -number
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,7 +7,6 @@ Spark replaces the call by a new column `window` below its SELECT; this module r
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass
 
 from sqlglot import exp
@@ -36,6 +35,10 @@ def is_window(node: exp.Expr) -> bool:
     return isinstance(node, exp.Anonymous) and str(node.this).lower() in ("window", "session_window")
 
 
+def _name(call: exp.Expr) -> str:
+    return str(call.this).lower()
+
+
 @dataclass(frozen=True, slots=True)
 class Sessions:
     """Sessions of a SELECT: the moment, the gap in microseconds, their name, and the call as written.
@@ -60,32 +63,6 @@ class Sessions:
         return text.error("sessions without GROUP BY", self.call, hint)
 
 
-@dataclass(frozen=True, slots=True)
-class _Lengths:
-    size: int
-    slide: int
-    start: int
-
-
-_WRONG_LENGTHS: tuple[tuple[Callable[[_Lengths], bool], str, str], ...] = (
-    (
-        lambda lengths: min(lengths.size, lengths.slide) <= 0,
-        "window size and slide must be longer than zero",
-        "write lengths such as '10 minutes'",
-    ),
-    (
-        lambda lengths: lengths.slide > lengths.size,
-        "a window is shorter than its slide",
-        "write a slide that is not longer than the size",
-    ),
-    (
-        lambda lengths: abs(lengths.start) >= lengths.slide,
-        "the start of a window is not less than its slide",
-        "write a start shorter than the slide; windows without one begin at multiples of the slide since 1970-01-01",
-    ),
-)
-
-
 def in_windows(
     select: exp.Select, relation: Relation, analyst: Analyst, text: QueryText
 ) -> tuple[exp.Select, Relation, Sessions | None]:
@@ -103,13 +80,12 @@ def in_windows(
     if (other := next((call for call in calls if render(call) != render(first)), None)) is not None:
         hint = "write two queries with one window each, and join their results"
         raise text.error("a second time window is not supported", other, hint)
-    called = str(first.this).lower()
+    called = _name(first)
     node, moment = _moment(first, relation, analyst, text)
     name = unique(called, [known.removesuffix(START) for known in node.schema.names])
     sessions = None
     if called == "window":
-        lengths = _lengths(first, text)
-        cut = Node(Window(moment, lengths.size, lengths.slide, lengths.start, name), (node,), "window")
+        cut = Node(Window(moment, *_lengths(first, text), name), (node,), "window")
     else:
         days, beside = _gap(first, text)
         sessions = Sessions(moment, days * DAY + beside, name, first, days)
@@ -163,7 +139,8 @@ def _replace(call: exp.Expr, name: str) -> None:
         call.replace(field)
 
 
-def _lengths(call: exp.Expr, text: QueryText) -> _Lengths:
+def _lengths(call: exp.Expr, text: QueryText) -> tuple[int, int, int]:
+    """Size, slide and start of the windows, in microseconds."""
     given = call.expressions[1:]
     if not 1 <= len(given) <= 3:
         what = f"window needs a TIMESTAMP and 1 to 3 lengths (size, slide, start), not {len(given)}"
@@ -175,17 +152,23 @@ def _lengths(call: exp.Expr, text: QueryText) -> _Lengths:
             raise text.error(f"{render(tree)} is not a constant length of time", tree, hint)
         found.append(length)
     size, slide, start = found[0], found[min(1, len(found) - 1)], found[2] if len(found) > 2 else 0
-    lengths = _Lengths(size, slide, start)
-    for is_wrong, what, hint in _WRONG_LENGTHS:
-        if is_wrong(lengths):
-            raise text.error(what, call, hint)
-    return lengths
+    if min(size, slide) <= 0:
+        what, hint = "window size and slide must be longer than zero", "write lengths such as '10 minutes'"
+        raise text.error(what, call, hint)
+    if slide > size:
+        raise text.error("a window is shorter than its slide", call, "write a slide that is not longer than the size")
+    if abs(start) >= slide:
+        hint = (
+            "write a start shorter than the slide; windows without one begin at multiples of the slide since 1970-01-01"
+        )
+        raise text.error("the start of a window is not less than its slide", call, hint)
+    return size, slide, start
 
 
 def _moment(call: exp.Expr, relation: Relation, analyst: Analyst, text: QueryText) -> tuple[Node, str]:
     """The node with the moment to cut as an attribute, and the attribute's name."""
     if not call.expressions:
-        raise text.error(f"{str(call.this).lower()} without an argument", call, _FORM)
+        raise text.error(f"{_name(call)} without an argument", call, _FORM)
     tree = call.expressions[0]
     found = resolve(tree, relation, text, moment=True).unnest()
     node, names = keyed(relation.node, [found], [], analyst)
@@ -194,7 +177,7 @@ def _moment(call: exp.Expr, relation: Relation, analyst: Analyst, text: QueryTex
     if of in MOMENTS:
         return node, attribute.name
     if of in NUMERIC or of == "boolean":
-        what = f"{str(call.this).lower()} needs a TIMESTAMP, but {attribute.name} is {attribute.domain.type}"
+        what = f"{_name(call)} needs a TIMESTAMP, but {attribute.name} is {attribute.domain.type}"
         raise text.error(what, tree, f"to group numbers in steps of 10, write GROUP BY {attribute.name} DIV 10")
     cast = cast_to(found, "TIMESTAMP")
     node, names = keyed(relation.node, [cast], [], analyst)
