@@ -53,17 +53,20 @@ def origins(node: Node, name: str) -> tuple[Origin, ...]:
             return ()
         case Merge() | Intersect() | Difference():
             at = node.schema.index(name)
-            found = [origins(below, below.schema.names[at]) for below in node.inputs]
-            return tuple(dict.fromkeys(one for each in found for one in each)) if all(found) else ()
+            return _all_of([origins(below, below.schema.names[at]) for below in node.inputs])
         case Project(columns=columns):
             (column,) = (column for column in columns if column.attribute.name.lower() == name.lower())
             sources = [each.source for each in column.either or (column,) if each.source]
-            found = [origins(node.inputs[0], source) for source in sources]
-            return tuple(dict.fromkeys(one for each in found for one in each)) if all(found) else ()
+            return _all_of([origins(node.inputs[0], source) for source in sources])
     if len(node.inputs) == 1 and (line := operator.lineage([name], node.inputs[0].schema)) and len(line[0]) == 1:
         return origins(node.inputs[0], line[0][0])
     having = [below for below in node.inputs if name.lower() in map(str.lower, below.schema.names)]
     return origins(having[0], name) if len(having) == 1 else ()
+
+
+def _all_of(found: Sequence[tuple[Origin, ...]]) -> tuple[Origin, ...]:
+    """The origins, each once; none if one of several attributes has none."""
+    return tuple(dict.fromkeys(one for each in found for one in each)) if all(found) else ()
 
 
 def by_source(found: Sequence[tuple[Origin, ...]]) -> list[tuple[Node, tuple[str, ...]]]:

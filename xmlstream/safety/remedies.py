@@ -20,10 +20,11 @@ from itertools import combinations, islice, product
 from typing import Any, TypeVar
 
 from punct_ns.numeric_type import NumericType
+from punct_ns.schema import Schema
 from punct_ns.scheme import Kind, Scheme, Term, format_schemes, is_finite
 from punct_ns.temporal_type import TemporalType
 from xmlstream.plan.nodes import Node, Scan, results, topological
-from xmlstream.safety.verdicts import Additions, Promised, judged, promised
+from xmlstream.safety.verdicts import Additions, judged, promised
 
 T = TypeVar("T")
 
@@ -76,9 +77,14 @@ def remedies(root: Node, *, follow: bool, most: int = 3, kinds: Collection[Kind]
         most: Most remedies to return.
         kinds: The kinds of terms to try.
     """
-    sources = {node.operator.name: node for node in topological(root) if isinstance(node.operator, Scan)}
+    sources = {
+        node.operator.name: (node.operator, node.schema)
+        for node in topological(root)
+        if isinstance(node.operator, Scan)
+    }
     everything = {
-        name: tuple(s for s in _candidates(node) if s.terms[0].kind in kinds) for name, node in sources.items()
+        name: tuple(scheme for scheme in _candidates(schema) if scheme.terms[0].kind in kinds)
+        for name, (_, schema) in sources.items()
     }
 
     def mends(additions: Additions) -> bool:
@@ -96,33 +102,28 @@ def remedies(root: Node, *, follow: bool, most: int = 3, kinds: Collection[Kind]
             choices.append([(name, scheme) for scheme in helpful])
         combined += islice(product(*choices), TRIED)
     # Promises of the same attribute come first: it is the one that the sources are merged or joined by most often.
-    combined.sort(key=lambda chosen: (len({str(scheme) for _, scheme in chosen}), sum(map(_is_of_order, chosen))))
-    declared = {
-        name: node.operator.options.schemes for name, node in sources.items() if isinstance(node.operator, Scan)
-    }
-    found = (
-        Remedy(chosen, declared) for chosen in combined if chosen and mends({name: [scheme] for name, scheme in chosen})
+    combined.sort(
+        key=lambda chosen: (
+            len({str(scheme) for _, scheme in chosen}),
+            sum(scheme.terms[0].kind == "prefix" for _, scheme in chosen),
+        )
     )
-    return list(islice(found, most))
+    declared = {name: scan.options.schemes for name, (scan, _) in sources.items()}
+    found = (chosen for chosen in combined if chosen and mends({name: [scheme] for name, scheme in chosen}))
+    return [Remedy(chosen, declared) for chosen in islice(found, most)]
 
 
 def _sources_that_mend(everything: Additions, mends: Callable[[Additions], bool]) -> list[list[str]]:
     """The smallest sets of sources whose promises suffice: the needed sources, and at most two others."""
-    needed = _each_that(list(everything), lambda some: not mends(_without(everything, some)))
+    needed = _each_that(
+        list(everything), lambda some: not mends({name: everything[name] for name in everything if name not in some})
+    )
     others = [name for name in everything if name not in needed]
     for more in range(MOST_OTHERS + 1):
         sets = ([*needed, *chosen] for chosen in islice(combinations(others, more), TRIED_OTHERS))
         if found := [names for names in sets if mends({name: everything[name] for name in names})]:
             return found
     return []
-
-
-def _is_of_order(chosen: tuple[str, Scheme]) -> bool:
-    return any(term.kind == "prefix" for term in chosen[1].terms)
-
-
-def _without(additions: Additions, names: Collection[str]) -> Additions:
-    return {name: schemes for name, schemes in additions.items() if name not in names}
 
 
 def _mends_beside(mends: Callable[[Additions], bool], others: Additions, name: str, schemes: Sequence[Scheme]) -> bool:
@@ -139,9 +140,9 @@ def _each_that(candidates: Sequence[T], does: Callable[[Sequence[T]], bool]) -> 
     return _each_that(candidates[:half], does) + _each_that(candidates[half:], does)
 
 
-def _candidates(node: Node) -> Iterator[Scheme]:
+def _candidates(schema: Schema) -> Iterator[Scheme]:
     """Schemes to try for a source: values of each attribute one by one, then prefixes of each ordered attribute."""
-    attributes = [attribute for attribute in node.schema if not attribute.domain.opaque]
+    attributes = [attribute for attribute in schema if not attribute.domain.opaque]
     for attribute in attributes:
         yield Scheme((Term(attribute.name, finite=is_finite("each", attribute.domain)),))
     for attribute in attributes:
@@ -178,14 +179,10 @@ def idle_promises(root: Node) -> list[IdlePromise]:
 
 
 def _gained(root: Node, schemes: dict[Node, list[Scheme]]) -> Any:
-    """What a query has from schemes: when each operator answers and purges, and the schemes of the results."""
+    """The effects of schemes on a query: when each operator answers and purges, and the schemes of the results."""
     known = promised(root, follow=True, instead=schemes)
     verdict = judged(root, follow=True, known=known)
     operators = [
         (one.answers.when, [(kept.until.when, kept.is_bounded) for kept in one.keeps]) for one in verdict.operators
     ]
-    return operators, [_as_set(known[node]) for node in results(root)]
-
-
-def _as_set(found: Promised) -> Sequence[str]:
-    return sorted(map(str, found.running))
+    return operators, [sorted(map(str, known[node].running)) for node in results(root)]

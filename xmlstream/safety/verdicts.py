@@ -212,31 +212,18 @@ def judged(
 
 def _operator(node: Node, name: str, known: Mapping[Node, Promised]) -> OperatorVerdict:
     below = [known[input_] for input_ in node.inputs]
-    running = ended = of_inputs(node, known, ended=False)
-    if any(each.ended is not each.running for each in below):
-        ended = of_inputs(node, known, ended=True)
-    promises = _Inputs(running, ended, [each.is_static for each in below])
-    return OperatorVerdict(
-        node,
-        name,
-        promises.waiting(node.operator.enabled_by(*(each.schema for each in node.inputs))),
-        tuple(Kept(m, promises.waiting(m.until), below[m.input]) for m in node.state_schema.models),
-        known[node],
-    )
+    running = of_inputs(node, known, ended=False)
+    may_end = any(each.ended is not each.running for each in below)
+    ended = of_inputs(node, known, ended=True) if may_end else running
 
+    def waiting(condition: Condition) -> Waiting:
+        if condition.holds(running):
+            is_static = all(below[grouping.input].is_static for grouping in condition.groupings(running))
+            when = When.AT_ONCE if is_static else When.CLOSED
+        else:
+            when = When.AT_THE_END if may_end and condition.holds(ended) else When.NEVER
+        return Waiting(when, condition, running)
 
-@dataclass(frozen=True, slots=True)
-class _Inputs:
-    """The schemes of an operator's inputs without and with the sources' ends, and which inputs are tables."""
-
-    running: Promises
-    ended: Promises
-    static: Sequence[bool]
-
-    def waiting(self, condition: Condition) -> Waiting:
-        """When a condition comes true."""
-        if condition.holds(self.running):
-            at_once = all(self.static[grouping.input] for grouping in condition.groupings(self.running))
-            return Waiting(When.AT_ONCE if at_once else When.CLOSED, condition, self.running)
-        at_the_end = self.ended is not self.running and condition.holds(self.ended)
-        return Waiting(When.AT_THE_END if at_the_end else When.NEVER, condition, self.running)
+    answers = waiting(node.operator.enabled_by(*(each.schema for each in node.inputs)))
+    keeps = tuple(Kept(model, waiting(model.until), below[model.input]) for model in node.state_schema.models)
+    return OperatorVerdict(node, name, answers, keeps, known[node])

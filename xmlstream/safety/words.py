@@ -232,14 +232,11 @@ def caution(root: Node) -> str | None:
     if not (found := troubles(verdict)):
         return None
     others = f", and {len(found) - 1} more" if len(found) > 1 else ""
-    silent = [one.name for one in verdict.operators if isinstance(one.node.operator, Scan) and _promises_nothing(one)]
+    # A source may declare that it promises nothing, by empty schemes.
+    scans = [(one.name, one.node.operator) for one in verdict.operators if isinstance(one.node.operator, Scan)]
+    silent = [name for name, scan in scans if not scan.options.has_promise]
     without = f"; {' and '.join(silent)} promise{'s' if len(silent) == 1 else ''} nothing" if silent else ""
     return f"only the end of its input lets this query answer or purge: {found[0]}{others}{without}"
-
-
-def _promises_nothing(one: OperatorVerdict) -> bool:
-    """Whether a source declares neither schemes (not even empty ones) nor a rule."""
-    return isinstance(one.node.operator, Scan) and not one.node.operator.options.has_promise
 
 
 def unsafe(root: Node, *, strict: bool = False) -> UnsafeQuery | None:
@@ -254,9 +251,8 @@ def unsafe(root: Node, *, strict: bool = False) -> UnsafeQuery | None:
         return None
     mending = [*times_of_texts(verdict), *map(str, remedies(root, follow=True)), *map(str, changes(root, follow=True))]
     hint = "; or ".join(mending) or unmended(verdict)
-    what = "over inputs without an end this query would wait or grow for ever"
     return UnsafeQuery(
-        what,
+        "over inputs without an end this query would wait or grow for ever",
         where="\n  ".join(troubles(verdict)),
         hint=f"{hint}; {_STRICT if strict else _FOLLOWED}",
     )

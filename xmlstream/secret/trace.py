@@ -43,9 +43,12 @@ def trace(elements: Sequence[Element], windows: Windows, aggregate: str, engine:
         of = _tuple(element)
         if not instants:
             found.append(Step((of, NOTHING, "no tick", NOTHING, NOTHING, NOTHING)))
-        for instant in _telling(instants, element, elements):
+        for instant in _listed(instants, element, elements):
             report = secret.report(instant, element.sys)
-            found.append(Step((of, str(instant), _why(report), *_seen(report), *_result(report, aggregate))))
+            why = "yes" if report.is_reported else f"no: {', '.join(report.unmet)}"
+            content = f"{{{', '.join(_text(element.value) for element in report.content)}}}"
+            cells = of, str(instant), why, str(report.scope or NOTHING), content, _answered(report, aggregate)
+            found.append(Step(cells))
     return found
 
 
@@ -74,7 +77,7 @@ def compared(elements: Sequence[Element], windows: Windows, engines: Sequence[Pr
     for engine in engines:
         secret = Secret(elements, windows, engine)
         for element, instants in secret.ticks():
-            for instant in _telling(instants, element, elements):
+            for instant in _listed(instants, element, elements):
                 called.setdefault((element.sys, instant), {})[engine.name] = secret.report(instant, element.sys)
     found = []
     for (arrival, instant), reports in sorted(called.items()):
@@ -125,25 +128,13 @@ def differences(reports: Mapping[str, Report], engines: Sequence[Profile]) -> tu
     return tuple(name for name, holds in named.items() if holds)
 
 
-def _telling(instants: tuple[int, ...], element: Element, elements: Sequence[Element]) -> tuple[int, ...]:
+def _listed(instants: tuple[int, ...], element: Element, elements: Sequence[Element]) -> tuple[int, ...]:
+    """The instants that have a line: at the first tuple only the last one, since the windows before it are empty."""
     return instants[-1:] if element is elements[0] else instants
 
 
 def _tuple(element: Element) -> str:
     return f"t{element.sys} ({_text(element.value)}, {element.app})"
-
-
-def _why(report: Report) -> str:
-    return "yes" if report.is_reported else "no: " + ", ".join(report.unmet)
-
-
-def _seen(report: Report) -> tuple[str, str]:
-    content = "{" + ", ".join(_text(element.value) for element in report.content) + "}"
-    return str(report.scope) if report.scope else NOTHING, content
-
-
-def _result(report: Report, aggregate: str) -> tuple[str]:
-    return (_answered(report, aggregate),)
 
 
 def _answered(report: Report | None, aggregate: str) -> str:
@@ -172,7 +163,10 @@ def draw_comparison(
     except ImportError as error:
         raise UsageError("matplotlib is not installed", hint="pip install 'xmlstream[figures]'") from error
     lines = compared(elements, windows, engines)
-    shown = {engine.name: _reported(lines, engine) for engine in engines}
+    shown = {
+        name: [line for line in lines if name in line.reports and line.reports[name].is_reported]
+        for name in (engine.name for engine in engines)
+    }
     if (most := max(map(len, shown.values()), default=0)) > MOST:
         raise UsageError(
             f"{most} reports are too many for a picture", hint=f"use a part of the stream, with at most {MOST} reports"
@@ -192,18 +186,13 @@ def draw_comparison(
         raise UsageError(f"{path} cannot be written: {error.strerror}") from error
 
 
-def _reported(lines: Sequence[Compared], engine: Profile) -> list[Compared]:
-    found = [line for line in lines if engine.name in line.reports]
-    return [line for line in found if line.reports[engine.name].is_reported]
-
-
 def _tuples(axes: Axes, elements: Sequence[Element]) -> None:
     """Draws the tuples; simultaneous ones above each other."""
     seen: dict[int, int] = {}
     for element in elements:
         height = seen[element.app] = seen.get(element.app, -1) + 1
         axes.plot(element.app, height, "o", color="black", markersize=4)
-        axes.annotate(_label(element.value), (element.app, height), (5, -3), textcoords="offset points", fontsize=8)
+        axes.annotate(_text(element.value), (element.app, height), (5, -3), textcoords="offset points", fontsize=8)
     axes.set_ylim(-0.8, max(seen.values()) + 0.8)
     _plain(axes, "tuples")
 
@@ -224,15 +213,11 @@ def _lane(
             begin, end = report.content[0].sys - 1, report.content[-1].sys
         colour = _OTHER if line.differs else _SAME
         axes.barh(-number, end - begin, left=begin, height=0.7, color=colour, alpha=0.75)
-        label = _label(answer(report, aggregate))
+        label = _answered(report, aggregate)
         why = f"  {', '.join(line.differs)}" if line.differs else ""
         axes.annotate(f"{label}{why}", (end, -number), (4, -3), textcoords="offset points", fontsize=8)
     axes.set_ylim(-max(len(lines), 1) + 0.4, 0.6)
     _plain(axes, f"{engine.name}\n{engine.tick.value}")
-
-
-def _label(value: object) -> str:
-    return f"{value:g}" if isinstance(value, float) else str(value)
 
 
 def _plain(axes: Axes, label: str) -> None:

@@ -10,7 +10,6 @@ cluster are not included. The processes are listed on Linux only; elsewhere only
 
 from __future__ import annotations
 
-import contextlib
 import os
 import signal
 import subprocess
@@ -52,12 +51,12 @@ def start_java(conf: Mapping[str, str], address: str | None = None) -> None:
 def end_java(seconds: float) -> None:
     """Ends the Java that `start_java` started, and its workers; kills it if it takes longer than `seconds`."""
     for process in _started:
-        with contextlib.suppress(ProcessLookupError, PermissionError):
+        with suppress(ProcessLookupError, PermissionError):
             os.killpg(process.pid, signal.SIGTERM)
         try:
             process.wait(seconds)
         except subprocess.TimeoutExpired:
-            with contextlib.suppress(ProcessLookupError, PermissionError):
+            with suppress(ProcessLookupError, PermissionError):
                 os.killpg(process.pid, signal.SIGKILL)
             process.wait(seconds)
     _started.clear()

@@ -11,7 +11,6 @@ import atexit
 import contextlib
 import os
 import re
-import shutil
 import sys
 import tempfile
 import threading
@@ -72,6 +71,7 @@ def open_session(
     Raises:
         UsageError: There is no Java, or Spark rejects the master or the configuration.
     """
+    from py4j.protocol import Py4JError  # type: ignore[import-untyped]
     from pyspark.errors import PySparkException
     from pyspark.sql import SparkSession
 
@@ -89,17 +89,15 @@ def open_session(
     for key, value in settings.items():
         builder = builder.config(key, value)
     try:
-        java_process.start_java({"spark.app.name": name, **settings}, _address(settings))
+        # On one machine Spark's pages have the driver's address; on a cluster that is left to Spark.
+        address = None if cores_of(settings["spark.master"]) is None else settings.get("spark.driver.bindAddress")
+        java_process.start_java({"spark.app.name": name, **settings}, address)
         session = builder.getOrCreate()
-    except PySparkException as error:
-        hint = f"check the master and the configuration; {JAVA_HINT}"
+    except (PySparkException, Py4JError) as error:
+        hint = "check the master and the configuration"
+        if isinstance(error, PySparkException):
+            hint += f"; {JAVA_HINT}"
         raise UsageError("Spark does not start", where=first_cause(error), hint=hint) from error
-    except Exception as error:
-        if type(error).__module__.startswith("py4j"):
-            raise UsageError(
-                "Spark does not start", where=first_cause(error), hint="check the master and the configuration"
-            ) from error
-        raise
     _quiet_accumulators(session)
     look_up(session)
     if here and not submitted:
@@ -128,9 +126,8 @@ def _submitted() -> dict[str, str]:
 
 
 def _defaults(master: str) -> dict[str, str]:
-    warehouse = tempfile.mkdtemp(prefix="xmlstream-warehouse-")
-    atexit.register(shutil.rmtree, warehouse, ignore_errors=True)
-    found = {"spark.master": master, "spark.sql.warehouse.dir": warehouse, **_ALWAYS}
+    warehouse = worker_python.passing_directory("warehouse")
+    found = {"spark.master": master, "spark.sql.warehouse.dir": str(warehouse), **_ALWAYS}
     cores = cores_of(master)
     found |= worker_python.finds_ours(one_machine=cores is not None)
     found["spark.sql.shuffle.partitions"] = str(min(max(cores or 8, 2), 8))
@@ -143,11 +140,6 @@ def _defaults(master: str) -> dict[str, str]:
         # of its code runs once. With only the first compiler, Java's default code cache is too small.
         found["spark.driver.extraJavaOptions"] = f"{JAVA_OPTIONS} {warm_start.java_options()}".rstrip()
     return found
-
-
-def _address(settings: Mapping[str, str]) -> str | None:
-    """The address of Spark's pages: the driver's on one machine; None (Spark's default) on a cluster."""
-    return settings.get("spark.driver.bindAddress") if cores_of(settings["spark.master"]) is not None else None
 
 
 def cores_of(master: str) -> int | None:

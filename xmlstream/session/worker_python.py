@@ -40,6 +40,13 @@ _OURS = "spark.executorEnv.PYTHONPATH"
 _SAFE_PATH = "spark.executorEnv.PYTHONSAFEPATH"
 
 
+def passing_directory(purpose: str) -> Path:
+    """A new directory that is removed when this process ends."""
+    directory = tempfile.mkdtemp(prefix=f"xmlstream-{purpose}-")
+    atexit.register(shutil.rmtree, directory, ignore_errors=True)
+    return Path(directory)
+
+
 def choose(*, one_process: bool) -> None:
     """Sets the environment variables for the workers' Python, unless the user has set them.
 
@@ -68,8 +75,7 @@ def finds_ours(*, one_machine: bool) -> dict[str, str]:
 @cache
 def _alone() -> Path:
     """A directory that contains only this project's packages."""
-    directory = Path(tempfile.mkdtemp(prefix="xmlstream-packages-"))
-    atexit.register(shutil.rmtree, directory, ignore_errors=True)
+    directory = passing_directory("packages")
     for name in own_packages.NAMES:
         (directory / name).symlink_to(own_packages.HOME / name)
     return directory
@@ -80,9 +86,7 @@ def _quick() -> Path | None:
     """A script that starts this Python without Spark's archives; None if it is not possible or not needed."""
     if os.name != "posix" or not _spark_is_installed_beside():
         return None
-    directory = Path(tempfile.mkdtemp(prefix="xmlstream-python-"))
-    atexit.register(shutil.rmtree, directory, ignore_errors=True)
-    script = directory / "python"
+    script = passing_directory("python") / "python"
     script.write_text(_SCRIPT.format(python=shlex.quote(sys.executable)), encoding="utf-8")
     script.chmod(0o700)
     # Temporary directories are sometimes mounted without permission to execute files.
