@@ -21,7 +21,8 @@ from operators.top_n import Rank
 from punct_ns.errors import QueryError
 from punct_ns.schema import Schema
 from punct_ns.slices import quoted
-from xmlstream.sql.clauses.plan_builder import finished, unique
+from xmlstream.plan.nodes import unique
+from xmlstream.sql.clauses.plan_builder import finished
 from xmlstream.sql.clauses.relation import Item, Relation, resolve
 from xmlstream.sql.clauses.row_windows import TupleWindow, over_tuples
 from xmlstream.sql.query_text import QueryText

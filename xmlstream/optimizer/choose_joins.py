@@ -7,7 +7,7 @@ are safe, one may keep fewer tuples. The plan as written stays unless another on
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, replace
 from typing import Any
@@ -25,29 +25,35 @@ class Choice:
         region: The region.
         written: The plan as written.
         safe: All safe plans, the cheapest first.
-        asked: The one join of all inputs, if the query sets its purge interval; else None.
+        requested: The one join of all inputs, if the query sets its purge interval; else None.
     """
 
     region: JoinRegion
     written: JoinPlan
     safe: tuple[JoinPlan, ...]
-    asked: JoinPlan | None = None
+    requested: JoinPlan | None = None
 
     @property
     def chosen(self) -> JoinPlan:
         """The plan that runs: the one join of all inputs if the query sets its purge interval, else the cheapest."""
-        if self.asked is not None:
-            return self.asked
+        if self.requested is not None:
+            return self.requested
         return self.safe[0] if self.safe and self.safe[0].kept < self.written.kept else self.written
 
     def __str__(self) -> str:
         """One line for each plan, with the tuples that it keeps if each source sends one while a value is open."""
-        return "\n".join(map(self._line, self.all))
+        lines = []
+        for plan in self.all:
+            known = {"as written": plan is self.written, "chosen": plan.text == self.chosen.text}
+            marks = ", ".join(mark for mark, holds in known.items() if holds)
+            keeps = f"keeps {plan.kept:g}" if plan.is_safe else "keeps tuples for ever"
+            lines.append(f"{plan.text}: {keeps}" + (f" ({marks})" if marks else ""))
+        return "\n".join(lines)
 
     @property
     def all(self) -> list[JoinPlan]:
         """The plan as written and the safe plans, the cheapest first."""
-        known = {plan.text: plan for plan in (self.written, *filter(None, [self.asked]), *self.safe)}
+        known = {plan.text: plan for plan in (self.written, *filter(None, [self.requested]), *self.safe)}
         return sorted({**known, self.written.text: self.written}.values(), key=lambda plan: plan.kept)
 
     def as_json(self) -> list[dict[str, Any]]:
@@ -61,12 +67,6 @@ class Choice:
             }
             for plan in self.all
         ]
-
-    def _line(self, plan: JoinPlan) -> str:
-        known = {"as written": plan is self.written, "chosen": plan.text == self.chosen.text}
-        marks = ", ".join(mark for mark, holds in known.items() if holds)
-        keeps = f"keeps {plan.kept:g}" if plan.is_safe else "keeps tuples for ever"
-        return f"{plan.text}: {keeps}" + (f" ({marks})" if marks else "")
 
 
 def with_rates(root: Node, rates: Mapping[str, float]) -> Node:
@@ -86,11 +86,11 @@ def choose_joins(root: Node) -> Node:
     return _rewritten(root, [])
 
 
-def choices(root: Node) -> Iterator[Choice]:
+def choices(root: Node) -> list[Choice]:
     """The choice for each region of joins, inputs first."""
     found: list[Choice] = []
     _rewritten(root, found)
-    yield from found
+    return found
 
 
 def _rewritten(root: Node, found: list[Choice]) -> Node:

@@ -10,7 +10,7 @@ from operators.expressions.dialect import expression, render
 from operators.expressions.output_columns import Column
 from operators.project import Project
 from punct_ns.schema import Schema
-from xmlstream.optimizer.rewrite import bottom_up, over
+from xmlstream.optimizer.rewrite import bottom_up, in_terms, over
 from xmlstream.plan.nodes import Node
 
 
@@ -37,17 +37,10 @@ def _substitutable(columns: Iterable[Column], below: Iterable[Column]) -> bool:
 
 def _substituted(columns: Iterable[Column], below: Iterable[Column], schema: Schema) -> tuple[Column, ...]:
     sources = {column.attribute.name: column for column in below}
-
-    def substituted(node: exp.Expr) -> exp.Expr:
-        if isinstance(node, exp.Column):
-            tree = expression(sources[node.name].expression)
-            return tree if isinstance(tree, exp.Column) or node.parent is None else exp.paren(tree, copy=False)
-        return node
-
+    terms = {name.lower(): column.expression for name, column in sources.items()}
     result = []
     for column in columns:
-        tree = expression(column.expression).transform(substituted, copy=False)
         copy_of = sources[column.copy_of].copy_of if column.copy_of else None
-        attribute, text = column.attribute, render(tree)
+        attribute, text = column.attribute, render(in_terms(expression(column.expression), terms))
         result.append(Column(attribute, text, copy_of) if copy_of else Column.computed(attribute, text, schema))
     return tuple(result)

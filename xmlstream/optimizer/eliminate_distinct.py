@@ -47,7 +47,7 @@ def eliminate_distinct(root: Node) -> Node:
 
 
 def _of_inputs(node: Node, need: _Need) -> list[_Need]:
-    """What a node needs of each input."""
+    """The needs of a node at each of its inputs."""
     operator, needed = node.operator, need.needed
     if need.superfluous(node):
         return [_Need(needed, counts=False)]

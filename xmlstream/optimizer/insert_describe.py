@@ -13,7 +13,7 @@ together.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import TypeAlias
 
 from operators.describe import Describe
@@ -24,19 +24,14 @@ Names: TypeAlias = Sequence[str] | None
 """The attributes that punctuations must describe to help; None if others help, too, or there are several readers."""
 
 
-def names_below(root: Node, uses: Counter[Node]) -> Mapping[Node, Names]:
-    """The attributes that punctuations of each node must describe to help; `uses` counts readers."""
-    return top_down(root, None, lambda node, names: names_of_inputs(node, names, uses), lambda one, _: one)
-
-
-def names_of_inputs(node: Node, names: Names, uses: Counter[Node]) -> Sequence[Names]:
-    """The same for the inputs of a node: its groupings, or `names` in terms of each input."""
+def _names_of_inputs(node: Node, names: Names, uses: Counter[Node]) -> Sequence[Names]:
+    """The names for the inputs of a node: its groupings, or `names` in terms of each input; `uses` counts readers."""
     if found := _sole_groupings(node):
         return [found.get(i) for i in range(len(node.inputs))]
-    return lineage_of(node, names, uses) or [None for _ in node.inputs]
+    return _lineage_of(node, names, uses) or [None for _ in node.inputs]
 
 
-def lineage_of(node: Node, names: Names, uses: Counter[Node]) -> Sequence[Sequence[str]] | None:
+def _lineage_of(node: Node, names: Names, uses: Counter[Node]) -> Sequence[Sequence[str]] | None:
     """The attributes `names` in terms of each input; None if describe does not commute with the node."""
     if names is None or uses[node] > 1 or _sole_groupings(node):
         return None
@@ -56,12 +51,14 @@ def insert_describe(root: Node) -> Node:
     It is inserted only if a scheme promises punctuations that restrict other attributes; else it would remove nothing.
     """
     uses = readers(root)
-    needed = names_below(root, uses)
+    nothing: Names = None
+    needed = top_down(root, nothing, lambda node, names: _names_of_inputs(node, names, uses), lambda one, _: one)
 
     def described(node: Node, inputs: tuple[Node, ...]) -> Node:
-        names_needed = names_of_inputs(node, needed[node], uses)
-        edges = zip(node.inputs, inputs, names_needed, strict=True)
-        return over(node, [new if lineage_of(n, names, uses) else _described(n, new, names) for n, new, names in edges])
+        edges = zip(node.inputs, inputs, _names_of_inputs(node, needed[node], uses), strict=True)
+        return over(
+            node, [new if _lineage_of(n, names, uses) else _described(n, new, names) for n, new, names in edges]
+        )
 
     return bottom_up(root, described)
 

@@ -21,10 +21,8 @@ from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, replace
 from itertools import combinations, pairwise
 
-from sqlglot import exp
-
 from operators.behaviour import Combines
-from operators.expressions.dialect import attributes_in, conjoined, conjuncts, expression, named, render
+from operators.expressions.dialect import attributes_in, conjuncts, expression, render
 from operators.expressions.throwable import throwable
 from operators.join import Join
 from operators.joins.punctuation_graph import Equality, PunctuationGraph, promised
@@ -33,7 +31,10 @@ from operators.multiway_join import MultiwayJoin
 from punct_ns.errors import QueryError
 from punct_ns.schema import Schema
 from punct_ns.scheme import Scheme
-from xmlstream.plan.nodes import Node, Scan, renamed
+from punct_ns.slices import quoted
+from xmlstream.optimizer.push_down_predicates import conjunction
+from xmlstream.optimizer.rewrite import in_terms
+from xmlstream.plan.nodes import Node, Scan, renamed, unique
 
 InputAttribute = tuple[int, str]
 
@@ -125,13 +126,9 @@ class _Walk:
             self.equalities.append((places[i][mine], places[j][theirs]))
         whole = {name: place for known in places for name, place in known.items()}
         if node.operator.residual:
-            folded = {name.lower(): place for name, (_, place) in whole.items()}
-
-            def translated(part: exp.Expr) -> exp.Expr:
-                return named(folded[part.name.lower()]) if isinstance(part, exp.Column) else part
-
+            terms = {name.lower(): quoted(place) for name, (_, place) in whole.items()}
             parts = conjuncts(expression(node.operator.residual))
-            self.residual += [render(part.copy().transform(translated, copy=False)) for part in parts]
+            self.residual += [render(in_terms(part, terms)) for part in parts]
         return whole
 
     def _of_input(self, node: Node) -> dict[str, InputAttribute]:
@@ -147,11 +144,8 @@ class _Walk:
         """Adds an input, renamed where an earlier input has the same names."""
         free: dict[str, str] = {}
         for name in node.schema.names:
-            number, new = 1, name
-            while new.lower() in self._taken:
-                number += 1
-                new = f"{name}_{number}"
-            self._taken.add(new.lower())
+            new = unique(name, self._taken)
+            self._taken.add(new)
             free[new] = name
         self.written.append(node)
         self.inputs.append(renamed(node, free))
@@ -276,8 +270,7 @@ def _joined(region: JoinRegion, blocks: Sequence[JoinPlan]) -> JoinPlan | None:
         for part in region.residual
         if (used := {*attributes_in(part)}) <= here and not any(used <= known for known in names)
     ]
-    whole = conjoined(map(expression, conditions))
-    residual = None if whole is None else render(whole)
+    residual = conjunction(map(expression, conditions))
     nodes = tuple(block.node for block in blocks)
     schemas = [node.schema for node in nodes]
     try:

@@ -25,8 +25,8 @@ def prune_columns(root: Node) -> Node:
         operator = node.operator.pruned(_at_least_one(node, needed[node]))
         if operator.exact_inputs:
             # An operator that keeps whole tuples must not keep attributes that only the source's check needs.
-            required = _required(node, needed[node])
-            inputs = tuple(map(_narrowed, inputs, node.inputs, required))
+            edges = zip(inputs, node.inputs, _required(node, needed[node]), strict=True)
+            inputs = tuple(narrowed(new, [n for n in below.schema.names if n in names]) for new, below, names in edges)
         if inputs and is_identity(operator, *(below.schema for below in inputs)):
             return inputs[0]
         return over(node, inputs, operator)
@@ -50,7 +50,3 @@ def _at_least_one(node: Node, needed: AbstractSet[str]) -> AbstractSet[str]:
     used = () if node.operator.exact_inputs else node.operator.required(frozenset(), *schemas)
     own = node.schema.names
     return frozenset([next((name for name in own if any(name in names for names in used)), own[0])])
-
-
-def _narrowed(new: Node, below: Node, required: AbstractSet[str]) -> Node:
-    return narrowed(new, [name for name in below.schema.names if name in required])

@@ -15,10 +15,10 @@ select that punctuates the tuples that it rejects stays where it is.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass
-from operator import add
+from operator import add, or_
 
 from sqlglot import exp
 
@@ -27,7 +27,7 @@ from operators.expressions.dialect import attributes_in, conjoined, conjuncts, e
 from operators.expressions.throwable import throwable
 from operators.select import Select
 from punct_ns.schema import Schema
-from xmlstream.optimizer.rewrite import bottom_up, over, readers, top_down
+from xmlstream.optimizer.rewrite import bottom_up, in_terms, over, readers, top_down
 from xmlstream.plan.nodes import AnyOperator, Node
 
 
@@ -44,9 +44,13 @@ def divided(
     """
     below: list[list[exp.Expr]] = [[] for _ in terms]
     above: list[exp.Expr] = []
-    found = [[in_terms(part, of) for of in terms] for part in parts]
+    found = [
+        [in_terms(part, of) if (used := _used_by(part)) and used <= of.keys() else None for of in terms]
+        for part in parts
+    ]
     sure = [_is_sure(translated, schemas) for translated in found]
-    all_go = all(is_sure or _is_within(part, passed) for part, is_sure in zip(parts, sure, strict=True))
+    passing = [bool(used := _used_by(part)) and used <= passed for part in parts]
+    all_go = all(map(or_, sure, passing))
     for part, translated, is_sure in zip(parts, found, sure, strict=True):
         if not (is_sure or all_go):
             above.append(part)
@@ -62,32 +66,12 @@ def _is_sure(translated: Sequence[exp.Expr | None], schemas: Sequence[Schema]) -
     return bool(there) and all(there)
 
 
-def _is_within(part: exp.Expr, names: AbstractSet[str]) -> bool:
-    """Whether the part uses attributes, and only these."""
-    return bool(looked_at := _looks_at(part)) and looked_at <= names
-
-
-def in_terms(part: exp.Expr, terms: Terms) -> exp.Expr | None:
-    """The part rewritten in other terms; None if an attribute has no term, or the part uses no attribute."""
-    names = _looks_at(part)
-    if not names or not names <= terms.keys():
-        return None
-
-    def translated(node: exp.Expr) -> exp.Expr:
-        if not isinstance(node, exp.Column):
-            return node
-        term = expression(terms[node.name.lower()])
-        return term if isinstance(term, exp.Column) or node.parent is None else exp.paren(term, copy=False)
-
-    return part.copy().transform(translated, copy=False)
-
-
-def _looks_at(part: exp.Expr) -> set[str]:
+def _used_by(part: exp.Expr) -> set[str]:
     """The names of the attributes that the part uses, in lower case."""
     return {name.lower() for name in attributes_in(part)}
 
 
-def conjunction(parts: Sequence[exp.Expr]) -> str | None:
+def conjunction(parts: Iterable[exp.Expr]) -> str | None:
     """The conjunction of the parts as Spark SQL, without duplicates; None for no parts."""
     once = {render(part.unnest()): part.unnest() for part in parts}
     whole = conjoined(once.values())

@@ -43,4 +43,4 @@ def join_choices(root: Node) -> list[Choice]:
     """The choices of `choose_joins` for a plan, after the rules before it."""
     for rule in RULES[: RULES.index(choose_joins)]:
         root = rule(root)
-    return list(choices(root))
+    return choices(root)

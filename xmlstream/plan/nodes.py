@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, field, fields, is_dataclass
 from typing import TYPE_CHECKING, Any, TypeAlias
@@ -98,7 +98,7 @@ class Results(LogicalProperties):
 
 
 AnyOperator: TypeAlias = Operator | Scan | Static | Results
-"""What a node can have: an operator, a leaf, or the root of several results."""
+"""The kinds of a node: an operator, a leaf, or the root of several results."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -136,7 +136,7 @@ class Node:
 
     @property
     def state_schema(self) -> StateSchema:
-        """What the operator keeps from slice to slice; computed once."""
+        """The state that the operator keeps from slice to slice; computed once."""
         if self._state is None:
             object.__setattr__(self, "_state", self.operator.state_schema(*(below.schema for below in self.inputs)))
         assert self._state is not None
@@ -286,6 +286,20 @@ def static_frame(name: str, frame: DataFrame) -> Node:
     domains = [Domain(column.dataType.simpleString(), column.nullable) for column in columns]
     named = zip((column.name for column in columns), domains, strict=True)
     return Node(Static(name, Schema(tuple(Attribute(*pair) for pair in named)), frame=frame), (), name)
+
+
+def unique(name: str, taken: Collection[str]) -> str:
+    """The name, or a similar one if it is taken; names are compared without case.
+
+    >>> unique("Hour", {"hour"})
+    'Hour_2'
+    """
+    folded = {other.lower() for other in taken}
+    number, free = 1, name
+    while free.lower() in folded:
+        number += 1
+        free = f"{name}_{number}"
+    return free
 
 
 def projected(node: Node, columns: Sequence[Column]) -> Node:

@@ -127,9 +127,7 @@ def _decoded(value: Any) -> Any:
 
 def _class(name: str) -> Any:
     module, _, called = name.partition(":")
-    if not module.startswith(_PACKAGES):
-        raise ValueError(f"{name} is no part of a plan")
-    found = getattr(import_module(module), called)
+    found = getattr(import_module(module), called) if module.startswith(_PACKAGES) else None
     if not is_dataclass(found):
-        raise ValueError(f"{name} is no part of a plan")
+        raise ValueError(f"{name} is not a part of a plan")
     return found

@@ -21,7 +21,7 @@ from punct_ns.domain import Domain
 from punct_ns.errors import QueryError
 from punct_ns.schema import Attribute
 from punct_ns.slices import quoted
-from xmlstream.plan.nodes import Node
+from xmlstream.plan.nodes import Node, unique
 from xmlstream.sql.clauses.joining import (
     NO_EQUALITY,
     Condition,
@@ -32,7 +32,7 @@ from xmlstream.sql.clauses.joining import (
     split_condition,
     with_unique_names,
 )
-from xmlstream.sql.clauses.plan_builder import keyed, project, unique, where
+from xmlstream.sql.clauses.plan_builder import keyed, project, where
 from xmlstream.sql.clauses.relation import Field, Item, Relation, resolve
 from xmlstream.sql.query_text import QueryText
 from xmlstream.sql.spark.analysis import Analyst

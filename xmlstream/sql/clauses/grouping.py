@@ -18,8 +18,8 @@ from operators.expressions.type_rules import whole_number
 from operators.group_by import GroupBy
 from operators.session import Session
 from punct_ns.schema import END, START, Attribute
-from xmlstream.plan.nodes import Node
-from xmlstream.sql.clauses.plan_builder import keyed, project, unique, where, with_time
+from xmlstream.plan.nodes import Node, unique
+from xmlstream.sql.clauses.plan_builder import keyed, project, where, with_time
 from xmlstream.sql.clauses.relation import AS_IT_GOES_OUT, Item, Relation, require_no_quoted_name, resolve, window_of
 from xmlstream.sql.clauses.time_windows import Sessions
 from xmlstream.sql.query_text import QueryText

@@ -28,8 +28,8 @@ from operators.joins.join_sides import JoinKind
 from operators.joins.punctuation_graph import Equality
 from operators.semi_join import SemiJoin
 from punct_ns.schema import Schema
-from xmlstream.plan.nodes import Node
-from xmlstream.sql.clauses.plan_builder import copied, project, unique
+from xmlstream.plan.nodes import Node, unique
+from xmlstream.sql.clauses.plan_builder import copied, project
 from xmlstream.sql.clauses.relation import Item, Relation
 from xmlstream.sql.query_text import QueryText
 from xmlstream.sql.refused.refusals import purge_strategy_of

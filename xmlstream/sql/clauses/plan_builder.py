@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Sequence
 
 from sqlglot import exp
 
@@ -21,24 +21,10 @@ from operators.stamp import Stamp
 from operators.top_n import TopN
 from punct_ns.domain import Domain
 from punct_ns.schema import Attribute, Schema
-from xmlstream.plan.nodes import Node, projected
+from xmlstream.plan.nodes import Node, projected, unique
 from xmlstream.sql.clauses.relation import Item, Relation
 from xmlstream.sql.query_text import QueryText
 from xmlstream.sql.spark.analysis import Analyst
-
-
-def unique(name: str, taken: Collection[str]) -> str:
-    """The name, or a similar one if it is taken; names are compared without case.
-
-    >>> unique("Hour", {"hour"})
-    'Hour_2'
-    """
-    folded = {other.lower() for other in taken}
-    number, free = 1, name
-    while free.lower() in folded:
-        number += 1
-        free = f"{name}_{number}"
-    return free
 
 
 def project(node: Node, items: Sequence[Item], analyst: Analyst) -> Relation:

@@ -19,9 +19,9 @@ from operators.expressions.dialect import conjoined, conjuncts, named, render
 from operators.expressions.type_rules import whole_number
 from operators.top_n import Rank, TopN
 from punct_ns.schema import Attribute
-from xmlstream.plan.nodes import Node
+from xmlstream.plan.nodes import Node, unique
 from xmlstream.sql.clauses.grouping import SelectList
-from xmlstream.sql.clauses.plan_builder import keyed, project, sort_key, unique, where
+from xmlstream.sql.clauses.plan_builder import keyed, project, sort_key, where
 from xmlstream.sql.clauses.relation import Item, OpenRank, Relation, resolve
 from xmlstream.sql.clauses.row_windows import windowed
 from xmlstream.sql.query_text import QueryText

@@ -29,8 +29,8 @@ from punct_ns.domain import Domain
 from punct_ns.errors import QueryError, UsageError
 from punct_ns.schema import Attribute
 from punct_ns.slices import quoted
-from xmlstream.plan.nodes import Node, Scan
-from xmlstream.sql.clauses.plan_builder import keyed, project, sort_key, unique, where
+from xmlstream.plan.nodes import Node, Scan, unique
+from xmlstream.sql.clauses.plan_builder import keyed, project, sort_key, where
 from xmlstream.sql.clauses.relation import Item, Relation
 from xmlstream.sql.query_text import QueryText
 from xmlstream.sql.refused.refusals import LAST_ROWS

@@ -20,8 +20,8 @@ from punct_ns.errors import QueryError
 from punct_ns.schema import END, START
 from punct_ns.slices import own
 from punct_ns.temporal_type import TimestampType
-from xmlstream.plan.nodes import Node
-from xmlstream.sql.clauses.plan_builder import keyed, project, unique
+from xmlstream.plan.nodes import Node, unique
+from xmlstream.sql.clauses.plan_builder import keyed, project
 from xmlstream.sql.clauses.relation import Field, Item, Relation, resolve, trees_of
 from xmlstream.sql.query_text import QueryText
 from xmlstream.sql.spark.analysis import Analyst
