@@ -253,6 +253,11 @@ def offset(tree: exp.Expr) -> int | None:
     return min(starts, default=None)
 
 
+def call_name(node: exp.Expr | None) -> str:
+    """The name of a called function, in lower case; empty for any other node."""
+    return str(node.this).lower() if isinstance(node, exp.Anonymous) else ""
+
+
 def named(name: str) -> exp.Column:
     """A reference to an attribute."""
     return exp.column(exp.to_identifier(name, quoted=True))

@@ -46,7 +46,7 @@ from xmlstream.safety.explanation import Format, explained
 from xmlstream.secret.profile import Windows
 from xmlstream.sql import translation
 from xmlstream.sql.clauses.joining import equalities_between, with_unique_names
-from xmlstream.sql.clauses.plan_builder import difference, distinct, finished, first, intersect, merge, ordered
+from xmlstream.sql.clauses.plan_builder import combined, distinct, finished, first, ordered
 from xmlstream.sql.clauses.relation import Relation, resolve
 from xmlstream.sql.clauses.row_windows import TupleWindow, require_positions
 from xmlstream.sql.query_text import QueryText
@@ -176,21 +176,21 @@ class Query(Runnable):
 
         Differs: PySpark's `union` is SQL's UNION ALL.
         """
-        return self._merged(other, label="union")
+        return self._combined("union", other, without_duplicates=True)
 
     def union_all(self, other: Query) -> Query:
         """All tuples of both queries, by position, as SQL's UNION ALL."""
-        return self._merged(other, label=None)
+        return self._combined("union", other)
 
     unionAll = union_all  # noqa: N815 - as PySpark spells it
 
     def intersect(self, other: Query) -> Query:
         """The tuples that both queries have, without duplicates, by position, as SQL's INTERSECT."""
-        return Query(self.spark, intersect(*self._beside(other), SparkAnalyst(self.spark)).node)
+        return self._combined("intersect", other)
 
     def subtract(self, other: Query) -> Query:
         """The tuples that the other query does not have, without duplicates, by position, as SQL's EXCEPT."""
-        return Query(self.spark, difference(*self._beside(other), SparkAnalyst(self.spark)).node)
+        return self._combined("except", other)
 
     def join(
         self, other: Query, on: str | Sequence[str], how: str = "inner", *, left: str = "left", right: str = "right"
@@ -328,18 +328,14 @@ class Query(Runnable):
         translation.sketched(statement, tables)
         return Query(self.spark, translation.planned(statement, tables, SparkAnalyst(self.spark)))
 
-    def _beside(self, other: Query) -> tuple[Relation, Relation]:
-        """Both queries as relations, after a check that they have as many attributes."""
+    def _combined(self, kind: str, other: Query, *, without_duplicates: bool = False) -> Query:
         here, there = len(self.schema), len(other.schema)
         if here != there:
             what = f"the queries have {here} and {there} attributes"
             raise QueryError(what, hint="select the same number of attributes on both sides")
-        return Relation.of(self.root), Relation.of(other.root)
-
-    def _merged(self, other: Query, *, label: str | None) -> Query:
         analyst = SparkAnalyst(self.spark)
-        merged = merge(self._beside(other), analyst)
-        return Query(self.spark, (merged if label is None else distinct(merged, analyst, label)).node)
+        whole = combined(kind, [Relation.of(self.root), Relation.of(other.root)], analyst)
+        return Query(self.spark, (distinct(whole, analyst, "union") if without_duplicates else whole).node)
 
 
 def _no_column(name: object) -> str:
@@ -373,7 +369,7 @@ def multiway_join(
         relations.append(with_unique_names(Relation.of(query.root).called(name), taken, analyst))
     text = QueryText.joined(["SELECT ", argument(on)])
     tree = parse_statements(text)[0].tree.expressions[0]
-    whole = Relation(relations[0].node, tuple(field for relation in relations for field in relation.fields))
+    whole = relations[0].beside(*relations[1:])
     nodes = tuple(relation.node for relation in relations)
     equalities, residual = equalities_between(resolve(tree, whole, text), [node.schema for node in nodes])
     strategy = EAGER if purge is None else strategy_named(purge, every)

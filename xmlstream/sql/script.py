@@ -156,7 +156,11 @@ def read(text: str, variables: Mapping[str, str] | None = None, source: str | No
         raise QueryError("there is no query", hint="after the tables write SELECT … FROM …")
     tables = {d.name: declared(d) for name, d in declarations.items() if name not in targets}
     for query in (*(view.query for view in views), *(answer.query for answer in answers)):
-        _require_unread(query, targets)
+        for table in query.tree.find_all(exp.Table):
+            if table.name.lower() in targets:
+                hint = "CREATE VIEW names a query; a separate run can read the written table"
+                what = f"{table.name} is written by this query, and cannot also be read"
+                raise query.text.error(what, table, hint)
     script = Script(tables, tuple(views), tuple(answers))
     scans = (node.operator for node in topological(script.sketch()))
     sources = tuple(scan for scan in scans if isinstance(scan, Scan))
@@ -239,13 +243,6 @@ def _insertion(statement: Statement, sinks: Mapping[str, SinkTable], taken: set[
         what = f"a second INSERT INTO {sink.name} is not supported"
         raise text.error(what, table, "combine both queries with UNION ALL")
     return Answer(statement.query(), sink)
-
-
-def _require_unread(query: Statement, sinks: set[str]) -> None:
-    for table in query.tree.find_all(exp.Table):
-        if table.name.lower() in sinks:
-            hint = "CREATE VIEW names a query; a separate run can read the written table"
-            raise query.text.error(f"{table.name} is written by this query, and cannot also be read", table, hint)
 
 
 def _no_query(statement: Statement) -> QueryError:

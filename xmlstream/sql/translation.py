@@ -15,24 +15,13 @@ from operators.expressions.type_rules import whole_number
 from operators.sort_order import SortKey
 from punct_ns.domain import Domain
 from punct_ns.errors import QueryError
-from punct_ns.schema import Schema, structured
+from punct_ns.schema import structured
 from xmlstream.plan.nodes import Node
 from xmlstream.sql.clauses.current_time import by_field, split, stamped, with_clock
 from xmlstream.sql.clauses.from_clause import From, exploded
 from xmlstream.sql.clauses.grouping import SelectList, grouped
 from xmlstream.sql.clauses.joining import hinted
-from xmlstream.sql.clauses.plan_builder import (
-    difference,
-    distinct,
-    finished,
-    first,
-    intersect,
-    merge,
-    ordered,
-    project,
-    sort_key,
-    where,
-)
+from xmlstream.sql.clauses.plan_builder import combined, distinct, finished, first, ordered, project, sort_key, where
 from xmlstream.sql.clauses.ranking import qualified, ranked, settled
 from xmlstream.sql.clauses.relation import Relation, require_no_quoted_name, resolve, window_of
 from xmlstream.sql.clauses.row_windows import windowed
@@ -144,12 +133,9 @@ class Translation:
             what = f"{tree.key.upper()} of {len(left.fields)} columns with {len(right.fields)}"
             hint = "both sides need the same number of columns, which correspond by position"
             raise self._text.error(what, tree.expression, hint)
-        if isinstance(tree, exp.Intersect):
-            return intersect(left.called(None), right, self._analyst)
-        if isinstance(tree, exp.Except):
-            return difference(left.called(None), right, self._analyst)
-        merged = merge([left.called(None), right], self._analyst)
-        return distinct(merged, self._analyst, "union") if tree.args.get("distinct") else merged
+        whole = combined(tree.key, [left.called(None), right], self._analyst)
+        is_union = isinstance(tree, exp.Union) and tree.args.get("distinct")
+        return distinct(whole, self._analyst, "union") if is_union else whole
 
     def _select(self, tree: exp.Select, reach: Tables) -> Relation:
         tree, relation = stamped(tree, self._from_and_where(tree, reach))
@@ -223,7 +209,8 @@ def planned(query: Statement, tables: Mapping[str, Relation], analyst: SparkAnal
     with _placed(query):
         types = analyst.require_faithful(query, {name: relation.schema for name, relation in tables.items()})
         root = _translated(query, tables, Translation(query.text, analyst))
-    found = _types(root.schema)
+    # In Spark's form a window is a structure.
+    found = [Domain(type_.removesuffix(" NOT NULL")).type for _, type_ in structured(root.schema)]
     if [*map(_comparable, found)] != [*map(_comparable, types)]:
         raise query.text.error(f"the result has types {found}, but Spark finds {types}", query.start)
     return root
@@ -254,9 +241,3 @@ def _dotted(column: exp.Column) -> str:
 def _comparable(type_: str) -> str:
     """A type without NOT NULL of fields, which Spark does not report."""
     return type_.upper().replace(" NOT NULL", "")
-
-
-def _types(schema: Schema) -> list[str]:
-    """The types in Spark's form: a window is a structure."""
-    types = (Domain(type_.removesuffix(" NOT NULL")).type for _, type_ in structured(schema))
-    return list(types)

@@ -31,11 +31,14 @@ def stamped(select: exp.Select, relation: Relation) -> tuple[exp.Select, Relatio
         if reads_the_clock(item.unnest(), relation):
             item.replace(exp.alias_(item.copy(), f"{_name(item.unnest())}()", quoted=True))
     clocked = with_clock(relation)
-    field, goes_out = clocked.fields[-1].name, _goes_out(replaced)
+    has_groups = any(replaced.args.get(clause) for clause in ("group", "having")) or aggregates_in(
+        *replaced.expressions
+    )
+    field = clocked.fields[-1].name
     is_below = False
     for clause in _CLAUSES:
         for tree in trees_of(replaced, clause):
-            of_tuples = _of_tuples(tree, replaced) if goes_out and clause != "group" else _parts([tree])
+            of_tuples = _of_tuples(tree, replaced) if has_groups and clause != "group" else _parts([tree])
             for call in clock_calls([tree], relation):
                 is_below |= id(call) in of_tuples
                 call.replace(_in_its_form(call, field if id(call) in of_tuples else AS_IT_GOES_OUT))
@@ -53,7 +56,7 @@ def split(condition: exp.Expr | None, sources: list[Relation]) -> tuple[exp.Expr
     """The conditions of WHERE on the current time, and its other conditions."""
     if condition is None:
         return None, None
-    whole = Relation(sources[0].node, tuple(field for source in sources for field in source.fields))
+    whole = sources[0].beside(*sources[1:])
     if not clock_calls([condition], whole):
         return None, condition
     parts = [(part, bool(clock_calls([part], whole))) for part in conjuncts(condition)]
@@ -86,13 +89,6 @@ def _in_its_form(call: exp.Expr, field: str) -> exp.Expr:
         case "unix_timestamp":
             return exp.Anonymous(this="unix_seconds", expressions=[column])
     return column
-
-
-def _goes_out(select: exp.Select) -> bool:
-    """Whether the SELECT emits groups."""
-    if select.args.get("group") is not None or select.args.get("having") is not None:
-        return True
-    return bool(aggregates_in(*select.expressions))
 
 
 def _of_tuples(item: exp.Expr, select: exp.Select) -> set[int]:

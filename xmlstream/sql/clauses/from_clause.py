@@ -16,9 +16,8 @@ from sqlglot import exp
 
 from operators.asof_join import AsofKind
 from operators.explode import Explode
-from operators.expressions.dialect import attributes_in, conjoined, conjuncts, named, render
+from operators.expressions.dialect import attributes_in, call_name, conjoined, conjuncts, named, render
 from punct_ns.domain import Domain
-from punct_ns.errors import QueryError
 from punct_ns.schema import Attribute
 from punct_ns.slices import quoted
 from xmlstream.plan.nodes import Node, unique
@@ -79,8 +78,7 @@ class From:
         """The condition over the tables' attributes; split at AND if there are several tables to connect."""
         if condition is None:
             return []
-        whole = Relation(tables[0].node, tuple(field for table in tables for field in table.fields))
-        tree = resolve(condition, whole, self._text)
+        tree = resolve(condition, tables[0].beside(*tables[1:]), self._text)
         return conjuncts(tree) if len(tables) > 1 else [tree]
 
     def _connected(
@@ -100,7 +98,7 @@ class From:
             whole = joined(whole, table, "inner", found, self._analyst, self._text, at)
             waiting.remove(table)
             rest = [c for c in rest if not any(c is u for u in usable)]
-        return Relation(whole.node, tuple(field for table in tables for field in table.fields)), rest
+        return Relation(whole.node, tables[0].beside(*tables[1:]).fields), rest
 
     def _join(self, left: Relation, right: Relation, join: exp.Join) -> Relation:
         side, kind = join.side.upper(), join.kind.upper()
@@ -110,16 +108,15 @@ class From:
         if (names := join.args.get("using")) is not None:
             return self._using(left, right, how, names, join)
         on = join.args.get("on")
-        both = Relation(left.node, (*left.fields, *right.fields))
-        conditions = [] if on is None else conjuncts(resolve(on, both, self._text))
+        conditions = [] if on is None else conjuncts(resolve(on, left.beside(right), self._text))
         found = split_condition(conditions, left.node.schema.names, right.node.schema.names)
         return self._joined(left, right, how, found, join)
 
     def _joined(self, left: Relation, right: Relation, how: How, found: Condition, join: exp.Join) -> Relation:
         if not is_asof(join):
             return joined(left, right, how, found, self._analyst, self._text, join)
-        both, match = Relation(left.node, (*left.fields, *right.fields)), join.args.get("match_condition")
-        match = None if match is None else resolve(match, both, self._text)
+        match = join.args.get("match_condition")
+        match = None if match is None else resolve(match, left.beside(right), self._text)
         kind: AsofKind = "left" if how == "left" else "inner"
         return joined_asof(left, right, kind, found, match, self._analyst, self._text, join)
 
@@ -153,12 +150,9 @@ class From:
     def _only(self, side: Relation, name: exp.Identifier) -> Field:
         found = side.find(name.name)
         if len(found) != 1:
-            raise self._unclear(name)
+            what = f"{name.name} is not exactly one attribute on each side of the join"
+            raise self._text.error(what, name.meta.get("start"), "write the equality with ON")
         return found[0]
-
-    def _unclear(self, name: exp.Identifier) -> QueryError:
-        what = f"{name.name} is not exactly one attribute on each side of the join"
-        return self._text.error(what, name.meta.get("start"), "write the equality with ON")
 
 
 def _qualified(fields: Sequence[Field]) -> tuple[Field, ...]:
@@ -189,6 +183,6 @@ def exploded(relation: Relation, view: exp.Lateral, analyst: Analyst, text: Quer
         hint = "explode map_keys(…), map_values(…) or map_entries(…), which are arrays"
         raise text.error("explode of a map is not supported", call, hint)
     attribute = Attribute(unique(columns[0], node.schema.names), Domain(element[1].type))
-    outer = bool(view.args.get("outer")) or str(call.this).lower() == "explode_outer"
+    outer = bool(view.args.get("outer")) or call_name(call) == "explode_outer"
     fields = (*relation.fields, Field(columns[0], attribute.name, alias.name or None))
     return Relation(Node(Explode(array, attribute, outer), (node,), "explode"), fields)

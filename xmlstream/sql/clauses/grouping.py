@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from sqlglot import exp
 
 from operators.expressions.aggregates import Aggregate
-from operators.expressions.dialect import named, render
+from operators.expressions.dialect import call_name, named, render
 from operators.expressions.type_rules import whole_number
 from operators.group_by import GroupBy
 from operators.session import Session
@@ -202,7 +202,7 @@ def _items(written: exp.Expr, relation: Relation, text: QueryText, names: Collec
     if (window := window_of(tree, relation)) is not None:
         ends = zip((START, END), window, strict=True)
         return [Item(f"{name}{end}", named(field.attribute)) for end, field in ends]
-    if name is None and isinstance(tree, exp.Anonymous) and str(tree.this).lower() == "window_time":
+    if name is None and call_name(tree) == "window_time":
         name = render(tree).replace("`", "")
     for column in tree.find_all(exp.Column):
         if column.name in names and not relation.find(column.name):

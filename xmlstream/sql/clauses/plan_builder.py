@@ -87,32 +87,31 @@ def trimmed(relation: Relation, analyst: Analyst) -> Relation:
     return relation.over(project(relation.node, items, analyst).node)
 
 
-def merge(relations: Sequence[Relation], analyst: Analyst) -> Relation:
-    """All tuples of all relations, by position; names are the first relation's, types as Spark widens them."""
-    return _together(relations, analyst, Merge, "merge")
+_COMBINING: dict[str, Callable[[Schema], Operator]] = {"union": Merge, "intersect": Intersect, "except": Difference}
+_LABELS = {"union": "merge", "intersect": "intersect", "except": "difference"}
 
 
-def intersect(left: Relation, right: Relation, analyst: Analyst) -> Relation:
-    """The distinct tuples that are in both relations, by position."""
-    return _together([left, right], analyst, Intersect, "intersect")
+def combined(kind: str, relations: Sequence[Relation], analyst: Analyst) -> Relation:
+    """The `union`, `intersect` or `except` of relations by position; only `union` keeps duplicates.
 
-
-def difference(left: Relation, right: Relation, analyst: Analyst) -> Relation:
-    """The distinct tuples of the left relation that are not in the right one, by position."""
-    return _together([left, right], analyst, Difference, "difference")
-
-
-def _together(
-    relations: Sequence[Relation], analyst: Analyst, operator: Callable[[Schema], Operator], label: str
-) -> Relation:
+    Names are the first relation's, types as Spark widens them.
+    """
     parts = [trimmed(relation, analyst) for relation in relations]
-    first = parts[0]
     types = analyst.widened([part.node.schema for part in parts])
-    names = first.node.schema.names
-    nodes = [_converted(part.node, names, types, analyst) for part in parts]
+    names = parts[0].node.schema.names
+    nodes = []
+    for part in parts:
+        items = [
+            Item(
+                name, named(attribute.name) if attribute.domain.type == type_ else cast_to(named(attribute.name), type_)
+            )
+            for attribute, name, type_ in zip(part.node.schema, names, types, strict=True)
+        ]
+        nodes.append(project(part.node, items, analyst).node)
     columns = zip(names, zip(*(node.schema for node in nodes), strict=True), strict=True)
     schema = Schema(tuple(Attribute(name, _hull([a.domain for a in found])) for name, found in columns))
-    return Relation.of(Node(operator(schema), tuple(nodes), label), [field.name for field in first.fields])
+    node = Node(_COMBINING[kind](schema), tuple(nodes), _LABELS[kind])
+    return Relation.of(node, [field.name for field in parts[0].fields])
 
 
 def _hull(domains: list[Domain]) -> Domain:
@@ -162,17 +161,6 @@ def sort_key(attribute: str, key: exp.Expr) -> SortKey:
 def ordered(node: Node, keys: Sequence[SortKey]) -> Node:
     """The node's tuples in order."""
     return Node(Sort(tuple(keys)), (node,), "sort")
-
-
-def _converted(node: Node, names: Sequence[str], types: Sequence[str], analyst: Analyst) -> Node:
-    """The node with its attributes under other names and of wider types, by position."""
-    items = []
-    for attribute, name, type_ in zip(node.schema, names, types, strict=True):
-        tree: exp.Expr = named(attribute.name)
-        if attribute.domain.type != type_:
-            tree = cast_to(tree, type_)
-        items.append(Item(name, tree))
-    return project(node, items, analyst).node
 
 
 def finished(relation: Relation, analyst: Analyst, text: QueryText, at: exp.Expr | None = None) -> Node:

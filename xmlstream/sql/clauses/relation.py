@@ -8,13 +8,19 @@ from dataclasses import dataclass, replace
 
 from sqlglot import exp
 
-from operators.expressions.dialect import named, offset
+from operators.expressions.dialect import call_name, named, offset
 from punct_ns.errors import QueryError
 from punct_ns.schema import END, START, Attribute, Schema
 from punct_ns.slices import own
 from xmlstream.plan.nodes import Node
 from xmlstream.sql.query_text import QueryText
-from xmlstream.sql.spark.functions import AGGREGATES, READS_THE_CLOCK, READS_THE_CLOCK_ALONE, REFUSED, reason_to_refuse
+from xmlstream.sql.spark.functions import (
+    AGGREGATES,
+    READS_THE_CLOCK,
+    READS_THE_CLOCK_ALONE,
+    REFUSED,
+    reason_to_refuse,
+)
 
 AS_IT_GOES_OUT = own("clock")
 """Placeholder name for the time at which a group is emitted, until the group's node exists."""
@@ -80,6 +86,10 @@ class Relation:
         pairs = zip(self.fields, node.schema.names, strict=True)
         return Relation(node, tuple(Field(field.name, attribute, field.table) for field, attribute in pairs))
 
+    def beside(self, *others: Relation) -> Relation:
+        """The fields of this relation, then those of the others; the node is this relation's."""
+        return Relation(self.node, tuple(field for each in (self, *others) for field in each.fields))
+
     def whole(self) -> Relation:
         """The relation with all tuples, if its rank is open."""
         return self if self.rank is None else Relation(self.rank.every(), self.fields)
@@ -120,7 +130,7 @@ def resolve(tree: exp.Expr, relation: Relation, text: QueryText, *, moment: bool
             raise text.error("the current time is not supported here", node, hint)
         if isinstance(node, exp.Column) and node.name == AS_IT_GOES_OUT:
             return node
-        if isinstance(node, exp.Anonymous) and str(node.this).lower() == "window_time":
+        if isinstance(node, exp.Anonymous) and call_name(node) == "window_time":
             return _last_moment(node, relation, text)
         require_no_quoted_name(node, relation, text)
         return _attribute(node, relation, text) if isinstance(node, exp.Column) else node
@@ -144,7 +154,7 @@ def require_no_quoted_name(node: exp.Expr, relation: Relation, text: QueryText) 
     at, above = node.meta.get("start"), node.parent
     if not (isinstance(node, exp.Literal) and node.is_string and at is not None and text.text[at] == '"'):
         return
-    of_groups = isinstance(above, exp.Anonymous) and str(above.this).lower() in AGGREGATES
+    of_groups = call_name(above) in AGGREGATES
     is_value = isinstance(above, _STANDS_FOR_A_VALUE) and not isinstance(above, _TAKES_TEXTS)
     if (above is None or of_groups or is_value) and (found := relation.find(node.name)):
         hint = f"write `{found[0].name}` for the attribute, or '{node.name}' for the string"
@@ -154,7 +164,7 @@ def require_no_quoted_name(node: exp.Expr, relation: Relation, text: QueryText) 
 def reads_the_clock(node: exp.Expr, relation: Relation) -> bool:
     """Whether the node is a call of the current time, and not an attribute."""
     if isinstance(node, exp.Anonymous):
-        return not node.expressions and str(node.this).lower() in READS_THE_CLOCK | READS_THE_CLOCK_ALONE
+        return not node.expressions and call_name(node) in READS_THE_CLOCK | READS_THE_CLOCK_ALONE
     if not isinstance(node, exp.Column) or len(node.parts) > 1 or node.this.args.get("quoted"):
         return False
     return node.name.lower() in _WITHOUT_BRACKETS and not relation.find(node.name)

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 from sqlglot import exp
 
-from operators.expressions.dialect import cast_to, expression, named, offset, render
+from operators.expressions.dialect import call_name, cast_to, expression, named, offset, render
 from operators.expressions.duration import DAY, days_and_microseconds, duration
 from operators.expressions.type_rules import MOMENTS, NUMERIC, kind
 from operators.session import later
@@ -30,13 +30,8 @@ _CLAUSES = ("expressions", "group", "having")
 _FORM = "write window(ts, '10 minutes'), or with a slide, for overlapping windows, window(ts, '10 minutes', '1 minute')"
 
 
-def is_window(node: exp.Expr) -> bool:
-    """Whether the node is a call of window or session_window."""
-    return isinstance(node, exp.Anonymous) and str(node.this).lower() in ("window", "session_window")
-
-
-def _name(call: exp.Expr) -> str:
-    return str(call.this).lower()
+def _is_window(node: exp.Expr) -> bool:
+    return call_name(node) in ("window", "session_window")
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,14 +68,14 @@ def in_windows(
     Raises:
         QueryError: There are several windows, a length is wrong, or the first argument is not a moment.
     """
-    calls = [call for tree in trees_of(select, *_CLAUSES) for call in tree.find_all(exp.Anonymous) if is_window(call)]
+    calls = [call for tree in trees_of(select, *_CLAUSES) for call in tree.find_all(exp.Anonymous) if _is_window(call)]
     if not calls:
         return select, relation, None
     first = calls[0]
     if (other := next((call for call in calls if render(call) != render(first)), None)) is not None:
         hint = "write two queries with one window each, and join their results"
         raise text.error("a second time window is not supported", other, hint)
-    called = _name(first)
+    called = call_name(first)
     node, moment = _moment(first, relation, analyst, text)
     name = unique(called, [known.removesuffix(START) for known in node.schema.names])
     sessions = None
@@ -97,11 +92,11 @@ def in_windows(
     ends = (Field(f"{meant}{end}", f"{name}{end}", starred=False) for end in (START, END))
     replaced = select.copy()
     for tree in trees_of(replaced, "expressions") if meant != called else []:
-        if is_window(tree.unnest()):
+        if _is_window(tree.unnest()):
             tree.replace(exp.alias_(tree.copy(), called))
     for tree in trees_of(replaced, *_CLAUSES):
         for call in list(tree.find_all(exp.Anonymous)):
-            if is_window(call):
+            if _is_window(call):
                 _replace(call, meant)
     return replaced, Relation(cut, (*relation.fields, *ends)), sessions
 
@@ -168,7 +163,7 @@ def _lengths(call: exp.Expr, text: QueryText) -> tuple[int, int, int]:
 def _moment(call: exp.Expr, relation: Relation, analyst: Analyst, text: QueryText) -> tuple[Node, str]:
     """The node with the moment to cut as an attribute, and the attribute's name."""
     if not call.expressions:
-        raise text.error(f"{_name(call)} without an argument", call, _FORM)
+        raise text.error(f"{call_name(call)} without an argument", call, _FORM)
     tree = call.expressions[0]
     found = resolve(tree, relation, text, moment=True).unnest()
     node, names = keyed(relation.node, [found], [], analyst)
@@ -177,7 +172,7 @@ def _moment(call: exp.Expr, relation: Relation, analyst: Analyst, text: QueryTex
     if of in MOMENTS:
         return node, attribute.name
     if of in NUMERIC or of == "boolean":
-        what = f"{_name(call)} needs a TIMESTAMP, but {attribute.name} is {attribute.domain.type}"
+        what = f"{call_name(call)} needs a TIMESTAMP, but {attribute.name} is {attribute.domain.type}"
         raise text.error(what, tree, f"to group numbers in steps of 10, write GROUP BY {attribute.name} DIV 10")
     cast = cast_to(found, "TIMESTAMP")
     node, names = keyed(relation.node, [cast], [], analyst)

@@ -7,13 +7,11 @@ No part is ignored silently: a clause that is parsed but not listed here, such a
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from typing import get_args
 
 from sqlglot import exp
 
-from operators.expressions.dialect import type_text
+from operators.expressions.dialect import call_name, type_text
 from operators.expressions.type_rules import whole_number
-from operators.top_n import Rank
 from xmlstream.sql.query_text import QueryText
 from xmlstream.sql.refused.refusals import (
     A_BOUND,
@@ -27,6 +25,7 @@ from xmlstream.sql.refused.refusals import (
 from xmlstream.sql.spark.functions import (
     AGGREGATES,
     OF_ALL,
+    RANKS,
     function_of,
     is_collected_in_order,
     looks_around,
@@ -132,41 +131,38 @@ def _outside(*kinds: type[exp.Expr]) -> Callable[[exp.Expr], bool]:
 
 
 def _counts_all(node: exp.Expr | None) -> bool:
-    return isinstance(node, exp.Anonymous) and str(node.this).lower() == "count" and len(node.expressions) == 1
+    return node is not None and call_name(node) == "count" and len(node.expressions) == 1
 
 
 def _is_aggregate_call(node: exp.Expr | None) -> bool:
-    is_known = isinstance(node, exp.Anonymous) and str(node.this).lower() in AGGREGATES
-    return is_known or is_collected_in_order(node)
+    return call_name(node) in AGGREGATES or is_collected_in_order(node)
 
 
-def _chooses(query: exp.Expr) -> bool:
-    """Whether ORDER BY selects tuples here, instead of only sorting them."""
-    return isinstance(query, exp.Window) or bool(query.args.get("limit"))
+def _only_sorts(order: exp.Expr) -> bool:
+    """Whether ORDER BY sorts a query within another, and selects no tuples by LIMIT or OVER."""
+    query = order.parent
+    if query is None or query.parent is None:
+        return False
+    return not (isinstance(query, exp.Window) or query.args.get("limit"))
 
 
-def _explodes(call: exp.Expr) -> bool:
-    """Whether the call makes tuples of the elements of one array."""
-    is_known = isinstance(call, exp.Anonymous) and str(call.this).lower() in ("explode", "explode_outer")
-    return is_known and len(call.expressions) == 1
-
-
-def _is_bare(join: exp.Expr) -> bool:
-    """Whether the join has neither ON nor USING."""
-    return not (join.args.get("on") or join.args.get("using"))
+def _follows_comma(view: exp.Expr) -> bool:
+    """Whether LATERAL VIEW follows tables without ON and without USING."""
+    joins = view.parent.args.get("joins") if view.parent is not None else None
+    return any(not (join.args.get("on") or join.args.get("using")) for join in joins or ())
 
 
 def _is_rank(window: exp.Expr) -> bool:
     """Whether the window is a rank with ORDER BY and without a frame."""
-    call = window.this
-    of = isinstance(call, exp.Anonymous) and not call.expressions and str(call.this).lower() in get_args(Rank)
-    return of and bool(window.args.get("order")) and not any(window.args.get(p) for p in ("alias", "spec", "first"))
+    is_known = call_name(window.this) in RANKS and not window.this.expressions and bool(window.args.get("order"))
+    return is_known and not any(window.args.get(part) for part in ("alias", "spec", "first"))
 
 
 def _is_selected(window: exp.Expr) -> bool:
-    """Whether the window is an item of a SELECT, with or without a name."""
+    """Whether the window is an item of a SELECT, with or without a name, or is in QUALIFY."""
     item = window.parent if isinstance(window.parent, exp.Alias) else window
-    return isinstance(item.parent, exp.Select)
+    is_item = isinstance(item.parent, exp.Select)
+    return is_item or isinstance(window.find_ancestor(exp.Qualify, exp.Query), exp.Qualify)
 
 
 def _is_in_items(window: exp.Expr) -> bool:
@@ -186,7 +182,7 @@ def _is_beside(window: exp.Expr) -> bool:
 
 def _cuts_below(call: exp.Expr) -> bool:
     """Whether the call is a time window outside of SELECT, GROUP BY and HAVING."""
-    if not (isinstance(call, exp.Anonymous) and str(call.this).lower() in ("window", "session_window")):
+    if call_name(call) not in ("window", "session_window"):
         return False
     clause = call.find_ancestor(exp.Where, exp.Join, exp.Order, exp.Window, exp.Lateral, exp.Qualify, exp.Select)
     return not isinstance(clause, exp.Select)
@@ -194,19 +190,14 @@ def _cuts_below(call: exp.Expr) -> bool:
 
 def _counts_from_1970(call: exp.Expr) -> bool:
     """Whether the call is Flink's conversion of a number to a moment: TO_TIMESTAMP_LTZ(n, 3)."""
-    is_known = isinstance(call, exp.Anonymous) and str(call.this).lower() == "to_timestamp_ltz"
-    return is_known and len(call.expressions) == 2 and not getattr(call.expressions[1], "is_string", True)
-
-
-def _qualifies(window: exp.Expr) -> bool:
-    return isinstance(window.find_ancestor(exp.Qualify, exp.Query), exp.Qualify)
+    given = call.expressions
+    return call_name(call) == "to_timestamp_ltz" and len(given) == 2 and not getattr(given[1], "is_string", True)
 
 
 def _means_today(node: exp.Expr) -> bool:
     """Whether the string may be one that Spark reads as the current time."""
-    if not (node.is_string and isinstance(node.parent, exp.Cast | exp.TryCast | exp.Anonymous)):
-        return False
-    return str(node.this).strip().lower() in ("now", "today", "yesterday", "tomorrow")
+    is_cast = node.is_string and isinstance(node.parent, exp.Cast | exp.TryCast | exp.Anonymous)
+    return is_cast and str(node.this).strip().lower() in ("now", "today", "yesterday", "tomorrow")
 
 
 def _compares_with_null(comparison: exp.Expr) -> bool:
@@ -220,12 +211,7 @@ _PLACES: tuple[tuple[type[exp.Expr], Callable[[exp.Expr], bool], str, str | None
     (exp.Table, _is_expression, "TABLE is not supported here", "write the table after FROM or JOIN"),
     (exp.Intersect, lambda node: not node.args.get("distinct"), "INTERSECT ALL is not supported", _NO_ALL),
     (exp.Except, lambda node: not node.args.get("distinct"), "EXCEPT ALL is not supported", _NO_ALL),
-    (
-        exp.Order,
-        lambda node: not (node.parent is None or node.parent.parent is None or _chooses(node.parent)),
-        "ORDER BY is not supported here",
-        called("order")[1],
-    ),
+    (exp.Order, _only_sorts, "ORDER BY is not supported here", called("order")[1]),
     (exp.Limit, lambda node: node.parent is None or not node.parent.args.get("order"), *called("limit")),
     (
         exp.Limit,
@@ -236,16 +222,14 @@ _PLACES: tuple[tuple[type[exp.Expr], Callable[[exp.Expr], bool], str, str | None
     (exp.Lateral, lambda node: not node.args.get("view"), *called("lateral")),
     (
         exp.Lateral,
-        lambda node: bool(node.args.get("view")) and not _explodes(node.this),
+        lambda node: (
+            bool(node.args.get("view"))
+            and not (call_name(node.this) in ("explode", "explode_outer") and len(node.this.expressions) == 1)
+        ),
         "LATERAL VIEW is supported only with explode(…)",
         called("lateral")[1],
     ),
-    (
-        exp.Lateral,
-        lambda node: bool(node.parent and any(map(_is_bare, node.parent.args.get("joins") or ()))),
-        "LATERAL VIEW after a comma is not supported",
-        "write JOIN … ON",
-    ),
+    (exp.Lateral, _follows_comma, "LATERAL VIEW after a comma is not supported", "write JOIN … ON"),
     (
         exp.Window,
         lambda node: function_of(node) in OF_ALL,
@@ -262,7 +246,7 @@ _PLACES: tuple[tuple[type[exp.Expr], Callable[[exp.Expr], bool], str, str | None
     (exp.Window, lambda node: not (_is_rank(node) or looks_around(node)), *called("window")),
     (
         exp.Window,
-        lambda node: _is_rank(node) and not (_is_selected(node) or _qualifies(node) or _is_beside(node)),
+        lambda node: _is_rank(node) and not (_is_selected(node) or _is_beside(node)),
         "OVER is not supported here",
         A_BOUND,
     ),
@@ -313,12 +297,7 @@ _PLACES: tuple[tuple[type[exp.Expr], Callable[[exp.Expr], bool], str, str | None
     (exp.Any, _outside(exp.Like, exp.ILike), "ANY is not supported", "use bool_or(…)"),
     (exp.All, _outside(exp.Like, exp.ILike), "ALL is not supported", None),
     *(
-        (
-            kind,
-            _compares_with_null,
-            f"{sign} NULL is never true",
-            f"write IS {negation}NULL",
-        )
+        (kind, _compares_with_null, f"{sign} NULL is never true", f"write IS {negation}NULL")
         for kind, sign, negation in (
             *((exp.EQ, "=", ""), (exp.NEQ, "<>", "NOT ")),
             *((exp.LT, "<", ""), (exp.LTE, "<=", ""), (exp.GT, ">", ""), (exp.GTE, ">=", "")),
@@ -392,18 +371,13 @@ def _type_finding(type_: exp.DataType) -> tuple[str, str | None] | None:
             name = kind.value if isinstance(kind, exp.DType) else str(kind)
             hint = "use STRING" if name in ("CHAR", "VARCHAR", "TEXT", "UUID") else None
             return f"the type {name} is not supported", hint
-        if kind == exp.DType.DECIMAL and not _is_decimal([int(digits.name) for digits in part.expressions]):
-            return (
-                f"{type_text(part)} is not a type",
-                "a DECIMAL has 1 to 38 digits, and its scale is not above that number",
-            )
+        digits = [int(number.name) for number in part.expressions] if kind == exp.DType.DECIMAL else []
+        if digits and not (1 <= digits[0] <= 38 and digits[-1] <= digits[0]):
+            hint = "a DECIMAL has 1 to 38 digits, and its scale is not above that number"
+            return f"{type_text(part)} is not a type", hint
         if kind in _MOMENTS and part.expressions:
             return "a TIMESTAMP with a precision is not supported", "leave the precision out: it has microseconds"
     return None
-
-
-def _is_decimal(digits: list[int]) -> bool:
-    return not digits or (1 <= digits[0] <= 38 and all(scale <= digits[0] for scale in digits[1:]))
 
 
 def _findings(node: exp.Expr) -> list[tuple[exp.Expr | str, str, str | None]]:

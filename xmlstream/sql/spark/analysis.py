@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 from sqlglot import exp
 
-from operators.expressions.dialect import as_read, expression, quiet_spark, render
+from operators.expressions.dialect import as_read, call_name, expression, quiet_spark, render
 from operators.expressions.output_columns import coalesced_domain
 from operators.expressions.type_rules import never_null
 from punct_ns.domain import Domain
@@ -51,7 +51,7 @@ class Catalogue:
     def frame(self, schema: Schema) -> DataFrame:
         """An empty frame with the schema, in the user's session."""
         if schema not in self._frames:
-            self._frames[schema] = self._empty(self._spark, schema)
+            self._frames[schema] = self._rowless(self._spark, schema.ddl())
         return self.of(self._frames[schema], self._spark)
 
     def session(self, tables: Mapping[str, Schema]) -> SparkSession:
@@ -63,7 +63,9 @@ class Catalogue:
             self._reader = self._with_settings()
         for name, schema in tables.items():
             if self._views.get(name) != schema:
-                view = self.of(self._rowless(self._reader, _shown(schema)), self._reader)
+                # A query sees a window as one column.
+                ddl = ", ".join(f"{quoted(column)} {type_}" for column, type_ in structured(schema))
+                view = self.of(self._rowless(self._reader, ddl), self._reader)
                 view.createOrReplaceTempView(f"`{name.replace('`', '``')}`")
                 self._views[name] = schema
         return self._reader
@@ -77,9 +79,6 @@ class Catalogue:
         # Spark's parser reads ASOF JOIN only with this setting; the join itself is computed here.
         session.conf.set("spark.sql.join.asofJoin.enabled", "true")
         return session
-
-    def _empty(self, session: SparkSession, schema: Schema) -> Any:
-        return self._rowless(session, schema.ddl())
 
     def _rowless(self, session: SparkSession, ddl: str) -> Any:
         # From an RDD: Spark's optimizer would replace a local frame without rows by an empty plan.
@@ -96,11 +95,6 @@ class Catalogue:
         return OfJava(frame, session)
 
 
-def _shown(schema: Schema) -> str:
-    """The schema as a query sees it: a window is one column."""
-    return ", ".join(f"{quoted(name)} {type_}" for name, type_ in structured(schema))
-
-
 @contextmanager
 def explained(text: QueryText | None = None) -> Iterator[None]:
     """Turns errors of Spark's analyser into a `QueryError` that points into the text."""
@@ -112,7 +106,8 @@ def explained(text: QueryText | None = None) -> Iterator[None]:
             yield
     except PySparkException as error:
         what, hint = _translated(error)
-        at = _offset(error)
+        places = (context for context in error.getQueryContext() if context.contextType().name == "SQL")
+        at = next((int(context.startIndex()) for context in places), None)
     except Py4JJavaError as error:  # an error without a PySpark class
         what, hint, at = _plain(first_cause(error).partition(": ")[2]), None, None
     else:
@@ -129,7 +124,7 @@ def require_patterns(tree: exp.Expr, text: QueryText, spark: SparkSession) -> No
     from pyspark.errors import PySparkException
 
     for call in tree.find_all(exp.Anonymous):
-        name, given = str(call.this).lower(), call.expressions
+        name, given = call_name(call), call.expressions
         if name not in _PATTERNS or len(given) < 2 or not (isinstance(given[1], exp.Literal) and given[1].is_string):
             continue
         argument, hint = _PATTERNS[name]
@@ -145,9 +140,9 @@ def require_patterns(tree: exp.Expr, text: QueryText, spark: SparkSession) -> No
 _OF_MOMENTS = "y is the year, M the month, d the day of the month, H the hour: 'yyyy-MM-dd HH:mm:ss'"
 _PATTERNS = {
     **dict.fromkeys(("date_format", "to_char", "to_varchar"), ("TIMESTAMP '2020-02-29 12:34:56'", _OF_MOMENTS)),
-    **dict.fromkeys(("from_unixtime",), ("0", _OF_MOMENTS)),
+    "from_unixtime": ("0", _OF_MOMENTS),
     **dict.fromkeys(
-        (*("to_date", "to_timestamp", "to_timestamp_ltz", "to_timestamp_ntz", "to_unix_timestamp", "unix_timestamp"),),
+        ("to_date", "to_timestamp", "to_timestamp_ltz", "to_timestamp_ntz", "to_unix_timestamp", "unix_timestamp"),
         ("''", _OF_MOMENTS),
     ),
     **dict.fromkeys(
@@ -156,13 +151,6 @@ _PATTERNS = {
     ),
 }
 """Functions whose second argument is a pattern: a first argument to try the pattern on, and a hint."""
-
-
-def _offset(error: PySparkException) -> int | None:
-    for context in error.getQueryContext():
-        if context.contextType().name == "SQL":
-            return int(context.startIndex())
-    return None
 
 
 def _translated(error: PySparkException) -> tuple[str, str | None]:

@@ -15,6 +15,8 @@ import difflib
 
 from sqlglot import exp
 
+from operators.expressions.dialect import call_name
+
 _SCALARS = (
     # arrays
     "array array_append array_compact array_contains array_distinct array_except array_insert array_intersect "
@@ -177,7 +179,7 @@ def reason_to_refuse_call(call: exp.Anonymous) -> tuple[str, str] | None:
     """The message and the hint if a call is refused; None if it is supported, or if OVER or LATERAL VIEW decides."""
     if isinstance(call.parent, exp.Window | exp.Lateral) or is_ordered_collection(call) or is_collected_in_order(call):
         return None
-    return reason_to_refuse(str(call.this))
+    return reason_to_refuse(call_name(call))
 
 
 RANKS = frozenset({"row_number", "rank", "dense_rank"})
@@ -195,7 +197,7 @@ _OTHERS = frozenset({"lag", "lead", "nth_value"})
 
 def function_of(window: exp.Expr) -> str:
     """The name of the function before OVER, in lower case."""
-    return str(window.this.this).lower() if isinstance(window.this, exp.Anonymous) else ""
+    return call_name(window.this)
 
 
 def looks_around(window: exp.Expr) -> bool:
@@ -212,30 +214,25 @@ _MOST_ARGUMENTS = {"sort_array": 2, "array_sort": 1}
 
 def is_ordered_collection(node: exp.Expr | None) -> bool:
     """Whether the call sorts a collection of a group's values, which may have FILTER or DISTINCT."""
-    if not isinstance(node, exp.Anonymous) or not node.expressions:
-        return False
-    is_sorted = len(node.expressions) <= _MOST_ARGUMENTS.get(str(node.this).lower(), 0)
-    return is_sorted and _is_collection(node.expressions[0])
+    given = [] if node is None else node.expressions
+    return 0 < len(given) <= _MOST_ARGUMENTS.get(call_name(node), 0) and _is_collection(given[0])
 
 
 def is_collected_in_order(node: exp.Expr | None) -> bool:
     """Whether the call collects a group's values within a call that sorts them."""
-    if node is None or not _is_collection(node):
-        return False
-    parent = node.parent
+    parent = None if node is None or not _is_collection(node) else node.parent
     return is_ordered_collection(parent.parent if isinstance(parent, exp.Filter) else parent)
 
 
 def _is_collection(node: exp.Expr) -> bool:
     call = node.this if isinstance(node, exp.Filter) else node
-    is_known = isinstance(call, exp.Anonymous) and str(call.this).lower() in COLLECTIONS
-    return is_known and len(call.expressions) == 1
+    return call_name(call) in COLLECTIONS and len(call.expressions) == 1
 
 
 def is_aggregate(node: exp.Expr) -> bool:
     """Whether the node is an aggregate, with its FILTER, or a sorted collection."""
     call = node.this if isinstance(node, exp.Filter) else node
-    return isinstance(call, exp.Anonymous) and (str(call.this).lower() in AGGREGATES or is_ordered_collection(call))
+    return call_name(call) in AGGREGATES or is_ordered_collection(call)
 
 
 def aggregates_in(*trees: exp.Expr) -> list[exp.Expr]:

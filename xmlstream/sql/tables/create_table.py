@@ -17,7 +17,8 @@ def create_table(found: Proposal) -> str:
     """The statement, ready to run; remove the dashes before a guess to include it."""
     rows = f"{found.rows:,} element{'' if found.rows == 1 else 's'}"
     part = "in all" if found.is_whole else "at its beginning, where inference stopped"
-    lines = [f"-- Inferred from {_one_line(found.options['path'])}: {rows} {found.options['rowTag']} {part}."]
+    path = " ".join(found.options["path"].split())
+    lines = [f"-- Inferred from {path}: {rows} {found.options['rowTag']} {part}."]
     if found.others:
         more = ", …" if len(found.others) > _MOST_OTHERS else ""
         lines.append(f"-- Other elements that repeat, for --row-tag: {', '.join(found.others[:_MOST_OTHERS])}{more}")
@@ -42,7 +43,3 @@ def _option(name: str) -> str:
 
 def _text(value: str) -> str:
     return literal(value, Domain("STRING"))
-
-
-def _one_line(text: str) -> str:
-    return " ".join(text.split())

@@ -65,12 +65,11 @@ class Declaration:
         name, at = table.name, offset(table)
         ddl = _ddl(columns, text) or None
         properties = tree.args.get("properties")
-        using, options = _properties(properties, text, name, at)
-        by = _partitions(properties, text)
+        using, options, by = _properties(properties, text, name, at)
         if ddl is not None and (twice := [key for key in options if key.lower() == "schema"]):
             hint = f"leave out the option {twice[0]}"
             raise text.error(f"table {name} has its columns twice", columns[0], hint)
-        return Declaration(name, ddl, using, options, text, at, by)
+        return Declaration(name, ddl, using, options, text, at, tuple(by))
 
     def error(self, what: str, hint: str | None = None) -> QueryError:
         """Error that points at the table's name."""
@@ -91,11 +90,9 @@ def declared(declaration: Declaration) -> Node:
             return scan(name, declaration.options, declaration.columns, using.lower())
         if using.lower() in STATIC_FORMATS:
             return static_table(name, using.lower(), declaration.options, declaration.columns)
-    except QueryError as error:
-        if error.where is not None:
+    except (QueryError, UsageError, InputError) as error:
+        if isinstance(error, QueryError) and error.where is not None:
             raise
-        raise declaration.error(error.what, error.hint) from None
-    except (UsageError, InputError) as error:
         raise declaration.error(error.what, error.hint) from None
     hint = f"a stream is read USING {' or '.join(STREAM_FORMATS)}, a static table USING {', '.join(STATIC_FORMATS)}"
     raise declaration.text.error(f"USING {using} is not supported", declaration.at, hint)
@@ -170,8 +167,9 @@ def _null(column: exp.Expr, text: QueryText) -> str:
 
 def _properties(
     properties: exp.Properties | None, text: QueryText, table: str, at: int | None
-) -> tuple[str, dict[str, str]]:
-    using, options = None, {}
+) -> tuple[str, dict[str, str], list[str]]:
+    """The format, the options and the attributes in PARTITIONED BY."""
+    using, options, by = None, {}, list[str]()
     for part in properties.expressions if properties else ():
         match part:
             case exp.FileFormatProperty():
@@ -179,7 +177,11 @@ def _properties(
             case exp.OptionsProperty():
                 options = dict(_pairs(part, text, table))
             case exp.PartitionedByProperty():
-                pass
+                for column in part.this.expressions:
+                    if not isinstance(column, exp.Identifier):
+                        hint = "compute the attribute in the query: SELECT …, date_trunc('MINUTE', ts) AS minute"
+                        raise text.error("PARTITIONED BY takes names of attributes", column, hint)
+                    by.append(column.name)
             case exp.Property() if type(part) is exp.Property:
                 raise text.error(f"WITH (…) of table {table} is not supported", at, DECLARED)
             case _:
@@ -190,19 +192,7 @@ def _properties(
                 raise text.error(what, offset(part) or at, hint)
     if using is None:
         raise text.error(f"table {table} has no USING", at, f"write USING {FORMAT} OPTIONS (…)")
-    return using, options
-
-
-def _partitions(properties: exp.Properties | None, text: QueryText) -> tuple[str, ...]:
-    """The attributes in PARTITIONED BY."""
-    part = properties.find(exp.PartitionedByProperty) if properties else None
-    names: list[str] = []
-    for column in part.this.expressions if part is not None else ():
-        if not isinstance(column, exp.Identifier):
-            hint = "compute the attribute in the query: SELECT …, date_trunc('MINUTE', ts) AS minute"
-            raise text.error("PARTITIONED BY takes names of attributes", column, hint)
-        names.append(column.name)
-    return tuple(names)
+    return using, options, by
 
 
 def _pairs(options: exp.OptionsProperty, text: QueryText, table: str) -> Iterator[tuple[str, str]]:

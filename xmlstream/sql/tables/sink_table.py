@@ -7,11 +7,10 @@ from dataclasses import dataclass
 
 from operators.expressions.output_columns import Column
 from operators.expressions.type_rules import lossless_cast
-from punct_ns.errors import QueryError, UsageError
+from punct_ns.errors import UsageError
 from punct_ns.schema import Attribute, Schema, flattened
 from punct_ns.slices import quoted
 from xmlstream.plan.nodes import Node, projected
-from xmlstream.sink.sink_kind import SinkKind
 from xmlstream.sink.target import PARTITIONED, SINKS, Target
 from xmlstream.sql.query_text import QueryText
 from xmlstream.sql.tables.declaration import Declaration
@@ -40,15 +39,22 @@ class SinkTable:
             raise declaration.error(what, f"the formats of sinks are {', '.join(SINKS)}")
         if declaration.partition_by and kind.form is None:
             raise declaration.error(f"a sink USING {kind.name} is not PARTITIONED", f"a sink USING {PARTITIONED} is")
+        known = {option.lower(): option for option in kind.options}
         given: dict[str, str] = {}
         xml: list[str] = []
         for option, value in declaration.options.items():
             if kind.has_elements and option.lower().startswith("path."):
-                xml.append(_xml_column(declaration, option, value))
-            elif option.lower() in map(str.lower, kind.options):
+                column = option.partition(".")[2]
+                if value.replace(" ", "") != f"xml({column})":
+                    hint = f"write 'xml({column})', or leave the option out"
+                    raise declaration.error(f"{option} '{value}' is not supported", hint)
+                xml.append(column)
+            elif option.lower() in known:
                 given[option.lower()] = value
             else:
-                raise _unknown(declaration, option, kind)
+                near = difflib.get_close_matches(option.lower(), known, n=1)
+                hint = f"did you mean {known[near[0]]}?" if near else f"it has {', '.join(kind.options)}"
+                raise declaration.error(f"a sink has no option {option}", hint)
         if not (output := given.get(kind.options[0])):
             raise declaration.error(f"the option {kind.options[0]} is missing", kind.needed)
         if kind.output is not None:
@@ -91,18 +97,3 @@ class SinkTable:
             expression = quoted(attribute.name) if is_same else f"CAST({quoted(attribute.name)} AS {domain.type})"
             made.append(Column(Attribute(wanted.name, domain), expression, attribute.name))
         return projected(node, made)
-
-
-def _unknown(declaration: Declaration, option: str, kind: SinkKind) -> QueryError:
-    known = {each.lower(): each for each in kind.options}
-    near = difflib.get_close_matches(option.lower(), known, n=1)
-    hint = f"did you mean {known[near[0]]}?" if near else f"it has {', '.join(kind.options)}"
-    return declaration.error(f"a sink has no option {option}", hint)
-
-
-def _xml_column(declaration: Declaration, option: str, value: str) -> str:
-    """The column to write as XML, from an option `path.<column>`; its value must be `xml(<column>)`."""
-    column = option.partition(".")[2]
-    if value.replace(" ", "") != f"xml({column})":
-        raise declaration.error(f"{option} '{value}'", f"write 'xml({column})', or leave the option out")
-    return column

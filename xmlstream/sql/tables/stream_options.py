@@ -78,20 +78,15 @@ def rules(text: str, schema: Schema) -> Iterator[Rule]:
     Raises:
         UsageError: The text cannot be read.
     """
-    for rule in split_outside(text, ";"):
-        if rule.strip():
-            yield _rule(rule.strip(), schema)
-
-
-def _rule(text: str, schema: Schema) -> Rule:
-    """One rule; a roster also has `order of`, so it is tried first."""
-    parts = _Parts(text)
-    read = next((one for kind, one in _KINDS.items() if parts.has(kind)), None)
-    if read is None:
-        raise UsageError(f"the rule '{text}' cannot be read", hint=_RULE_HINT)
-    rule = read(parts, schema)
-    parts.require_read()
-    return rule
+    for written in filter(None, map(str.strip, split_outside(text, ";"))):
+        parts = _Parts(written)
+        # A roster also has `order of`, so it is tried first.
+        read = next((one for kind, one in _KINDS.items() if parts.has(kind)), None)
+        if read is None:
+            raise UsageError(f"the rule '{written}' cannot be read", hint=_RULE_HINT)
+        rule = read(parts, schema)
+        parts.require_read()
+        yield rule
 
 
 class _Parts:
@@ -221,7 +216,7 @@ def reported(node: Node, text: str) -> Node:
             raise UsageError(f"'{part}' in semantics '{text}' cannot be read", hint=_SEMANTICS_HINT)
         given[word.lower()] = value.strip()
     if missing := [word for word in _SEMANTICS_WORDS[:3] if word not in given]:
-        raise UsageError(f"semantics '{text}' lacks {_together(missing)}", hint=_SEMANTICS_HINT)
+        raise UsageError(f"semantics '{text}' lacks {' and '.join(missing)}", hint=_SEMANTICS_HINT)
     size, _, unit = given["size"].partition(" ")
     length, slide = (int(number) if number.isdecimal() else 0 for number in (size, given["slide"]))
     if unit.strip().lower() not in ("", "tuples") or not (length and slide):
@@ -231,11 +226,6 @@ def reported(node: Node, text: str) -> Node:
     windows = Windows(length, slide, of_tuples=bool(unit.strip()))
     batch = split_name(given["batch"])[0] if "batch" in given else None
     return in_windows(node, engine, windows, split_name(given["of"])[0], batch)
-
-
-def _together(words: list[str]) -> str:
-    *others, last = words
-    return f"{', '.join(others)} and {last}" if others else last
 
 
 def in_windows(node: Node, engine: str, windows: Windows, time: str, batch: str | None) -> Node:
