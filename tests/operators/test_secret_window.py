@@ -16,8 +16,8 @@ from punct_ns.punctuation import Punctuation
 from punct_ns.schema import Schema
 from tests.harness.running import Row, Running
 from xmlstream.secret.model import Secret, stream
-from xmlstream.secret.operator import secret_window
 from xmlstream.secret.profile import CORAL8, PROFILES, STREAMBASE, Profile, Reporting, Tick, Windows, rounded
+from xmlstream.sql.tables.stream_options import secret_window
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

@@ -17,6 +17,9 @@ from xmlstream.drawing.canvas import Box, Point
 
 Arrow = tuple[int, int]
 
+_ACROSS, _BETWEEN = 46.0, 20.0
+"""Distance of columns, and smallest distance of boxes in a column."""
+
 _SWEEPS = 12
 """Sweeps to improve the orders; heights take three times as many."""
 
@@ -39,22 +42,18 @@ class _Graph:
     after: list[list[int]]
 
 
-def layered(
-    sizes: Sequence[tuple[float, float]], arrows: Sequence[Arrow], *, across: float = 46, between: float = 20
-) -> Layout:
+def layered(sizes: Sequence[tuple[float, float]], arrows: Sequence[Arrow]) -> Layout:
     """Lays out boxes so that all arrows lead to the right.
 
     Args:
         sizes: Width and height of each box; all boxes of a column get the width of the widest.
         arrows: Pairs of numbers of boxes, without cycles.
-        across: Distance of columns.
-        between: Smallest distance of boxes in a column.
     """
     graph, chains = _graph(sizes, arrows)
     _order(graph)
-    middles = _middles(graph, between)
+    middles = _middles(graph)
     widths = [max((sizes[v][0] for v in column if v < len(sizes)), default=0) for column in graph.columns]
-    lefts = [sum(widths[:i]) + across * i for i in range(len(widths))]
+    lefts = [sum(widths[:i]) + _ACROSS * i for i in range(len(widths))]
     rank = {v: i for i, column in enumerate(graph.columns) for v in column}
     top = min(middles[v] - graph.heights[v] / 2 for v in range(len(sizes)))
     boxes = tuple(
@@ -135,7 +134,7 @@ def _crossings(graph: _Graph) -> int:
     return found
 
 
-def _middles(graph: _Graph, between: float) -> list[float]:
+def _middles(graph: _Graph) -> list[float]:
     """The y of the middle of each box and passing arrow."""
     middles = [0.0] * len(graph.heights)
     for sweep in range(3 * _SWEEPS + 1):
@@ -143,16 +142,16 @@ def _middles(graph: _Graph, between: float) -> list[float]:
             # In the first sweep only the column to the left has heights.
             beside = [graph.before[v] + (graph.after[v] if sweep else []) for v in column]
             wanted = [_mean([middles[w] for w in near], middles[v]) for v, near in zip(column, beside, strict=True)]
-            for v, y in zip(column, _apart(wanted, [graph.heights[v] for v in column], between), strict=True):
+            for v, y in zip(column, _apart(wanted, [graph.heights[v] for v in column]), strict=True):
                 middles[v] = y
     return middles
 
 
-def _apart(wanted: Sequence[float], heights: Sequence[float], between: float) -> list[float]:
+def _apart(wanted: Sequence[float], heights: Sequence[float]) -> list[float]:
     """The middles nearest to the wanted ones, in the same order and without overlap (pool adjacent violators)."""
     offsets = [0.0]
     for above, below in pairwise(heights):
-        offsets.append(offsets[-1] + (above + below) / 2 + between)
+        offsets.append(offsets[-1] + (above + below) / 2 + _BETWEEN)
     pools: list[list[float]] = []
     for want, offset in zip(wanted, offsets, strict=True):
         pools.append([want - offset])

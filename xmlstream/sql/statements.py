@@ -69,7 +69,7 @@ def _statement(run: list[Token], text: QueryText) -> Statement:
         tree = statement(run, text.text)
     except ParseError as error:
         raise _unreadable(error, run, text) from None
-    if isinstance(tree, exp.Command) and (meant := meant_by_command(run, text.text)) is not None:
+    if isinstance(tree, exp.Command) and (meant := meant_by_command(run)) is not None:
         raise text.error(*meant)
     query = _query_in(run)
     if isinstance(tree, exp.Create) and tree.expression is not None and query is not None:

@@ -1,13 +1,13 @@
 """Guesses for text that is not SQL here: misspelt keywords, and syntax of other engines.
 
-Each guess gets the tokens of a statement, an index among them and the text. It returns a message, a place and a hint,
-or None. The first guess that is not None counts.
+Each guess gets the tokens of a statement and an index among them. It returns a message, a place and a hint, or None.
+The first guess that is not None counts.
 """
 
 from __future__ import annotations
 
 import difflib
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 
 from sqlglot.tokenizer_core import Token, TokenType
 
@@ -77,22 +77,23 @@ def meant_at(tokens: Sequence[Token], index: int, text: str) -> Guess | None:
     >>> meant("SELECT a FROM s GRUOP BY a", 5)
     ('GRUOP is not expected here', 16, 'did you mean GROUP?')
     """
-    return _first((_elsewhere, _window, _separator, _quoted, _misspelt), tokens, index, text)
+    return (
+        _elsewhere(tokens, index)
+        or _window(tokens, index)
+        or _separator(tokens, index)
+        or _quoted(tokens[index], text)
+        or _misspelt(tokens, index)
+    )
 
 
-def meant_by_command(tokens: Sequence[Token], text: str) -> Guess | None:
+def meant_by_command(tokens: Sequence[Token]) -> Guess | None:
     """A guess for a statement whose first word begins no known statement."""
-    return _first((_elsewhere, _second_statement, _misspelt), tokens, 0, text)
+    second = next((token for token in tokens[1:] if token.token_type in _BEGIN), None)
+    missing = None if second is None else (f"; is missing before {second.text}", second.start, None)
+    return _elsewhere(tokens, 0) or missing or _misspelt(tokens, 0)
 
 
-_Guesses = Sequence[Callable[[Sequence[Token], int, str], Guess | None]]
-
-
-def _first(guesses: _Guesses, tokens: Sequence[Token], index: int, text: str) -> Guess | None:
-    return next((found for guess in guesses if (found := guess(tokens, index, text)) is not None), None)
-
-
-def _elsewhere(tokens: Sequence[Token], index: int, text: str) -> Guess | None:
+def _elsewhere(tokens: Sequence[Token], index: int) -> Guess | None:
     """Syntax of other engines that no parser here reads, at the place or before it."""
     words = ["" if token.token_type in _TEXTS else token.text.upper() for token in tokens]
     if words[0] == "<" and (words[1:2] == ["?"] or ">" in words):
@@ -109,7 +110,7 @@ def _elsewhere(tokens: Sequence[Token], index: int, text: str) -> Guess | None:
     return None
 
 
-def _window(tokens: Sequence[Token], index: int, text: str) -> Guess | None:
+def _window(tokens: Sequence[Token], index: int) -> Guess | None:
     """A time window of another engine, at the place or before it."""
     for token, after in zip(tokens[: index + 1][::-1], tokens[1 : index + 2][::-1], strict=False):
         if token.text.lower() in TIME_WINDOWS and after.token_type == TokenType.L_PAREN:
@@ -117,7 +118,7 @@ def _window(tokens: Sequence[Token], index: int, text: str) -> Guess | None:
     return None
 
 
-def _separator(tokens: Sequence[Token], index: int, text: str) -> Guess | None:
+def _separator(tokens: Sequence[Token], index: int) -> Guess | None:
     """A missing comma or semicolon before the word."""
     token, before = tokens[index], tokens[:index]
     if index and token.token_type in _BEGIN:
@@ -134,35 +135,25 @@ _BEGIN = frozenset({TokenType.CREATE, TokenType.INSERT})
 _SEPARATORS = frozenset({TokenType.COMMA, TokenType.L_PAREN, TokenType.LT})
 
 
-def _second_statement(tokens: Sequence[Token], index: int, text: str) -> Guess | None:
-    """A statement that begins within another."""
-    found = next((token for token in tokens[1:] if token.token_type in _BEGIN), None)
-    return None if found is None else (f"; is missing before {found.text}", found.start, None)
-
-
-def _quoted(tokens: Sequence[Token], index: int, text: str) -> Guess | None:
+def _quoted(token: Token, text: str) -> Guess | None:
     """A name in the quotes of a string."""
-    token = tokens[index]
     if token.token_type != TokenType.STRING or text[token.start] != '"':
         return None
     return f'"{token.text}" is a string, not a name', token.start, f"write `{token.text}`"
 
 
-def _misspelt(tokens: Sequence[Token], index: int, text: str) -> Guess | None:
+def _misspelt(tokens: Sequence[Token], index: int) -> Guess | None:
     """The word around the place that is most similar to a keyword of SQL."""
     around = [*tokens[max(0, index - _AROUND) : index + _AROUND + 1]]
     if tokens[0] not in around:
         around.append(tokens[0])  # the first word decides the kind of statement
-    found = [(nearest, token) for token in around if (nearest := _nearest(token.text)) is not None]
+    unknown = [t for t in around if len(t.text) > 2 and t.text.isalpha() and t.text.upper() not in _WORDS]
+    found = [
+        (difflib.SequenceMatcher(None, token.text.upper(), word).ratio(), token, word)
+        for token in unknown
+        for word in difflib.get_close_matches(token.text.upper(), _WORDS, n=1, cutoff=_NEAR)
+    ]
     if not found:
         return None
-    (_, word), token = max(found, key=lambda pair: pair[0][0])
+    _, token, word = max(found, key=lambda each: each[0])
     return f"{token.text} is not expected here", token.start, f"did you mean {word}?"
-
-
-def _nearest(text: str) -> tuple[float, str] | None:
-    written = text.upper()
-    if len(written) < 3 or written in _WORDS or not written.isalpha():
-        return None
-    near = difflib.get_close_matches(written, _WORDS, n=1, cutoff=_NEAR)
-    return (difflib.SequenceMatcher(None, written, near[0]).ratio(), near[0]) if near else None

@@ -31,6 +31,8 @@ from operators.punctuators.distance import Distance
 from operators.punctuators.order import ByClock, ByOrder, ByRoster
 from operators.punctuators.predicate import ByPredicate
 from operators.punctuators.rule import Rule
+from operators.secret_window import SecretWindow, Start
+from operators.secret_window import Tick as TickName
 from punct_ns.domain import Domain
 from punct_ns.errors import UsageError
 from punct_ns.notation import parse_pattern
@@ -41,8 +43,7 @@ from punct_ns.sql_type import split_outside
 from punct_ns.temporal_type import TimestampType
 from sources.xml.options.formats import seconds
 from xmlstream.plan.nodes import Node, Scan
-from xmlstream.secret.operator import secret_window
-from xmlstream.secret.profile import PROFILES, Windows, profile
+from xmlstream.secret.profile import PROFILES, Profile, Tick, Windows, aligned, before_first, profile, rounded
 from xmlstream.sql.clauses.row_windows import require_positions
 
 PUNCTUATE = "punctuate"
@@ -232,3 +233,38 @@ def in_windows(node: Node, engine: str, windows: Windows, time: str, batch: str 
     """As `reported`, for any node whose tuples have positions."""
     require_positions(node, f"windows with the semantics of {engine}")
     return Node(secret_window(profile(engine), windows, time, batch), (node,), "secret_window")
+
+
+_STARTS: dict[object, Start] = {before_first: "before", rounded: "rounded", aligned: "aligned"}
+_TICKS: dict[Tick, TickName] = {Tick.TUPLE: "tuple", Tick.TIME: "time", Tick.BATCH: "batch"}
+
+
+def secret_window(engine: Profile, windows: Windows, time: str, batch: str | None = None) -> SecretWindow:
+    """The operator that computes the contents that an engine reports for these windows.
+
+    Args:
+        engine: The profile of the engine.
+        windows: Windows over `time`, or over tuples.
+        time: The attribute with the application time.
+        batch: The attribute with the batch number; by default each tuple is a batch.
+
+    Raises:
+        UsageError: The engine reports empty contents, or reports periodically.
+    """
+    report = engine.report
+    if not report.non_empty or report.every != 1 or engine.start not in _STARTS:
+        raise UsageError(
+            f"{engine.name} may report empty windows, or report periodically, which no query can",
+            hint="xmlstream.secret.model predicts its answers",
+        )
+    return SecretWindow(
+        time,
+        windows.size,
+        windows.slide,
+        _STARTS[engine.start],
+        _TICKS[engine.tick],
+        report.window_close,
+        report.content_change,
+        windows.of_tuples,
+        batch,
+    )
