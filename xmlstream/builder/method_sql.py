@@ -51,11 +51,6 @@ def argument(text: str) -> QueryText:
     return written
 
 
-def has_aggregate(text: str) -> bool:
-    """Whether an expression contains an aggregate."""
-    return bool(aggregates_in(parse_statements(QueryText.of(f"SELECT {text}"))[0].tree))
-
-
 def listed(texts: Iterable[str]) -> list[str | QueryText]:
     """Expressions, each parsed by itself, separated by commas."""
     return separated([argument(text) for text in texts])
@@ -132,12 +127,6 @@ def session_window(moment: str, gap: str) -> str:
     return f"session_window({moment}, {text_literal(gap)})"
 
 
-def lengths_of(size: str, slide: str | None, start: str | None) -> Sequence[str]:
-    """The lengths that SQL's `window` takes after the moment."""
-    lengths = [size, slide or size, start] if start is not None else [size, slide]
-    return [length for length in lengths if length is not None]
-
-
 def text_literal(text: str) -> str:
     """A text as a SQL literal.
 
@@ -184,14 +173,18 @@ _JOINS = {
 }
 
 
+def _plain_name(how: str) -> str:
+    plain = how.lower().replace("_", "")
+    return JOINS.get(plain, plain)
+
+
 def joined(on: str | Sequence[str], how: str, left: str, right: str) -> list[str | QueryText]:
     """The FROM clause of a join: the tables `input` and `other` under the names of the sides, and ON or USING.
 
     Raises:
         QueryError: There is no such kind of join.
     """
-    plain = how.lower().replace("_", "")
-    kind = _JOINS.get(JOINS.get(plain, plain))
+    kind = _JOINS.get(_plain_name(how))
     if kind is None:
         raise QueryError(f"there is no join {how!r}", hint=", ".join(_JOINS))
     match on:
@@ -220,8 +213,7 @@ def joined_asof(
         QueryError: There is no key, a key is not an attribute of both sides, there is no such kind of as-of join, or
             `on` is a comparison and there is a tolerance.
     """
-    plain = how.lower().replace("_", "")
-    kind = {"inner": "", "left": "LEFT "}.get(JOINS.get(plain, plain))
+    kind = {"inner": "", "left": "LEFT "}.get(_plain_name(how))
     if kind is None:
         raise QueryError(f"there is no as-of join {how!r}", hint="inner, left")
     if not by:
@@ -277,7 +269,8 @@ class Groups:
             raise QueryError("agg without a key and without an aggregate", hint='for example agg("count(*) AS n")')
         items = listed((*self.keys, *aggregates))
         numbers = ", ".join(str(number + 1) for number in range(len(self.keys)))
-        if not numbers and not any(map(has_aggregate, aggregates)):
+        trees = (parse_statements(QueryText.of(f"SELECT {text}"))[0].tree for text in aggregates)
+        if not numbers and not aggregates_in(*trees):
             raise QueryError(f"no aggregate in {', '.join(aggregates)}", hint="group_by needs a key, or use select")
         return self.query._of("SELECT ", *items, " FROM `input`", f" GROUP BY {numbers}" if numbers else "")
 

@@ -30,7 +30,6 @@ from xmlstream.builder.method_sql import (
     argument,
     joined,
     joined_asof,
-    lengths_of,
     listed,
     no_such_name,
     renamed,
@@ -143,7 +142,8 @@ class Query(Runnable):
             slide: Time from the start of a window to the start of the next; by default `size`.
             start: Offset of the starts of windows from multiples of `slide`.
         """
-        lengths = ", ".join(text_literal(length) for length in lengths_of(size, slide, start))
+        given = [size, slide if start is None else slide or size, start]
+        lengths = ", ".join(text_literal(length) for length in given if length is not None)
         return self._of("SELECT *, window(", argument(moment), f"\n, {lengths}) AS window FROM `input`")
 
     def distinct(self) -> Query:

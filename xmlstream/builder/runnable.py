@@ -65,13 +65,6 @@ def _slices(spark: SparkSession, root: Node, settings: Settings, sink: LoopSink)
             launched.stop()
 
 
-def all_tuples(spark: SparkSession, root: Node, **options: Any) -> pa.Table:
-    """Runs a query, and returns the tuples of all slices in order of arrival."""
-    options.setdefault("follow", False)
-    tables = [slice_.tuples for slice_ in loop(spark, root, None, **options)]
-    return pa.concat_tables(tables or [no_rows(root.schema)], promote_options="permissive")
-
-
 @dataclass(frozen=True, slots=True, repr=False)
 class Insert:
     """A query and the target of its result; created by `Query.insert_into` and `inserts_from_sql`."""
@@ -97,10 +90,8 @@ def run(inserts: Sequence[Insert], checkpoint: str | Path | None = None, **optio
         StateError: The checkpoint or an output belongs to other queries.
         UsageError: There is no query, or two results have one target.
     """
-    targets = [insert.target for insert in inserts]
-    require_known(options)
-    root = _plan(inserts, as_written=options.get("as_written", False))
-    return runner.run(_session(inserts), root, settings_of(targets, checkpoint, follow=False, **options))
+    root, targets = _joined(inserts, options)
+    return runner.run(inserts[0].spark, root, settings_of(targets, checkpoint, follow=False, **options))
 
 
 def start(inserts: Sequence[Insert], checkpoint: str | Path, **options: Unpack[CommonOptions]) -> StreamingQuery:
@@ -112,11 +103,9 @@ def start(inserts: Sequence[Insert], checkpoint: str | Path, **options: Unpack[C
         UnsafeQuery: A query would never answer, or keep tuples without bound, and `allow_unsafe` is not set.
         StateError: The checkpoint or an output belongs to other queries, or the queries were closed.
     """
-    targets = [insert.target for insert in inserts]
-    require_known(options)
-    root = _plan(inserts, as_written=options.get("as_written", False))
+    root, targets = _joined(inserts, options)
     require_safe(root, options)
-    return runner.start(_session(inserts), root, settings_of(targets, checkpoint, follow=True, **options))
+    return runner.start(inserts[0].spark, root, settings_of(targets, checkpoint, follow=True, **options))
 
 
 def inserts_from_sql(spark: SparkSession, text: str, variables: Mapping[str, str] | None = None) -> list[Insert]:
@@ -138,15 +127,14 @@ def inserts_from_sql(spark: SparkSession, text: str, variables: Mapping[str, str
     return inserts
 
 
-def _plan(inserts: Sequence[Insert], *, as_written: bool) -> Node:
-    root = together([insert.root for insert in inserts], [insert.target.shown for insert in inserts])
-    return root if as_written else optimized(root)
-
-
-def _session(inserts: Sequence[Insert]) -> SparkSession:
+def _joined(inserts: Sequence[Insert], options: CommonOptions) -> tuple[Node, list[Target]]:
+    """The plan of queries that run together, by the options, and the targets of its results."""
+    require_known(options)
     if not inserts:
         raise UsageError("no query to run", hint="pass queries, each with insert_into")
-    return inserts[0].spark
+    targets = [insert.target for insert in inserts]
+    root = together([insert.root for insert in inserts], [target.shown for target in targets])
+    return root if options.get("as_written") else optimized(root), targets
 
 
 @dataclass(frozen=True, slots=True, repr=False)
@@ -245,7 +233,8 @@ class Runnable:
         """
         root = self._chosen(options)
         require_safe(root, options, follow=False)
-        return all_tuples(self.spark, root, **options)
+        tables = [slice_.tuples for slice_ in loop(self.spark, root, None, follow=False, **options)]
+        return pa.concat_tables(tables or [no_rows(root.schema)], promote_options="permissive")
 
     toArrow = to_arrow  # noqa: N815 - as PySpark spells it
 

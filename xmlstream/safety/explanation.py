@@ -18,18 +18,8 @@ from xmlstream.safety.verdicts import END, OperatorVerdict, QueryVerdict, Waitin
 from xmlstream.safety.words import promised, summary, tree
 
 
-def explanation_page(
-    verdict: QueryVerdict, remedies: Sequence[Remedy], changes: Sequence[Change] = (), *, title: str, query: str
-) -> str:
-    """The HTML page of an explanation: verdict, remedies, picture, plan as text, and the query.
-
-    Args:
-        verdict: The verdicts on the query's operators.
-        remedies: Promises of sources that would make the query safe.
-        changes: Changes to the query that would make it safe.
-        title: Name of the query.
-        query: SQL text of the query; if empty, the page has no text.
-    """
+def _page(verdict: QueryVerdict, remedies: Sequence[Remedy], changes: Sequence[Change], title: str, query: str) -> str:
+    """The HTML page of an explanation: verdict, remedies, picture, plan as text, and the query, unless it is empty."""
     items = "\n".join(f'<li class="{tone}">{escape(line)}</li>' for line, tone in lines_of(verdict, remedies, changes))
     parts = [
         f"<h1>{escape(title)}</h1>",
@@ -71,7 +61,7 @@ def explained(
         case "svg":
             return picture(verdict, mending, other).strip()
         case "html":
-            return explanation_page(verdict, mending, other, title=title, query=query).strip()
+            return _page(verdict, mending, other, title, query).strip()
 
 
 def _idle_line(idle: Sequence[IdlePromise]) -> str:

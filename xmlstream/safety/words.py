@@ -169,14 +169,19 @@ def summary(verdict: QueryVerdict, remedies: Sequence[Remedy], changes: Sequence
     if not verdict.troubled():
         return f"It answers {_WHEN[verdict.answers]}, and what it keeps is bounded."
     lines = [f"{trouble}." for trouble in troubles(verdict)]
-    mending = [*times_of_texts(verdict), *map(str, remedies), *map(str, changes)] or [unmended(verdict)]
+    mending = _advice(verdict, remedies, changes)
     lines += [f"Or {one}." if i else f"{one[0].upper()}{one[1:]}." for i, one in enumerate(mending)]
     return "\n".join(lines)
 
 
-def times_of_texts(verdict: QueryVerdict) -> list[str]:
-    """For an unsafe query with windows over strings cast to timestamps: the advice to declare a TIMESTAMP."""
-    for one in verdict.operators if verdict.troubled() else ():
+def _advice(verdict: QueryVerdict, remedies: Sequence[Remedy], changes: Sequence[Change]) -> list[str]:
+    """Ways to make an unsafe query safe."""
+    return [*_times_of_texts(verdict), *map(str, remedies), *map(str, changes)] or [_unmended(verdict)]
+
+
+def _times_of_texts(verdict: QueryVerdict) -> list[str]:
+    """For windows over strings cast to timestamps: the advice to declare a TIMESTAMP."""
+    for one in verdict.operators:
         for column in one.node.operator.columns if isinstance(one.node.operator, Project) else ():
             texts = [a.name for a in one.node.inputs[0].schema if isinstance(a.domain.sql, StringType)]
             if name := next((n for n in texts if column.expression == f"CAST({quoted(n)} AS TIMESTAMP)"), None):
@@ -184,7 +189,7 @@ def times_of_texts(verdict: QueryVerdict) -> list[str]:
     return []
 
 
-def unmended(verdict: QueryVerdict) -> str:
+def _unmended(verdict: QueryVerdict) -> str:
     """The advice for a query that no tried remedy or change makes safe."""
     for one in verdict.troubled():
         if isinstance(one.node.operator, Sort):
@@ -249,8 +254,7 @@ def unsafe(root: Node, *, strict: bool = False) -> UnsafeQuery | None:
     verdict = judged(root, follow=True)
     if not verdict.troubled():
         return None
-    mending = [*times_of_texts(verdict), *map(str, remedies(root, follow=True)), *map(str, changes(root, follow=True))]
-    hint = "; or ".join(mending) or unmended(verdict)
+    hint = "; or ".join(_advice(verdict, remedies(root, follow=True), changes(root, follow=True)))
     return UnsafeQuery(
         "over inputs without an end this query would wait or grow for ever",
         where="\n  ".join(troubles(verdict)),

@@ -161,7 +161,11 @@ class Translation:
             relation = where(relation, resolve(rest, relation, self._text), self._analyst)
         if tree.args.get("hint") is not None:
             relation = hinted(relation, tree, sources, self._text)
-        return relation if of_time is None else self._as_of(relation, of_time)
+        if of_time is None:
+            return relation
+        clocked = with_clock(relation)
+        resolved = resolve(by_field(of_time, clocked), clocked, self._text)
+        return Relation(where(clocked, resolved, self._analyst).node, relation.fields)
 
     def _selected(self, tree: exp.Select, listed: SelectList, sessions: Sessions | None) -> Relation:
         """The relation of the items: over rows, of groups, or of each tuple."""
@@ -182,12 +186,6 @@ class Translation:
         for clause in clauses:
             if (found := tree.args.get(clause)) is not None:
                 raise self._text.error(f"OVER beside {_BESIDE_OVER[clause]} is not supported", found, hint)
-
-    def _as_of(self, relation: Relation, condition: exp.Expr) -> Relation:
-        """The relation filtered by a condition on the recorded time."""
-        clocked = with_clock(relation)
-        resolved = resolve(by_field(condition, clocked), clocked, self._text)
-        return Relation(where(clocked, resolved, self._analyst).node, relation.fields)
 
 
 def sketched(query: Statement, tables: Mapping[str, Relation]) -> Node:

@@ -56,9 +56,9 @@ def grouped(tree: exp.Select, listed: SelectList, sessions: Sessions | None, ana
         names[render(named(AS_IT_GOES_OUT))] = groups.schema.names[-1]
     relation = Relation.of(groups)
     for each in having:
-        relation = where(relation, _over_groups(each, names, text), analyst)
+        relation = where(relation, over_groups(each, names, text), analyst)
     items = [
-        Item(item.name or names.get(render(item.tree.unnest())), _over_groups(item.tree, names, text))
+        Item(item.name or names.get(render(item.tree.unnest())), over_groups(item.tree, names, text))
         for item in listed.items
     ]
     return project(relation.node, items, analyst)
@@ -71,7 +71,10 @@ def _aggregates(
     wanted: dict[str, str | None] = {}
     for name, whole in (*((item.name, item.tree) for item in listed.items), *(("aggregate", tree) for tree in having)):
         for tree in aggregates_in(whole):
-            _require_flat(tree, listed.text)
+            for below in tree.walk():
+                if below is not tree and below is not tree.this and is_aggregate(below):
+                    hint = "compute the inner one in a subquery"
+                    raise listed.text.error("an aggregate within an aggregate is not supported", below, hint)
             own = name if whole.unnest() is tree else "aggregate"
             if wanted.setdefault(render(tree), own) == "aggregate":
                 wanted[render(tree)] = own
@@ -84,25 +87,29 @@ def _aggregates(
     return found
 
 
-def _require_flat(tree: exp.Expr, text: QueryText) -> None:
-    for below in tree.walk():
-        if below is not tree and below is not tree.this and is_aggregate(below):
-            hint = "compute the inner one in a subquery"
-            raise text.error("an aggregate within an aggregate is not supported", below, hint)
+OF_GROUP_BY = ("a key of GROUP BY", "name it in GROUP BY, or aggregate it")
 
 
-def _over_groups(tree: exp.Expr, names: Mapping[str, str], text: QueryText) -> exp.Expr:
-    """The expression over the groups' attributes: keys and aggregates are replaced by their names."""
+def over_groups(
+    tree: exp.Expr, names: Mapping[str, str], text: QueryText, of: tuple[str, str] = OF_GROUP_BY
+) -> exp.Expr:
+    """The expression over the groups' attributes: keys and aggregates are replaced by their names.
+
+    Args:
+        tree: An expression over tuples.
+        names: The attribute of each key and each aggregate, by its SQL.
+        text: Text of the query, for errors.
+        of: For the error about any other attribute, what a key is, and a hint.
+    """
 
     def over(node: exp.Expr) -> exp.Expr:
         if (name := names.get(render(node))) is not None:
             return named(name)
         if isinstance(node, exp.Column):
-            what = f"{node.name} is neither a key of GROUP BY nor aggregated"
-            hint = "name it in GROUP BY, or aggregate it"
+            key, hint = of
             if (called := node.name.partition(".")[0]) in ("window", "session_window"):
                 hint += f"; for windows in this GROUP BY, write the whole call {called}(…)"
-            raise text.error(what, node, hint)
+            raise text.error(f"{node.name} is neither {key} nor aggregated", node, hint)
         return node
 
     return tree.copy().transform(over, copy=False)

@@ -14,7 +14,7 @@ purge lazily. The hint stands where Spark has hints; Spark ignores hints that it
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass, replace
 from typing import Literal
 
@@ -107,16 +107,24 @@ def joined(
     if not condition.equal:
         raise text.error("a join without an equality between its sides is not supported", at, NO_EQUALITY)
     nodes, keys, again = keyed((left.node, right.node), condition.equal, analyst, text)
-    whole = conjoined([*condition.residual, *again])
-    residual = None if whole is None else render(whole)
-    if residual is not None:
-        analyst.require_condition(Join("inner", *keys).schema(*(n.schema for n in nodes)), residual)
     on, schemas = keys, [node.schema for node in nodes]
+    residual = _required([*condition.residual, *again], on, schemas, analyst)
     if how == "semi" or how == "anti":  # noqa: PLR1714  so that mypy knows what is left
         semi = SemiJoin(*on, how == "anti", residual).bounded(*schemas)
         return Relation(Node(semi, (nodes[0], nodes[1]), f"{how}_join"), left.fields)
     join = Join(how, *on, residual).bounded(*schemas)
     return Relation(Node(join, (nodes[0], nodes[1]), "join"), (*left.fields, *right.fields))
+
+
+def _required(
+    parts: Iterable[exp.Expr], on: tuple[tuple[str, ...], tuple[str, ...]], schemas: Sequence[Schema], analyst: Analyst
+) -> str | None:
+    """The conjunction of conditions on pairs of a join, as Spark SQL; None for no conditions."""
+    whole = conjoined(parts)
+    if whole is None:
+        return None
+    analyst.require_condition(Join("inner", *on).schema(*schemas), render(whole))
+    return render(whole)
 
 
 def keyed(
@@ -218,10 +226,7 @@ def joined_asof(
         if not found or any(bound.upper or bound.attribute != keys[1][-1] for bound in found):
             what = "this condition is not supported in the ON of an ASOF JOIN"
             raise text.error(what, part, _OLDEST)
-    within = conjoined(condition.residual)
-    tolerance = None if within is None else render(within)
-    if tolerance is not None:
-        analyst.require_condition(Join("inner", *on).schema(*schemas), tolerance)
+    tolerance = _required(condition.residual, on, schemas, analyst)
     operator = AsofJoin(kind, *on, keys[0][-1], keys[1][-1], type_, strict, tolerance).bounded(*schemas)
     return Relation(Node(operator, nodes, "asof_join"), (*left.fields, *right.fields))
 

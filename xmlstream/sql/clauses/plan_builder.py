@@ -148,6 +148,16 @@ def keyed(node: Node, keys: Sequence[exp.Expr], items: Sequence[Item], analyst: 
     return node, names
 
 
+def partitioned(
+    node: Node, window: exp.Expr, items: Sequence[Item], analyst: Analyst
+) -> tuple[Node, dict[str, str], tuple[str, ...], tuple[SortKey, ...]]:
+    """As `keyed`, for the PARTITION BY and ORDER BY of a function over rows; with its groups and its sort keys."""
+    by, order = window.args.get("partition_by") or [], window.args["order"].expressions
+    node, names = keyed(node, [*by, *(key.this for key in order)], items, analyst)
+    groups = tuple(dict.fromkeys(names[render(tree.unnest())] for tree in by))
+    return node, names, groups, tuple(sort_key(names[render(key.this.unnest())], key) for key in order)
+
+
 def first(relation: Relation, n: int, keys: Sequence[SortKey]) -> Relation:
     """The first n tuples in order."""
     return Relation(Node(TopN(n, tuple(keys)), (relation.node,), "top_n"), relation.fields)

@@ -21,7 +21,7 @@ from operators.top_n import Rank, TopN
 from punct_ns.schema import Attribute
 from xmlstream.plan.nodes import Node, unique
 from xmlstream.sql.clauses.grouping import SelectList
-from xmlstream.sql.clauses.plan_builder import keyed, project, sort_key, where
+from xmlstream.sql.clauses.plan_builder import partitioned, project, where
 from xmlstream.sql.clauses.relation import Item, OpenRank, Relation, resolve
 from xmlstream.sql.clauses.row_windows import windowed
 from xmlstream.sql.query_text import QueryText
@@ -135,12 +135,9 @@ def _prepared(
     listed: SelectList, window: exp.Expr, analyst: Analyst
 ) -> tuple[Callable[[int], Node], Callable[[Node], Relation]]:
     """Two functions: one makes the first n tuples of each group with their ranks, one selects the items of these."""
-    by, order = window.args.get("partition_by") or [], window.args["order"].expressions
-    node, names = keyed(listed.relation.node, [*by, *(key.this for key in order)], listed.items, analyst)
+    node, names, groups, keys = partitioned(listed.relation.node, window, listed.items, analyst)
     ((by_itself, domain),) = analyst.columns(node.schema, [render(window)])
     number = Attribute(unique("rank", node.schema.names), domain)
-    groups = tuple(dict.fromkeys(names[render(tree.unnest())] for tree in by))
-    keys = tuple(sort_key(names[render(key.this.unnest())], key) for key in order)
     rank = cast(Rank, str(window.this.this).lower())
     names |= {render(window): number.name}
 

@@ -30,7 +30,8 @@ from punct_ns.errors import QueryError, UsageError
 from punct_ns.schema import Attribute
 from punct_ns.slices import quoted
 from xmlstream.plan.nodes import Node, Scan, unique
-from xmlstream.sql.clauses.plan_builder import keyed, project, sort_key, where
+from xmlstream.sql.clauses.grouping import over_groups
+from xmlstream.sql.clauses.plan_builder import partitioned, project, where
 from xmlstream.sql.clauses.relation import Item, Relation
 from xmlstream.sql.query_text import QueryText
 from xmlstream.sql.refused.refusals import LAST_ROWS
@@ -90,8 +91,7 @@ def _node(
     node: Node, windows: list[exp.Expr], items: Sequence[Item], analyst: Analyst, text: QueryText, names: dict[str, str]
 ) -> Node:
     """The node with the functions of one order as attributes; adds their names to `names`."""
-    by, order = windows[0].args.get("partition_by") or [], windows[0].args["order"].expressions
-    node, keys = keyed(node, [*by, *(key.this for key in order)], items, analyst)
+    node, _, groups, sort_keys = partitioned(node, windows[0], items, analyst)
     answers = analyst.columns(node.schema, [render(window) for window in windows])
     functions: list[Over] = []
     taken = list(node.schema.names)
@@ -99,8 +99,6 @@ def _node(
         taken.append(unique(function_of(window), taken))
         names[render(window)] = taken[-1]
         functions.append(_over(window, Attribute(taken[-1], domain), text))
-    groups = tuple(dict.fromkeys(keys[render(tree.unnest())] for tree in by))
-    sort_keys = tuple(sort_key(keys[render(key.this.unnest())], key) for key in order)
     ahead = tuple(over for over in functions if over.ahead)
     if back := tuple(over for over in functions if not over.ahead):
         node = Node(RowWindow(back, sort_keys, groups), (node,), "row_window")
@@ -218,22 +216,9 @@ def over_tuples(node: Node, window: TupleWindow, items: Sequence[Item], analyst:
     behind = f"({quoted(number.name)} - {window.size})"
     complete = expression(f"{behind} >= 0 AND {behind} % {window.slide} = 0")
     relation = where(Relation.of(rolled), complete, analyst)
+    known = names | {render(named(group)): group for group in groups}
+    of = "a group of the windows", "aggregate it, as in max(v)"
     replaced = [
-        Item(item.name or names.get(render(item.tree)), _above(item.tree, names, groups, text)) for item in items
+        Item(item.name or names.get(render(item.tree)), over_groups(item.tree, known, text, of)) for item in items
     ]
     return project(relation.node, [*(Item(name, named(name)) for name in groups), *replaced], analyst)
-
-
-def _above(tree: exp.Expr, names: dict[str, str], groups: Sequence[str], text: QueryText) -> exp.Expr:
-    """The item with aggregates replaced by their attributes."""
-    known = {*names.values(), *groups}
-
-    def over(node: exp.Expr) -> exp.Expr:
-        return named(names[render(node)]) if render(node) in names else node
-
-    replaced = tree.copy().transform(over, copy=False)
-    for column in replaced.find_all(exp.Column):
-        if column.name not in known:
-            what = f"{column.name} is neither a group of the windows nor aggregated"
-            raise text.error(what, column, "aggregate it, as in max(v)")
-    return replaced

@@ -53,7 +53,7 @@ _OVER = (
     " group; so are aggregates and lag with ORDER BY, over the last rows"
 )
 
-_NAMES = {
+_PARTS = {
     "limit": ("LIMIT", "which tuples of a stream come first is not determined: write ORDER BY … LIMIT"),
     "fetch": ("FETCH", "write ORDER BY … LIMIT"),
     "offset": ("OFFSET", "select the first tuples with ORDER BY … LIMIT"),
@@ -80,19 +80,19 @@ _NAMES = {
     ),
     "windows": ("WINDOW", "write its definition in parentheses after each OVER"),
     "window": ("OVER", _OVER),
-    "sample": ("TABLESAMPLE", "take part of the stream with WHERE, for instance by pmod(hash(…), 100) < 10"),
-    "tablesample": ("TABLESAMPLE", "take part of the stream with WHERE, for instance by pmod(hash(…), 100) < 10"),
+    "sample tablesample": (
+        "TABLESAMPLE",
+        "take part of the stream with WHERE, for instance by pmod(hash(…), 100) < 10",
+    ),
     "by_name": ("UNION BY NAME", "list the columns of both sides in one order"),
     "rollup": ("GROUP BY with ROLLUP", "write each level as a separate query"),
     "cube": ("GROUP BY with CUBE", "write each level as a separate query"),
-    "grouping_sets": ("GROUPING SETS", "write each level as a separate query"),
-    "groupingsets": ("GROUPING SETS", "write each level as a separate query"),
+    "grouping_sets groupingsets": ("GROUPING SETS", "write each level as a separate query"),
     "all": ("GROUP BY ALL", "list the keys to group by"),
     "recursive": ("WITH RECURSIVE", None),
     "exists": ("EXISTS", AS_A_JOIN),
     "query": ("IN with a subquery", AS_A_JOIN),
-    "within_group": ("WITHIN GROUP", "percentile(x, 0.5) does without it"),
-    "withingroup": ("WITHIN GROUP", "percentile(x, 0.5) does without it"),
+    "within_group withingroup": ("WITHIN GROUP", "percentile(x, 0.5) does without it"),
     "ignorenulls": ("IGNORE NULLS", None),
     "respectnulls": ("RESPECT NULLS", None),
     "lambda": ("a function with a lambda (x -> …)", None),
@@ -103,14 +103,12 @@ _NAMES = {
     "unnest": ("UNNEST", None),
     "attimezone": ("AT TIME ZONE", "use from_utc_timestamp(…)"),
     "aliases": ("AS with several names", None),
-    "lock": ("FOR UPDATE", "leave it out"),
-    "locks": ("FOR UPDATE", "leave it out"),
+    "lock locks": ("FOR UPDATE", "leave it out"),
     "db": ("a table name with a database", "name a table that the query declares"),
-    "version": ("a table as of another time, as with FOR SYSTEM_TIME AS OF,", STATIC),
-    "when": ("a table as of another time, as with FOR SYSTEM_TIME AS OF,", STATIC),
-    "placeholder": ("a parameter", "variables are written ${NAME}"),
-    "parameter": ("a parameter", "variables are written ${NAME}"),
+    "version when": ("a table as of another time, as with FOR SYSTEM_TIME AS OF,", STATIC),
+    "placeholder parameter": ("a parameter", "variables are written ${NAME}"),
 }
+_NAMES = {key: refused for keys, refused in _PARTS.items() for key in keys.split()}
 
 
 def called(part: exp.Expr | str) -> tuple[str, str | None]:

@@ -44,7 +44,7 @@ class Catalogue:
         self._spark = spark
         self._frames: dict[Schema, Any] = {}
         java: Any = spark._jvm
-        self._fields = java.org.apache.spark.sql.types.StructType.fromDDL
+        self._java, self._fields = java.java, java.org.apache.spark.sql.types.StructType.fromDDL
         self._reader: SparkSession | None = None
         self._views: dict[str, Schema] = {}
 
@@ -60,7 +60,12 @@ class Catalogue:
         It has the settings of the user's session at the first call.
         """
         if self._reader is None:
-            self._reader = self._with_settings()
+            self._reader = self._spark.newSession()
+            settings = self._java.util.Properties()
+            settings.putAll(self._spark._jsparkSession.conf().getAllAsJava())
+            self._reader._jsparkSession.sessionState().conf().setConf(settings)
+            # Spark's parser reads ASOF JOIN only with this setting; the join itself is computed here.
+            self._reader.conf.set("spark.sql.join.asofJoin.enabled", "true")
         for name, schema in tables.items():
             if self._views.get(name) != schema:
                 # A query sees a window as one column.
@@ -69,16 +74,6 @@ class Catalogue:
                 view.createOrReplaceTempView(f"`{name.replace('`', '``')}`")
                 self._views[name] = schema
         return self._reader
-
-    def _with_settings(self) -> SparkSession:
-        session = self._spark.newSession()
-        java: Any = self._spark._jvm
-        settings = java.java.util.Properties()
-        settings.putAll(self._spark._jsparkSession.conf().getAllAsJava())
-        session._jsparkSession.sessionState().conf().setConf(settings)
-        # Spark's parser reads ASOF JOIN only with this setting; the join itself is computed here.
-        session.conf.set("spark.sql.join.asofJoin.enabled", "true")
-        return session
 
     def _rowless(self, session: SparkSession, ddl: str) -> Any:
         # From an RDD: Spark's optimizer would replace a local frame without rows by an empty plan.
