@@ -23,21 +23,8 @@ from operators.secret_window import SecretWindow
 from operators.sort import Sort
 from punct_ns.errors import QueryError
 from punct_ns.slices import quoted
-from xmlstream.builder.method_sql import (
-    ON_QUERIES,
-    Groups,
-    TupleWindows,
-    argument,
-    joined,
-    joined_asof,
-    listed,
-    no_such_name,
-    renamed,
-    sort_key,
-    text_literal,
-    with_column,
-    without,
-)
+from xmlstream.builder import method_sql
+from xmlstream.builder.method_sql import Groups, TupleWindows, argument
 from xmlstream.builder.runnable import Runnable
 from xmlstream.plan.nodes import Node
 from xmlstream.plan.written_plan import tree
@@ -70,7 +57,7 @@ class Query(Runnable):
         known = () if name.startswith("_") or name in Query.__slots__ + Runnable.__slots__ else self.columns
         if name.lower() in (attribute.lower() for attribute in known):
             raise AttributeError(_no_column(name))
-        raise AttributeError(no_such_name(name, "a query", ON_QUERIES, Query))
+        raise AttributeError(method_sql.no_such_name(name, "a query", method_sql.ON_QUERIES, Query))
 
     def __getitem__(self, name: object) -> Any:
         raise TypeError(_no_column(name))
@@ -95,7 +82,7 @@ class Query(Runnable):
 
     def select(self, *items: str) -> Query:
         """Computes expressions for each tuple, as SQL's SELECT: `select("hour", "currtmp * 2 AS twice", "*")`."""
-        return self._of("SELECT ", *listed(items), " FROM `input`")
+        return self._of("SELECT ", *method_sql.listed(items), " FROM `input`")
 
     def where(self, condition: str) -> Query:
         """Keeps the tuples for which the condition is true."""
@@ -106,19 +93,19 @@ class Query(Runnable):
 
     def with_column(self, name: str, expression: str) -> Query:
         """Adds a computed attribute, or replaces the attribute of that name."""
-        return self._of("SELECT ", *with_column(self.schema, name, expression), " FROM `input`")
+        return self._of("SELECT ", *method_sql.with_column(self.schema, name, expression), " FROM `input`")
 
     withColumn = with_column  # noqa: N815 - as PySpark spells it
 
     def with_column_renamed(self, old: str, new: str) -> Query:
         """Renames an attribute."""
-        return self._of("SELECT ", renamed(self.schema, old, new), " FROM `input`")
+        return self._of("SELECT ", method_sql.renamed(self.schema, old, new), " FROM `input`")
 
     withColumnRenamed = with_column_renamed  # noqa: N815 - as PySpark spells it
 
     def drop(self, *names: str) -> Query:
         """Removes attributes."""
-        return self._of("SELECT ", without(self.schema, names), " FROM `input`")
+        return self._of("SELECT ", method_sql.without(self.schema, names), " FROM `input`")
 
     def explode(self, array: str, element: str, *, outer: bool = False) -> Query:
         """Makes one tuple for each element of an array, as SQL's LATERAL VIEW explode: `explode("tags", "tag")`.
@@ -143,7 +130,7 @@ class Query(Runnable):
             start: Offset of the starts of windows from multiples of `slide`.
         """
         given = [size, slide if start is None else slide or size, start]
-        lengths = ", ".join(text_literal(length) for length in given if length is not None)
+        lengths = ", ".join(method_sql.text_literal(length) for length in given if length is not None)
         return self._of("SELECT *, window(", argument(moment), f"\n, {lengths}) AS window FROM `input`")
 
     def distinct(self) -> Query:
@@ -208,7 +195,7 @@ class Query(Runnable):
         Raises:
             QueryError: The condition has no equality between the sides, or two attributes of the result have one name.
         """
-        return self._of("SELECT * FROM ", *joined(on, how, left, right), other=other)
+        return self._of("SELECT * FROM ", *method_sql.joined(on, how, left, right), other=other)
 
     def join_asof(
         self,
@@ -242,11 +229,13 @@ class Query(Runnable):
                 name.
         """
         keys = [by] if isinstance(by, str) else list(by)
-        return self._of(*joined_asof(self.schema, other.schema, on, keys, how, left, right, tolerance), other=other)
+        return self._of(
+            *method_sql.joined_asof(self.schema, other.schema, on, keys, how, left, right, tolerance), other=other
+        )
 
     def order_by(self, *keys: str) -> Query:
         """Sorts: a tuple goes out as soon as punctuations exclude all tuples before it: `order_by("hour DESC")`."""
-        return self._of("SELECT * FROM `input` ORDER BY ", ", ".join(sort_key(key) for key in keys))
+        return self._of("SELECT * FROM `input` ORDER BY ", ", ".join(method_sql.sort_key(key) for key in keys))
 
     orderBy = sort = order_by  # noqa: N815 - as PySpark spells it
 

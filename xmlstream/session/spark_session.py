@@ -183,14 +183,14 @@ def quiet_java() -> Iterator[Path]:
 
 def warm_up(spark: SparkSession) -> None:
     """Starts Spark's Python processes in the background, if Spark runs on this machine only."""
+
+    def start() -> None:
+        # The query itself will meet the same error, and report it.
+        with contextlib.suppress(Exception):
+            request_nothing(spark)
+
     if cores_of(str(spark.sparkContext.master)) is not None:
-        threading.Thread(target=_try, args=(spark,), name="warm-up", daemon=True).start()
-
-
-def _try(spark: SparkSession) -> None:
-    # The query itself will meet the same error, and report it.
-    with contextlib.suppress(Exception):
-        request_nothing(spark)
+        threading.Thread(target=start, name="warm-up", daemon=True).start()
 
 
 def request_nothing(spark: SparkSession) -> int:

@@ -175,13 +175,6 @@ def _key(node: Node, side: exp.Expr, type_: str, name: str, analyst: Analyst) ->
     return project(node, [*items, Item(name, side)], analyst).node, name
 
 
-_STRICT: dict[type[exp.Expr], bool] = {exp.GTE: False, exp.GT: True}
-_TURNED: dict[type[exp.Expr], type[exp.Expr]] = {
-    exp.LTE: exp.GTE,
-    exp.LT: exp.GT,
-    exp.GTE: exp.LTE,
-    exp.GT: exp.LT,
-}
 _MATCH_HINT = "for example MATCH_CONDITION (bid.dateTime >= rate.since)"
 _OLDEST = (
     "write equalities between both sides, and a limit on the age of the matching tuple, as in"
@@ -235,15 +228,14 @@ def _order(match: exp.Expr, left: Relation, right: Relation, text: QueryText) ->
     """The compared expressions of the left and the right side, and whether the left one must be strictly later."""
     names = [set(side.node.schema.names) for side in (left, right)]
     if isinstance(match, exp.GTE | exp.GT | exp.LTE | exp.LT):
-        kind: type[exp.Expr] = type(match)
+        is_later = isinstance(match, exp.GTE | exp.GT)
         one, other = match.this, match.expression
         used = [set(attributes_in(side)) for side in (one, other)]
         if used[0] and used[0] <= names[1]:
-            (one, other), used = (other, one), used[::-1]
-            kind = _TURNED[kind]
+            (one, other), used, is_later = (other, one), used[::-1], not is_later
         if used[0] and used[1] and used[0] <= names[0] and used[1] <= names[1]:
-            if kind in _STRICT:
-                return (one, other), _STRICT[kind]
+            if is_later:
+                return (one, other), isinstance(match, exp.GT | exp.LT)
             what = "an ASOF JOIN finds the latest tuple before, not the next one after"
             raise text.error(what, match, _MATCH_HINT)
     raise text.error("MATCH_CONDITION must compare the left side with the right one by >= or >", match, _MATCH_HINT)

@@ -82,12 +82,12 @@ def rules(text: str, schema: Schema) -> Iterator[Rule]:
     for written in filter(None, map(str.strip, split_outside(text, ";"))):
         parts = _Parts(written)
         # A roster also has `order of`, so it is tried first.
-        read = next((one for kind, one in _KINDS.items() if parts.has(kind)), None)
+        read = next((one for kind, one in _KINDS.items() if kind in parts.unread), None)
         if read is None:
             raise UsageError(f"the rule '{written}' cannot be read", hint=_RULE_HINT)
-        rule = read(parts, schema)
-        parts.require_read()
-        yield rule
+        yield read(parts, schema)
+        for word, (value, *_) in parts.unread.items():
+            raise UsageError(f"'{word} {value}' has no meaning in the rule '{written}'", hint=_RULE_HINT)
 
 
 class _Parts:
@@ -95,24 +95,19 @@ class _Parts:
 
     def __init__(self, text: str) -> None:
         self._text = text
-        self._left: list[tuple[str, str]] = []
+        self.unread: dict[str, list[str]] = {}
         head, when, condition = text.partition(", when ")
         for part in split_outside(head, ","):
             word = next((word for word in _RULE_WORDS if part.strip().lower().startswith(f"{word} ")), None)
             if word is None:
                 raise UsageError(f"'{part.strip()}' in the rule '{text}' cannot be read", hint=_RULE_HINT)
-            self._left.append((word, part.strip()[len(word) :].strip()))
+            self.unread.setdefault(word, []).append(part.strip()[len(word) :].strip())
         if when:
-            self._left.append(("when", condition.strip()))
-
-    def has(self, word: str) -> bool:
-        return any(known == word for known, _ in self._left)
+            self.unread["when"] = [condition.strip()]
 
     def all(self, word: str) -> list[str]:
         """Takes the values of all parts with that word."""
-        found = [value for known, value in self._left if known == word]
-        self._left = [part for part in self._left if part[0] != word]
-        return found
+        return self.unread.pop(word, [])
 
     def one(self, word: str) -> str:
         """Takes the value of the only part with that word."""
@@ -123,21 +118,16 @@ class _Parts:
             )
         return found[0]
 
-    def require_read(self) -> None:
-        if self._left:
-            word, value = self._left[0]
-            raise UsageError(f"'{word} {value}' has no meaning in the rule '{self._text}'", hint=_RULE_HINT)
-
 
 def _order(parts: _Parts, schema: Schema) -> Rule:
     name = _name(parts.one("order of"))
     domain = schema.attribute(name).domain
-    slack, ahead = ((_distance(word, parts.one(word), domain) if parts.has(word) else None) for word in _DISTANCES)
+    slack, ahead = ((_distance(word, parts.one(word), domain) if word in parts.unread else None) for word in _DISTANCES)
     return ByOrder(name, slack, ahead, tuple(map(_name, parts.all("per"))))
 
 
 def _clock(parts: _Parts, schema: Schema) -> Rule:
-    delay = timedelta(seconds=seconds("delay", parts.one("delay"))) if parts.has("delay") else timedelta()
+    delay = timedelta(seconds=seconds("delay", parts.one("delay"))) if "delay" in parts.unread else timedelta()
     return ByClock(_name(parts.one("clock of")), delay)
 
 
