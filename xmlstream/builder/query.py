@@ -355,7 +355,7 @@ def multiway_join(
     relations: list[Relation] = []
     for name, query in queries.items():
         taken = [other for relation in relations for other in relation.node.schema.names]
-        relations.append(with_unique_names(Relation.of(query.root).called(name), taken, analyst))
+        relations.append(with_unique_names(Relation.of(query.root).aliased(name), taken, analyst))
     text = QueryText.joined(["SELECT ", argument(on)])
     tree = parse_statements(text)[0].tree.expressions[0]
     whole = relations[0].beside(*relations[1:])

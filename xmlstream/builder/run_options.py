@@ -112,7 +112,7 @@ def settings_of(targets: Sequence[Target], checkpoint: str | Path | None, *, fol
     )
 
 
-def require_safe(root: Node, options: CommonOptions, *, follow: bool = True) -> None:
+def require_safe(root: Node, options: CommonOptions, *, follow: bool) -> None:
     """Refuses an unsafe query: with `follow` unless `allow_unsafe`, else only if `strict`.
 
     Raises:

@@ -104,7 +104,7 @@ def start(inserts: Sequence[Insert], checkpoint: str | Path, **options: Unpack[C
         StateError: The checkpoint or an output belongs to other queries, or the queries were closed.
     """
     root, targets = _joined(inserts, options)
-    require_safe(root, options)
+    require_safe(root, options, follow=True)
     return runner.start(inserts[0].spark, root, settings_of(targets, checkpoint, follow=True, **options))
 
 
@@ -176,8 +176,7 @@ class Runnable:
             InputError: The input is malformed or ungrammatical.
             StateError: The checkpoint or the output belongs to another query.
         """
-        root = self._chosen(options)
-        require_safe(root, options, follow=False)
+        root = self._safe_plan(options, follow=False)
         return runner.run(self.spark, root, settings(output, checkpoint, sink, follow=False, **options))
 
     def start(
@@ -196,8 +195,7 @@ class Runnable:
             UnsafeQuery: The query would never answer, or keep tuples without bound, and `allow_unsafe` is not set.
             StateError: The checkpoint or the output belongs to another query, or the query was closed.
         """
-        root = self._chosen(options)
-        require_safe(root, options)
+        root = self._safe_plan(options, follow=True)
         if checkpoint is None:
             raise UsageError("start needs a checkpoint", hint='for example checkpoint="state"')
         return runner.start(self.spark, root, settings(output, checkpoint, sink, follow=True, **options))
@@ -221,8 +219,7 @@ class Runnable:
             InputError: The input is malformed or ungrammatical.
             StateError: The checkpoint belongs to another query.
         """
-        root = self._chosen(options)
-        require_safe(root, options, follow=follow)
+        root = self._safe_plan(options, follow=follow)
         return loop(self.spark, root, None if checkpoint is None else str(checkpoint), follow=follow, **options)
 
     def to_arrow(self, **options: Unpack[CommonOptions]) -> pa.Table:
@@ -231,8 +228,7 @@ class Runnable:
         Raises:
             InputError: The input is malformed or ungrammatical.
         """
-        root = self._chosen(options)
-        require_safe(root, options, follow=False)
+        root = self._safe_plan(options, follow=False)
         tables = [slice_.tuples for slice_ in loop(self.spark, root, None, follow=False, **options)]
         return pa.concat_tables(tables or [no_rows(root.schema)], promote_options="permissive")
 
@@ -271,7 +267,9 @@ class Runnable:
         target = replace(Target.of(output, row_tag, root_tag, sink), partition_by=by, xml=elements)
         return Insert(self.spark, self.root, target)
 
-    def _chosen(self, options: Mapping[str, Any]) -> Node:
-        """The plan that runs, by the options."""
+    def _safe_plan(self, options: CommonOptions, *, follow: bool) -> Node:
+        """The plan that runs, by the options, after a check that it is safe."""
         require_known(options)
-        return self.root if options.get("as_written") else optimized(self.root)
+        root = self.root if options.get("as_written") else self.plan
+        require_safe(root, options, follow=follow)
+        return root

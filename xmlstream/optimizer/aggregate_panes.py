@@ -28,7 +28,7 @@ def _of_panes(above: Node, window: Node) -> Node:
     if (merged := above.operator.merged) is None:
         return window
     (keys, aggregates), below = merged, window.inputs[0]
-    in_panes = window.operator.in_panes(keys, attributes_of(aggregates), *(node.schema for node in window.inputs))
+    in_panes = window.operator.in_panes(keys, attributes_of(aggregates), *window.input_schemas)
     if in_panes is None:
         return window
     cut, of_panes, pane = in_panes

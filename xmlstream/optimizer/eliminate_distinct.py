@@ -48,10 +48,9 @@ def eliminate_distinct(root: Node) -> Node:
 
 def _of_inputs(node: Node, need: _Need) -> list[_Need]:
     """The needs of a node at each of its inputs."""
-    operator, needed = node.operator, need.needed
+    operator, needed, schemas = node.operator, need.needed, node.input_schemas
     if need.superfluous(node):
         return [_Need(needed, counts=False)]
-    schemas = [below.schema for below in node.inputs]
     counted = [not operator.ignores_duplicates(side, needed, *schemas) for side in range(len(schemas))]
     counts_any = any(counted) and (need.counts or not operator.passes_duplicates(needed, *schemas))
     return [

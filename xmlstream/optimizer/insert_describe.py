@@ -35,13 +35,13 @@ def _lineage_of(node: Node, names: Names, uses: Counter[Node]) -> Sequence[Seque
     """The attributes `names` in terms of each input; None if describe does not commute with the node."""
     if names is None or uses[node] > 1 or _sole_groupings(node):
         return None
-    return node.operator.lineage(names, *(below.schema for below in node.inputs))
+    return node.operator.lineage(names, *node.input_schemas)
 
 
 def _sole_groupings(node: Node) -> dict[int, Sequence[str]]:
     """For each input, the grouping if only punctuations that describe it help the node."""
-    promises = [(below.schema, ()) for below in node.inputs]
-    waited_for = node.operator.enabled_by(*(schema for schema, _ in promises)).groupings(promises)
+    promises = [(schema, ()) for schema in node.input_schemas]
+    waited_for = node.operator.enabled_by(*node.input_schemas).groupings(promises)
     return {grouping.input: grouping.attributes for grouping in waited_for if grouping.sole}
 
 

@@ -36,7 +36,7 @@ def prune_columns(root: Node) -> Node:
 
 def _required(node: Node, needed: AbstractSet[str]) -> Sequence[AbstractSet[str]]:
     """The attributes that a node needs of each input to compute those that are needed of it."""
-    return node.operator.required(_at_least_one(node, needed), *(below.schema for below in node.inputs))
+    return node.operator.required(_at_least_one(node, needed), *node.input_schemas)
 
 
 def _at_least_one(node: Node, needed: AbstractSet[str]) -> AbstractSet[str]:
@@ -46,7 +46,6 @@ def _at_least_one(node: Node, needed: AbstractSet[str]) -> AbstractSet[str]:
     """
     if needed or not node.inputs or not node.schema.names:
         return needed
-    schemas = [below.schema for below in node.inputs]
-    used = () if node.operator.exact_inputs else node.operator.required(frozenset(), *schemas)
+    used = () if node.operator.exact_inputs else node.operator.required(frozenset(), *node.input_schemas)
     own = node.schema.names
     return frozenset([next((name for name in own if any(name in names for names in used)), own[0])])

@@ -40,21 +40,22 @@ def punctuate_excluded(root: Node) -> Node:
 
 def _of_inputs(node: Node, groups: Groups, uses: Counter[Node]) -> Sequence[Groups]:
     """The groupings that are awaited from each input: the node's, and those above it that have terms in the input."""
-    schemas = [below.schema for below in node.inputs]
-    own, passed = list(_waited_for(node)), list[Groups]()
-    found = [tuple(names for i, names in own if i == at) for at in range(len(schemas))]
-    if uses[node] <= 1:
-        lines = [node.operator.lineage(names, *schemas) for names in groups]
-        passed = [tuple(tuple(line[at]) for line in lines if line is not None) for at in range(len(schemas))]
-    return [(*one, *other) for one, other in zip(found, passed or [()] * len(found), strict=True)]
+    own = list(_waited_for(node))
+    lines = [node.operator.lineage(names, *node.input_schemas) for names in groups] if uses[node] <= 1 else []
+    return [
+        (
+            *(names for i, names in own if i == at),
+            *(tuple(line[at]) for line in lines if line is not None),
+        )
+        for at in range(len(node.inputs))
+    ]
 
 
 def _waited_for(node: Node) -> Iterator[tuple[int, tuple[str, ...]]]:
     """The groupings whose closing lets a node emit or purge, each with the number of its input."""
-    schemas = [below.schema for below in node.inputs]
-    nothing = [(schema, ()) for schema in schemas]
+    nothing = [(schema, ()) for schema in node.input_schemas]
     conditions = [model.until for model in node.state_schema.models]
-    for condition in (node.operator.enabled_by(*schemas), *conditions):
+    for condition in (node.operator.enabled_by(*node.input_schemas), *conditions):
         for grouping in condition.groupings(nothing):
             yield grouping.input, tuple(grouping.attributes)
 
@@ -63,7 +64,7 @@ def _closes_more(node: Node, groups: Groups) -> bool:
     """Whether excluded tuples help to close a group: by an attribute outside it, and by one in it or in a scheme."""
     if not groups:
         return False
-    excluded = node.operator.excludes(*(below.schema for below in node.inputs))
+    excluded = node.operator.excludes(*node.input_schemas)
     promised = {name.lower() for scheme in node.schemes for name in scheme.attributes}
     restricted = [{node.schema.names[i].lower() for i in p.restricted} for p in excluded]
     grouped = [{name.lower() for name in names} for names in groups]

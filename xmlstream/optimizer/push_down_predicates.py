@@ -119,7 +119,7 @@ def _parted(node: Node, from_above: list[exp.Expr]) -> _Parted:
     operator = node.operator
     if isinstance(operator, Select) and not operator.punctuates:
         return _Parted(None, [[*conjuncts(expression(operator.predicate)), *from_above]])
-    schemas = [below.schema for below in node.inputs]
+    schemas = node.input_schemas
     first: Sequence[list[exp.Expr]] = [[] for _ in schemas]
     if isinstance(operator, HasResidual) and operator.residual:
         own = conjuncts(expression(operator.residual))

@@ -122,7 +122,7 @@ class Node:
         elif isinstance(self.operator, Results):
             schema, schemes = Schema(()), ()
         else:
-            schema = self.operator.schema(*(node.schema for node in self.inputs))
+            schema = self.operator.schema(*self.input_schemas)
             schemes = promised(self.operator, [(node.schema, node.schemes) for node in self.inputs])
         for name in schema.names:
             if is_own(name):
@@ -135,10 +135,15 @@ class Node:
         return self._hash
 
     @property
+    def input_schemas(self) -> tuple[Schema, ...]:
+        """The schemas of the inputs."""
+        return tuple(below.schema for below in self.inputs)
+
+    @property
     def state_schema(self) -> StateSchema:
         """The state that the operator keeps from slice to slice; computed once."""
         if self._state is None:
-            object.__setattr__(self, "_state", self.operator.state_schema(*(below.schema for below in self.inputs)))
+            object.__setattr__(self, "_state", self.operator.state_schema(*self.input_schemas))
         assert self._state is not None
         return self._state
 

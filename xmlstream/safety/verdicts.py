@@ -224,6 +224,6 @@ def _operator(node: Node, name: str, known: Mapping[Node, Promised]) -> Operator
             when = When.AT_THE_END if may_end and condition.holds(ended) else When.NEVER
         return Waiting(when, condition, running)
 
-    answers = waiting(node.operator.enabled_by(*(each.schema for each in node.inputs)))
+    answers = waiting(node.operator.enabled_by(*node.input_schemas))
     keeps = tuple(Kept(model, waiting(model.until), below[model.input]) for model in node.state_schema.models)
     return OperatorVerdict(node, name, answers, keeps, known[node])

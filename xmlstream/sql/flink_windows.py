@@ -161,12 +161,12 @@ class _Call:
         """Name of the window function: TUMBLE for TUMBLE_START."""
         return _FUNCTIONS[self.name]
 
-    def given(self, name: str, number: int) -> exp.Expr:
-        """A required argument."""
+    def given(self, name: str, number: int, hint: str | None = None) -> exp.Expr:
+        """A required argument; the default hint is for a missing table or moment."""
         if (found := self.arguments.get(name) or self.arguments.get(number)) is None:
             lengths = ("INTERVAL '10' MINUTES" for _ in _LENGTHS[self.window][:-1])
-            form = ", ".join(("TABLE bid", "DESCRIPTOR(ts)", *lengths))
-            raise self.text.error(f"{self.name} without {name} is not supported", self.at, f"write {self.name}({form})")
+            hint = hint or f"write {self.name}({', '.join(('TABLE bid', 'DESCRIPTOR(ts)', *lengths))})"
+            raise self.text.error(f"{self.name} without {name} is not supported", self.at, hint)
         return found
 
     def moment(self, number: int) -> exp.Expr:
@@ -180,12 +180,9 @@ class _Call:
         return [self._length(name, number) for number, name in enumerate(_LENGTHS[self.window], first)]
 
     def _length(self, name: str, number: int) -> str | None:
-        if (found := self.arguments.get(name) or self.arguments.get(number)) is None:
-            if name == "OFFSET":
-                return None
-            raise self.text.error(
-                f"{self.name} without {name} is not supported", self.at, "write a length, such as INTERVAL '10' MINUTES"
-            )
+        if name == "OFFSET" and not self.arguments.keys() & {name, number}:
+            return None
+        found = self.given(name, number, "write a length, such as INTERVAL '10' MINUTES")
         if (length := _microseconds(found)) is None:
             hint = "write a constant length of weeks or less, such as INTERVAL '10' MINUTES"
             raise self.text.error(f"{self.written(found)} is not a window length", _span(found)[0], hint)

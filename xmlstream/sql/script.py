@@ -25,7 +25,7 @@ from xmlstream.sink.target import Target
 from xmlstream.sql.clauses.relation import Relation
 from xmlstream.sql.flink_windows import differences
 from xmlstream.sql.query_text import QueryText, substituted
-from xmlstream.sql.refused.refusals import called
+from xmlstream.sql.refused.refusals import refusal
 from xmlstream.sql.spark.analysis import SparkAnalyst
 from xmlstream.sql.statements import Statement, parse_statements
 from xmlstream.sql.tables.declaration import Declaration, declared
@@ -104,7 +104,7 @@ class Script:
         for view in self.views:
             order, limit = (view.query.tree.args.get(part) for part in ("order", "limit"))
             if order is not None and limit is None:
-                what, hint = called("order")
+                what, hint = refusal("order")
                 raise view.query.text.error(what, order, hint)
             node = planned_(view.query, tables)
             if isinstance(node.operator, Sort):
@@ -114,7 +114,7 @@ class Script:
                 raise view.query.text.error(what, view.query.start)
             if len({column.lower() for column in view.columns}) < len(view.columns):
                 raise view.query.text.error(f"view {view.name} names a column twice", view.query.start)
-            tables[view.name] = Relation.of(node).called(view.name, view.columns)
+            tables[view.name] = Relation.of(node).aliased(view.name, view.columns)
         roots = []
         for answer in self.answers:
             node = planned_(answer.query, tables)
@@ -234,7 +234,7 @@ def _target(statement: Statement) -> exp.Table:
 def _insertion(statement: Statement, sinks: Mapping[str, SinkTable], taken: set[str]) -> Answer:
     table, text = _target(statement), statement.text
     if isinstance(statement.tree.expression, exp.Values):
-        what, hint = called("values")
+        what, hint = refusal("values")
         raise text.error(what, statement.start, hint)
     sink = sinks.get(table.name.lower())
     if sink is None:
@@ -252,6 +252,6 @@ def _no_query(statement: Statement) -> QueryError:
         case exp.Command(this=name):
             what = f"{name} is not supported"
         case tree:
-            what = called(tree)[0]
+            what = refusal(tree)[0]
     hint = "a query is CREATE TABLE for each source, then SELECT or INSERT INTO … SELECT"
     return statement.text.error(what, statement.start, hint)

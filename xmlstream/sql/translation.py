@@ -111,12 +111,12 @@ class Translation:
         alias = tree.args.get("alias")
         if isinstance(tree, exp.Subquery):
             relation = self._query(tree.this, self._with(tree, reach))
-            relation = relation.called(None) if isinstance(tree.this, exp.Query) else relation
+            relation = relation.aliased(None) if isinstance(tree.this, exp.Query) else relation
         else:
             if (found := reach.get(tree.name.lower())) is None:
                 known = ", ".join(sorted(reach)) or "none"
                 raise self._text.error(f"there is no table {tree.name}", tree, f"the declared tables are: {known}")
-            relation = found.called(tree.name)
+            relation = found.aliased(tree.name)
         return self._called(relation, alias) if alias else relation
 
     def _called(self, relation: Relation, alias: exp.TableAlias) -> Relation:
@@ -125,7 +125,7 @@ class Translation:
             raise self._text.error(
                 f"{alias.name} names {len(columns)} columns of a table that has {len(relation.fields)}", alias
             )
-        return relation.called(alias.name or None, columns)
+        return relation.aliased(alias.name or None, columns)
 
     def _set_operation(self, tree: exp.SetOperation, reach: Tables) -> Relation:
         left, right = self._settled(tree.this, reach), self._settled(tree.expression, reach)
@@ -133,7 +133,7 @@ class Translation:
             what = f"{tree.key.upper()} of {len(left.fields)} columns with {len(right.fields)}"
             hint = "both sides need the same number of columns, which correspond by position"
             raise self._text.error(what, tree.expression, hint)
-        whole = combined(tree.key, [left.called(None), right], self._analyst)
+        whole = combined(tree.key, [left.aliased(None), right], self._analyst)
         is_union = isinstance(tree, exp.Union) and tree.args.get("distinct")
         return distinct(whole, self._analyst, "union") if is_union else whole
 

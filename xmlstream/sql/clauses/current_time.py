@@ -16,15 +16,21 @@ from sqlglot import exp
 from operators.expressions.dialect import cast_to, conjoined, conjuncts, offset, render
 from operators.expressions.type_rules import whole_number
 from xmlstream.sql.clauses.plan_builder import with_time
-from xmlstream.sql.clauses.relation import AS_IT_GOES_OUT, Field, Relation, clock_calls, reads_the_clock, trees_of
+from xmlstream.sql.clauses.relation import (
+    AFTER_WHERE,
+    AS_IT_GOES_OUT,
+    Field,
+    Relation,
+    clock_calls,
+    reads_the_clock,
+    trees_of,
+)
 from xmlstream.sql.spark.functions import aggregates_in
-
-_CLAUSES = ("expressions", "group", "having")
 
 
 def stamped(select: exp.Select, relation: Relation) -> tuple[exp.Select, Relation]:
     """The SELECT with its calls of the current time replaced by a field, and the relation with that field."""
-    if not clock_calls(trees_of(select, *_CLAUSES), relation):
+    if not clock_calls(trees_of(select), relation):
         return select, relation
     replaced = select.copy()
     for item in replaced.expressions:
@@ -36,8 +42,8 @@ def stamped(select: exp.Select, relation: Relation) -> tuple[exp.Select, Relatio
     )
     field = clocked.fields[-1].name
     is_below = False
-    for clause in _CLAUSES:
-        for tree in trees_of(replaced, clause):
+    for clause in AFTER_WHERE:
+        for tree in trees_of(replaced, [clause]):
             of_tuples = _of_tuples(tree, replaced) if has_groups and clause != "group" else _parts([tree])
             for call in clock_calls([tree], relation):
                 is_below |= id(call) in of_tuples

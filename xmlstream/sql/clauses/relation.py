@@ -100,7 +100,7 @@ class Relation:
         domains = (self.node.schema.attribute(field.attribute).domain for field in self.fields)
         return Schema(tuple(Attribute(f.name, domain) for f, domain in zip(self.fields, domains, strict=True)))
 
-    def called(self, table: str | None, columns: tuple[str, ...] = ()) -> Relation:
+    def aliased(self, table: str | None, columns: tuple[str, ...] = ()) -> Relation:
         """The same relation with a table's alias, and possibly other column names."""
         names = columns or tuple(field.name for field in self.fields)
         pairs = zip(names, self.fields, strict=True)
@@ -170,7 +170,11 @@ def reads_the_clock(node: exp.Expr, relation: Relation) -> bool:
     return node.name.lower() in _WITHOUT_BRACKETS and not relation.find(node.name)
 
 
-def trees_of(select: exp.Select, *clauses: str) -> list[exp.Expr]:
+AFTER_WHERE = ("expressions", "group", "having")
+"""Clauses of a SELECT that are computed after WHERE: its items, GROUP BY and HAVING."""
+
+
+def trees_of(select: exp.Select, clauses: Iterable[str] = AFTER_WHERE) -> list[exp.Expr]:
     """The expressions in some clauses of a SELECT."""
     parts = (select.args.get(clause) for clause in clauses)
     return [tree for part in parts for tree in (part if isinstance(part, list) else [part]) if tree is not None]

@@ -26,7 +26,6 @@ from xmlstream.sql.clauses.relation import Field, Item, Relation, resolve, trees
 from xmlstream.sql.query_text import QueryText
 from xmlstream.sql.spark.analysis import Analyst
 
-_CLAUSES = ("expressions", "group", "having")
 _FORM = "write window(ts, '10 minutes'), or with a slide, for overlapping windows, window(ts, '10 minutes', '1 minute')"
 
 
@@ -68,7 +67,7 @@ def in_windows(
     Raises:
         QueryError: There are several windows, a length is wrong, or the first argument is not a moment.
     """
-    calls = [call for tree in trees_of(select, *_CLAUSES) for call in tree.find_all(exp.Anonymous) if _is_window(call)]
+    calls = [call for tree in trees_of(select) for call in tree.find_all(exp.Anonymous) if _is_window(call)]
     if not calls:
         return select, relation, None
     first = calls[0]
@@ -91,10 +90,10 @@ def in_windows(
     meant = own(called) if relation.find(f"{called}{START}") else called
     ends = (Field(f"{meant}{end}", f"{name}{end}", starred=False) for end in (START, END))
     replaced = select.copy()
-    for tree in trees_of(replaced, "expressions") if meant != called else []:
+    for tree in replaced.expressions if meant != called else []:
         if _is_window(tree.unnest()):
             tree.replace(exp.alias_(tree.copy(), called))
-    for tree in trees_of(replaced, *_CLAUSES):
+    for tree in trees_of(replaced):
         for call in list(tree.find_all(exp.Anonymous)):
             if _is_window(call):
                 _replace(call, meant)

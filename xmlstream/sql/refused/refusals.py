@@ -111,10 +111,10 @@ _PARTS = {
 _NAMES = {key: refused for keys, refused in _PARTS.items() for key in keys.split()}
 
 
-def called(part: exp.Expr | str) -> tuple[str, str | None]:
+def refusal(part: exp.Expr | str) -> tuple[str, str | None]:
     """The message for an unsupported part, and a hint; a part is a node, or the name of a node's argument.
 
-    >>> called("limit")[0]
+    >>> refusal("limit")[0]
     'LIMIT is not supported'
     """
     key = part if isinstance(part, str) else part.key
@@ -128,7 +128,7 @@ def place_of(part: exp.Expr | str, node: exp.Expr, text: QueryText) -> int:
         return offset(part) or 0  # its keyword follows the function
     inner = node.args.get(part) if isinstance(part, str) else part
     inner = inner[0] if isinstance(inner, list) and inner else inner
-    name = called(part)[0].split(" is not")[0]
+    name = refusal(part)[0].split(" is not")[0]
     keyword = re.compile(rf"\b{re.escape(name.split()[0])}\b", re.IGNORECASE) if name[:1].isupper() else None
     if isinstance(part, exp.SetOperation) or (isinstance(node, exp.SetOperation) and part == "by_name"):
         # The keyword is between the sides.

@@ -18,9 +18,9 @@ from xmlstream.sql.refused.refusals import (
     AS_A_VALUE,
     IN_A_SUBQUERY,
     LAST_ROWS,
-    called,
     place_of,
     purge_strategy_of,
+    refusal,
 )
 from xmlstream.sql.spark.functions import (
     AGGREGATES,
@@ -189,15 +189,15 @@ _PLACES: tuple[tuple[type[exp.Expr], Callable[[exp.Expr], bool], str, str | None
     (exp.Table, _is_expression, "TABLE is not supported here", "write the table after FROM or JOIN"),
     (exp.Intersect, lambda node: not node.args.get("distinct"), "INTERSECT ALL is not supported", _NO_ALL),
     (exp.Except, lambda node: not node.args.get("distinct"), "EXCEPT ALL is not supported", _NO_ALL),
-    (exp.Order, _only_sorts, "ORDER BY is not supported here", called("order")[1]),
-    (exp.Limit, lambda node: node.parent is None or not node.parent.args.get("order"), *called("limit")),
+    (exp.Order, _only_sorts, "ORDER BY is not supported here", refusal("order")[1]),
+    (exp.Limit, lambda node: node.parent is None or not node.parent.args.get("order"), *refusal("limit")),
     (
         exp.Limit,
         lambda node: not whole_number(node.expression),
         "LIMIT is supported only with a number above 0",
         "write LIMIT 10",
     ),
-    (exp.Lateral, lambda node: not node.args.get("view"), *called("lateral")),
+    (exp.Lateral, lambda node: not node.args.get("view"), *refusal("lateral")),
     (
         exp.Lateral,
         lambda node: (
@@ -205,7 +205,7 @@ _PLACES: tuple[tuple[type[exp.Expr], Callable[[exp.Expr], bool], str, str | None
             and not (call_name(node.this) in ("explode", "explode_outer") and len(node.this.expressions) == 1)
         ),
         "LATERAL VIEW is supported only with explode(…)",
-        called("lateral")[1],
+        refusal("lateral")[1],
     ),
     (exp.Lateral, _follows_comma, "LATERAL VIEW after a comma is not supported", "write JOIN … ON"),
     (
@@ -221,7 +221,7 @@ _PLACES: tuple[tuple[type[exp.Expr], Callable[[exp.Expr], bool], str, str | None
         f"to compare with a whole group, join the group: … FROM s JOIN (SELECT sid, max(v) AS m FROM s GROUP BY sid)"
         f" AS g USING (sid); for the last rows, {LAST_ROWS}",
     ),
-    (exp.Window, lambda node: not (_is_rank(node) or looks_around(node)), *called("window")),
+    (exp.Window, lambda node: not (_is_rank(node) or looks_around(node)), *refusal("window")),
     (
         exp.Window,
         lambda node: _is_rank(node) and not (_is_selected(node) or _is_beside(node)),
@@ -246,7 +246,7 @@ _PLACES: tuple[tuple[type[exp.Expr], Callable[[exp.Expr], bool], str, str | None
         "TO_TIMESTAMP_LTZ of a number is not supported",
         "write timestamp_millis(n) for precision 3, timestamp_seconds(n) for precision 0",
     ),
-    (exp.Hint, lambda node: purge_strategy_of(node) is None, *called("hint")),
+    (exp.Hint, lambda node: purge_strategy_of(node) is None, *refusal("hint")),
     (exp.Select, lambda node: bool(node.args.get("kind")), "SELECT AS is not supported", None),
     (exp.Select, lambda node: not node.expressions, "SELECT without an item", None),
     (
@@ -362,9 +362,9 @@ def _findings(node: exp.Expr) -> list[tuple[exp.Expr | str, str, str | None]]:
     """Findings about a node: the node or the name of its part, the message and a hint."""
     kind = type(node)
     if kind not in _ALLOWED:
-        return [(node, *called(node))]
+        return [(node, *refusal(node))]
     found: list[tuple[exp.Expr | str, str, str | None]]
-    found = [(name, *called(name)) for name, value in node.args.items() if value and name not in _ALLOWED[kind]]
+    found = [(name, *refusal(name)) for name, value in node.args.items() if value and name not in _ALLOWED[kind]]
     found += [(node, what, hint) for is_misplaced, what, hint in _PLACES_OF[kind] if is_misplaced(node)]
     if isinstance(node, exp.Cast):
         refused = _type_finding(node.args["to"])

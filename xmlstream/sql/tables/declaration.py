@@ -19,7 +19,7 @@ from sources.xml.options.source import SourceOptions
 from xmlstream.plan.nodes import STATIC_FORMATS, Node, source, static_table
 from xmlstream.sql.query_text import QueryText
 from xmlstream.sql.refused.did_you_mean import DECLARED
-from xmlstream.sql.refused.refusals import called, place_of
+from xmlstream.sql.refused.refusals import place_of, refusal
 from xmlstream.sql.refused.supported import require_types
 from xmlstream.sql.tables.stream_options import PUNCTUATE, SEMANTICS, punctuated, reported
 
@@ -158,7 +158,7 @@ def _null(column: exp.Expr, text: QueryText) -> str:
             case other:
                 key = other.key.replace("columnconstraint", "") if other is not None else "constraint"
                 what, hint = _CONSTRAINTS.get(key) or (
-                    called(key)[0],
+                    refusal(key)[0],
                     "a column may be NOT NULL; the option domains limits its values",
                 )
                 raise text.error(what, column, hint)
@@ -222,7 +222,7 @@ def _has_escape(value: exp.Expr, text: QueryText) -> bool:
 def _require_only(tree: exp.Expr, allowed: set[str], text: QueryText) -> None:
     for part, value in tree.args.items():
         if value and part not in allowed:
-            what, hint = _CREATES.get(part) or called(part)
+            what, hint = _CREATES.get(part) or refusal(part)
             raise text.error(what, place_of(part, tree, text), hint)
 
 
