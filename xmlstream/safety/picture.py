@@ -239,17 +239,13 @@ def picture(
             canvas, lines_of(verdict, remedies, changes), Box(_MARGIN, low + 26, max(right - _MARGIN, 480), 0)
         )
         right, low = max(right, end.right), end.bottom
-    title = "The plan of the query, and when each of its operators answers"
-    return svg(canvas, right + _MARGIN, low + _MARGIN, title, styled=styled)
-
-
-def svg(canvas: Canvas, wide: float, high: float, title: str, *, styled: bool) -> str:
-    """A drawing as an SVG document; `styled` with its style sheet."""
+    wide, high = right + _MARGIN, low + _MARGIN
     looks = f"<style>{COLOURS}\n.xs{{--wide:{wide:g}px}}\n{SHAPES}</style>\n" if styled else ""
     parts = "\n".join(canvas.parts)
     size = f'viewBox="0 0 {wide:g} {high:g}" width="{wide:g}" height="{high:g}"'
     return (
-        f'<svg xmlns="http://www.w3.org/2000/svg" class="xs" {size} role="group">\n<title>{title}</title>\n'
+        f'<svg xmlns="http://www.w3.org/2000/svg" class="xs" {size} role="group">\n'
+        "<title>The plan of the query, and when each of its operators answers</title>\n"
         f'{looks}<rect class="paper" width="100%" height="100%" rx="10"/>\n{parts}\n</svg>\n'
     )
 

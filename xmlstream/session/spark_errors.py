@@ -46,12 +46,15 @@ def reason_in(log: str) -> str | None:
     >>> reason_in("Error occurred during initialization of VM\nCould not reserve enough space\n")
     'Could not reserve enough space'
     """
-    if found := re.search(r'^Exception in thread "[^"]*" [\w.$]+: (.*)$', log, re.MULTILINE):
-        return found[1]
-    if found := re.search(r"^Error occurred during initialization of VM\n(.*)$", log, re.MULTILINE):
-        return found[1]
-    found = re.search(r"^(?:Error: |.* ERROR \w+: )(.*)$", log, re.MULTILINE)
-    return found[1] if found else None
+    found = (re.search(pattern, log, re.MULTILINE) for pattern in _REASONS)
+    return next((reason[1] for reason in found if reason), None)
+
+
+_REASONS = (
+    r'^Exception in thread "[^"]*" [\w.$]+: (.*)$',
+    r"^Error occurred during initialization of VM\n(.*)$",
+    r"^(?:Error: |.* ERROR \w+: )(.*)$",
+)
 
 
 LOGGERS = (

@@ -138,26 +138,22 @@ def keyed(
     again: list[exp.Expr] = []
     keys: tuple[list[str], list[str]] = ([], [])
     for sides in equal:
-        type_ = _common(nodes, sides, analyst, text)
+        types = [_type(node, side, analyst) for node, side in zip(nodes, sides, strict=True)]
+        if (common := analyst.common(*types)) is None:
+            what = f"an equality of {types[0]} with {types[1]}"
+            raise text.error(what, sides[0], "cast one side to the type of the other")
         taken = [name for node in nodes for name in node.schema.names]
-        keyed_ = [unique("join_key", taken), unique("other_join_key", taken)]
-        left, right = (_key(nodes[i], sides[i], type_, keyed_[i], analyst) for i in range(2))
-        if left[1] in keys[0] or right[1] in keys[1]:
+        (left, key), (right, other) = (
+            _key(node, side if type_ == common else cast_to(side, common), unique(name, taken), analyst)
+            for node, side, type_, name in zip(nodes, sides, types, ("join_key", "other_join_key"), strict=True)
+        )
+        if key in keys[0] or other in keys[1]:
             again.append(exp.EQ(this=sides[0].copy(), expression=sides[1].copy()))
             continue
-        nodes = left[0], right[0]
-        for side, name in zip(keys, (left[1], right[1]), strict=True):
-            side.append(name)
+        nodes = left, right
+        keys[0].append(key)
+        keys[1].append(other)
     return nodes, (tuple(keys[0]), tuple(keys[1])), again
-
-
-def _common(nodes: Sequence[Node], sides: Sequence[exp.Expr], analyst: Analyst, text: QueryText) -> str:
-    """The type in which both sides of an equality are compared."""
-    types = [_type(node, side, analyst) for node, side in zip(nodes, sides, strict=True)]
-    if (common := analyst.common(*types)) is not None:
-        return common
-    what = f"an equality of {types[0]} with {types[1]}"
-    raise text.error(what, sides[0], "cast one side to the type of the other")
 
 
 def _type(node: Node, side: exp.Expr, analyst: Analyst) -> str:
@@ -165,11 +161,9 @@ def _type(node: Node, side: exp.Expr, analyst: Analyst) -> str:
     return copy[1].type if copy is not None else analyst.columns(node.schema, [render(side)])[0][1].type
 
 
-def _key(node: Node, side: exp.Expr, type_: str, name: str, analyst: Analyst) -> tuple[Node, str]:
+def _key(node: Node, side: exp.Expr, name: str, analyst: Analyst) -> tuple[Node, str]:
     """The node with one side of an equality as an attribute, computed if it is none yet, and the attribute's name."""
-    if _type(node, side, analyst) != type_:
-        side = cast_to(side, type_)
-    elif isinstance(side.unnest(), exp.Column):
+    if isinstance(side.unnest(), exp.Column):
         return node, node.schema.attribute(side.unnest().name).name
     items = [Item(other, named(other)) for other in node.schema.names]
     return project(node, [*items, Item(name, side)], analyst).node, name

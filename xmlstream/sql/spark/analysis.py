@@ -287,11 +287,9 @@ class SparkAnalyst:
         with explained(text):
             parsed = self._plans.parsed(text.text, session)
             frame = self._plans.analysed(parsed, session)
-        with explained(text):
             understood = self._plans.parsed(as_read(statement.tree), session)
             is_same = self._plans.is_parsed_alike(parsed, understood)
             other = None if is_same else self._plans.analysed(understood, session)
-        with explained(text):
             # The optimizer folds constants: one without a value, such as 1 / 0, fails here, before any tuple arrives.
             frame.queryExecution().optimizedPlan()
             is_same = other is None or is_planned_alike(frame, other)

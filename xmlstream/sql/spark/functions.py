@@ -165,12 +165,12 @@ def reason_to_refuse(name: str) -> tuple[str, str] | None:
     ('there is no function maxx', 'did you mean max?')
     """
     known = name.lower()
-    if known in SCALARS | AGGREGATES | CUTS_TIME | READS_THE_CLOCK:
+    supported = SCALARS | AGGREGATES | CUTS_TIME | READS_THE_CLOCK
+    if known in supported:
         return None
     if known in REFUSED:
         return f"the function {known} is not supported", REFUSED[known]
-    near = difflib.get_close_matches(known, SCALARS | AGGREGATES | CUTS_TIME | READS_THE_CLOCK, n=1, cutoff=0.8)
-    if near:
+    if near := difflib.get_close_matches(known, supported, n=1, cutoff=0.8):
         return f"there is no function {known}", f"did you mean {near[0]}?"
     return f"the function {known} is not supported", _HINT
 

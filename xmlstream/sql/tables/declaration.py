@@ -32,9 +32,6 @@ STREAM_FORMATS: Mapping[str, Callable[[Mapping[str, str], str | None], Mapping[s
 }
 """Formats of streams; each maps options and columns to options of a punctuated source, None if they are such."""
 
-_CREATE = {"this", "kind", "properties"}
-_COLUMN = {"this", "kind", "constraints"}
-
 
 @dataclass(frozen=True, slots=True)
 class Declaration:
@@ -58,7 +55,7 @@ class Declaration:
         if str(tree.args.get("kind")).upper() != "TABLE":
             what = f"CREATE {tree.args.get('kind')} is not supported"
             raise text.error(what, tree, "a query declares tables and views")
-        _require_only(tree, _CREATE, text)
+        _require_only(tree, {"this", "kind", "properties"}, text)
         is_list = isinstance(tree.this, exp.Schema)
         table, columns = (tree.this.this, tree.this.expressions) if is_list else (tree.this, [])
         _require_only(table, {"this"}, text)
@@ -134,7 +131,7 @@ def _ddl(columns: Sequence[exp.Expr], text: QueryText) -> str:
     for column in columns:
         if not isinstance(column, exp.ColumnDef) or not isinstance(column.args.get("kind"), exp.DataType):
             raise text.error("a column is declared by its name and its type", column, "as in hour INT NOT NULL")
-        _require_only(column, _COLUMN, text)
+        _require_only(column, {"this", "kind", "constraints"}, text)
     require_types(columns, text)
     return ", ".join(f"{quoted(each.name)} {type_text(each.args['kind'])}{_null(each, text)}" for each in columns)
 
