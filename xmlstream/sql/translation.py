@@ -23,7 +23,7 @@ from xmlstream.sql.clauses.grouping import SelectList, grouped
 from xmlstream.sql.clauses.joining import hinted
 from xmlstream.sql.clauses.plan_builder import combined, distinct, finished, first, ordered, project, sort_key, where
 from xmlstream.sql.clauses.ranking import qualified, ranked, settled
-from xmlstream.sql.clauses.relation import Relation, require_no_quoted_name, resolve, window_of
+from xmlstream.sql.clauses.relation import Relation, clock_calls, require_no_quoted_name, resolve, trees_of, window_of
 from xmlstream.sql.clauses.row_windows import windowed
 from xmlstream.sql.clauses.time_windows import Sessions, in_windows
 from xmlstream.sql.query_text import QueryText
@@ -138,7 +138,9 @@ class Translation:
         return distinct(whole, self._analyst, "union") if is_union else whole
 
     def _select(self, tree: exp.Select, reach: Tables) -> Relation:
-        tree, relation = stamped(tree, self._from_and_where(tree, reach))
+        relation = self._from_and_where(tree, reach)
+        if clock_calls(trees_of(tree), relation):
+            tree, relation = stamped(tree, relation)
         tree, relation, sessions = in_windows(tree, relation, self._analyst, self._text)
         selected = self._selected(tree, SelectList.of(tree.expressions, relation, self._text), sessions)
         return distinct(selected.whole(), self._analyst) if tree.args.get("distinct") else selected
@@ -151,8 +153,13 @@ class Translation:
         if condition is not None and (found := aggregates_in(condition)):
             hint = "write a condition on groups in HAVING"
             raise self._text.error("an aggregate in WHERE is not supported", found[0], hint)
-        of_time, condition = split(condition, sources)
-        (begin, *others), rest = settled(sources, joins, condition, self._text)
+        of_time = None
+        if condition is not None and clock_calls([condition], sources[0].beside(*sources[1:])):
+            of_time, condition = split(condition, sources)
+        bounded, rest = sources, condition
+        if any(source.rank is not None for source in sources):
+            bounded, rest = settled(sources, joins, condition, self._text)
+        begin, *others = bounded
         pairs = list(zip(joins, others, strict=True))
         relation = From(self._text, self._analyst).relation(begin, pairs, None if views else rest)
         for view in views:

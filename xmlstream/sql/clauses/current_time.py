@@ -30,8 +30,6 @@ from xmlstream.sql.spark.functions import aggregates_in
 
 def stamped(select: exp.Select, relation: Relation) -> tuple[exp.Select, Relation]:
     """The SELECT with its calls of the current time replaced by a field, and the relation with that field."""
-    if not clock_calls(trees_of(select), relation):
-        return select, relation
     replaced = select.copy()
     for item in replaced.expressions:
         if reads_the_clock(item.unnest(), relation):
@@ -58,13 +56,9 @@ def with_clock(relation: Relation) -> Relation:
     return Relation(node, (*relation.fields, Field(name, name, starred=False)))
 
 
-def split(condition: exp.Expr | None, sources: list[Relation]) -> tuple[exp.Expr | None, exp.Expr | None]:
+def split(condition: exp.Expr, sources: list[Relation]) -> tuple[exp.Expr | None, exp.Expr | None]:
     """The conditions of WHERE on the current time, and its other conditions."""
-    if condition is None:
-        return None, None
     whole = sources[0].beside(*sources[1:])
-    if not clock_calls([condition], whole):
-        return None, condition
     parts = [(part, bool(clock_calls([part], whole))) for part in conjuncts(condition)]
     of_time, rest = (conjoined(part for part, is_of_it in parts if is_of_it is wanted) for wanted in (True, False))
     return of_time, rest

@@ -77,8 +77,6 @@ def settled(
     Raises:
         QueryError: WHERE bounds an open rank in an outer join, where the bound would not mean the same.
     """
-    if all(source.rank is None for source in sources):
-        return list(sources), condition
     rest = [] if condition is None else conjuncts(condition)
     found: list[Relation] = []
     for source in sources:
