@@ -115,15 +115,35 @@ def test_the_wheel_has_every_module_and_every_example(wheel: Path) -> None:
     assert {line.partition(":")[0] for line in metadata.splitlines()} >= {"Author", "Project-URL", "Classifier"}
 
 
-# Its session starts while the first commands run; those who open one get it.
+# Its session starts while the first commands run; those who open one get it, and so do later runs of the command.
 IN_TURN = r"""
 import sys
 import xmlstream
+from xmlstream.cli.commands import main
+
 xmlstream.open_session()
 names = {}
 while block := "".join(iter(lambda: sys.stdin.read(1) or "\0", "\0")):
-    exec(block, names)
-    print(end="\0", flush=True)
+    if block.startswith("xmlstream\n"):
+        sys.argv = block.splitlines()
+        try:
+            main()
+        except SystemExit as ended:
+            print(ended.code, end="\0", flush=True)
+    else:
+        exec(block, names)
+        print(end="\0", flush=True)
+"""
+
+# In a shell, `xmlstream run` as that process runs it, by the numbers of its standard input and output.
+RUN_IN_TURN = r"""
+xmlstream() {
+    if [ "$1" != run ]; then command xmlstream "$@"; return; fi
+    local code
+    { printf '%s\n' xmlstream "$@"; printf '\0'; } >&"$ASKED"
+    IFS= read -r -d '' code <&"$ANSWERS"
+    return "$code"
+}
 """
 
 
@@ -133,22 +153,29 @@ def test_every_command_runs_in_its_order_from_an_installed_wheel(installed: Path
     environment = _environment(PATH=f"{installed}{os.pathsep}{os.environ['PATH']}")
     if (archives := warm_start.directory()) is not None:
         environment[warm_start.DIRECTORY_VARIABLE] = str(archives)
-    python = subprocess.Popen(
-        [installed / "python", "-c", IN_TURN], cwd=tmp_path, env=environment, text=True,
-        stdin=subprocess.PIPE, stdout=subprocess.PIPE,
-    )  # fmt: skip
+    with (tmp_path / "said").open("w", encoding="utf-8") as stderr:
+        python = subprocess.Popen(
+            [installed / "python", "-c", IN_TURN], cwd=tmp_path, env=environment, text=True,
+            stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=stderr,
+        )  # fmt: skip
+    said, runs = tmp_path / "said", 0
     asked, answers = python.stdin, python.stdout
     assert asked
     assert answers
+    numbers = {"ASKED": asked.fileno(), "ANSWERS": answers.fileno()}
+    before = ""  # the first run is a process of its own, as the users' are
     with python:
         for block, shown in _steps():
             if block.language == "sh":
-                command = ["bash", "-euo", "pipefail", "-c", block.text]
                 done = subprocess.run(
-                    command, cwd=tmp_path, env=environment, capture_output=True, text=True, check=False
-                )
-                assert done.returncode == 0, (block.text, done.stderr)
+                    ["bash", "-euo", "pipefail", "-c", before + block.text], cwd=tmp_path, capture_output=True,
+                    env=environment | {name: str(number) for name, number in numbers.items()},
+                    pass_fds=tuple(numbers.values()), text=True, check=False,
+                )  # fmt: skip
+                assert done.returncode == 0, (block.text, done.stderr, said.read_text(encoding="utf-8"))
                 assert "noticed in" not in done.stderr, (block.text, done.stderr)
+                if "xmlstream run" in block.text:
+                    runs, before = runs + 1, RUN_IN_TURN
                 printed = done.stdout
             else:
                 asked.write(block.text + "\0")
@@ -159,3 +186,5 @@ def test_every_command_runs_in_its_order_from_an_installed_wheel(installed: Path
             assert sorted(printed.splitlines()[-len(lines) :] if lines else []) == sorted(lines), block.text
         asked.write("\0")
     assert python.returncode == 0
+    assert "noticed in" not in said.read_text(encoding="utf-8")
+    assert said.read_text(encoding="utf-8").count("done: ") == runs - 1
