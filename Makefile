@@ -9,6 +9,8 @@ XMLSTREAM := .ci/java $(BIN)/xmlstream
 PYTEST := .ci/java $(BIN)/pytest
 DEMO := out/demo
 TESTS_AT_ONCE := 3
+# Containers often say that Python keeps no byte code: then each worker would compile every test and module anew.
+export PYTHONDONTWRITEBYTECODE :=
 
 help: ## print this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)

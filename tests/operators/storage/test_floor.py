@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterator, Mapping
+from functools import cache
 from pathlib import Path
 
 import pytest
@@ -62,6 +63,7 @@ def touches(tree: ast.Module) -> Iterator[tuple[int, str]]:
                 yield node.lineno, ".replace"
 
 
+@cache
 def found() -> Mapping[str, list[tuple[int, str]]]:
     paths = sorted(
         path for package in ("punct_ns", "operators", "sources", "xmlstream") for path in (HOME / package).rglob("*.py")
