@@ -11,7 +11,7 @@ import pytest
 
 import xmlstream as xs
 from sources.generators.sensors import write_sensors
-from tests.harness.standalone import standalone
+from tests.harness.standalone import JAVA, standalone
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -31,6 +31,8 @@ def test_executors_of_a_standalone_cluster_write_what_one_process_writes(spark: 
     command += ["-o", str(tmp_path / "apart"), "--checkpoint", str(tmp_path / "checkpoint-apart")]
     # Two executors of one core: what one of them has staged, the other reads.
     command += ["--conf", "spark.executor.cores=1", "--conf", "spark.executor.memory=1g"]
+    for which in ("driver", "executor"):
+        command += ["--conf", f"spark.{which}.extraJavaOptions={JAVA}"]
     with standalone(tmp_path) as master:
         subprocess.run([*command, "--master", master], check=True, timeout=300)
     executors = [path for path in (tmp_path / "work").glob("app-*/*") if path.is_dir()]

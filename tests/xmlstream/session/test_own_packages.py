@@ -18,11 +18,14 @@ USING punctuated_xml OPTIONS (path '{path}', rowTag 'tempdata', schemes 'hour');
 SELECT hour, count(*) AS n FROM s GROUP BY hour;
 """
 PROGRAM = """
+import sys
 import xmlstream as xs
+from xmlstream.cli.commands import main
 
 spark = xs.open_session("local[1]")
-xs.from_sql(spark, {query!r}).run(output={out!r})
-spark.stop()
+xs.from_sql(spark, {query!r}).run(output={library!r})
+sys.argv = ["xmlstream", "run", "query.sql", "-o", {command!r}]
+main()
 """
 
 
@@ -101,12 +104,10 @@ def test_workers_find_them_wherever_decoys_lie(among_decoys: Path, tmp_path: Pat
     """Beside the script, in the current directory, and on the path that workers get."""
     write_sensors(tmp_path / "in", sensors=1, hours=2, reports_per_hour=10, seed=5)
     query = QUERY.format(path=tmp_path / "in" / "sensor1.xml")
-    program = among_decoys / "program.py"
-    program.write_text(PROGRAM.format(query=query, out=str(tmp_path / "library")))
+    program, out = among_decoys / "program.py", {name: str(tmp_path / name) for name in ("library", "command")}
+    program.write_text(PROGRAM.format(query=query, **out))
+    (among_decoys / "query.sql").write_text(query)
     done = python(program, cwd=among_decoys, path=f"{among_decoys}:{ROOT}")
     assert done.returncode == 0, done.stderr
-    (among_decoys / "query.sql").write_text(query)
-    done = python("-m", "xmlstream", "run", "query.sql", "-o", tmp_path / "command", cwd=among_decoys)
-    assert done.returncode == 0, done.stderr
-    written = [(tmp_path / name / "slice-000000000.xml").read_text() for name in ("library", "command")]
+    written = [(Path(each) / "slice-000000000.xml").read_text() for each in out.values()]
     assert written[0] == written[1]

@@ -10,14 +10,14 @@ from pathlib import Path
 import pytest
 
 from xmlstream.session.java_process import LOCAL_ADDRESS
+from xmlstream.session.spark_session import open_session
 
 pytestmark = pytest.mark.spark
 
 PAGES = """
-import socket, sys
+import socket
 import xmlstream as xs
-conf = dict(option.split("=") for option in sys.argv[1:])
-spark = xs.open_session("local[1]", {"spark.ui.enabled": "true", "spark.ui.port": "0", **conf})
+spark = xs.open_session("local[1]", {"spark.ui.enabled": "true", "spark.ui.port": "0"})
 port = int(spark.sparkContext.uiWebUrl.rsplit(":", 1)[1])
 def reached(address):
     with socket.socket() as asking:
@@ -30,19 +30,43 @@ spark.stop()
 
 @pytest.mark.skipif(sys.platform != "linux", reason="only Linux has all of 127.0.0.0/8")
 @pytest.mark.parametrize(
-    ("conf", "environment", "reached"),
+    ("environment", "reached"),
     [
-        ((), {}, "[True, False]"),
-        (("spark.driver.bindAddress=0.0.0.0",), {}, "[True, True]"),
-        ((), {LOCAL_ADDRESS: "0.0.0.0"}, "[True, True]"),
+        ({}, "[True, False]"),
+        ({LOCAL_ADDRESS: "0.0.0.0"}, "[True, True]"),
     ],
 )
 def test_pages_of_spark_listen_to_this_machine_alone_unless_told_otherwise(
-    conf: tuple[str, ...], environment: dict[str, str], reached: str, tmp_path: Path
+    environment: dict[str, str], reached: str, tmp_path: Path
 ) -> None:
     inherited = {name: value for name, value in os.environ.items() if name != LOCAL_ADDRESS}
     found = subprocess.run(
-        [sys.executable, "-c", PAGES, *conf], env=inherited | environment, cwd=tmp_path,
+        [sys.executable, "-c", PAGES], env=inherited | environment, cwd=tmp_path,
         capture_output=True, text=True, check=False, timeout=300,
     )  # fmt: skip
     assert found.stdout.strip().splitlines()[-1:] == [reached], found.stderr[-2000:]
+
+
+class Started(Exception):
+    """In place of a Java."""
+
+
+def test_java_is_told_to_serve_where_the_configuration_binds_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What the pages do then, the environment of the user's above shows."""
+    from pyspark import SparkContext, java_gateway
+
+    told = []
+
+    def launch(*_: object) -> None:
+        told.append(os.environ[LOCAL_ADDRESS])
+        raise Started
+
+    for variable in (LOCAL_ADDRESS, "PYSPARK_PYTHON", "PYSPARK_DRIVER_PYTHON"):
+        monkeypatch.setenv(variable, "")  # so that each is restored
+        monkeypatch.delenv(variable)
+    monkeypatch.setattr(SparkContext, "_gateway", None)
+    monkeypatch.setattr(java_gateway, "launch_gateway", launch)
+    for address in ("127.0.0.1", "0.0.0.0"):
+        with pytest.raises(Started):
+            open_session("local[1]", {"spark.driver.bindAddress": address})
+    assert told == ["127.0.0.1", "0.0.0.0"]
