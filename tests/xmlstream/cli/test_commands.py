@@ -268,16 +268,6 @@ def test_a_source_that_is_not_there_is_bad_usage(here: Command, tmp_path: Path) 
     assert said(result)[0] == f"there is no file {tmp_path / 'sensor1.xml'}"
 
 
-@pytest.mark.spark
-def test_a_redirected_run_says_when_it_starts_and_when_its_first_slice_is_out(sensors: Path, tmp_path: Path) -> None:
-    result = xmlstream("run", QUERY, "-D", f"SENSORS={sensors}", "-o", tmp_path / "out")
-    assert result.returncode == 0
-    begun, first, ended = said(result)
-    assert begun == "starting Spark"
-    assert first.startswith("slice 0: 1 slice, 68 items")
-    assert ended.startswith("done: ")
-
-
 def test_the_time_of_a_process_includes_pythons_start() -> None:
     late = "import time; time.sleep(0.5); from xmlstream.cli.progress import seconds_since_start as s; print(s())"
     done = subprocess.run([sys.executable, "-c", late], capture_output=True, text=True, check=True, cwd=ROOT)
@@ -403,7 +393,11 @@ def test_the_papers_query_from_the_shell_is_interrupted_and_goes_on(sensors: Pat
         (sensors / f"sensor{n}.xml").write_text(text)
     result = xmlstream(*arguments)
     assert (result.returncode, result.stdout) == (0, "")
-    first, second = done(stderr.splitlines()[-1]), done(said(result)[-1])
+    # What is redirected says when it starts, when its first slice is out, and how it ends.
+    begun, slice_, ended = said(result)
+    assert begun == "starting Spark"
+    assert re.match(r"slice \d+: 1 slice, 24 items", slice_)
+    first, second = done(stderr.splitlines()[-1]), done(ended)
     assert [sum(counts) for counts in zip(first, second, strict=True)] == [68, 3]
     document = xmlstream("cat", out)
     assert maxima(document.stdout.encode()) == expected(sensors)
