@@ -45,6 +45,12 @@ def _java_is_there() -> bool:
     return bool(home and (Path(home) / "bin" / "java").exists()) or shutil.which("java") is not None
 
 
+def pytest_itemcollected(item: pytest.Item) -> None:
+    """Mark what uses the session of the test run, whether or not it says so itself."""
+    if "spark" in getattr(item, "fixturenames", ()) and not _is(item, "spark"):
+        item.add_marker(pytest.mark.spark)
+
+
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Run what needs no Spark first, then what takes longest; leave out what has no Java to run on."""
     items.sort(key=lambda item: (_is(item, "spark"), not _is(item, "slow")))
@@ -64,9 +70,16 @@ def spark_conf() -> dict[str, str]:
     """What the session of a test run has otherwise than users have it.
 
     Hardly a plan comes twice here, so that Spark would compile code longer than it runs it: it interprets. The sessions
-    that tests of the command line start are as users have them.
+    that tests of the command line start are as users have them. Each table of a join or a group by begins with a page,
+    of which Spark's default is 16 MB or more: to clear it takes longer than to fill it with a handful of rows. And each
+    job is described for Spark's own pages, which nobody opens here: one line for each operator is enough.
     """
-    return {"spark.sql.codegen.wholeStage": "false", "spark.sql.codegen.factoryMode": "NO_CODEGEN"}
+    return {
+        "spark.sql.codegen.wholeStage": "false",
+        "spark.sql.codegen.factoryMode": "NO_CODEGEN",
+        "spark.buffer.pageSize": "1m",
+        "spark.sql.ui.explainMode": "simple",
+    }
 
 
 @pytest.fixture(scope="session")
