@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -26,15 +26,26 @@ if TYPE_CHECKING:
 class Walk:
     """A plan with the states of its operators, which `restart` loses and restores from what the last slice recorded.
 
-    With `positioned`, tuples come with their positions.
+    With `positioned`, tuples come with their positions. `put_out` has what each of the `watched` nodes put out in the
+    last slice.
     """
 
-    def __init__(self, spark: SparkSession, directory: Path, root: Node, *, positioned: bool = False) -> None:
+    def __init__(
+        self,
+        spark: SparkSession,
+        directory: Path,
+        root: Node,
+        *,
+        positioned: bool = False,
+        watched: Collection[Node] = (),
+    ) -> None:
         self.spark, self.directory, self.root = spark, directory, root
         self.roots = results(root)
         self.nodes = [node for node in topological(root) if not isinstance(node.operator, Scan | Results)]
         self.scans = [node for node in topological(root) if isinstance(node.operator, Scan)]
         self.names = names(root)
+        self.put_out: dict[Node, list[Row]] = {}
+        self._watched = watched
         self._slice = self._came = 0
         self._positioned = positioned
         self._columns = KeptColumns()
@@ -70,10 +81,12 @@ class Walk:
     def slice(self, given: Mapping[str, Items]) -> Done:
         """One slice of each source, by the source's name; what the root made of it, and what all operators hold."""
         slices = self._walked(given)
-        tuples, said = slices[self.root].tuples, slices[self.root].punctuations
-        rows: list[Row] = [] if tuples is None else rows_of(tuples, self.root.schema)
+        rows = self._rows(self.root, slices[self.root])
+        self.put_out = {node: self._rows(node, slices[node]) for node in self._watched}
         kept = self._recorded()
-        return Done(rows, list(said), kept, sum(state.purged for state in self._states.values()))
+        return Done(
+            rows, list(slices[self.root].punctuations), kept, sum(state.purged for state in self._states.values())
+        )
 
     def each(self, given: Mapping[str, Items]) -> tuple[list[Items], int]:
         """The same of a plan of several results, all of integers: what each gave, and how many tuples all keep."""
@@ -99,6 +112,10 @@ class Walk:
             assert not isinstance(node.operator, Scan | Static | Results)
             slices[node] = advance(node.operator, [slices[n] for n in node.inputs], self._states[node])
         return slices
+
+    @staticmethod
+    def _rows(node: Node, done: Slice) -> list[Row]:
+        return [] if done.tuples is None else rows_of(done.tuples, node.schema)
 
     @property
     def sizes(self) -> dict[Node, int]:

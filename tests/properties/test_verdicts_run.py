@@ -115,9 +115,13 @@ def told_so_far(said: Counter[str]) -> str:
 
 
 def keeps_any(runs: Runs, root: Node, growing: Collection[Node], schemes: tuple[str, str]) -> Iterator[bool]:
-    """Of one fuller input after the other, whether one of these operators keeps anything of it."""
+    """Of one fuller input after the other, whether one of these operators keeps anything of it.
+
+    What their inputs put out on the way is known then, so that `comes` needs no further runs.
+    """
+    inputs = {below for node in growing for below in node.inputs}
     for tuples in grown(schemes):
-        _, after, _ = runs.of(root, tuples)
+        _, after, _ = runs.of(root, tuples, inputs)
         yield any(after[node] for node in growing)
 
 
@@ -172,7 +176,7 @@ def any_has(
     """
     places = [part.schema.index(name) for name in names]
     nulls = [[part.schema.index(name) for name in group] for group in with_null]
-    out = (whole for tuples in grown(schemes) for whole in runs.of(part, tuples)[2])
+    out = (whole for tuples in grown(schemes) for whole in runs.put_out(part, tuples))
     return any(
         all(whole[at] is not None for at in places) and all(any(whole[at] is None for at in group) for group in nulls)
         for whole in out
@@ -207,25 +211,37 @@ Ran: TypeAlias = tuple[dict[Node, int], dict[Node, int], list[Any]]
 
 
 class Runs:
-    """Plans and parts of them, each of which runs once over the same tuples of the sources that it reads."""
+    """Plans, each of which runs once over the same tuples of its sources, and what parts of them put out."""
 
     def __init__(self, spark: SparkSession) -> None:
         self._spark = spark
         self._done: dict[Any, Ran] = {}
+        self._put_out: dict[Any, list[Any]] = {}
 
-    def of(self, root: Node, tuples: Inputs) -> Ran:
+    def of(self, root: Node, tuples: Inputs, parts: Collection[Node] = ()) -> Ran:
         """What each operator keeps of the tuples, what once all promised of their values is said, and what is out.
 
-        Both come in a slice of their own.
+        Both come in a slice of their own. What each of the parts puts out is kept for `put_out`.
         """
-        sources = {node.operator.name: node.operator for node in topological(root) if isinstance(node.operator, Scan)}
-        whole = {name: rows for name, rows in zip("rs", tuples, strict=True) if name in sources}
-        key = root, tuple((name, tuple(rows)) for name, rows in whole.items())
-        if key not in self._done:
-            self._done[key] = self._ran(root, {name: sources[name].options for name in whole}, whole)
+        key = self._key(root, tuples)
+        if key not in self._done or any(self._key(part, tuples) not in self._put_out for part in parts):
+            self._done[key], out = self._ran(root, dict(key[1]), parts)
+            self._put_out |= {self._key(part, tuples): rows for part, rows in out.items()}
         return self._done[key]
 
-    def _ran(self, root: Node, options: Mapping[str, Any], whole: Mapping[str, list[tuple[Any, ...]]]) -> Ran:
+    def put_out(self, part: Node, tuples: Inputs) -> list[Any]:
+        """What a part of a plan that ran over the tuples put out of them."""
+        return self._put_out[self._key(part, tuples)]
+
+    @staticmethod
+    def _key(root: Node, tuples: Inputs) -> tuple[Node, tuple[tuple[str, tuple[tuple[Any, ...], ...]], ...]]:
+        read = {node.operator.name for node in topological(root) if isinstance(node.operator, Scan)}
+        return root, tuple((name, tuple(rows)) for name, rows in zip("rs", tuples, strict=True) if name in read)
+
+    def _ran(
+        self, root: Node, whole: Mapping[str, Sequence[tuple[Any, ...]]], parts: Collection[Node]
+    ) -> tuple[Ran, dict[Node, list[Any]]]:
+        options = {n.operator.name: n.operator.options for n in topological(root) if isinstance(n.operator, Scan)}
         said = {
             name: PunctuationSet(each.schema).add_all(
                 p for scheme in each.schemes for p in promised(scheme, each.schema)
@@ -233,11 +249,12 @@ class Runs:
             for name, each in options.items()
         }
         with tempfile.TemporaryDirectory() as directory:
-            walk = Walk(self._spark, Path(directory), root)
+            walk = Walk(self._spark, Path(directory), root, watched=parts)
             out = walk.slice({name: (rows, []) for name, rows in whole.items()}).tuples
-            before = walk.sizes
+            before, put_out = walk.sizes, walk.put_out
             out = [*out, *walk.slice({name: ([], ps) for name, ps in said.items()}).tuples]
-            return before, walk.sizes, out
+            both = {part: [*put_out[part], *walk.put_out[part]] for part in parts}
+            return (before, walk.sizes, out), both
 
 
 def promised(scheme: Scheme, schema: Schema) -> list[Punctuation]:
