@@ -18,8 +18,7 @@ if TYPE_CHECKING:
 
 pytestmark = pytest.mark.spark
 
-AUCTIONS = 100_000 if AT_NIGHT else 40_000
-PER_SLICE = 10_000
+AUCTIONS, PER_SLICE = (100_000, 10_000) if AT_NIGHT else (20_000, 5_000)
 OPEN = 37
 """Auctions that are still open when a slice ends."""
 
@@ -53,7 +52,7 @@ def run(spark: SparkSession, directory: Path, type_: str, name: str) -> tuple[in
         pairs += len(done.tuples)
         kept.append(done.kept)
         held.append(running.punctuations_held)
-        if first == 3 * PER_SLICE:
+        if first == 2 * PER_SLICE:
             running.restart()
     return pairs, kept, held
 
