@@ -145,7 +145,7 @@ def _found(window: TokenWindow, reader: ItemElements) -> tuple[Offsets, Offsets,
     if not kinds:
         return np.zeros(0, np.int64), np.zeros(0, np.int64), np.zeros(0, np.bool_), np.zeros(0, object)
     elements = np.concatenate([found for found, _, _ in kinds])
-    order = np.argsort(elements)
+    order = np.argsort(elements, kind="stable")
     elements = elements[order]
     sizes = [len(found) for found, _, _ in kinds]
     is_tuple = np.repeat([kind for _, kind, _ in kinds], sizes)[order]

@@ -277,7 +277,7 @@ class TokenWindow:
             return np.zeros(0, np.int64), np.zeros(0, np.int64)
         if len(found) > 1:
             child = np.concatenate([child for child, _ in found])
-            order = np.argsort(child)
+            order = np.argsort(child, kind="stable")
             children, parents = child[order], np.concatenate([parent for _, parent in found])[order]
         else:
             ((children, parents),) = found

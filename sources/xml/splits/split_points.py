@@ -20,9 +20,10 @@ import numpy.typing as npt
 from sources.xml.splits.tags import local_name, on_one_line
 
 Offsets = npt.NDArray[np.int64]
+Bytes = npt.NDArray[np.uint8]
 ElementNames = frozenset[bytes]
 
-_LT, _GT, _SLASH, _BANG, _QUERY = b"<>/!?"
+_LT, _GT, _SLASH, _BANG, _QUERY, _DASH, _BRACKET, _CLOSING = b"<>/!?-[]"
 _BLOCK = 1 << 18  # bytes for which the masks fit into the cache
 _PART = re.compile(rb"<(?:!-?|!\[C?D?A?T?A?)?\Z")
 _TAG = re.compile(rb"<[^<>\"']*(?:(?:\"[^\"<]*\"|'[^'<]*')[^<>\"']*)*>")
@@ -128,7 +129,7 @@ class Tags:
         marked, special = lt[(mark == _BANG) | (mark == _QUERY)], list[tuple[int, int]]()
         gt = np.flatnonzero(byte == _GT)
         if len(marked):
-            special, cut = _special(text, marked.tolist())
+            special, cut = _simple(byte, marked, gt) or _special(text, marked.tolist())
             lt, gt = _outside(lt, special, cut), _outside(gt, special, cut)
             text = text[:cut]
         start, end = _tags(text, lt, gt, special)
@@ -162,6 +163,35 @@ class Tags:
         opened = np.flatnonzero(self.opens[: index + 1] & (depth == lowest_after)).tolist()
         found = [(at, text[self.start[at] : self.end[at]]) for at in opened]
         return [(-1, tag) for tag in point.open[:kept]] + found
+
+
+def _simple(byte: Bytes, marked: Offsets, gt: Offsets) -> tuple[list[tuple[int, int]], int] | None:
+    """Like `_special`, for all at once; None if one is in another, or begins near the text's end."""
+    if int(marked[-1]) + len(b"<![CDATA[") >= len(byte):
+        return None
+    second, third, last, one_before = byte[marked + 1], byte[marked + 2], byte[gt - 1], byte[gt - 2]
+    ends, bang = np.zeros(len(marked), np.int64), second == _BANG
+    for kind, closes, shortest in (
+        (second == _QUERY, last == _QUERY, len(b"<??")),
+        (
+            bang & (third == _DASH) & (byte[marked + 3] == _DASH),
+            (last == _DASH) & (one_before == _DASH),
+            len(b"<!----"),
+        ),
+        (
+            bang & (third == _BRACKET) & (byte[marked + 8] == _BRACKET),
+            (last == _CLOSING) & (one_before == _CLOSING),
+            11,
+        ),
+    ):
+        closing = np.append(gt[closes], len(byte))
+        ends[kind] = closing[np.searchsorted(closing[:-1], marked[kind] + shortest)] + 1
+    if not ends.all() or (marked[1:] < ends[:-1]).any():
+        # The last one may be unfinished, unless another one is behind it.
+        return None
+    finished = int(ends[-1]) <= len(byte)
+    spans = list(zip(marked.tolist(), ends.tolist(), strict=True))
+    return (spans, len(byte)) if finished else (spans[:-1], int(marked[-1]))
 
 
 def _special(text: bytes, marked: list[int]) -> tuple[list[tuple[int, int]], int]:
