@@ -17,7 +17,7 @@ import pyarrow as pa
 from sources.xml.options.arrow_text import Mask, reordered
 from sources.xml.options.leaf_paths import ANYWHERE, LeafTree
 from sources.xml.parser.item_reader import LeafTexts
-from sources.xml.parser.token_window import Attributes, TokenWindow
+from sources.xml.parser.token_window import Attributes, NamedElements, TokenWindow
 from sources.xml.splits.split_points import Offsets
 
 TextTypes = Mapping[int, Any]
@@ -154,17 +154,9 @@ class _Walk:
         if node.attributes:
             self._attributes(node, elements, rows)
         if node.children:
-            children, parents = window.children(elements, rows)
-            words = window.first_words(children)
-            for step, below in node.children.items():
-                if step == ANYWHERE:
-                    self._descendants(below, elements, rows)
-                    continue
-                which = self._those(step, children, words)
-                if which is None:
-                    self.node(below, children, parents)
-                elif len(which):
-                    self.node(below, children[which], parents[which])
+            self._below(node, *window.children(elements, rows))
+            if ANYWHERE in node.children:
+                self._descendants(node.children[ANYWHERE], elements, rows)
         if before:
             self._require_equal_counts(before, elements, rows)
 
@@ -177,22 +169,21 @@ class _Walk:
         place = np.searchsorted(elements, window.starts) - 1
         inside = place >= 0
         inside[inside] = window.starts[inside] < last[place[inside]]
-        found, of = window.starts[inside], rows[place[inside]]
-        words = window.first_words(found)
-        for step, below in node.children.items():
-            which = self._those(step, found, words)
-            self.node(below, found if which is None else found[which], of if which is None else of[which])
+        self._below(node, window.starts[inside], rows[place[inside]])
 
-    def _those(self, step: str, children: Offsets, words: Any) -> Offsets | None:
-        """Returns the indexes of the children that a step of a path matches; None for all."""
-        if step == "*":
-            return None
-        window = self.columns.window
-        found = [window.are_named(children, words, name) for name in window.context.written(step)]
-        some = [which for which in found if len(which)]
-        if len(some) > 1:
-            return np.sort(np.concatenate(some))
-        return some[0] if some else np.zeros(0, np.int64)
+    def _below(self, node: LeafTree, elements: Offsets, rows: Offsets) -> None:
+        """Adds the leaves of those of these elements that have the names of a node's children."""
+        context = self.columns.window.context
+        written = {step: context.written(step) for step in node.children if step not in ("*", ANYWHERE)}
+        named = NamedElements(self.columns.window, elements, [name for names in written.values() for name in names])
+        for step, below in node.children.items():
+            if step == "*":
+                self.node(below, elements, rows)
+            elif step != ANYWHERE:
+                some = [found for found in map(named.having, written[step]) if len(found)]
+                if some:
+                    which = some[0] if len(some) == 1 else np.sort(np.concatenate(some))
+                    self.node(below, elements[which], rows[which])
 
     def _add(self, columns: Sequence[int], rows: Offsets, elements: Offsets, texts: Any) -> None:
         for index in columns:

@@ -147,7 +147,9 @@ class RangeParser:
             return
         with open_document(range_.path) as file:
             given = self._options
-            reader = ChunkReader(file, range_, given.unsplit, given.encoding, given.max_item_bytes, given.doctype)
+            columns = sum(len(stream.batches.looked_at) for stream in self.streams)
+            limit, doctype = given.max_item_bytes, given.doctype
+            reader = ChunkReader(file, range_, given.unsplit, given.encoding, limit, doctype, columns)
             while True:
                 content, open_, offset = reader.items() if self._tries() else b"", reader.open, reader.offset
                 found = self._template_items(content, open_)

@@ -12,7 +12,7 @@ undeclared prefix, is refused here, and read in another way.
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from string import ascii_letters
@@ -151,7 +151,7 @@ class TokenWindow:
             return False
         # A default namespace is declared before a quote; a prefix is found by its colon.
         for quotes in (self.quotes, self.apostrophes):
-            before = self._word[quotes]
+            before = self.words_before(quotes)
             if ((before >> np.uint64(16)) == _XMLNS).any():
                 return False
             last, second = ((before >> np.uint64(shift)).astype(np.uint8) for shift in (56, 48))
@@ -221,6 +221,10 @@ class TokenWindow:
     def first_words(self, elements: Offsets) -> Words:
         """Returns the first eight bytes of the names of elements, and what follows."""
         return self._word[self.start[elements] + (1 + _WORD)]
+
+    def words_before(self, offsets: Offsets) -> Words:
+        """Returns the eight bytes before each offset."""
+        return self._word[offsets]
 
     def are_named(self, elements: Offsets, words: Words, name: bytes) -> Offsets:
         """Like `named`, with the `first_words` of the elements."""
@@ -376,6 +380,61 @@ def _string_value(content: bytes) -> str:
     return "".join([*parts, plain_text(content[end:])])
 
 
+MANY_NAMES = 16
+"""The number of names from which on elements are grouped by them, instead of being compared with each."""
+
+
+class NamedElements:
+    """Selects elements by their qualified names."""
+
+    def __init__(self, window: TokenWindow, elements: Offsets, names: Sequence[bytes]) -> None:
+        """Prepares to select those of these elements that have one of these names."""
+        self._window, self._elements = window, elements
+        self._words = window.first_words(elements)
+        known = {_key(name): name for name in names}
+        self._groups = self._grouped(known) if len(known) > MANY_NAMES else None
+
+    def having(self, name: bytes) -> Offsets:
+        """Returns the indexes of the elements with a name."""
+        if self._groups is None:
+            return self._window.are_named(self._elements, self._words, name)
+        found = [
+            among[self._window.are_named(self._elements[among], self._words[among], name)]
+            for among in (self._groups.get(name, self._others), self._others)
+            if len(among)
+        ]
+        return np.unique(np.concatenate([np.zeros(0, np.int64), *found])) if len(found) != 1 else found[0]
+
+    def _grouped(self, known: dict[int, bytes]) -> dict[bytes, Offsets]:
+        """Returns the elements by the name that their tag is without attributes; `_others` has the remaining ones."""
+        window, elements = self._window, self._elements
+        stop = window.end[elements] - 2 + window.opens[elements]
+        length = stop - (window.start[elements] + 1)
+        shift = (8 * (_WORD - np.minimum(length, _WORD))).astype(np.uint64)
+        keys = self._words << shift >> shift
+        longer = np.flatnonzero(length > _WORD)
+        keys[longer] ^= window.words_before(stop[longer]) * np.uint64(_SPREAD)
+        declared = np.array(sorted(known), np.uint64)
+        place = np.searchsorted(declared, keys)
+        place[place == len(declared)] = 0
+        place[declared[place] != keys] = len(declared)
+        order = np.argsort(place.astype(np.int16 if len(declared) < 1 << 15 else np.int64), kind="stable")
+        bounds = np.searchsorted(place[order], np.arange(len(declared) + 1))
+        self._others = order[bounds[-1] :]
+        return {known[key]: order[bounds[at] : bounds[at + 1]] for at, key in enumerate(declared.tolist())}
+
+
+_SPREAD = 0x9E3779B97F4A7C15
+
+
+def _key(name: bytes) -> int:
+    """Returns a number that hardly any other name has: of its first and its last eight bytes."""
+    key = int.from_bytes(name[:_WORD], "little")
+    if len(name) > _WORD:
+        key ^= int.from_bytes(name[-_WORD:], "little") * _SPREAD
+    return key & ((1 << 64) - 1)
+
+
 @dataclass(frozen=True, slots=True)
 class Attributes:
     """The XML attributes of some elements.
@@ -410,7 +469,7 @@ class Attributes:
         undecided[owner[window.byte[begin - 2] != _EQUALS]] = True
         if b"'" in window.text:
             undecided |= _with_apostrophe(window, start, end)
-        return Attributes(window, owner, begin, close, window._word[begin - 2], undecided)
+        return Attributes(window, owner, begin, close, window.words_before(begin - 2), undecided)
 
     def named(self, name: bytes) -> tuple[Offsets, Offsets]:
         """Returns which attributes have a qualified name, and which elements have one with a prefix before it."""

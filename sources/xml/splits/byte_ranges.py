@@ -29,6 +29,12 @@ from sources.xml.splits.tags import tag_name
 CHUNK_BYTES = 1 << 21
 """The number of bytes that are read and parsed at once, unless an item is longer."""
 
+COLUMNS_PER_CHUNK = 50
+"""The number of columns for which a chunk has CHUNK_BYTES more."""
+
+WIDEST_CHUNK = 1 << 23
+"""The number of bytes that a chunk has at the most, unless an item is longer."""
+
 RangeEnd = Literal["split", "root", "unfinished"]
 
 
@@ -96,6 +102,7 @@ class ChunkReader:
         encoding: str | None,
         limit: int,
         doctype: WhenDoctype = "skip",
+        columns: int = 1,
     ) -> None:
         """Starts at the range's start, after the document's prolog.
 
@@ -106,6 +113,8 @@ class ChunkReader:
             encoding: The encoding of the document, overriding its declaration.
             limit: The greatest length of an item, in bytes.
             doctype: Whether a document type declaration is skipped or refused.
+            columns: The number of columns that are read: each costs some time for every chunk, so that chunks are
+                larger for many, up to WIDEST_CHUNK.
 
         Raises:
             FlawError: The document has no readable prolog.
@@ -114,6 +123,7 @@ class ChunkReader:
         assert prolog is not None
         self._charset = prolog.charset if prolog.charset.splittable else Charset()
         self._source = _Bytes(file, range_, prolog.charset)
+        self._size = min(CHUNK_BYTES * (1 + columns // COLUMNS_PER_CHUNK), max(CHUNK_BYTES, WIDEST_CHUNK))
         self._unsplit, self._limit, self._ends = unsplit, limit, range_.ends
         self._ahead = b""
         if range_.start == 0:
@@ -173,7 +183,7 @@ class ChunkReader:
         if self._done:
             return None
         if with_tags:
-            self._read_ahead(at_least=min(2 * CHUNK_BYTES, self._limit))
+            self._read_ahead(at_least=min(2 * self._size, self._limit))
         more = True
         while self._point.open:
             found, tags = self._point, None
@@ -214,7 +224,7 @@ class ChunkReader:
 
     def _read_ahead(self, at_least: int = 0) -> bool:
         """Reads more text ahead; returns whether there was any."""
-        wanted = max(CHUNK_BYTES, at_least) - len(self._ahead)
+        wanted = max(self._size, at_least) - len(self._ahead)
         more = self._source.read(wanted) if wanted > 0 else b""
         self._ahead += more
         return bool(more)
