@@ -28,10 +28,10 @@ WORDS = (
 """Words of conversation in place of the field's: a stream does not *tell* or *say*, it declares, promises, closes."""
 
 LIMITS = {
-    "modules": 313,
-    "lines": 56_145,
+    "modules": 314,
+    "lines": 56_649,
     "contracts": 16,
-    "words of conversation": 12,
+    "words of conversation": 9,
 }
 """What `--check` holds the figures to, lowered whenever they fall: nothing that went comes back unseen."""
 
