@@ -15,11 +15,14 @@ from pathlib import Path
 import pytest
 
 from sources.generators.sensors import write_sensors
+from sources.xmark import XMARK_STREAMS, source_options
 from sources.xml.options.source import SourceOptions
 from sources.xml.parser.range_parser import RangeParser
+from sources.xml.spark.multi_source_reader import shared_scans
 from sources.xml.splits.byte_ranges import ByteRange
 from tests.benchmarks.libxml2 import tokenize
 from tests.benchmarks.measuring import Measure, rates, scaled, take_turns
+from tests.benchmarks.shape_documents import LongTexts
 from tests.benchmarks.shapes import SHAPES, Shape
 
 TUPLES = scaled(1_000_000, at_least=60_000)
@@ -90,3 +93,27 @@ def test_documents_as_they_are(shape: Shape, scratch: Path, bench: list[Measure]
     name, ratio = f"parser, {shape.name}, CPU of one core", 3 if shape.row_bytes < SMALL_ROW else 1.2
     bench.append(Measure(name, "rows/s", "more", one, "a loop with lxml's iterparse", loop, None, ratio))
     bench.append(Measure(name, "rows/s", "more", one, "libxml2's tokenizer", floor, None, None))
+
+
+def test_streams_of_one_document(scratch: Path, bench: list[Measure]) -> None:
+    """All streams of an XMark document of a tenth of the original size, in one pass and one after the other."""
+    path = scratch / "xmark.xml"
+    size = scaled(2550, at_least=50)
+    path.write_text(LongTexts(1, size, size * 17 // 20, size * 47 // 100, size * 38 // 100, size // 25).document())
+    sources = [SourceOptions.parse(source_options({"path": str(path), "stream": name})) for name in XMARK_STREAMS]
+
+    def read(each: SourceOptions) -> int:
+        whole = ByteRange(str(path), 0, 0, path.stat().st_size, ends="root")
+        return sum(parsed.tuples.num_rows for piece in RangeParser(each).parse_all(whole) for parsed in piece)
+
+    counts: dict[Hashable, int | None] = {}
+    (together,) = shared_scans(sources)
+    readers: dict[Hashable, Reader] = {
+        "one pass": lambda: read(together),
+        "one by one": lambda: sum(map(read, sources)),
+    }
+    seconds = timed(readers, counts, within=20)
+    assert counts["one pass"] == counts["one by one"]
+    one, other = (rates(counts["one pass"] or 0, seconds[each]) for each in ("one pass", "one by one"))
+    name = "parser, eleven streams of an XMark document in one pass"
+    bench.append(Measure(name, "tuples/s", "more", one, "one after the other", other, None, None))

@@ -151,7 +151,7 @@ def _province(draws: Draws) -> tuple[str, str, int]:
 write_cities = _document("<mondial>", _city, _province)
 
 
-class _LongTexts(XMark):
+class LongTexts(XMark):
     """Our generator of XMark, with texts as long as those of the original."""
 
     def text(self) -> str:
@@ -163,7 +163,7 @@ def _xmark(kind: str, around: str) -> Write:
     """Returns what writes one section of an XMark document, at the references of factor 1."""
 
     def row(draws: Draws) -> str:
-        site = _LongTexts(draws.randrange(10**9), 25_500, 21_750, 12_000, 9750, 1000)
+        site = LongTexts(draws.randrange(10**9), 25_500, 21_750, 12_000, 9750, 1000)
         text: str = getattr(site, kind)(0)
         return text.replace(f'id="{kind}0"', f'id="{kind}{ID}"', 1)
 
