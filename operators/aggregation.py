@@ -88,4 +88,6 @@ class Aggregation:
 
         if not columns:
             return frame.select(*map(quoted, self.keys)).dropDuplicates()
-        return frame.groupBy(*map(quoted, self.keys)).agg(*(F.expr(text).alias(name) for name, text in columns.items()))
+        return frame.groupBy(*map(quoted, self.keys)).agg(
+            *(F.expr(f"{text} AS {quoted(name)}") for name, text in columns.items())
+        )

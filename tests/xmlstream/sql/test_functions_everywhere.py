@@ -161,4 +161,4 @@ def is_read_as_it_stands(once: str, aggregates: Sequence[str]) -> None:
             answer = Aggregate(Attribute("a", Domain("DOUBLE")), text)
             assert set(attributes_of((answer,))) <= set(SCHEMA.names)
             parts = partial(answer, 0)
-            assert parts is None or all(first.count(once) == text.count(once) for first in parts.first)
+            assert parts is None or all(first.count(once) == text.count(once) for first in parts.first.values())
