@@ -127,7 +127,7 @@ _AND = re.compile(rf'((?:{_QUOTED}|(?!\s+and\s)[^"`])*+)(?:\s+and\s+|\Z)')
 _NAME = re.compile(r"[^\s<>=`\"]+")
 _WORD = re.compile(rf'\s*(?P<word>for|until|while)\s+(?P<text>(?:{_QUOTED}|(?!\s(?:for|until|while)\s)[^"`])++)')
 _BEHIND = re.compile(rf">(?P<lifespan>\s*(?:for|until|while)\s(?:{_QUOTED}|[^\"`>])*+)\Z")
-_PLAIN = re.compile(r'(?!.*\s(?:and|for|until|while)\s)[^\s<>"`=](?:[^<>"`]*[^\s<>"`])?')
+_PLAIN = re.compile(r'(?s:(?!(?:.*\s)?(?:and|for|until|while)(?:\s|\Z)))[^\s<>"`=](?:[^<>"`]*[^\s<>"`])?')
 
 
 @dataclass(frozen=True)

@@ -46,6 +46,12 @@ def test_what_is_written_behind_the_patterns_is_read_back(lifespan: Lifespan, te
     assert Punctuation.parse(str(p), SCHEMA) == p
 
 
+@pytest.mark.parametrize("value", ["until then", "until", "now or for", "a\nwhile b", "and so on", "once for all"])
+def test_a_value_that_has_a_word_of_the_notation_is_quoted(value: str) -> None:
+    lifespan = Lifespan(bounds=(Bound("a", TEXT, value), Bound("b", TEXT, "x")))
+    assert Lifespan.parse(str(lifespan), Schema.parse("a STRING, b STRING")) == lifespan
+
+
 @given(st.lists(bounds(), min_size=1, max_size=3), st.none() | st.timedeltas(timedelta(), timedelta(days=40)))
 def test_what_is_written_into_xml_is_read_back(said: list[Bound], left: timedelta | None) -> None:
     until = None if left is None else MOMENTS[0] + left
