@@ -214,10 +214,6 @@ class TokenWindow:
         assert result is not None
         return result
 
-    def named(self, elements: Offsets, name: bytes) -> Offsets:
-        """Returns the indexes of those of these elements that have a qualified name."""
-        return self.are_named(elements, self.first_words(elements), name)
-
     def first_words(self, elements: Offsets) -> Words:
         """Returns the first eight bytes of the names of elements, and what follows."""
         return self._word[self.start[elements] + (1 + _WORD)]
@@ -227,7 +223,7 @@ class TokenWindow:
         return self._word[offsets]
 
     def are_named(self, elements: Offsets, words: Words, name: bytes) -> Offsets:
-        """Like `named`, with the `first_words` of the elements."""
+        """Returns the indexes of those of these elements, with their `first_words`, that have a qualified name."""
         size = min(len(name), _WORD)
         value, mask = np.uint64(int.from_bytes(name[:_WORD], "little")), np.uint64((1 << 8 * size) - 1)
         found = np.flatnonzero((words if size == _WORD else words & mask) == value)

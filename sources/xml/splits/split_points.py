@@ -245,11 +245,34 @@ def _tags(text: bytes, lt: Offsets, gt: Offsets, special: list[tuple[int, int]])
         if len(lt) and not _TAG.fullmatch(text, lt[-1], gt[-1] + 1):
             lt, gt = lt[:-1], gt[:-1]
         return lt, gt + 1
+    found = _ends(text, lt, gt)
+    if found is not None:
+        return lt, found
     masked = bytearray(text)
     for begin, after in special:
         masked[begin:after] = b" " * (after - begin)
     spans = np.array([tag.span() for tag in _TAG.finditer(masked)], np.int64).reshape(-1, 2)
     return spans[:, 0], spans[:, 1]
+
+
+def _ends(text: bytes, lt: Offsets, gt: Offsets) -> Offsets | None:
+    """Returns the offset after each tag, with `>` in texts and in values; None if a `<` is not that of a tag."""
+    place = np.searchsorted(gt, lt)
+    if not len(lt) or place[-1] == len(gt):
+        return None
+    byte = np.frombuffer(text, np.uint8)
+    end = gt[place] + 1
+    double, single = (
+        np.searchsorted(quotes, end) - np.searchsorted(quotes, lt)
+        for quotes in (np.flatnonzero(byte == quote) for quote in b"\"'")
+    )
+    # With quotes of one kind, an even number, the first `>` is outside of them.
+    for tag in np.flatnonzero((double % 2 == 1) | (single % 2 == 1) | ((double > 0) & (single > 0))).tolist():
+        found = _TAG.match(text, int(lt[tag]))
+        if found is None:
+            return None
+        end[tag] = found.end()
+    return end if (end[:-1] <= lt[1:]).all() and _TAG.fullmatch(text, int(lt[-1]), int(end[-1])) else None
 
 
 def split_and_tags(text: bytes, point: SplitPoint, unsplit: ElementNames) -> tuple[SplitPoint, Tags]:

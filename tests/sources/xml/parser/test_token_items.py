@@ -59,7 +59,8 @@ class Writer:
 
     def value(self) -> str:
         text = self.random.choice(["", "5", "a'b", "&quot;&#10;x", "a\r\nb", "a > b", "x:y"])
-        return self.odd(f'="{text}"', "='single'", ' = "blank"', "='a\"b'")
+        mixed = f'=\'x"\' v{self.random.random()}="y>z"'
+        return self.odd(f'="{text}"', "='single'", ' = "blank"', mixed, "='>'", "='a\"b'")
 
     def leaf(self, name: str) -> str:
         text = self.text()
