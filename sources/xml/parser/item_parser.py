@@ -29,12 +29,11 @@ from sources.xml.parser.item_batches import (
     template_texts,
 )
 from sources.xml.parser.item_reader import ItemReader, VoidPunctuationError
-from sources.xml.parser.leaf_columns import UndecidedError
 from sources.xml.parser.malformed import LocatedText, Malformed, MalformedKind
 from sources.xml.parser.structural_punctuations import ClosedSection, SectionWalk
 from sources.xml.parser.template_scan import ScannedWindow
 from sources.xml.parser.token_items import OtherItem, TokenReader
-from sources.xml.parser.token_window import TokenWindow
+from sources.xml.parser.token_window import TokenWindow, UndecidedError
 from sources.xml.splits.split_points import Fragment, Offsets, fragments
 from sources.xml.splits.tags import is_too_deep, is_well_formed, parse_content, parse_reason, tag_name
 

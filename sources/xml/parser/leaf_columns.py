@@ -17,15 +17,11 @@ import pyarrow as pa
 from sources.xml.options.arrow_text import Mask, reordered
 from sources.xml.options.leaf_paths import ANYWHERE, LeafTree
 from sources.xml.parser.item_reader import LeafTexts
-from sources.xml.parser.token_window import Attributes, NamedElements, TokenWindow
+from sources.xml.parser.token_window import Attributes, NamedElements, TokenWindow, UndecidedError
 from sources.xml.splits.split_points import Offsets
 
 TextTypes = Mapping[int, Any]
 """The Arrow types of the texts of attributes, by index (`text_type`)."""
-
-
-class UndecidedError(Exception):
-    """A text has something that tokens do not decide, so that it must be read in another way."""
 
 
 def are_decided(leaves: LeafTexts) -> bool:

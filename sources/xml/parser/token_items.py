@@ -19,9 +19,9 @@ from sources.xml.options.leaf_paths import LeafPath
 from sources.xml.options.source import SectionEnd, SourceOptions
 from sources.xml.parser.elements import ItemElements, UnreadableError, ancestor_text
 from sources.xml.parser.item_reader import ItemReader, LeafTexts
-from sources.xml.parser.leaf_columns import LeafColumns, TextTypes, UndecidedError, are_decided
+from sources.xml.parser.leaf_columns import LeafColumns, TextTypes, are_decided
 from sources.xml.parser.structural_punctuations import ClosedSection, from_section, is_section
-from sources.xml.parser.token_window import TokenWindow
+from sources.xml.parser.token_window import TokenWindow, UndecidedError
 from sources.xml.splits.split_points import Offsets
 from sources.xml.splits.tags import local_name, parse_content
 

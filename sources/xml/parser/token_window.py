@@ -44,6 +44,17 @@ _MARKUP = re.compile(
 _NAME_WITH_COLON = re.compile(rb"<\?[^\s?]*:")
 
 
+MOST_LEVELS = 64
+"""The greatest number of levels between elements that are selected together: each costs a pass over all tags."""
+
+MOST_NAMES = 4_000
+"""The greatest number of qualified names of which elements are selected at once."""
+
+
+class UndecidedError(Exception):
+    """A text has something that tokens do not decide, so that it must be read in another way."""
+
+
 @dataclass(frozen=True, slots=True)
 class Context:
     """The elements open at the beginning of a text.
@@ -243,11 +254,13 @@ class TokenWindow:
         return known
 
     def levels(self, elements: Offsets) -> list[int]:
-        """Returns the levels of these elements."""
+        """Returns the levels of these elements; UndecidedError if they are too many."""
         level = self.level[elements]
         if not len(level):
             return []
         low, high = int(level.min()), int(level.max())
+        if high - low > MOST_LEVELS:
+            raise UndecidedError
         return [low] if low == high else [each for each in range(low, high + 1) if (level == each).any()]
 
     def ancestors(self, elements: Offsets, up: int) -> Offsets:
@@ -316,7 +329,9 @@ class TokenWindow:
         return self.ends(elements)
 
     def chain(self, element: int) -> tuple[bytes, ...]:
-        """Returns the start tags of an element's ancestors, from the root."""
+        """Returns the start tags of an element's ancestors, from the root; UndecidedError if they are too many."""
+        if self.level[element] > MOST_LEVELS:
+            raise UndecidedError
         here, chain = np.array([element]), list[bytes]()
         for level in range(int(self.level[element]) - 1, 0, -1):
             here = self.ancestors(here, 1)
@@ -384,7 +399,9 @@ class NamedElements:
     """Selects elements by their qualified names."""
 
     def __init__(self, window: TokenWindow, elements: Offsets, names: Sequence[bytes]) -> None:
-        """Prepares to select those of these elements that have one of these names."""
+        """Prepares to select among these elements by these names; UndecidedError if there are too many."""
+        if len(names) > MOST_NAMES:
+            raise UndecidedError
         self._window, self._elements = window, elements
         self._words = window.first_words(elements)
         known = {_key(name): name for name in names}

@@ -13,7 +13,7 @@ from sources.xml.options.source import SourceOptions
 from sources.xml.parser.item_batches import Items, ItemTexts
 from sources.xml.parser.item_parser import ItemParser
 from sources.xml.parser.malformed import LocatedText
-from sources.xml.parser.token_window import Context, TokenWindow
+from sources.xml.parser.token_window import MOST_LEVELS, Context, TokenWindow
 
 NIAGARA = "http://www.cse.ogi.edu/dot/niagara/punct"
 ROOT = f'<shop xmlns:punct="{NIAGARA}" xmlns:p="urn:p" xmlns:xsi="http://www.w3.org/2001/XMLSchema-instance">'.encode()
@@ -158,3 +158,15 @@ def test_tokens_read_what_the_reference_reader_reads(name: str, seed: int) -> No
 def test_tokens_decide_ordinary_documents(name: str) -> None:
     decided = [compare(name, Random(seed), 0) for seed in range(40)]
     assert all(decided)
+
+
+@pytest.mark.parametrize("deep", [10, 500])
+def test_rows_in_rows_of_many_levels_are_left_to_the_reference_reader(deep: int) -> None:
+    content = b"".join(b'<row id="%d"><a>x</a>' % level for level in range(deep)) + b"</row>" * deep
+    parser, context = ItemParser(options("leaves"), ("a", "_id")), Context.of((ROOT,))
+    assert context is not None
+    window = TokenWindow.of(content, context, (ROOT,))
+    assert window is not None
+    found = parser.token_items(window)
+    assert (found is None) == (deep > MOST_LEVELS)
+    assert found is None or found.tuples.columns[1].to_pylist() == [str(level) for level in range(deep)]
