@@ -29,9 +29,9 @@ WORDS = (
 
 LIMITS = {
     "modules": 314,
-    "lines": 56_649,
+    "lines": 56_682,
     "contracts": 16,
-    "words of conversation": 9,
+    "words of conversation": 8,
 }
 """What `--check` holds the figures to, lowered whenever they fall: nothing that went comes back unseen."""
 

@@ -48,7 +48,7 @@ MOST_LEVELS = 64
 """The greatest number of levels between elements that are selected together: each costs a pass over all tags."""
 
 MOST_NAMES = 4_000
-"""The greatest number of qualified names of which elements are selected at once."""
+"""The greatest number of qualified names by which elements are selected at once."""
 
 
 class UndecidedError(Exception):
@@ -325,7 +325,7 @@ class TokenWindow:
         return int(ends[0]) if len(ends) and (not len(starts) or ends[0] < starts[0]) else None
 
     def last_tags(self, elements: Offsets) -> Offsets:
-        """Returns the last tag of each element, of which none is open at the end."""
+        """Returns the last tag of each element; all of them end in the text."""
         return self.ends(elements)
 
     def chain(self, element: int) -> tuple[bytes, ...]:
