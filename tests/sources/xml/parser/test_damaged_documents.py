@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import codecs
 from pathlib import Path
 from random import Random
 
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from tests.harness.xml_reading import END, FINE, WHOLE, Cuts, any_cuts, read_cut, readable, source
@@ -17,7 +18,12 @@ from tests.samples.xml_documents import PATHS, ROW, Writer, encoded
 SOME = [WHOLE, FINE, Cuts(piece=50, window=500)]
 ROOT = b"<root xmlns:punct='http://www.cse.ogi.edu/dot/niagara/punct' xmlns:p='urn:p'>"
 GOOD = b"<row><a>1</a><b>2</b></row>"
-NOT_ACCEPTED = b"<!DOCTYPE"
+
+
+def has_doctype(document: bytes) -> bool:
+    """Whether a document has a declaration of its type, which is not accepted: its bytes may be other characters."""
+    is_wide = document[:2] in (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)
+    return "<!DOCTYPE" in document.decode("utf-16" if is_wide else "latin-1", "replace")
 
 
 def holds(path: Path, document: bytes, cuts: list[Cuts]) -> None:
@@ -29,7 +35,7 @@ def holds(path: Path, document: bytes, cuts: list[Cuts]) -> None:
     read = [read_cut(path, each) for each in cuts]
     assert len({len(found.items) for found in read}) == 1
     for found in read:
-        if root is not None and NOT_ACCEPTED not in document and Item("stray") not in expected:
+        if root is not None and not has_doctype(document) and Item("stray") not in expected:
             assert found.error is None
             assert found.items == [*known, END]
             assert found.dropped == sum(item.kind == "dropped" for item in expected)
@@ -43,7 +49,8 @@ def path(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return tmp_path_factory.mktemp("damaged") / "document.xml"
 
 
-@given(st.integers(0, 1 << 40))
+@given(seed=st.integers(0, 1 << 40))
+@example(seed=959338608)  # the bytes of a type's declaration, in a document of UTF-16
 def test_a_damaged_document_is_read_up_to_its_fault(path: Path, seed: int) -> None:
     random = Random(seed)
     document = Writer(random).document(random.choice([1, 5, 30]))
