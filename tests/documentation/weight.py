@@ -28,8 +28,8 @@ WORDS = (
 """Words of conversation in place of the field's: a stream does not *tell* or *say*, it declares, promises, closes."""
 
 LIMITS = {
-    "modules": 314,
-    "lines": 56_682,
+    "modules": 315,
+    "lines": 56_701,
     "contracts": 16,
     "words of conversation": 8,
 }

@@ -17,7 +17,8 @@ import pyarrow as pa
 from sources.xml.options.arrow_text import Mask, reordered
 from sources.xml.options.leaf_paths import ANYWHERE, LeafTree
 from sources.xml.parser.item_reader import LeafTexts
-from sources.xml.parser.token_window import Attributes, NamedElements, TokenWindow, UndecidedError
+from sources.xml.parser.token_names import Attributes, NamedElements
+from sources.xml.parser.token_window import TokenWindow, UndecidedError
 from sources.xml.splits.split_points import Offsets
 
 TextTypes = Mapping[int, Any]

@@ -128,11 +128,10 @@ def _found(window: TokenWindow, reader: ItemElements) -> tuple[Offsets, Offsets,
     context = window.context
     if any(map(reader.is_item, context.elements)):
         raise UndecidedError
-    words = window.first_words(window.starts)
     candidates = []
     for local in reader.locals:
         for name in context.written(local):
-            found = window.starts[window.are_named(window.starts, words, name)]
+            found = window.starts[window.are_named(window.starts, window.words, name)]
             if len(found):
                 candidates.append((int(found[0]), local, name, found))
     kinds = []

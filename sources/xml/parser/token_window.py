@@ -12,7 +12,7 @@ undeclared prefix, is refused here, and read in another way.
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from string import ascii_letters
@@ -33,7 +33,9 @@ Words = npt.NDArray[np.uint64]
 _XMLNS = np.uint64(int.from_bytes(b"xmlns=", "little"))
 _QUERY, _EQUALS, _COLON, _QUOTE, _APOSTROPHE = b"?=:\"'"
 _MARKS = b"&\r\n\t"
-_WORD = 8
+WORD = 8
+"""The number of bytes that are compared at once, as one number."""
+
 _IS_DELIMITER = only_bytes(b" \t\r\n/>")
 _IS_BLANK, _BEFORE_NAME = only_bytes(b" \t\r\n"), only_bytes(b" \t\r\n</")
 _BEGINS_NAME = only_bytes(b"_" + ascii_letters.encode())
@@ -46,9 +48,6 @@ _NAME_WITH_COLON = re.compile(rb"<\?[^\s?]*:")
 
 MOST_LEVELS = 64
 """The greatest number of levels between elements that are selected together: each costs a pass over all tags."""
-
-MOST_NAMES = 4_000
-"""The greatest number of qualified names by which elements are selected at once."""
 
 
 class UndecidedError(Exception):
@@ -118,11 +117,11 @@ class TokenWindow:
     """
 
     def __init__(self, text: bytes, context: Context, tags: Tags) -> None:
-        padded = bytes(_WORD) + text + bytes(_WORD)
+        padded = bytes(WORD) + text + bytes(WORD)
         self.text, self.context = text, context
-        self.byte: npt.NDArray[np.uint8] = np.frombuffer(padded, np.uint8)[_WORD:-_WORD]
+        self.byte: npt.NDArray[np.uint8] = np.frombuffer(padded, np.uint8)[WORD:-WORD]
         # The word of eight bytes at every offset, from eight bytes before the text.
-        self._word = np.ndarray((len(text) + _WORD + 1,), np.dtype("<u8"), padded, strides=(1,))
+        self._word = np.ndarray((len(text) + WORD + 1,), np.dtype("<u8"), padded, strides=(1,))
         self.start, self.end, self.opens, self.closes = tags.start, tags.end, tags.opens, tags.closes
         self.level = tags.depth + (~self.opens).view(np.int8)
         self.starts: Offsets = np.flatnonzero(~self.closes)
@@ -181,23 +180,23 @@ class TokenWindow:
         for known in self.context.prefixes:
             if known is not None:
                 at = colon - len(known)
-                fits = self._is_at(at, known) & _BEFORE_NAME[self.byte[at - 1]]
+                fits = self.is_at(at, known) & _BEFORE_NAME[self.byte[at - 1]]
                 prefix[fits] = at[fits]
         prefix[~_BEGINS_NAME[self.byte[np.minimum(colon + 1, len(self.byte) - 1)]]] = -1
         others = np.flatnonzero(prefix != self.start[tag] + 1 + self.closes[tag])
         quoted = self._is_quoted(colon[others], tag[others])
         if quoted is None or (prefix[others[~quoted]] < 0).any():
             return False
-        if (self._is_at(colon, b":id") & (prefix >= 0) & self._is_at(colon - 3, b"xml")).any():
+        if (self.is_at(colon, b":id") & (prefix >= 0) & self.is_at(colon - 3, b"xml")).any():
             return False
-        self.nil = colon[self._is_at(colon, b":nil")]
+        self.nil = colon[self.is_at(colon, b":nil")]
         # Two prefixes of one namespace could write one attribute twice.
         uris = list(self.context.prefixes.values())
         return bool(quoted.all()) or len(set(uris)) == len(uris)
 
     def _is_quoted(self, offset: Offsets, tag: Offsets) -> Mask | None:
         """Whether these offsets, each in a tag, are in an attribute's value; None if that is not decided."""
-        if b"'" in self.text and _with_apostrophe(self, self.start[tag], self.end[tag]).any():
+        if b"'" in self.text and self.have_apostrophes(self.start[tag], self.end[tag]).any():
             return None
         before = np.searchsorted(self.quotes, offset) - np.searchsorted(self.quotes, self.start[tag])
         quoted: Mask = before % 2 == 1
@@ -213,21 +212,35 @@ class TokenWindow:
         """The offsets of all single quotes."""
         return np.flatnonzero(self.byte == _APOSTROPHE)
 
-    def _is_at(self, offset: Offsets, text: bytes) -> Mask:
+    def have_apostrophes(self, start: Offsets, end: Offsets) -> Mask:
+        """Returns which of the tags between offsets have a single quote outside of all double quotes."""
+        result = np.zeros(len(start), np.bool_)
+        first, last = np.searchsorted(self.apostrophes, start), np.searchsorted(self.apostrophes, end)
+        count = last - first
+        if not count.any():
+            return result
+        which = np.repeat(np.arange(len(start)), count)
+        within = np.arange(len(which)) - np.repeat(np.cumsum(count) - count, count)
+        place = self.apostrophes[first[which] + within]
+        before = np.searchsorted(self.quotes, place) - np.searchsorted(self.quotes, start[which])
+        result[which[before % 2 == 0]] = True
+        return result
+
+    def is_at(self, offset: Offsets, text: bytes) -> Mask:
         """Whether a text is at each of these offsets."""
         result: Mask | None = None
-        for begin in range(0, len(text), _WORD):
-            part = text[begin : begin + _WORD]
+        for begin in range(0, len(text), WORD):
+            part = text[begin : begin + WORD]
             value, mask = int.from_bytes(part, "little"), (1 << 8 * len(part)) - 1
-            there = self._word[offset + (begin + _WORD)]
-            fits = (there & np.uint64(mask) if len(part) < _WORD else there) == np.uint64(value)
+            there = self._word[offset + (begin + WORD)]
+            fits = (there & np.uint64(mask) if len(part) < WORD else there) == np.uint64(value)
             result = fits if result is None else result & fits
         assert result is not None
         return result
 
     def first_words(self, elements: Offsets) -> Words:
         """Returns the first eight bytes of the names of elements, and what follows."""
-        return self._word[self.start[elements] + (1 + _WORD)]
+        return self._word[self.start[elements] + (1 + WORD)]
 
     def words_before(self, offsets: Offsets) -> Words:
         """Returns the eight bytes before each offset."""
@@ -235,13 +248,13 @@ class TokenWindow:
 
     def are_named(self, elements: Offsets, words: Words, name: bytes) -> Offsets:
         """Returns the indexes of those of these elements, with their `first_words`, that have a qualified name."""
-        size = min(len(name), _WORD)
-        value, mask = np.uint64(int.from_bytes(name[:_WORD], "little")), np.uint64((1 << 8 * size) - 1)
-        found = np.flatnonzero((words if size == _WORD else words & mask) == value)
+        size = min(len(name), WORD)
+        value, mask = np.uint64(int.from_bytes(name[:WORD], "little")), np.uint64((1 << 8 * size) - 1)
+        found = np.flatnonzero((words if size == WORD else words & mask) == value)
         at = self.start[elements[found]] + 1
         fits = _IS_DELIMITER[self.byte[at + len(name)]]
-        if len(name) > _WORD:
-            fits &= self._is_at(at + _WORD, name[_WORD:])
+        if len(name) > WORD:
+            fits &= self.is_at(at + WORD, name[WORD:])
         return found if fits.all() else found[fits]
 
     def at_level(self, level: int, *, closing: bool = False) -> Offsets:
@@ -389,126 +402,3 @@ def _string_value(content: bytes) -> str:
             parts.append(plain_text(markup[1], has_references=False))
         end = markup.end()
     return "".join([*parts, plain_text(content[end:])])
-
-
-MANY_NAMES = 16
-"""The number of names from which on elements are grouped by them, instead of being compared with each."""
-
-
-class NamedElements:
-    """Selects elements by their qualified names."""
-
-    def __init__(self, window: TokenWindow, elements: Offsets, names: Sequence[bytes]) -> None:
-        """Prepares to select among these elements by these names; UndecidedError if there are too many."""
-        if len(names) > MOST_NAMES:
-            raise UndecidedError
-        self._window, self._elements = window, elements
-        self._words = window.first_words(elements)
-        known = {_key(name): name for name in names}
-        self._groups = self._grouped(known) if len(known) > MANY_NAMES else None
-
-    def having(self, name: bytes) -> Offsets:
-        """Returns the indexes of the elements with a name."""
-        if self._groups is None:
-            return self._window.are_named(self._elements, self._words, name)
-        found = [
-            among[self._window.are_named(self._elements[among], self._words[among], name)]
-            for among in (self._groups.get(name, self._others), self._others)
-            if len(among)
-        ]
-        return np.unique(np.concatenate([np.zeros(0, np.int64), *found])) if len(found) != 1 else found[0]
-
-    def _grouped(self, known: dict[int, bytes]) -> dict[bytes, Offsets]:
-        """Returns the elements by the name that their tag is without attributes; `_others` has the remaining ones."""
-        window, elements = self._window, self._elements
-        stop = window.end[elements] - 2 + window.opens[elements]
-        length = stop - (window.start[elements] + 1)
-        shift = (8 * (_WORD - np.minimum(length, _WORD))).astype(np.uint64)
-        keys = self._words << shift >> shift
-        longer = np.flatnonzero(length > _WORD)
-        keys[longer] ^= window.words_before(stop[longer]) * np.uint64(_SPREAD)
-        declared = np.array(sorted(known), np.uint64)
-        place = np.searchsorted(declared, keys)
-        place[place == len(declared)] = 0
-        place[declared[place] != keys] = len(declared)
-        order = np.argsort(place.astype(np.int16 if len(declared) < 1 << 15 else np.int64), kind="stable")
-        bounds = np.searchsorted(place[order], np.arange(len(declared) + 1))
-        self._others = order[bounds[-1] :]
-        return {known[key]: order[bounds[at] : bounds[at + 1]] for at, key in enumerate(declared.tolist())}
-
-
-_SPREAD = 0x9E3779B97F4A7C15
-
-
-def _key(name: bytes) -> int:
-    """Returns a number that hardly any other name has: of its first and its last eight bytes."""
-    key = int.from_bytes(name[:_WORD], "little")
-    if len(name) > _WORD:
-        key ^= int.from_bytes(name[-_WORD:], "little") * _SPREAD
-    return key & ((1 << 64) - 1)
-
-
-@dataclass(frozen=True, slots=True)
-class Attributes:
-    """The XML attributes of some elements.
-
-    Attributes:
-        owner: The index, among the elements, of the owner of each.
-        begin: The offset of each value, after its quote.
-        end: The offset after each value.
-        tails: The eight bytes before each equals sign, the end of the name.
-        undecided: Which of the elements have attributes of another form than `name="value"`.
-    """
-
-    window: TokenWindow
-    owner: Offsets
-    begin: Offsets
-    end: Offsets
-    tails: Words
-    undecided: Mask
-
-    @staticmethod
-    def of(window: TokenWindow, elements: Offsets) -> Attributes:
-        """Finds the attributes of elements."""
-        start, end = window.start[elements], window.end[elements]
-        first, last = np.searchsorted(window.quotes, start), np.searchsorted(window.quotes, end)
-        count = last - first
-        undecided: Mask = count % 2 == 1
-        count[undecided] = 0
-        which = np.repeat(np.arange(len(elements)), count)
-        within = np.arange(len(which)) - np.repeat(np.cumsum(count) - count, count)
-        place = window.quotes[first[which] + within]
-        owner, begin, close = which[::2], place[::2] + 1, place[1::2]
-        undecided[owner[window.byte[begin - 2] != _EQUALS]] = True
-        if b"'" in window.text:
-            undecided |= _with_apostrophe(window, start, end)
-        return Attributes(window, owner, begin, close, window.words_before(begin - 2), undecided)
-
-    def named(self, name: bytes) -> tuple[Offsets, Offsets]:
-        """Returns which attributes have a qualified name, and which elements have one with a prefix before it."""
-        part = name[-_WORD:]
-        found = np.flatnonzero(self.tails >> np.uint64(64 - 8 * len(part)) == np.uint64(int.from_bytes(part, "little")))
-        at = self.begin[found] - (2 + len(name))
-        if len(name) > _WORD:
-            fits = self.window._is_at(at, name[:-_WORD])
-            found, at = found[fits], at[fits]
-        before = self.window.byte[at - 1]
-        blank = _IS_BLANK[before]
-        if blank.all():
-            return found, found[:0]
-        return found[blank], self.owner[found[before == _COLON]]
-
-
-def _with_apostrophe(window: TokenWindow, start: Offsets, end: Offsets) -> Mask:
-    """Returns which tags have a single quote outside of all double quotes."""
-    result = np.zeros(len(start), np.bool_)
-    first, last = np.searchsorted(window.apostrophes, start), np.searchsorted(window.apostrophes, end)
-    count = last - first
-    if not count.any():
-        return result
-    which = np.repeat(np.arange(len(start)), count)
-    within = np.arange(len(which)) - np.repeat(np.cumsum(count) - count, count)
-    place = window.apostrophes[first[which] + within]
-    before = np.searchsorted(window.quotes, place) - np.searchsorted(window.quotes, start[which])
-    result[which[before % 2 == 0]] = True
-    return result
