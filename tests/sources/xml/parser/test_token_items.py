@@ -100,7 +100,7 @@ def split(content: bytes, random: Random) -> tuple[bytes, tuple[bytes, ...], byt
     """Cuts a content between two shelves: what is before, the elements open there, what is behind, those open there."""
     point = random.choice([0, *(at + 8 for at in range(len(content)) if content.startswith(b"</shelf>", at))])
     open_ = [ROOT]
-    for tag in etree_tags(content[:point]):
+    for tag in tags_around_shelves(content[:point]):
         if tag.startswith(b"</"):
             open_.pop()
         else:
@@ -108,7 +108,7 @@ def split(content: bytes, random: Random) -> tuple[bytes, tuple[bytes, ...], byt
     return content[:point], tuple(open_), content[point:], (ROOT,)
 
 
-def etree_tags(content: bytes) -> list[bytes]:
+def tags_around_shelves(content: bytes) -> list[bytes]:
     """The start and end tags of rooms and of what is around them."""
     names = (b"rooms", b"east", b"west", b"cellar")
     tags = [b"<" + slash + name + b">" for name in names for slash in (b"", b"/")]
