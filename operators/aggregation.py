@@ -14,7 +14,7 @@ from operators.state.ages import SINCE, combined_ages, deduplicated
 from punct_ns.slices import quoted
 
 if TYPE_CHECKING:
-    from pyspark.sql import DataFrame
+    from operators.frames.frame import Frame
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,7 +35,7 @@ class Aggregation:
         """Whether duplicates count once for all aggregates, so that one of them is kept."""
         return all(map(ignores_duplicates, self.aggregates))
 
-    def kept_form(self, tuples: DataFrame) -> DataFrame:
+    def kept_form(self, tuples: Frame) -> Frame:
         """Tuples in their kept form: partial aggregates by group, or the attributes that the aggregates need.
 
         Partial aggregates that stand beside the tuples' attributes are merged.
@@ -47,9 +47,9 @@ class Aggregation:
         keys = {key.lower() for key in self.keys}
         others = [name for name in attributes_of(self.aggregates) if name.lower() not in keys]
         needed = tuples.select(*map(quoted, [*self.keys, *others]))
-        return needed.dropDuplicates() if self.ignores_duplicates else needed
+        return needed.distinct() if self.ignores_duplicates else needed
 
-    def partials(self, tuples: DataFrame) -> DataFrame | None:
+    def partials(self, tuples: Frame) -> Frame | None:
         """Tuples with partial aggregates beside their attributes, in kept form but not merged by group.
 
         None if they have no partial aggregates.
@@ -59,35 +59,31 @@ class Aggregation:
             return None
         return tuples.select(*map(quoted, (*self.keys, *columns)))
 
-    def combined(self, kept: DataFrame, ages: Sequence[str] = ()) -> DataFrame:
+    def combined(self, kept: Frame, ages: Sequence[str] = ()) -> Frame:
         """Kept rows of several slices, combined; `ages` are the columns of their ages."""
         if (merges := self.merges) is not None:
             columns = {name: text for p in merges for name, text in p.merge.items()}
             return self._aggregated(kept, {**columns, **combined_ages(ages)})
         return deduplicated(kept, ages)
 
-    def shown(self, kept: DataFrame) -> DataFrame:
+    def shown(self, kept: Frame) -> Frame:
         """Kept rows with the values of their partial aggregates so far."""
         return kept if self.merges is None else self._with_values(kept, SINCE)
 
-    def answers(self, kept: DataFrame) -> DataFrame:
+    def answers(self, kept: Frame) -> Frame:
         """The output tuples for kept rows whose groups are complete and combined."""
         if self.merges is None:
             return self._aggregated(kept, {a.attribute.name: a.expression for a in self.aggregates})
         return self._with_values(kept if self.keys else self.combined(kept))
 
-    def _with_values(self, kept: DataFrame, *beside: str) -> DataFrame:
+    def _with_values(self, kept: Frame, *beside: str) -> Frame:
         """The groups with the values of their partial aggregates."""
         pairs = zip(self.merges or (), self.aggregates, strict=True)
         values = [f"{p.last} AS {quoted(a.attribute.name)}" for p, a in pairs]
-        return kept.selectExpr(*map(quoted, self.keys), *values, *beside)
+        return kept.select(*map(quoted, self.keys), *values, *beside)
 
-    def _aggregated(self, frame: DataFrame, columns: Mapping[str, str]) -> DataFrame:
+    def _aggregated(self, frame: Frame, columns: Mapping[str, str]) -> Frame:
         """The groups with these columns, given as Spark's aggregates by name."""
-        from pyspark.sql import functions as F
-
         if not columns:
-            return frame.select(*map(quoted, self.keys)).dropDuplicates()
-        return frame.groupBy(*map(quoted, self.keys)).agg(
-            *(F.expr(f"{text} AS {quoted(name)}") for name, text in columns.items())
-        )
+            return frame.select(*map(quoted, self.keys)).distinct()
+        return frame.group_by(self.keys, [f"{text} AS {quoted(name)}" for name, text in columns.items()])

@@ -48,7 +48,7 @@ from punct_ns.scheme import Scheme
 from punct_ns.slices import own, quoted
 
 if TYPE_CHECKING:
-    from pyspark.sql import DataFrame
+    from operators.frames.frame import Frame
 
 AsofKind: TypeAlias = Literal["inner", "left"]
 
@@ -150,15 +150,13 @@ class AsofJoin(Operator):
         waiting = held.rows("undecided", left.determined_by, of_left, "waiting-0", left.beside)
         return [without(want, waiting, lambda row: left.awaited(row, inputs, held), *inputs)]
 
-    def _followed(self, frame: DataFrame, right: Schema) -> DataFrame:
+    def _followed(self, frame: Frame, right: Schema) -> Frame:
         """Right tuples, each with the time of the next one of its key; of equal tuples, the first."""
-        from pyspark.sql import functions as F
-        from pyspark.sql.window import Window
-
         same = [quoted(name) for name in (*self.right_on, self.right_at)]
         others = [quoted(a.name) for a in right if not a.domain.opaque]
-        place = F.row_number().over(Window.partitionBy(*same).orderBy(*others))
-        alone = frame.drop(*self._keys[1].columns).withColumn(own("place"), place).where(f"{own('place')} = 1")
+        order = ", ".join(others) or same[0]
+        place = f"row_number() OVER (PARTITION BY {', '.join(same)} ORDER BY {order}) AS {own('place')}"
+        alone = frame.drop(*self._keys[1].columns).select("*", place).where(f"{own('place')} = 1")
         return self._keys[1].with_columns(alone.drop(own("place")))
 
     def step(self, inputs: Sequence[Slice], state: OperatorState) -> Tuples | None:

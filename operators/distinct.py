@@ -65,7 +65,7 @@ class Distinct(Operator):
             return None
         attributes = state.inputs[0]
         kept = state.log("tuples")
-        once = new.some(new.frame.select(*map(quoted, attributes.names)).dropDuplicates())
+        once = new.some(new.frame.select(*map(quoted, attributes.names)).distinct())
         return kept.append(anti_join(once, kept.whole(), attributes.names))
 
     def keep(self, inputs: Sequence[Slice], state: OperatorState) -> None:

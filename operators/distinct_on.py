@@ -80,12 +80,9 @@ class DistinctOn(Operator):
         if new is None:
             return None
         require_positions(new, "the first tuple of each key")
-        from pyspark.sql import Window
-        from pyspark.sql import functions as F
-
         kept, names = state.log("keys"), list(map(quoted, self.keys))
-        place = F.row_number().over(Window.partitionBy(*names).orderBy(POSITION))
-        first = new.some(new.frame.withColumn(_PLACE, place).where(f"{_PLACE} = 1").drop(_PLACE))
+        place = f"row_number() OVER (PARTITION BY {', '.join(names)} ORDER BY {POSITION}) AS {_PLACE}"
+        first = new.some(new.frame.select("*", place).where(f"{_PLACE} = 1").drop(_PLACE))
         found = state.computed(anti_join(first, kept.whole(), self.keys))
         kept.append(Tuples(found.frame.select(*names), found.at_most, found.exact))
         return found

@@ -88,7 +88,7 @@ class Explode(Operator):
             return None
         others = (quoted(name) for name in self.schema(state.inputs[0]).names[:-1])
         exploded = f"explode{'_outer' if self.outer else ''}({quoted(self.array)}) AS {quoted(self.element.name)}"
-        return state.computed(Tuples(new.frame.selectExpr(*others, exploded), LENGTH * new.at_most, exact=False))
+        return state.computed(Tuples(new.frame.select(*others, exploded), LENGTH * new.at_most, exact=False))
 
     def propagate(self, inputs: Sequence[Slice], state: OperatorState) -> Sequence[Punctuation]:
         schema = state.inputs[0]

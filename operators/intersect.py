@@ -22,6 +22,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from operators.closing_conditions import Either, StateModel
+from operators.frames.matching import not_matching
 from operators.required_punctuations import Held, Way
 from operators.set_operation import SetOperation, SetSlice, closed_sets, groupings
 from operators.state.blocked_set import emittable
@@ -34,7 +35,6 @@ from punct_ns.punctuation import Punctuation
 from punct_ns.recast import recast
 from punct_ns.schema import Schema
 from punct_ns.scheme import Scheme, strongest
-from punct_ns.slices import not_matching
 
 
 @dataclass(frozen=True, slots=True)

@@ -199,7 +199,7 @@ class Join(Operator):
         """The tuples with nulls for the other side."""
         own = [quoted(name) for name in state.inputs[side].names]
         nulls = [f"CAST(NULL AS {a.domain.type}) AS {quoted(a.name)}" for a in state.inputs[1 - side]]
-        return replace(tuples, frame=tuples.frame.selectExpr(*(own + nulls if side == 0 else nulls + own)))
+        return replace(tuples, frame=tuples.frame.select(*(own + nulls if side == 0 else nulls + own)))
 
     def keep(self, inputs: Sequence[Slice], state: OperatorState) -> None:
         scratch = state.scratch(_OfSlice)

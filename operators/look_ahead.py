@@ -26,6 +26,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from operators.expressions.aggregates import NUMBER
+from operators.frames.matching import matching, not_matching
 from operators.ordered_rows import Begun, OrderedRows
 from operators.required_punctuations import Held, Way
 from operators.sort_order import BEFORE, LATEST, NEW, numbered, partition, total, with_latest
@@ -37,10 +38,10 @@ from punct_ns.punctuation import Punctuation
 from punct_ns.recast import placed
 from punct_ns.schema import Schema
 from punct_ns.scheme import Scheme
-from punct_ns.slices import matching, not_matching, quoted
+from punct_ns.slices import quoted
 
 if TYPE_CHECKING:
-    from pyspark.sql import DataFrame
+    from operators.frames.frame import Frame
 
 
 @dataclass(frozen=True, slots=True)
@@ -115,17 +116,17 @@ class LookAhead(OrderedRows):
         log.add(computed.some(kept.select(*map(quoted, schema.names), NUMBER)))
         answered = going_on.where(f"{NUMBER} <= {LATEST} - {self.ahead}")
         if complete:
-            answered = answered.unionAll(matching(computed.frame, complete))
+            answered = answered.union(matching(computed.frame, complete))
         # Without those that were complete before.
         answered = answered.where(f"{NUMBER} > {BEFORE} - {self.ahead}")
         shown = [*schema.names, *(function.attribute.name for function in self.functions)]
         return replace(computed.some(answered.select(*map(quoted, shown))), computed=True)
 
-    def _last_rows(self, rows: DataFrame) -> DataFrame:
+    def _last_rows(self, rows: Frame) -> Frame:
         """The rows of each group to keep. Applied to parts of the rows, it keeps all that are kept of the whole."""
         return with_latest(rows, self.groups).where(f"{NUMBER} > {LATEST} - {self.reach}").drop(LATEST)
 
-    def _with_functions(self, new: DataFrame, earlier: Sequence[DataFrame], schema: Schema) -> DataFrame:
+    def _with_functions(self, new: Frame, earlier: Sequence[Frame], schema: Schema) -> Frame:
         """New rows and the last ones before them, with their functions and their numbers."""
         rows = numbered(new, earlier, self.groups, total(self.keys, schema, self.groups))
         spec = f"{partition(self.groups)} ORDER BY {NUMBER}"
@@ -134,4 +135,4 @@ class LookAhead(OrderedRows):
             f" AS {quoted(over.attribute.name)}"
             for over in self.functions
         )
-        return with_latest(rows, self.groups).selectExpr("*", *answers)
+        return with_latest(rows, self.groups).select("*", *answers)

@@ -34,7 +34,7 @@ from punct_ns.scheme import Scheme
 from punct_ns.slices import quoted
 
 if TYPE_CHECKING:
-    from pyspark.sql import DataFrame
+    from operators.frames.frame import Frame
 
 
 @dataclass(slots=True)
@@ -180,7 +180,7 @@ class OrderedRows(InOrder):
     def predicate_terms(self, *inputs: Schema) -> Sequence[Terms]:
         return [{name.lower(): quoted(inputs[0].attribute(name).name) for name in self.groups}]
 
-    def rows_of(self, given: Schema, what: str, last: Callable[[DataFrame], DataFrame], *, blocks: bool) -> LogSchema:
+    def rows_of(self, given: Schema, what: str, last: Callable[[Frame], Frame], *, blocks: bool) -> LogSchema:
         """The log of the last rows of each group, of a fixed number; they wait for the end of the group."""
         groups = given.only(self.groups)
         rows = StateModel(what, 0, Grouping(0, self.groups), per=groups, is_fixed=True)

@@ -205,11 +205,11 @@ class View:
         for i, column, name, schema in images(names, choice, closed.set.schema):
             assert column.monotone is not None
             how, domain = column.monotone, column.attribute.domain
-            spark, x = state.nothing().sparkSession, closed.set.schema[i]
-            f = evaluated(column.expression, x, domain, spark, local=how.local, clock=how.clock)
+            engine, x = state.engine, closed.set.schema[i]
+            f = evaluated(column.expression, x, domain, engine, local=how.local, clock=how.clock)
             seen = partial(image, place=i, schema=schema, f=f, falling=how.falling)
             imaged = closed.following(new, seen)
-            if may_end_later(how, x.domain, domain, spark):
+            if may_end_later(how, x.domain, domain, engine):
                 imaged = [*of_digits(imaged, i)]
             closed = state.punctuations(self._set_of(name))
             new = closed.absorb(imaged)
@@ -325,7 +325,7 @@ class Project(Operator):
         if POSITION in new.frame.columns:
             columns.append(POSITION)
         computed = new.computed and all(column.copy_of for column in self.columns)
-        return Tuples(new.frame.selectExpr(*columns), new.at_most, new.exact, computed, of_each=1)
+        return Tuples(new.frame.select(*columns), new.at_most, new.exact, computed, of_each=1)
 
     def propagate(self, inputs: Sequence[Slice], state: OperatorState) -> Sequence[Punctuation]:
         output, shown = self.schema(), self._views

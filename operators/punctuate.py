@@ -29,10 +29,11 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar, Literal, get_args
 
 from operators.behaviour import Operator
+from operators.frames.frame import in_order
 from operators.punctuators.rule import AHEAD, ASIDE, UNGRAMMATICAL, Rule, added
 from operators.required_punctuations import Held, Way
 from operators.state.operator_state import NewPunctuations, OperatorState
-from operators.state.slice_tuples import Slice, Tuples, metrics_of, require_positions
+from operators.state.slice_tuples import Slice, Tuples, require_positions
 from operators.state.state_schema import StateSchema
 from punct_ns.errors import UngrammaticalStream, UsageError, place
 from punct_ns.grammar import sentence
@@ -42,7 +43,7 @@ from punct_ns.scheme import Scheme
 from punct_ns.slices import POSITION, in_utc, quoted
 
 if TYPE_CHECKING:
-    from pyspark.sql import DataFrame
+    from operators.frames.frame import Frame
 
 Ungrammatical = Literal["fail", "drop", "divert"]
 
@@ -96,16 +97,12 @@ class Punctuate(Operator):
             self._nothing_came(state)
             return None
         require_positions(new, f"punctuate by {self.rule.name}")
-        from pyspark.sql import Observation
-        from pyspark.sql import functions as F
-
         aggregates = {**_COUNTS, **self.rule.aggregates(state.inputs[0])}
-        observation = Observation()
         flagged = self.rule.flagged(new.frame, state)
-        observed = flagged.observe(observation, *(F.expr(text).alias(name) for name, text in aggregates.items()))
+        observed, metrics = flagged.observed(*(f"{text} AS {name}" for name, text in aggregates.items()))
         # Each tuple at most twice, and the rule's own rows: few, or as many as it keeps.
         computed = state.computed(Tuples(observed, 2 * new.at_most + state.rows, exact=False)).frame
-        if not (facts := metrics_of(observation)):
+        if not (facts := metrics()):
             self._nothing_came(state)
             return None
         if facts["late"] or facts["ahead"]:
@@ -125,20 +122,21 @@ class Punctuate(Operator):
         added(state).absorb(new_ones)
         return state.punctuations("sent").absorb([*inputs[0].punctuations, *new_ones])
 
-    def _set_aside(self, computed: DataFrame, facts: Mapping[str, Any], state: OperatorState) -> None:
+    def _set_aside(self, computed: Frame, facts: Mapping[str, Any], state: OperatorState) -> None:
         """Reports late tuples, as `ungrammatical` decides, and those too far ahead."""
         if facts["late"] and self.ungrammatical == "fail":
-            first = computed.where(f"{ASIDE} = '{UNGRAMMATICAL}'").orderBy(POSITION).limit(1).toArrow()
+            first = computed.where(f"{ASIDE} = '{UNGRAMMATICAL}'").limit(1, in_order(POSITION)).to_arrow()
             raise self._offence(in_utc(first).to_pylist()[0], computed, state)
         state.set_aside += facts["late"] + facts["ahead"]
         wanted = (UNGRAMMATICAL, AHEAD) if self.ungrammatical == "divert" else (AHEAD,)
         names = [a.name for a in state.inputs[0] if a.name in computed.columns]
-        chosen = computed.where(f"{ASIDE} IN ({', '.join(map(repr, wanted))})").orderBy(POSITION)
-        for row in in_utc(chosen.select(ASIDE, POSITION, *map(quoted, names)).toArrow()).to_pylist():
+        chosen = computed.where(f"{ASIDE} IN ({', '.join(map(repr, wanted))})")
+        found = chosen.select(ASIDE, POSITION, *map(quoted, names)).to_arrow().sort_by(POSITION)
+        for row in in_utc(found).to_pylist():
             raw = {name: row[name] for name in names}
             state.letters.append({"kind": row[ASIDE], "_position": row[POSITION], "raw": raw})
 
-    def _offence(self, row: Mapping[str, Any], computed: DataFrame, state: OperatorState) -> UngrammaticalStream:
+    def _offence(self, row: Mapping[str, Any], computed: Frame, state: OperatorState) -> UngrammaticalStream:
         schema = state.inputs[0]
         values = tuple(None if row.get(a.name) is None else a.domain.normal(row[a.name]) for a in schema)
         earlier = next((p for p in added(state).set if p.matches(values)), None)

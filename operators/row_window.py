@@ -46,7 +46,7 @@ from punct_ns.scheme import Scheme
 from punct_ns.slices import POSITION, own, quoted
 
 if TYPE_CHECKING:
-    from pyspark.sql import DataFrame
+    from operators.frames.frame import Frame
 
 
 _UP_TO = own("up_to")
@@ -150,27 +150,25 @@ class RowWindow(OrderedRows):
         rows.add(replace(computed, frame=computed.frame.select(*known)))
         return replace(computed, frame=computed.frame.select(*map(quoted, shown), *position))
 
-    def _numbered(self, ready: Tuples, before: Tuples | None, schema: Schema) -> DataFrame:
+    def _numbered(self, ready: Tuples, before: Tuples | None, schema: Schema) -> Frame:
         """The tuples, and the earlier rows of their groups, each with its number."""
-        from pyspark.sql import functions as F
-
         if before is not None and self.groups:
             before = semi_join(before, ready, self.groups)
         earlier = [] if before is None else [before.frame]
-        order = total(self.keys, schema, self.groups) if self.keys else [F.col(POSITION)]
+        order = total(self.keys, schema, self.groups) if self.keys else [POSITION]
         return numbered(ready.frame, earlier, self.groups, order)
 
-    def _with_functions(self, rows: DataFrame) -> DataFrame:
+    def _with_functions(self, rows: Frame) -> Frame:
         """The numbered rows with their functions, and with the partial aggregates of all rows so far."""
         grown = self._ranked(self._grown(rows))
-        return grown.selectExpr("*", *(self._answer(number, over) for number, over in enumerate(self.functions)))
+        return grown.select("*", *(self._answer(number, over) for number, over in enumerate(self.functions)))
 
-    def _last_rows(self, rows: DataFrame) -> DataFrame:
+    def _last_rows(self, rows: Frame) -> Frame:
         """The rows of each group to keep. Applied to parts of the rows, it keeps all that are kept of the whole."""
         kept, last = [f"{NUMBER} > {LATEST} - {self.looks_back}"], with_latest(rows, self.groups)
         if self.distances:
             key = quoted(self.keys[0].attribute)
-            last = last.selectExpr("*", f"max({key}) OVER ({partition(self.groups)}) AS {_UP_TO}")
+            last = last.select("*", f"max({key}) OVER ({partition(self.groups)}) AS {_UP_TO}")
             kept += (f"coalesce({key} >= {_UP_TO} - {distance}, {key} IS NOT NULL)" for distance in self.distances)
         return last.where(" OR ".join(kept)).drop(LATEST, _UP_TO)
 
@@ -198,24 +196,24 @@ class RowWindow(OrderedRows):
     def _peers(self) -> str:
         return partition([*self.groups, *(key.attribute for key in self.keys)])
 
-    def _ranked(self, rows: DataFrame) -> DataFrame:
+    def _ranked(self, rows: Frame) -> Frame:
         """The rows with the dense rank, if a function needs it."""
         if not self._is_dense:
             return rows
         group = partition(self.groups)
-        among = rows.selectExpr("*", f"min({NUMBER}) OVER ({self._peers}) AS {_FIRST}")
-        among = among.selectExpr("*", f"dense_rank() OVER ({group} ORDER BY {_FIRST}) AS {_AMONG}").drop(_FIRST)
+        among = rows.select("*", f"min({NUMBER}) OVER ({self._peers}) AS {_FIRST}")
+        among = among.select("*", f"dense_rank() OVER ({group} ORDER BY {_FIRST}) AS {_AMONG}").drop(_FIRST)
         others = [quoted(name) for name in rows.columns if name != _DENSE]
         if _DENSE not in rows.columns:
-            return among.selectExpr(*others, f"{_AMONG} AS {_DENSE}")
+            return among.select(*others, f"{_AMONG} AS {_DENSE}")
         more = f"coalesce(max(IF({NEW}, NULL, {_DENSE} - {_AMONG})) OVER ({group}), 0)"
-        return among.selectExpr(*others, f"{_AMONG} + {more} AS {_DENSE}")
+        return among.select(*others, f"{_AMONG} + {more} AS {_DENSE}")
 
     @property
     def _is_dense(self) -> bool:
         return any(over.function == "dense_rank" for over in self.functions)
 
-    def _grown(self, rows: DataFrame) -> DataFrame:
+    def _grown(self, rows: Frame) -> Frame:
         """The rows with the partial aggregates of their groups up to each row; that of one row is named `…_alone`."""
         running = {name: text for number, over in self._growing for name, text in over.grown(number).first.items()}
         if not running:
@@ -235,8 +233,8 @@ class RowWindow(OrderedRows):
         # The partial aggregates of the last earlier row cover all rows up to it.
         so_far = f"{spec} ROWS BETWEEN UNBOUNDED PRECEDING AND CURRENT ROW"
         merged = [item for number, over in self._growing for item in over.merged_over(number, so_far).items()]
-        grown = rows.selectExpr("*", *alone).selectExpr(*others, *before)
-        return grown.selectExpr(*others, *(f"{text} AS {name}" for name, text in merged))
+        grown = rows.select("*", *alone).select(*others, *before)
+        return grown.select(*others, *(f"{text} AS {name}" for name, text in merged))
 
     @property
     def _growing(self) -> Sequence[tuple[int, Over]]:

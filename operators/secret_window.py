@@ -45,7 +45,7 @@ from punct_ns.scheme import Scheme, Term
 from punct_ns.slices import POSITION, own, quoted
 
 if TYPE_CHECKING:
-    from pyspark.sql import DataFrame
+    from operators.frames.frame import Frame
 
 
 Tick = Literal["tuple", "time", "batch"]
@@ -68,8 +68,8 @@ _OPEN, _OPEN_THEN = own("open"), own("open_then")
 _LOW, _HIGH, _LOW_THEN, _HIGH_THEN = own("low"), own("high"), own("low_then"), own("high_then")
 """BIGINT: the content is the tuples with numbers above low, up to high; the same for the instant before."""
 
-_POINT, _COUNTED = own("point"), own("counted")
-"""BIGINT: an instant, and the number of tuples up to it."""
+_POINT, _COUNTED, _EACH = own("point"), own("counted"), own("each")
+"""BIGINT: an instant, the number of tuples up to it, and the number of a tuple in a content."""
 
 
 Start = Literal["before", "rounded", "aligned"]
@@ -161,7 +161,7 @@ class SecretWindow(Operator):
             return None
         log, arrived = state.log("tuples"), numbered.frame.select(*map(quoted, given.names), NUMBER)
         before = log.whole()
-        known = arrived if before is None else before.frame.unionByName(arrived)
+        known = arrived if before is None else before.frame.union_by_name(arrived)
         contents = self._contents(numbered.frame, known, given, state.notes["start"])
         reported = state.computed(Tuples(contents, _MANY, exact=False))
         log.add(Tuples(arrived, numbered.at_most, new.exact))
@@ -181,7 +181,7 @@ class SecretWindow(Operator):
         counted = Range(None, state.notes["tuples"], low_closed=False, high_closed=True)
         return [Punctuation.at(output, {output.index(self.reported[-1]): counted})]
 
-    def _noted(self, numbered: DataFrame, state: OperatorState) -> bool:
+    def _noted(self, numbered: Frame, state: OperatorState) -> bool:
         """Notes t₀, the number of tuples, the last time and batch; returns whether there are any tuples.
 
         Raises:
@@ -220,7 +220,7 @@ class SecretWindow(Operator):
             case "aligned":
                 return ((first - self.size) // self.slide + 1) * self.slide - 1
 
-    def _numbered(self, frame: DataFrame, given: Schema, notes: Mapping[str, Any]) -> DataFrame:
+    def _numbered(self, frame: Frame, given: Schema, notes: Mapping[str, Any]) -> Frame:
         """The new tuples with their numbers, and the time and batch before each.
 
         Args:
@@ -228,8 +228,6 @@ class SecretWindow(Operator):
             given: The input's schema.
             notes: From earlier slices, the number of `tuples`, the last `time` and the last `batch`.
         """
-        from pyspark.sql import functions as F
-
         time, batch = quoted(self.time), quoted(self.batch) if self.batch else NUMBER
         names = [quoted(name) for name in given.names]
         # A row, not literals: values change from slice to slice, and generated code must not.
@@ -237,22 +235,20 @@ class SecretWindow(Operator):
         columns = (_EARLIER, _BEFORE, _BATCH_BEFORE)
         row = pa.Table.from_arrays([pa.array(value, pa.int64()) for value in known], names=list(columns))
         ddl = ", ".join(f"{name} BIGINT" for name in columns)
-        beside = frame.crossJoin(F.broadcast(frame.sparkSession.createDataFrame(row, ddl)))
+        beside = frame.join(frame.engine.rows(row, ddl), "true", small="right")
         number = f"CAST(row_number() OVER (ORDER BY {POSITION}) AS BIGINT) + {_EARLIER} AS {NUMBER}"
         before = (
             f"coalesce(lag(CAST({of} AS BIGINT)) OVER (ORDER BY {NUMBER}), {name}) AS {name}"
             for of, name in ((time, _BEFORE), (batch, _BATCH_BEFORE))
         )
-        return beside.selectExpr(*names, number, _BEFORE, _BATCH_BEFORE).selectExpr(*names, NUMBER, *before)
+        return beside.select(*names, number, _BEFORE, _BATCH_BEFORE).select(*names, NUMBER, *before)
 
-    def _facts(self, numbered: DataFrame) -> Mapping[str, Any]:
+    def _facts(self, numbered: Frame) -> Mapping[str, Any]:
         """Facts on the new tuples: the last number as `tuples`, null if there are none; the last `time` and `batch`.
 
         Also the `first` time, and the numbers of the first tuple that is `back` in time or batch, and of the first
         whose batch is `torn`.
         """
-        from pyspark.sql import functions as F
-
         time, batch = quoted(self.time), quoted(self.batch) if self.batch else NUMBER
         back = f"{time} < {_BEFORE} OR {batch} < {_BATCH_BEFORE} OR {batch} < 1"
         torn = f"{batch} = {_BATCH_BEFORE} AND {time} <> {_BEFORE}"
@@ -264,10 +260,11 @@ class SecretWindow(Operator):
             "back": f"min(IF({back}, {NUMBER}, NULL))",
             "torn": f"min(IF({torn}, {NUMBER}, NULL))",
         }
-        (facts,) = numbered.agg(*(F.expr(text).alias(name) for name, text in aggregates.items())).toArrow().to_pylist()
+        found = numbered.group_by((), [f"{text} AS {name}" for name, text in aggregates.items()])
+        (facts,) = found.to_arrow().to_pylist()
         return dict(facts)
 
-    def _contents(self, numbered: DataFrame, known: DataFrame, given: Schema, start: int) -> DataFrame:
+    def _contents(self, numbered: Frame, known: Frame, given: Schema, start: int) -> Frame:
         """Each tuple of each reported content, with the report.
 
         Args:
@@ -285,10 +282,10 @@ class SecretWindow(Operator):
             seen = seen.where(f"NOT ({_LOW} = {_LOW_THEN} AND {_HIGH} = {_HIGH_THEN})")
         begin, end = (_LOW, _HIGH) if self.of_tuples else (_OPEN, _AT)
         report = [f"{text} AS {quoted(name)}" for name, text in zip(self.reported, (begin, end, _AT, _BY), strict=True)]
-        each = seen.selectExpr(f"explode(sequence({_LOW} + 1, {_HIGH})) AS {NUMBER}", *report)
-        return known.join(each, NUMBER).selectExpr(*map(quoted, (*given.names, *self.reported)))
+        each = seen.select(f"explode(sequence({_LOW} + 1, {_HIGH})) AS {_EACH}", *report)
+        return known.join(each, f"{NUMBER} = {_EACH}").select(*map(quoted, (*given.names, *self.reported)))
 
-    def _reports(self, numbered: DataFrame, start: int) -> DataFrame:
+    def _reports(self, numbered: Frame, start: int) -> Frame:
         """The calls of Report that can have content: the triggering tuple, the instant, and the start of the scope."""
         time = quoted(self.time)
         batch = quoted(self.batch) if self.batch else NUMBER
@@ -304,12 +301,12 @@ class SecretWindow(Operator):
             "batch": f"IF({batch} > {_BATCH_BEFORE}, {alone.format(on)}, CAST(array() AS ARRAY<BIGINT>))",
         }[self.tick]
         # Before the first tuple, all windows are empty.
-        calls = numbered.where(f"{_BEFORE} IS NOT NULL").selectExpr(
+        calls = numbered.where(f"{_BEFORE} IS NOT NULL").select(
             f"{NUMBER} AS {_BY}", f"CAST({time} AS BIGINT) AS {_NOW}", f"explode({instants}) AS {_AT}"
         )
         if self.of_tuples:
             return calls
-        calls = calls.where(f"{_AT} >= {start}").selectExpr(
+        calls = calls.where(f"{_AT} >= {start}").select(
             "*", f"{self._open(_AT, start)} AS {_OPEN}", f"{self._open(f'({_AT} - 1)', start)} AS {_OPEN_THEN}"
         )
         return calls.where(f"{_AT} - {_OPEN} = {self.size} AND {_AT} < {_NOW}") if self.window_close else calls
@@ -319,38 +316,37 @@ class SecretWindow(Operator):
         past = f"({at} - {start} - {self.size})"
         return f"least({at}, {start} + IF({past} <= 0, 0, ({past} + {self.slide - 1}) DIV {self.slide}) * {self.slide})"
 
-    def _counted(self, reports: DataFrame, known: DataFrame) -> DataFrame:
+    def _counted(self, reports: Frame, known: Frame) -> Frame:
         """The reports with the numbers that bound their content, and the content of the instant before."""
         bounds = [(_HIGH, _AT), (_HIGH_THEN, f"{_AT} - 1")]
         bounds += [] if self.of_tuples else [(_LOW, _OPEN), (_LOW_THEN, _OPEN_THEN)]
         points = ", ".join(f"named_struct('of', '{name}', 'at', {text})" for name, text in bounds)
         scope = [] if self.of_tuples else [_OPEN]
         keys = [_BY, _AT, *scope]
-        points_ = reports.selectExpr(*keys, f"inline(array({points}))").withColumnRenamed("at", _POINT)
-        tuples = known.selectExpr(f"CAST({quoted(self.time)} AS BIGINT) AS {_POINT}", NUMBER)
+        points_ = reports.select(*keys, f"explode(array({points})) AS point")
+        points_ = points_.select(*keys, "point.of AS of", f"point.at AS {_POINT}")
+        tuples = known.select(f"CAST({quoted(self.time)} AS BIGINT) AS {_POINT}", NUMBER)
         # The number up to an instant is the greatest of its tuples; before all kept tuples, one less than the first.
-        numbers = points_.unionByName(tuples, allowMissingColumns=True).selectExpr(
+        numbers = points_.union_by_name(tuples).select(
             "*",
             f"coalesce(max({NUMBER}) OVER (ORDER BY {_POINT}, {NUMBER} NULLS LAST"
             f" ROWS BETWEEN UNBOUNDED PRECEDING AND CURRENT ROW), min({NUMBER}) OVER () - 1) AS {_COUNTED}",
         )
-        from pyspark.sql import functions as F
-
-        counts = [F.expr(f"max(IF(of = '{name}', {_COUNTED}, NULL))").alias(name) for name, _ in bounds]
-        found = numbers.where("of IS NOT NULL").groupBy(*keys).agg(*counts)
+        counts = [f"max(IF(of = '{name}', {_COUNTED}, NULL)) AS {name}" for name, _ in bounds]
+        found = numbers.where("of IS NOT NULL").group_by(keys, counts)
         arrived = {name: f"least({name}, {_BY} - 1)" for name in (_HIGH, _HIGH_THEN)}
         if not self.of_tuples:
-            return found.selectExpr(*keys, _LOW, _LOW_THEN, *(f"{text} AS {name}" for name, text in arrived.items()))
-        found = found.selectExpr(*keys, *(f"{text} AS {name}" for name, text in arrived.items()))
+            return found.select(*keys, _LOW, _LOW_THEN, *(f"{text} AS {name}" for name, text in arrived.items()))
+        found = found.select(*keys, *(f"{text} AS {name}" for name, text in arrived.items()))
         lows = (f"{self._open(of, 0)} AS {name}" for name, of in ((_LOW, _HIGH), (_LOW_THEN, _HIGH_THEN)))
-        return found.selectExpr("*", *lows)
+        return found.select("*", *lows)
 
-    def _needed(self, frame: DataFrame) -> DataFrame:
+    def _needed(self, frame: Frame) -> Frame:
         """The tuples that the content of the last instant, the one before it, or a later one can hold."""
         time = quoted(self.time)
         if not self.of_tuples:
             last = f"max({time}) OVER () AS {_NOW}"
-            return frame.selectExpr("*", last).where(f"{time} >= {_NOW} - {self.size} - 1").drop(_NOW)
-        timed = frame.selectExpr("*", f"max({time}) OVER () AS {_NOW}")
+            return frame.select("*", last).where(f"{time} >= {_NOW} - {self.size} - 1").drop(_NOW)
+        timed = frame.select("*", f"max({time}) OVER () AS {_NOW}")
         least = f"min(IF({time} >= {_NOW} - 1, {NUMBER}, NULL)) OVER () AS {_LOW}"
-        return timed.selectExpr("*", least).where(f"{NUMBER} >= {_LOW} - {self.size} - 1").drop(_NOW, _LOW)
+        return timed.select("*", least).where(f"{NUMBER} >= {_LOW} - {self.size} - 1").drop(_NOW, _LOW)

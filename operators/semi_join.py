@@ -183,7 +183,7 @@ class SemiJoin(Operator):
         if (new := scratch.undecided) is not None:
             undecided.append(of_left.still_waiting(new, state))
         if (new := scratch.right) is not None:
-            fresh = anti_join(new.some(new.frame.dropDuplicates()), right.whole(), new.frame.columns)
+            fresh = anti_join(new.some(new.frame.distinct()), right.whole(), new.frame.columns)
             right.append(of_right.still_waiting(fresh, state))
 
     def propagate(self, inputs: Sequence[Slice], state: OperatorState) -> Sequence[Punctuation]:

@@ -32,7 +32,7 @@ from operators.aggregation import Aggregation
 from operators.behaviour import Operator, Terms, among
 from operators.closing_conditions import Condition, Grouping, Promises, StateModel
 from operators.expressions.aggregates import Aggregate, attributes_of
-from operators.expressions.duration import ANYWHERE, DAY, lengthening, session_zone
+from operators.expressions.duration import ANYWHERE, DAY, lengthening
 from operators.required_punctuations import Held, Row, Way, on
 from operators.sort_order import partition
 from operators.state.completion import closed_so_far, completed, completion_sets, forget_completed
@@ -50,7 +50,7 @@ from punct_ns.slices import own, quoted
 from punct_ns.temporal_type import TimestampType
 
 if TYPE_CHECKING:
-    from pyspark.sql import DataFrame, SparkSession
+    from operators.frames.frame import Engine, Frame
 
 
 @dataclass(frozen=True, slots=True)
@@ -197,7 +197,7 @@ class Session(Operator):
             given, (start, end) = state.inputs[0], map(quoted, self.ends)
             used = {name.lower() for name in (*self.keys, self.of, *attributes_of(self.aggregates))}
             names = [quoted(name) for name in given.names if name.lower() in used]
-            lone = new.frame.where(f"{quoted(self.of)} IS NOT NULL").selectExpr(
+            lone = new.frame.where(f"{quoted(self.of)} IS NOT NULL").select(
                 *names,
                 f"{quoted(self.of)} AS {start}",
                 f"{later(given.attribute(self.of), self.gap, self.days)} AS {end}",
@@ -225,35 +225,34 @@ class Session(Operator):
         closed, groups = state.scratch(NewPunctuations).found, (*self.keys, *self.ends)
         return placed(closed, groups, self.schema(*state.inputs))
 
-    def _merged(self, kept: DataFrame, ages: Sequence[str] = ()) -> DataFrame:
+    def _merged(self, kept: Frame, ages: Sequence[str] = ()) -> Frame:
         """The rows with touching sessions merged: each row has the first start and the last end of its session."""
         start, end, number = (*map(quoted, self.ends), own("session"))
         by = f"{partition(self.keys)} " if self.keys else ""
         in_order = f"{by}ORDER BY {start}, {end} ROWS BETWEEN UNBOUNDED PRECEDING AND"
-        until = kept.selectExpr("*", f"max({end}) OVER ({in_order} 1 PRECEDING) AS {own('until')}")
+        until = kept.select("*", f"max({end}) OVER ({in_order} 1 PRECEDING) AS {own('until')}")
         begins = f"CASE WHEN {start} <= {own('until')} THEN 0 ELSE 1 END"
-        numbered = until.selectExpr("*", f"sum({begins}) OVER ({in_order} CURRENT ROW) AS {number}")
+        numbered = until.select("*", f"sum({begins}) OVER ({in_order} CURRENT ROW) AS {number}")
         whole = f"{by}, {number}" if by else f"PARTITION BY {number}"
         ends = {
             self.ends[0]: f"min({start}) OVER ({whole}) AS {start}",
             self.ends[1]: f"max({end}) OVER ({whole}) AS {end}",
         }
-        merged = numbered.selectExpr(*(ends.get(name, quoted(name)) for name in kept.columns))
+        merged = numbered.select(*(ends.get(name, quoted(name)) for name in kept.columns))
         combines = self._aggregation.merges is not None or self._aggregation.ignores_duplicates
         return self._aggregation.combined(merged, ages) if combines else merged
 
-    def _touching(self, kept: DataFrame, new: DataFrame, at_most: int) -> DataFrame:
+    def _touching(self, kept: Frame, new: Frame, at_most: int) -> Frame:
         """The kept sessions that one of the new ones touches; `at_most` is the number of new ones."""
-        from pyspark.sql import functions as F
-
         names = (*self.keys, *self.ends)
-        others = new.select(*(F.col(quoted(name)).alias(own(f"new{i}")) for i, name in enumerate(names)))
-        others = F.broadcast(others.dropDuplicates()) if at_most <= HASHED else others
+        others = new.select(*(f"{quoted(name)} AS {own(f'new{i}')}" for i, name in enumerate(names)))
+        is_small = at_most <= HASHED
         start, end = map(quoted, self.ends)
         *same, begin, until = (own(f"new{i}") for i in range(len(names)))
         tests = [f"{quoted(name)} <=> {other}" for name, other in zip(self.keys, same, strict=True)]
         tests += [f"{start} <= {until}", f"{begin} <= {end}"]
-        return kept.join(others, F.expr(" AND ".join(tests)), "left_semi")
+        others = others.distinct() if is_small else others
+        return kept.join(others, " AND ".join(tests), "left_semi", "right" if is_small else None)
 
     @property
     def _aggregation(self) -> Aggregation:
@@ -267,7 +266,7 @@ class Session(Operator):
             yield from (Punctuation(over, (*p.patterns, WILDCARD, WILDCARD), p.lifespan) for p in new)
             return
         moments = known.set.schema[place].domain
-        reach = self._reach(moments, state.nothing().sparkSession if self.days else None)
+        reach = self._reach(moments, state.engine if self.days else None)
         lasting = closed_runs(known.lasting, place, [p for p in new if p.lifespan is None])
         yield from (p for run in lasting if (p := self._within(run, over, moments, reach)) is not None)
         for run in closed_runs(known.set, place, new) if known.passes else ():
@@ -287,15 +286,15 @@ class Session(Operator):
             patterns[place + 1] = between(ends.bottom, run.high, ends)
         return Punctuation.at(over, patterns)
 
-    def _reach(self, moments: Domain, spark: SparkSession | None = None) -> int:
+    def _reach(self, moments: Domain, engine: Engine | None = None) -> int:
         """The longest gap in microseconds: calendar days are longer when clocks are set back.
 
-        No gap is longer, wherever it begins, so tuples before it do not reach the session behind it. Without Spark,
+        No gap is longer, wherever it begins, so tuples before it do not reach the session behind it. Without an engine,
         which knows the time zone, it is that of the zone with the longest days.
         """
         if not self.days or not _is_zoned(moments):
             return self.gap
-        return self.gap + (ANYWHERE if spark is None else lengthening(self.days, session_zone(spark), spark))
+        return self.gap + (ANYWHERE if engine is None else lengthening(self.days, engine))
 
 
 def with_moment(keys: tuple[str, ...], moment: str) -> tuple[str, ...]:

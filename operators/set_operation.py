@@ -68,7 +68,7 @@ class SetOperation(Operator):
 
     def unseen(self, new: Tuples, others: Iterable[Tuples | None]) -> Tuples:
         """New tuples that none of the others equals, without duplicates."""
-        once = new.some(new.frame.dropDuplicates())
+        once = new.some(new.frame.distinct())
         for tuples in others:
             once = anti_join(once, tuples, self.attributes.names)
         return once

@@ -35,13 +35,10 @@ from punct_ns.scheme import Scheme
 from punct_ns.slices import POSITION
 
 if TYPE_CHECKING:
-    from pyspark.sql import DataFrame
+    from operators.frames.frame import Frame
 
 ALONE = 100_000
 """The number of tuples of a slice up to which one task sorts them; several tasks sort more."""
-
-_EACH = 1 << 33
-"""The distance between the numbers that Spark gives to the rows of one partition and the next."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,18 +90,10 @@ class Sort(InOrder):
     def keep(self, inputs: Sequence[Slice], state: OperatorState) -> None:
         state.log("tuples").settle()
 
-    def _sorted(self, tuples: Tuples, state: OperatorState) -> DataFrame:
+    def _sorted(self, tuples: Tuples, state: OperatorState) -> Frame:
         """The tuples in order, with positions that follow those of all earlier slices."""
-        from pyspark.sql import functions as F
-
         order = total(self.keys, state.inputs[0])
         begin = state.notes.get("position", 0)
-        if tuples.at_most <= ALONE:
-            frame = tuples.frame.coalesce(1).sortWithinPartitions(*order)
-            state.notes["position"] = begin + tuples.at_most
-        else:
-            frame = tuples.frame.orderBy(*order)
-            tasks = int(str(frame.sparkSession.conf.get("spark.sql.shuffle.partitions")))
-            state.notes["position"] = begin + tasks * _EACH
-        # Row numbers increase along the partitions, and orderBy has sorted these.
-        return frame.withColumn(POSITION, F.monotonically_increasing_id() + F.lit(begin).cast("BIGINT"))
+        few = tuples.at_most <= ALONE
+        state.notes["position"] = begin + max(tuples.at_most, 0 if few else tuples.frame.engine.most_numbers)
+        return tuples.frame.numbered(order, POSITION, begin, few=few)

@@ -11,12 +11,13 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from operators.expressions.aggregates import NUMBER
+from operators.frames.frame import in_order
 from punct_ns.prefix import Direction
 from punct_ns.schema import Schema
 from punct_ns.slices import own, quoted
 
 if TYPE_CHECKING:
-    from pyspark.sql import Column, DataFrame
+    from operators.frames.frame import Frame
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,14 +34,10 @@ class SortKey:
         return Direction(self.descending, not self.descending if self.nulls_first is None else self.nulls_first)
 
     @property
-    def column(self) -> Column:
-        """The key as a column of Spark."""
-        from pyspark.sql import functions as F
-
-        column, direction = F.col(quoted(self.attribute)), self.direction
-        if direction.descending:
-            return column.desc_nulls_first() if direction.nulls_first else column.desc_nulls_last()
-        return column.asc_nulls_first() if direction.nulls_first else column.asc_nulls_last()
+    def item(self) -> str:
+        """The key as an item of ORDER BY."""
+        direction = self.direction
+        return in_order(self.attribute, descending=direction.descending, nulls_first=direction.nulls_first)
 
 
 def keys_line(keys: Sequence[SortKey]) -> str:
@@ -64,14 +61,14 @@ def once(keys: Sequence[SortKey]) -> tuple[SortKey, ...]:
     return tuple(each.values())
 
 
-def total(keys: Sequence[SortKey], schema: Schema, decided: Collection[str] = ()) -> list[Column]:
-    """Spark's columns for the keys and, for ties, all other attributes, ascending with null first.
+def total(keys: Sequence[SortKey], schema: Schema, decided: Collection[str] = ()) -> list[str]:
+    """Items of ORDER BY for the keys and, for ties, all other attributes, ascending with null first.
 
     Attributes without an order are left out, and so are those in `decided`, which are equal in all compared tuples.
     """
     named = {key.attribute.lower() for key in keys} | {name.lower() for name in decided}
     others = [SortKey(a.name) for a in schema if a.name.lower() not in named and not a.domain.opaque]
-    return [key.column for key in (*keys, *others)]
+    return [key.item for key in (*keys, *others)]
 
 
 NEW, BEFORE = own("new"), own("before")
@@ -81,32 +78,28 @@ LATEST = own("latest")
 """BIGINT: the greatest number of the group."""
 
 
-def numbered(new: DataFrame, earlier: Sequence[DataFrame], groups: Sequence[str], order: Sequence[Column]) -> DataFrame:
+def numbered(new: Frame, earlier: Sequence[Frame], groups: Sequence[str], order: Sequence[str]) -> Frame:
     """All rows, each with its number in its group, whether it is `NEW`, and the last number `BEFORE`.
 
     Args:
         new: The rows that follow in each group, in this order, without numbers.
         earlier: The last rows before them, with consecutive numbers, perhaps with further columns.
         groups: The grouping attributes.
-        order: Spark's columns that order the new rows of a group, without ties.
+        order: Items of ORDER BY that order the new rows of a group, without ties.
     """
-    from pyspark.sql import Window
-    from pyspark.sql import functions as F
-
-    none, one = (F.lit(n).cast("BIGINT") for n in (0, 1))
-    frame = new.withColumn(NEW, F.lit(True)).withColumn(NUMBER, F.lit(None).cast("BIGINT"))
+    frame = new.select("*", f"true AS {NEW}", f"CAST(NULL AS BIGINT) AS {NUMBER}")
     for before in earlier:
-        frame = frame.unionByName(before.withColumn(NEW, F.lit(False)), allowMissingColumns=True)
-    group = Window.partitionBy(*map(quoted, groups))
+        frame = frame.union_by_name(before.with_column(NEW, "false"))
+    group = partition(groups)
     # Earlier rows come first.
-    row = F.row_number().over(group.orderBy(F.col(NUMBER).asc_nulls_last(), *order))
-    counted = frame.withColumn(BEFORE, F.coalesce(F.max(NUMBER).over(group), none))
-    return counted.withColumn(NUMBER, row + F.coalesce(F.min(NUMBER).over(group), one) - 1)
+    row = f"row_number() OVER ({group} ORDER BY {', '.join((f'{NUMBER} ASC NULLS LAST', *order))})"
+    counted = frame.select("*", f"coalesce(max({NUMBER}) OVER ({group}), 0L) AS {BEFORE}")
+    return counted.with_column(NUMBER, f"{row} + coalesce(min({NUMBER}) OVER ({group}), 1L) - 1")
 
 
-def with_latest(rows: DataFrame, groups: Sequence[str]) -> DataFrame:
+def with_latest(rows: Frame, groups: Sequence[str]) -> Frame:
     """Numbered rows, each with the greatest number of its group."""
-    return rows.selectExpr("*", f"max({NUMBER}) OVER ({partition(groups)}) AS {LATEST}")
+    return rows.select("*", f"max({NUMBER}) OVER ({partition(groups)}) AS {LATEST}")
 
 
 def partition(names: Sequence[str]) -> str:

@@ -90,7 +90,7 @@ class Stamp(Operator):
         names = [quoted(name) for name in state.inputs[0].names]
         position = [POSITION] if POSITION in new.frame.columns else []
         time = f"timestamp_micros({passed(microseconds(_now(state)))}) AS {quoted(self.attribute.name)}"
-        return replace(new, frame=new.frame.selectExpr(*names, time, *position), of_each=1)
+        return replace(new, frame=new.frame.select(*names, time, *position), of_each=1)
 
     def propagate(self, inputs: Sequence[Slice], state: OperatorState) -> Sequence[Punctuation]:
         output = self.schema(state.inputs[0])

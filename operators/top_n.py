@@ -29,7 +29,7 @@ from typing import TYPE_CHECKING, Literal
 from operators.behaviour import Operator, Terms, among
 from operators.closing_conditions import Condition, Grouping, StateModel
 from operators.required_punctuations import Held, Way, on
-from operators.sort_order import SortKey, keys_line, once, total
+from operators.sort_order import SortKey, keys_line, once, partition, total
 from operators.state import tuple_log
 from operators.state.completion import completed, completion_sets, forget_completed
 from operators.state.operator_state import NewPunctuations, OperatorState
@@ -43,7 +43,7 @@ from punct_ns.scheme import Scheme
 from punct_ns.slices import own, quoted
 
 if TYPE_CHECKING:
-    from pyspark.sql import Column, DataFrame
+    from operators.frames.frame import Frame
 
 Rank = Literal["row_number", "rank", "dense_rank"]
 """The rank of tuples: a number for each one, or the same for equal ones, with or without gaps behind them."""
@@ -124,7 +124,7 @@ class TopN(Operator):
         taken = state.log("tuples").take(complete) if complete else None
         if taken is None or self.number is None:
             return taken
-        ranked = self._ranked(taken.frame, state.inputs[0]).withColumnRenamed(_RANK, self.number.name)
+        ranked = self._ranked(taken.frame, state.inputs[0]).renamed(_RANK, self.number.name)
         return Tuples(ranked, taken.at_most, taken.exact)
 
     def keep(self, inputs: Sequence[Slice], state: OperatorState) -> None:
@@ -134,19 +134,16 @@ class TopN(Operator):
     def propagate(self, inputs: Sequence[Slice], state: OperatorState) -> Sequence[Punctuation]:
         return placed(state.scratch(NewPunctuations).found, self.groups, self.schema(*state.inputs))
 
-    def _first(self, tuples: DataFrame, schema: Schema) -> DataFrame:
+    def _first(self, tuples: Frame, schema: Schema) -> Frame:
         """The first tuples of each group. Applied to parts of the tuples, it keeps all first tuples of the whole."""
         return self._ranked(tuples, schema).where(f"{_RANK} <= {self.n}").drop(_RANK)
 
-    def _ranked(self, tuples: DataFrame, schema: Schema) -> DataFrame:
-        from pyspark.sql import Window
-        from pyspark.sql import functions as F
+    def _ranked(self, tuples: Frame, schema: Schema) -> Frame:
+        order = f"{partition(self.groups)} ORDER BY {', '.join(self._order(schema))}"
+        return tuples.select("*", f"{self.rank}() OVER ({order}) AS {_RANK}")
 
-        group = Window.partitionBy(*map(quoted, self.groups)).orderBy(*self._order(schema))
-        return tuples.withColumn(_RANK, F.expr(f"{self.rank}()").over(group))
-
-    def _order(self, schema: Schema) -> list[Column]:
+    def _order(self, schema: Schema) -> list[str]:
         """The sort keys; for `row_number`, the attributes that order ties follow."""
         if self.rank == "row_number":
             return total(self.keys, schema, self.groups)
-        return [key.column for key in self.keys]
+        return [key.item for key in self.keys]

@@ -45,7 +45,7 @@ from punct_ns.temporal_type import TimestampType
 from punct_ns.value_set import ValueSet
 
 if TYPE_CHECKING:
-    from pyspark.sql import DataFrame
+    from operators.frames.frame import Frame
 
 
 @dataclass(frozen=True, slots=True)
@@ -172,13 +172,13 @@ class Window(Operator):
         is_exact = new.exact and of_each is not None
         return Tuples(in_windows(new.frame, names), new.at_most * self.overlapping, is_exact, of_each=of_each)
 
-    def _cut(self, frame: DataFrame, names: Sequence[str]) -> DataFrame:
+    def _cut(self, frame: Frame, names: Sequence[str]) -> Frame:
         """The tuples with their windows, by Spark's own `window`."""
         lengths = ", ".join(f"'{length} microseconds'" for length in (self.size, self.slide, self.offset))
-        cut = frame.selectExpr(*names, f"window({quoted(self.of)}, {lengths}) AS {own('window')}")
-        return cut.selectExpr(*names, *(f"{own('window')}{end} AS {quoted(self.name + end)}" for end in (START, END)))
+        cut = frame.select(*names, f"window({quoted(self.of)}, {lengths}) AS {own('window')}")
+        return cut.select(*names, *(f"{own('window')}{end} AS {quoted(self.name + end)}" for end in (START, END)))
 
-    def _counted(self, frame: DataFrame, names: Sequence[str], *, may_be_null: bool) -> DataFrame:
+    def _counted(self, frame: Frame, names: Sequence[str], *, may_be_null: bool) -> Frame:
         """The tuples with their windows, by integers: Spark's `window` makes structures, which takes longer."""
         micros = f"unix_micros({quoted(self.of)})"
         last, back = own("last"), own("back")
@@ -187,12 +187,12 @@ class Window(Operator):
         if self.overlapping > 1:
             farthest = (self.overlapping - 1) * self.slide
             backs = f"explode(sequence(0L, {farthest}L, {self.slide}L)) AS {back}"
-            cut = cut.selectExpr(*dict.fromkeys((*names, quoted(self.of))), f"{begin} AS {last}", backs)
+            cut = cut.select(*dict.fromkeys((*names, quoted(self.of))), f"{begin} AS {last}", backs)
             begin = f"{last} - {back}"
         if self.size % self.slide:
             cut = cut.where(f"{micros} < {begin} + {self.size}L")
         ends = zip((begin, f"{begin} + {self.size}L"), (START, END), strict=True)
-        return cut.selectExpr(*names, *(f"timestamp_micros({at}) AS {quoted(self.name + end)}" for at, end in ends))
+        return cut.select(*names, *(f"timestamp_micros({at}) AS {quoted(self.name + end)}" for at, end in ends))
 
     def propagate(self, inputs: Sequence[Slice], state: OperatorState) -> Sequence[Punctuation]:
         schema, closed = state.inputs[0], state.punctuations("closed")

@@ -1,28 +1,21 @@
 """The row layout of a slice, and punctuations as conditions over its rows.
 
-The only module of `punct_ns` that uses Spark. A *slice* of a punctuated stream (Tucker et al. 2003, §2.2) is a frame
-of tuples with one column per attribute, and the punctuations that arrived with them. This module turns a set of
-punctuations into a condition on such a frame: SQL text if it is small, a broadcast table to join with if it is large.
-The condition is true or false, never null: a null value matches a pattern or it does not.
+A *slice* of a punctuated stream (Tucker et al. 2003, §2.2) is a frame of tuples with one column per attribute, and the
+punctuations that arrived with them. This module turns a small set of punctuations into a condition on such a frame, as
+SQL text. The condition is true or false, never null: a null value matches a pattern or it does not.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
-from itertools import product
-from typing import TYPE_CHECKING, Any
+from collections.abc import Iterable, Sequence
 
 import pyarrow as pa
 
 from punct_ns.domain import Domain, Value
-from punct_ns.numeric_type import DecimalType, IntegerType
+from punct_ns.numeric_type import DecimalType
 from punct_ns.pattern import Constant, Empty, List, Pattern, Range, Wildcard
 from punct_ns.punctuation import Punctuation
-from punct_ns.schema import Schema
 from punct_ns.sql_type import StringType
-
-if TYPE_CHECKING:
-    from pyspark.sql import DataFrame
 
 _OWN = "__xs_"
 """The prefix of internal column names; no attribute's name may start with it."""
@@ -53,10 +46,7 @@ POSITION_SHOWN, PUNCTUATION_SHOWN = "_position", "_punctuation"
 STRING, null for a tuple."""
 
 INLINE = 64
-"""Up to this number of values and end points a condition is SQL text; beyond, a broadcast table."""
-
-SHORT = 1000
-"""The longest range of integers that a broadcast table lists as single values, for a hash join."""
+"""Up to this number of values and end points a condition is SQL text; beyond, a table to join with."""
 
 _ARROW: dict[str, pa.DataType] = {
     "STRING": pa.string(),
@@ -171,115 +161,3 @@ def _size(punctuation: Punctuation) -> int:
 def is_inline(punctuations: Sequence[Punctuation]) -> bool:
     """Whether `condition` is short enough to be put into a plan."""
     return sum(map(_size, punctuations)) <= INLINE
-
-
-def matching(frame: DataFrame, punctuations: Sequence[Punctuation]) -> DataFrame:
-    """Returns the tuples of the frame that some punctuation matches (`setMatchTs` of Tucker et al. 2003, Table 1)."""
-    if is_inline(punctuations):
-        return frame.where(condition(punctuations))
-    tables = list(_tables(frame, punctuations))
-    parts = []
-    for number, (table, on) in enumerate(tables):
-        rest = frame
-        for earlier, earlier_on in tables[:number]:
-            rest = rest.join(earlier, earlier_on, "left_anti")
-        parts.append(rest.join(table, on, "left_semi"))
-    result = parts[0]
-    for part in parts[1:]:
-        result = result.unionAll(part)
-    return result
-
-
-def not_matching(frame: DataFrame, punctuations: Sequence[Punctuation]) -> DataFrame:
-    """Returns the tuples of the frame that no punctuation matches (`setNomatchTs` of Tucker et al. 2003, Table 1)."""
-    if not punctuations:
-        return frame
-    if is_inline(punctuations):
-        return frame.where(f"NOT ({condition(punctuations)})")
-    for table, on in _tables(frame, punctuations):
-        frame = frame.join(table, on, "left_anti")
-    return frame
-
-
-def flagged(frame: DataFrame, punctuations: Sequence[Punctuation], name: str) -> DataFrame:
-    """Adds a boolean column to the frame: whether some punctuation matches the tuple.
-
-    With many punctuations whose ranges overlap, a tuple may occur more than once in the result.
-    """
-    from pyspark.sql import functions as F
-
-    if is_inline(punctuations):
-        return frame.withColumn(name, F.expr(condition(punctuations)))
-    hits: list[str] = []
-    for table, on in _tables(frame, punctuations):
-        hits.append(f"{name}{len(hits)}")
-        with_hit = F.broadcast(table.dropDuplicates().withColumn(hits[-1], F.lit(True)))
-        frame = frame.join(with_hit, on, "left").drop(*table.columns)
-    test = " OR ".join(f"{hit} IS NOT NULL" for hit in hits)
-    return frame.withColumn(name, F.expr(test)).drop(*hits)
-
-
-def _tables(frame: DataFrame, punctuations: Sequence[Punctuation]) -> Iterator[tuple[DataFrame, Any]]:
-    """Yields broadcast tables, each with its join condition; their union matches what the punctuations match.
-
-    One table has the punctuations that restrict the same attributes in the same way, by a value or by a range, so
-    that values are compared by hashing.
-    """
-    from pyspark.sql import functions as F
-
-    tables: dict[tuple[tuple[int, bool], ...], list[tuple[Any, ...]]] = {}
-    for punctuation in punctuations:
-        spans = [
-            (i, list(_spans(punctuation.patterns[i], punctuation.schema[i].domain))) for i in punctuation.restricted
-        ]
-        for choice in product(*(span for _, span in spans)):
-            shape = tuple((i, len(entry) == 1) for (i, _), entry in zip(spans, choice, strict=True))
-            tables.setdefault(shape, []).append(tuple(field for entry in choice for field in entry))
-    schema = punctuations[0].schema
-    for shape, rows in tables.items():
-        table = frame.sparkSession.createDataFrame(_arrow(shape, rows, schema))
-        test = " AND ".join(_joins(name, is_value, at) for name, is_value, at in _columns(shape, schema))
-        yield F.broadcast(table), F.expr(test or "true")
-
-
-def _spans(pattern: Pattern, domain: Domain) -> Iterator[tuple[Any, ...]]:
-    """Yields a pattern as values, each `(value,)`, and ranges, each `(low, low_closed, high, high_closed)`."""
-    match pattern:
-        case Constant(value=value):
-            yield (value,)
-        case List(values=values):
-            yield from ((value,) for value in values)
-        case Range(low=int() as low, high=int() as high) if isinstance(domain.sql, IntegerType) and high - low < SHORT:
-            yield from ((value,) for value in range(low, high + 1))
-        case Range():
-            yield (pattern.low, pattern.low_closed, pattern.high, pattern.high_closed)
-
-
-def _columns(shape: tuple[tuple[int, bool], ...], schema: Schema) -> Iterator[tuple[str, bool, int]]:
-    at = 0
-    for index, is_value in shape:
-        yield schema[index].name, is_value, at
-        at += 1 if is_value else 4
-
-
-def _arrow(shape: tuple[tuple[int, bool], ...], rows: list[tuple[Any, ...]], schema: Schema) -> pa.Table:
-    columns: list[pa.DataType] = []
-    for index, is_value in shape:
-        kind = arrow_type(schema[index].domain)
-        columns += [kind] if is_value else [kind, pa.bool_(), kind, pa.bool_()]
-    arrays = [pa.array(values, type=kind) for values, kind in zip(zip(*rows, strict=True), columns, strict=True)]
-    return pa.Table.from_arrays(arrays, names=[_field(at) for at in range(len(columns))])
-
-
-def _joins(name: str, is_value: bool, at: int) -> str:
-    column = quoted(name)
-    if is_value:
-        return f"{column} <=> {_field(at)}"
-    low, low_closed, high, high_closed = (_field(at + i) for i in range(4))
-    above = f"({low} IS NULL OR {column} > {low} OR ({low_closed} AND {column} = {low}))"
-    below = f"({high} IS NULL OR {column} < {high} OR ({high_closed} AND {column} = {high}))"
-    return f"{column} IS NOT NULL AND {above} AND {below}"
-
-
-def _field(at: int) -> str:
-    return own(f"p{at}")

@@ -1,7 +1,7 @@
-"""Constant evaluation: Spark computes an expression of one attribute for given values, as for tuples, without a job.
+"""Constant evaluation: the engine computes an expression of one attribute for given values, as for tuples.
 
-Spark computes a relation of literals while planning it, in some 20 ms, for one value or for thousands. Results are
-cached.
+Spark computes a relation of literals while planning it, without a job, in some 20 ms, for one value or for thousands.
+Results are cached.
 
 Moments written as text are in time order for the years 1 to 9999, if the text begins with a digit: Spark writes a plus
 before years from 10000 on, and writes years before the first as years after it. Moments of a stream lie within these
@@ -16,8 +16,6 @@ from datetime import date, datetime
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
-from operators.expressions.dialect import quiet_spark
-from operators.expressions.duration import session_zone, zone_rules
 from operators.expressions.monotone import Monotone, ends_before_10000
 from operators.expressions.type_rules import kind
 from punct_ns.domain import Domain, Value
@@ -25,11 +23,11 @@ from punct_ns.image import Function
 from punct_ns.pattern import EMPTY, Range, meet
 from punct_ns.punctuation import Punctuation
 from punct_ns.schema import Attribute
-from punct_ns.slices import literal, own, quoted
 from punct_ns.sql_type import StringType
 
 if TYPE_CHECKING:
-    from pyspark.sql import SparkSession
+    from operators.frames.frame import Engine
+    from operators.frames.zones import ClockChange
 
 
 _DIGITS = Range("0", None, low_closed=True)
@@ -49,11 +47,11 @@ def is_trusted(value: Value, image: Value) -> bool:
     return not isinstance(image, str) or (not is_early and image[:1].isdigit())
 
 
-def may_end_later(how: Monotone, of: Domain, written: Domain, spark: SparkSession) -> bool:
+def may_end_later(how: Monotone, of: Domain, written: Domain, engine: Engine) -> bool:
     """Whether the expression may give texts of the year 10000 for values of the attribute."""
     if not isinstance(written.sql, StringType):
         return False
-    return how.digits or (how.local and not ends_before_10000(of) and _ends_later(session_zone(spark), spark))
+    return how.digits or (how.local and not ends_before_10000(of) and _ends_later(engine.zone, engine))
 
 
 def of_digits(found: Sequence[Punctuation], place: int) -> Iterator[Punctuation]:
@@ -67,10 +65,9 @@ def of_digits(found: Sequence[Punctuation], place: int) -> Iterator[Punctuation]
 
 
 @lru_cache(maxsize=16)
-def _ends_later(zone: str, spark: SparkSession) -> bool:
+def _ends_later(zone: str, engine: Engine) -> bool:
     """Whether the last hours of the year 9999 in UTC lie in the year 10000 of the zone."""
-    last = spark._jvm.java.time.Instant.ofEpochSecond(253_402_300_799)  # type: ignore[union-attr]
-    return int(zone_rules(zone, spark).getOffset(last).getTotalSeconds()) > 0
+    return engine.zone_rules().offset(253_402_300_799) > 0
 
 
 REMEMBERED = 100_000
@@ -81,7 +78,7 @@ _NEAR = 400 * 86_400
 
 
 def evaluated(
-    expression: str, x: Attribute, y: Domain, spark: SparkSession, *, local: bool = False, clock: bool = False
+    expression: str, x: Attribute, y: Domain, engine: Engine, *, local: bool = False, clock: bool = False
 ) -> Function:
     """The expression as a function of the attribute's values, with no result where it fails, is null or no value of y.
 
@@ -91,17 +88,16 @@ def evaluated(
     """
 
     def function(values: Sequence[Value]) -> Mapping[Value, Value]:
-        zone = session_zone(spark)
+        zone = engine.zone
         known = _remembered(expression, x.name, x.domain.type, y.type, zone)
         if len(known) > REMEMBERED:
             known.clear()
         fresh = [value for value in values if value not in known]
         if local or clock:
-            fresh = _calm(fresh, zone, spark, clock)
+            fresh = _calm(fresh, zone, engine, clock)
         if fresh:
-            with quiet_spark():
-                known.update(dict.fromkeys(fresh))
-                computed = _computed(expression, x, y, fresh, spark)
+            known.update(dict.fromkeys(fresh))
+            computed = _computed(expression, x, y, fresh, engine)
             known.update({value: found for value, found in computed.items() if is_trusted(value, found)})
         return {value: found for value in values if (found := known.get(value)) is not None}
 
@@ -114,25 +110,16 @@ def _remembered(expression: str, name: str, x: str, y: str, zone: str) -> dict[V
     return {}
 
 
-def _computed(
-    expression: str, x: Attribute, y: Domain, values: Sequence[Value], spark: SparkSession
-) -> dict[Value, Value]:
-    from pyspark.errors import ArithmeticException, DateTimeException, NumberFormatException
-
-    rows = ", ".join(f"({number}, {literal(value, x.domain)})" for number, value in enumerate(values))
-    # A moment is passed as a number, so that the local time of this process does not change it.
-    column = f"unix_micros({expression})" if kind(y.sql) == "timestamp" else expression
-    at, image = own("number"), own("image")
-    query = f"SELECT {at}, {column} AS {image} FROM VALUES {rows} AS t({at}, {quoted(x.name)})"
+def _computed(expression: str, x: Attribute, y: Domain, values: Sequence[Value], engine: Engine) -> dict[Value, Value]:
     try:
-        found = [(values[row[0]], _value(row[1], y)) for row in spark.sql(query).collect()]
-    except (ArithmeticException, DateTimeException, NumberFormatException, ValueError, OverflowError):
+        images = [_value(found, y) for found in engine.values(expression, x, y, values)]
+    except (ValueError, ArithmeticError):
         if len(values) == 1:
             return {}
         half = len(values) // 2
-        parts = (_computed(expression, x, y, part, spark) for part in (values[:half], values[half:]))
+        parts = (_computed(expression, x, y, part, engine) for part in (values[:half], values[half:]))
         return {value: image for part in parts for value, image in part.items()}
-    return {value: image for value, image in found if image is not None}
+    return {value: image for value, image in zip(values, images, strict=True) if image is not None}
 
 
 def _value(found: Any, domain: Domain) -> Value | None:
@@ -141,9 +128,9 @@ def _value(found: Any, domain: Domain) -> Value | None:
     return domain.bound(found, above=True)[0] if kind(domain.sql) == "timestamp" else domain.normal(found)
 
 
-def _calm(values: Sequence[Value], zone: str, spark: SparkSession, clock: bool) -> list[Value]:
+def _calm(values: Sequence[Value], zone: str, engine: Engine, clock: bool) -> list[Value]:
     """The values far from the zone's setbacks; all values if there are none."""
-    setbacks = _setbacks(zone, spark, clock)
+    setbacks = _setbacks(zone, engine, clock)
     if setbacks is None:
         return []
     moments = (v for v in values if not setbacks or isinstance(v, datetime))
@@ -155,25 +142,22 @@ def _calm(values: Sequence[Value], zone: str, spark: SparkSession, clock: bool) 
 
 
 @lru_cache(maxsize=16)
-def _setbacks(zone: str, spark: SparkSession, clock: bool) -> tuple[int, ...] | None:
+def _setbacks(zone: str, engine: Engine, clock: bool) -> tuple[int, ...] | None:
     """The moments at which the zone's clocks were set back over midnight, or not to a full hour; None if without end.
 
     With `clock`, the moments at which they were set back at all.
 
     In St. John's a minute of Sunday was followed by Saturday night every autumn until 2011.
     """
-    rules = zone_rules(zone, spark)
-    goes_back = (lambda transition: transition.isOverlap()) if clock else _goes_back
-    if rules.isFixedOffset():
-        return ()
-    if any(goes_back(rule.createTransition(2100)) for rule in rules.getTransitionRules()):
+    rules = engine.zone_rules()
+    goes_back = (lambda change: change.is_setback) if clock else _goes_back
+    if any(map(goes_back, rules.recurring(2100))):
         return None
-    return tuple(int(each.toEpochSecond()) for each in rules.getTransitions() if goes_back(each))
+    return tuple(change.second for change in rules.changes if goes_back(change))
 
 
-def _goes_back(transition: Any) -> bool:
-    if not transition.isOverlap():
+def _goes_back(change: ClockChange) -> bool:
+    if not change.is_setback:
         return False
-    last, first = transition.getDateTimeBefore().minusNanos(1), transition.getDateTimeAfter()
-    full_hour = first.getMinute() == 0 and first.getSecond() == 0
-    return not full_hour or last.toLocalDate().toString() != first.toLocalDate().toString()
+    last, first = change.second + change.before - 1, change.second + change.after
+    return first % 3600 != 0 or last // 86_400 != first // 86_400

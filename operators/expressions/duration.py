@@ -10,12 +10,13 @@ import re
 from collections.abc import Mapping
 from fractions import Fraction
 from functools import lru_cache
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from sqlglot import exp
 
 if TYPE_CHECKING:
-    from pyspark.sql import SparkSession
+    from operators.frames.frame import Engine
+    from operators.frames.zones import ClockChange, ZoneRules
 
 
 _MICROSECONDS: Mapping[str, int] = {
@@ -131,48 +132,31 @@ _SECOND = 1_000_000
 _YEAR = 366 * 86_400
 
 
-@lru_cache(maxsize=64)
-def lengthening(days: int, zone: str, spark: SparkSession) -> int:
-    """The most microseconds by which this number of calendar days in the zone is longer than 24 hours each.
+def lengthening(days: int, engine: Engine) -> int:
+    """The most microseconds by which this number of calendar days in the engine's zone is longer than 24 hours each.
 
     That is the most that its clocks are set back in all between two moments this far apart, or slightly farther.
     """
-    steps = _steps(days, zone, spark)
+    return _lengthening(days, engine.zone, engine)
+
+
+@lru_cache(maxsize=64)
+def _lengthening(days: int, zone: str, engine: Engine) -> int:
+    steps = _steps(days, engine.zone_rules())
     # Days themselves may be longer, and clocks change a week earlier or later from year to year.
     apart = (days + 9) * 86_400
     found = 0
-    for i, (first, before, _) in enumerate(steps):
-        for last, _, after in steps[i:]:
-            if last - first > apart:
+    for i, first in enumerate(steps):
+        for last in steps[i:]:
+            if last.second - first.second > apart:
                 break
-            found = max(found, before - after)
+            found = max(found, first.before - last.after)
     return found * _SECOND
 
 
-def session_zone(spark: SparkSession) -> str:
-    """The session's time zone."""
-    return str(spark.conf.get("spark.sql.session.timeZone"))
-
-
-def zone_rules(zone: str, spark: SparkSession) -> Any:
-    """Java's rules of a time zone, which Spark follows."""
-    ids = spark._jvm.java.time.ZoneId  # type: ignore[union-attr]
-    return ids.of(zone, ids.SHORT_IDS).getRules()
-
-
-def _steps(days: int, zone: str, spark: SparkSession) -> list[tuple[int, int, int]]:
-    """The changes of the zone's clocks: seconds since 1970, and the offset from UTC before and after.
-
-    Rules without an end are listed for as many years as the days span.
-    """
-    rules = zone_rules(zone, spark)
-    steps = [_step(each) for each in rules.getTransitions()]
-    begin = 1971 + (steps[-1][0] if steps else 0) // _YEAR
-    years = range(begin, begin + 3 + days // 365)
-    later = (_step(rule.createTransition(year)) for year in years for rule in rules.getTransitionRules())
+def _steps(days: int, rules: ZoneRules) -> list[ClockChange]:
+    """The changes of the zone's clocks; rules without an end are listed for as many years as the days span."""
+    steps = list(rules.changes)
+    begin = 1971 + (steps[-1].second if steps else 0) // _YEAR
+    later = (change for year in range(begin, begin + 3 + days // 365) for change in rules.recurring(year))
     return sorted({*steps, *later})
-
-
-def _step(transition: Any) -> tuple[int, int, int]:
-    before, after = transition.getOffsetBefore(), transition.getOffsetAfter()
-    return int(transition.toEpochSecond()), int(before.getTotalSeconds()), int(after.getTotalSeconds())

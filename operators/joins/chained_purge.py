@@ -27,6 +27,7 @@ from itertools import combinations, permutations
 from typing import TYPE_CHECKING
 
 from operators.expressions.bounds import Bound, bounds_between
+from operators.frames.matching import flagged
 from operators.joins.equal_attributes import narrower
 from operators.joins.equi_join import end_of
 from operators.joins.punctuation_graph import Link, PunctuationGraph, Reach, Shape
@@ -41,10 +42,10 @@ from punct_ns.punctuation import Punctuation
 from punct_ns.punctuation_set import PunctuationSet
 from punct_ns.recast import project
 from punct_ns.schema import Attribute, Schema
-from punct_ns.slices import flagged, own, quoted
+from punct_ns.slices import own, quoted
 
 if TYPE_CHECKING:
-    from pyspark.sql import DataFrame
+    from operators.frames.frame import Frame
 
 
 @dataclass(frozen=True)
@@ -211,14 +212,12 @@ class ChainedPurge:
 
     def purged(self, tuples: Tuples) -> Tuples:
         """The input's tuples that can be in no result to come, by `determined_by`, without duplicates."""
-        from pyspark.sql import functions as F
-
         rows = self._begun(tuples.frame)
         for number in range(len(self.steps)):
             rows = self._stepped(rows, number)
-        done = F.expr(f"bool_and({_REACHED} = {self._everything})").alias(_COVERED)
-        ends = rows.groupBy(*self._identity).agg(done).where(_COVERED)
-        purged = ends.select(*(F.col(name).alias(attribute) for name, attribute in self._identity.items()))
+        done = f"bool_and({_REACHED} = {self._everything}) AS {_COVERED}"
+        ends = rows.group_by(tuple(self._identity), [done]).where(_COVERED)
+        purged = ends.select(*(f"{name} AS {quoted(attribute)}" for name, attribute in self._identity.items()))
         return tuples.some(purged)
 
     @property
@@ -242,7 +241,7 @@ class ChainedPurge:
         classes = {column(key): quoted(name) for key, name in self.graph.keys(input_).items()}
         return {**classes, **{name: bound.value for name, bound in self.bounds.values(input_).items()}}
 
-    def _begun(self, frame: DataFrame) -> DataFrame:
+    def _begun(self, frame: Frame) -> Frame:
         """The first rows: the columns that the tuples have; those that later inputs add are null."""
         terms = {a.name: a.domain.type for step in self.steps for a in self.terms[step.input]}
         known = {name: value for name, value in self._columns_of(self.root).items() if name in terms}
@@ -250,18 +249,16 @@ class ChainedPurge:
         other = {name: type_ for name, type_ in terms.items() if name not in own_}
         mine = [f"{value} AS {name}" for name, value in own_.items()]
         unknown = [f"CAST(NULL AS {type_}) AS {name}" for name, type_ in other.items()]
-        rows = frame.selectExpr(*mine, *unknown, f"{1 << self.root} AS {_REACHED}")
+        rows = frame.select(*mine, *unknown, f"{1 << self.root} AS {_REACHED}")
         # One row may become many only if an input adds columns.
-        return rows.dropDuplicates() if other else rows
+        return rows.distinct() if other else rows
 
-    def _stepped(self, rows: DataFrame, number: int) -> DataFrame:
+    def _stepped(self, rows: Frame, number: int) -> Frame:
         """The rows after one step, without the columns that no later step needs."""
-        from pyspark.sql import functions as F
-
         step, later = self.steps[number], self.steps[number + 1 :]
         bit = 1 << step.input
         is_covered = f"{_COVERED} AND {_REACHED} & {bit} = 0 AND {column(step.key)} IS NOT NULL"
-        rows = flagged(rows, self.answers[step.input], _COVERED).withColumn(_COVERED, F.expr(is_covered))
+        rows = flagged(rows, self.answers[step.input], _COVERED).with_column(_COVERED, is_covered)
         needed = {*self._identity, *(name for each in later for name in self.terms[each.input].names)}
         if not step.joins:
             return self._advanced(rows, f"{_REACHED} | {bit}", needed)
@@ -271,21 +268,19 @@ class ChainedPurge:
         after = self._advanced(
             joined, f"IF({_THERE} IS NULL, {self._everything}, {_REACHED} | {bit})", needed, step.input
         )
-        return after if needed.issuperset(self._known_after(number)) else after.dropDuplicates()
+        return after if needed.issuperset(self._known_after(number)) else after.distinct()
 
     def _known_after(self, number: int) -> set[str]:
         """The columns that a row may know after a step."""
         inputs = [self.root, *(step.input for step in self.steps[: number + 1])]
         return {name for input_ in inputs for name in self._columns_of(input_)}
 
-    def _joined(self, rows: DataFrame, step: Reach, needed: set[str]) -> DataFrame:
+    def _joined(self, rows: Frame, step: Reach, needed: set[str]) -> Frame:
         """Each covered row with each kept tuple that joins it; the other rows once, without a tuple."""
-        from pyspark.sql import functions as F
-
         kept, keys = self.kept[step.input], self.graph.keys(step.input)
         classes = set(map(column, keys))
         columns = [f"{v} AS _t{name}" for name, v in self._columns_of(step.input).items() if name in classes | needed]
-        there = kept.frame.selectExpr(*columns, f"true AS {_THERE}").dropDuplicates()
+        there = kept.frame.select(*columns, f"true AS {_THERE}").distinct()
         sure = {step.key, *self.graph.keys(self.root)}
         same = [
             f"{column(key)} = _t{column(key)}"
@@ -293,10 +288,10 @@ class ChainedPurge:
             else f"({column(key)} IS NULL OR {column(key)} = _t{column(key)})"
             for key in keys
         ]
-        on = F.expr(" AND ".join([_COVERED, *same]))
-        return rows.join(F.broadcast(there) if kept.at_most <= HASHED else there, on, "left")
+        on = " AND ".join([_COVERED, *same])
+        return rows.join(there, on, "left", "right" if kept.at_most <= HASHED else None)
 
-    def _advanced(self, rows: DataFrame, reached: str, needed: set[str], joined: int | None = None) -> DataFrame:
+    def _advanced(self, rows: Frame, reached: str, needed: set[str], joined: int | None = None) -> Frame:
         """The rows with the inputs that they have reached, and the values that they now know."""
         known = self._columns_of(joined) if joined is not None else {}
         own_ = {*self._identity, *self._columns_of(self.root)}
@@ -304,7 +299,7 @@ class ChainedPurge:
             f"coalesce({name}, _t{name}) AS {name}" if name in known and name not in own_ else name
             for name in sorted(needed)
         ]
-        return rows.selectExpr(*columns, f"IF({_COVERED}, {reached}, {_REACHED}) AS {_REACHED}")
+        return rows.select(*columns, f"IF({_COVERED}, {reached}, {_REACHED}) AS {_REACHED}")
 
 
 _EACH = 20

@@ -20,6 +20,7 @@ from operators.closing_conditions import Condition, Grouping, StateModel
 from operators.expressions.bounds import NO_BOUNDS, Bound, Bounds
 from operators.expressions.constant_evaluation import evaluated
 from operators.expressions.dialect import attributes_in
+from operators.frames.matching import matching, not_matching
 from operators.required_punctuations import Held, Row, Want, same
 from operators.state.completion import closed_so_far, completed, completion_sets
 from operators.state.operator_state import OperatorState
@@ -33,11 +34,11 @@ from punct_ns.pattern import pattern_of
 from punct_ns.punctuation import Punctuation
 from punct_ns.schema import Attribute, Schema
 from punct_ns.scheme import Scheme, Term
-from punct_ns.slices import matching, not_matching, own, quoted
+from punct_ns.slices import own, quoted
 from punct_ns.value_set import ValueSet
 
 if TYPE_CHECKING:
-    from pyspark.sql import DataFrame
+    from operators.frames.frame import Frame
 
 
 _INTEGERS = {"TINYINT", "SMALLINT", "INT", "BIGINT"}
@@ -166,11 +167,11 @@ class BoundedKey:
             found.setdefault(place, []).append(end_of(bound, schema.index(name), schema, theirs, state))
         return found
 
-    def with_columns(self, frame: DataFrame) -> DataFrame:
+    def with_columns(self, frame: Frame) -> Frame:
         """The tuples, with the values of their bounds."""
         if not self.columns:
             return frame
-        return frame.selectExpr("*", *(f"{value} AS {name}" for name, value in self.columns.items()))
+        return frame.select("*", *(f"{value} AS {name}" for name, value in self.columns.items()))
 
     def present(self) -> str:
         """Whether a tuple can have partners, as Spark SQL: no null key or bound, and bounds that leave a value."""
@@ -201,7 +202,7 @@ class BoundedKey:
         frame = self.with_columns(tuples.frame)
         gone = frame.where(f"NOT ({self.present()})")
         if closed := self.covered(state):
-            gone = gone.unionAll(matching(frame.where(self.present()), closed))
+            gone = gone.union(matching(frame.where(self.present()), closed))
         return tuples.some(gone.drop(*self.columns))
 
     def until(self) -> Condition:
@@ -234,8 +235,8 @@ def end_of(bound: Bound, at: int, schema: Schema, theirs: Schema, state: Operato
     if bound.widened and bound.image is not None:
         f = _widening(schema[at].domain)
     elif bound.image is not None and bound.how is not None:
-        x, spark = theirs.attribute(bound.attribute), state.nothing().sparkSession
-        f = evaluated(bound.image, x, schema[at].domain, spark, local=bound.how.local, clock=bound.how.clock)
+        x = theirs.attribute(bound.attribute)
+        f = evaluated(bound.image, x, schema[at].domain, state.engine, local=bound.how.local, clock=bound.how.clock)
     return End(at, bound.relation, f, bound.how is not None and bound.how.falling)
 
 

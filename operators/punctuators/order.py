@@ -60,11 +60,11 @@ from punct_ns.slices import POSITION, arrow_type, condition, in_utc, own, quoted
 from punct_ns.temporal_type import TimestampType
 
 if TYPE_CHECKING:
-    from pyspark.sql import DataFrame
+    from operators.frames.frame import Frame
 
 
 _FAR = own("far")
-"""BOOLEAN: true for a tuple that is too far ahead; else null."""
+"""BIGINT: the position of a tuple that is too far ahead; else null."""
 
 _GREATEST, _BEFORE, _BOUND = map(own, ("greatest", "before", "bound"))
 """For a key: its greatest value, that before the slice, and the end of the passed values, as text."""
@@ -119,21 +119,21 @@ class ByOrder(Rule):
         if not self.per:
             return StateSchema(notes=["greatest"])
         keys = Schema(self._keys(schema))
-        return StateSchema({"greatest": LogSchema(keys, combine=_greatest(self._quoted_keys(schema), self.attribute))})
+        return StateSchema({"greatest": LogSchema(keys, combine=_greatest(self._key_names(schema), self.attribute))})
 
-    def flagged(self, tuples: DataFrame, state: OperatorState) -> DataFrame:
+    def flagged(self, tuples: Frame, state: OperatorState) -> Frame:
         """Late is a tuple that is behind the greatest value before it by more than the slack."""
         schema = state.inputs[0]
         domain = schema.attribute(self.attribute).domain
         start = self._start(tuples, state)
-        rows = tuples if start is None else tuples.unionByName(start, allowMissingColumns=True)
+        rows = tuples if start is None else tuples.union_by_name(start)
         far = "false"
         if self.max_ahead is not None:
             rows, far = self._far(rows, schema), f"{_FAR} IS NOT NULL"
         greatest_before = f"max(IF({far}, NULL, {self._place(domain)})) {self._before_it(schema)}"
         late = f"{quoted(self.attribute)} < {distance.before(greatest_before, self.slack, domain)}"
         aside = f"CASE WHEN {far} THEN '{AHEAD}' WHEN {late} THEN '{UNGRAMMATICAL}' END AS {ASIDE}"
-        return (rows if self.per else rows.coalesce(1)).selectExpr("*", aside).drop(_FAR)
+        return (rows if self.per else rows.in_one_task()).select("*", aside).drop(_FAR)
 
     def aggregates(self, schema: Schema) -> dict[str, str]:
         """The greatest value, and the value at the slack before it."""
@@ -144,7 +144,7 @@ class ByOrder(Rule):
         bound = distance.before(greatest, self.slack, domain)
         return {"greatest": distance.as_text(greatest, domain), "bound": distance.as_text(bound, domain)}
 
-    def new_punctuations(self, flagged: DataFrame | None, facts: Facts, state: OperatorState) -> list[Punctuation]:
+    def new_punctuations(self, flagged: Frame | None, facts: Facts, state: OperatorState) -> list[Punctuation]:
         """The values below the greatest value, less the slack, have passed."""
         if self.per:
             return [] if flagged is None else self._new_punctuations_of_each(flagged, state)
@@ -154,16 +154,16 @@ class ByOrder(Rule):
         schema = state.inputs[0]
         return [self._of((), distance.values_below(facts["bound"], schema.attribute(self.attribute).domain), schema)]
 
-    def broken(self, values: Facts, flagged: DataFrame, schema: Schema) -> tuple[Punctuation, str]:
+    def broken(self, values: Facts, flagged: Frame, schema: Schema) -> tuple[Punctuation, str]:
         """The values that were closed before the late tuple, and the slack with which no tuple would be late."""
         domain = schema.attribute(self.attribute).domain
         greatest = f"max({self._unless_ahead(domain)}) {self._before_it(schema)} AS {_GREATEST}"
-        late = flagged.selectExpr("*", greatest).where(f"{ASIDE} = '{UNGRAMMATICAL}'")
+        late = flagged.select("*", greatest).where(f"{ASIDE} = '{UNGRAMMATICAL}'")
         bound = distance.before(_GREATEST, self.slack, domain)
         texts = {"greatest": distance.as_text(_GREATEST, domain), "bound": distance.as_text(bound, domain)}
         first = [f"min_by({text}, {POSITION}) AS {name}" for name, text in texts.items()]
         behind = f"max({distance.between(quoted(self.attribute), _GREATEST, domain)}) AS behind"
-        (row,) = late.selectExpr(*first, behind).collect()
+        (row,) = late.group_by((), [*first, behind]).to_arrow().to_pylist()
         passed = distance.values_below(row["bound"], domain)
         key = tuple(values[key.name] for key in self._keys(schema))
         came = format_pattern(Constant(distance.value_of(row["greatest"], domain)), domain)
@@ -176,21 +176,22 @@ class ByOrder(Rule):
         apart = f"PARTITION BY {', '.join(self._quoted_keys(schema))}" if self.per else ""
         return f"OVER ({apart} ORDER BY {POSITION} NULLS FIRST ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING)"
 
-    def _new_punctuations_of_each(self, flagged: DataFrame, state: OperatorState) -> list[Punctuation]:
+    def _new_punctuations_of_each(self, flagged: Frame, state: OperatorState) -> list[Punctuation]:
         """One punctuation for each key whose greatest value has risen."""
         schema = state.inputs[0]
         domain, keys = schema.attribute(self.attribute).domain, self._quoted_keys(schema)
         before = f"max(IF({POSITION} IS NULL, {quoted(self.attribute)}, NULL)) AS {_BEFORE}"
-        greatest = _aggregated(flagged, keys, f"max({self._unless_ahead(domain)}) AS {_GREATEST}", before)
+        aggregates = [f"max({self._unless_ahead(domain)}) AS {_GREATEST}", before]
+        greatest = flagged.group_by(self._key_names(schema), aggregates)
         risen = greatest.where(f"{_GREATEST} IS NOT NULL AND ({_BEFORE} IS NULL OR {_GREATEST} > {_BEFORE})")
         bound = distance.as_text(distance.before(_GREATEST, self.slack, domain), domain)
-        table = in_utc(risen.selectExpr(*keys, _GREATEST, f"{bound} AS {_BOUND}").toArrow())
+        table = in_utc(risen.select(*keys, _GREATEST, f"{bound} AS {_BOUND}").to_arrow())
         if not table.num_rows:
             return []
         kept = state.log("greatest")
         ddl = ", ".join([*(f"{quoted(k.name)} {k.domain.type}" for k in self._keys(schema)), self._ddl(domain)])
         rows = table.drop_columns([_BOUND]).rename_columns([*table.column_names[:-2], self.attribute])
-        kept.add(Tuples(flagged.sparkSession.createDataFrame(rows, ddl), rows.num_rows))
+        kept.add(Tuples(flagged.engine.rows(rows, ddl), rows.num_rows))
         kept.settle()
         values = zip(*(column.to_pylist() for column in table.columns[:-2]), strict=True)
         texts: list[str] = table[_BOUND].to_pylist()  # type: ignore[assignment]
@@ -198,7 +199,7 @@ class ByOrder(Rule):
             self._of(key, distance.values_below(text, domain), schema) for key, text in zip(values, texts, strict=True)
         ]
 
-    def _start(self, tuples: DataFrame, state: OperatorState) -> DataFrame | None:
+    def _start(self, tuples: Frame, state: OperatorState) -> Frame | None:
         """The greatest value before the slice, of each key, as rows; None if there is none.
 
         Rows, not literals, so that Spark generates the same code in every slice.
@@ -210,12 +211,10 @@ class ByOrder(Rule):
             return None
         domain = state.inputs[0].attribute(self.attribute).domain
         value = pa.array([distance.value_of(greatest, domain)], arrow_type(domain))
-        return tuples.sparkSession.createDataFrame(pa.table({self.attribute: value}), self._ddl(domain))
+        return tuples.engine.rows(pa.table({self.attribute: value}), self._ddl(domain))
 
-    def _far(self, rows: DataFrame, schema: Schema) -> DataFrame:
+    def _far(self, rows: Frame, schema: Schema) -> Frame:
         """The rows with the column `_FAR`: each is compared with the greatest value before it that was not too far."""
-        from pyspark.sql import functions as F
-
         domain = schema.attribute(self.attribute).domain
         sequence = f"array_sort(collect_list(named_struct('at', {POSITION}, 'v', {self._place(domain)})))"
         beyond = distance.after("so_far.greatest", self.max_ahead, domain)
@@ -226,10 +225,9 @@ class ByOrder(Rule):
             " named_struct('greatest', greatest(so_far.greatest, item.v), 'far', so_far.far))"
         )
         fold = f"aggregate({sequence}, {none}, (so_far, item) -> {step}, so_far -> so_far.far)"
-        far = _aggregated(rows, self._quoted_keys(schema), f"{fold} AS far")
-        return rows.join(
-            F.broadcast(far.selectExpr(f"explode(far) AS {POSITION}", f"true AS {_FAR}")), POSITION, "left"
-        )
+        far = rows.group_by(self._key_names(schema), [f"{fold} AS far"])
+        far = far.select(f"explode(far) AS {_FAR}")
+        return rows.join(far, f"{POSITION} = {_FAR}", "left", small="right")
 
     def _place(self, domain: Domain) -> str:
         return distance.comparable(quoted(self.attribute), domain)
@@ -241,8 +239,11 @@ class ByOrder(Rule):
     def _keys(self, schema: Schema) -> tuple[Attribute, ...]:
         return tuple(map(schema.attribute, self.per))
 
+    def _key_names(self, schema: Schema) -> list[str]:
+        return [key.name for key in self._keys(schema)]
+
     def _quoted_keys(self, schema: Schema) -> list[str]:
-        return [quoted(key.name) for key in self._keys(schema)]
+        return list(map(quoted, self._key_names(schema)))
 
     def _ddl(self, domain: Domain) -> str:
         return f"{quoted(self.attribute)} {domain.type}"
@@ -253,17 +254,10 @@ class ByOrder(Rule):
         return Punctuation.of(schema, {**constants, self.attribute: passed})
 
 
-def _aggregated(rows: DataFrame, keys: Sequence[str], *aggregates: str) -> DataFrame:
-    """The aggregates of each group by these keys; without keys, of all rows."""
-    from pyspark.sql import functions as F
-
-    return rows.groupBy(*keys).agg(*map(F.expr, aggregates))
-
-
 def _greatest(keys: Sequence[str], attribute: str) -> Combine:
     """Combines rows to the greatest value of an attribute for each of these keys."""
     greatest = f"max({quoted(attribute)}) AS {quoted(attribute)}"
-    return lambda rows, _ages: _aggregated(rows, keys, greatest)
+    return lambda rows, _ages: rows.group_by(keys, [greatest])
 
 
 _BEFORE_STEP, _LAST, _LISTED, _STEP = map(own, ("before", "last", "listed", "step"))
@@ -306,16 +300,16 @@ class ByRoster(Rule):
     def state_schema(self, schema: Schema) -> StateSchema:
         """The greatest value of each member."""
         member = Schema((schema.attribute(self.member),))
-        return StateSchema({"latest": LogSchema(member, combine=_greatest([quoted(self.member)], self.attribute))})
+        return StateSchema({"latest": LogSchema(member, combine=_greatest([self.member], self.attribute))})
 
-    def flagged(self, tuples: DataFrame, state: OperatorState) -> DataFrame:
+    def flagged(self, tuples: Frame, state: OperatorState) -> Frame:
         """Late is a tuple behind the position at which its value had passed."""
         schema = state.inputs[0]
         place = distance.comparable(quoted(self.attribute), schema.attribute(self.attribute).domain)
-        rows = tuples.unionByName(self._start(tuples, state), allowMissingColumns=True)
+        rows = tuples.union_by_name(self._start(tuples, state))
         mine = f"OVER (PARTITION BY {quoted(self.member)}"
         earlier = f"{mine} ORDER BY {POSITION} NULLS FIRST ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING)"
-        known = rows.selectExpr(
+        known = rows.select(
             "*",
             f"max({place}) {earlier} AS {_BEFORE_STEP}",
             # Only a member has a row without a position, which sorts before all others.
@@ -330,8 +324,8 @@ class ByRoster(Rule):
             f" WHEN {_LISTED} AND ({_BEFORE_STEP} IS NULL OR {place} > {_BEFORE_STEP}) THEN array({tuple_}, {step})"
             f" ELSE array({tuple_}) END"
         )
-        each = known.selectExpr("*", f"explode({parts}) AS {_STEP}").drop(POSITION, _BEFORE_STEP, _LAST, _LISTED)
-        each = each.selectExpr("*", f"{_STEP}.own AS {POSITION}")
+        each = known.select("*", f"explode({parts}) AS {_STEP}").drop(POSITION, _BEFORE_STEP, _LAST, _LISTED)
+        each = each.select("*", f"{_STEP}.own AS {POSITION}")
         passed = f"coalesce(max({_STEP}.at) OVER (ORDER BY {_STEP}.value NULLS FIRST), -1)"
         return unless_late(each, f"{_STEP}.value IS NOT NULL AND {_STEP}.own > {passed}")
 
@@ -342,12 +336,12 @@ class ByRoster(Rule):
         least = distance.as_text(f"min(IF({last}, {_STEP}.value, NULL))", domain)
         return {"bound": f"IF(count_if({last} AND {_STEP}.value IS NULL) = 0, {least}, NULL)"}
 
-    def new_punctuations(self, flagged: DataFrame | None, facts: Facts, state: OperatorState) -> list[Punctuation]:
+    def new_punctuations(self, flagged: Frame | None, facts: Facts, state: OperatorState) -> list[Punctuation]:
         """The values below the least of the members' greatest values have passed."""
         if flagged is None:
             return []
         names = f"{quoted(self.member)}", f"{_STEP}.value AS {quoted(self.attribute)}"
-        last = flagged.where(f"{_STEP}.at = {_NEVER}").selectExpr(*names)
+        last = flagged.where(f"{_STEP}.at = {_NEVER}").select(*names)
         latest = state.log("latest")
         latest.add(Tuples(last, len(self.roster)))
         latest.settle()
@@ -357,11 +351,11 @@ class ByRoster(Rule):
         bound = distance.values_below(facts["bound"], schema.attribute(self.attribute).domain)
         return [Punctuation.of(schema, {self.attribute: bound})]
 
-    def broken(self, values: Facts, flagged: DataFrame, schema: Schema) -> tuple[Punctuation, str]:
+    def broken(self, values: Facts, flagged: Frame, schema: Schema) -> tuple[Punctuation, str]:
         """The punctuation that closed the value of the late tuple."""
         return up_to(self.attribute, values, schema), ""
 
-    def _start(self, tuples: DataFrame, state: OperatorState) -> DataFrame:
+    def _start(self, tuples: Frame, state: OperatorState) -> Frame:
         """Each member's greatest value before the slice; null if it has none."""
         if (whole := state.log("latest").whole()) is not None:
             return whole.frame
@@ -370,7 +364,7 @@ class ByRoster(Rule):
         listed = pa.array(members, arrow_type(member.domain))
         nothing = pa.array([None] * len(members), arrow_type(attribute.domain))
         ddl = f"{quoted(self.member)} {member.domain.type}, {quoted(self.attribute)} {attribute.domain.type}"
-        return tuples.sparkSession.createDataFrame(pa.table([listed, nothing], [self.member, self.attribute]), ddl)
+        return tuples.engine.rows(pa.table([listed, nothing], [self.member, self.attribute]), ddl)
 
 
 @dataclass(frozen=True, slots=True)
@@ -399,16 +393,16 @@ class ByClock(Rule):
         """Prefixes of the attribute."""
         return prefix_of(self.attribute)
 
-    def flagged(self, tuples: DataFrame, state: OperatorState) -> DataFrame:
+    def flagged(self, tuples: Frame, state: OperatorState) -> Frame:
         """Late is a tuple whose moment the clock has closed."""
         return unless_late(tuples, condition(added(state).set))
 
-    def new_punctuations(self, flagged: DataFrame | None, facts: Facts, state: OperatorState) -> list[Punctuation]:
+    def new_punctuations(self, flagged: Frame | None, facts: Facts, state: OperatorState) -> list[Punctuation]:
         """The moments before the one up to which everything was read, less the delay, have passed."""
         if state.read_until is None:
             return []
         return [Punctuation.of(state.inputs[0], {self.attribute: Range(None, state.read_until - self.delay)})]
 
-    def broken(self, values: Facts, flagged: DataFrame, schema: Schema) -> tuple[Punctuation, str]:
+    def broken(self, values: Facts, flagged: Frame, schema: Schema) -> tuple[Punctuation, str]:
         """The punctuation that closed the moment of the late tuple."""
         return up_to(self.attribute, values, schema), ""

@@ -14,6 +14,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from operators.frames.matching import matching, not_matching
 from operators.punctuators.rule import ASIDE, Facts, Rule, added, ordered_attribute, unless_late
 from operators.state.operator_state import OperatorState
 from punct_ns.errors import QueryError, UsageError
@@ -21,11 +22,11 @@ from punct_ns.pattern import Constant, patterns
 from punct_ns.punctuation import Punctuation
 from punct_ns.schema import Schema
 from punct_ns.scheme import Scheme, Term
-from punct_ns.slices import POSITION, condition, in_utc, is_inline, matching, not_matching, own, quoted
+from punct_ns.slices import POSITION, condition, in_utc, is_inline, own, quoted
 from punct_ns.value_set import ValueSet
 
 if TYPE_CHECKING:
-    from pyspark.sql import DataFrame
+    from operators.frames.frame import Frame
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,15 +48,15 @@ class ByDomain(Rule):
         """None: no further punctuation will come."""
         return ()
 
-    def flagged(self, tuples: DataFrame, state: OperatorState) -> DataFrame:
+    def flagged(self, tuples: Frame, state: OperatorState) -> Frame:
         """Late is every tuple with a value outside the limits, from the first tuple on."""
         return unless_late(tuples, condition(self._outside(state.inputs[0])))
 
-    def new_punctuations(self, flagged: DataFrame | None, facts: Facts, state: OperatorState) -> list[Punctuation]:
+    def new_punctuations(self, flagged: Frame | None, facts: Facts, state: OperatorState) -> list[Punctuation]:
         """The values outside the limits: the same in each slice, so they go out once."""
         return self._outside(state.inputs[0])
 
-    def broken(self, values: Facts, flagged: DataFrame, schema: Schema) -> tuple[Punctuation, str]:
+    def broken(self, values: Facts, flagged: Frame, schema: Schema) -> tuple[Punctuation, str]:
         normal = [None if values.get(a.name) is None else a.domain.normal(values[a.name]) for a in schema]
         return next(p for p in self._outside(schema) if p.matches(normal)), ""
 
@@ -94,40 +95,40 @@ class ByPredicate(Rule):
         """Constants for all of the attributes together."""
         return (Scheme(tuple(Term(name) for name in self.attributes)),)
 
-    def flagged(self, tuples: DataFrame, state: OperatorState) -> DataFrame:
+    def flagged(self, tuples: Frame, state: OperatorState) -> Frame:
         """Late is a tuple whose group an earlier tuple ended, in this slice or before."""
         group = ", ".join(map(quoted, self.attributes))
         ended = (
             f"max({_ENDS}) OVER (PARTITION BY {group}"
             f" ORDER BY {POSITION} ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING)"
         )
-        known = self._with_ended(tuples, state).selectExpr("*", f"coalesce(({self.when}), false) AS {_ENDS}")
+        known = self._with_ended(tuples, state).select("*", f"coalesce(({self.when}), false) AS {_ENDS}")
         return unless_late(known, f"{_ENDED} OR coalesce({ended}, false)").drop(_ENDED)
 
     def aggregates(self, schema: Schema) -> dict[str, str]:
         """The number of tuples that end a group."""
         return {"ending": f"count_if({_ENDS} AND {ASIDE} IS NULL)"}
 
-    def new_punctuations(self, flagged: DataFrame | None, facts: Facts, state: OperatorState) -> list[Punctuation]:
+    def new_punctuations(self, flagged: Frame | None, facts: Facts, state: OperatorState) -> list[Punctuation]:
         """One punctuation for each group that a tuple of the slice ended."""
         if flagged is None or not facts["ending"]:
             return []
         schema = state.inputs[0]
         ending = flagged.where(f"{_ENDS} AND {ASIDE} IS NULL").select(*map(quoted, self.attributes))
-        columns = in_utc(ending.toArrow()).columns
+        columns = in_utc(ending.to_arrow()).columns
         return [self._of(values, schema) for values in zip(*(c.to_pylist() for c in columns), strict=True)]
 
-    def broken(self, values: Facts, flagged: DataFrame, schema: Schema) -> tuple[Punctuation, str]:
+    def broken(self, values: Facts, flagged: Frame, schema: Schema) -> tuple[Punctuation, str]:
         return self._of(tuple(values[schema.attribute(name).name] for name in self.attributes), schema), ""
 
     def _of(self, values: tuple[object, ...], schema: Schema) -> Punctuation:
         pairs = [(schema.attribute(name), v) for name, v in zip(self.attributes, values, strict=True)]
         return Punctuation.of(schema, {a.name: Constant(None if v is None else a.domain.normal(v)) for a, v in pairs})
 
-    def _with_ended(self, tuples: DataFrame, state: OperatorState) -> DataFrame:
+    def _with_ended(self, tuples: Frame, state: OperatorState) -> Frame:
         """The tuples with the column `_ENDED`."""
         ended = list(added(state).set)
         if is_inline(ended):
-            return tuples.selectExpr("*", f"({condition(ended)}) AS {_ENDED}")
+            return tuples.select("*", f"({condition(ended)}) AS {_ENDED}")
         late, others = matching(tuples, ended), not_matching(tuples, ended)
-        return late.selectExpr("*", f"true AS {_ENDED}").unionAll(others.selectExpr("*", f"false AS {_ENDED}"))
+        return late.select("*", f"true AS {_ENDED}").union(others.select("*", f"false AS {_ENDED}"))

@@ -20,7 +20,7 @@ from punct_ns.scheme import Scheme, Term
 from punct_ns.slices import own
 
 if TYPE_CHECKING:
-    from pyspark.sql import DataFrame
+    from operators.frames.frame import Frame
 
 ASIDE = own("aside")
 """STRING: why a tuple is set aside; null for a tuple that is emitted."""
@@ -53,17 +53,17 @@ class Rule(Protocol):
         """The state that the rule keeps for an input of this schema, beside the punctuations that it has added."""
         return StateSchema()
 
-    def flagged(self, tuples: DataFrame, state: OperatorState) -> DataFrame:
+    def flagged(self, tuples: Frame, state: OperatorState) -> Frame:
         """The tuples with the column `ASIDE`, and the rule's own rows, which have no position."""
 
     def aggregates(self, schema: Schema) -> dict[str, str]:
         """Aggregates over the flagged rows, as Spark SQL by name; `new_punctuations` gets their values."""
         return {}
 
-    def new_punctuations(self, flagged: DataFrame | None, facts: Facts, state: OperatorState) -> list[Punctuation]:
+    def new_punctuations(self, flagged: Frame | None, facts: Facts, state: OperatorState) -> list[Punctuation]:
         """The punctuations that hold after the slice; `flagged` are its computed rows, None if no tuple came."""
 
-    def broken(self, values: Facts, flagged: DataFrame, schema: Schema) -> tuple[Punctuation, str]:
+    def broken(self, values: Facts, flagged: Frame, schema: Schema) -> tuple[Punctuation, str]:
         """The punctuation that the first late tuple of a slice breaks, if it was added within that slice; and a remark.
 
         `flagged` are the computed rows of the slice. The remark is a text such as by how much the tuple is late.
@@ -95,6 +95,6 @@ def up_to(name: str, values: Facts, schema: Schema) -> Punctuation:
     return Punctuation.of(schema, {name: Range(None, value, high_closed=True)})
 
 
-def unless_late(tuples: DataFrame, late: str) -> DataFrame:
+def unless_late(tuples: Frame, late: str) -> Frame:
     """The tuples with the column `ASIDE`, where `late` is Spark SQL that is true for late ones."""
-    return tuples.selectExpr("*", f"IF({late}, '{UNGRAMMATICAL}', NULL) AS {ASIDE}")
+    return tuples.select("*", f"IF({late}, '{UNGRAMMATICAL}', NULL) AS {ASIDE}")

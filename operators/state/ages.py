@@ -20,10 +20,10 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from punct_ns.errors import UsageError
 from punct_ns.lifespan import Duration
-from punct_ns.slices import own, quoted
+from punct_ns.slices import own
 
 if TYPE_CHECKING:
-    from pyspark.sql import DataFrame
+    from operators.frames.frame import Frame
 
 
 FIRST = own("first")
@@ -83,14 +83,12 @@ def combined_ages(names: Sequence[str]) -> dict[str, str]:
     return {name: _COMBINED[name] for name in names}
 
 
-def deduplicated(frame: DataFrame, ages: Sequence[str] = ()) -> DataFrame:
+def deduplicated(frame: Frame, ages: Sequence[str] = ()) -> Frame:
     """Each different row once; the ages of equal rows are combined."""
     if not ages:
-        return frame.dropDuplicates()
-    from pyspark.sql import functions as F
-
-    own_columns = (quoted(name) for name in frame.columns if name not in AGES)
-    return frame.groupBy(*own_columns).agg(*(F.expr(text).alias(name) for name, text in combined_ages(ages).items()))
+        return frame.distinct()
+    own_columns = [name for name in frame.columns if name not in AGES]
+    return frame.group_by(own_columns, [f"{text} AS {name}" for name, text in combined_ages(ages).items()])
 
 
 def passed(number: int) -> str:

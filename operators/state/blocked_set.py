@@ -17,6 +17,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import product
 from typing import TYPE_CHECKING, Any
 
+from operators.frames.matching import matching
 from operators.state.closed_set import FORGOTTEN
 from operators.state.expiring_set import Entry, IsOver, recorded, restored
 from operators.state.slice_tuples import Tuples
@@ -27,12 +28,11 @@ from punct_ns.pattern import Constant, Pattern, matches, patterns, values
 from punct_ns.punctuation import Punctuation
 from punct_ns.punctuation_set import PunctuationSet
 from punct_ns.schema import Schema
-from punct_ns.slices import in_utc, matching, quoted
+from punct_ns.slices import in_utc, quoted
 from punct_ns.value_set import ValueSet
 
 if TYPE_CHECKING:
-    from pyspark.sql import DataFrame
-
+    from operators.frames.frame import Frame
     from operators.state.operator_state import OperatorState
 
 
@@ -177,19 +177,19 @@ def _by_places(
 
 
 def _kept_points(
-    given: Iterable[PunctuationSet], places: tuple[int, ...], kept: DataFrame, schema: Schema
-) -> list[Point] | DataFrame:
+    given: Iterable[PunctuationSet], places: tuple[int, ...], kept: Frame, schema: Schema
+) -> list[Point] | Frame:
     """The points of the kept tuples that any of these matches; their frame if there are too many."""
     every = [p for each in given for p in each]
     found = matching(kept, every).select(*(quoted(schema[i].name) for i in places))
     if not places:
         return [()] * found.limit(1).count()
-    points = _points(found.dropDuplicates().limit(MOST + 1), places, schema)
+    points = _points(found.distinct().limit(MOST + 1), places, schema)
     return points if len(points) <= MOST else found
 
 
 def _parted(
-    given: PunctuationSet, places: tuple[int, ...], points: list[Point] | DataFrame, schema: Schema
+    given: PunctuationSet, places: tuple[int, ...], points: list[Point] | Frame, schema: Schema
 ) -> tuple[list[Punctuation], list[Punctuation]]:
     """The punctuations to emit, and the blocked ones."""
     if not isinstance(points, list):
@@ -239,10 +239,10 @@ def _constants(places: Sequence[int], point: Point) -> dict[int, Pattern]:
     return {i: Constant(value) for i, value in zip(places, point, strict=True)}
 
 
-def _points(frame: DataFrame, places: Sequence[int], schema: Schema) -> list[Point]:
+def _points(frame: Frame, places: Sequence[int], schema: Schema) -> list[Point]:
     columns = [
         [None if v is None else schema[i].domain.normal(v) for v in column.to_pylist()]
-        for i, column in zip(places, in_utc(frame.toArrow()).columns, strict=True)
+        for i, column in zip(places, in_utc(frame.to_arrow()).columns, strict=True)
     ]
     return list(zip(*columns, strict=True))
 
@@ -263,15 +263,13 @@ def _cut(box: Mapping[int, ValueSet], places: Sequence[int], points: Sequence[Po
 
 
 def _outside(
-    given: PunctuationSet, places: tuple[int, ...], points: DataFrame, schema: Schema
+    given: PunctuationSet, places: tuple[int, ...], points: Frame, schema: Schema
 ) -> tuple[list[Punctuation], list[Punctuation]]:
     """The punctuations to emit if there are too many points: the parts before and behind all, at the last place."""
-    from pyspark.sql import functions as F
-
     i, free, blocked = places[-1], list[Punctuation](), list[Punctuation]()
     domain = schema[i].domain
-    column = F.col(quoted(schema[i].name))
-    least_and_most = in_utc(points.agg(F.min(column).alias("low"), F.max(column).alias("high")).toArrow())
+    column = quoted(schema[i].name)
+    least_and_most = in_utc(points.group_by((), [f"min({column}) AS low", f"max({column}) AS high"]).to_arrow())
     ends: list[Any] = [c.to_pylist()[0] for c in least_and_most.columns]
     pairs = [] if None in ends else [domain.normal(end) for end in ends]
     spans = [(domain.cut(pairs[0], after=False), domain.cut(pairs[1], after=True))] if pairs else []

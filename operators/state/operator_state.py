@@ -28,7 +28,7 @@ from punct_ns.slices import in_utc, quoted
 if TYPE_CHECKING:
     from datetime import datetime
 
-    from pyspark.sql import DataFrame
+    from operators.frames.frame import Engine, Frame
 
 Scratch = TypeVar("Scratch")
 
@@ -168,7 +168,12 @@ class OperatorState:
         """The declared log of that name."""
         return self._logs[name]
 
-    def nothing(self, input_: int = 0) -> DataFrame:
+    @property
+    def engine(self) -> Engine:
+        """What computes tuples."""
+        return self._store.engine
+
+    def nothing(self, input_: int = 0) -> Frame:
         """An empty frame of an input's tuples."""
         return self._store.nothing(self.inputs[input_].ddl())
 

@@ -1,22 +1,21 @@
 """Tuples of a slice in Spark: bag unions, null-safe semi and anti joins, joins on a condition, and observed metrics.
 
-Spark reports the result of an observation by an event, after the computation. If the DataFrame was never computed, or a
+Spark reports the result of an observation by an event, after the computation. If the Frame was never computed, or a
 busy machine lost the event, none comes: the wait for it is long, but ends.
 """
 
 from __future__ import annotations
 
-import threading
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
-from punct_ns.errors import QueryError, XmlStreamError
+from punct_ns.errors import QueryError
 from punct_ns.punctuation import Punctuation
 from punct_ns.slices import POSITION, own, quoted
 
 if TYPE_CHECKING:
-    from pyspark.sql import DataFrame, Observation
+    from operators.frames.frame import Frame, JoinKind, Side
 
 
 HASHED = 500_000
@@ -33,13 +32,13 @@ class Tuples:
     `of_each` is the number of output tuples for each input tuple, where it is the same for all.
     """
 
-    frame: DataFrame
+    frame: Frame
     at_most: int
     exact: bool = True
     computed: bool = False
     of_each: int | None = None
 
-    def some(self, frame: DataFrame) -> Tuples:
+    def some(self, frame: Frame) -> Tuples:
         """Tuples that are computed from these, at most one from each."""
         return Tuples(frame, self.at_most, exact=False)
 
@@ -75,62 +74,22 @@ def semi_join(rows: Tuples, others: Tuples, names: Sequence[str]) -> Tuples:
     return _joined(rows, others, names, "left_semi")
 
 
-def theta_join(left: Tuples, right: Tuples, on: str, how: str = "inner") -> Tuples:
+def theta_join(left: Tuples, right: Tuples, on: str, how: JoinKind = "inner") -> Tuples:
     """The join on a condition in Spark SQL: `inner`, with the smaller side broadcast, `left_semi` or `left_anti`."""
-    from pyspark.sql import functions as F
-
-    frame, other = left.frame, right.frame
+    small: Side | None = None
     if right.at_most <= HASHED and (how != "inner" or right.at_most <= left.at_most):
-        other = F.broadcast(other)
+        small = "right"
     elif how == "inner" and left.at_most <= HASHED:
-        frame = F.broadcast(frame)
+        small = "left"
     at_most = min(left.at_most * right.at_most, _MANY) if how == "inner" else left.at_most
-    return Tuples(frame.join(other, F.expr(on), how), at_most, exact=False)
+    return Tuples(left.frame.join(right.frame, on, how, small), at_most, exact=False)
 
 
-def _joined(rows: Tuples, others: Tuples, names: Sequence[str], how: str) -> Tuples:
-    from pyspark.sql import functions as F
-
-    renamed = others.frame.select(*(F.col(quoted(name)).alias(own(f"kept{i}")) for i, name in enumerate(names)))
+def _joined(rows: Tuples, others: Tuples, names: Sequence[str], how: JoinKind) -> Tuples:
+    renamed = others.frame.select(*(f"{quoted(name)} AS {own(f'kept{i}')}" for i, name in enumerate(names)))
     same = " AND ".join(f"{quoted(name)} <=> {own(f'kept{i}')}" for i, name in enumerate(names))
-    other = F.broadcast(renamed) if others.at_most <= HASHED else renamed
-    return rows.some(rows.frame.join(other, F.expr(same or "true"), how))
-
-
-PATIENCE_SECONDS = 120.0
-"""The longest wait for an event that usually takes milliseconds."""
-
-
-def metrics_of(observation: Observation, patience: float = PATIENCE_SECONDS) -> dict[str, Any]:
-    """The metrics by name; none if Spark found while planning that there are no tuples.
-
-    Raises:
-        XmlStreamError: Spark does not report them in time.
-    """
-    # Java waits; this timer ends the wait from another thread, and costs nothing if it is not needed.
-    timer = threading.Timer(patience, _give_up, [observation])
-    timer.daemon = True
-    timer.start()
-    try:
-        return dict(observation.get)
-    except Exception as error:
-        if _GIVEN_UP not in str(error):
-            # If Spark folds a plan to no row, nothing is observed in it, and a row without columns has no schema.
-            if observation._jo is not None and observation._jo.getRow().length() == 0:
-                return {}
-            raise
-        hint = "the machine may have too much to do; a run with the same checkpoint does the slice again"
-        raise XmlStreamError(f"Spark did not report its counts within {patience:.0f} s", hint=hint) from None
-    finally:
-        timer.cancel()
-
-
-_GIVEN_UP = "the observation has no result"
-
-
-def _give_up(observation: Any) -> None:
-    jvm = observation._jvm
-    observation._jo.setMetricsAndNotify(jvm.scala.util.Failure(jvm.java.util.concurrent.TimeoutException(_GIVEN_UP)))
+    small: Side | None = "right" if others.at_most <= HASHED else None
+    return rows.some(rows.frame.join(renamed, same or "true", how, small))
 
 
 def bag_union(parts: Iterable[Tuples | None]) -> Tuples | None:
@@ -140,6 +99,6 @@ def bag_union(parts: Iterable[Tuples | None]) -> Tuples | None:
         return present[0] if present else None
     frame = present[0].frame
     for part in present[1:]:
-        frame = frame.unionAll(part.frame)
+        frame = frame.union(part.frame)
     exact, computed = all(part.exact for part in present), all(part.computed for part in present)
     return Tuples(frame, sum(part.at_most for part in present), exact, computed)

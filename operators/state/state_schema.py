@@ -21,20 +21,20 @@ from punct_ns.schema import Attribute, Schema
 from punct_ns.sql_type import StringType
 
 if TYPE_CHECKING:
-    from pyspark.sql import DataFrame
+    from operators.frames.frame import Frame
 
 STATE_FORMAT = 4
 """Format of an operator's record and of its files. It changes when recorded state must be read differently."""
 
 
-Combine = Callable[["DataFrame", Sequence[str]], "DataFrame"]
+Combine = Callable[["Frame", Sequence[str]], "Frame"]
 """Combines rows of several slices, for example the partial aggregates of a group to one row.
 
 It must be idempotent, and may be applied to any part of the rows that holds all or no rows of each key. The names are
 the columns of the rows' ages (`operators.state.ages`); the result has these columns, too.
 """
 
-Touching = Callable[["DataFrame", "DataFrame", int], "DataFrame"]
+Touching = Callable[["Frame", "Frame", int], "Frame"]
 """Selects, from kept rows, those that new rows change when both are combined; the number is that of the new rows."""
 
 
@@ -69,7 +69,7 @@ class LogSchema:
     blocks: bool = True
     awaits: Awaited | None = None
     combine: Combine | None = None
-    shown: Callable[[DataFrame], DataFrame] | None = None
+    shown: Callable[[Frame], Frame] | None = None
     touching: Touching | None = None
 
     def __post_init__(self) -> None:

@@ -20,15 +20,16 @@ from typing import TYPE_CHECKING, Any
 import pyarrow as pa
 import pyarrow.compute
 
+from operators.frames.matching import matching, not_matching
 from operators.state.ages import AGES, FIRST, SINCE, PurgeAfter, Since
 from operators.state.slice_tuples import Tuples, anti_join, semi_join
 from operators.state.state_schema import LogSchema
 from operators.storage.segments import Segment, SegmentStore
 from punct_ns.punctuation import Punctuation
-from punct_ns.slices import condition, is_inline, matching, not_matching, quoted
+from punct_ns.slices import condition, is_inline, quoted
 
 if TYPE_CHECKING:
-    from pyspark.sql import DataFrame
+    from operators.frames.frame import Frame
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,7 +40,7 @@ class Part:
     removed: tuple[Segment, ...] = ()
     since: int = 0
 
-    def left(self, store: SegmentStore, purging: Sequence[Punctuation]) -> DataFrame:
+    def left(self, store: SegmentStore, purging: Sequence[Punctuation]) -> Frame:
         """The remaining rows, given all punctuations that have purged the log."""
         left = Tuples(store.frame(self.segment), self.segment.rows)
         for removed in self.removed:
@@ -146,14 +147,14 @@ class TupleLog:
         """All kept rows, not combined across segments; None for an empty log."""
         return None if self.is_empty else Tuples(_seen(self._frame()), self.at_most, exact=self._fresh is None)
 
-    def _frame(self) -> DataFrame:
+    def _frame(self) -> Frame:
         """All kept rows of a non-empty log, with columns in one order, since combining may change it."""
         frames = [self._left_of(part) for part in self._parts]
         if self._fresh is not None:
             frames.append(self._aged(self._fresh.frame))
         whole = frames[0]
         for part in frames[1:]:
-            whole = whole.unionByName(part)
+            whole = whole.union_by_name(part)
         return whole
 
     def add(self, tuples: Tuples, *, partial: bool = False) -> None:
@@ -219,37 +220,37 @@ class TupleLog:
         if self.at_most <= SMALL:
             self._shrink(anti_join(Tuples(self._frame(), self.rows), tuples, names).frame)
             return
-        keys = tuples.frame.select(*map(quoted, names)).dropDuplicates()
+        keys = tuples.frame.select(*map(quoted, names)).distinct()
         removed = self._store.write(keys, tuples.at_most)
         others = Tuples(self._store.frame(removed), removed.rows)
         if gone := semi_join(Tuples(self._frame(), self.rows), others, names).frame.count():
             self._parts = [replace(part, removed=(*part.removed, removed)) for part in self._parts]
             self._gone(gone)
 
-    def _shrink(self, left: DataFrame) -> None:
+    def _shrink(self, left: Frame) -> None:
         """Rewrites the log as the rows that are left."""
         before = self.rows
         self._replace(self._store.write(left, before))
         self.purged += before - self.rows
 
-    def _left_of(self, part: Part) -> DataFrame:
+    def _left_of(self, part: Part) -> Frame:
         left = part.left(self._store, self._purging)
         borne = tuple(name for name in AGES if name in part.segment.struct)
         return left if borne == self._ages else self._bearing(left, borne)
 
-    def _aged(self, frame: DataFrame) -> DataFrame:
+    def _aged(self, frame: Frame) -> Frame:
         """New rows with this slice as their age, if rows store ages."""
         if self._now is None:
             return frame
-        return frame.selectExpr("*", *map(self._now.column, self._ages))
+        return frame.select("*", *map(self._now.column, self._ages))
 
-    def _bearing(self, kept: DataFrame, borne: Sequence[str]) -> DataFrame:
+    def _bearing(self, kept: Frame, borne: Sequence[str]) -> Frame:
         """Kept rows, whose ages have the columns `borne`, with the columns that rows have now."""
         columns = {FIRST: f"CAST(NULL AS BIGINT) AS {FIRST}"}
         if self._now is not None:
             columns[SINCE] = self._now.column(SINCE)
         own = [quoted(name) for name in kept.columns if name not in AGES]
-        return kept.selectExpr(*own, *(name if name in borne else columns[name] for name in self._ages))
+        return kept.select(*own, *(name if name in borne else columns[name] for name in self._ages))
 
     def _take_logically(self, punctuations: Sequence[Punctuation]) -> Segment:
         leaving = matching(self._frame(), punctuations)
@@ -295,13 +296,13 @@ class TupleLog:
         if segment.rows:
             self._add(segment)
 
-    def _combined(self) -> DataFrame:
+    def _combined(self) -> Frame:
         """All kept rows of a non-empty log, combined."""
         if self._combine is not None and self._fresh is not None and not self._parts:
             return self._aged(self._combine(self._fresh.frame, ()))
         return self._merged(self._frame())
 
-    def _merged(self, rows: DataFrame) -> DataFrame:
+    def _merged(self, rows: Frame) -> Frame:
         return rows if self._combine is None else self._combine(rows, self._ages)
 
     def _rewrite(self) -> None:
@@ -330,7 +331,7 @@ class TupleLog:
             raise RuntimeError(f"a tuple log is {what} while added rows await take or settle")
 
 
-def _seen(frame: DataFrame) -> DataFrame:
+def _seen(frame: Frame) -> Frame:
     """The rows as the operator sees them, without their ages."""
     return frame.drop(*AGES)
 
@@ -373,15 +374,15 @@ class MergingLog(TupleLog):
         touched = self._store.write(self._touching(self._left_of(base), frame, at_most), self.rows)
         for part in changed:
             left = self._store.write(self._left_of(part), part.segment.rows)
-            frame, at_most = frame.unionByName(self._store.frame(left)), at_most + left.rows
+            frame, at_most = frame.union_by_name(self._store.frame(left)), at_most + left.rows
         if touched.rows:
             before = self._store.frame(touched)
-            gone = before.select(*self._names).dropDuplicates()
+            gone = before.select(*self._names).distinct()
             for removed in base.removed:
-                gone = gone.unionByName(self._store.frame(removed))
+                gone = gone.union_by_name(self._store.frame(removed))
             number = touched.rows + sum(removed.rows for removed in base.removed)
             base = replace(base, removed=(self._store.write(gone, number),))
-            frame, at_most = frame.unionByName(before), at_most + touched.rows
+            frame, at_most = frame.union_by_name(before), at_most + touched.rows
         merged = self._store.write(self._merging(frame, self._ages), at_most)
         self.rows += new.rows + merged.rows - at_most
         self._oldest = self._oldest or self._now

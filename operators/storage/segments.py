@@ -1,12 +1,9 @@
 """Segments: computed rows, in memory if they are few, as Parquet if they are many or must outlive the process.
 
 The driver collects a segment of up to about `COLLECTED` bytes as Arrow, because a write by Spark costs more. Up to
-`HELD` rows, Spark reads them from the driver's memory; more rows are read from a Parquet file that the driver writes,
-since Spark reads a million rows faster from a file than from a plan that holds them. Segments beyond `COLLECTED` are
-written by Spark and never pass the driver.
-
-Spark reads a path with `*`, `?`, brackets, braces or a backslash as a glob, and the user may have chosen such a name
-for the directory of the checkpoint. So Parquet files are read with globs switched off.
+`HELD` rows, the engine reads them from the driver's memory; more rows are read from a Parquet file that the driver
+writes, since Spark reads a million rows faster from a file than from a plan that holds them. Segments beyond
+`COLLECTED` are written by the engine and never pass the driver.
 """
 
 from __future__ import annotations
@@ -15,6 +12,7 @@ import json
 import uuid
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -27,17 +25,7 @@ from operators.storage.store import Place, store_at
 from punct_ns.slices import own
 
 if TYPE_CHECKING:
-    from pyspark.sql import DataFrame, SparkSession
-    from pyspark.sql.types import StructType
-
-
-LITERAL = {"__globPaths__": "false"}
-"""The options of a Spark reader that switch globs off: each path names one file or directory."""
-
-
-def parquet_files(spark: SparkSession, schema: StructType | str, *paths: str) -> DataFrame:
-    """The rows of at least one Parquet file or directory, whatever characters the paths contain."""
-    return spark.read.schema(schema).options(**LITERAL).parquet(*paths)
+    from operators.frames.frame import Engine, Frame
 
 
 COLLECTED = 64 << 20
@@ -50,9 +38,6 @@ _WIDTH = {"string": 48, "binary": 48}
 """Estimated bytes of a value, by type; eight for other types."""
 
 _ROW_GROUP = 1 << 16
-
-_WRITTEN = {"compression": "none", "mapreduce.fileoutputcommitter.marksuccessfuljobs": "false"}
-"""The options with which Spark writes a segment: no empty `_SUCCESS` file, which costs two processes."""
 
 _LEAVING = own("leaving")
 
@@ -73,11 +58,11 @@ class Segment:
 class SegmentStore:
     """The segments of one operator, in their own store."""
 
-    def __init__(self, spark: SparkSession, place: Place) -> None:
-        self._spark = spark
+    def __init__(self, engine: Engine, place: Place) -> None:
+        self.engine = engine
         self._store = store_at(place)
         self._tables: dict[str, pa.Table] = {}
-        self._frames: dict[str, DataFrame] = {}
+        self._frames: dict[str, Frame] = {}
         self._checksums: dict[str, str] = {}
         self._unsynced: list[str] = []
         self._mapped: dict[str, pa.RecordBatch] = {}
@@ -97,18 +82,18 @@ class SegmentStore:
         return f"{self._prefix}-{self._count}.parquet"
 
     @staticmethod
-    def collects(frame: DataFrame, at_most: int) -> bool:
+    def collects(frame: Frame, at_most: int) -> bool:
         """Whether the driver collects the frame, which has at most this many rows, when it is computed."""
-        return at_most * sum(_WIDTH.get(field.dataType.typeName(), 8) for field in frame.schema) <= COLLECTED
+        return at_most * _width(frame.struct()) <= COLLECTED
 
-    def write(self, frame: DataFrame, at_most: int) -> Segment:
+    def write(self, frame: Frame, at_most: int) -> Segment:
         """Computes the rows of a frame that has `at_most` rows."""
         if self.collects(frame, at_most):
-            return self._hold(frame.toArrow(), frame)
+            return self._hold(frame.to_arrow(), frame)
         name = self._name()
-        frame.write.mode("overwrite").options(**_WRITTEN).parquet(str(self._store.path(name)))
+        frame.write(self._store.path(name))
         rows = sum(pq.read_metadata(part).num_rows for part in self._store.paths(name))
-        return Segment(name, rows, frame.schema.json())
+        return Segment(name, rows, frame.struct())
 
     def draft(self) -> str:
         """A name for a run that another thread will `put` later; `retain` keeps it until it is recorded."""
@@ -132,47 +117,42 @@ class SegmentStore:
                 self._mapped[segment.name] = file.get_batch(0)
         return self._mapped[segment.name]
 
-    def nothing(self, ddl: str) -> DataFrame:
+    def nothing(self, ddl: str) -> Frame:
         """An empty frame with these columns."""
-        return self._spark.createDataFrame([], ddl)
+        return self.engine.empty(ddl)
 
-    def split(self, frame: DataFrame, condition: str, at_most: int) -> tuple[Segment, Segment]:
+    def split(self, frame: Frame, condition: str, at_most: int) -> tuple[Segment, Segment]:
         """Computes a frame once, as the rows that satisfy a two-valued condition, and the other rows."""
-        from pyspark.sql import functions as F
-
-        marked = frame.withColumn(_LEAVING, F.expr(condition))
+        marked = frame.select("*", f"{condition} AS {_LEAVING}")
         if self.collects(frame, at_most):
-            table = marked.toArrow()
+            table = marked.to_arrow()
             leaves = table[_LEAVING]
             table = table.drop_columns([_LEAVING])
             return self._hold(table.filter(leaves), frame), self._hold(table.filter(pc.invert(leaves)), frame)
         whole = self.write(marked, at_most)
         leaving = sum(pc.sum(batch[_LEAVING]).as_py() for batch in self.batches(whole, [_LEAVING]))
         # Leaving rows are read once, from the file with all rows; later slices read staying rows from their own file.
-        staying = Segment("", 0, frame.schema.json())
+        staying = Segment("", 0, frame.struct())
         if whole.rows > leaving:
             rest = self.frame(whole).where(f"NOT {_LEAVING}").drop(_LEAVING)
             staying = self.write(rest, whole.rows - leaving)
         return replace(whole, rows=leaving, leaving=True), staying
 
-    def _hold(self, table: pa.Table, frame: DataFrame) -> Segment:
-        segment = Segment(self._name(), table.num_rows, frame.schema.json())
+    def _hold(self, table: pa.Table, frame: Frame) -> Segment:
+        segment = Segment(self._name(), table.num_rows, frame.struct())
         self._tables[segment.name] = table
         return segment
 
-    def frame(self, segment: Segment) -> DataFrame:
+    def frame(self, segment: Segment) -> Frame:
         """The segment's rows."""
         if segment.leaving:
             return self.frame(replace(segment, leaving=False)).where(_LEAVING).drop(_LEAVING)
         if segment.name not in self._frames:
-            from pyspark.sql.types import StructType
-
-            struct = StructType.fromJson(json.loads(segment.struct))
             if segment.name in self._tables and segment.rows <= HELD:
-                frame = self._spark.createDataFrame(self._tables[segment.name], struct)
+                frame = self.engine.rows(self._tables[segment.name], segment.struct)
             else:
                 self._persist(segment)
-                frame = parquet_files(self._spark, struct, str(self._store.path(segment.name)))
+                frame = self.engine.parquet(segment.struct, str(self._store.path(segment.name)))
             self._frames[segment.name] = frame
         return self._frames[segment.name]
 
@@ -239,6 +219,13 @@ class SegmentStore:
         for name in [n for n in list(self._sums) if n not in needed]:
             del self._sums[name]
         self._store.delete(*(name for name in self._store.names() if name.rstrip("/") not in needed))
+
+
+@lru_cache(maxsize=256)
+def _width(struct: str) -> int:
+    """The estimated bytes of a row with these types."""
+    types = (field["type"] for field in json.loads(struct)["fields"])
+    return sum(_WIDTH.get(type_, 8) if isinstance(type_, str) else 8 for type_ in types)
 
 
 def _leaving(batch: pa.RecordBatch) -> pa.RecordBatch:

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, Literal
 import pyarrow as pa
 
 from operators.behaviour import Operator, advance
+from operators.frames.spark_engine import SparkEngine
 from operators.state.ages import FIRST, SINCE, PurgeAfter, Since
 from operators.state.operator_state import OperatorState
 from operators.state.slice_tuples import Slice, Tuples
@@ -21,9 +22,12 @@ from punct_ns.punctuation import Punctuation
 from punct_ns.schema import Schema
 from punct_ns.slices import POSITION, arrow_type, in_utc, quoted
 from tests.harness import notation
+from xmlstream.session.engines import engine_of
 
 if TYPE_CHECKING:
-    from pyspark.sql import SparkSession
+    from pyspark.sql import DataFrame, SparkSession
+
+    from operators.frames.frame import Frame
 
 Row = tuple[Any, ...]
 Items = tuple[Sequence[Row], Sequence[Punctuation]]
@@ -87,7 +91,7 @@ class Running:
         self._came, self._positioned, self._bounded = 0, positioned, bounded
         self.spark, self.directory, self.operator, self.inputs = spark, directory, operator, inputs
         self.output = operator.schema(*inputs)
-        self._store = SegmentStore(spark, directory)
+        self._store = SegmentStore(engine_of(spark), directory)
         self._limit, self._lasting = purge_after, lasting
         self._state = OperatorState(self._store, inputs, operator.state_schema(*inputs), None, purge_after, lasting)
         self._slice = 0
@@ -164,7 +168,7 @@ class Running:
         """As after a crash: another process, the same directory; perhaps with another limit of age."""
         if purge_after != "as before":
             self._limit = purge_after
-        self._store = SegmentStore(self.spark, self.directory)
+        self._store = SegmentStore(engine_of(self.spark), self.directory)
         declared = self.operator.state_schema(*self.inputs)
         record = json.loads(json.dumps(self._record))
         self._state = OperatorState(self._store, self.inputs, declared, record, self._limit, self._lasting)
@@ -175,12 +179,12 @@ class Running:
         if self._bounded:
             exact = tuples_of(self.spark, rows, schema, position)
             ddl = schema.ddl() + (f", {POSITION} BIGINT" if self._positioned else "")
-            frame = self.spark.createDataFrame([], ddl) if exact is None else exact.frame
+            frame = engine_of(self.spark).empty(ddl) if exact is None else exact.frame
             return Tuples(frame, len(rows) + 10, exact=False)
         return tuples_of(self.spark, rows, schema, position)
 
     def _rows(self, tuples: Tuples) -> list[Row]:
-        table = tuples.frame.toArrow()
+        table = tuples.frame.to_arrow()
         if POSITION in table.column_names:
             table = table.sort_by(POSITION)
             self.positions = table[POSITION].to_pylist()
@@ -200,12 +204,30 @@ def tuples_of(spark: SparkSession, rows: Sequence[Row], schema: Schema, position
     if position is not None:
         table = table.append_column(POSITION, pa.array(range(position, position + len(rows)), pa.int64()))
         ddl.append(f"{POSITION} BIGINT")
-    return Tuples(spark.createDataFrame(table, ", ".join(ddl)), len(rows))
+    return Tuples(engine_of(spark).rows(table, ", ".join(ddl)), len(rows))
+
+
+def made(frame: Frame) -> DataFrame:
+    """Spark's DataFrame of a frame."""
+    assert isinstance(frame.engine, SparkEngine)
+    return frame.engine.made(frame)
+
+
+def view(spark: SparkSession, name: str, rows: Sequence[Row], schema: Schema) -> None:
+    """Makes rows known to Spark as a view."""
+    tuples = tuples_of(spark, rows, schema)
+    frame = spark.createDataFrame([], schema.ddl()) if tuples is None else made(tuples.frame)
+    frame.createOrReplaceTempView(name)
 
 
 def rows_of(tuples: Tuples, schema: Schema) -> list[Row]:
     """Tuples of a slice as rows."""
-    return _values(tuples.frame.toArrow(), schema)
+    return _values(tuples.frame.to_arrow(), schema)
+
+
+def values_of(frame: DataFrame, schema: Schema) -> list[Row]:
+    """Rows that Spark computes."""
+    return _values(frame.toArrow(), schema)
 
 
 def _values(table: pa.Table, schema: Schema) -> list[Row]:

@@ -14,10 +14,11 @@ from operators.state.slice_tuples import Slice
 from operators.state.state_schema import StateSchema
 from operators.storage.segments import SegmentStore
 from punct_ns.slices import POSITION, quoted
-from tests.harness.running import Done, Items, KeptColumns, Row, rows_of, tuples_of
+from tests.harness.running import Done, Items, KeptColumns, Row, made, rows_of, tuples_of
 from tests.oracles.relational import answers
 from xmlstream.diagnosis.kept_rows import KeptRows
 from xmlstream.plan.nodes import Node, Results, Scan, Static, names, results, topological
+from xmlstream.session.engines import engine_of
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -54,7 +55,9 @@ class Walk:
 
     def restart(self) -> None:
         """As after a crash: another process, the same directory."""
-        self._stores = {node: SegmentStore(self.spark, self.directory / self.names[node]) for node in self.nodes}
+        self._stores = {
+            node: SegmentStore(engine_of(self.spark), self.directory / self.names[node]) for node in self.nodes
+        }
         self._states = {node: self._state(node) for node in self.nodes}
 
     def _state(self, node: Node) -> OperatorState:
@@ -96,7 +99,7 @@ class Walk:
             for node in self.roots
             if (tuples := slices[node].tuples) is not None
         }
-        rows = dict(zip(frames, answers(list(frames.values())), strict=True))
+        rows = dict(zip(frames, answers(list(map(made, frames.values()))), strict=True))
         found: list[Items] = [
             (list(rows[node].elements()) if node in rows else [], slices[node].punctuations) for node in self.roots
         ]

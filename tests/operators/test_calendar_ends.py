@@ -11,13 +11,14 @@ import pytest
 
 from operators.expressions.constant_evaluation import evaluated
 from operators.expressions.output_columns import Column
+from operators.frames.matching import matching
 from operators.join import Join
 from operators.project import Project
 from punct_ns.domain import Domain
 from punct_ns.punctuation import Punctuation
 from punct_ns.schema import Attribute, Schema
-from punct_ns.slices import matching
 from tests.harness.running import Row, Running, rows_of, tuples_of
+from xmlstream.session.engines import engine_of
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -57,11 +58,11 @@ def test_they_are_compared_to_the_microsecond(zoned: SparkSession) -> None:
         texts = [domain.write(row[at]) for row in ROWS]
         forms = ("{}", "[{},)", "({},)", "(,{})", "(,{}]")
         said = [Punctuation.of(SCHEMA, {name: form.format(text)}) for text in texts for form in forms]
-        parts = [matching(tuples.frame, [p]).selectExpr(f"{i} AS p", "n") for i, p in enumerate(said)]
+        parts = [matching(tuples.frame, [p]).select(f"{i} AS p", "n") for i, p in enumerate(said)]
         whole = parts[0]
         for part in parts[1:]:
-            whole = whole.unionAll(part)
-        found = {(row["p"], row["n"]) for row in whole.toArrow().to_pylist()}
+            whole = whole.union(part)
+        found = {(row["p"], row["n"]) for row in whole.to_arrow().to_pylist()}
         assert found == {(i, row[0]) for i, p in enumerate(said) for row in ROWS if p.matches(row)}
 
 
@@ -98,7 +99,7 @@ def test_what_is_closed_of_moments_closes_no_text_of_another_one(
     values = [at if name == "t" else at.replace(tzinfo=None) for at in moments]
     rows = tuples_of(zoned, [(n, at, at.replace(tzinfo=None), at.date()) for n, at in enumerate(moments)], SCHEMA)
     assert rows is not None
-    written = {row["n"]: row["text"] for row in rows.frame.selectExpr("n", f"{text} AS text").toArrow().to_pylist()}
+    written = {row["n"]: row["text"] for row in rows.frame.select("n", f"{text} AS text").to_arrow().to_pylist()}
     said = [
         Punctuation.of(schema, {name: f.format(schema[0].domain.write(v))}) for v in values for f in ("(,{})", "({},)")
     ]
@@ -115,11 +116,11 @@ def test_what_is_closed_of_moments_closes_no_text_of_another_one(
 def test_what_is_computed_of_them_is_right_or_not_said(zoned: SparkSession) -> None:
     epoch = datetime(1970, 1, 1, tzinfo=UTC)
     micros = {at: (at - epoch) // _STEP for at in MOMENTS}
-    assert evaluated("unix_micros(t)", SCHEMA["t"], Domain("BIGINT"), zoned)(MOMENTS) == micros
+    assert evaluated("unix_micros(t)", SCHEMA["t"], Domain("BIGINT"), engine_of(zoned))(MOMENTS) == micros
     for name in ("t", "w", "d"):
         asked = [row[SCHEMA.index(name)] for row in ROWS]
-        same = evaluated(name, SCHEMA[name], SCHEMA[name].domain, zoned)(asked)
+        same = evaluated(name, SCHEMA[name], SCHEMA[name].domain, engine_of(zoned))(asked)
         assert same == {value: value for value in asked}
-    days = evaluated("CAST(t AS DATE)", SCHEMA["t"], Domain("DATE"), zoned)(MOMENTS)
+    days = evaluated("CAST(t AS DATE)", SCHEMA["t"], Domain("DATE"), engine_of(zoned))(MOMENTS)
     assert all(abs(day - at.date()) <= timedelta(days=1) for at, day in days.items())  # type: ignore[union-attr,operator]
-    evaluated("date_trunc('HOUR', t)", SCHEMA["t"], Domain("TIMESTAMP"), zoned, local=True)(MOMENTS)
+    evaluated("date_trunc('HOUR', t)", SCHEMA["t"], Domain("TIMESTAMP"), engine_of(zoned), local=True)(MOMENTS)

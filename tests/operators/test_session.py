@@ -15,6 +15,7 @@ from punct_ns.punctuation import Punctuation
 from punct_ns.schema import Attribute, Schema
 from punct_ns.scheme import format_schemes, parse_schemes
 from tests.harness.running import Running
+from xmlstream.session.engines import engine_of
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -158,14 +159,15 @@ def test_a_gap_in_days_is_the_calendars_as_in_spark(spark: SparkSession, tmp_pat
 @pytest.mark.spark
 def test_days_are_longer_by_what_clocks_are_set_back(spark: SparkSession) -> None:
     """In Berlin by an hour every autumn; in Alaska once by a day less than two hours, when it changed its date."""
-    hour = 3_600_000_000
+    hour, there = 3_600_000_000, spark.newSession()
     for zone, days, least, most in (
         ("UTC", 400, 0, 0),
         ("+05:30", 3, 0, 0),
         ("Europe/Berlin", 1, hour, hour),
         ("America/Juneau", 1, 23 * hour, ANYWHERE),
     ):
-        assert least <= lengthening(days, zone, spark) <= most, zone
+        there.conf.set("spark.sql.session.timeZone", zone)
+        assert least <= lengthening(days, engine_of(there)) <= most, zone
 
 
 @pytest.mark.spark
@@ -184,7 +186,7 @@ def test_no_gap_in_days_is_longer_than_it_is_said_to_be(spark: SparkSession) -> 
         there.conf.set("spark.sql.session.timeZone", zone)
         (found,) = there.sql(f"SELECT {', '.join(lengths)} FROM ({times})").collect()
         for days, longest in zip((1, 3, 40), found, strict=True):
-            assert longest <= lengthening(days, zone, there), (zone, days)
+            assert longest <= lengthening(days, engine_of(there)), (zone, days)
 
 
 def segments(running: Running) -> list[str]:

@@ -18,6 +18,7 @@ from punct_ns.schema import Attribute, Schema
 from punct_ns.scheme import format_schemes, parse_schemes
 from tests.harness.running import rows_of, tuples_of
 from tests.harness.saying import Saying
+from xmlstream.session.engines import engine_of
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -47,7 +48,7 @@ def test_a_punctuation_that_ends_goes_on_with_its_lifespan() -> None:
 
 @pytest.mark.spark
 def test_tuples_bear_the_time_and_what_is_before_it_is_closed_once(spark: SparkSession, tmp_path: Path) -> None:
-    state = OperatorState(SegmentStore(spark, tmp_path), (HERE,), STAMP.state_schema(HERE))
+    state = OperatorState(SegmentStore(engine_of(spark), tmp_path), (HERE,), STAMP.state_schema(HERE))
     said: list[list[str]] = []
     for seconds, rows in ((1, [(1, "x"), (1, "x")]), (1, [(2, None)]), (3, [])):
         state.begin(BEGIN + timedelta(seconds=seconds))

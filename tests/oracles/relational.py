@@ -23,11 +23,12 @@ from operators.row_window import RowWindow
 from operators.select import Select
 from operators.semi_join import SemiJoin
 from operators.sort import Sort
+from operators.sort_order import SortKey
 from operators.top_n import TopN
 from xmlstream.plan.nodes import Node, Scan, topological
 
 if TYPE_CHECKING:
-    from pyspark.sql import DataFrame, SparkSession
+    from pyspark.sql import Column, DataFrame, SparkSession
 
 TABLES = """
 CREATE TABLE s1 (sid STRING, hour INT, min INT, t DOUBLE) USING punctuated_xml OPTIONS (path 's1.xml', rowTag 'r');
@@ -73,6 +74,14 @@ def computed(root: Node, frames: Mapping[str, DataFrame]) -> DataFrame:
     return done[root]
 
 
+def _column(key: SortKey) -> Column:
+    from pyspark.sql import functions as F
+
+    direction = key.direction
+    name = f"{'desc' if direction.descending else 'asc'}_nulls_{'first' if direction.nulls_first else 'last'}"
+    return getattr(F.col(f"`{key.attribute}`"), name)()  # type: ignore[no-any-return]
+
+
 def _of_one(node: Node, inputs: Sequence[DataFrame]) -> DataFrame:
     """An operator of one input; or a merge."""
     from pyspark.sql import Window
@@ -103,9 +112,9 @@ def _of_one(node: Node, inputs: Sequence[DataFrame]) -> DataFrame:
             groups = frame.groupBy(*(f"`{key}`" for key in keys))
             return groups.agg(*answers) if answers else frame.select(*(f"`{k}`" for k in keys)).distinct()
         case Sort(keys):
-            return frame.orderBy(*(key.column for key in keys))
+            return frame.orderBy(*map(_column, keys))
         case TopN(n, keys, groups, rank, number):
-            order = [key.column for key in keys]
+            order = list(map(_column, keys))
             rank_ = F.expr(f"{rank}()").over(Window.partitionBy(*(f"`{name}`" for name in groups)).orderBy(*order))
             first = frame.withColumn("_rank", rank_).where(f"_rank <= {n}")
             return first.withColumnRenamed("_rank", number.name) if number else first.drop("_rank")

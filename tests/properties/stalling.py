@@ -27,6 +27,7 @@ from xmlstream.diagnosis.kept_rows import attributes_of
 from xmlstream.diagnosis.missing import Missing, MissingPunctuations
 from xmlstream.optimizer.rules import optimized
 from xmlstream.plan.nodes import Node, Scan, topological
+from xmlstream.session.engines import engine_of
 from xmlstream.sql.script import read
 
 if TYPE_CHECKING:
@@ -113,7 +114,7 @@ class Stalled:
         return scan.operator.name
 
     def _function(self, expression: str, x: Attribute, y: Domain, local: bool) -> Function:
-        return evaluated(expression, x, y, self.walk.spark, local=local)
+        return evaluated(expression, x, y, engine_of(self.walk.spark), local=local)
 
 
 def assert_told(stalled: Stalled, stall: Stall) -> Counter[str]:

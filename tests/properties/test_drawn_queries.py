@@ -26,7 +26,7 @@ from punct_ns.errors import QueryError
 from punct_ns.punctuation import Punctuation
 from punct_ns.punctuation_set import PunctuationSet
 from tests.harness.nights import AT_NIGHT
-from tests.harness.running import tuples_of
+from tests.harness.running import view
 from tests.harness.walking import Walk
 from tests.oracles import oracle
 from tests.oracles.relational import answers
@@ -90,9 +90,7 @@ def known(spark: SparkSession, given: Streams) -> None:
     spark.conf.set("spark.sql.join.asofJoin.enabled", "true")
     for name, slices in zip("rs", given.slices, strict=True):
         rows = [item for slice_ in slices for item in slice_ if not isinstance(item, Punctuation)]
-        tuples = tuples_of(spark, rows, SPACE.schema)
-        empty = spark.createDataFrame([], SPACE.schema.ddl())
-        (empty if tuples is None else tuples.frame).createOrReplaceTempView(name)
+        view(spark, name, rows, SPACE.schema)
 
 
 def planned(spark: SparkSession, asked: Sequence[str], tables: str = TABLES) -> dict[str, Node]:

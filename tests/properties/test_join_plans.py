@@ -11,7 +11,7 @@ from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis import strategies as st
 
 from punct_ns.punctuation import Punctuation
-from tests.harness.running import tuples_of
+from tests.harness.running import view
 from tests.properties.test_random_plans import SPACE, TABLES, Example, examples, tuples_in, walked
 from xmlstream.optimizer.choose_joins import choices, choose_joins
 from xmlstream.optimizer.rewrite import bottom_up, over
@@ -81,9 +81,7 @@ def test_each_plan_answers_as_spark_does(spark: SparkSession) -> None:
     def holds(drawn: Joined) -> None:
         for name, slices in zip("rs", drawn.example.streams, strict=True):
             rows = [item for slice_ in slices for item in slice_ if not isinstance(item, Punctuation)]
-            tuples = tuples_of(spark, rows, SPACE.schema)
-            empty = spark.createDataFrame([], SPACE.schema.ddl())
-            (empty if tuples is None else tuples.frame).createOrReplaceTempView(name)
+            view(spark, name, rows, SPACE.schema)
         expected = Counter(tuple(row) for row in spark.sql(drawn.query).collect())
         root = one_of_its_plans(read(TABLES + drawn.query).plan(spark), drawn.which)
         before, after = walked(spark, root, drawn.example)

@@ -19,7 +19,7 @@ from punct_ns.domain import Domain
 from punct_ns.pattern import Constant
 from punct_ns.punctuation import Punctuation
 from punct_ns.punctuation_set import PunctuationSet
-from tests.harness.running import Done, tuples_of
+from tests.harness.running import Done, view
 from tests.harness.walking import Walk
 from tests.oracles import oracle
 from tests.properties.test_random_plans import arrived
@@ -126,9 +126,7 @@ def test_each_slice_says_the_same_by_panes(spark: SparkSession) -> None:
     @given(examples())
     def holds(example: Example) -> None:
         rows = [item for slice_ in example.slices for item in slice_ if not isinstance(item, Punctuation)]
-        given_ = tuples_of(spark, rows, example.space.schema)
-        empty = spark.createDataFrame([], example.space.schema.ddl())
-        (empty if given_ is None else given_.frame).createOrReplaceTempView("r")
+        view(spark, "r", rows, example.space.schema)
         expected = [tuple(row) for row in spark.sql(example.query).collect()]
         written = read(example.table + example.query).plan(spark)
         by_tuples, by_panes = (walked(spark, root, example) for root in (written, aggregate_panes(optimized(written))))

@@ -22,7 +22,7 @@ from punct_ns.punctuation import Punctuation
 from punct_ns.punctuation_set import PunctuationSet
 from punct_ns.schema import Schema
 from tests.harness.nights import AT_NIGHT
-from tests.harness.running import Done, tuples_of
+from tests.harness.running import Done, view
 from tests.harness.walking import Walk
 from tests.oracles import oracle
 from tests.samples.strategies import Small, SmallSchema, sliced_streams, small_tuples
@@ -156,9 +156,7 @@ def test_any_plan_answers_as_spark_does_and_says_only_what_is_true(spark: SparkS
     def holds(example: Example) -> None:
         for name, slices in zip("rs", example.streams, strict=True):
             rows = [item for slice_ in slices for item in slice_ if not isinstance(item, Punctuation)]
-            tuples = tuples_of(spark, rows, SPACE.schema)
-            empty = spark.createDataFrame([], SPACE.schema.ddl())
-            (empty if tuples is None else tuples.frame).createOrReplaceTempView(name)
+            view(spark, name, rows, SPACE.schema)
         expected = Counter(tuple(row) for row in spark.sql(example.query).collect())
         written = read(TABLES + example.query).plan(spark)
         before, after = walked(spark, optimized(written), example)

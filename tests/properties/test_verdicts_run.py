@@ -33,7 +33,7 @@ from punct_ns.punctuation_set import PunctuationSet
 from punct_ns.schema import Schema
 from punct_ns.scheme import Scheme, Term, is_compact
 from tests.harness.nights import AT_NIGHT
-from tests.harness.running import tuples_of
+from tests.harness.running import view
 from tests.harness.walking import Walk
 from tests.properties.verdict_cases import PINNED, TABLE, Inputs, Judged, promising
 from xmlstream.optimizer.rules import optimized
@@ -277,7 +277,5 @@ def answered(spark: SparkSession, drawn: Judged) -> Counter[tuple[Any, ...]]:
     """Spark's own answer over the tuples."""
     schema = Schema.parse("a INT, b INT NOT NULL, c INT")
     for name, rows in zip("rs", drawn.tuples, strict=True):
-        found = tuples_of(spark, rows, schema)
-        frame = spark.createDataFrame([], schema.ddl()) if found is None else found.frame
-        frame.createOrReplaceTempView(name)
+        view(spark, name, rows, schema)
     return Counter(tuple(row) for row in spark.sql(drawn.query).collect())

@@ -18,7 +18,7 @@ from punct_ns.punctuation_set import PunctuationSet
 from punct_ns.schema import Schema
 from tests.harness.nights import AT_NIGHT
 from tests.harness.notation import slices
-from tests.harness.running import tuples_of
+from tests.harness.running import view
 from tests.harness.walking import Walk
 from tests.oracles import oracle
 from tests.oracles.relational import answers
@@ -74,9 +74,7 @@ def of_stream(number: int, p: Punctuation) -> Punctuation | None:
 def expected(spark: SparkSession) -> list[list[Any]]:
     """What Spark answers of the whole stream; and its windows of tuples."""
     rows = [item for item in ITEMS if not isinstance(item, Punctuation)]
-    whole = tuples_of(spark, [(0, *row) for row in rows], Schema.parse(COLUMNS))
-    assert whole is not None
-    whole.frame.createOrReplaceTempView("r")
+    view(spark, "r", [(0, *row) for row in rows], Schema.parse(COLUMNS))
     found = [[t[1:] for t in of.elements()] for of in answers([spark.sql(query) for query in QUERIES.values()])]
     groups: dict[Any, list[Any]] = {}
     for a, _, c in rows:

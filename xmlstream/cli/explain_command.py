@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from enum import StrEnum
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -13,8 +13,7 @@ from punct_ns.errors import UsageError
 from xmlstream.cli.command_arguments import name_values, query_text, warn
 
 if TYPE_CHECKING:
-    from pyspark.sql import SparkSession
-
+    from operators.frames.frame import Engine
     from punct_ns.domain import Domain
     from punct_ns.image import Function
     from punct_ns.schema import Attribute
@@ -159,20 +158,22 @@ class _BySpark:
 
     def __init__(self, checkpoint: Path) -> None:
         self._checkpoint = checkpoint
-        self._session: SparkSession | None = None
+        self._computing: Engine | None = None
 
     def __call__(self, expression: str, x: Attribute, y: Domain, local: bool) -> Function | None:
         from operators.expressions.constant_evaluation import evaluated
 
-        return evaluated(expression, x, y, self._spark(), local=local)
+        return evaluated(expression, x, y, self._engine(), local=local)
 
-    def _spark(self) -> Any:
-        if self._session is None:
+    def _engine(self) -> Engine:
+        if self._computing is None:
             from operators.storage.store import store_at, unseal
             from xmlstream.runtime.same_query import QUERY
+            from xmlstream.session.engines import engine_of
             from xmlstream.session.spark_session import open_session
 
-            self._session = open_session("local[1]")
+            session = open_session("local[1]")
             zone = unseal(store_at(self._checkpoint), QUERY)["timeZone"]
-            self._session.conf.set("spark.sql.session.timeZone", zone)
-        return self._session
+            session.conf.set("spark.sql.session.timeZone", zone)
+            self._computing = engine_of(session)
+        return self._computing

@@ -239,9 +239,9 @@ class RunView:
     @property
     def _functions(self) -> Functions:
         """Computes expressions by the session of the run; this starts no Spark job."""
-        if self._run is None or (spark := self._run.spark) is None:
+        if self._run is None or (engine := self._run.engine) is None:
             return nobody
-        return lambda expression, x, y, local: evaluated(expression, x, y, spark, local=local)
+        return lambda expression, x, y, local: evaluated(expression, x, y, engine, local=local)
 
     @property
     def is_over(self) -> bool:

@@ -16,7 +16,7 @@ from __future__ import annotations
 import threading
 import time
 from collections import Counter
-from collections.abc import Callable, Sequence, Set
+from collections.abc import Callable, Mapping, Sequence, Set
 from dataclasses import asdict, dataclass, field, replace
 from datetime import UTC, datetime
 from itertools import chain
@@ -27,7 +27,7 @@ import pyarrow as pa
 
 from operators.behaviour import advance
 from operators.state.ages import PurgeAfter
-from operators.state.slice_tuples import Slice, Tuples, metrics_of
+from operators.state.slice_tuples import Slice, Tuples
 from punct_ns.punctuation import Punctuation
 from punct_ns.slices import POSITION, quoted
 from sources.xml.parser.source_findings import Findings
@@ -43,12 +43,11 @@ from xmlstream.runtime.query_clocks import Clocks
 from xmlstream.runtime.query_inputs import SourceInputs
 from xmlstream.runtime.silent_schemes import Patience
 from xmlstream.runtime.source_input import write_letters
-from xmlstream.session.java_process import MemoryGauge
 from xmlstream.sink.directory_sink import REPORT, PartWriter, WrittenPart, reported
 from xmlstream.sink.sink import ComputedSlice, Draft, Exactness, Moment, Sink, SinkLeft
 
 if TYPE_CHECKING:
-    from pyspark.sql import DataFrame, Observation, SparkSession
+    from operators.frames.frame import Engine, Frame
 
 
 LARGE = 1 << 17
@@ -76,37 +75,19 @@ class ComputedResult:
             return ComputedResult()
         frame = _columns(result.tuples, root)
         if writer is None or result.tuples.at_most <= LARGE:
-            table = frame.toArrow()
+            table = frame.to_arrow()
             return ComputedResult(table.num_rows, table)
         try:
-            parts, sent, rows = reported(_mapped(frame, writer).toArrow())
+            parts, sent, rows = reported(frame.engine.write_parts(frame, writer, REPORT))
         except Exception as error:  # noqa: BLE001 - raised again, if possible as the error of the task
             raise original_error(error) or error from None
         return ComputedResult(rows, sent, tuple(parts))
 
 
-def _columns(tuples: Tuples, root: Node) -> DataFrame:
+def _columns(tuples: Tuples, root: Node) -> Frame:
     frame = tuples.frame
     names = [*root.schema.names, *([POSITION] if POSITION in frame.columns else [])]
     return frame.select(*map(quoted, names))
-
-
-def _mapped(frame: DataFrame, writer: PartWriter) -> DataFrame:
-    """Applies the writer to each partition.
-
-    Does the same as `DataFrame.mapInArrow`, which requires pandas to be installed although it would not use it.
-    """
-    from pyspark.sql import DataFrame
-    from pyspark.sql import functions as F
-    from pyspark.sql.types import StructType
-    from pyspark.sql.udf import UserDefinedFunction
-    from pyspark.util import PythonEvalType
-
-    reports = StructType.fromDDL(REPORT)
-    udf: Any = UserDefinedFunction(writer, reports, "written", PythonEvalType.SQL_MAP_ARROW_ITER_UDF)
-    column = udf(*(F.col(quoted(name)) for name in frame.columns))
-    java: Any = frame._jdf
-    return DataFrame(java.mapInArrow(column._jc, False, None), frame.sparkSession)
 
 
 @dataclass(slots=True)
@@ -120,7 +101,7 @@ class TupleCounts:
 
     slices: dict[Node, Slice] = field(default_factory=dict)
     results: dict[Node, int] = field(default_factory=dict)
-    _observed: dict[Node, Observation] = field(default_factory=dict)
+    _observed: dict[Node, Callable[[], Mapping[str, Any]]] = field(default_factory=dict)
     _follows: dict[Node, tuple[int, Sequence[Node]]] = field(default_factory=dict)
 
     def hand_on(self, node: Node, slice_: Slice) -> None:
@@ -133,15 +114,9 @@ class TupleCounts:
             elif tuples.of_each is not None:
                 self._follows[node] = tuples.of_each, node.inputs
             else:
-                tuples = replace(tuples, frame=self._observing(node, tuples.frame), computed=False)
+                frame, self._observed[node] = tuples.frame.observed("count(1) AS tuples")
+                tuples = replace(tuples, frame=frame, computed=False)
         self.slices[node] = Slice(tuples and replace(tuples, of_each=None), slice_.punctuations)
-
-    def _observing(self, node: Node, frame: DataFrame) -> DataFrame:
-        from pyspark.sql import Observation
-        from pyspark.sql import functions as F
-
-        observation = self._observed[node] = Observation()
-        return frame.observe(observation, F.count(F.lit(1)).alias("tuples"))
 
     def of(self, node: Node) -> int:
         """The number of tuples that a node emitted; known once the results are computed."""
@@ -156,7 +131,7 @@ class TupleCounts:
             of_each, below = self._follows[node]
             return of_each * sum(map(self.of, below))
         # Spark counts nothing where it finds while planning that the tuples do not contribute to a result.
-        return int(metrics_of(self._observed[node]).get("tuples", 0))
+        return int(self._observed[node]().get("tuples", 0))
 
 
 @dataclass(frozen=True, slots=True)
@@ -183,11 +158,16 @@ class QueryStopped(Exception):
 
 
 class Execution:
-    """A running query: its operators with their states, restored from the checkpoint's last commit."""
+    """A running query: its operators with their states, restored from the checkpoint's last commit.
+
+    `memory` measures the memory of the processes by name, in bytes.
+    """
+
+    memory: Callable[[], dict[str, int]] = staticmethod(dict)
 
     def __init__(
         self,
-        spark: SparkSession,
+        engine: Engine,
         root: Node,
         checkpoint: Checkpoint,
         sinks: Sequence[Sink],
@@ -211,12 +191,11 @@ class Execution:
         self.noticed = Noticed.of(root, documents, (latest or {}).get("noticed", {}), patience)
         self._last_activity: dict[str, Any] = (latest or {}).get("last_activity", {})
         operators = latest["operators"] if latest else {}
-        self._memory = MemoryGauge(spark)
-        self._states = PlanState(spark, root, checkpoint.store, operators, purge_after)
+        self._states = PlanState(engine, root, checkpoint.store, operators, purge_after)
         self._below = [{self._names[node] for node in topological(result)} for result in self._results]
         consumers = Counter(below for node in topological(root) for below in node.inputs)
         self._shared = {node for node, count in consumers.items() if count > 1 and node.inputs}
-        self._inputs = SourceInputs(spark, self._states.items(), self._names, documents, dead_letters)
+        self._inputs = SourceInputs(engine, self._states.items(), self._names, documents, dead_letters)
         self._copies = [copies(result, self._names) for result in self._results]
         self._clocks: Clocks | None = None
         if latest:
@@ -227,17 +206,17 @@ class Execution:
         self._clocks = clocks
         clocks.wait(self._states)
 
-    def process(self, batch: DataFrame, batch_id: int) -> None:
-        """Processes a slice, as `foreachBatch` calls it: parse and stage, walk, commit."""
+    def process_ranges(self, slice_id: int, staged: Callable[[], Sequence[StagedRange]]) -> None:
+        """Processes a slice: parse and stage, by `staged`; walk; commit. Slices that are committed are passed over."""
         with self._busy:
             if self._ending:
                 # If this returned, Spark would record the slice as done.
                 raise QueryStopped("the query is being stopped")
-            if self.failure is not None or (self.committed is not None and batch_id <= self.committed):
+            if self.failure is not None or (self.committed is not None and slice_id <= self.committed):
                 return
             try:
                 started = time.perf_counter()
-                self._slice(batch_id, [StagedRange.of(row) for row in batch.collect()], started)
+                self._slice(slice_id, staged(), started)
             except SinkLeft:
                 self._ending = True
                 raise QueryStopped("the reader of the results has gone") from None
@@ -291,7 +270,7 @@ class Execution:
             closed=closed,
             exact=noticed.exact,
             findings=tuple(finding.json() for finding in noticed.findings()),
-            memory=self._memory.bytes(),
+            memory=self.memory(),
         )
         record = {
             "slice": slice_id,

@@ -18,7 +18,7 @@ from xmlstream.runtime.query_inputs import StaticInput
 from xmlstream.runtime.source_input import SourceInput
 
 if TYPE_CHECKING:
-    from pyspark.sql import SparkSession
+    from operators.frames.frame import Engine
 
 
 class PlanState(dict[Node, OperatorState]):
@@ -30,7 +30,7 @@ class PlanState(dict[Node, OperatorState]):
 
     def __init__(
         self,
-        spark: SparkSession,
+        engine: Engine,
         root: Node,
         checkpoint: Store,
         committed: Mapping[str, Any],
@@ -45,7 +45,7 @@ class PlanState(dict[Node, OperatorState]):
                 continue
             name = self._names[node]
             recorded = committed.get(name)
-            store = self._stores[node] = SegmentStore(spark, checkpoint.below(f"state/{name}"))
+            store = self._stores[node] = SegmentStore(engine, checkpoint.below(f"state/{name}"))
             store.require_sound(_segments(recorded))
             try:
                 self[node] = _state(node, store, recorded, purge_after)

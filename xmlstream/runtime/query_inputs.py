@@ -7,13 +7,12 @@ A static table is read once, by the first slice, and is closed from then on. The
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 from operators.state.operator_state import OperatorState
 from operators.state.slice_tuples import Slice, Tuples
 from operators.state.state_schema import StateSchema
-from operators.storage.segments import COLLECTED, LITERAL
+from operators.storage.segments import COLLECTED
 from operators.storage.store import Place, Store
 from punct_ns.domain import Cut
 from punct_ns.errors import InputError
@@ -27,7 +26,7 @@ from xmlstream.runtime.source_input import SourceInput
 from xmlstream.session.spark_errors import first_cause
 
 if TYPE_CHECKING:
-    from pyspark.sql import DataFrame, SparkSession
+    from operators.frames.frame import Engine, Frame
 
 
 class StaticInput:
@@ -38,9 +37,9 @@ class StaticInput:
 
     set_aside = 0
 
-    def __init__(self, spark: SparkSession, static: Static, state: OperatorState) -> None:
+    def __init__(self, engine: Engine, static: Static, state: OperatorState) -> None:
         self.items = self.punctuations = 0
-        self._spark, self._static, self._state = spark, static, state
+        self._engine, self._static, self._state = engine, static, state
         # The first slice reads it; the working directory may have changed by then.
         self._path = absolute(dict(static.options).get("path", ""))
         self._closed = state.punctuations("added")
@@ -74,17 +73,14 @@ class StaticInput:
         self.items, self.punctuations = tuples.at_most + 1, 1
         return Slice(tuples, tuple(self._closed.absorb([Punctuation.all(self._static.schema)])))
 
-    def _frame(self) -> DataFrame:
+    def _frame(self) -> Frame:
         static = self._static
         if static.frame is not None:
-            return static.frame
+            return self._engine.given(static.frame)
         assert static.format is not None
         options = {"mode": "FAILFAST", **dict(static.options)}
         options.pop("path")
-        path = self._path
-        if Path(path.removeprefix("file://")).exists():
-            options |= LITERAL
-        return self._spark.read.format(static.format).schema(static.schema.ddl()).options(**options).load(path)
+        return self._engine.files(static.format, static.schema.ddl(), options, self._path)
 
 
 class SourceInputs:
@@ -92,7 +88,7 @@ class SourceInputs:
 
     def __init__(
         self,
-        spark: SparkSession,
+        engine: Engine,
         states: Iterable[tuple[Node, OperatorState]],
         names: Mapping[Node, str],
         documents: Store,
@@ -101,7 +97,7 @@ class SourceInputs:
         """Restore the inputs from their states.
 
         Args:
-            spark: The session.
+            engine: What computes tuples.
             states: The nodes of the plan, with their recorded states.
             names: The names of the nodes.
             documents: Store of the document logs of all sources.
@@ -114,11 +110,11 @@ class SourceInputs:
         for node, state in states:
             if isinstance(scan := node.operator, Scan):
                 name = names[node]
-                self._streams[node] = SourceInput(spark, scan, state, dead_letters, name, documents.below(name))
+                self._streams[node] = SourceInput(engine, scan, state, dead_letters, name, documents.below(name))
                 if scan.options.partition_of:
                     self._partitions.setdefault(scan.options.partition_of, []).append(node)
             elif isinstance(node.operator, Static):
-                self._static[node] = StaticInput(spark, node.operator, state)
+                self._static[node] = StaticInput(engine, node.operator, state)
         self._all: dict[Node, SourceInput | StaticInput] = {**self._streams, **self._static}
         self._by_name = {names[node]: source for node, source in self._streams.items()}
 

@@ -29,6 +29,7 @@ from sources.xml.spark.multi_source_reader import (
     register_multi_source,
     shared_scans,
 )
+from sources.xml.spark.staged_rows import StagedRange
 from xmlstream.plan.nodes import Node, Scan, Static, names, results, topological
 from xmlstream.plan.written_plan import PLAN_FILE, encoded
 from xmlstream.runtime.checkpoint import DOCUMENTS, SPARK, Checkpoint
@@ -43,11 +44,17 @@ from xmlstream.runtime.same_query import QUERY
 from xmlstream.runtime.settings import Settings
 from xmlstream.runtime.tally import Progress, Summary, Tally
 from xmlstream.runtime.watching import Nobody, Watched, reporting_failure
+from xmlstream.session.engines import engine_of
+from xmlstream.session.java_process import MemoryGauge
 from xmlstream.session.spark_errors import first_cause, is_late_worker, quiet_failures
 from xmlstream.sink.sink import Draft, Sink
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
+
+
+Process = Callable[[int, Callable[[], Sequence[StagedRange]]], None]
+"""Processes a slice of a number; the function stages its input."""
 
 
 class Launched:
@@ -255,7 +262,7 @@ def _recovered(spark: SparkSession, root: Node, settings: Settings) -> Recovered
 
 
 def _launched(spark: SparkSession, root: Node, settings: Settings, recovered: Recovered) -> Launched:
-    checkpoint = recovered.checkpoint
+    checkpoint, engine = recovered.checkpoint, engine_of(spark)
     directory = checkpoint.store.path()
     root = spread(root, directory / DOCUMENTS, follow=settings.follow)
     checkpoint.store.replace(PLAN_FILE, sealed(encoded(root)))
@@ -266,7 +273,7 @@ def _launched(spark: SparkSession, root: Node, settings: Settings, recovered: Re
         for number, (target, node) in enumerate(zip(settings.targets, results(root), strict=True))
     ]
     watcher = settings.watcher or Nobody()
-    watcher.begun(Watched(root, settings.follow, directory, recovered.dead_letters, settings.name, spark))
+    watcher.begun(Watched(root, settings.follow, directory, recovered.dead_letters, settings.name, engine))
 
     def committed(record: dict[str, Any]) -> None:
         is_restored = record is checkpoint.latest
@@ -276,13 +283,14 @@ def _launched(spark: SparkSession, root: Node, settings: Settings, recovered: Re
     _publish_again(sinks, checkpoint)
     readers = shared_scans(list(_sources(root, checkpoint, settings)))
     bounds = settings.limit, settings.patience
-    execution = Execution(spark, root, checkpoint, sinks, committed, recovered.dead_letters, *bounds)
+    execution = Execution(engine, root, checkpoint, sinks, committed, recovered.dead_letters, *bounds)
+    execution.memory = MemoryGauge(spark).bytes
     if clocks_of(root):
         execution.punctuate_by(Clocks(root, readers, checkpoint.store, settings.tick))
 
-    def process(batch: DataFrame, batch_id: int) -> None:
+    def process(slice_id: int, staged: Callable[[], Sequence[StagedRange]]) -> None:
         try:
-            execution.process(batch, batch_id)
+            execution.process_ranges(slice_id, staged)
         finally:
             if execution.failure is not None:
                 watcher.ended(execution.failure)
@@ -300,16 +308,8 @@ def _launched(spark: SparkSession, root: Node, settings: Settings, recovered: Re
     once = _once(end)
     if execution.closed:
         return Launched(execution, None, tally, once)
-    register_multi_source(spark)
-    # Java parses nothing, but sorts and groups the tuples of a slice: 340 MB of XML in a heap of 1 GiB.
-    java: Any = spark._jvm
-    read = multi_source_options(readers, java.java.lang.Runtime.getRuntime().maxMemory() // 2)
-    staged = spark.readStream.format(MultiSourceXml.name()).options(**read).load()
     log = checkpoint.store.path(SPARK)
-    writer = staged.writeStream.foreachBatch(process).option("checkpointLocation", str(log))
-    writer = writer.trigger(**settings.pace) if settings.pace else writer
-    writer = writer.queryName(settings.name) if settings.name else writer
-    launched = Launched(execution, writer.start, tally, once)
+    launched = Launched(execution, _on_spark(spark, readers, process, log, settings), tally, once)
 
     def is_over() -> bool:
         if launched.query is None or launched.query.isActive:
@@ -319,6 +319,25 @@ def _launched(spark: SparkSession, root: Node, settings: Settings, recovered: Re
 
     recovered.used.is_over = is_over
     return launched
+
+
+def _on_spark(
+    spark: SparkSession, readers: Sequence[SourceOptions], process: Process, log: Path, settings: Settings
+) -> Callable[[], StreamingQuery]:
+    """What starts the streaming query in Spark, which calls `process` for each micro-batch."""
+    register_multi_source(spark)
+    # Java parses nothing, but sorts and groups the tuples of a slice: 340 MB of XML in a heap of 1 GiB.
+    java: Any = spark._jvm
+    read = multi_source_options(readers, java.java.lang.Runtime.getRuntime().maxMemory() // 2)
+    staged = spark.readStream.format(MultiSourceXml.name()).options(**read).load()
+
+    def batch_of(batch: DataFrame, batch_id: int) -> None:
+        process(batch_id, lambda: [StagedRange.of(row) for row in batch.collect()])
+
+    writer = staged.writeStream.foreachBatch(batch_of).option("checkpointLocation", str(log))
+    writer = writer.trigger(**settings.pace) if settings.pace else writer
+    writer = writer.queryName(settings.name) if settings.name else writer
+    return writer.start
 
 
 def _publish_again(sinks: Sequence[Sink], checkpoint: Checkpoint) -> None:

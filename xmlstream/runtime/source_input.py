@@ -31,7 +31,6 @@ from operators.state.operator_state import OperatorState
 from operators.state.slice_tuples import Slice, Tuples
 from operators.state.state_schema import StateSchema
 from operators.storage.durable import sync
-from operators.storage.segments import parquet_files
 from operators.storage.store import Place, store_at
 from punct_ns.domain import NAN, Cut, Domain
 from punct_ns.errors import MalformedInput, UngrammaticalStream, place
@@ -70,7 +69,7 @@ from sources.xml.spark.staged_rows import StagedRange
 from xmlstream.plan.nodes import Scan
 
 if TYPE_CHECKING:
-    from pyspark.sql import DataFrame, SparkSession
+    from operators.frames.frame import Engine, Frame
 
 
 def write_letters(place: Place, name: str, slice_id: int, letters: Iterable[dict[str, Any]]) -> None:
@@ -208,7 +207,7 @@ class SourceInput:
 
     def __init__(
         self,
-        spark: SparkSession,
+        engine: Engine,
         scan: Scan,
         state: OperatorState,
         dead_letters: Place,
@@ -218,7 +217,7 @@ class SourceInput:
         """Restore the source from its state.
 
         Args:
-            spark: The session.
+            engine: What computes tuples.
             scan: The source.
             state: The recorded state of the source.
             dead_letters: Directory for items that are set aside.
@@ -228,7 +227,7 @@ class SourceInput:
         self.items = self.punctuations = self.set_aside = 0
         self.findings = Findings()
         self.shared = Shared()
-        self._spark, self._options, self._name = spark, scan.options, scan.name
+        self._engine, self._options, self._name = engine, scan.options, scan.name
         self._schema = scan.options.schema
         self._closed, self._state = state.from_source("added"), state
         self._pieces: list[RangePiece] = []
@@ -329,8 +328,8 @@ class SourceInput:
         self._noticed, self.findings = self._noticed + counts, self.findings + counts
         return Slice(slice_.tuples, (*slice_.punctuations, *self._closed.absorb(shared)))
 
-    def _read(self, paths: Sequence[str]) -> DataFrame:
-        return parquet_files(self._spark, self._ddl, *paths)
+    def _read(self, paths: Sequence[str]) -> Frame:
+        return self._engine.parquet(self._ddl, *paths)
 
     def _counted(self, rows: Sequence[Mapping[str, Any]]) -> Iterator[dict[str, Any]]:
         """Counts bad rows as set aside; yields those that become dead letters, and raises where the source fails."""

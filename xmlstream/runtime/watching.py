@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 from xmlstream.plan.nodes import Node
 
 if TYPE_CHECKING:
-    from pyspark.sql import SparkSession
+    from operators.frames.frame import Engine
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,7 +27,7 @@ class Watched:
         checkpoint: Directory of its state.
         dead_letters: Directory for items that are set aside.
         name: Its name in Spark, if it has one.
-        spark: Its session, which computes expressions; None if the run is in another process.
+        engine: What computes its expressions; None if the run is in another process.
     """
 
     root: Node
@@ -35,7 +35,7 @@ class Watched:
     checkpoint: Path
     dead_letters: Path
     name: str | None = None
-    spark: SparkSession | None = None
+    engine: Engine | None = None
 
 
 class Watcher(Protocol):

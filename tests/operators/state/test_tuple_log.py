@@ -17,6 +17,7 @@ from operators.storage.segments import SegmentStore
 from punct_ns.punctuation import Punctuation
 from punct_ns.schema import Schema
 from tests.harness.running import rows_of
+from xmlstream.session.engines import engine_of
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -30,13 +31,15 @@ class Case:
     """A log in a store of its own, of numbers."""
 
     def __init__(self, spark: SparkSession, directory: Path) -> None:
-        self.spark, self.store = spark, SegmentStore(spark, directory)
+        self.spark, self.store = spark, SegmentStore(engine_of(spark), directory)
         self.store.begin(0)
         self.log = TupleLog(self.store, LogSchema(NUMBER))
 
     def of(self, *numbers: int) -> Tuples:
         rows = [(n,) for n in numbers]
-        return Tuples(self.spark.createDataFrame(rows, NUMBER.ddl()), len(numbers) + 1, exact=False)
+        return Tuples(
+            self.store.engine.given(self.spark.createDataFrame(rows, NUMBER.ddl())), len(numbers) + 1, exact=False
+        )
 
     def again(self) -> None:
         """As after a restart."""
@@ -114,7 +117,7 @@ def test_purges_follow_each_other_in_any_order(case: Case) -> None:
 
 
 def test_rows_that_are_added_are_combined_with_each_other_and_with_those_there(case: Case) -> None:
-    case.log = TupleLog(case.store, LogSchema(NUMBER, combine=lambda rows, _ages: rows.dropDuplicates()))
+    case.log = TupleLog(case.store, LogSchema(NUMBER, combine=lambda rows, _ages: rows.distinct()))
     case.log.add(case.of(2, 2, 6), partial=True)
     assert numbers(case.log.take(said("<2>"))) == [2]
     assert (case.kept(), case.log.rows, case.log.purged) == ([6], 1, 1)

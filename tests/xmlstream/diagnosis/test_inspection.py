@@ -23,6 +23,7 @@ from xmlstream.diagnosis.report import WaitingReport, in_words
 from xmlstream.monitor.closed_map import ClosedMap
 from xmlstream.plan.written_plan import PLAN_FILE, decoded
 from xmlstream.runtime.checkpoint import CommitLog, made_whole
+from xmlstream.session.engines import engine_of
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -71,7 +72,7 @@ def ran(spark: SparkSession, tmp_path: Path, query: str) -> Path:
 
 def by(spark: SparkSession) -> object:
     def function(expression: str, x: Attribute, y: Domain, local: bool) -> Function:
-        return evaluated(expression, x, y, spark, local=local)
+        return evaluated(expression, x, y, engine_of(spark), local=local)
 
     return function
 

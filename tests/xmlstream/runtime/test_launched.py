@@ -68,7 +68,7 @@ def test_a_slice_that_begins_while_its_query_is_stopped_is_neither_waited_for_no
 
     def process() -> None:
         try:
-            execution.process(None, 0)  # type: ignore[arg-type]
+            execution.process_ranges(0, list)
         except QueryStopped as ended:
             met.append(type(ended))
 

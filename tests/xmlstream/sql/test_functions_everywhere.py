@@ -19,7 +19,7 @@ from punct_ns.domain import Domain
 from punct_ns.punctuation import Punctuation
 from punct_ns.schema import Attribute, Schema
 from tests.harness.nights import AT_NIGHT
-from tests.harness.running import tuples_of
+from tests.harness.running import view
 from tests.harness.walking import Walk
 from tests.samples.functions import CALLS, COLUMNS, ROWS, SAMPLES, aggregated, number_of
 from xmlstream.optimizer.rules import optimized
@@ -117,9 +117,7 @@ OF_NOTHING = f"SELECT {', '.join(f'{call} AS v{i}' for i, call in enumerate(BARE
     "query", [*selected(), *conditional(), *grouped(), *collected(), *ordered(), of_groups(BARE), OF_NOTHING]
 )
 def test_a_function_computes_what_it_does_in_spark(query: str, spark: SparkSession, tmp_path: Path) -> None:
-    whole = tuples_of(spark, ROWS, SCHEMA)
-    assert whole is not None
-    whole.frame.createOrReplaceTempView("v")
+    view(spark, "v", ROWS, SCHEMA)
     expected = sorted(tuple(row) for row in spark.sql(query).collect())
     for found, row in zip(sorted(answers(spark, tmp_path, query)), expected, strict=True):
         wrong = [(i, one, other) for i, (one, other) in enumerate(zip(found, row, strict=True)) if not same(one, other)]

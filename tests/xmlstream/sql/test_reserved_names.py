@@ -11,7 +11,7 @@ import pytest
 import xmlstream as xs
 from punct_ns.punctuation import Punctuation
 from punct_ns.schema import Schema
-from tests.harness.running import tuples_of
+from tests.harness.running import view
 from tests.harness.walking import Walk
 from tests.properties.test_contract import force_large_state
 from xmlstream.optimizer.rules import optimized
@@ -86,9 +86,7 @@ def test_a_users_column_may_have_any_name(
     force_large_state(monkeypatch)
     whole = {"r": ROWS, "s": ROWS[::-1][:6], "t": ROWS[2:]}
     for name, rows in whole.items():
-        tuples = tuples_of(spark, rows, SCHEMA)
-        assert tuples is not None
-        tuples.frame.createOrReplaceTempView(name)
+        view(spark, name, rows, SCHEMA)
     walk = Walk(spark, tmp_path, optimized(read(TABLES + query).plan(spark)))
     read_by = {walk._name(scan) for scan in walk.scans}
     some = [Punctuation.of(SCHEMA, {"_leaving": "[9,20]"}), Punctuation.of(SCHEMA, {"_p0": "[9,20]"})]

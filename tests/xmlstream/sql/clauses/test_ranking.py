@@ -14,13 +14,12 @@ import pytest
 
 import xmlstream as xs
 from operators.sort import Sort
-from operators.state.slice_tuples import Tuples
 from operators.top_n import TopN
 from punct_ns.errors import QueryError, UsageError
 from punct_ns.pattern import Range
 from punct_ns.punctuation import Punctuation
 from tests.harness.pointing import pointed_at
-from tests.harness.running import Row, rows_of, tuples_of
+from tests.harness.running import Row, values_of, view
 from tests.harness.walking import Walk
 from tests.oracles.relational import computed
 from xmlstream.optimizer.rules import optimized
@@ -182,9 +181,7 @@ def rows(spark: SparkSession) -> dict[str, list[Row]]:
         auction = chance.choice([None, *range(8)])
         found["bid"].append((auction, bidder, None if price is None else Decimal(price), ts))
     for name, node in read(TABLES + "SELECT * FROM bid").tables.items():
-        tuples = tuples_of(spark, found[name], node.schema)
-        assert tuples is not None
-        tuples.frame.createOrReplaceTempView(name)
+        view(spark, name, found[name], node.schema)
     return found
 
 
@@ -207,7 +204,7 @@ def test_slice_by_slice_it_comes_to_what_spark_answers_at_once(
 ) -> None:
     (plan,) = results(read(TABLES + query).plan(spark))
     first, whole = walked(spark, optimized(plan), rows)
-    answer = rows_of(Tuples(spark.sql(query), 0), plan.schema)
+    answer = values_of(spark.sql(query), plan.schema)
     assert whole == answer if isinstance(plan.operator, Sort) else Counter(whole) == Counter(answer)
     ids = plan.schema.names[0] == "id"
     assert Counter(first) == Counter(t for t in answer if ids and t[0] <= 2)

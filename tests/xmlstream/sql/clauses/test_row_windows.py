@@ -14,12 +14,11 @@ import pytest
 
 import xmlstream as xs
 from operators.row_window import RowWindow
-from operators.state.slice_tuples import Tuples
 from punct_ns.errors import QueryError
 from punct_ns.punctuation import Punctuation
 from punct_ns.schema import Schema
 from tests.harness.pointing import pointed_at
-from tests.harness.running import Row, rows_of, tuples_of
+from tests.harness.running import Row, values_of, view
 from tests.harness.walking import Walk
 from tests.oracles.relational import computed
 from xmlstream.optimizer.rules import optimized
@@ -155,9 +154,7 @@ def rows(spark: SparkSession) -> list[Row]:
         )
         ts = BEGIN + timedelta(seconds=10 * chance.randrange(40))
         found.append((chance.choice(["A", "B", "C", None]), ts, v, price, n))
-    tuples = tuples_of(spark, found, S)
-    assert tuples is not None
-    tuples.frame.createOrReplaceTempView("s")
+    view(spark, "s", found, S)
     return found
 
 
@@ -171,11 +168,8 @@ def test_slice_by_slice_it_comes_to_what_spark_answers_at_once(
     assert [(a.name, a.domain.type.lower()) for a in plan.schema] == [
         (field.name, field.dataType.simpleString()) for field in answer.schema
     ]
-    expected = Counter(map(str, rows_of(Tuples(answer, 0), plan.schema)))
-    assert (
-        Counter(map(str, rows_of(Tuples(computed(optimized(plan), {"s": spark.table("s")}), 0), plan.schema)))
-        == expected
-    )
+    expected = Counter(map(str, values_of(answer, plan.schema)))
+    assert Counter(map(str, values_of(computed(optimized(plan), {"s": spark.table("s")}), plan.schema))) == expected
     out, kept = walked(spark, optimized(plan), rows)
     assert Counter(str(t) for part in out for t in part) == expected
     assert all(out[:2])

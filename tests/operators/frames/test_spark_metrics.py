@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from operators.state.slice_tuples import metrics_of
+from operators.frames.spark_engine import metrics_of
 from punct_ns.errors import XmlStreamError
 
 if TYPE_CHECKING:

@@ -1,0 +1,1 @@
+"""Frames: the border between operators and the engine that computes tuples."""

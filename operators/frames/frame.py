@@ -1,0 +1,353 @@
+"""Frames: lazy tables of tuples, and the engine that computes them.
+
+A frame is a tree of relational operations. Its leaves are tables that an engine gives (`Engine.rows`, `parquet`, …);
+nothing is computed until `to_arrow`, `count`, `write` or `write_parts` requests it. All expressions are SQL texts in
+Spark's dialect, under ANSI rules, with names regardless of case. An output column has a name after the last `AS`; a
+column alone keeps its name.
+
+The operations are few, and their meaning is literal:
+
+- `select`: one row for each row; `*` stands for all columns. An expression may be a window function, or one
+  `explode(…)`, which gives a row for each element.
+- `where`: the rows for which the condition is true.
+- `union`: all rows of both, by the places of columns; `union_by_name`: by names, null where a frame lacks the column.
+- `join`: `inner` and `left` give the columns of both sides, `left_semi` and `left_anti` those of the left one.
+- `group_by`: one row for each group, null being a value; without keys exactly one. `distinct`: each row once.
+- `numbered`: the rows in an order, with increasing numbers.
+- `observed`: the same rows; aggregates over them are known once they are computed.
+
+Names of columns are known without the engine; types are known to the engine alone.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Literal, Protocol
+
+import pyarrow as pa
+
+from punct_ns.slices import quoted
+
+if TYPE_CHECKING:
+    from operators.frames.zones import ZoneRules
+    from punct_ns.domain import Domain, Value
+    from punct_ns.schema import Attribute
+
+JoinKind = Literal["inner", "left", "left_semi", "left_anti"]
+Side = Literal["left", "right"]
+
+
+@dataclass(frozen=True, slots=True)
+class Table:
+    """A leaf: a table as the engine represents it."""
+
+    value: Any
+
+
+@dataclass(frozen=True, slots=True)
+class Select:
+    """An expression for each output column, in Spark SQL with its name; `*` for all."""
+
+    input: Frame
+    expressions: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Where:
+    """The rows for which the condition is true."""
+
+    input: Frame
+    condition: str
+
+
+@dataclass(frozen=True, slots=True)
+class Union:
+    """All rows of the inputs, by the places of their columns, or by name."""
+
+    inputs: tuple[Frame, ...]
+    by_name: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Join:
+    """The join of two frames whose columns have different names; the engine may copy the `small` side to all tasks."""
+
+    left: Frame
+    right: Frame
+    on: str
+    how: JoinKind
+    small: Side | None
+
+
+@dataclass(frozen=True, slots=True)
+class Group:
+    """The groups by columns, with aggregates in Spark SQL, each with its name; without keys, one row."""
+
+    input: Frame
+    keys: tuple[str, ...]
+    aggregates: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Distinct:
+    """Each different row once."""
+
+    input: Frame
+
+
+@dataclass(frozen=True, slots=True)
+class Limit:
+    """Some rows, at most this number; with an order, the first ones."""
+
+    input: Frame
+    rows: int
+    order: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class OneTask:
+    """The same rows; one task computes them and what follows, for window functions over all of them."""
+
+    input: Frame
+
+
+@dataclass(frozen=True, slots=True)
+class Numbered:
+    """The rows in an order, each with a number in the column `name`; numbers increase from `first` on, with gaps.
+
+    `few` rows have no gaps.
+    """
+
+    input: Frame
+    order: tuple[str, ...]
+    name: str
+    first: int
+    few: bool
+
+
+@dataclass(slots=True, eq=False)
+class Observed:
+    """The same rows; `aggregates` over them, in Spark SQL with their names, are known once they are computed.
+
+    `found` is for the engine.
+    """
+
+    input: Frame
+    aggregates: tuple[str, ...]
+    found: Any = None
+
+
+Unary = Select | Where | Group | Distinct | Limit | OneTask | Numbered | Observed
+Operation = Table | Union | Join | Unary
+
+
+class Engine(Protocol):
+    """Computes frames, and expressions of constants."""
+
+    @property
+    def zone(self) -> str:
+        """The session's time zone, in which expressions see moments."""
+
+    @property
+    def most_numbers(self) -> int:
+        """The most numbers that `numbered` uses for a frame, unless it has more rows."""
+
+    def __hash__(self) -> int:
+        """Results for an engine are cached."""
+
+    def rows(self, table: pa.Table, columns: str) -> Frame:
+        """A frame of Arrow's rows; `columns` are their Spark types, as DDL or as the JSON of a struct."""
+
+    def empty(self, columns: str) -> Frame:
+        """A frame without rows; `columns` as in `rows`."""
+
+    def parquet(self, columns: str, *paths: str) -> Frame:
+        """The rows of at least one Parquet file or directory, whatever characters the paths contain."""
+
+    def given(self, frame: Any) -> Frame:
+        """A table that the user gave as the engine's own kind of table."""
+
+    def files(self, format: str, columns: str, options: Mapping[str, str], path: str) -> Frame:
+        """The rows of files in a format, read with the options of Spark's reader for it."""
+
+    def table(self, frame: Frame) -> pa.Table:
+        """Computes the rows."""
+
+    def count(self, frame: Frame) -> int:
+        """Computes the number of rows."""
+
+    def write(self, frame: Frame, path: str) -> None:
+        """Computes the rows into a Parquet directory or file, which must not exist."""
+
+    def write_parts(self, frame: Frame, writer: Any, columns: str) -> pa.Table:
+        """Computes the rows, and gives them to copies of a function from record batches to record batches.
+
+        Returns what the copies return, with these Spark types.
+        """
+
+    def struct(self, frame: Frame) -> str:
+        """The types of the columns: the JSON of a Spark struct."""
+
+    def metrics(self, frame: Frame) -> Mapping[str, Any]:
+        """The aggregates of an `Observed` frame, once a frame that contains it is computed; none if it was not needed.
+
+        Raises:
+            XmlStreamError: They do not become known in time.
+        """
+
+    def values(self, expression: str, x: Attribute, y: Domain, values: Sequence[Value]) -> list[Any]:
+        """The expression of one attribute for given values; moments as microseconds of UTC since 1970.
+
+        Raises:
+            ArithmeticError: The expression has no result for one of the values.
+        """
+
+    def zone_rules(self) -> ZoneRules:
+        """The changes of the zone's clocks."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Frame:
+    """A lazy table: its engine, the names of its columns, and the operation that gives it.
+
+    `made` is for the engine.
+    """
+
+    engine: Engine = field(repr=False)
+    columns: tuple[str, ...]
+    operation: Operation = field(repr=False)
+    made: list[Any] = field(default_factory=list, repr=False)
+
+    def _of(self, operation: Operation, columns: Sequence[str]) -> Frame:
+        return Frame(self.engine, tuple(columns), operation)
+
+    def select(self, *expressions: str) -> Frame:
+        """The rows with these columns, each an expression with a name, a column, or `*` for all."""
+        columns = [name for text in expressions for name in (self.columns if text == "*" else (name_of(text),))]
+        return self._of(Select(self, expressions), columns)
+
+    def with_column(self, name: str, expression: str) -> Frame:
+        """The rows with one more column at the end, or with another value in the column of this name."""
+        if name not in self.columns:
+            return self.select("*", f"{expression} AS {quoted(name)}")
+        return self.select(
+            *(f"{expression} AS {quoted(name)}" if known == name else quoted(known) for known in self.columns)
+        )
+
+    def renamed(self, name: str, new: str) -> Frame:
+        """The rows with another name for a column."""
+        return self.select(
+            *(f"{quoted(name)} AS {quoted(new)}" if known == name else quoted(known) for known in self.columns)
+        )
+
+    def drop(self, *names: str) -> Frame:
+        """The rows without these columns, if they are there."""
+        left = [name for name in self.columns if name not in names]
+        return self if len(left) == len(self.columns) else self.select(*map(quoted, left))
+
+    def where(self, condition: str) -> Frame:
+        """The rows for which the condition is true."""
+        return self._of(Where(self, condition), self.columns)
+
+    def union(self, other: Frame) -> Frame:
+        """All rows of both, by the places of columns."""
+        return self._of(Union((self, other)), self.columns)
+
+    def union_by_name(self, other: Frame) -> Frame:
+        """All rows of both, by the names of columns; null where one lacks the column."""
+        more = [name for name in other.columns if name not in self.columns]
+        return self._of(Union((self, other), by_name=True), (*self.columns, *more))
+
+    def join(self, other: Frame, on: str, how: JoinKind = "inner", small: Side | None = None) -> Frame:
+        """The join on a condition over the columns of both, whose names differ; one side may be `small`."""
+        columns = self.columns if how in ("left_semi", "left_anti") else (*self.columns, *other.columns)
+        return self._of(Join(self, other, on, how, small), columns)
+
+    def group_by(self, keys: Sequence[str], aggregates: Sequence[str]) -> Frame:
+        """A row for each group by these columns, with the keys and these aggregates, each with its name."""
+        columns = (*keys, *map(name_of, aggregates))
+        return self._of(Group(self, tuple(keys), tuple(aggregates)), columns)
+
+    def distinct(self) -> Frame:
+        """Each different row once."""
+        return self._of(Distinct(self), self.columns)
+
+    def limit(self, rows: int, *order: str) -> Frame:
+        """Some rows, at most this number; with an order (`in_order`), the first ones."""
+        return self._of(Limit(self, rows, order), self.columns)
+
+    def in_one_task(self) -> Frame:
+        """The same rows; one task computes them and what follows, for window functions over all of them."""
+        return self._of(OneTask(self), self.columns)
+
+    def numbered(self, order: Sequence[str], name: str, first: int, *, few: bool) -> Frame:
+        """The rows in an order, with increasing numbers from `first` on in a column of this name at the end.
+
+        With `few`, the numbers have no gaps, and one task computes them.
+        """
+        columns = [known for known in self.columns if known != name]
+        return self._of(Numbered(self.drop(name), tuple(order), name, first, few), (*columns, name))
+
+    def observed(self, *aggregates: str) -> tuple[Frame, Callable[[], Mapping[str, Any]]]:
+        """The same rows, and what gives the aggregates, once the rows were computed."""
+        frame = self._of(Observed(self, aggregates), self.columns)
+        return frame, partial(self.engine.metrics, frame)
+
+    def to_arrow(self) -> pa.Table:
+        """Computes the rows."""
+        return self.engine.table(self)
+
+    def count(self) -> int:
+        """Computes the number of rows."""
+        return self.engine.count(self)
+
+    def write(self, path: str | Path) -> None:
+        """Computes the rows into Parquet files."""
+        self.engine.write(self, str(path))
+
+    def struct(self) -> str:
+        """The types of the columns: the JSON of a Spark struct."""
+        return self.engine.struct(self)
+
+
+def in_order(name: str, *, descending: bool = False, nulls_first: bool = True) -> str:
+    """A column as an item of ORDER BY.
+
+    >>> in_order("hour"), in_order("min", descending=True, nulls_first=False)
+    ('`hour` ASC NULLS FIRST', '`min` DESC NULLS LAST')
+    """
+    return f"{quoted(name)} {'DESC' if descending else 'ASC'} NULLS {'FIRST' if nulls_first else 'LAST'}"
+
+
+_ALIAS = re.compile(r".*\sAS\s+(?P<name>`(?:[^`]|``)+`|\w+)\s*", re.IGNORECASE | re.DOTALL)
+_COLUMN = re.compile(r"`(?:[^`]|``)+`|\w+")
+
+
+def name_of(expression: str) -> str:
+    """The name of an output column.
+
+    >>> name_of("CAST(a AS INT) AS `b c`"), name_of("`a``b`"), name_of("v")
+    ('b c', 'a`b', 'v')
+    """
+    found = _ALIAS.fullmatch(expression)
+    name = found["name"] if found else expression.strip()
+    if not _COLUMN.fullmatch(name):
+        raise ValueError(f"the column {expression} has no name")
+    return name[1:-1].replace("``", "`") if name.startswith("`") else name
+
+
+def inputs_of(operation: Operation) -> Iterator[Frame]:
+    """The frames that an operation reads."""
+    match operation:
+        case Table():
+            return
+        case Union(inputs):
+            yield from inputs
+        case Join(left, right):
+            yield from (left, right)
+        case _:
+            yield operation.input

@@ -1,0 +1,136 @@
+"""Tuples that punctuations match: by a condition if the punctuations are few, by joins with small tables if many."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from itertools import product
+from typing import Any
+
+import pyarrow as pa
+
+from operators.frames.frame import Frame
+from punct_ns.domain import Domain
+from punct_ns.numeric_type import IntegerType
+from punct_ns.pattern import Constant, List, Pattern, Range
+from punct_ns.punctuation import Punctuation
+from punct_ns.schema import Schema
+from punct_ns.slices import arrow_type, condition, is_inline, own, quoted
+
+SHORT = 1000
+"""The longest range of integers that a table lists as single values, for a hash join."""
+
+
+def matching(frame: Frame, punctuations: Sequence[Punctuation]) -> Frame:
+    """Returns the tuples of the frame that some punctuation matches (`setMatchTs` of Tucker et al. 2003, Table 1)."""
+    if is_inline(punctuations):
+        return frame.where(condition(punctuations))
+    tables = list(_tables(frame, punctuations))
+    parts = []
+    for number, (table, on) in enumerate(tables):
+        rest = frame
+        for earlier, earlier_on in tables[:number]:
+            rest = rest.join(earlier, earlier_on, "left_anti", "right")
+        parts.append(rest.join(table, on, "left_semi", "right"))
+    result = parts[0]
+    for part in parts[1:]:
+        result = result.union(part)
+    return result
+
+
+def not_matching(frame: Frame, punctuations: Sequence[Punctuation]) -> Frame:
+    """Returns the tuples of the frame that no punctuation matches (`setNomatchTs` of Tucker et al. 2003, Table 1)."""
+    if not punctuations:
+        return frame
+    if is_inline(punctuations):
+        return frame.where(f"NOT ({condition(punctuations)})")
+    for table, on in _tables(frame, punctuations):
+        frame = frame.join(table, on, "left_anti", "right")
+    return frame
+
+
+def flagged(frame: Frame, punctuations: Sequence[Punctuation], name: str) -> Frame:
+    """Adds a boolean column to the frame: whether some punctuation matches the tuple.
+
+    With many punctuations whose ranges overlap, a tuple may occur more than once in the result.
+    """
+    if is_inline(punctuations):
+        return frame.with_column(name, condition(punctuations))
+    hits: list[str] = []
+    for table, on in _tables(frame, punctuations):
+        hits.append(f"{name}{len(hits)}")
+        with_hit = table.distinct().select("*", f"true AS {hits[-1]}")
+        frame = frame.join(with_hit, on, "left", "right").drop(*table.columns)
+    test = " OR ".join(f"{hit} IS NOT NULL" for hit in hits)
+    return frame.with_column(name, test).drop(*hits)
+
+
+def _tables(frame: Frame, punctuations: Sequence[Punctuation]) -> Iterator[tuple[Frame, str]]:
+    """Yields small tables, each with its join condition; their union matches what the punctuations match.
+
+    One table has the punctuations that restrict the same attributes in the same way, by a value or by a range, so
+    that values are compared by hashing.
+    """
+    tables: dict[tuple[tuple[int, bool], ...], list[tuple[Any, ...]]] = {}
+    for punctuation in punctuations:
+        spans = [
+            (i, list(_spans(punctuation.patterns[i], punctuation.schema[i].domain))) for i in punctuation.restricted
+        ]
+        for choice in product(*(span for _, span in spans)):
+            shape = tuple((i, len(entry) == 1) for (i, _), entry in zip(spans, choice, strict=True))
+            tables.setdefault(shape, []).append(tuple(field for entry in choice for field in entry))
+    schema = punctuations[0].schema
+    for shape, rows in tables.items():
+        table = frame.engine.rows(_arrow(shape, rows, schema), _ddl(shape, schema))
+        test = " AND ".join(_joins(name, is_value, at) for name, is_value, at in _columns(shape, schema))
+        yield table, test or "true"
+
+
+def _spans(pattern: Pattern, domain: Domain) -> Iterator[tuple[Any, ...]]:
+    """Yields a pattern as values, each `(value,)`, and ranges, each `(low, low_closed, high, high_closed)`."""
+    match pattern:
+        case Constant(value=value):
+            yield (value,)
+        case List(values=values):
+            yield from ((value,) for value in values)
+        case Range(low=int() as low, high=int() as high) if isinstance(domain.sql, IntegerType) and high - low < SHORT:
+            yield from ((value,) for value in range(low, high + 1))
+        case Range():
+            yield (pattern.low, pattern.low_closed, pattern.high, pattern.high_closed)
+
+
+def _columns(shape: tuple[tuple[int, bool], ...], schema: Schema) -> Iterator[tuple[str, bool, int]]:
+    at = 0
+    for index, is_value in shape:
+        yield schema[index].name, is_value, at
+        at += 1 if is_value else 4
+
+
+def _arrow(shape: tuple[tuple[int, bool], ...], rows: list[tuple[Any, ...]], schema: Schema) -> pa.Table:
+    columns: list[pa.DataType] = []
+    for index, is_value in shape:
+        kind = arrow_type(schema[index].domain)
+        columns += [kind] if is_value else [kind, pa.bool_(), kind, pa.bool_()]
+    arrays = [pa.array(values, type=kind) for values, kind in zip(zip(*rows, strict=True), columns, strict=True)]
+    return pa.Table.from_arrays(arrays, names=[_field(at) for at in range(len(columns))])
+
+
+def _ddl(shape: tuple[tuple[int, bool], ...], schema: Schema) -> str:
+    types: list[str] = []
+    for index, is_value in shape:
+        type_ = schema[index].domain.type
+        types += [type_] if is_value else [type_, "BOOLEAN", type_, "BOOLEAN"]
+    return ", ".join(f"{_field(at)} {type_}" for at, type_ in enumerate(types))
+
+
+def _joins(name: str, is_value: bool, at: int) -> str:
+    column = quoted(name)
+    if is_value:
+        return f"{column} <=> {_field(at)}"
+    low, low_closed, high, high_closed = (_field(at + i) for i in range(4))
+    above = f"({low} IS NULL OR {column} > {low} OR ({low_closed} AND {column} = {low}))"
+    below = f"({high} IS NULL OR {column} < {high} OR ({high_closed} AND {column} = {high}))"
+    return f"{column} IS NOT NULL AND {above} AND {below}"
+
+
+def _field(at: int) -> str:
+    return own(f"p{at}")

@@ -1,0 +1,269 @@
+"""Spark as the engine of frames: each operation is one of a DataFrame, which is made when a computation needs it.
+
+Java parses an expression and analyses each operation, so a DataFrame is made once for each frame.
+"""
+
+from __future__ import annotations
+
+import json
+import threading
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pyarrow as pa
+
+from operators.expressions.dialect import quiet_spark
+from operators.expressions.type_rules import kind
+from operators.frames.frame import (
+    Distinct,
+    Frame,
+    Group,
+    Join,
+    Limit,
+    Numbered,
+    Observed,
+    OneTask,
+    Operation,
+    Select,
+    Table,
+    Unary,
+    Union,
+    Where,
+)
+from operators.frames.java_zone import JavaZone
+from punct_ns.errors import XmlStreamError
+from punct_ns.slices import literal, own, quoted
+
+if TYPE_CHECKING:
+    from pyspark.sql import Column, DataFrame, Observation, SparkSession
+    from pyspark.sql.types import StructType
+
+    from punct_ns.domain import Domain, Value
+    from punct_ns.schema import Attribute
+
+
+LITERAL = {"__globPaths__": "false"}
+"""The options of a Spark reader that switch globs off: each path names one file or directory."""
+
+_WRITTEN = {"compression": "none", "mapreduce.fileoutputcommitter.marksuccessfuljobs": "false"}
+"""The options with which Spark writes a segment: no empty `_SUCCESS` file, which costs two processes."""
+
+
+_EACH = 1 << 33
+"""The distance between the numbers that Spark gives to the rows of one partition and the next."""
+
+
+@dataclass(frozen=True)
+class SparkEngine:
+    """A Spark session as an engine."""
+
+    spark: SparkSession
+
+    @property
+    def zone(self) -> str:
+        """The session's time zone."""
+        return str(self.spark.conf.get("spark.sql.session.timeZone"))
+
+    @property
+    def most_numbers(self) -> int:
+        """The distance between the numbers of the first partition and those behind the last."""
+        return int(str(self.spark.conf.get("spark.sql.shuffle.partitions"))) * _EACH
+
+    def given(self, frame: DataFrame) -> Frame:
+        """A DataFrame as a frame."""
+        return Frame(self, tuple(frame.columns), Table(frame), [frame])
+
+    def files(self, format: str, columns: str, options: Mapping[str, str], path: str) -> Frame:
+        """The rows of files, by Spark's reader; a path that exists names itself, whatever characters it contains."""
+        literally = LITERAL if Path(path.removeprefix("file://")).exists() else {}
+        return self.given(self.spark.read.format(format).schema(columns).options(**options, **literally).load(path))
+
+    def rows(self, table: pa.Table, columns: str) -> Frame:
+        """A frame of Arrow's rows."""
+        made = self.spark.createDataFrame(table, _struct(columns))
+        return Frame(self, tuple(table.column_names), Table(made), [made])
+
+    def empty(self, columns: str) -> Frame:
+        """A frame without rows."""
+        return self.given(self.spark.createDataFrame([], _struct(columns)))
+
+    def parquet(self, columns: str, *paths: str) -> Frame:
+        """The rows of Parquet files or directories."""
+        return self.given(self.spark.read.schema(_struct(columns)).options(**LITERAL).parquet(*paths))
+
+    def table(self, frame: Frame) -> pa.Table:
+        """Computes the rows in Spark, and collects them."""
+        return self.made(frame).toArrow()
+
+    def count(self, frame: Frame) -> int:
+        """Has Spark count the rows."""
+        return self.made(frame).count()
+
+    def write(self, frame: Frame, path: str) -> None:
+        """Has tasks write the rows into a Parquet directory."""
+        self.made(frame).write.mode("overwrite").options(**_WRITTEN).parquet(path)
+
+    def write_parts(self, frame: Frame, writer: Any, columns: str) -> pa.Table:
+        """Applies the writer to each partition.
+
+        Does the same as `DataFrame.mapInArrow`, which requires pandas to be installed although it would not use it.
+        """
+        from pyspark.sql import DataFrame
+        from pyspark.sql import functions as F
+        from pyspark.sql.types import StructType
+        from pyspark.sql.udf import UserDefinedFunction
+        from pyspark.util import PythonEvalType
+
+        made = self.made(frame)
+        reports = StructType.fromDDL(columns)
+        udf: Any = UserDefinedFunction(writer, reports, "written", PythonEvalType.SQL_MAP_ARROW_ITER_UDF)
+        column = udf(*(F.col(quoted(name)) for name in frame.columns))
+        java: Any = made._jdf
+        return DataFrame(java.mapInArrow(column._jc, False, None), self.spark).toArrow()
+
+    def struct(self, frame: Frame) -> str:
+        """The types of the columns, as Spark's analyser finds them."""
+        return self.made(frame).schema.json()
+
+    def metrics(self, frame: Frame) -> Mapping[str, Any]:
+        """The aggregates that Spark has observed; none if it found while planning that there are no rows."""
+        assert isinstance(frame.operation, Observed)
+        return {} if frame.operation.found is None else metrics_of(frame.operation.found)
+
+    def values(self, expression: str, x: Attribute, y: Domain, values: Sequence[Value]) -> list[Any]:
+        """The expression for given values: Spark computes a relation of literals while it plans, without a job."""
+        from pyspark.errors import ArithmeticException, DateTimeException, NumberFormatException
+
+        rows = ", ".join(f"({number}, {literal(value, x.domain)})" for number, value in enumerate(values))
+        # A moment is passed as a number, so that the local time of this process does not change it.
+        column = f"unix_micros({expression})" if kind(y.sql) == "timestamp" else expression
+        at, image = own("number"), own("image")
+        query = f"SELECT {at}, {column} AS {image} FROM VALUES {rows} AS t({at}, {quoted(x.name)})"
+        try:
+            with quiet_spark():
+                found = {row[0]: row[1] for row in self.spark.sql(query).collect()}
+        except (ArithmeticException, DateTimeException, NumberFormatException, ValueError, OverflowError) as error:
+            raise ArithmeticError(str(error)) from None
+        return [found[number] for number in range(len(values))]
+
+    def zone_rules(self) -> JavaZone:
+        """Java's rules of the session's time zone, which Spark follows."""
+        return JavaZone.of(self.zone, self.spark)
+
+    def made(self, frame: Frame) -> DataFrame:
+        """The DataFrame of a frame."""
+        if not frame.made:
+            frame.made.append(self._make(frame.operation))
+        return frame.made[0]  # type: ignore[no-any-return]
+
+    def _make(self, operation: Operation) -> DataFrame:
+        match operation:
+            case Table(value):
+                return value  # type: ignore[no-any-return]
+            case Union(inputs, by_name):
+                first, *others = map(self.made, inputs)
+                for other in others:
+                    first = first.unionByName(other, allowMissingColumns=True) if by_name else first.unionAll(other)
+                return first
+            case Join():
+                return self._joined(operation)
+            case _:
+                return self._of_one(operation, self.made(operation.input))
+
+    def _joined(self, join: Join) -> DataFrame:
+        from pyspark.sql import functions as F
+
+        left, right = self.made(join.left), self.made(join.right)
+        left = F.broadcast(left) if join.small == "left" else left
+        right = F.broadcast(right) if join.small == "right" else right
+        return left.join(right, F.expr(join.on), join.how)
+
+    def _of_one(self, operation: Unary, made: DataFrame) -> DataFrame:
+        from pyspark.sql import Observation
+        from pyspark.sql import functions as F
+
+        match operation:
+            case Select():
+                return made.selectExpr(*operation.expressions)
+            case Where():
+                return made.where(operation.condition)
+            case Group():
+                return made.groupBy(*map(quoted, operation.keys)).agg(*map(F.expr, operation.aggregates))
+            case Distinct():
+                return made.dropDuplicates()
+            case Limit():
+                return (made.orderBy(*map(_in_order, operation.order)) if operation.order else made).limit(
+                    operation.rows
+                )
+            case OneTask():
+                return made.coalesce(1)
+            case Numbered():
+                return self._numbered(operation, made)
+            case Observed():
+                operation.found = Observation()
+                return made.observe(operation.found, *map(F.expr, operation.aggregates))
+
+    def _numbered(self, operation: Numbered, made: DataFrame) -> DataFrame:
+        from pyspark.sql import functions as F
+
+        order = map(_in_order, operation.order)
+        made = made.coalesce(1).sortWithinPartitions(*order) if operation.few else made.orderBy(*order)
+        # Row numbers increase along the partitions, and orderBy has sorted these.
+        number = F.monotonically_increasing_id() + F.lit(operation.first).cast("BIGINT")
+        return made.withColumn(operation.name, number)
+
+
+def _in_order(item: str) -> Column:
+    """An item of ORDER BY, as `in_order` writes it."""
+    from pyspark.sql import functions as F
+
+    name, direction, _, nulls = item.rsplit(" ", 3)
+    return getattr(F.col(name), f"{direction.lower()}_nulls_{nulls.lower()}")()  # type: ignore[no-any-return]
+
+
+def _struct(columns: str) -> StructType | str:
+    """The types of columns, from DDL or from JSON, which this process reads without Java."""
+    from pyspark.sql.types import StructType
+
+    return StructType.fromJson(json.loads(columns)) if columns.startswith("{") else columns
+
+
+PATIENCE_SECONDS = 120.0
+"""The longest wait for an event that usually takes milliseconds."""
+
+
+def metrics_of(observation: Observation, patience: float = PATIENCE_SECONDS) -> dict[str, Any]:
+    """The metrics by name; none if Spark found while planning that there are no tuples.
+
+    Spark reports them by an event, after the computation. If the DataFrame was never computed, or a busy machine lost
+    the event, none comes: the wait for it is long, but ends.
+
+    Raises:
+        XmlStreamError: Spark does not report them in time.
+    """
+    # Java waits; this timer ends the wait from another thread, and costs nothing if it is not needed.
+    timer = threading.Timer(patience, _give_up, [observation])
+    timer.daemon = True
+    timer.start()
+    try:
+        return dict(observation.get)
+    except Exception as error:
+        if _GIVEN_UP not in str(error):
+            # If Spark folds a plan to no row, nothing is observed in it, and a row without columns has no schema.
+            if observation._jo is not None and observation._jo.getRow().length() == 0:
+                return {}
+            raise
+        hint = "the machine may have too much to do; a run with the same checkpoint does the slice again"
+        raise XmlStreamError(f"Spark did not report its counts within {patience:.0f} s", hint=hint) from None
+    finally:
+        timer.cancel()
+
+
+_GIVEN_UP = "the observation has no result"
+
+
+def _give_up(observation: Any) -> None:
+    jvm = observation._jvm
+    observation._jo.setMetricsAndNotify(jvm.scala.util.Failure(jvm.java.util.concurrent.TimeoutException(_GIVEN_UP)))
