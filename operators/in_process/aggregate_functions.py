@@ -1,0 +1,298 @@
+"""Aggregates, and functions over rows, that are proven to be equal to Spark's, each with its types.
+
+DuckDB sums in wider types than Spark: the result is cast, so that it overflows where Spark's does. The sum of floating-
+point numbers depends on the order of rows in both, and has no order over a window in DuckDB: there it is refused. Spark
+takes a null in a structure for the least value, DuckDB for the greatest: structures are compared by a key.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import TypeAlias
+
+from operators.in_process.part import VOID, Part, error, null
+from operators.in_process.spark_type import (
+    FLOATING,
+    INTEGERS,
+    TEMPORAL,
+    NotProven,
+    Type,
+    array_of,
+    in_duckdb,
+    read_type,
+)
+
+BIGINT, BOOLEAN, DOUBLE, INT = map(read_type, ("BIGINT", "BOOLEAN", "DOUBLE", "INT"))
+
+
+@dataclass(frozen=True, slots=True)
+class Rows:
+    """What stands behind an aggregate: whether DISTINCT, its FILTER, and the rows that it is computed over.
+
+    Attributes:
+        distinct: Whether each different value counts once.
+        where: DuckDB SQL of FILTER's condition; empty for none.
+        over: DuckDB SQL between the brackets of OVER; None for an aggregate of a group.
+        ordered: Whether OVER orders the rows.
+        raises: Whether the condition or the rows' order can raise an error.
+        ignores_nulls: Whether IGNORE NULLS is written.
+    """
+
+    distinct: bool = False
+    where: str = ""
+    over: str | None = None
+    ordered: bool = False
+    raises: bool = False
+    ignores_nulls: bool = False
+
+    def computed(self, call: str) -> str:
+        """The text of a call, with its FILTER and its OVER."""
+        where = f" FILTER (WHERE {self.where})" if self.where else ""
+        over = "" if self.over is None else f" OVER ({self.over})"
+        return f"{call}{where}{over}"
+
+
+Aggregate: TypeAlias = Callable[[str, Sequence[Part], Rows], Part]
+"""An aggregate of that name over its arguments and rows."""
+
+_ORDERED = (*INTEGERS, "DECIMAL", "STRING", "BOOLEAN", *TEMPORAL)
+
+
+def aggregate(name: str, parts: Sequence[Part], rows: Rows) -> Part:
+    """The part of an aggregate.
+
+    Raises:
+        NotProven: It is not in the table, or not with these types.
+    """
+    if any(part.rows for part in parts) and rows.over is None:
+        raise NotProven(f"{name} of an aggregate")
+    if rows.ignores_nulls and name not in _PLACED:
+        raise NotProven(f"{name} IGNORE NULLS")
+    found = AGGREGATES[name](name, parts, rows) if name in AGGREGATES else _window(name, parts, rows)
+    return Part(found.sql, found.type, found.nullable, found.raises or rows.raises or _raise(parts), rows=True)
+
+
+def _raise(parts: Sequence[Part]) -> bool:
+    return any(part.raises for part in parts)
+
+
+def _window(name: str, parts: Sequence[Part], rows: Rows) -> Part:
+    if rows.over is None or rows.distinct or rows.where or name not in WINDOWS:
+        raise NotProven(f"{name} as a function of a group")
+    return WINDOWS[name](name, parts, rows)
+
+
+def _refuse(name: str, parts: Sequence[Part]) -> NotProven:
+    return NotProven(f"{name}({', '.join(part.type.name for part in parts)})")
+
+
+def _count(name: str, parts: Sequence[Part], rows: Rows) -> Part:
+    if rows.distinct and rows.over is not None:
+        raise NotProven("count(DISTINCT …) over rows")
+    if not parts:
+        return Part(rows.computed("count(*)"), BIGINT, False)
+    if any(part.type.same(VOID) for part in parts):
+        raise NotProven("count(NULL)")
+    if len(parts) == 1:
+        return Part(rows.computed(f"count({'DISTINCT ' if rows.distinct else ''}{_folded(parts[0])})"), BIGINT, False)
+    present = " AND ".join(f"{part.sql} IS NOT NULL" for part in parts)
+    if rows.distinct:
+        row = f"row({', '.join(map(_folded, parts))})"
+        return Part(rows.computed(f"count(DISTINCT CASE WHEN {present} THEN {row} END)"), BIGINT, False)
+    return Part(rows.computed(f"count(CASE WHEN {present} THEN 1 END)"), BIGINT, False)
+
+
+def _folded(part: Part) -> str:
+    """The value, with one zero instead of two."""
+    return f"({part.sql} + 0)" if part.type.name in FLOATING else part.sql
+
+
+def _sum(name: str, parts: Sequence[Part], rows: Rows) -> Part:
+    if len(parts) != 1 or rows.distinct:
+        raise _refuse(f"{name}{' DISTINCT' if rows.distinct else ''}", parts)
+    of = parts[0]
+    if of.type.name in INTEGERS:
+        return Part(f"CAST({rows.computed(f'sum({of.sql})')} AS BIGINT)", BIGINT, True, raises=True)
+    if of.type.kind == "DECIMAL":
+        precision, scale = of.type.digits
+        if precision + 10 > 38:
+            raise _refuse(name, parts)
+        type_ = read_type(f"DECIMAL({precision + 10},{scale})")
+        return Part(f"CAST({rows.computed(f'sum({of.sql})')} AS {type_.name})", type_, True, raises=True)
+    if of.type.name in FLOATING and rows.over is None:
+        return Part(rows.computed(f"sum(CAST({of.sql} AS DOUBLE))"), DOUBLE, True)
+    raise _refuse(name, parts)
+
+
+_EXACT = 2**53
+"""Up to this number sums of integers are exact as DOUBLE, in whatever order."""
+
+
+def _avg(name: str, parts: Sequence[Part], rows: Rows) -> Part:
+    if len(parts) != 1 or rows.distinct or parts[0].type.name not in (*INTEGERS, *FLOATING):
+        raise _refuse(f"{name}{' DISTINCT' if rows.distinct else ''}", parts)
+    of = parts[0].sql
+    number = rows.computed(f"count({of})")
+    if rows.over is None:
+        total = rows.computed(f"sum(CAST({of} AS DOUBLE))")
+        return Part(f"({total} / {number})", DOUBLE, True)
+    if parts[0].type.name in FLOATING:
+        raise _refuse(name, parts)
+    total = f"CAST({rows.computed(f'sum({of})')} AS DOUBLE)"
+    large = rows.computed(f"sum(abs(CAST({of} AS HUGEINT)))")
+    beyond = error(
+        "NOT_PROVEN", "avg of so great numbers is not proven to be equal in DuckDB: leave out --engine duckdb"
+    )
+    return Part(f"CASE WHEN {large} > {_EXACT} THEN {beyond} ELSE ({total} / {number}) END", DOUBLE, True, raises=True)
+
+
+def order_key(sql: str, type_: Type, *, nullable: bool = True) -> str:
+    """A value in whose order DuckDB has the values as Spark: in a structure, null comes first.
+
+    Raises:
+        NotProven: The order of the type is not proven.
+    """
+    if not type_.fields:
+        if type_.kind in FLOATING or type_.kind not in _ORDERED:
+            raise NotProven(f"the order of {type_.name}")
+        return sql
+    parts = []
+    for i, field in enumerate(type_.fields):
+        inner = f"struct_extract({sql}, '{field.name.replace(chr(39), chr(39) * 2)}')"
+        if field.nullable:
+            parts.append(f"n{i} := {inner} IS NOT NULL")
+        parts.append(f"v{i} := {order_key(inner, field.type)}")
+    key = f"struct_pack({', '.join(parts)})"
+    return f"CASE WHEN {sql} IS NOT NULL THEN {key} END" if nullable else key
+
+
+def _has_nulls(type_: Type) -> bool:
+    return any(field.nullable or _has_nulls(field.type) for field in type_.fields)
+
+
+def _extreme(name: str, parts: Sequence[Part], rows: Rows) -> Part:
+    if len(parts) != 1:
+        raise _refuse(name, parts)
+    of = parts[0]
+    if of.type.fields:
+        if _has_nulls(of.type):
+            key = order_key(of.sql, of.type, nullable=of.nullable)
+            found = "arg_min" if name == "min" else "arg_max"
+            return Part(rows.computed(f"{found}({of.sql}, {key})"), of.type, True)
+        order_key(of.sql, of.type)
+    elif of.type.kind not in (*_ORDERED, *FLOATING):
+        raise _refuse(name, parts)
+    return Part(rows.computed(f"{name}({of.sql})"), of.type, True)
+
+
+def _by(name: str, parts: Sequence[Part], rows: Rows) -> Part:
+    if len(parts) != 2 or rows.distinct or parts[1].type.kind not in _ORDERED:
+        raise _refuse(name, parts)
+    of, by = parts
+    # The value may be null where the order is least: DuckDB would pass over it.
+    row = f"struct_pack(v := {of.sql})"
+    call = f"{'arg_min' if name == 'min_by' else 'arg_max'}({row}, {by.sql})"
+    return Part(f"struct_extract({rows.computed(call)}, 'v')", of.type, True)
+
+
+def _boolean(name: str, parts: Sequence[Part], rows: Rows) -> Part:
+    if len(parts) != 1 or parts[0].type.name != "BOOLEAN":
+        raise _refuse(name, parts)
+    found = "bool_and" if name in ("bool_and", "every") else "bool_or"
+    return Part(rows.computed(f"{found}({parts[0].sql})"), BOOLEAN, True)
+
+
+def _count_if(name: str, parts: Sequence[Part], rows: Rows) -> Part:
+    if len(parts) != 1 or parts[0].type.name != "BOOLEAN" or rows.distinct:
+        raise _refuse(name, parts)
+    return Part(rows.computed(f"count(CASE WHEN {parts[0].sql} THEN 1 END)"), BIGINT, False)
+
+
+def collected(distinct: bool, of: Part, rows: Rows) -> Part:
+    """`collect_set` or `collect_list`, of an order of its own: only for functions that sort it or count it."""
+    if of.type.kind in FLOATING or _has_floating(of.type):
+        raise NotProven(f"collect_set({of.type.name})")
+    call = f"list({'DISTINCT ' if distinct else ''}{of.sql})"
+    empty = f"CAST([] AS {in_duckdb(array_of(of.type))})"
+    where = f"{of.sql} IS NOT NULL" + (f" AND {rows.where}" if rows.where else "")
+    found = Rows(where=where, over=rows.over).computed(call)
+    return Part(f"coalesce({found}, {empty})", array_of(of.type, has_nulls=False), False, of.raises, rows=True)
+
+
+def _has_floating(type_: Type) -> bool:
+    inner = [field.type for field in type_.fields] + ([type_.element] if type_.element else [])
+    return type_.kind in (*FLOATING, "MAP") or any(map(_has_floating, inner))
+
+
+AGGREGATES: Mapping[str, Aggregate] = {
+    "any": _boolean,
+    "avg": _avg,
+    "bool_and": _boolean,
+    "bool_or": _boolean,
+    "count": _count,
+    "count_if": _count_if,
+    "every": _boolean,
+    "max": _extreme,
+    "max_by": _by,
+    "mean": _avg,
+    "min": _extreme,
+    "min_by": _by,
+    "some": _boolean,
+    "sum": _sum,
+}
+"""The proven aggregates by name, each also over rows."""
+
+
+def _number(name: str, parts: Sequence[Part], rows: Rows) -> Part:
+    if parts or not rows.ordered:
+        raise _refuse(name, parts)
+    return Part(f"CAST({rows.computed(f'{name}()')} AS INTEGER)", INT, False)
+
+
+def _neighbour(name: str, parts: Sequence[Part], rows: Rows) -> Part:
+    if not 1 <= len(parts) <= 2 or (len(parts) == 2 and parts[1].constant is None):
+        raise NotProven(f"{name} with a default, or by a computed number of rows")
+    given = f", {parts[1].constant}" if len(parts) == 2 else ""
+    nulls = " IGNORE NULLS" if rows.ignores_nulls else ""
+    return Part(rows.computed(f"{name}({parts[0].sql}{given}{nulls})"), parts[0].type, True)
+
+
+def _placed(name: str, parts: Sequence[Part], rows: Rows) -> Part:
+    at = 1 if name == "nth_value" else 0
+    nulls = rows.ignores_nulls
+    given = list(parts)
+    if len(given) == at + 2:
+        last = given.pop()
+        if last.sql not in ("true", "false"):
+            raise _refuse(name, parts)
+        nulls = nulls or last.sql == "true"
+    if len(given) != at + 1 or (at and (given[1].constant is None or int(given[1].constant) < 1)):
+        raise _refuse(name, parts)
+    number = f", {given[1].constant}" if at else ""
+    called = {"first": "first_value", "last": "last_value"}.get(name, name)
+    call = f"{called}({given[0].sql}{number}{' IGNORE NULLS' if nulls else ''})"
+    # With IGNORE NULLS, Spark's analyser takes the value to be null, too: no row may be left.
+    return Part(rows.computed(call), given[0].type, True)
+
+
+WINDOWS: Mapping[str, Aggregate] = {
+    "dense_rank": _number,
+    "first": _placed,
+    "first_value": _placed,
+    "lag": _neighbour,
+    "last": _placed,
+    "last_value": _placed,
+    "lead": _neighbour,
+    "nth_value": _placed,
+    "rank": _number,
+    "row_number": _number,
+}
+"""The proven functions over rows that are no aggregates, by name."""
+
+_PLACED = ("lag", "lead", "first", "first_value", "last", "last_value", "nth_value")
+
+
+def nothing(type_: Type) -> str:
+    """A null of the type."""
+    return null(type_)

@@ -1,0 +1,205 @@
+"""Arithmetic as Spark computes it under ANSI rules: types, overflow, division by zero, digits of decimals."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import replace
+
+from operators.in_process.casts import as_decimal, cast
+from operators.in_process.coercion import WIDEST, common_type
+from operators.in_process.part import VOID, Part, combined, error
+from operators.in_process.spark_type import FLOATING, INTEGERS, NUMBERS, NotProven, Type, in_duckdb, read_type
+
+BIGINT, DOUBLE = map(read_type, ("BIGINT", "DOUBLE"))
+
+
+def arithmetic(operator: str, left: Part, right: Part, zone: str) -> Part:
+    """The result of `+`, `-`, `*`, `/`, `%` or `DIV` on two numbers.
+
+    Raises:
+        NotProven: These types are not proven for the operator.
+    """
+    kinds = {left.type.kind, right.type.kind}
+    if not kinds <= {*NUMBERS, "VOID"} or kinds == {"VOID"}:
+        raise NotProven(f"{left.type.name} {operator} {right.type.name}")
+    if "DECIMAL" in kinds and not kinds & set(FLOATING):
+        return _of_decimals(operator, *_decimals(left, right, operator))
+    whole = not kinds & set(FLOATING)
+    type_ = common_type([left.type, right.type])
+    if operator == "DIV" and whole:
+        type_ = BIGINT
+    if operator == "/" and whole:
+        type_ = DOUBLE
+    if type_ is None or (operator == "DIV" and not whole):
+        raise NotProven(f"{left.type.name} {operator} {right.type.name}")
+    left, right = cast(left, type_, zone), cast(right, type_, zone)
+    if operator in _DIVISIONS:
+        return _DIVISIONS[operator](left, right, type_)
+    sql = f"({left.sql} {operator} {right.sql})"
+    return combined(sql, type_, [left, right], raises=whole)
+
+
+def _divisor(left: Part, right: Part) -> str:
+    """The divisor, with an error where it is zero; where the dividend is null, Spark does not look at it."""
+    if right.constant is not None and float(right.constant) != 0:
+        return right.sql
+    return _unless_zero(left, right, right.sql)
+
+
+def _unless_zero(left: Part, right: Part, sql: str) -> str:
+    raised = error("DIVIDE_BY_ZERO", "Division by zero.")
+    looked_at = f" AND {left.sql} IS NOT NULL" if left.nullable else ""
+    return f"CASE WHEN {right.sql} = 0{looked_at} THEN {raised} ELSE {sql} END"
+
+
+def _is_sure(right: Part) -> bool:
+    return right.constant is not None and float(right.constant) != 0
+
+
+def _divided(left: Part, right: Part, type_: Type) -> Part:
+    sql = f"({left.sql} / {_divisor(left, right)})"
+    return _reversed(sql, type_, left, right, raises=not _is_sure(right))
+
+
+def _quotient(left: Part, right: Part, type_: Type) -> Part:
+    sql = f"({left.sql} // {_divisor(left, right)})"
+    return _reversed(sql, type_, left, right, raises=not _is_sure(right) or type_.same(BIGINT))
+
+
+def _remainder(left: Part, right: Part, type_: Type) -> Part:
+    sql = f"({left.sql} % {_divisor(left, right)})"
+    if type_.name in INTEGERS and not _is_sure(right):  # In DuckDB the least integer by -1 overflows.
+        zero = f"CASE WHEN {left.sql} IS NULL THEN NULL ELSE 0 END" if left.nullable else "0"
+        sql = f"CAST(CASE WHEN {right.sql} = -1 THEN {zero} ELSE {sql} END AS {in_duckdb(type_)})"
+    return _reversed(sql, type_, left, right, raises=not _is_sure(right))
+
+
+def _reversed(sql: str, type_: Type, left: Part, right: Part, *, raises: bool) -> Part:
+    """A quotient: Spark computes the divisor first, and the dividend only if that is not null."""
+    return combined(sql, type_, [right, left], nullable=True, raises=raises)
+
+
+_DIVISIONS: Mapping[str, Callable[[Part, Part, Type], Part]] = {"/": _divided, "DIV": _quotient, "%": _remainder}
+
+
+def _decimals(left: Part, right: Part, operator: str) -> tuple[Part, Part]:
+    """Both operands as decimals: an integer literal has the digits that are written, any other those of its type."""
+    for part in (left, right):
+        if part.typed and part.type.name in INTEGERS:
+            raise NotProven(f"{operator} of a DECIMAL and a literal with a suffix or cast")
+    sides = []
+    for part in (left, right):
+        if part.type.same(VOID):
+            other = right if part is left else left
+            sides.append(cast(part, other.type, "UTC"))
+        elif part.type.kind == "DECIMAL":
+            sides.append(part)
+        elif part.constant is not None:
+            digits = len(part.constant.lstrip("0")) or 1
+            sides.append(cast(part, read_type(f"DECIMAL({digits},0)"), "UTC"))
+        else:
+            sides.append(cast(part, as_decimal(part.type), "UTC"))
+    return sides[0], sides[1]
+
+
+def _of_decimals(operator: str, left: Part, right: Part) -> Part:
+    (p1, s1), (p2, s2) = left.type.digits, right.type.digits
+    scale = max(s1, s2)
+    match operator:
+        case "+" | "-":
+            precision = max(p1 - s1, p2 - s2) + scale + 1
+        case "*":
+            precision, scale = p1 + p2 + 1, s1 + s2
+        case "/":
+            return _decimal_quotient(left, right)
+        case "%":
+            precision = min(p1 - s1, p2 - s2) + scale
+            return _decimal_remainder(left, right, precision, scale)
+        case _:
+            raise NotProven(f"{left.type.name} {operator} {right.type.name}")
+    if precision > WIDEST:
+        raise NotProven(f"{left.type.name} {operator} {right.type.name}")
+    type_ = read_type(f"DECIMAL({precision},{scale})")
+    if operator == "*":
+        sql = f"CAST(({left.sql} * {right.sql}) AS {type_.name})"
+        return combined(sql, type_, [left, right])
+    # DuckDB adds in the wider of the two types, which may be too narrow for the sum.
+    sql = f"(CAST({left.sql} AS {type_.name}) {operator} CAST({right.sql} AS {type_.name}))"
+    return combined(f"CAST({sql} AS {type_.name})", type_, [left, right])
+
+
+def _decimal_remainder(left: Part, right: Part, precision: int, scale: int) -> Part:
+    wide = max(left.type.digits[0] - left.type.digits[1], right.type.digits[0] - right.type.digits[1]) + scale
+    if wide > WIDEST or precision < 1:
+        raise NotProven(f"{left.type.name} % {right.type.name}")
+    type_ = read_type(f"DECIMAL({precision},{scale})")
+    one, other = (f"CAST({part.sql} AS DECIMAL({wide},{scale}))" for part in (left, right))
+    sql = f"CAST(({one} % {_unless_zero(left, right, other)}) AS {type_.name})"
+    return _reversed(sql, type_, left, right, raises=True)
+
+
+def _decimal_quotient(left: Part, right: Part) -> Part:
+    """Spark rounds half up to the digits of the result's type; here in integers, as far as these hold the dividend."""
+    (p1, s1), (p2, s2) = left.type.digits, right.type.digits
+    whole = p1 - s1 + s2
+    scale = max(6, s1 + p2 + 1)
+    precision = whole + scale
+    if precision > WIDEST:
+        scale = max(WIDEST - whole, min(scale, 6))
+        precision = WIDEST
+    shift = scale + s2 - s1
+    if p1 + shift > 37 or whole + scale > WIDEST or p2 > 36:
+        raise NotProven(f"{left.type.name} / {right.type.name}")
+    type_ = read_type(f"DECIMAL({precision},{scale})")
+    # The units of the dividend, shifted so that the quotient of integers is in units of the result.
+    one = f"({_units(left)} * {10**shift}::HUGEINT)"
+    other = _unless_zero(left, right, _units(right))
+    sign = f"(sign({left.sql}) * sign({right.sql}))"
+    rounded = f"((2 * abs({one}) + abs({other})) // (2 * abs({other}))) * {sign}"
+    return _reversed(_from_units(f"({rounded})", type_), type_, left, right, raises=True)
+
+
+def _units(part: Part) -> str:
+    """A decimal as an integer: the number of its last digit's units."""
+    return f"CAST(replace(CAST({part.sql} AS VARCHAR), '.', '') AS HUGEINT)"
+
+
+def _from_units(units: str, type_: Type) -> str:
+    """A decimal of so many units, by way of a text: no other way gives 38 digits exactly."""
+    scale = type_.digits[1]
+    if scale == 0:
+        return f"CAST({units} AS {type_.name})"
+    whole, rest = f"({units} // {10**scale}::HUGEINT)", f"({units} % {10**scale}::HUGEINT)"
+    sign = f"CASE WHEN {units} < 0 THEN '-' ELSE '' END"
+    written = f"{sign} || CAST(abs({whole}) AS VARCHAR) || '.' || lpad(CAST(abs({rest}) AS VARCHAR), {scale}, '0')"
+    return f"CAST({written} AS {type_.name})"
+
+
+def negative(part: Part) -> Part:
+    """The number with the other sign; the least integer overflows.
+
+    Raises:
+        NotProven: It is no number.
+    """
+    if part.type.kind not in NUMBERS:
+        raise NotProven(f"- {part.type.name}")
+    return part.computed(f"(- {part.sql})", raises=part.type.name in INTEGERS)
+
+
+def absolute(part: Part) -> Part:
+    """The number without a sign; the least integer overflows."""
+    if part.type.kind not in NUMBERS:
+        raise NotProven(f"abs({part.type.name})")
+    return part.computed(f"abs({part.sql})", raises=part.type.name in INTEGERS)
+
+
+def modulus(left: Part, right: Part, zone: str) -> Part:
+    """`pmod` by an integer literal above zero: the remainder that is not negative."""
+    if right.constant is None or int(right.constant) <= 0 or left.type.name not in INTEGERS:
+        raise NotProven(f"pmod({left.type.name}, {right.type.name}) by no positive literal")
+    type_ = common_type([left.type, right.type])
+    assert type_ is not None
+    one, by = cast(left, type_, zone), cast(right, type_, zone)
+    rest = f"({one.sql} % {by.sql})"
+    sql = f"CASE WHEN {rest} < 0 THEN {rest} + {by.sql} ELSE {rest} END"
+    return replace(combined(sql, type_, [one, by]), nullable=True)

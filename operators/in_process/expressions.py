@@ -1,0 +1,679 @@
+"""Expressions of Spark SQL as DuckDB SQL, as far as they are proven to be equal; all others are refused by name.
+
+Equal is the value, NaN, zeros with a sign and scales of decimals included; the type and whether it may be null, as
+Spark's analyser says; and that an error is raised where Spark, under ANSI rules, raises one. Texts are read by the
+project's own reader of Spark's dialect, and each form of its trees that is proven has a method here; functions, casts
+and arithmetic have their tables.
+
+A column is given by how DuckDB reads it, with its type and nullability in Spark. Results are cached, since the same
+expressions come with each slice.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import lru_cache
+from typing import TypeAlias
+
+from sqlglot import exp
+
+from operators.expressions.dialect import call_name, parsed, type_text
+from operators.in_process.aggregate_functions import AGGREGATES, WINDOWS, Rows, aggregate, collected, order_key
+from operators.in_process.arithmetic import arithmetic, negative
+from operators.in_process.casts import cast, is_utc, moment
+from operators.in_process.coercion import same_type
+from operators.in_process.functions import FUNCTIONS, call, choice, field
+from operators.in_process.part import VOID, Part, combined, null, text
+from operators.in_process.spark_type import INTEGERS, NUMBERS, NotProven, Type, in_duckdb, read_type
+from punct_ns.errors import QueryError
+
+BIGINT, BOOLEAN, DOUBLE, INT, STRING = map(read_type, ("BIGINT", "BOOLEAN", "DOUBLE", "INT", "STRING"))
+
+
+@dataclass(frozen=True, slots=True)
+class Typed:
+    """An expression in DuckDB, and what Spark's analyser says of it.
+
+    Attributes:
+        sql: DuckDB SQL.
+        type: The name of its type in Spark, as a `Domain` has it.
+        nullable: Whether it may be null.
+        raises: Whether computing it can raise an error; a condition that can must not be computed before others.
+        inner: Its type with the nullability inside, where that is known.
+    """
+
+    sql: str
+    type: str
+    nullable: bool
+    raises: bool = False
+    inner: Type | None = None
+
+
+Columns: TypeAlias = Mapping[str, Typed]
+"""Columns by their names in lower case."""
+
+
+def translated(text: str, columns: Columns, zone: str = "UTC") -> Typed:
+    """The expression in DuckDB SQL: of one row, an aggregate, or over rows; without an alias.
+
+    >>> found = translated("n <=> 1", {"n": Typed('t."n"', "INT", nullable=True)})
+    >>> found.sql, found.type, found.nullable
+    ('(t."n" IS NOT DISTINCT FROM CAST(1 AS INTEGER))', 'BOOLEAN', False)
+
+    Raises:
+        NotProven: A part of it is not in the tables.
+        QueryError: It refers to a column that there is not.
+    """
+    used = _used(text, columns)
+    return _translated(text, used, zone)
+
+
+def _used(text: str, columns: Columns) -> tuple[tuple[str, Typed], ...]:
+    """The columns in the expression, with their names in lower case."""
+    found = []
+    for name in _names(text):
+        column = columns.get(name)
+        if column is None:
+            hint = f"there are {', '.join(columns)}" if columns else None
+            raise QueryError(f"there is no attribute {name}", hint=hint)
+        found.append((name, column))
+    return tuple(found)
+
+
+@lru_cache(maxsize=4096)
+def _names(text: str) -> tuple[str, ...]:
+    tree = parsed(text)
+    if tree is None:
+        raise QueryError(f"not an expression: {text}")
+    names = {
+        column.name.lower(): None for column in tree.find_all(exp.Column) if isinstance(column.this, exp.Identifier)
+    }
+    return tuple(names)
+
+
+@lru_cache(maxsize=4096)
+def _translated(text: str, columns: tuple[tuple[str, Typed], ...], zone: str) -> Typed:
+    tree = parsed(text)
+    assert tree is not None
+    found = Translator(dict(columns), zone).part(tree.this if isinstance(tree, exp.Alias) else tree)
+    if found.type.same(VOID):
+        return Typed("NULL", "VOID", True)
+    return Typed(found.sql, found.type.name, found.nullable, found.raises, found.type)
+
+
+_COMPARED: Mapping[type[exp.Expr], str] = {
+    exp.EQ: "=",
+    exp.NEQ: "<>",
+    exp.LT: "<",
+    exp.LTE: "<=",
+    exp.GT: ">",
+    exp.GTE: ">=",
+}
+_COMPUTED: Mapping[type[exp.Expr], str] = {
+    exp.Add: "+",
+    exp.Sub: "-",
+    exp.Mul: "*",
+    exp.Div: "/",
+    exp.Mod: "%",
+    exp.IntDiv: "DIV",
+}
+_BITS: Mapping[type[exp.Expr], str] = {exp.BitwiseAnd: "&", exp.BitwiseOr: "|", exp.BitwiseXor: "^"}
+_RUNNING = ("spark_partition_id", "hash")
+"""Functions that stand in the project's own texts only so that Spark does not take a number for a constant."""
+
+
+class Translator:
+    """Translates the parts of one expression."""
+
+    def __init__(self, columns: Mapping[str, Typed], zone: str) -> None:
+        self._columns, self._zone = columns, zone
+
+    def part(self, tree: exp.Expr) -> Part:
+        """The part of a tree."""
+        for kind in type(tree).__mro__:
+            if (how := _FORMS.get(kind)) is not None:
+                return how(self, tree)
+        raise NotProven(f"the form {tree.key.upper()}")
+
+    def parts(self, trees: Sequence[exp.Expr]) -> list[Part]:
+        """The parts of several trees."""
+        return [self.part(tree) for tree in trees]
+
+    def column(self, tree: exp.Expr) -> Part:
+        """A column."""
+        found = self._columns.get(tree.name.lower())
+        if found is None or isinstance(tree.this, exp.Star):
+            raise NotProven("*")
+        return Part(found.sql, found.inner or read_type(found.type), found.nullable)
+
+    def field(self, tree: exp.Expr) -> Part:
+        """A field of a structure."""
+        if not isinstance(tree.expression, exp.Identifier):
+            raise NotProven("a computed field")
+        return field(self.part(tree.this), tree.expression.name)
+
+    def literal(self, tree: exp.Expr) -> Part:
+        """A number or a text."""
+        written = str(tree.this)
+        return Part(text(written), STRING, False, constant=written) if tree.is_string else _number(written)
+
+    def brackets(self, tree: exp.Expr) -> Part:
+        """What stands in brackets."""
+        return self.part(tree.this)
+
+    def boolean(self, tree: exp.Expr) -> Part:
+        """TRUE or FALSE."""
+        return Part("true" if tree.this else "false", BOOLEAN, False)
+
+    def null(self, tree: exp.Expr) -> Part:
+        """NULL, of no type."""
+        return Part("NULL", VOID, True)
+
+    def negative(self, tree: exp.Expr) -> Part:
+        """A negative number; a literal with its sign is one literal."""
+        if isinstance(tree.this, exp.Literal) and not tree.this.is_string:
+            return replace(_number(f"-{tree.this.this}"), constant=None, typed=True)
+        return negative(self.part(tree.this))
+
+    def computed(self, tree: exp.Expr) -> Part:
+        """Arithmetic on numbers, or a moment and an interval."""
+        operator = _COMPUTED[type(tree)]
+        if operator in "+-" and any(isinstance(side.unnest(), exp.Interval) for side in (tree.this, tree.expression)):
+            return self._moved(tree.this, operator, tree.expression)
+        if operator in "+-" and call_name(tree.expression.unnest()) == "make_dt_interval":
+            return self._moved(tree.this, operator, tree.expression)
+        return arithmetic(operator, self.part(tree.this), self.part(tree.expression), self._zone)
+
+    def _moved(self, given: exp.Expr, operator: str, by: exp.Expr) -> Part:
+        """A moment moved by an interval: by days of the calendar, and by microseconds."""
+        if isinstance(given.unnest(), exp.Interval) and operator == "+":
+            given, by = by, given
+        of, nullable = self.part(given), call_name(by.unnest()) == "make_dt_interval"
+        days, micros = divided(interval(by))
+        if of.type.name not in ("TIMESTAMP", "TIMESTAMP_NTZ"):
+            raise NotProven(f"{of.type.name} {operator} INTERVAL")
+        if days and of.type.name == "TIMESTAMP" and not is_utc(self._zone):
+            raise NotProven(f"TIMESTAMP {operator} INTERVAL of days in {self._zone}")
+        moved = f"({of.sql} {operator} to_microseconds({days * 86_400_000_000 + micros}))"
+        return of.computed(moved, nullable=of.nullable or nullable, raises=True)
+
+    def compared(self, tree: exp.Expr) -> Part:
+        """A comparison."""
+        one, other = self._sides(tree)
+        operator = _COMPARED[type(tree)]
+        if operator in ("=", "<>"):
+            return combined(f"({one.sql} {operator} {other.sql})", BOOLEAN, [one, other])
+        left, right = (order_key(s.sql, s.type) if s.type.fields else s.sql for s in (one, other))
+        return combined(f"({left} {operator} {right})", BOOLEAN, [one, other])
+
+    def _sides(self, tree: exp.Expr) -> list[Part]:
+        sides = same_type(self.parts([tree.this, tree.expression]), "comparison", self._zone)
+        if any(side.type.same(VOID) or side.type.kind in ("MAP", "ARRAY", "BINARY") for side in sides):
+            raise NotProven(f"comparison of {sides[0].type.name}")
+        return sides
+
+    def equal_or_null(self, tree: exp.Expr) -> Part:
+        """`<=>`: both are null, or equal."""
+        return self._alike(tree, "IS NOT DISTINCT FROM")
+
+    def distinct(self, tree: exp.Expr) -> Part:
+        """IS DISTINCT FROM."""
+        return self._alike(tree, "IS DISTINCT FROM")
+
+    def _alike(self, tree: exp.Expr, operator: str) -> Part:
+        one, other = self._sides(tree)
+        both = any(side.raises for side in (one, other))
+        return Part(f"({one.sql} {operator} {other.sql})", BOOLEAN, False, both, rows=one.rows or other.rows)
+
+    def is_(self, tree: exp.Expr) -> Part:
+        """IS NULL, IS TRUE, IS FALSE."""
+        of = self.part(tree.this)
+        if isinstance(tree.expression, exp.Null):
+            return of.computed(f"({of.sql} IS NULL)", BOOLEAN, nullable=False)
+        if not isinstance(tree.expression, exp.Boolean) or of.type.name != "BOOLEAN":
+            raise NotProven("IS")
+        return of.computed(f"({of.sql} IS {'TRUE' if tree.expression.this else 'FALSE'})", BOOLEAN, nullable=False)
+
+    def not_(self, tree: exp.Expr) -> Part:
+        """NOT."""
+        of = self._condition(tree.this)
+        return of.computed(f"(NOT {of.sql})")
+
+    def _condition(self, tree: exp.Expr) -> Part:
+        of = self.part(tree)
+        if of.type.same(VOID):
+            return Part(null(BOOLEAN), BOOLEAN, True)
+        if of.type.name != "BOOLEAN":
+            raise NotProven(f"a condition of {of.type.name}")
+        return of
+
+    def and_(self, tree: exp.Expr) -> Part:
+        """AND: Spark leaves out the right side where the left one is false."""
+        return self._joined(tree, "AND", "(NOT {})", "false")
+
+    def or_(self, tree: exp.Expr) -> Part:
+        """OR: Spark leaves out the right side where the left one is true."""
+        return self._joined(tree, "OR", "{}", "true")
+
+    def _joined(self, tree: exp.Expr, operator: str, decided: str, result: str) -> Part:
+        one, other = self._condition(tree.this), self._condition(tree.expression)
+        sql = f"({one.sql} {operator} {other.sql})"
+        if other.raises:
+            sql = f"CASE WHEN {decided.format(one.sql)} THEN {result} ELSE {sql} END"
+        nullable, raises = one.nullable or other.nullable, one.raises or other.raises
+        return Part(sql, BOOLEAN, nullable, raises, rows=one.rows or other.rows)
+
+    def in_(self, tree: exp.Expr) -> Part:
+        """IN, among expressions."""
+        if not tree.expressions or tree.args.get("query") or tree.args.get("unnest"):
+            raise NotProven("IN with a subquery")
+        sides = same_type(self.parts([tree.this, *tree.expressions]), "IN", self._zone)
+        if sides[0].type.same(VOID) or sides[0].type.fields or sides[0].type.kind in ("MAP", "ARRAY", "BINARY"):
+            raise NotProven(f"IN of {sides[0].type.name}")
+        if any(side.raises for side in sides[1:]):
+            raise NotProven("IN with a member that can raise an error")
+        sql = f"({sides[0].sql} IN ({', '.join(side.sql for side in sides[1:])}))"
+        nullable = any(side.nullable for side in sides)
+        return Part(sql, BOOLEAN, nullable, sides[0].raises, rows=any(side.rows for side in sides))
+
+    def between(self, tree: exp.Expr) -> Part:
+        """BETWEEN: two comparisons, joined with AND."""
+        if tree.args.get("symmetric"):
+            raise NotProven("BETWEEN SYMMETRIC")
+        low = exp.GTE(this=tree.this.copy(), expression=tree.args["low"].copy())
+        high = exp.LTE(this=tree.this.copy(), expression=tree.args["high"].copy())
+        return self.part(exp.And(this=low, expression=high))
+
+    def joined(self, tree: exp.Expr) -> Part:
+        """`||`."""
+        return call("concat", self.parts([tree.this, tree.expression]), self._zone)
+
+    def like(self, tree: exp.Expr) -> Part:
+        """LIKE with a literal pattern without escapes."""
+        of, pattern = self.parts([tree.this, tree.expression])
+        if of.type.name != "STRING" or pattern.constant is None or "\\" in pattern.constant:
+            raise NotProven("LIKE with a computed pattern, or with an escape")
+        sql = f"({of.sql} {'NOT ' if tree.args.get('negate') else ''}LIKE {pattern.sql})"
+        return of.computed(sql, BOOLEAN)
+
+    def case(self, tree: exp.Expr) -> Part:
+        """CASE, with conditions or with values."""
+        of = tree.this
+        branches = []
+        for branch in tree.args["ifs"]:
+            test = branch.this if of is None else exp.EQ(this=of.copy(), expression=branch.this.copy())
+            branches.append((self.part(test), self.part(branch.args["true"])))
+        default = tree.args.get("default")
+        return choice(branches, None if default is None else self.part(default), self._zone)
+
+    def cast(self, tree: exp.Expr) -> Part:
+        """CAST; a literal with a suffix is read as such."""
+        if tree.args.get("format") or tree.args.get("safe"):
+            raise NotProven("TRY_CAST" if tree.args.get("safe") else "CAST with a format")
+        to = read_type(type_text(tree.args["to"]))
+        of = self.part(tree.this)
+        if isinstance(tree, exp.Cast) and not isinstance(tree, exp.TryCast) and of.constant is not None:
+            return moment(of.constant, to, self._zone)
+        found = cast(of, to, self._zone)
+        if isinstance(tree.this, exp.Literal) and not tree.this.is_string:
+            whole = of.constant if of.type.name in INTEGERS and to.name in INTEGERS else None
+            return replace(found, typed=True, constant=whole)
+        return found
+
+    def trim(self, tree: exp.Expr) -> Part:
+        """TRIM of blanks on both sides."""
+        of = self.part(tree.this)
+        if tree.expression or tree.args.get("position") or of.type.name != "STRING":
+            raise NotProven("TRIM of characters")
+        return of.computed(f"trim({of.sql}, ' ')")
+
+    def substring(self, tree: exp.Expr) -> Part:
+        """SUBSTRING from a literal place on, which counts from 1, of a literal length."""
+        of = self.part(tree.this)
+        start, length = tree.args.get("start"), tree.args.get("length")
+        given = [self.part(each) for each in (start, length) if each is not None]
+        if of.type.name != "STRING" or any(part.constant is None or not part.constant.isdigit() for part in given):
+            raise NotProven("SUBSTRING of computed places")
+        places = [max(1, int(given[0].constant or "1")), *(int(part.constant or "0") for part in given[1:])]
+        return of.computed(f"substring({of.sql}, {', '.join(map(str, places))})")
+
+    def extract(self, tree: exp.Expr) -> Part:
+        """EXTRACT of a part that a function names."""
+        name = tree.this.name.lower()
+        if name not in ("year", "quarter", "month", "day", "hour", "minute"):
+            raise NotProven(f"EXTRACT({name.upper()} FROM …)")
+        return call(name, [self.part(tree.expression)], self._zone)
+
+    def bits(self, tree: exp.Expr) -> Part:
+        """`&`, `|` and `^` of integers."""
+        operator = _BITS[type(tree)]
+        sides = self.parts([tree.this, tree.expression])
+        if any(side.type.name not in INTEGERS for side in sides):
+            raise NotProven(f"{sides[0].type.name} {operator} {sides[1].type.name}")
+        one, other = same_type(sides, operator, self._zone)
+        sql = f"xor({one.sql}, {other.sql})" if operator == "^" else f"({one.sql} {operator} {other.sql})"
+        return combined(sql, one.type, [one, other])
+
+    def function(self, tree: exp.Expr) -> Part:
+        """A call: of a function of one row, or of an aggregate."""
+        name = call_name(tree)
+        if name in FUNCTIONS:
+            if name == "if":
+                return call(name, [self._condition(tree.expressions[0]), *self.parts(tree.expressions[1:])], self._zone)
+            return call(name, self.parts(tree.expressions), self._zone)
+        if name in ("timestampdiff", "datediff", "date_add", "dateadd"):
+            return self._difference(tree)
+        if name == "element_at":
+            return self._element(tree)
+        if name in ("sort_array", "array_sort"):
+            return self._sorted(tree)
+        return self._rows(tree, Rows())
+
+    def _difference(self, tree: exp.Expr) -> Part:
+        unit, *given = tree.expressions
+        if unit.name.upper() != "MICROSECOND" or call_name(tree) != "timestampdiff" or len(given) != 2:
+            raise NotProven(f"{call_name(tree)} by {unit.name}")
+        sides = self.parts(given)
+        if any(side.type.name != "TIMESTAMP" for side in sides):
+            raise NotProven(f"timestampdiff(MICROSECOND, {sides[0].type.name}, {sides[1].type.name})")
+        earlier, later = (f"epoch_us({side.sql})" for side in sides)
+        return combined(f"({later} - {earlier})", BIGINT, sides)
+
+    def _element(self, tree: exp.Expr) -> Part:
+        """The element of an array of one, in which the project's own texts pass numbers to Spark."""
+        array, index = tree.expressions if len(tree.expressions) == 2 else (None, None)
+        match index:
+            case exp.Add(
+                this=exp.Literal(this="1"), expression=exp.Paren(this=exp.BitwiseAnd(expression=none) as bits)
+            ):
+                is_passed = call_name(bits.this) in _RUNNING and isinstance(none, exp.Literal) and none.this == "0"
+                if is_passed and array and call_name(array) == "array" and len(array.expressions) == 1:
+                    return replace(self.part(array.expressions[0]), constant=None)
+        raise NotProven("element_at")
+
+    def _sorted(self, tree: exp.Expr) -> Part:
+        """`sort_array` and `array_sort`, of `collect_set` and `collect_list`, too: their order is sorted away."""
+        given, *more = tree.expressions
+        name = call_name(tree)
+        if more:
+            raise NotProven(f"{name} with an order")
+        of = self._collected(given) if call_name(given) in ("collect_set", "collect_list") else self.part(given)
+        element = of.type.element
+        if element is None or (of.type.has_nulls and name == "sort_array"):
+            raise NotProven(f"{name}({of.type.name})")
+        if element.fields:
+            key = order_key("x", element)
+            sql = f"list_transform(list_sort(list_transform({of.sql}, lambda x: row({key}, x))), lambda y: y[2])"
+            return of.computed(sql)
+        order_key("x", element)
+        return of.computed(f"list_sort({of.sql}, 'ASC', 'NULLS LAST')")
+
+    def _collected(self, tree: exp.Expr) -> Part:
+        (given,) = tree.expressions
+        return collected(call_name(tree) == "collect_set", self.part(given), Rows())
+
+    def _rows(self, tree: exp.Expr, rows: Rows) -> Part:
+        """An aggregate, or a function over rows."""
+        name = call_name(tree)
+        if name not in AGGREGATES and name not in WINDOWS:
+            raise NotProven(f"the function {name}")
+        given = list(tree.expressions)
+        if given and isinstance(given[0], exp.Distinct):
+            rows, given = replace(rows, distinct=True), given[0].expressions
+        if name == "count" and len(given) == 1 and (isinstance(given[0], exp.Star) or _is_literal(given[0])):
+            if rows.distinct:
+                raise NotProven("count(DISTINCT *)")
+            given = []
+        return aggregate(name, self.parts(given), rows)
+
+    def any_(self, tree: exp.Expr) -> Part:
+        """`any(condition)`, which is read as a form of its own."""
+        return aggregate("any", [self._condition(tree.this)], Rows())
+
+    def filter(self, tree: exp.Expr) -> Part:
+        """An aggregate with FILTER."""
+        return self._aggregate(tree.this, self._filtered(tree))
+
+    def _filtered(self, tree: exp.Expr) -> Rows:
+        where = self._condition(tree.expression.this)
+        if where.raises:
+            raise NotProven("FILTER with a condition that can raise an error")
+        return Rows(where=where.sql)
+
+    def _aggregate(self, tree: exp.Expr, rows: Rows) -> Part:
+        if isinstance(tree, exp.Any):
+            return aggregate("any", [self._condition(tree.this)], rows)
+        if not isinstance(tree, exp.Anonymous):
+            raise NotProven(f"the form {tree.key.upper()}")
+        if rows.where and any(part.raises for part in self.parts([e for e in tree.expressions if _is_value(e)])):
+            raise NotProven(f"{call_name(tree)} with FILTER, of an operand that can raise an error")
+        return self._rows(tree, rows)
+
+    def window(self, tree: exp.Expr) -> Part:
+        """A function over rows."""
+        of, rows = tree.this, Rows()
+        if isinstance(of, exp.IgnoreNulls):
+            of, rows = of.this, Rows(ignores_nulls=True)
+        if isinstance(of, exp.Filter):
+            of, rows = of.this, self._filtered(of)
+        if tree.args.get("alias") or tree.args.get("first") is not None:
+            raise NotProven("OVER with a named window")
+        texts, raises = [], False
+        if groups := self.parts(tree.args.get("partition_by") or []):
+            raises = any(part.raises for part in groups)
+            texts.append(f"PARTITION BY {', '.join(part.sql for part in groups)}")
+        order = tree.args.get("order")
+        keys = [self._key(each) for each in order.expressions] if order is not None else []
+        if keys:
+            texts.append(f"ORDER BY {', '.join(key for key, _ in keys)}")
+            raises = raises or any(part.raises for _, part in keys)
+        spec = tree.args.get("spec")
+        if spec is not None and call_name(of) not in ("lag", "lead", "row_number", "rank", "dense_rank"):
+            texts.append(self._frame(spec, [part for _, part in keys]))
+        rows = replace(rows, over=" ".join(texts), ordered=bool(keys), raises=raises)
+        return self._aggregate(of, rows)
+
+    def _key(self, tree: exp.Expr) -> tuple[str, Part]:
+        if not isinstance(tree, exp.Ordered):
+            raise NotProven("ORDER BY")
+        of = self.part(tree.this)
+        if of.type.kind not in (*NUMBERS, "STRING", "BOOLEAN", "DATE", "TIMESTAMP", "TIMESTAMP_NTZ"):
+            raise NotProven(f"ORDER BY {of.type.name}")
+        direction = "DESC" if tree.args.get("desc") else "ASC"
+        return f"{of.sql} {direction} NULLS {'FIRST' if tree.args.get('nulls_first') else 'LAST'}", of
+
+    def _frame(self, spec: exp.Expr, keys: Sequence[Part]) -> str:
+        kind = str(spec.args.get("kind")).upper()
+        if kind not in ("ROWS", "RANGE") or spec.args.get("exclude"):
+            raise NotProven(f"a frame of {kind}")
+        ends = []
+        for name in ("start", "end"):
+            value, side = spec.args.get(name), str(spec.args.get(f"{name}_side") or "")
+            if value is None or value == "CURRENT ROW":
+                ends.append("CURRENT ROW")
+            elif value == "UNBOUNDED":
+                ends.append(f"UNBOUNDED {side}")
+            else:
+                ends.append(f"{self._distance(value, kind, keys)} {side}")
+        return f"{kind} BETWEEN {ends[0]} AND {ends[1]}"
+
+    def _distance(self, tree: exp.Expr, kind: str, keys: Sequence[Part]) -> str:
+        if kind == "ROWS":
+            if not isinstance(tree, exp.Literal) or not str(tree.this).isdigit():
+                raise NotProven("a frame of a computed number of ROWS")
+            return str(tree.this)
+        if len(keys) == 1 and keys[0].type.name in INTEGERS and (part := self.part(tree)).type.name in INTEGERS:
+            return part.sql
+        if len(keys) == 1 and keys[0].type.name == "TIMESTAMP" and isinstance(tree, exp.Interval):
+            days, micros = divided(interval(tree))
+            if not days or is_utc(self._zone):
+                return f"to_microseconds({days * 86_400_000_000 + micros})"
+        raise NotProven("a frame of this RANGE")
+
+
+def _is_value(tree: exp.Expr) -> bool:
+    return not isinstance(tree, exp.Star | exp.Distinct)
+
+
+def _is_literal(tree: exp.Expr) -> bool:
+    return isinstance(tree, exp.Literal | exp.Boolean)
+
+
+_DECIMAL = re.compile(r"-?(\d*)\.(\d*)")
+_DOUBLE = re.compile(r"-?(?:\d+\.?\d*|\.\d+)[eE][+-]?\d+")
+
+
+def _number(written: str) -> Part:
+    """A literal number: INT if that holds it, or BIGINT, or DECIMAL; DOUBLE with an exponent."""
+    if _DOUBLE.fullmatch(written):
+        return Part(f"CAST({text(written)} AS DOUBLE)", DOUBLE, False, constant=written)
+    if found := _DECIMAL.fullmatch(written):
+        scale = len(found[2])
+        precision = max(len(found[1].lstrip("0")) + scale, scale, 1)
+        if precision > 38:
+            raise NotProven(f"the number {written}")
+        type_ = read_type(f"DECIMAL({precision},{scale})")
+        return Part(f"CAST({text(written)} AS {type_.name})", type_, False, constant=written)
+    if not re.fullmatch(r"-?\d+", written):
+        raise NotProven(f"the number {written}")
+    value = int(written)
+    for type_, bits in ((INT, 31), (BIGINT, 63)):
+        if -(2**bits) <= value < 2**bits:
+            return Part(f"CAST({value} AS {in_duckdb(type_)})", type_, False, constant=str(value))
+    digits = len(str(abs(value)))
+    if digits > 38:
+        raise NotProven(f"the number {written}")
+    type_ = read_type(f"DECIMAL({digits},0)")
+    return Part(f"CAST({text(str(value))} AS {type_.name})", type_, False, constant=str(value))
+
+
+_MICROS = {
+    "MICROSECOND": 1,
+    "MILLISECOND": 1_000,
+    "SECOND": 1_000_000,
+    "MINUTE": 60_000_000,
+    "HOUR": 3_600_000_000,
+    "DAY": 86_400_000_000,
+    "WEEK": 604_800_000_000,
+}
+
+
+def interval(tree: exp.Expr) -> int:
+    """The microseconds of a literal interval, or of `make_dt_interval` of literals.
+
+    Raises:
+        NotProven: Its length is not fixed, or it is computed.
+    """
+    tree = tree.unnest()
+    if call_name(tree) == "make_dt_interval":
+        return _made(tree)
+    unit = tree.args.get("unit")
+    if not isinstance(tree, exp.Interval) or not isinstance(unit, exp.Var):
+        raise NotProven("an interval of several units, or a computed one,")
+    of, sign = (tree.this.this, -1) if isinstance(tree.this, exp.Neg) else (tree.this, 1)
+    length = _MICROS.get(unit.name.upper().removesuffix("S"))
+    if length is None or not isinstance(of, exp.Literal) or not re.fullmatch(r"[+-]?\d{1,9}", str(of.this)):
+        raise NotProven(f"an interval of {unit.name.upper()}")
+    return sign * int(of.this) * length
+
+
+def _made(tree: exp.Expr) -> int:
+    days, hours, minutes, seconds = tree.expressions if len(tree.expressions) == 4 else (None,) * 4
+    whole = [each.name for each in (days, hours, minutes) if isinstance(each, exp.Literal) and not each.is_string]
+    inner = seconds.this if isinstance(seconds, exp.Cast) else None
+    digits = re.fullmatch(r"(\d+)\.(\d{6})", str(inner.this)) if isinstance(inner, exp.Literal) else None
+    if len(whole) != 3 or digits is None:
+        raise NotProven("make_dt_interval of anything but literals")
+    first = ((int(whole[0]) * 24 + int(whole[1])) * 60 + int(whole[2])) * 60_000_000
+    return first + int(digits[1]) * 1_000_000 + int(digits[2])
+
+
+def divided(micros: int) -> tuple[int, int]:
+    """Whole days and the microseconds behind them, both with the sign of the whole, as Java divides."""
+    days = abs(micros) // 86_400_000_000 * (1 if micros >= 0 else -1)
+    return days, micros - days * 86_400_000_000
+
+
+_FORMS: Mapping[type, Callable[[Translator, exp.Expr], Part]] = {
+    exp.Column: Translator.column,
+    exp.Dot: Translator.field,
+    exp.Literal: Translator.literal,
+    exp.Paren: Translator.brackets,
+    exp.Boolean: Translator.boolean,
+    exp.Null: Translator.null,
+    exp.Neg: Translator.negative,
+    **dict.fromkeys(_COMPUTED, Translator.computed),
+    **dict.fromkeys(_COMPARED, Translator.compared),
+    **dict.fromkeys(_BITS, Translator.bits),
+    exp.NullSafeEQ: Translator.equal_or_null,
+    exp.NullSafeNEQ: Translator.distinct,
+    exp.Is: Translator.is_,
+    exp.Not: Translator.not_,
+    exp.And: Translator.and_,
+    exp.Or: Translator.or_,
+    exp.In: Translator.in_,
+    exp.Between: Translator.between,
+    exp.DPipe: Translator.joined,
+    exp.Like: Translator.like,
+    exp.Case: Translator.case,
+    exp.Cast: Translator.cast,
+    exp.Trim: Translator.trim,
+    exp.Substring: Translator.substring,
+    exp.Extract: Translator.extract,
+    exp.Anonymous: Translator.function,
+    exp.Any: Translator.any_,
+    exp.Filter: Translator.filter,
+    exp.Window: Translator.window,
+}
+"""The forms of trees that are proven, each with its method."""
+
+
+@dataclass(frozen=True, slots=True)
+class Generated:
+    """The rows that a generator makes of each row.
+
+    Attributes:
+        array: DuckDB SQL of a list, to be unnested; one without elements, or null, makes no row.
+        columns: The columns of the rows by their names in Spark, each as DuckDB SQL with `{}` in the element's place.
+    """
+
+    array: str
+    columns: tuple[tuple[str, Typed], ...]
+
+
+def generator(text: str, columns: Columns, zone: str = "UTC") -> Generated | None:
+    """The rows that `explode`, `explode_outer` or `inline` makes; None for any other expression.
+
+    To compute them: SELECT …, column.sql.format("e") FROM (SELECT *, unnest(array) AS e FROM …).
+    """
+    tree = parsed(text)
+    if isinstance(tree, exp.Alias):
+        tree = tree.this
+    name = call_name(tree)
+    if tree is None or name not in ("explode", "explode_outer", "inline", "inline_outer") or len(tree.expressions) != 1:
+        return None
+    of = Translator(dict(_used(text, columns)), zone).part(tree.expressions[0])
+    element = of.type.element
+    if element is None or element.same(VOID):
+        raise NotProven(f"{name}({of.type.name})")
+    outer = name.endswith("_outer")
+    array = of.sql
+    if outer:
+        array = f"CASE WHEN len({of.sql}) > 0 THEN {of.sql} ELSE [{null(element)}] END"
+    nullable = of.type.has_nulls or outer
+    if name.startswith("explode"):
+        return Generated(array, (("col", Typed("{}", element.name, nullable, inner=element)),))
+    if not element.fields:
+        raise NotProven(f"{name}({of.type.name})")
+    found = []
+    for each in element.fields:
+        read = f"struct_extract({{}}, {text_of(each.name)})"
+        found.append((each.name, Typed(read, each.type.name, nullable or each.nullable, inner=each.type)))
+    return Generated(array, tuple(found))
+
+
+def text_of(name: str) -> str:
+    """A field's name as a text in a pattern of `str.format`."""
+    return text(name).replace("{", "{{").replace("}", "}}")

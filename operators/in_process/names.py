@@ -1,0 +1,143 @@
+"""The names that Spark gives to columns of expressions without an alias.
+
+A name is the expression written anew, in a form of Spark's: `a + 1` is named `(a + 1)`, `COUNT(*)` is `count(1)`. Forms
+whose name is not known are refused; their author can name them with AS.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+
+from sqlglot import exp
+
+from operators.expressions.dialect import call_name, parsed, type_text
+from operators.in_process.aggregate_functions import AGGREGATES
+from operators.in_process.expressions import Columns
+from operators.in_process.functions import FUNCTIONS
+from operators.in_process.spark_type import NotProven, read_type
+
+
+def default_name(text: str, columns: Columns) -> str:
+    """Spark's name of the column of an expression; of an aliased one, its alias.
+
+    >>> [default_name(text, {}) for text in ("COUNT(*)", "a +1", "max(b.c)", "CAST(x AS INT)", "a <> 'b'", "n AS m")]
+    ['count(1)', '(a + 1)', 'max(b.c)', 'x', '(NOT (a = b))', 'm']
+
+    Raises:
+        NotProven: The name is not known.
+    """
+    tree = parsed(text)
+    if tree is None:
+        raise NotProven(f"the expression {text}")
+    if isinstance(tree, exp.Alias):
+        return tree.alias
+    bare = tree.unnest()
+    if isinstance(bare, exp.Cast) and isinstance(bare.this, exp.Column):
+        return bare.this.name
+    if isinstance(bare, exp.Dot) and isinstance(bare.expression, exp.Identifier):
+        return bare.expression.name
+    return _name(bare)
+
+
+_BINARY: Mapping[type[exp.Expr], str] = {
+    exp.EQ: "=", exp.LT: "<", exp.LTE: "<=", exp.GT: ">", exp.GTE: ">=", exp.NullSafeEQ: "<=>", exp.And: "AND",
+    exp.Or: "OR", exp.Add: "+", exp.Sub: "-", exp.Mul: "*", exp.Div: "/", exp.Mod: "%", exp.IntDiv: "div",
+    exp.BitwiseAnd: "&", exp.BitwiseOr: "|", exp.BitwiseXor: "^",
+}  # fmt: skip
+
+
+def _name(tree: exp.Expr) -> str:
+    tree = tree.unnest()
+    if type(tree) in _BINARY:
+        return f"({_name(tree.this)} {_BINARY[type(tree)]} {_name(tree.expression)})"
+    for kind in type(tree).__mro__:
+        if (how := _FORMS.get(kind)) is not None:
+            return how(tree)
+    raise NotProven(f"the name of the form {tree.key.upper()}")
+
+
+def _names(trees: list[exp.Expr]) -> str:
+    return ", ".join(map(_name, trees))
+
+
+def _literal(tree: exp.Expr) -> str:
+    written = str(tree.this)
+    if not tree.is_string and not written.isdigit():
+        whole, _, rest = written.partition(".")
+        if not whole.isdigit() or not rest.isdigit():
+            raise NotProven(f"the name of the number {written}")
+    return written
+
+
+def _negative(tree: exp.Expr) -> str:
+    is_number = isinstance(tree.this, exp.Literal) and not tree.this.is_string
+    return f"-{_name(tree.this)}" if is_number else f"(- {_name(tree.this)})"
+
+
+def _not(tree: exp.Expr) -> str:
+    if isinstance(tree.this, exp.Is) and isinstance(tree.this.expression, exp.Null):
+        return f"({_name(tree.this.this)} IS NOT NULL)"
+    return f"(NOT {_name(tree.this)})"
+
+
+def _is(tree: exp.Expr) -> str:
+    if not isinstance(tree.expression, exp.Null):
+        raise NotProven("the name of IS")
+    return f"({_name(tree.this)} IS NULL)"
+
+
+def _cast(tree: exp.Expr) -> str:
+    of = tree.this
+    if tree.args.get("safe") or (isinstance(of, exp.Literal) and not (of.is_string and isinstance(tree, exp.TryCast))):
+        raise NotProven("the name of a literal with a type")
+    return f"CAST({_name(of)} AS {read_type(type_text(tree.args['to'])).name})"
+
+
+def _case(tree: exp.Expr) -> str:
+    of = tree.this
+    parts = ["CASE"]
+    for branch in tree.args["ifs"]:
+        test = _name(branch.this) if of is None else f"({_name(of)} = {_name(branch.this)})"
+        parts.append(f"WHEN {test} THEN {_name(branch.args['true'])}")
+    if tree.args.get("default") is not None:
+        parts.append(f"ELSE {_name(tree.args['default'])}")
+    return " ".join([*parts, "END"])
+
+
+_SPELT = {"floor": "FLOOR", "ceil": "CEIL", "ceiling": "ceiling", "len": "len"}
+_UNKNOWN = frozenset(("array", "sequence", "date", "to_date", "day", "isnull", "isnotnull", "any", "some", "every"))
+
+
+def _call(tree: exp.Expr) -> str:
+    name, given = call_name(tree), tree.expressions
+    if (name not in FUNCTIONS and name not in AGGREGATES) or name in _UNKNOWN:
+        raise NotProven(f"the name of {name}")
+    if name == "count" and len(given) == 1 and isinstance(given[0], exp.Star):
+        return "count(1)"
+    if name == "if":
+        return f"(IF({_names(given)}))"
+    if name == "split" and len(given) == 2:
+        return f"split({_names(given)}, -1)"
+    if given and isinstance(given[0], exp.Distinct):
+        return f"{name}(DISTINCT {_names(given[0].expressions)})"
+    return f"{_SPELT.get(name, name)}({_names(given)})"
+
+
+_FORMS: Mapping[type, Callable[[exp.Expr], str]] = {
+    exp.Column: lambda tree: tree.name,
+    exp.Dot: lambda tree: f"{_name(tree.this)}.{tree.expression.name}",
+    exp.Literal: _literal,
+    exp.Boolean: lambda tree: "true" if tree.this else "false",
+    exp.Null: lambda tree: "NULL",
+    exp.NEQ: lambda tree: f"(NOT ({_name(tree.this)} = {_name(tree.expression)}))",
+    exp.Neg: _negative,
+    exp.Not: _not,
+    exp.Is: _is,
+    exp.In: lambda tree: f"({_name(tree.this)} IN ({_names(tree.expressions)}))",
+    exp.Between: lambda tree: f"between({_names([tree.this, tree.args['low'], tree.args['high']])})",
+    exp.DPipe: lambda tree: f"concat({_name(tree.this)}, {_name(tree.expression)})",
+    exp.Case: _case,
+    exp.Cast: _cast,
+    exp.Anonymous: _call,
+    exp.Filter: lambda tree: f"{_name(tree.this)} FILTER (WHERE {_name(tree.expression.this)})",
+}

@@ -1,0 +1,101 @@
+"""A part of a translated expression: its text in DuckDB, and what Spark's analyser says of it.
+
+Spark computes operands from left to right, and leaves out those that cannot matter any more: the right side of an AND
+whose left side is false, or the right operand of a sum whose left one is null. DuckDB computes all of them, in an order
+of its own. Where an operand can raise an error this shows, so that such operands are guarded by a CASE.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+from operators.in_process.spark_type import Type, in_duckdb
+
+VOID = Type("VOID")
+
+
+@dataclass(frozen=True, slots=True)
+class Part:
+    """A part of an expression.
+
+    Attributes:
+        sql: DuckDB SQL, in brackets where an operator beside it could bind more tightly.
+        type: Its type in Spark.
+        nullable: Whether Spark's analyser takes it to be null somewhere.
+        raises: Whether computing it can raise an error.
+        constant: The text of a literal: a number without sign or a string; None for anything else.
+        typed: Whether it may be a literal with a suffix, or such a CAST: `2L` is read as CAST(2 AS BIGINT).
+        rows: Whether it is an aggregate or a function over rows, or contains one.
+    """
+
+    sql: str
+    type: Type
+    nullable: bool
+    raises: bool = False
+    constant: str | None = None
+    typed: bool = False
+    rows: bool = False
+
+    def computed(
+        self, sql: str, type_: Type | None = None, *, nullable: bool | None = None, raises: bool = False
+    ) -> Part:
+        """A part made of this one alone."""
+        return Part(
+            sql,
+            self.type if type_ is None else type_,
+            self.nullable if nullable is None else nullable,
+            self.raises or raises,
+            rows=self.rows,
+        )
+
+
+def error(condition: str, message: str) -> str:
+    """DuckDB SQL that raises an error with a condition of Spark's.
+
+    >>> error("DIVIDE_BY_ZERO", "Division by zero.")
+    "error('[DIVIDE_BY_ZERO] Division by zero.')"
+    """
+    return f"error('[{condition}] {message}')"
+
+
+def refused(what: str) -> str:
+    """DuckDB SQL that raises an error: for this value, the result is not proven to be Spark's."""
+    return error("NOT_PROVEN", f"{what} is not proven to be equal in DuckDB: leave out --engine duckdb")
+
+
+def text(value: str) -> str:
+    """A string as DuckDB SQL.
+
+    >>> text("it's")
+    "'it''s'"
+    """
+    quoted = "'" + value.replace("'", "''") + "'"
+    return quoted if "\0" not in value else "(" + " || chr(0) || ".join(map(text, value.split("\0"))) + ")"
+
+
+def null(type_: Type) -> str:
+    """A null of a type as DuckDB SQL."""
+    return "NULL" if type_.same(VOID) else f"CAST(NULL AS {in_duckdb(type_)})"
+
+
+def combined(
+    sql: str, type_: Type, parts: Sequence[Part], *, nullable: bool | None = None, raises: bool = False
+) -> Part:
+    """A part made of several, null if one of them is; those that can raise an error are guarded.
+
+    Spark does not compute an operand behind one that is null, so that no error of it shows then.
+    """
+    found = any(part.nullable for part in parts) if nullable is None else nullable
+    behind = [i for i, part in enumerate(parts) if part.raises and any(before.nullable for before in parts[:i])]
+    if behind:
+        before = [part for part in parts[: behind[-1]] if part.nullable]
+        # One by one, since the second of them may raise an error that the first one hides.
+        tests = " ".join(f"WHEN {part.sql} IS NULL THEN {null(type_)}" for part in before)
+        sql = f"CASE {tests} ELSE {sql} END"
+    return Part(sql, type_, found, raises or any(part.raises for part in parts), rows=any(part.rows for part in parts))
+
+
+def with_nullable(part: Part, nullable: bool) -> Part:
+    """The part, null or not as said."""
+    return replace(part, nullable=nullable)

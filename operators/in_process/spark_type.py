@@ -1,0 +1,189 @@
+"""Types of Spark, with the nullability inside them, and the types of DuckDB that hold the same values.
+
+A type is read from its name and has Spark's. What a name does not say, whether an array's elements or a structure's
+fields may be null, stands beside it: Spark's analyser knows it, and so must a translation.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import NamedTuple
+
+from punct_ns.errors import QueryError
+from punct_ns.sql_type import canonical_name, split_outside
+
+
+class NotProven(QueryError):
+    """A function, an operator, a cast or a type that DuckDB is not proven to compute as Spark does."""
+
+    def __init__(self, what: str) -> None:
+        super().__init__(f"{what} is not proven to be equal in DuckDB", hint="leave out --engine duckdb")
+
+    def __reduce__(self) -> tuple[type, tuple[str]]:
+        return NotProven, (self.what.removesuffix(" is not proven to be equal in DuckDB"),)
+
+
+class Field(NamedTuple):
+    """A field of a structure."""
+
+    name: str
+    type: Type
+    nullable: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Type:
+    """A type of Spark.
+
+    Attributes:
+        name: Its name, as a `Domain` has it.
+        element: The type of an array's elements; None for other types.
+        has_nulls: Whether an array's elements may be null.
+        fields: The fields of a structure; empty for other types.
+    """
+
+    name: str
+    element: Type | None = None
+    has_nulls: bool = True
+    fields: tuple[Field, ...] = ()
+
+    @property
+    def kind(self) -> str:
+        """The name without digits and inner types, in upper case.
+
+        >>> read_type("DECIMAL(5,2)").kind, read_type("ARRAY<INT>").kind
+        ('DECIMAL', 'ARRAY')
+        """
+        return re.split(r"[(<]", self.name, maxsplit=1)[0].strip()
+
+    @property
+    def digits(self) -> tuple[int, int]:
+        """The precision and the scale of a DECIMAL.
+
+        >>> read_type("DECIMAL(5,2)").digits
+        (5, 2)
+        """
+        precision, scale = self.name[len("DECIMAL(") : -1].split(",")
+        return int(precision), int(scale)
+
+    def same(self, other: Type) -> bool:
+        """Whether both have the same values, whatever may be null inside."""
+        return self.name == other.name
+
+
+INTEGERS = ("TINYINT", "SMALLINT", "INT", "BIGINT")
+FLOATING = ("FLOAT", "DOUBLE")
+NUMBERS = (*INTEGERS, *FLOATING, "DECIMAL")
+TEMPORAL = ("DATE", "TIMESTAMP", "TIMESTAMP_NTZ")
+INTERVAL = Type("INTERVAL DAY TO SECOND")
+"""Of literals only: its values are added to moments, and are never stored."""
+
+_SIMPLE = {
+    "STRING": "VARCHAR",
+    "BOOLEAN": "BOOLEAN",
+    "TINYINT": "TINYINT",
+    "SMALLINT": "SMALLINT",
+    "INT": "INTEGER",
+    "BIGINT": "BIGINT",
+    "FLOAT": "FLOAT",
+    "DOUBLE": "DOUBLE",
+    "DATE": "DATE",
+    "TIMESTAMP": "TIMESTAMP WITH TIME ZONE",
+    "TIMESTAMP_NTZ": "TIMESTAMP",
+    "BINARY": "BLOB",
+    "VOID": '"NULL"',
+}
+_FIELD = re.compile(r"(?:`((?:[^`]|``)+)`|(\w+)):(.+?)( NOT NULL)?", re.DOTALL)
+
+
+@lru_cache(maxsize=1024)
+def read_type(name: str) -> Type:
+    """The type of a name in Spark SQL; a field's NOT NULL is understood, and not part of the name.
+
+    >>> read_type("struct<a: int not null, b: array<string>>").name
+    'STRUCT<a:INT,b:ARRAY<STRING>>'
+
+    Raises:
+        NotProven: DuckDB has no such type.
+    """
+    canonical = canonical_name(name)
+    kind, _, inner = canonical.partition("<")
+    inner = inner[:-1]
+    match kind:
+        case "ARRAY":
+            return array_of(read_type(inner))
+        case "STRUCT":
+            return struct_of(_field(part) for part in split_outside(inner, ","))
+        case "MAP":
+            return Type(canonical)
+    if kind not in _SIMPLE and not canonical.startswith("DECIMAL("):
+        raise NotProven(f"the type {canonical}")
+    return Type(canonical)
+
+
+def _field(text: str) -> Field:
+    found = _FIELD.fullmatch(re.sub(r"(?i)\s+not\s+null\s*$", " NOT NULL", text.strip()))
+    if found is None:
+        raise NotProven(f"the field {text.strip()}")
+    name = found[1].replace("``", "`") if found[1] else found[2]
+    return Field(name, read_type(found[3]), found[4] is None)
+
+
+def array_of(element: Type, *, has_nulls: bool = True) -> Type:
+    """The type of arrays of such elements."""
+    return Type(f"ARRAY<{element.name}>", element=element, has_nulls=has_nulls)
+
+
+def struct_of(fields: Iterable[Field]) -> Type:
+    """The type of structures with these fields."""
+    given = tuple(fields)
+    names = ",".join(f"{_written(field.name)}:{field.type.name}" for field in given)
+    return Type(f"STRUCT<{names}>", fields=given)
+
+
+def _written(name: str) -> str:
+    return name if re.fullmatch(r"\w+", name) else f"`{name.replace('`', '``')}`"
+
+
+def in_duckdb(type_: Type) -> str:
+    """The name of DuckDB's type with the same values.
+
+    >>> in_duckdb(read_type("STRUCT<slice: BIGINT, time: ARRAY<TIMESTAMP>>"))
+    'STRUCT("slice" BIGINT, "time" TIMESTAMP WITH TIME ZONE[])'
+
+    Raises:
+        NotProven: There is none.
+    """
+    if type_.element is not None:
+        return f"{in_duckdb(type_.element)}[]"
+    if type_.fields:
+        return f"STRUCT({', '.join(f'{name_in_duckdb(f.name)} {in_duckdb(f.type)}' for f in type_.fields)})"
+    if type_.kind == "DECIMAL":
+        return type_.name
+    if type_.kind == "MAP":
+        key, value = split_outside(type_.name[len("MAP<") : -1], ",")
+        return f"MAP({in_duckdb(read_type(key))}, {in_duckdb(read_type(value))})"
+    if type_.name not in _SIMPLE:
+        raise NotProven(f"the type {type_.name}")
+    return _SIMPLE[type_.name]
+
+
+def name_in_duckdb(name: str) -> str:
+    """A name, quoted for DuckDB.
+
+    >>> name_in_duckdb('a"b')
+    '"a""b"'
+    """
+    return '"' + name.replace('"', '""') + '"'
+
+
+def duckdb_type(spark_type: str) -> str:
+    """The name of DuckDB's type with the values of Spark's type of that name.
+
+    >>> duckdb_type("DECIMAL(12,2)"), duckdb_type("timestamp")
+    ('DECIMAL(12,2)', 'TIMESTAMP WITH TIME ZONE')
+    """
+    return in_duckdb(read_type(spark_type))
