@@ -47,6 +47,7 @@ CAPTIONS = {
     "sources.xml": {
         "inference": "a declaration proposed",
         "spark": "data source",
+        "slices": "planned, staged",
         "grammar": "no tuple after its punctuation",
         "parser": "XML to columns and patterns",
         "splits": "byte ranges, found unparsed",

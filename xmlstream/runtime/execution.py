@@ -31,9 +31,9 @@ from operators.state.slice_tuples import Slice, Tuples
 from punct_ns.punctuation import Punctuation
 from punct_ns.slices import POSITION, quoted
 from sources.xml.parser.source_findings import Findings
+from sources.xml.slices.stage_writer import with_elements
+from sources.xml.slices.staged_rows import StagedRange
 from sources.xml.spark.error_transport import original_error
-from sources.xml.spark.stage_writer import with_elements
-from sources.xml.spark.staged_rows import StagedRange
 from xmlstream.plan.nodes import Node, Results, Scan, Static, copies, names, results, topological
 from xmlstream.runtime.checkpoint import DOCUMENTS, Checkpoint
 from xmlstream.runtime.likely_mistakes import OVERDUE, Noticed

@@ -20,7 +20,7 @@ from punct_ns.lifespan import Bound
 from punct_ns.punctuation import Punctuation
 from sources.local_paths import absolute
 from sources.xml.parser.source_findings import Findings
-from sources.xml.spark.staged_rows import StagedRange
+from sources.xml.slices.staged_rows import StagedRange
 from xmlstream.plan.nodes import Node, Scan, Static
 from xmlstream.runtime.source_input import SourceInput
 from xmlstream.session.spark_errors import first_cause

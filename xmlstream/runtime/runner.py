@@ -22,14 +22,10 @@ from punct_ns.errors import StateError, XmlStreamError
 from sources.local_paths import absolute
 from sources.xml.grammar.grammar_filter import RESTRICTED_FILE
 from sources.xml.options.source import SourceOptions
+from sources.xml.slices.shared_scans import shared_scans
+from sources.xml.slices.staged_rows import StagedRange
 from sources.xml.spark.error_transport import original_error
-from sources.xml.spark.multi_source_reader import (
-    MultiSourceXml,
-    multi_source_options,
-    register_multi_source,
-    shared_scans,
-)
-from sources.xml.spark.staged_rows import StagedRange
+from sources.xml.spark.multi_source_reader import MultiSourceXml, multi_source_options, register_multi_source
 from xmlstream.plan.nodes import Node, Scan, Static, names, results, topological
 from xmlstream.plan.written_plan import PLAN_FILE, encoded
 from xmlstream.runtime.checkpoint import DOCUMENTS, SPARK, Checkpoint

@@ -64,8 +64,8 @@ from sources.xml.grammar.lifespans import (
 from sources.xml.grammar.punctuation_columns import counts_of_partitions, of_own_values
 from sources.xml.parser.malformed import mend
 from sources.xml.parser.source_findings import Findings
-from sources.xml.spark.stage_writer import staged_again
-from sources.xml.spark.staged_rows import StagedRange
+from sources.xml.slices.stage_writer import staged_again
+from sources.xml.slices.staged_rows import StagedRange
 from xmlstream.plan.nodes import Scan
 
 if TYPE_CHECKING:

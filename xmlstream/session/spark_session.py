@@ -207,6 +207,6 @@ def request_nothing(spark: SparkSession) -> int:
 
 def _with_imports(number: int) -> int:
     """Imports in a worker the modules that the first range of a document needs; returns its argument."""
-    import sources.xml.spark.stage_writer  # noqa: F401
+    import sources.xml.slices.stage_writer  # noqa: F401
 
     return number

@@ -18,7 +18,7 @@ from pyspark.sql.types import StructType
 from punct_ns.errors import UsageError
 from punct_ns.slices import POSITION_SHOWN, PUNCTUATION_SHOWN, quoted
 from sources.xml.options.source import SourceOptions
-from sources.xml.spark.micro_batches import FIRST_SLICE, MicroBatches, ReadTask
+from sources.xml.slices.micro_batches import FIRST_SLICE, MicroBatches, ReadTask
 from sources.xml.splits.documents import Documents
 from sources.xml.splits.slice_planner import Offset, Planner
 
@@ -72,8 +72,8 @@ class _Reading:
 
         from sources.xml.parser.range_parser import item_rows
 
-        assert isinstance(partition, ReadTask)
-        yield from item_rows(partition.ranges, self.options, to_arrow_schema(self.schema, timezone="UTC"))
+        task: ReadTask = partition.value
+        yield from item_rows(task.ranges, self.options, to_arrow_schema(self.schema, timezone="UTC"))
 
 
 class XmlBatchReader(_Reading, DataSourceReader):
@@ -84,7 +84,7 @@ class XmlBatchReader(_Reading, DataSourceReader):
         options = self.options.replace(follow="false")
         planner = Planner(options, Documents(options, log=False))
         _, ranges = planner.advance(Offset(), planner.sizes(Offset()), None)
-        return [*ReadTask.of(ranges, options.max_bytes_per_partition)]
+        return [*map(InputPartition, ReadTask.of(ranges, options.max_bytes_per_partition))]
 
 
 class XmlStreamReader(_Reading, DataSourceStreamReader, SupportsTriggerAvailableNow):
@@ -117,7 +117,7 @@ class XmlStreamReader(_Reading, DataSourceStreamReader, SupportsTriggerAvailable
 
     def partitions(self, start: dict[str, Any], end: dict[str, Any]) -> Sequence[InputPartition]:
         """Returns the tasks of a slice."""
-        return self._slicing.tasks(Offset.of(start), Offset.of(end))
+        return [*map(InputPartition, self._slicing.tasks(Offset.of(start), Offset.of(end)))]
 
 
 def _options(given: MutableMapping[str, str], schema: StructType) -> SourceOptions:

@@ -20,10 +20,10 @@ from punct_ns.slices import POSITION
 from punct_ns.xml_form import PUNCT_NS
 from sources.xml.grammar.grammar_filter import RESTRICTED_FILE
 from sources.xml.options.source import SourceOptions
-from sources.xml.spark.micro_batches import ReadTask
-from sources.xml.spark.multi_source_reader import shared_scans
-from sources.xml.spark.stage_writer import stage
-from sources.xml.spark.staged_rows import StagedRange
+from sources.xml.slices.micro_batches import ReadTask
+from sources.xml.slices.shared_scans import shared_scans
+from sources.xml.slices.stage_writer import stage
+from sources.xml.slices.staged_rows import StagedRange
 from sources.xml.splits import byte_ranges as ranges_module
 from sources.xml.splits import split_scan as scan_module
 from sources.xml.splits.documents import Documents

@@ -15,9 +15,9 @@ from punct_ns.slices import POSITION, POSITION_SHOWN
 from punct_ns.slices import PUNCTUATION_SHOWN as PUNCTUATION
 from sources.generators.sensors import write_sensors
 from sources.xml.options.source import SourceOptions
+from sources.xml.slices.staged_rows import StagedRange
 from sources.xml.spark import data_source, multi_source_reader
 from sources.xml.spark.error_transport import original_error
-from sources.xml.spark.staged_rows import StagedRange
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession

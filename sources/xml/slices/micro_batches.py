@@ -1,4 +1,4 @@
-"""Micro-batches of a source, as Spark's streaming reader requests them: first the end of each, then its tasks."""
+"""Micro-batches of a source, as what drives it requests them: first the end of each, then its tasks."""
 
 from __future__ import annotations
 
@@ -6,8 +6,6 @@ import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
-
-from pyspark.sql.datasource import InputPartition
 
 from operators.storage.store import store_of
 from sources.xml.options.source import SourceOptions
@@ -24,7 +22,7 @@ LONG = 10.0
 
 
 @dataclass(frozen=True, slots=True)
-class ReadTask(InputPartition):
+class ReadTask:
     """The input of one task: consecutive ranges of a source.
 
     Attributes:

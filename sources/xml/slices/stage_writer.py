@@ -27,7 +27,7 @@ from sources.xml.parser.item_parser import ItemParser
 from sources.xml.parser.malformed import MALFORMED, Malformed, malformed_table
 from sources.xml.parser.originals import Original, originals
 from sources.xml.parser.range_parser import RangeParser
-from sources.xml.spark.staged_rows import StagedRange, to_ipc
+from sources.xml.slices.staged_rows import StagedRange, to_ipc
 from sources.xml.splits.byte_ranges import ByteRange, Part
 
 

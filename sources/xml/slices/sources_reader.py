@@ -1,0 +1,114 @@
+"""Reader of all sources of a query, slice by slice: the end of each slice, its tasks, and the staged rows of a task.
+
+What runs a query drives it: Spark through `sources.xml.spark.multi_source_reader`, the loop in process by itself. Both
+log an offset before its slice is read, and hand it back after a restart. An offset contains those of the sources by
+name; each source advances within its own limits, and one without new input adds nothing to a slice. The rows are staged
+ranges (`sources.xml.slices.staged_rows`).
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from functools import cached_property
+from typing import Any
+
+from punct_ns.errors import StateError, UsageError
+from sources.xml.options.source import SourceOptions
+from sources.xml.slices.micro_batches import FIRST_SLICE, MicroBatches, ReadTask, SliceGrowth
+from sources.xml.slices.source_cleaner import SourceCleaner
+from sources.xml.splits.slice_planner import Offset
+
+Json = dict[str, Any]
+
+
+class SourcesReader:
+    """Reads the documents of all sources slice by slice, and continues as they grow.
+
+    It can be pickled before it has planned anything: tasks need its options only.
+    """
+
+    def __init__(self, sources: Sequence[SourceOptions], largest_slice: int = 0) -> None:
+        """Read these sources; each has the option `stage`, and a unique name in `source`.
+
+        Args:
+            sources: The options of the sources (`sources.xml.slices.shared_scans`).
+            largest_slice: The bytes to which the slices of all sources may grow in sum (`SliceGrowth`).
+
+        Raises:
+            UsageError: Two sources have one name.
+        """
+        self.sources = tuple(sources)
+        self.growth = SliceGrowth([source.max_bytes_per_slice for source in sources], largest_slice)
+        if len({source.source for source in sources}) < len(sources):
+            raise UsageError("two sources have one name", hint="the option source names each")
+
+    @cached_property
+    def _slicings(self) -> tuple[MicroBatches, ...]:
+        # Created in the process that plans slices, not in those that read them.
+        return tuple(MicroBatches(source) for source in self.sources)
+
+    @cached_property
+    def _cleaner(self) -> SourceCleaner:
+        return SourceCleaner(self.sources)
+
+    @property
+    def usual_bytes(self) -> int:
+        """The sum of the limits in the options maxBytesPerSlice; `SliceGrowth` decides for each source."""
+        return sum(source.max_bytes_per_slice or FIRST_SLICE for source in self.sources)
+
+    def initial(self) -> Json:
+        """Returns the offset before the first document of each source."""
+        return {source.source: Offset().json() for source in self.sources}
+
+    def settle(self) -> None:
+        """Treats what is present now as the whole input."""
+        for slicing in self._slicings:
+            slicing.settle()
+
+    def end(self, start: Mapping[str, Any], *, whole: bool = False) -> Json:
+        """Returns the end of the next slice, or `start` if there is none yet; with `whole`, it takes all input.
+
+        Raises:
+            InputError: A document is gone, or is not as it was.
+            StateError: The offset is that of other sources.
+        """
+        # Searching for cuts reads and counts, which threads can do in parallel.
+        with ThreadPoolExecutor(os.cpu_count()) as threads:
+            starts = self._offsets(start)
+            budgets: Sequence[int | None] = [None] * len(starts)
+            if not whole:
+                budgets = self.growth.next(list(threads.map(MicroBatches.waiting, self._slicings, starts)))
+            ends = list(threads.map(MicroBatches.end, self._slicings, starts, budgets))
+        if ends != starts or any(map(MicroBatches.ticks, self._slicings, starts)):
+            ends = list(map(MicroBatches.at_clock, self._slicings, ends))
+        return {source.source: end.json() for source, end in zip(self.sources, ends, strict=True)}
+
+    def tasks(self, start: Mapping[str, Any], end: Mapping[str, Any]) -> list[ReadTask]:
+        """Returns the tasks of a slice, of all sources; raises the same errors as `end`."""
+        ends = zip(self._slicings, self._offsets(start), self._offsets(end), strict=True)
+        return [
+            task
+            for reader, (slicing, before, after) in enumerate(ends)
+            for task in slicing.tasks(before, after, reader)
+        ]
+
+    def stage(self, task: ReadTask) -> list[dict[str, Any]]:
+        """Writes the tuples of a task to the stage; returns its staged rows."""
+        # The parser is imported only where it parses: the process that plans does not need it, and starts faster.
+        from sources.xml.slices.stage_writer import stage
+
+        return stage(task.ranges, self.sources[task.reader])
+
+    def commit(self, end: Mapping[str, Any]) -> None:
+        """Removes or archives documents that are not needed any more, after everything up to `end` was committed."""
+        self._cleaner.clean([slicing.documents for slicing in self._slicings], self._offsets(end))
+
+    def _offsets(self, json: Mapping[str, Any]) -> list[Offset]:
+        if json.keys() != {source.source for source in self.sources}:
+            raise StateError(
+                f"the checkpoint records how far {', '.join(json)} were read, but this query has other sources",
+                hint="it was written by another version of xmlstream; begin with a new checkpoint",
+            )
+        return [Offset.of(json[source.source]) for source in self.sources]
