@@ -1,0 +1,130 @@
+"""Columns of a frame: their types from DDL, from the JSON of a Spark struct and from Arrow, and that JSON of them."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Mapping, Sequence
+from functools import lru_cache
+from typing import Any
+
+import pyarrow as pa
+
+from operators.in_process.expressions import Typed
+from operators.in_process.spark_type import Field, NotProven, Type, array_of, name_in_duckdb, read_type, struct_of
+from punct_ns.sql_type import split_outside
+
+Named = tuple[tuple[str, Typed], ...]
+"""Columns in their order, by name."""
+
+_JSON = {
+    "BIGINT": "long",
+    "INT": "integer",
+    "SMALLINT": "short",
+    "TINYINT": "byte",
+}
+_READ = {written: name for name, written in _JSON.items()}
+_COLUMN = re.compile(r"\s*(?:`(?P<quoted>(?:[^`]|``)+)`|(?P<plain>\w+))\s+(?P<type>.+?)\s*", re.DOTALL)
+_NOT_NULL = re.compile(r"(.+?)\s+NOT\s+NULL", re.IGNORECASE | re.DOTALL)
+
+
+def column(name: str, type_: Type, nullable: bool = True) -> tuple[str, Typed]:
+    """A column that is read by its name."""
+    return name, Typed(name_in_duckdb(name), type_.name, nullable, inner=type_)
+
+
+@lru_cache(maxsize=1024)
+def declared(columns: str) -> Named:
+    """The columns of DDL, or of the JSON of a struct.
+
+    >>> [(name, typed.type, typed.nullable) for name, typed in declared("`a b` INT NOT NULL, c ARRAY<STRING>")]
+    [('a b', 'INT', False), ('c', 'ARRAY<STRING>', True)]
+    """
+    if columns.startswith("{"):
+        return tuple(column(*field) for field in _fields(json.loads(columns)))
+    return tuple(_declared(text) for text in split_outside(columns, ","))
+
+
+def _declared(text: str) -> tuple[str, Typed]:
+    found = _COLUMN.fullmatch(text)
+    assert found is not None, text
+    name = found["quoted"].replace("``", "`") if found["quoted"] else found["plain"]
+    never = _NOT_NULL.fullmatch(found["type"])
+    return column(name, read_type(never[1] if never else found["type"]), never is None)
+
+
+def _fields(struct: Mapping[str, Any]) -> list[Field]:
+    return [Field(each["name"], _type(each["type"]), each["nullable"]) for each in struct["fields"]]
+
+
+def _type(written: Any) -> Type:
+    if isinstance(written, str):
+        return read_type(_READ.get(written, written))
+    match written["type"]:
+        case "struct":
+            return struct_of(_fields(written))
+        case "array":
+            return array_of(_type(written["elementType"]), has_nulls=written["containsNull"])
+    raise NotProven(f"the type {written['type']}")
+
+
+def struct(columns: Named) -> str:
+    """The JSON of the struct.
+
+    >>> declared(struct(declared("a DECIMAL(5,2), b STRUCT<c: TIMESTAMP>"))) == declared("a DECIMAL(5,2), b STRUCT<c: TIMESTAMP>")
+    True
+    """
+    return json.dumps(_struct([Field(name, inner(typed), typed.nullable) for name, typed in columns]))
+
+
+def _struct(fields: Sequence[Field]) -> dict[str, Any]:
+    written = [{"name": f.name, "type": _json(f.type), "nullable": f.nullable, "metadata": {}} for f in fields]
+    return {"type": "struct", "fields": written}
+
+
+def _json(type_: Type) -> Any:
+    if type_.element is not None:
+        return {"type": "array", "elementType": _json(type_.element), "containsNull": type_.has_nulls}
+    if type_.fields:
+        return _struct(type_.fields)
+    if type_.kind == "MAP":
+        raise NotProven(f"the type {type_.name}")
+    return _JSON.get(type_.name, type_.name.lower())
+
+
+def inner(typed: Typed) -> Type:
+    """The type of an expression, with the nullability inside it."""
+    return read_type(typed.type) if typed.inner is None else typed.inner
+
+
+_OF_ARROW = {
+    pa.string(): "STRING",
+    pa.large_string(): "STRING",
+    pa.bool_(): "BOOLEAN",
+    pa.int8(): "TINYINT",
+    pa.int16(): "SMALLINT",
+    pa.int32(): "INT",
+    pa.int64(): "BIGINT",
+    pa.float32(): "FLOAT",
+    pa.float64(): "DOUBLE",
+    pa.date32(): "DATE",
+}
+
+
+def of_arrow(schema: pa.Schema) -> Named:
+    """The columns of a table of Arrow.
+
+    Raises:
+        NotProven: A type has no counterpart in Spark.
+    """
+    return tuple(column(field.name, read_type(_of_arrow(field.type)), field.nullable) for field in schema)
+
+
+def _of_arrow(type_: pa.DataType) -> str:
+    if isinstance(type_, pa.Decimal128Type):
+        return f"DECIMAL({type_.precision},{type_.scale})"
+    if isinstance(type_, pa.TimestampType):
+        return "TIMESTAMP_NTZ" if type_.tz is None else "TIMESTAMP"
+    if type_ not in _OF_ARROW:
+        raise NotProven(f"Arrow's type {type_}")
+    return _OF_ARROW[type_]

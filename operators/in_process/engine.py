@@ -1,0 +1,282 @@
+"""DuckDB as the engine of frames, in the driver's process.
+
+A frame is one SELECT over the tables of its leaves: Arrow's rows in memory, or Parquet files. The rows of an observed
+frame are computed once, into a temporary table, which is counted. DuckDB keeps within a limit of memory, and writes
+what goes beyond it to a directory. Only expressions that are proven to be equal to Spark's are computed.
+"""
+
+from __future__ import annotations
+
+import os
+import threading
+import weakref
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from functools import lru_cache
+from itertools import count
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import duckdb
+import pyarrow as pa
+
+from operators.frames.frame import Frame, Observed, Table
+from operators.in_process.columns import Named, declared, inner, of_arrow, struct
+from operators.in_process.relations import Relations
+from operators.in_process.spark_type import in_duckdb, name_in_duckdb
+from punct_ns.errors import QueryError, UsageError
+
+if TYPE_CHECKING:
+    from operators.frames.zones import ZoneRules
+    from punct_ns.domain import Domain, Value
+    from punct_ns.schema import Attribute
+
+BATCH = 65_536
+"""The number of rows of a record batch."""
+
+
+@dataclass(frozen=True, slots=True, eq=False, weakref_slot=True)
+class _Leaf:
+    """A leaf: its columns, and the SELECT that reads it."""
+
+    columns: Named
+    sql: str
+
+
+class InProcessEngine:
+    """DuckDB in this process; threads may share it.
+
+    `work` is the directory for what exceeds the memory; without it, nothing is written.
+    """
+
+    most_numbers = 0
+
+    def __init__(self, zone: str = "UTC", memory: str | None = None, threads: int | None = None) -> None:
+        """Opens a database in memory.
+
+        Args:
+            zone: The session's time zone, as in Spark's setting.
+            memory: The limit of DuckDB's memory, such as `2GB`; by default four fifths of the machine's.
+            threads: The number of threads; by default one for each core.
+        """
+        config: dict[str, Any] = {"threads": threads or os.cpu_count() or 1, "autoinstall_known_extensions": False}
+        if memory is not None:
+            config["memory_limit"] = memory
+        self.zone = zone
+        self._connection = duckdb.connect(":memory:", config=config)
+        self._connection.execute(f"SET TimeZone = '{zone}'")
+        self._connection.execute("SET preserve_insertion_order = false")
+        self._lock = threading.RLock()
+        self._numbers = count()
+        self._gone: list[str] = []
+        self._relations = Relations(zone, self._columns, self._source)
+
+    def spill_to(self, directory: Path) -> None:
+        """Sets the directory for what exceeds the memory."""
+        with self._lock:
+            self._connection.execute(f"SET temp_directory = {_text(str(directory))}")
+
+    def rows(self, table: pa.Table, columns: str) -> Frame:
+        """A frame of Arrow's rows."""
+        return self._of_table(table, declared(columns))
+
+    def empty(self, columns: str) -> Frame:
+        """A frame without rows."""
+        named = declared(columns)
+        items = (f"CAST(NULL AS {in_duckdb(inner(typed))}) AS {typed.sql}" for _, typed in named)
+        return self._leaf(_Leaf(named, f"SELECT {', '.join(items)} LIMIT 0"))
+
+    def parquet(self, columns: str, *paths: str) -> Frame:
+        """The rows of Parquet files or directories; a column that a file lacks is null."""
+        files = [file for path in paths for file in _files(path)]
+        if not files:
+            return self.empty(columns)
+        read = f"read_parquet([{', '.join(map(_literally, files))}], hive_partitioning = false, union_by_name = true)"
+        return self._leaf(self._read(declared(columns), read))
+
+    def given(self, frame: Any) -> Frame:
+        """A table of Arrow as a frame.
+
+        Raises:
+            UsageError: It is none.
+        """
+        if not isinstance(frame, pa.Table):
+            hint = "give a pyarrow.Table, or leave out engine='duckdb'"
+            raise UsageError(f"a static table is a {type(frame).__name__}, which DuckDB does not read", hint=hint)
+        return self._of_table(frame, of_arrow(frame.schema))
+
+    def files(self, format: str, columns: str, options: Mapping[str, str], path: str) -> Frame:
+        """The rows of a static table of Parquet files.
+
+        Raises:
+            QueryError: The format is another one.
+        """
+        if format.lower() != "parquet":
+            hint = "leave out --engine duckdb, or convert it to Parquet"
+            raise QueryError(f"static tables of format {format} are read by Spark alone", hint=hint)
+        return self.parquet(columns, path.removeprefix("file://"))
+
+    def table(self, frame: Frame) -> pa.Table:
+        """Computes the rows."""
+        with self._running():
+            return self._connection.execute(self._sql(frame)).to_arrow_table(BATCH)
+
+    def count(self, frame: Frame) -> int:
+        """Counts the rows."""
+        with self._running():
+            return self._value(f"SELECT count(*) FROM {self._source(frame)}")
+
+    def write(self, frame: Frame, path: str) -> None:
+        """Computes the rows into a Parquet file."""
+        with self._running():
+            self._connection.execute(f"COPY ({self._sql(frame)}) TO {_text(path)} (FORMAT parquet, COMPRESSION lz4_raw)")
+
+    def write_parts(self, frame: Frame, writer: Any, columns: str) -> pa.Table:
+        """Computes the rows, and gives them to the writer batch by batch."""
+        with self._running():
+            batches = self._connection.execute(self._sql(frame)).to_arrow_reader(BATCH)
+            return pa.Table.from_batches(list(writer(iter(batches))))
+
+    def struct(self, frame: Frame) -> str:
+        """The types of the columns."""
+        return struct(self._columns(frame))
+
+    def metrics(self, frame: Frame) -> Mapping[str, Any]:
+        """The aggregates of an observed frame; none if it was not needed."""
+        assert isinstance(frame.operation, Observed)
+        found: Mapping[str, Any] = frame.operation.found or {}
+        return found
+
+    def values(self, expression: str, x: Attribute, y: Domain, values: Sequence[Value]) -> list[Any]:
+        """The expression for given values; None where it has no result."""
+        from operators.in_process.evaluation import computed
+
+        with self._running():
+            found = dict(computed(expression, x, y, values, self._connection, self.zone))
+        return [found.get(value) for value in values]
+
+    def zone_rules(self) -> ZoneRules:
+        """The changes of the zone's clocks."""
+        from operators.in_process.evaluation import zone_rules
+
+        return zone_rules(self.zone)
+
+    def close(self) -> None:
+        """Ends the database; frames can be computed no more."""
+        with self._lock:
+            self._connection.close()
+
+    def _leaf(self, leaf: _Leaf) -> Frame:
+        return Frame(self, tuple(name for name, _ in leaf.columns), Table(leaf))
+
+    def _of_table(self, table: pa.Table, columns: Named) -> Frame:
+        name = self._name()
+        with self._lock:
+            self._connection.register(name, table)
+        read = (
+            f"CAST({name_in_duckdb(there)} AS {in_duckdb(inner(typed))}) AS {typed.sql}"
+            for there, (_, typed) in zip(table.column_names, columns, strict=True)
+        )
+        leaf = _Leaf(columns, f"SELECT {', '.join(read)} FROM {name}")
+        # Another thread may drop the last reference, while this one computes.
+        weakref.finalize(leaf, self._gone.append, f"view:{name}")
+        return self._leaf(leaf)
+
+    def _read(self, columns: Named, read: str) -> _Leaf:
+        with self._running():
+            described = self._connection.execute(f"DESCRIBE SELECT * FROM {read}").fetchall()
+        there = {name.lower(): (name, type_) for name, type_, *_ in described}
+        items = []
+        for name, typed in columns:
+            target = in_duckdb(inner(typed))
+            found = there.get(name.lower())
+            if found is None:
+                items.append(f"CAST(NULL AS {target}) AS {typed.sql}")
+                continue
+            column = name_in_duckdb(found[0])
+            # Spark writes moments in an old form, without a zone.
+            if typed.type == "TIMESTAMP" and found[1] == "TIMESTAMP":
+                column = f"({column} AT TIME ZONE 'UTC')"
+            items.append(f"{column if found[1] == target else f'CAST({column} AS {target})'} AS {typed.sql}")
+        return _Leaf(columns, f"SELECT {', '.join(items)} FROM {read}")
+
+    def _columns(self, frame: Frame) -> Named:
+        operation = frame.operation
+        if isinstance(operation, Table):
+            leaf: _Leaf = operation.value
+            return leaf.columns
+        if not frame.made:
+            frame.made.append(self._relations.columns(operation))
+        found: Named = frame.made[0]
+        return found
+
+    def _sql(self, frame: Frame) -> str:
+        """The SELECT of a frame; observed frames below it are computed now."""
+        operation = frame.operation
+        if isinstance(operation, Table):
+            leaf: _Leaf = operation.value
+            return leaf.sql
+        self._columns(frame)
+        if len(frame.made) == 1:
+            if isinstance(operation, Observed):
+                frame.made.append(self._observed(operation))
+            else:
+                frame.made.append(self._relations.sql(operation))
+        sql: str = frame.made[1] if isinstance(frame.made[1], str) else frame.made[1].sql
+        return sql
+
+    def _source(self, frame: Frame) -> str:
+        return f"({self._sql(frame)})"
+
+    def _observed(self, observed: Observed) -> _Leaf:
+        """Computes the rows of an observed frame into a temporary table, and the aggregates over it."""
+        columns, name = self._columns(observed.input), self._name()
+        self._connection.execute(f"CREATE TEMP TABLE {name} AS {self._sql(observed.input)}")
+        leaf = _Leaf(columns, f"SELECT * FROM {name}")
+        weakref.finalize(leaf, self._gone.append, f"table:{name}")
+        aggregates = Frame(self, (), Table(leaf)).group_by((), observed.aggregates)
+        row = self._connection.execute(self._sql(aggregates)).to_arrow_table().to_pylist()[0]
+        observed.found = dict(row)
+        return leaf
+
+    def _name(self) -> str:
+        return f"xs{next(self._numbers)}"
+
+    def _value(self, sql: str) -> int:
+        row = self._connection.execute(sql).fetchone()
+        assert row is not None
+        return int(row[0])
+
+    @contextmanager
+    def _running(self) -> Iterator[None]:
+        """Has the connection for this thread, drops what nothing needs any more, and reports errors as Spark's."""
+        with self._lock:
+            while self._gone:
+                kind, _, name = self._gone.pop().partition(":")
+                if kind == "view":
+                    self._connection.unregister(name)
+                else:
+                    self._connection.execute(f"DROP TABLE {name}")
+            try:
+                yield
+            except duckdb.Error as error:
+                from operators.in_process.errors import reported
+
+                raise reported(error) from None
+
+
+def _text(value: str) -> str:
+    return "'" + value.replace("'", "''") + "'"
+
+
+def _literally(path: str) -> str:
+    """A path that is no glob, whatever characters it contains."""
+    return _text("".join(f"[{letter}]" if letter in "*?[" else letter for letter in path))
+
+
+def _files(path: str) -> list[str]:
+    """The Parquet file of a path, or those in the directory, as Spark names what it writes."""
+    if not os.path.isdir(path):
+        return [path]
+    return sorted(str(file) for file in Path(path).iterdir() if not file.name.startswith((".", "_")))

@@ -1,0 +1,209 @@
+"""Frames as DuckDB SQL: each operation as a SELECT over the SQL of its inputs, with the columns that it gives.
+
+The columns of a frame, with their types in Spark, follow from the columns of its inputs, without a computation.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from functools import lru_cache
+
+from operators.frames.frame import (
+    Distinct,
+    Frame,
+    Group,
+    Join,
+    Limit,
+    Numbered,
+    Observed,
+    OneTask,
+    Operation,
+    Select,
+    Table,
+    Unary,
+    Union,
+    Where,
+    name_of,
+)
+from operators.in_process.coercion import common_type
+from operators.in_process.columns import Named, column, inner
+from operators.in_process.expressions import Typed, generator, translated
+from operators.in_process.part import null
+from operators.in_process.spark_type import FLOATING, NotProven, in_duckdb, name_in_duckdb, read_type
+from punct_ns.slices import own
+
+ColumnsOf = Callable[[Frame], Named]
+SqlOf = Callable[[Frame], str]
+"""A frame as an item of FROM: a table's name, or a SELECT in brackets."""
+
+_EACH = own("each")
+
+
+class Relations:
+    """Prints operations as SQL; `columns` and `source` give the columns and the SQL of their inputs."""
+
+    def __init__(self, zone: str, columns: ColumnsOf, source: SqlOf) -> None:
+        self._zone, self._columns, self._source = zone, columns, source
+
+    def columns(self, operation: Operation) -> Named:
+        """The columns that an operation gives.
+
+        Raises:
+            NotProven: An expression is not proven to be equal in DuckDB.
+        """
+        match operation:
+            case Table():
+                raise AssertionError("a leaf has its columns")
+            case Union():
+                return self._union_columns(operation)
+            case Join(left, right, _, how):
+                there = () if how in ("left_semi", "left_anti") else self._columns(right)
+                if how == "left":
+                    there = tuple((name, _nullable(typed)) for name, typed in there)
+                return (*self._columns(left), *there)
+        given = self._columns(operation.input)
+        match operation:
+            case Select(_, expressions):
+                return tuple(each for text in expressions for each in self._selected(text, given))
+            case Group(_, keys, aggregates):
+                by = {name.lower(): (name, typed) for name, typed in given}
+                made = (self._selected(text, given) for text in aggregates)
+                return (*((key, by[key.lower()][1]) for key in keys), *(each for some in made for each in some))
+            case Numbered(_, _, name):
+                return (*given, column(name, read_type("BIGINT"), nullable=False))
+            case _:
+                return given
+
+    def _selected(self, text: str, given: Named) -> Named:
+        if text == "*":
+            return given
+        made = _generated(text, given, self._zone)
+        typed = _expression(text, given, self._zone) if made is None else made[1]
+        return (column(name_of(text), inner(typed), typed.nullable),)
+
+    def _union_columns(self, union: Union) -> Named:
+        first, *others = map(self._columns, union.inputs)
+        found = {name: typed for name, typed in first}
+        for other in others:
+            pairs = other if union.by_name else tuple(zip(found, (typed for _, typed in other), strict=True))
+            here = {name for name, _ in pairs}
+            found = {name: typed if name in here else _nullable(typed) for name, typed in found.items()}
+            for name, typed in pairs:
+                found[name] = _widened(found[name], typed) if name in found else _nullable(typed)
+        return tuple(column(name, inner(typed), typed.nullable) for name, typed in found.items())
+
+    def sql(self, operation: Operation) -> str:
+        """The SELECT of an operation."""
+        match operation:
+            case Table():
+                raise AssertionError("a leaf has its SQL")
+            case Union(inputs):
+                wanted = self._union_columns(operation)
+                return " UNION ALL ".join(self._cast(each, wanted, by_name=operation.by_name) for each in inputs)
+            case Join():
+                return self._joined(operation)
+        return self._of_one(operation, self._columns(operation.input), self._source(operation.input))
+
+    def _cast(self, frame: Frame, wanted: Named, *, by_name: bool) -> str:
+        """The rows of a frame with these columns, by name or by place."""
+        there = self._columns(frame)
+        given = {name.lower(): (name, typed) for name, typed in there} if by_name else {}
+        items = []
+        for number, (name, typed) in enumerate(wanted):
+            found = given.get(name.lower()) if by_name else there[number]
+            target = inner(typed)
+            if found is None:
+                items.append(f"{null(target)} AS {name_in_duckdb(name)}")
+            else:
+                read = found[1].sql if found[1].type == typed.type else f"CAST({found[1].sql} AS {in_duckdb(target)})"
+                items.append(f"{read} AS {name_in_duckdb(name)}")
+        return f"SELECT {', '.join(items)} FROM {self._source(frame)}"
+
+    def _joined(self, join: Join) -> str:
+        left, right = self._columns(join.left), self._columns(join.right)
+        on = _expression(join.on, (*left, *right), self._zone).sql
+        kind = {"inner": "JOIN", "left": "LEFT JOIN", "left_semi": "SEMI JOIN", "left_anti": "ANTI JOIN"}[join.how]
+        return f"SELECT * FROM {self._source(join.left)} AS l {kind} {self._source(join.right)} AS r ON {on}"
+
+    def _of_one(self, operation: Unary, given: Named, source: str) -> str:
+        match operation:
+            case Select(_, expressions):
+                return self._select(expressions, given, source)
+            case Where(_, condition):
+                return f"SELECT * FROM {source} WHERE {_expression(condition, given, self._zone).sql}"
+            case Group(_, keys, aggregates):
+                by = {name.lower(): typed for name, typed in given}
+                read = [_key(by[key.lower()]) for key in keys]
+                items = [f"{key} AS {name_in_duckdb(name)}" for key, name in zip(read, keys, strict=True)]
+                items += (_item(text, given, self._zone) for text in aggregates)
+                groups = f" GROUP BY {', '.join(read)}" if keys else ""
+                return f"SELECT {', '.join(items)} FROM {source}{groups}"
+            case Distinct():
+                items = [f"{_key(typed)} AS {name_in_duckdb(name)}" for name, typed in given]
+                return f"SELECT DISTINCT {', '.join(items)} FROM {source}"
+            case Limit(_, rows, order):
+                by_order = f" ORDER BY {self._order(order, given)}" if order else ""
+                return f"SELECT * FROM {source}{by_order} LIMIT {rows}"
+            case Numbered(_, order, name, first):
+                number = f"row_number() OVER (ORDER BY {self._order(order, given)})"
+                return f"SELECT *, CAST({number} + {first - 1} AS BIGINT) AS {name_in_duckdb(name)} FROM {source}"
+            case OneTask() | Observed():
+                return f"SELECT * FROM {source}"
+
+    def _order(self, order: Sequence[str], given: Named) -> str:
+        parts = (item.rsplit(" ", 3) for item in order)
+        return ", ".join(
+            f"{_expression(name, given, self._zone).sql} {' '.join(rest)}" for name, *rest in parts
+        )
+
+    def _select(self, expressions: Sequence[str], given: Named, source: str) -> str:
+        items = []
+        for text in expressions:
+            if text == "*":
+                items += [typed.sql for _, typed in given]
+            elif (made := _generated(text, given, self._zone)) is not None:
+                array, element = made
+                items.append(f"{element.sql} AS {name_in_duckdb(name_of(text))}")
+                source = f"(SELECT *, unnest({array}) AS {_EACH} FROM {source})"
+            else:
+                items.append(_item(text, given, self._zone))
+        return f"SELECT {', '.join(items)} FROM {source}"
+
+
+def _item(text: str, given: Named, zone: str) -> str:
+    return f"{_expression(text, given, zone).sql} AS {name_in_duckdb(name_of(text))}"
+
+
+@lru_cache(maxsize=8192)
+def _expression(text: str, given: Named, zone: str) -> Typed:
+    return translated(text, {name.lower(): typed for name, typed in given}, zone)
+
+
+@lru_cache(maxsize=8192)
+def _generated(text: str, given: Named, zone: str) -> tuple[str, Typed] | None:
+    """The array and its element, if the expression makes a row of each element."""
+    if "explode" not in text.lower() and "inline" not in text.lower():
+        return None
+    made = generator(text, {name.lower(): typed for name, typed in given}, zone)
+    if made is None:
+        return None
+    if len(made.columns) != 1:
+        raise NotProven("a generator of several columns")
+    ((_, typed),) = made.columns
+    return made.array, Typed(typed.sql.format(_EACH), typed.type, typed.nullable, inner=typed.inner)
+
+
+def _key(typed: Typed) -> str:
+    """A column to group by: zeros with a sign are the one without, as in Spark."""
+    return f"({typed.sql} + 0)" if typed.type in FLOATING else typed.sql
+
+
+def _nullable(typed: Typed) -> Typed:
+    return Typed(typed.sql, typed.type, nullable=True, inner=typed.inner)
+
+
+def _widened(one: Typed, other: Typed) -> Typed:
+    found = common_type([inner(one), inner(other)])
+    if found is None:
+        raise NotProven(f"a union of {one.type} and {other.type}")
+    return Typed(one.sql, found.name, one.nullable or other.nullable, inner=found)
