@@ -11,7 +11,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TypeAlias
 
-from operators.in_process.part import VOID, Part, error, null
+from operators.in_process.part import VOID, Part, error, null, require_silent
 from operators.in_process.spark_type import (
     FLOATING,
     INTEGERS,
@@ -94,6 +94,7 @@ def _count(name: str, parts: Sequence[Part], rows: Rows) -> Part:
         return Part(rows.computed("count(*)"), BIGINT, False)
     if any(part.type.same(VOID) for part in parts):
         raise NotProven("count(NULL)")
+    require_silent("count", *parts)
     if len(parts) == 1:
         return Part(rows.computed(f"count({'DISTINCT ' if rows.distinct else ''}{_folded(parts[0])})"), BIGINT, False)
     present = " AND ".join(f"{part.sql} IS NOT NULL" for part in parts)

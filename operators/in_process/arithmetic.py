@@ -13,6 +13,10 @@ from operators.in_process.spark_type import FLOATING, INTEGERS, NUMBERS, NotProv
 BIGINT, DOUBLE = map(read_type, ("BIGINT", "DOUBLE"))
 
 
+_DIVISION = error("DIVIDE_BY_ZERO", "Division by zero.")
+_REMAINDER = error("REMAINDER_BY_ZERO", "Remainder by zero.")
+
+
 def arithmetic(operator: str, left: Part, right: Part, zone: str) -> Part:
     """The result of `+`, `-`, `*`, `/`, `%` or `DIV` on two numbers.
 
@@ -28,7 +32,7 @@ def arithmetic(operator: str, left: Part, right: Part, zone: str) -> Part:
     type_ = common_type([left.type, right.type])
     if operator == "DIV" and whole:
         type_ = BIGINT
-    if operator == "/" and whole:
+    if operator == "/":
         type_ = DOUBLE
     if type_ is None or (operator == "DIV" and not whole):
         raise NotProven(f"{left.type.name} {operator} {right.type.name}")
@@ -39,15 +43,12 @@ def arithmetic(operator: str, left: Part, right: Part, zone: str) -> Part:
     return combined(sql, type_, [left, right], raises=whole)
 
 
-def _divisor(left: Part, right: Part) -> str:
+def _divisor(left: Part, right: Part, raised: str = _DIVISION) -> str:
     """The divisor, with an error where it is zero; where the dividend is null, Spark does not look at it."""
-    if right.constant is not None and float(right.constant) != 0:
-        return right.sql
-    return _unless_zero(left, right, right.sql)
+    return right.sql if _is_sure(right) else _unless_zero(left, right, right.sql, raised)
 
 
-def _unless_zero(left: Part, right: Part, sql: str) -> str:
-    raised = error("DIVIDE_BY_ZERO", "Division by zero.")
+def _unless_zero(left: Part, right: Part, sql: str, raised: str = _DIVISION) -> str:
     looked_at = f" AND {left.sql} IS NOT NULL" if left.nullable else ""
     return f"CASE WHEN {right.sql} = 0{looked_at} THEN {raised} ELSE {sql} END"
 
@@ -67,7 +68,7 @@ def _quotient(left: Part, right: Part, type_: Type) -> Part:
 
 
 def _remainder(left: Part, right: Part, type_: Type) -> Part:
-    sql = f"({left.sql} % {_divisor(left, right)})"
+    sql = f"({left.sql} % {_divisor(left, right, _REMAINDER)})"
     if type_.name in INTEGERS and not _is_sure(right):  # In DuckDB the least integer by -1 overflows.
         zero = f"CASE WHEN {left.sql} IS NULL THEN NULL ELSE 0 END" if left.nullable else "0"
         sql = f"CAST(CASE WHEN {right.sql} = -1 THEN {zero} ELSE {sql} END AS {in_duckdb(type_)})"
@@ -121,7 +122,9 @@ def _of_decimals(operator: str, left: Part, right: Part) -> Part:
         raise NotProven(f"{left.type.name} {operator} {right.type.name}")
     type_ = read_type(f"DECIMAL({precision},{scale})")
     if operator == "*":
-        sql = f"CAST(({left.sql} * {right.sql}) AS {type_.name})"
+        # DuckDB multiplies in 64 bits what both have in them.
+        wide = f"CAST({left.sql} AS DECIMAL(19,{s1}))" if max(p1, p2) < 19 <= p1 + p2 else left.sql
+        sql = f"CAST(({wide} * {right.sql}) AS {type_.name})"
         return combined(sql, type_, [left, right])
     # DuckDB adds in the wider of the two types, which may be too narrow for the sum.
     sql = f"(CAST({left.sql} AS {type_.name}) {operator} CAST({right.sql} AS {type_.name}))"
@@ -134,7 +137,7 @@ def _decimal_remainder(left: Part, right: Part, precision: int, scale: int) -> P
         raise NotProven(f"{left.type.name} % {right.type.name}")
     type_ = read_type(f"DECIMAL({precision},{scale})")
     one, other = (f"CAST({part.sql} AS DECIMAL({wide},{scale}))" for part in (left, right))
-    sql = f"CAST(({one} % {_unless_zero(left, right, other)}) AS {type_.name})"
+    sql = f"CAST(({one} % {_unless_zero(left, right, other, _REMAINDER)}) AS {type_.name})"
     return _reversed(sql, type_, left, right, raises=True)
 
 

@@ -85,8 +85,7 @@ def _integer_to_decimal(part: Part, to: Type, zone: str) -> Part:
 def _between_decimals(part: Part, to: Type, zone: str) -> Part:
     (precision, scale), (digits, places) = part.type.digits, to.digits
     may_fail = digits - places < precision - scale or (places < scale and digits - places == precision - scale)
-    narrower = digits - places < precision - scale or places < scale
-    return part.computed(_plain(part, to), to, nullable=part.nullable or narrower, raises=may_fail)
+    return part.computed(_plain(part, to), to, nullable=part.nullable or may_fail, raises=may_fail)
 
 
 def _decimal_to_integer(part: Part, to: Type, zone: str) -> Part:

@@ -25,7 +25,7 @@ from operators.in_process.arithmetic import arithmetic, negative
 from operators.in_process.casts import cast, is_utc, moment
 from operators.in_process.coercion import same_type
 from operators.in_process.functions import FUNCTIONS, call, choice, field
-from operators.in_process.part import VOID, Part, combined, null, text
+from operators.in_process.part import VOID, Part, combined, null, require_silent, text
 from operators.in_process.spark_type import INTEGERS, NUMBERS, NotProven, Type, in_duckdb, read_type
 from punct_ns.errors import QueryError
 
@@ -231,6 +231,7 @@ class Translator:
         """IS NULL, IS TRUE, IS FALSE."""
         of = self.part(tree.this)
         if isinstance(tree.expression, exp.Null):
+            require_silent("IS NULL", of)
             return of.computed(f"({of.sql} IS NULL)", BOOLEAN, nullable=False)
         if not isinstance(tree.expression, exp.Boolean) or of.type.name != "BOOLEAN":
             raise NotProven("IS")

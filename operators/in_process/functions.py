@@ -13,7 +13,7 @@ from typing import TypeAlias
 from operators.in_process.arithmetic import absolute, arithmetic, modulus
 from operators.in_process.casts import cast, is_utc, local, within_calendar
 from operators.in_process.coercion import common_type, same_type
-from operators.in_process.part import VOID, Part, combined, error, null, refused, text
+from operators.in_process.part import VOID, Part, combined, error, null, refused, require_silent, text
 from operators.in_process.spark_type import (
     FLOATING,
     INTEGERS,
@@ -439,12 +439,14 @@ def _floor_or_ceil(name: str) -> Function:
 def _isnull(parts: Sequence[Part], zone: str) -> Part:
     if len(parts) != 1:
         raise NotProven(f"isnull of {len(parts)} arguments")
+    require_silent("isnull", parts[0])
     return parts[0].computed(f"({parts[0].sql} IS NULL)", BOOLEAN, nullable=False)
 
 
 def _isnotnull(parts: Sequence[Part], zone: str) -> Part:
     if len(parts) != 1:
         raise NotProven(f"isnotnull of {len(parts)} arguments")
+    require_silent("isnotnull", parts[0])
     return parts[0].computed(f"({parts[0].sql} IS NOT NULL)", BOOLEAN, nullable=False)
 
 

@@ -8,9 +8,9 @@ of its own. Where an operand can raise an error this shows, so that such operand
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
-from operators.in_process.spark_type import Type, in_duckdb
+from operators.in_process.spark_type import NotProven, Type, in_duckdb
 
 VOID = Type("VOID")
 
@@ -96,6 +96,7 @@ def combined(
     return Part(sql, type_, found, raises or any(part.raises for part in parts), rows=any(part.rows for part in parts))
 
 
-def with_nullable(part: Part, nullable: bool) -> Part:
-    """The part, null or not as said."""
-    return replace(part, nullable=nullable)
+def require_silent(what: str, *parts: Part) -> None:
+    """Refuses operands that can raise an error: whether they are null, DuckDB may know without computing them."""
+    if any(part.raises for part in parts):
+        raise NotProven(f"{what} of an operand that can raise an error")

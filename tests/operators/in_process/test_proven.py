@@ -1,0 +1,228 @@
+"""Each proven expression has in DuckDB the value, the type, the nullability and the errors that it has in Spark."""
+
+from __future__ import annotations
+
+import os
+from itertools import product
+from typing import TYPE_CHECKING
+
+from tests.harness.proving import TYPES, Findings, Rows, compared
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+ROWS = int(os.environ.get("PROVEN_ROWS", "120"))
+SEED = int(os.environ.get("PROVEN_SEED", "1"))
+
+NUMBERS = ("ti", "si", "i", "b", "f", "x", "d", "e", "w", "z")
+ORDERED = tuple(TYPES)
+
+
+def said(findings: Findings) -> str:
+    shown = [str(each)[:400] for each in findings.differences[:40]]
+    return "\n".join([*shown, f"{len(findings.differences)} differences"])
+
+
+def arithmetic() -> list[str]:
+    found = [f"{a}1 {op} {b}{2 + (i % 2)}" for i, (a, op, b) in enumerate(product(NUMBERS, "+-*/%", NUMBERS))]
+    found += [f"{a}3 {op} {b}3" for a, op, b in product(("ti", "i", "b", "x", "d"), "+-*/%", ("si", "b", "x", "e"))]
+    found += [f"{a}1 DIV {b}2" for a, b in product(("ti", "si", "i", "b"), repeat=2)]
+    literals = ("2", "0", "-1", "2.5", "0.908", "1e3", "3L", "0.0", "5000", "1.5BD")
+    found += [f"{a}1 {op} {n}" for a, op, n in product(NUMBERS, "+-*/%", literals)]
+    found += [f"{n} {op} {a}1" for a, op, n in product(NUMBERS, "-*/%", literals)]
+    found += [text for a in NUMBERS for text in (f"-{a}1", f"abs({a}1)", f"mod({a}1, 7)", f"pmod({a}1, 7)")]
+    found += [f"{a}1 {op} {b}2" for a, op, b in product(("ti", "i", "b"), "&|^", ("si", "b"))]
+    return found + [f"try_{op}(i1, {a}2)" for op, a in product(("add", "subtract", "multiply"), ("ti", "i", "b"))]
+
+
+def test_arithmetic(spark: SparkSession) -> None:
+    findings = compared(Rows.drawn(spark, ROWS, SEED), arithmetic(), Findings())
+    assert not findings.differences, said(findings)
+
+
+def comparisons() -> list[str]:
+    found = [f"{a}1 {op} {b}2" for a, op, b in product(NUMBERS, ("=", "<"), NUMBERS)]
+    found += [f"{a}1 {op} {a}{i}" for a, op, i in product(ORDERED, ("=", "<>", "<", "<=", ">", ">=", "<=>"), (2, 3))]
+    found += [f"{a}1 {op} {b}2" for a, op, b in product(("day", "t", "n"), ("=", "<"), ("day", "t", "n"))]
+    found += [text for a in ORDERED for text in (f"{a}1 IS NULL", f"{a}1 IS NOT NULL", f"{a}1 IN ({a}2, {a}3, NULL)")]
+    found += [f"{a}1 BETWEEN {a}2 AND {a}3" for a in ORDERED]
+    found += [f"{a}1 IN ({a}2, {a}3)" for a in ORDERED] + [f"NOT {a}1 IN ({a}3)" for a in ORDERED]
+    found += [
+        "t1 > '2020-01-01T00:00:00Z'",
+        "day1 <= '2020-02-29'",
+        "t1 BETWEEN TIMESTAMP '1970-01-01 00:00:00' AND t2",
+    ]
+    found += [
+        "s1 LIKE 'a%'",
+        "s1 NOT LIKE '%b_'",
+        "s1 LIKE '%''%'",
+        "i1 IS DISTINCT FROM i2",
+        "p1 IS TRUE",
+        "p1 IS FALSE",
+    ]
+    found += ["p1 AND p2", "p1 OR p2", "NOT p1", "p1 AND i1 + 1 > 0", "p1 OR 1 / i1 > 0", "i1 <> 0 AND 1 / i1 > 0"]
+    found += [
+        "i1 = 0 OR 10 DIV i1 > 0",
+        "p1 AND NULL",
+        "NULL OR p1",
+        "NOT NULL",
+        "p1 = p2 AND NOT p3",
+        "i1 IN (1, 2.5)",
+    ]
+    return found
+
+
+def test_comparisons(spark: SparkSession) -> None:
+    findings = compared(Rows.drawn(spark, ROWS, SEED + 1), comparisons(), Findings())
+    assert not findings.differences, said(findings)
+
+
+def casts() -> list[str]:
+    targets = (*TYPES.values(), "DECIMAL(38,18)", "DECIMAL(3,0)", "DECIMAL(13,3)", "DECIMAL(12,1)")
+    found = [f"CAST({a}{i} AS {to})" for a, to, i in product(TYPES, targets, (1, 3))]
+    return [text for text in found if not _is_none(text)]
+
+
+def _is_none(text: str) -> bool:
+    """Casts that Spark does not have."""
+    return False
+
+
+def test_casts(spark: SparkSession) -> None:
+    findings = compared(Rows.drawn(spark, ROWS, SEED + 2), casts(), Findings())
+    assert not findings.differences, said(findings)
+
+
+def texts() -> list[str]:
+    found = [
+        "lower(s1)",
+        "upper(s1)",
+        "length(s1)",
+        "len(s3)",
+        "replace(s1, 'a', '')",
+        "replace(s1, s2, 'x')",
+        "s1 || s2",
+    ]
+    found += ["concat(s1, '-', s2)", "contains(s1, s2)", "contains(s1, 'a')", "startswith(s1, s2)", "endswith(s1, 'b')"]
+    found += [
+        "get(split(s1, '/'), 3)",
+        "split(s1, ' ')",
+        "split(s1, ',')",
+        "get(split(s1, '/'), i1)",
+        "size(split(s1, 'a'))",
+    ]
+    found += ["regexp_extract(s1, '(&|^)channel_id=([^&]*)', 2)", "regexp_extract(s1, '([a-c]+)/', 1)"]
+    found += [
+        "regexp_extract(s1, '[^a]+', 0)",
+        "trim(s1)",
+        "substring(s1, 2, 2)",
+        "substring(s1, 2)",
+        "substring(s1, 0, 2)",
+    ]
+    found += ["coalesce(s1, s2, 'none')", "nullif(s1, s2)", "length(s1) - length(replace(s1, 'a', ''))"]
+    found += [
+        "CASE lower(s1) WHEN 'a' THEN '0' WHEN 'b' THEN '1' ELSE s2 END",
+        "s1 < s2",
+        "greatest(s1, s2)",
+        "least(s1, 'm')",
+    ]
+    return found
+
+
+def moments() -> list[str]:
+    found = [
+        f"{name}({a}1)"
+        for name in ("year", "quarter", "month", "day", "dayofmonth", "dayofyear")
+        for a in ("t", "n", "day")
+    ]
+    found += [f"{name}({a}1)" for name in ("hour", "minute", "second") for a in ("t", "n")]
+    found += [f"{name}({a}1)" for name in ("to_date", "date") for a in ("t", "n", "day")]
+    found += [
+        f"date_format({a}1, '{p}')"
+        for a in ("t", "n", "day")
+        for p in ("yyyy-MM-dd", "HH:mm", "yyyy/MM/dd HH:mm:ss.SSS")
+    ]
+    found += [f"date_trunc('{u}', t1)" for u in ("YEAR", "QUARTER", "MONTH", "WEEK", "DAY", "hour", "MINUTE", "SECOND")]
+    found += [f"unix_{u}(t1)" for u in ("seconds", "millis", "micros")] + ["unix_date(day1)", "date_from_unix_date(i1)"]
+    found += [f"timestamp_{u}({a}1)" for u in ("seconds", "millis", "micros") for a in ("i", "b")]
+    found += ["t1 + INTERVAL 5 MINUTES", "t1 - INTERVAL '1' HOUR", "n1 + INTERVAL 2 DAYS", "INTERVAL 1 SECOND + t1"]
+    found += ["t1 + INTERVAL '26' HOUR", "t1 - make_dt_interval(1, 0, 0, CAST('1.500000' AS DECIMAL(18,6)))"]
+    found += ["date_add(day1, 3)", "date_add(day1, si1)", "date_sub(day1, 1)", "datediff(day1, day2)"]
+    found += ["timestampdiff(MICROSECOND, t1, t2)", "extract(HOUR FROM t1)", "extract(YEAR FROM day1)"]
+    found += [
+        "CAST(t1 AS STRING)",
+        "CAST(t1 AS DATE)",
+        "CAST(n1 AS STRING)",
+        "CAST(t1 AS BIGINT)",
+        "CAST(t1 AS TIMESTAMP_NTZ)",
+    ]
+    found += [
+        "unix_micros(t1) - pmod(unix_micros(t1) - 5L, 10000000L)",
+        "TIMESTAMP '2020-02-29 12:00:00'",
+        "DATE '2020-02-29'",
+    ]
+    return found
+
+
+def choices() -> list[str]:
+    found = [f"coalesce({a}1, {a}2, {a}3)" for a in TYPES] + [f"IF(p1, {a}1, {a}3)" for a in TYPES]
+    found += [f"CASE WHEN p1 THEN {a}1 WHEN i1 > 0 THEN {a}2 END" for a in TYPES] + [
+        f"nullif({a}1, {a}3)" for a in TYPES
+    ]
+    found += [f"greatest({a}1, {a}2, {a}3)" for a in TYPES] + [f"least({a}1, {a}2)" for a in TYPES]
+    found += [f"coalesce({a}1, {b}2)" for a, b in product(NUMBERS, NUMBERS)] + [
+        "coalesce(i1, 0L)",
+        "nvl(d1, 0)",
+        "ifnull(x1, 1)",
+    ]
+    found += ["IF(p1, NULL, i1)", "IF(i1 = 0, NULL, b1 / i1)", "CASE i1 WHEN 1 THEN 'a' WHEN NULL THEN 'b' ELSE s1 END"]
+    found += [
+        "named_struct('slice', b1, 'time', 5L)",
+        "named_struct('a', named_struct('b', s3)).a.b",
+        "isnull(i1)",
+        "isnan(x1)",
+    ]
+    found += [
+        "named_struct('n', i1) = named_struct('n', i2)",
+        "named_struct('n', i3, 's', s1) < named_struct('n', 0, 's', s2)",
+    ]
+    found += [
+        "array(i1, i2)",
+        "array(1, 2L)",
+        "size(array(i1))",
+        "get(array(i1, i3), 1)",
+        "sequence(0L, 5L, 2L)",
+        "array(s1)",
+    ]
+    found += [
+        "sequence(CAST(ti3 AS BIGINT), CAST(ti3 AS BIGINT) + 3)",
+        "CAST(array() AS ARRAY<BIGINT>)",
+        "isnotnull(s1)",
+    ]
+    found += [
+        "element_at(array(5L), 1 + (spark_partition_id() & 0))",
+        "element_at(array(CAST('7' AS INT)), 1 + (hash(i1) & 0))",
+    ]
+    found += [f"{f}({a}1)" for f, a in product(("floor", "ceil"), ("i", "b", "f", "x"))] + [
+        "-5",
+        "1.50",
+        "1e3",
+        "0.05",
+        "'it''s'",
+    ]
+    return found
+
+
+def test_texts(spark: SparkSession) -> None:
+    findings = compared(Rows.drawn(spark, ROWS, SEED + 3), texts(), Findings())
+    assert not findings.differences, said(findings)
+
+
+def test_moments(spark: SparkSession) -> None:
+    findings = compared(Rows.drawn(spark, ROWS, SEED + 4), moments(), Findings())
+    assert not findings.differences, said(findings)
+
+
+def test_choices(spark: SparkSession) -> None:
+    findings = compared(Rows.drawn(spark, ROWS, SEED + 5), choices(), Findings())
+    assert not findings.differences, said(findings)
