@@ -14,10 +14,9 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from datetime import date, datetime
 from functools import lru_cache
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from operators.expressions.monotone import Monotone, ends_before_10000
-from operators.expressions.type_rules import kind
 from punct_ns.domain import Domain, Value
 from punct_ns.image import Function
 from punct_ns.pattern import EMPTY, Range, meet
@@ -97,8 +96,8 @@ def evaluated(
             fresh = _calm(fresh, zone, engine, clock)
         if fresh:
             known.update(dict.fromkeys(fresh))
-            computed = _computed(expression, x, y, fresh, engine)
-            known.update({value: found for value, found in computed.items() if is_trusted(value, found)})
+            computed = zip(fresh, engine.values(expression, x, y, fresh), strict=True)
+            known.update({value: found for value, found in computed if found is not None and is_trusted(value, found)})
         return {value: found for value in values if (found := known.get(value)) is not None}
 
     return function
@@ -108,24 +107,6 @@ def evaluated(
 def _remembered(expression: str, name: str, x: str, y: str, zone: str) -> dict[Value, Value | None]:
     """The cache of one expression; a value without an image has None."""
     return {}
-
-
-def _computed(expression: str, x: Attribute, y: Domain, values: Sequence[Value], engine: Engine) -> dict[Value, Value]:
-    try:
-        images = [_value(found, y) for found in engine.values(expression, x, y, values)]
-    except (ValueError, ArithmeticError):
-        if len(values) == 1:
-            return {}
-        half = len(values) // 2
-        parts = (_computed(expression, x, y, part, engine) for part in (values[:half], values[half:]))
-        return {value: image for part in parts for value, image in part.items()}
-    return {value: image for value, image in zip(values, images, strict=True) if image is not None}
-
-
-def _value(found: Any, domain: Domain) -> Value | None:
-    if found is None:
-        return None
-    return domain.bound(found, above=True)[0] if kind(domain.sql) == "timestamp" else domain.normal(found)
 
 
 def _calm(values: Sequence[Value], zone: str, engine: Engine, clock: bool) -> list[Value]:

@@ -199,12 +199,8 @@ class Engine(Protocol):
             XmlStreamError: They do not become known in time.
         """
 
-    def values(self, expression: str, x: Attribute, y: Domain, values: Sequence[Value]) -> list[Any]:
-        """The expression of one attribute for given values; moments as microseconds of UTC since 1970.
-
-        Raises:
-            ArithmeticError: The expression has no result for one of the values.
-        """
+    def values(self, expression: str, x: Attribute, y: Domain, values: Sequence[Value]) -> Sequence[Value | None]:
+        """The expression of one attribute for given values, as values of `y`; None where it fails, or is null."""
 
     def zone_rules(self) -> ZoneRules:
         """The changes of the zone's clocks."""

@@ -132,8 +132,11 @@ class SparkEngine:
         assert isinstance(frame.operation, Observed)
         return {} if frame.operation.found is None else metrics_of(frame.operation.found)
 
-    def values(self, expression: str, x: Attribute, y: Domain, values: Sequence[Value]) -> list[Any]:
-        """The expression for given values: Spark computes a relation of literals while it plans, without a job."""
+    def values(self, expression: str, x: Attribute, y: Domain, values: Sequence[Value]) -> list[Value | None]:
+        """The expression for given values: Spark computes a relation of literals while it plans, without a job.
+
+        Where it fails for one of them, Spark computes the halves.
+        """
         from pyspark.errors import ArithmeticException, DateTimeException, NumberFormatException
 
         rows = ", ".join(f"({number}, {literal(value, x.domain)})" for number, value in enumerate(values))
@@ -143,9 +146,12 @@ class SparkEngine:
         query = f"SELECT {at}, {column} AS {image} FROM VALUES {rows} AS t({at}, {quoted(x.name)})"
         try:
             with quiet_spark():
-                found = {row[0]: row[1] for row in self.spark.sql(query).collect()}
-        except (ArithmeticException, DateTimeException, NumberFormatException, ValueError, OverflowError) as error:
-            raise ArithmeticError(str(error)) from None
+                found = {row[0]: value_of(row[1], y) for row in self.spark.sql(query).collect()}
+        except (ArithmeticException, DateTimeException, NumberFormatException, ValueError, OverflowError):
+            if len(values) == 1:
+                return [None]
+            half = len(values) // 2
+            return [*self.values(expression, x, y, values[:half]), *self.values(expression, x, y, values[half:])]
         return [found[number] for number in range(len(values))]
 
     def zone_rules(self) -> JavaZone:
@@ -213,6 +219,13 @@ class SparkEngine:
         # Row numbers increase along the partitions, and orderBy has sorted these.
         number = F.monotonically_increasing_id() + F.lit(operation.first).cast("BIGINT")
         return made.withColumn(operation.name, number)
+
+
+def value_of(found: Any, domain: Domain) -> Value | None:
+    """A value as the domain has it; a moment is given in microseconds of UTC since 1970."""
+    if found is None:
+        return None
+    return domain.bound(found, above=True)[0] if kind(domain.sql) == "timestamp" else domain.normal(found)
 
 
 def _in_order(item: str) -> Column:

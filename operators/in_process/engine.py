@@ -8,12 +8,12 @@ what goes beyond it to a directory. Only expressions that are proven to be equal
 from __future__ import annotations
 
 import os
+import re
 import threading
 import weakref
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
-from functools import lru_cache
 from itertools import count
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -23,9 +23,10 @@ import pyarrow as pa
 
 from operators.frames.frame import Frame, Observed, Table
 from operators.in_process.columns import Named, declared, inner, of_arrow, struct
+from operators.in_process.errors import condition
 from operators.in_process.relations import Relations
 from operators.in_process.spark_type import in_duckdb, name_in_duckdb
-from punct_ns.errors import QueryError, UsageError
+from punct_ns.errors import QueryError, StateError, UsageError, XmlStreamError
 
 if TYPE_CHECKING:
     from operators.frames.zones import ZoneRules
@@ -130,7 +131,9 @@ class InProcessEngine:
     def write(self, frame: Frame, path: str) -> None:
         """Computes the rows into a Parquet file."""
         with self._running():
-            self._connection.execute(f"COPY ({self._sql(frame)}) TO {_text(path)} (FORMAT parquet, COMPRESSION lz4_raw)")
+            self._connection.execute(
+                f"COPY ({self._sql(frame)}) TO {_text(path)} (FORMAT parquet, COMPRESSION lz4_raw)"
+            )
 
     def write_parts(self, frame: Frame, writer: Any, columns: str) -> pa.Table:
         """Computes the rows, and gives them to the writer batch by batch."""
@@ -148,13 +151,12 @@ class InProcessEngine:
         found: Mapping[str, Any] = frame.operation.found or {}
         return found
 
-    def values(self, expression: str, x: Attribute, y: Domain, values: Sequence[Value]) -> list[Any]:
+    def values(self, expression: str, x: Attribute, y: Domain, values: Sequence[Value]) -> list[Value | None]:
         """The expression for given values; None where it has no result."""
         from operators.in_process.evaluation import computed
 
         with self._running():
-            found = dict(computed(expression, x, y, values, self._connection, self.zone))
-        return [found.get(value) for value in values]
+            return computed(expression, x, y, values, self._connection, self.zone)
 
     def zone_rules(self) -> ZoneRules:
         """The changes of the zone's clocks."""
@@ -261,9 +263,24 @@ class InProcessEngine:
             try:
                 yield
             except duckdb.Error as error:
-                from operators.in_process.errors import reported
-
                 raise reported(error) from None
+
+
+def reported(error: duckdb.Error) -> Exception:
+    """An error of a computation, by the name that Spark has for it; DuckDB's own for any other."""
+    message = str(error)
+    if isinstance(error, duckdb.OutOfMemoryException):
+        return XmlStreamError(f"the memory does not suffice: {_plain(message)}", hint="give the session more memory")
+    if isinstance(error, duckdb.IOException):
+        return StateError(_plain(message))
+    named = condition(message)
+    return QueryError(_plain(message) if named is None else f"[{named}] {_plain(message)}")
+
+
+def _plain(message: str) -> str:
+    """The message without DuckDB's class, the condition, and what follows the first line."""
+    line = message.partition("\n")[0]
+    return re.sub(r"^(?:[A-Z][A-Za-z ]* Error: )?(?:\[[A-Z_.]+\] )?", "", line)
 
 
 def _text(value: str) -> str:

@@ -152,9 +152,7 @@ class Relations:
 
     def _order(self, order: Sequence[str], given: Named) -> str:
         parts = (item.rsplit(" ", 3) for item in order)
-        return ", ".join(
-            f"{_expression(name, given, self._zone).sql} {' '.join(rest)}" for name, *rest in parts
-        )
+        return ", ".join(f"{_expression(name, given, self._zone).sql} {' '.join(rest)}" for name, *rest in parts)
 
     def _select(self, expressions: Sequence[str], given: Named, source: str) -> str:
         items = []

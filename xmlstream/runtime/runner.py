@@ -1,8 +1,9 @@
-"""A query on Spark Structured Streaming: Spark slices the sources, records how far it has read, and calls `Execution`.
+"""A run of a query: recovery, sources, sinks, and what drives its slices, which calls `Execution` for each.
 
-One reader of one streaming query reads all sources, so that a slice has one number. The tasks that parse the tuples
-stage them, and `Execution` does the rest. A caller can wait for a launched query, or stop it between two slices. Its
-failure is raised as the original error, not as Spark's report of it.
+Spark Structured Streaming drives them (`xmlstream.runtime.on_spark`), or a loop in this process
+(`xmlstream.runtime.in_process`). One reader reads all sources, so that a slice has one number. The tasks that parse the
+tuples stage them, and `Execution` does the rest. A caller can wait for a launched query, or stop it between two slices.
+Its failure is raised as the original error, not as Spark's report of it.
 """
 
 from __future__ import annotations
@@ -11,11 +12,8 @@ import threading
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from functools import partial
-from html import escape
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
-
-from pyspark.sql.streaming.query import StreamingQuery
 
 from operators.storage.store import sealed, store_at
 from punct_ns.errors import StateError, XmlStreamError
@@ -25,10 +23,10 @@ from sources.xml.options.source import SourceOptions
 from sources.xml.slices.shared_scans import shared_scans
 from sources.xml.slices.staged_rows import StagedRange
 from sources.xml.spark.error_transport import original_error
-from sources.xml.spark.multi_source_reader import MultiSourceXml, multi_source_options, register_multi_source
 from xmlstream.plan.nodes import Node, Scan, Static, names, results, topological
 from xmlstream.plan.written_plan import PLAN_FILE, encoded
-from xmlstream.runtime.checkpoint import DOCUMENTS, SPARK, Checkpoint
+from xmlstream.runtime.checkpoint import DOCUMENTS, Checkpoint
+from xmlstream.runtime.driving import driver, handle_of
 from xmlstream.runtime.execution import Execution
 from xmlstream.runtime.likely_mistakes import Finding
 from xmlstream.runtime.merged_documents import spread
@@ -46,18 +44,15 @@ from xmlstream.session.spark_errors import first_cause, is_late_worker, quiet_fa
 from xmlstream.sink.sink import Draft, Sink
 
 if TYPE_CHECKING:
-    from pyspark.sql import DataFrame, SparkSession
-
-
-Process = Callable[[int, Callable[[], Sequence[StagedRange]]], None]
-"""Processes a slice of a number; the function stages its input."""
+    from xmlstream.runtime.in_process import RunningQuery
+    from xmlstream.session.engines import Session
 
 
 class Launched:
     """A query that was started; its `query` is None if an earlier run had closed it."""
 
     def __init__(
-        self, execution: Execution, begin: Callable[[], StreamingQuery] | None, tally: Tally, end: Callable[[], None]
+        self, execution: Execution, begin: Callable[[], RunningQuery] | None, tally: Tally, end: Callable[[], None]
     ) -> None:
         self.query = None if begin is None else begin()
         self._begin = begin
@@ -156,36 +151,6 @@ class Launched:
             self._end()
 
 
-class Handle(StreamingQuery):
-    """A started query as a `StreamingQuery` of Spark; it is stopped between two slices.
-
-    `monitor` is the URL of its live page, or None.
-    """
-
-    def __init__(self, launched: Launched, query: StreamingQuery, monitor: str | None = None) -> None:
-        super().__init__(query._jsq)
-        self.monitor = monitor
-        self._launched = launched
-
-    def stop(self) -> None:
-        """Ends the query after the current slice."""
-        self._launched.stop()
-
-    def _ipython_display_(self) -> None:
-        """Shows `_repr_html_`, updated while the query runs; without a notebook, IPython chooses another form."""
-        if not self._launched.show(self._repr_html_):
-            raise NotImplementedError
-
-    def _repr_html_(self) -> str:
-        """The HTML for a notebook: the state of the query, a link to its live page, and its plan with numbers."""
-        is_active = self.isActive
-        stands = "is running" if is_active else "has ended"
-        page = f': <a href="{escape(self.monitor)}" target="_blank">its live page</a>' if self.monitor else ""
-        return (
-            f"<p>The query {escape(self.name or '')} {stands}{page if is_active else ''}.</p>{self._launched.drawn()}"
-        )
-
-
 def _cause(failure: BaseException | None, reported: Exception) -> Exception:
     """The original error behind the one that Spark reports."""
     if isinstance(failure, XmlStreamError):
@@ -198,48 +163,48 @@ def _cause(failure: BaseException | None, reported: Exception) -> Exception:
     return original_error(reported) or (failure if isinstance(failure, Exception) else reported)
 
 
-def run(spark: SparkSession, root: Node, settings: Settings) -> Summary:
+def run(session: Session, root: Node, settings: Settings) -> Summary:
     """Runs the query to the end of its input.
 
     Raises:
         InputError: The input is malformed or ungrammatical, and the source's mode does not allow that.
         StateError: The checkpoint or an output belongs to another query.
     """
-    with quiet_failures(spark):
-        launched = launch(spark, root, settings)
+    with quiet_failures(session):
+        launched = launch(session, root, settings)
         with launched.progressing():
             return launched.wait()
 
 
-def start(spark: SparkSession, root: Node, settings: Settings) -> StreamingQuery:
-    """Starts the query, which runs until it is stopped; returns a handle, a `StreamingQuery` of Spark.
+def start(session: Session, root: Node, settings: Settings) -> RunningQuery:
+    """Starts the query, which runs until it is stopped; returns a handle: under Spark, a `StreamingQuery` of it.
 
     Raises:
         StateError: The checkpoint or an output belongs to another query, or the query was closed.
     """
-    launched = launch(spark, root, settings)
+    launched = launch(session, root, settings)
     if launched.query is None:
         launched.stop()
         raise StateError(f"the query of checkpoint {settings.checkpoint} was closed: its input has ended for good")
-    return Handle(launched, launched.query, settings.watcher.where if settings.watcher else None)
+    return handle_of(launched, launched.query, settings.watcher.where if settings.watcher else None)
 
 
-def launch(spark: SparkSession, root: Node, settings: Settings) -> Launched:
+def launch(session: Session, root: Node, settings: Settings) -> Launched:
     """Starts the query, for `run` and `start`.
 
     Raises:
         StateError, UsageError, QueryError: The query cannot be started with these settings.
     """
     with reporting_failure(settings.watcher):
-        recovered = _recovered(spark, root, settings)
+        recovered = _recovered(session, root, settings)
         try:
-            return _launched(spark, root, settings, recovered)
+            return _launched(session, root, settings, recovered)
         except BaseException:
             recovered.end()
             raise
 
 
-def _recovered(spark: SparkSession, root: Node, settings: Settings) -> Recovered:
+def _recovered(session: Session, root: Node, settings: Settings) -> Recovered:
     """The checkpoint of a query that can be started with these settings."""
     require_stream(root)
     settings.require_understood()
@@ -251,14 +216,14 @@ def _recovered(spark: SparkSession, root: Node, settings: Settings) -> Recovered
         directory,
         root,
         settings.targets,
-        str(spark.conf.get("spark.sql.session.timeZone")),
+        engine_of(session).zone,
         overwrite=settings.overwrite,
         moved=settings.moved,
     )
 
 
-def _launched(spark: SparkSession, root: Node, settings: Settings, recovered: Recovered) -> Launched:
-    checkpoint, engine = recovered.checkpoint, engine_of(spark)
+def _launched(session: Session, root: Node, settings: Settings, recovered: Recovered) -> Launched:
+    checkpoint, engine = recovered.checkpoint, engine_of(session)
     directory = checkpoint.store.path()
     root = spread(root, directory / DOCUMENTS, follow=settings.follow)
     checkpoint.store.replace(PLAN_FILE, sealed(encoded(root)))
@@ -280,7 +245,6 @@ def _launched(spark: SparkSession, root: Node, settings: Settings, recovered: Re
     readers = shared_scans(list(_sources(root, checkpoint, settings)))
     bounds = settings.limit, settings.patience
     execution = Execution(engine, root, checkpoint, sinks, committed, recovered.dead_letters, *bounds)
-    execution.memory = MemoryGauge(spark).bytes
     if clocks_of(root):
         execution.punctuate_by(Clocks(root, readers, checkpoint.store, settings.tick))
 
@@ -302,10 +266,11 @@ def _launched(spark: SparkSession, root: Node, settings: Settings, recovered: Re
                 store_at(directory.parent).delete(f"{directory.name}/")
 
     once = _once(end)
+    execution.memory = MemoryGauge(session).bytes
     if execution.closed:
         return Launched(execution, None, tally, once)
-    log = checkpoint.store.path(SPARK)
-    launched = Launched(execution, _on_spark(spark, readers, process, log, settings), tally, once)
+    begin = driver(session, readers, process, checkpoint, settings)
+    launched = Launched(execution, begin, tally, once)
 
     def is_over() -> bool:
         if launched.query is None or launched.query.isActive:
@@ -315,25 +280,6 @@ def _launched(spark: SparkSession, root: Node, settings: Settings, recovered: Re
 
     recovered.used.is_over = is_over
     return launched
-
-
-def _on_spark(
-    spark: SparkSession, readers: Sequence[SourceOptions], process: Process, log: Path, settings: Settings
-) -> Callable[[], StreamingQuery]:
-    """What starts the streaming query in Spark, which calls `process` for each micro-batch."""
-    register_multi_source(spark)
-    # Java parses nothing, but sorts and groups the tuples of a slice: 340 MB of XML in a heap of 1 GiB.
-    java: Any = spark._jvm
-    read = multi_source_options(readers, java.java.lang.Runtime.getRuntime().maxMemory() // 2)
-    staged = spark.readStream.format(MultiSourceXml.name()).options(**read).load()
-
-    def batch_of(batch: DataFrame, batch_id: int) -> None:
-        process(batch_id, lambda: [StagedRange.of(row) for row in batch.collect()])
-
-    writer = staged.writeStream.foreachBatch(batch_of).option("checkpointLocation", str(log))
-    writer = writer.trigger(**settings.pace) if settings.pace else writer
-    writer = writer.queryName(settings.name) if settings.name else writer
-    return writer.start
 
 
 def _publish_again(sinks: Sequence[Sink], checkpoint: Checkpoint) -> None:

@@ -64,11 +64,22 @@ class Settings:
         """
         if self.trigger is None:
             return {} if self.follow else {"availableNow": True}
-        milliseconds = round(seconds("trigger", self.trigger) * 1000)
+        return {"processingTime": f"{round(self.every * 1000)} milliseconds"}
+
+    @property
+    def every(self) -> float:
+        """The seconds between two moments at which a slice may begin; 0 for as soon as possible.
+
+        Raises:
+            UsageError: The trigger is no span of time, or the query does not follow its input.
+        """
+        if self.trigger is None:
+            return 0.0
+        every = seconds("trigger", self.trigger)
         if not self.follow:
             what = f"trigger {self.trigger} for a query that does not wait for more input"
             raise UsageError(what, hint="use a trigger with --follow, or with start")
-        return {"processingTime": f"{milliseconds} milliseconds"}
+        return every
 
     @property
     def tick(self) -> float:

@@ -2,16 +2,26 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeAlias
 
 from operators.frames.spark_engine import SparkEngine
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
+    from typing_extensions import TypeIs
 
     from operators.frames.frame import Engine
+    from xmlstream.session.in_process import InProcessSession
+
+Session: TypeAlias = "SparkSession | InProcessSession"
+"""What `open_session` gives."""
 
 
-def engine_of(session: SparkSession) -> Engine:
+def is_in_process(session: Session) -> TypeIs[InProcessSession]:
+    """Whether DuckDB computes in this process."""
+    return hasattr(session, "engine")
+
+
+def engine_of(session: Session) -> Engine:
     """The engine that computes in a session."""
-    return SparkEngine(session)
+    return session.engine if is_in_process(session) else SparkEngine(session)

@@ -105,8 +105,9 @@ class MemoryGauge:
     of the heap, including garbage that was not collected yet.
     """
 
-    def __init__(self, spark: SparkSession) -> None:
-        self._spark: Any = spark
+    def __init__(self, spark: Any) -> None:
+        """Measures a session of Spark; any other has only this process."""
+        self._spark = spark if hasattr(spark, "sparkContext") else None
         self._looked, self._found = -EVERY_SECONDS, dict[str, int]()
 
     def bytes(self) -> dict[str, int]:
@@ -117,6 +118,10 @@ class MemoryGauge:
         return self._found
 
     def _look(self) -> Iterator[tuple[str, int]]:
+        if self._spark is None:
+            if (resident := _resident(os.getpid())) is not None:
+                yield "driver", resident
+            return
         java = getattr(getattr(self._spark.sparkContext._gateway, "proc", None), "pid", None)
         if (resident := _resident(os.getpid())) is not None:
             yield "driver", resident

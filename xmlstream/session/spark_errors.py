@@ -9,10 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, Any
-
-if TYPE_CHECKING:
-    from pyspark.sql import SparkSession
+from typing import Any
 
 
 def first_cause(error: BaseException) -> str:
@@ -66,8 +63,14 @@ LOGGERS = (
 
 
 @contextmanager
-def quiet_failures(spark: SparkSession) -> Iterator[None]:
-    """Silences these loggers while errors are raised instead; restores their levels afterwards."""
+def quiet_failures(spark: Any) -> Iterator[None]:
+    """Silences these loggers while errors are raised instead; restores their levels afterwards.
+
+    `spark` is a session; one without Spark has no loggers.
+    """
+    if not hasattr(spark, "sparkContext"):
+        yield
+        return
     log4j: Any = spark._jvm.org.apache.logging.log4j  # type: ignore[union-attr]
     set_level = log4j.core.config.Configurator.setLevel
     before = {name: log4j.LogManager.getLogger(name).getLevel() for name in LOGGERS}

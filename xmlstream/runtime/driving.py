@@ -1,0 +1,118 @@
+"""What drives the slices of a query, by the kind of its session: Spark Structured Streaming, or a loop in this process."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from html import escape
+from typing import TYPE_CHECKING, Any, Protocol
+
+from sources.xml.options.source import SourceOptions
+from sources.xml.slices.staged_rows import StagedRange
+from xmlstream.runtime.checkpoint import SPARK, Checkpoint
+from xmlstream.runtime.settings import Settings
+from xmlstream.session.engines import is_in_process
+
+if TYPE_CHECKING:
+    from xmlstream.runtime.in_process import RunningQuery
+    from xmlstream.session.engines import Session
+
+
+Process = Callable[[int, Callable[[], Sequence[StagedRange]]], None]
+"""Processes a slice of a number; the function stages its input."""
+
+LARGEST_SLICE = 256 << 20
+"""The bytes to which the slices of all sources may grow in sum, in this process."""
+
+
+class LaunchedQuery(Protocol):
+    """What a handle needs of a launched query."""
+
+    def stop(self) -> None:
+        """Ends the query after the current slice."""
+
+    def drawn(self) -> str:
+        """The totals up to now in a line, and the plan with the numbers of the run, as HTML."""
+
+    def show(self, html: Callable[[], str]) -> bool:
+        """Shows the HTML in a notebook, and updates it; returns whether there is one."""
+
+
+class Shown:
+    """A handle of a started query, which a notebook shows; it is stopped between two slices.
+
+    `monitor` is the URL of its live page, or None.
+    """
+
+    isActive: Any
+    name: Any
+
+    def __init__(self, launched: LaunchedQuery, monitor: str | None) -> None:
+        self.monitor = monitor
+        self._launched = launched
+
+    def stop(self) -> None:
+        """Ends the query after the current slice."""
+        self._launched.stop()
+
+    def _ipython_display_(self) -> None:
+        """Shows `_repr_html_`, updated while the query runs; without a notebook, IPython chooses another form."""
+        if not self._launched.show(self._repr_html_):
+            raise NotImplementedError
+
+    def _repr_html_(self) -> str:
+        """The HTML for a notebook: the state of the query, a link to its live page, and its plan with numbers."""
+        is_active = self.isActive
+        stands = "is running" if is_active else "has ended"
+        page = f': <a href="{escape(self.monitor)}" target="_blank">its live page</a>' if self.monitor else ""
+        return (
+            f"<p>The query {escape(self.name or '')} {stands}{page if is_active else ''}.</p>{self._launched.drawn()}"
+        )
+
+
+class InProcessHandle(Shown):
+    """A started query that this process drives, with the interface of Spark's `StreamingQuery`."""
+
+    def __init__(self, launched: LaunchedQuery, query: RunningQuery, monitor: str | None = None) -> None:
+        super().__init__(launched, monitor)
+        self._query = query
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._query, name)
+
+    @property
+    def isActive(self) -> bool:  # type: ignore[override]  # noqa: N802 - as Spark's is called
+        """Whether the query runs."""
+        return self._query.isActive
+
+    @property
+    def name(self) -> str | None:  # type: ignore[override]
+        """The name that the user has chosen."""
+        return self._query.name
+
+
+def driver(
+    session: Session, readers: Sequence[SourceOptions], process: Process, checkpoint: Checkpoint, settings: Settings
+) -> Callable[[], RunningQuery]:
+    """What starts the query, which calls `process` for each slice."""
+    if not is_in_process(session):
+        from xmlstream.runtime.on_spark import on_spark
+
+        return on_spark(session, readers, process, checkpoint.store.path(SPARK), settings)
+    from sources.xml.slices.sources_reader import SourcesReader
+    from sources.xml.slices.staging import LocalStager
+    from xmlstream.runtime.in_process import InProcessQuery, Pace, SliceLoop
+
+    reader, stager = SourcesReader(readers, LARGEST_SLICE), LocalStager(readers)
+    loop = SliceLoop(reader, stager, checkpoint, process, Pace(settings.follow, settings.every))
+    return lambda: InProcessQuery(loop, checkpoint.spark.identity(), settings.name)
+
+
+def handle_of(launched: LaunchedQuery, query: RunningQuery, monitor: str | None) -> RunningQuery:
+    """The handle of a started query; under Spark, a `StreamingQuery` of it."""
+    from xmlstream.runtime.in_process import InProcessQuery
+
+    if isinstance(query, InProcessQuery):
+        return InProcessHandle(launched, query, monitor)
+    from xmlstream.runtime.on_spark import Handle
+
+    return Handle(launched, query, monitor)  # type: ignore[arg-type, return-value]
