@@ -29,8 +29,9 @@ from __future__ import annotations
 
 import json
 import threading
+import time
 import uuid
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -47,9 +48,12 @@ _DONE = 'v1\n{"nextBatchWatermarkMs":0}'
 SPARK = "spark"
 """The folder of a checkpoint that contains Spark's own log."""
 
+KEPT_ENTRIES = 100
+"""The number of slices whose entries Spark keeps in its log (`spark.sql.streaming.minBatchesToRetain`)."""
+
 
 class SparkLog:
-    """Spark's log in a checkpoint."""
+    """Spark's log in a checkpoint: read by each start, and written where a slice is driven by another than Spark."""
 
     def __init__(self, store: Store) -> None:
         self._store = store
@@ -59,9 +63,39 @@ class SparkLog:
         """The last slice that Spark has finished; None if there is none."""
         return self._last("commits")
 
+    @property
+    def last_begun(self) -> int | None:
+        """The last slice whose end is logged; None if there is none."""
+        return self._last("offsets")
+
     def offset(self, number: int) -> str:
         """Spark's log entry for a slice, which determines how far the slice reads."""
         return self._store.read(f"{SPARK}/offsets/{number}").decode()
+
+    def end(self, number: int) -> dict[str, Any]:
+        """How far a slice reads: the offset of each source, by its name."""
+        # The third line, after the format and Spark's own metadata.
+        found: dict[str, Any] = json.loads(self.offset(number).splitlines()[2])
+        return found
+
+    def identity(self) -> str:
+        """Spark's identifier of the query; logged now if it is new."""
+        name = self._name()
+        if self._store.size(f"{SPARK}/metadata") is None:
+            self._replace("metadata", json.dumps({"id": name}))
+        return name
+
+    def begin(self, number: int, end: Mapping[str, Any]) -> None:
+        """Logs how far a slice reads, as Spark does before it computes the slice; not durably, as Spark."""
+        about = {"batchWatermarkMs": 0, "batchTimestampMs": time.time_ns() // 1_000_000, "conf": {}}
+        lines = "v1", json.dumps(about, separators=(",", ":")), json.dumps(end)
+        self._replace(f"offsets/{number}", "\n".join(lines))
+
+    def finish(self, number: int) -> None:
+        """Logs that a slice is finished, as Spark does; removes what Spark would remove of slices long before."""
+        self._replace(f"commits/{number}", _DONE)
+        old = number - KEPT_ENTRIES
+        self._store.delete(*(f"{SPARK}/{folder}/{old}" for folder in ("offsets", "commits") if old >= 0))
 
     def agree(self, committed: int | None, offsets: Sequence[str]) -> None:
         """Rewrites the log so that exactly the slices up to the committed one are finished.
@@ -74,7 +108,7 @@ class SparkLog:
             StateError: The log contains later slices: commits have been lost.
         """
         known = -1 if committed is None else committed
-        done, begun = self.last_done, self._last("offsets")
+        done, begun = self.last_done, self.last_begun
         if (done is not None and done > known) or (begun is not None and begun > known + 1):
             later = max(number for number in (done, begun) if number is not None)
             what = "no slice is committed" if committed is None else f"the last commit is that of slice {committed}"
@@ -94,6 +128,9 @@ class SparkLog:
 
     def _write(self, name: str, text: str) -> None:
         self._store.write(f"{SPARK}/{name}", [text.encode()])
+
+    def _replace(self, name: str, text: str) -> None:
+        self._store.replace(f"{SPARK}/{name}", [text.encode()], durable=False)
 
     def _last(self, folder: str) -> int | None:
         """The highest number among the names in a folder."""
@@ -266,8 +303,11 @@ class Checkpoint:
             self._has_ended = True
 
     def clear_stage(self) -> None:
-        """Removes the staged tuples of the current slice, which is committed."""
-        self.store.delete(*(f"{_STAGE}/{name}" for name in self.store.names(_STAGE)))
+        """Removes the staged tuples of the current slice, which is committed.
+
+        Folders stay: what drives slices in process has the stages of this slice and of the next one there.
+        """
+        self.store.delete(*(f"{_STAGE}/{name}" for name in self.store.names(_STAGE) if not name.endswith("/")))
 
     def _restore_logs(self, seals: dict[str, str]) -> None:
         """Restores the document logs to the last commit: an uncommitted slice will find its documents again."""

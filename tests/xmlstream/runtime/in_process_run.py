@@ -1,0 +1,94 @@
+"""A query driven in process whose slices only list what they were given; it may kill itself within one of them.
+
+Called by test_in_process.py: DIRECTORY POINT SLICE, where POINT is `begun`, `computed` or `never`.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import sys
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any
+
+import pyarrow.parquet as pq
+
+from sources.xml.options.source import SourceOptions
+from sources.xml.slices.sources_reader import SourcesReader
+from sources.xml.slices.staged_rows import StagedRange
+from sources.xml.slices.staging import LocalStager
+from xmlstream.runtime.checkpoint import Checkpoint
+from xmlstream.runtime.in_process import Pace, SliceLoop
+
+Staged = Callable[[], Sequence[StagedRange]]
+
+ROOT = "<r xmlns:p='http://www.cse.ogi.edu/dot/niagara/punct'>"
+
+
+def rows(first: int, last: int) -> str:
+    return "".join(f"<row><h>{number}</h></row>\n" for number in range(first, last))
+
+
+class Listed:
+    """A run over some documents in a directory, in slices of some kilobytes; `slices` has the values of each."""
+
+    def __init__(self, home: Path, *names: str, pace: Pace | None = None, cores: int = 1, **options: str) -> None:
+        self.home, self.slices = home, dict[int, list[int]]()
+        self.checkpoint = Checkpoint(home / "checkpoint")
+        pace = pace or Pace()
+        flags = {"follow": str(pace.follows).lower(), "close": str(not pace.follows).lower()}
+        given = {"rowTag": "row", "schema": "h INT", "maxBytesPerSlice": "4k", "maxBytesPerPartition": "1500"}
+        sources = [
+            SourceOptions.parse(
+                {
+                    **given,
+                    **flags,
+                    "path": str(home / name),
+                    "stage": str(self.checkpoint.stage),
+                    "source": name.partition(".")[0],
+                    "documentLog": str(home / "checkpoint" / "documents" / name.partition(".")[0]),
+                    **options,
+                }
+            )
+            for name in names
+        ]
+        self.reader = SourcesReader(sources)
+        self.stager = LocalStager(sources, cores, worth=0.0)
+        self.loop = SliceLoop(self.reader, self.stager, self.checkpoint, self.process, pace)
+
+    def process(self, number: int, staged: Staged) -> None:
+        """What an execution does, as far as it matters here: reads, commits, clears the stage."""
+        self.slices[number] = [
+            row["h"] for each in staged() if each.path is not None for row in pq.read_table(each.path).to_pylist()
+        ]
+        record: dict[str, Any] = {"slice": number, "operators": {}, "outputs": [None], "report": {}}
+        self.checkpoint.commit({**record, "whole": self.checkpoint.commits.is_whole(number)}, [])
+        self.checkpoint.clear_stage()
+
+    def run(self) -> list[int]:
+        self.loop.run()
+        return [value for values in self.slices.values() for value in values]
+
+
+def main(home: str, point: str, slice_: str) -> None:
+    run = Listed(Path(home), "a.xml", "b.xml")
+    process = run.process
+
+    def dying(number: int, staged: Staged) -> None:
+        if point == "begun" and number == int(slice_):
+            os.kill(os.getpid(), signal.SIGKILL)
+        process(number, staged)
+        if point == "computed" and number == int(slice_):
+            os.kill(os.getpid(), signal.SIGKILL)
+
+    run.loop._process = dying
+    try:
+        run.run()
+    finally:
+        print(json.dumps(run.slices))
+
+
+if __name__ == "__main__":
+    main(*sys.argv[1:])

@@ -1,0 +1,294 @@
+"""A query driven in this process, slice by slice, as Spark Structured Streaming drives it, with the same log.
+
+For each slice: the reader plans its end; the end is logged; documents that earlier slices have read are cleaned; tasks
+are staged; `Execution` computes and commits the slice; the log records that it is finished. Spark's log in the
+checkpoint has the same entries as if Spark had driven the slice, so that a query that was begun here goes on under
+Spark, and one that Spark began goes on here. Like Spark's own, the entries are not synced: the commit of a slice copies
+its entry (`xmlstream.runtime.checkpoint`).
+
+While a slice is computed, worker processes stage the next one if there is more input and they are running
+(`sources.xml.slices.staging`). Its end is logged only when it begins. What was staged for a slice that never begins is
+removed: each slice has one of two folders of the stage, which is cleared before it is used again.
+"""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Protocol
+
+from operators.storage.store import store_at
+from punct_ns.errors import XmlStreamError
+from sources.xml.slices.sources_reader import Json, SourcesReader
+from sources.xml.slices.staged_rows import StagedRange
+from sources.xml.slices.staging import Staged, Stager
+from xmlstream.runtime.checkpoint import Checkpoint
+from xmlstream.runtime.execution import QueryStopped
+
+POLL_SECONDS = 0.02
+"""The pause before a followed source without new input is looked at again."""
+
+STOP_SECONDS = 60.0
+"""The longest time to wait for the end of a slice when a query is stopped."""
+
+
+class RunningQuery(Protocol):
+    """What the runner needs of a started query; Spark's `StreamingQuery` has it, and `InProcessQuery`."""
+
+    @property
+    def id(self) -> str:
+        """The identifier of the query, the same in all runs from one checkpoint."""
+
+    @property
+    def name(self) -> str | None:
+        """The name that the user has chosen."""
+
+    @property
+    def isActive(self) -> bool:  # noqa: N802 - as Spark's is called
+        """Whether the query runs."""
+
+    def exception(self) -> Exception | None:
+        """The failure that has ended the query."""
+
+    def awaitTermination(self, timeout: int | None = None) -> bool | None:  # noqa: N802
+        """Waits for the end, for at most `timeout` seconds; returns whether it has come. Raises the failure."""
+
+    def processAllAvailable(self) -> None:  # noqa: N802
+        """Waits until all input that is there now is processed. Raises the failure."""
+
+    def stop(self) -> None:
+        """Ends the query after the current slice."""
+
+
+@dataclass(frozen=True, slots=True)
+class Pace:
+    """When slices begin.
+
+    Attributes:
+        follows: Whether the query waits for more input at the end of its input, instead of ending there.
+        every: With `follows`, the seconds between two moments at which a slice may begin; 0 for as soon as possible.
+    """
+
+    follows: bool = False
+    every: float = 0.0
+
+
+@dataclass(frozen=True, slots=True)
+class _Planned:
+    """A slice that was planned: where it ends, and its tasks, which are being staged."""
+
+    number: int
+    end: Json
+    staged: Staged
+
+
+class SliceLoop:
+    """Drives a query slice by slice until its input ends or it is stopped.
+
+    Attributes:
+        slices: The number of slices that it has driven.
+        idles: The number of times that it found no input for a slice.
+    """
+
+    def __init__(
+        self,
+        reader: SourcesReader,
+        stager: Stager,
+        checkpoint: Checkpoint,
+        process: Callable[[int, Callable[[], Sequence[StagedRange]]], None],
+        pace: Pace,
+    ) -> None:
+        """Go on from the log of a checkpoint.
+
+        Args:
+            reader: Plans slices of all sources.
+            stager: Stages their tasks; closed at the end of the loop.
+            checkpoint: The checkpoint, restored by this run.
+            process: Computes and commits a slice, given what stages it (`Execution.process_ranges`).
+            pace: When slices begin.
+        """
+        self._reader, self._stager, self._process, self._pace = reader, stager, process, pace
+        self._log, self._stage = checkpoint.spark, checkpoint.stage
+        self._stopping = threading.Event()
+        self._has_clock = any(source.clock is not None for source in reader.sources)
+        self.slices = self.idles = 0
+
+    def stop(self) -> None:
+        """Has the loop end before the next slice begins."""
+        self._stopping.set()
+
+    @property
+    def is_stopping(self) -> bool:
+        """Whether it was stopped."""
+        return self._stopping.is_set()
+
+    def run(self) -> None:
+        """Drives slices; raises the error of the one that fails."""
+        try:
+            self._run()
+        finally:
+            self._stager.close()
+
+    def _run(self) -> None:
+        if not self._pace.follows:
+            self._reader.settle()
+        number, at, repeated = self._logged()
+        planned = None if repeated is None else self._planned(number, at, repeated)
+        while not self.is_stopping:
+            planned = planned or self._next(number, at)
+            if planned is None:
+                self.idles += 1
+                if not self._pace.follows:
+                    return
+                self._pause()
+                continue
+            if repeated is None:
+                self._log.begin(number, planned.end)
+                if number > 0:
+                    self._reader.commit(at)
+            repeated, at = None, planned.end
+            planned = self._drive(planned)
+            self.slices, number = self.slices + 1, number + 1
+            if planned is None and self._pace.every:
+                self._pause()
+
+    def _logged(self) -> tuple[int, Json, Json | None]:
+        """The number of the next slice, its start, and its end if it was begun and not finished."""
+        begun = self._log.last_begun
+        if begun is None:
+            return 0, self._reader.initial(), None
+        if self._log.last_done == begun:
+            return begun + 1, self._log.end(begun), None
+        return begun, self._log.end(begun - 1) if begun else self._reader.initial(), self._log.end(begun)
+
+    def _next(self, number: int, at: Json) -> _Planned | None:
+        """The next slice, which is being staged; None if there is no input for it."""
+        end = self._reader.end(at)
+        return None if end == at else self._planned(number, at, end)
+
+    def _planned(self, number: int, at: Json, end: Json) -> _Planned:
+        folder = self._folder(number)
+        store_at(folder.parent).delete(f"{folder.name}/")
+        return _Planned(number, end, self._stager.begin(self._reader.tasks(at, end), folder))
+
+    def _drive(self, slice_: _Planned) -> _Planned | None:
+        """Computes a slice that was logged; returns the next one if it was planned meanwhile."""
+        ahead: list[_Planned] = []
+
+        def staged() -> list[StagedRange]:
+            rows = slice_.staged.rows()
+            ahead.extend(self._ahead(slice_))
+            return [StagedRange.of(row) for row in rows]
+
+        self._process(slice_.number, staged)
+        self._log.finish(slice_.number)
+        folder = self._folder(slice_.number)
+        store_at(folder.parent).delete(f"{folder.name}/")
+        return ahead[0] if ahead else None
+
+    def _ahead(self, slice_: _Planned) -> Iterator[_Planned]:
+        """The slice after one that is computed now, if workers can stage it and nothing of it depends on this one."""
+        if self._stager.works_ahead and not self._has_clock and not self._pace.every:
+            # An error is met again, and raised, once its turn has come.
+            with suppress(XmlStreamError, OSError):
+                planned = self._next(slice_.number + 1, slice_.end)
+                if planned is not None:
+                    yield planned
+
+    def _folder(self, number: int) -> Path:
+        return self._stage / str(number % 2)
+
+    def _pause(self) -> None:
+        """Waits until a slice may begin: at multiples of the interval since 1970, as Spark does."""
+        every = self._pace.every
+        self._stopping.wait(every - time.time() % every if every else POLL_SECONDS)
+
+
+class InProcessQuery:
+    """A query that a thread of this process drives; with the interface of Spark's `StreamingQuery` (`RunningQuery`)."""
+
+    def __init__(
+        self,
+        loop: SliceLoop,
+        identity: str,
+        name: str | None = None,
+        on_end: Callable[[BaseException | None], None] | None = None,
+    ) -> None:
+        """Start the loop.
+
+        Args:
+            loop: Drives the slices.
+            identity: The identifier of the query (`SparkLog.identity`).
+            name: Its name.
+            on_end: Called once in the query's thread when it has ended, with its failure.
+        """
+        self.id, self.name = identity, name
+        self._loop, self._on_end = loop, on_end
+        self._failure: BaseException | None = None
+        self._thread = threading.Thread(target=self._run, name=f"query {name or identity}", daemon=True)
+        self._thread.start()
+
+    @property
+    def isActive(self) -> bool:  # noqa: N802
+        """Whether the query runs."""
+        return self._thread.is_alive()
+
+    @property
+    def lastProgress(self) -> dict[str, Any] | None:  # noqa: N802
+        """The number of the last slice of this run; None before the first."""
+        done = self._loop.slices
+        return {"id": self.id, "name": self.name, "numSlices": done} if done else None
+
+    def exception(self) -> Exception | None:
+        """The failure that has ended the query, as it was raised."""
+        return self._failure if isinstance(self._failure, Exception) else None
+
+    def awaitTermination(self, timeout: int | None = None) -> bool | None:  # noqa: N802
+        """Waits for the end, for at most `timeout` seconds.
+
+        Returns:
+            Whether it has ended; None without a timeout.
+
+        Raises:
+            Exception: The failure of the query, of its original class.
+        """
+        self._thread.join(timeout)
+        ended = not self._thread.is_alive()
+        if ended and self._failure is not None:
+            raise self._failure
+        return None if timeout is None else ended
+
+    def processAllAvailable(self) -> None:  # noqa: N802
+        """Waits until all input that is there now is processed. Raises the failure of the query."""
+        # One search for input may have begun before the call.
+        enough = self._loop.idles + 2
+        while self._thread.is_alive() and self._loop.idles < enough:
+            self._thread.join(POLL_SECONDS / 4)
+        if self._failure is not None:
+            raise self._failure
+
+    def stop(self) -> None:
+        """Ends the query after the current slice, and waits for that.
+
+        Raises:
+            TimeoutError: The slice takes too long.
+        """
+        self._loop.stop()
+        if threading.current_thread() is not self._thread:
+            self._thread.join(STOP_SECONDS)
+            if self._thread.is_alive():
+                raise TimeoutError(f"the current slice takes longer than {STOP_SECONDS:.0f} s")
+
+    def _run(self) -> None:
+        try:
+            self._loop.run()
+        except BaseException as failure:  # noqa: BLE001 - raised again where the query is awaited
+            if not (isinstance(failure, QueryStopped) and self._loop.is_stopping):
+                self._failure = failure
+        finally:
+            if self._on_end is not None:
+                self._on_end(self._failure)
