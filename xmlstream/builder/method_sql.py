@@ -27,7 +27,7 @@ from xmlstream.sql.clauses.relation import Item, Relation, resolve
 from xmlstream.sql.clauses.row_windows import TupleWindow, over_tuples
 from xmlstream.sql.query_text import QueryText
 from xmlstream.sql.refused.supported import require_supported
-from xmlstream.sql.spark.analysis import SparkAnalyst
+from xmlstream.sql.analysts import analyst_of
 from xmlstream.sql.spark.functions import aggregates_in
 from xmlstream.sql.statements import parse_statements
 
@@ -321,6 +321,6 @@ class TupleWindows:
             Item(tree.alias or None, resolve(tree.unalias().unnest(), relation, text))
             for tree in statement.tree.expressions
         ]
-        analyst = SparkAnalyst(self.query.spark)
+        analyst = analyst_of(self.query.spark)
         made = over_tuples(self.query.root, self.window, items, analyst, text)
         return type(self.query)(self.query.spark, finished(made, analyst, text))

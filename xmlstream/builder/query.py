@@ -36,7 +36,7 @@ from xmlstream.sql.clauses.plan_builder import combined, distinct, finished, fir
 from xmlstream.sql.clauses.relation import Relation, resolve
 from xmlstream.sql.clauses.row_windows import TupleWindow, require_positions
 from xmlstream.sql.query_text import QueryText
-from xmlstream.sql.spark.analysis import SparkAnalyst
+from xmlstream.sql.analysts import analyst_of
 from xmlstream.sql.statements import parse_statements
 from xmlstream.sql.tables.stream_options import in_windows
 
@@ -315,14 +315,14 @@ class Query(Runnable):
         statement = parse_statements(QueryText.joined(parts))[0]
         tables = {"input": Relation.of(self.root), **{name: Relation.of(query.root) for name, query in others.items()}}
         translation.sketched(statement, tables)
-        return Query(self.spark, translation.planned(statement, tables, SparkAnalyst(self.spark)))
+        return Query(self.spark, translation.planned(statement, tables, analyst_of(self.spark)))
 
     def _combined(self, kind: str, other: Query, *, without_duplicates: bool = False) -> Query:
         here, there = len(self.schema), len(other.schema)
         if here != there:
             what = f"the queries have {here} and {there} attributes"
             raise QueryError(what, hint="select the same number of attributes on both sides")
-        analyst = SparkAnalyst(self.spark)
+        analyst = analyst_of(self.spark)
         whole = combined(kind, [Relation.of(self.root), Relation.of(other.root)], analyst)
         return Query(self.spark, (distinct(whole, analyst, "union") if without_duplicates else whole).node)
 
@@ -351,7 +351,7 @@ def multiway_join(
     if len(queries) < 2:
         raise QueryError("a join of fewer than two queries", hint="multiway_join(on, a=…, b=…, c=…)")
     spark = next(iter(queries.values())).spark
-    analyst = SparkAnalyst(spark)
+    analyst = analyst_of(spark)
     relations: list[Relation] = []
     for name, query in queries.items():
         taken = [other for relation in relations for other in relation.node.schema.names]

@@ -18,12 +18,13 @@ from xmlstream.sql.tables.create_table import create_table
 from xmlstream.sql.tables.declaration import ABOVE, scan
 
 if TYPE_CHECKING:
-    from pyspark.sql import DataFrame, SparkSession
+    from xmlstream.session.engines import Session
+    from pyspark.sql import DataFrame
     from pyspark.sql.types import StructType
 
 
 def read(
-    spark: SparkSession,
+    spark: Session,
     path: str | Path,
     schema: str | StructType | Sequence[str] | None = None,
     *,
@@ -68,7 +69,7 @@ def _ddl(schema: str | StructType | Sequence[str]) -> str:
     return ", ".join(columns)
 
 
-def read_xmark(spark: SparkSession, path: str | Path, stream: str, *, name: str | None = None, **options: Any) -> Query:
+def read_xmark(spark: Session, path: str | Path, stream: str, *, name: str | None = None, **options: Any) -> Query:
     """Reads a stream of XMark documents.
 
     Args:
@@ -86,7 +87,7 @@ def read_xmark(spark: SparkSession, path: str | Path, stream: str, *, name: str 
 
 
 def read_parquet(
-    spark: SparkSession,
+    spark: Session,
     path: str | Path,
     schema: str | StructType | Sequence[str] | None = None,
     *,
@@ -127,7 +128,7 @@ def from_dataframe(frame: DataFrame, name: str = "static") -> Query:
     return Query(frame.sparkSession, static_frame(name, frame))
 
 
-def from_sql(spark: SparkSession, text: str, variables: Mapping[str, str] | None = None) -> Query:
+def from_sql(spark: Session, text: str, variables: Mapping[str, str] | None = None) -> Query:
     """The query of a SQL text with its CREATE statements, as `xmlstream run` takes it.
 
     Raises:

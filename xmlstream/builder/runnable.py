@@ -23,6 +23,7 @@ from xmlstream.plan.nodes import Node, results, together
 from xmlstream.runtime import runner
 from xmlstream.runtime.settings import Settings
 from xmlstream.runtime.tally import Summary
+from xmlstream.session.engines import Session, is_in_process
 from xmlstream.session.spark_errors import quiet_failures
 from xmlstream.sink.program_sink import LoopSink, TwoPhaseSink
 from xmlstream.sink.result_tables import ResultSlice, no_rows
@@ -30,8 +31,9 @@ from xmlstream.sink.target import Target
 from xmlstream.sql import script
 
 if TYPE_CHECKING:
-    from pyspark.sql import DataFrame, Row, SparkSession
-    from pyspark.sql.streaming.query import StreamingQuery
+    from pyspark.sql import DataFrame, Row
+
+    from xmlstream.runtime.in_process import RunningQuery
 
 
 _POLL_SECONDS = 0.05
@@ -39,7 +41,7 @@ _POLL_SECONDS = 0.05
 
 
 def loop(
-    spark: SparkSession, root: Node, checkpoint: str | None, *, follow: bool, **options: Any
+    spark: Session, root: Node, checkpoint: str | None, *, follow: bool, **options: Any
 ) -> Iterator[ResultSlice]:
     """Runs a query while a loop takes its slices; a failure of the query is raised in the loop."""
     sink = LoopSink(root.schema)
@@ -48,7 +50,7 @@ def loop(
     return _slices(spark, root, settings_of([target], checkpoint, follow=follow, **options), sink)
 
 
-def _slices(spark: SparkSession, root: Node, settings: Settings, sink: LoopSink) -> Iterator[ResultSlice]:
+def _slices(spark: Session, root: Node, settings: Settings, sink: LoopSink) -> Iterator[ResultSlice]:
     with quiet_failures(spark):
         launched = runner.launch(spark, root, settings)
         try:
@@ -69,7 +71,7 @@ def _slices(spark: SparkSession, root: Node, settings: Settings, sink: LoopSink)
 class Insert:
     """A query and the target of its result; created by `Query.insert_into` and `inserts_from_sql`."""
 
-    spark: SparkSession = field(repr=False, compare=False)
+    spark: Session = field(repr=False, compare=False)
     root: Node
     target: Target
 
@@ -94,7 +96,7 @@ def run(inserts: Sequence[Insert], checkpoint: str | Path | None = None, **optio
     return runner.run(inserts[0].spark, root, settings_of(targets, checkpoint, follow=False, **options))
 
 
-def start(inserts: Sequence[Insert], checkpoint: str | Path, **options: Unpack[CommonOptions]) -> StreamingQuery:
+def start(inserts: Sequence[Insert], checkpoint: str | Path, **options: Unpack[CommonOptions]) -> RunningQuery:
     """Starts queries together and returns Spark's own handle; they wait for more input until they are stopped.
 
     The arguments are those of `run`.
@@ -108,7 +110,7 @@ def start(inserts: Sequence[Insert], checkpoint: str | Path, **options: Unpack[C
     return runner.start(inserts[0].spark, root, settings_of(targets, checkpoint, follow=True, **options))
 
 
-def inserts_from_sql(spark: SparkSession, text: str, variables: Mapping[str, str] | None = None) -> list[Insert]:
+def inserts_from_sql(spark: Session, text: str, variables: Mapping[str, str] | None = None) -> list[Insert]:
     """The INSERT INTO statements of a SQL text, in order.
 
     Raises:
@@ -141,7 +143,7 @@ def _joined(inserts: Sequence[Insert], options: CommonOptions) -> tuple[Node, li
 class Runnable:
     """A plan as written, the Spark session to run it in, and the methods that run it."""
 
-    spark: SparkSession = field(repr=False, compare=False)
+    spark: Session = field(repr=False, compare=False)
     root: Node
 
     @property
@@ -186,7 +188,7 @@ class Runnable:
         *,
         sink: TwoPhaseSink | None = None,
         **options: Unpack[RunOptions],
-    ) -> StreamingQuery:
+    ) -> RunningQuery:
         """Starts the query and returns Spark's own handle; it waits for more input until it is stopped.
 
         The arguments are those of `run`; the checkpoint is required.
@@ -236,6 +238,8 @@ class Runnable:
 
     def to_dataframe(self, **options: Unpack[CommonOptions]) -> DataFrame:
         """Runs to the end of the input, and returns all tuples as a Spark DataFrame; raises as `to_arrow` does."""
+        if is_in_process(self.spark):
+            raise UsageError("there is no Spark in this session", hint="to_arrow() returns the tuples as a table")
         return self.spark.createDataFrame(self.to_arrow(**options), self.schema.ddl())
 
     def collect(self, **options: Unpack[CommonOptions]) -> list[Row]:

@@ -32,13 +32,16 @@ from xmlstream.runtime.settings import Settings
 from xmlstream.runtime.tally import Summary
 from xmlstream.session import java_process
 from xmlstream.session.spark_errors import reason_in
-from xmlstream.session.spark_session import cores_of, open_session, quiet_java, warm_up
+from xmlstream.session.opening import open_session
+from xmlstream.session.spark_session import cores_of, quiet_java, warm_up
 from xmlstream.sink.standard_output import StandardOutput
 from xmlstream.sink.target import require_fresh
 from xmlstream.sql.script import Script
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
+
+    from xmlstream.session.engines import Session
 
 POLL_SECONDS = 0.05
 """Longest time before an interrupt is noticed."""
@@ -52,12 +55,13 @@ LEAVING_AT_ONCE_SECONDS = 2.0
 
 @dataclass(frozen=True, slots=True)
 class Environment:
-    """Where a query runs: Spark's master and configuration, and how much is printed."""
+    """Where a query runs: the engine, Spark's master, the configuration, and how much is printed."""
 
     master: str | None = None
     conf: Mapping[str, str] | None = None
     verbose: bool = False
     keep_java_quiet: bool = True
+    engine: str = "spark"
 
 
 def run_script(
@@ -86,12 +90,12 @@ def run_script(
                 announced = True
                 console.print("ending after the current slice; press Ctrl-C again to end at once")
         if thread.is_alive():
-            _end_java(LEAVING_AT_ONCE_SECONDS)
+            _end(environment, LEAVING_AT_ONCE_SECONDS)
             # Without Java the thread ends soon, and cleans up.
             thread.join(LEAVING_AT_ONCE_SECONDS)
             console.show_cursor()
         elif run.was_interrupted():
-            _end_java(LEAVING_SECONDS)
+            _end(environment, LEAVING_SECONDS)
         return run.outcome()
 
 
@@ -147,7 +151,6 @@ class _Run:
     def _run(self) -> Summary | None:
         with ExitStack() as stack:
             spark = stack.enter_context(_session(self._environment, self._console))
-            warm_up(spark)
             written = self._script.plan(spark)
             settings = self._settings
             root = written if self._as_written else optimized(written)
@@ -171,8 +174,10 @@ class _Run:
         return summary if self._settings.follow or summary.closed else None
 
 
-def _end_java(seconds: float) -> None:
-    """Ends Java, and discards from now on everything that Spark's threads print about that."""
+def _end(environment: Environment, seconds: float) -> None:
+    """Ends Java, if there is one, and discards from now on everything that Spark's threads print about that."""
+    if environment.engine != "spark":
+        return
     # Python's stream and the file descriptor below it, which the thread may be about to restore.
     sys.stderr = Path(os.devnull).open("w", encoding="utf-8")  # noqa: SIM115 - open until the process ends
     os.dup2(sys.stderr.fileno(), 2)
@@ -198,7 +203,14 @@ def _require_startable(script: Script, settings: Settings) -> None:
 
 
 @contextmanager
-def _session(environment: Environment, console: Console) -> Iterator[SparkSession]:
+def _session(environment: Environment, console: Console) -> Iterator[Session]:
+    if environment.engine != "spark":
+        session = open_session(environment.master, environment.conf, engine=environment.engine)  # type: ignore[call-overload]
+        try:
+            yield session
+        finally:
+            session.stop()
+        return
     with ExitStack() as stack:
         if console.is_terminal:
             stack.enter_context(console.status("starting Spark"))
@@ -206,6 +218,7 @@ def _session(environment: Environment, console: Console) -> Iterator[SparkSessio
             console.print("starting Spark")
         spark = _started(environment)
     try:
+        warm_up(spark)
         yield spark
     finally:
         # A cluster needs the notice that its application has ended. On this machine Java stops Spark and removes its

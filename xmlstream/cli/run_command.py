@@ -79,7 +79,14 @@ def run(  # noqa: PLR0913, PLR0917 - one parameter for each option
     master: Annotated[
         str | None, typer.Option(help="Spark's master; by default all cores of this machine.", metavar="URL")
     ] = None,
-    conf: Annotated[list[str] | None, typer.Option(help="Spark's configuration.", metavar="KEY=VALUE")] = None,
+    engine: Annotated[
+        str,
+        typer.Option(
+            help="What computes: spark; or duckdb, in this process and without Java, what is proven to be equal.",
+            metavar="NAME",
+        ),
+    ] = "spark",
+    conf: Annotated[list[str] | None, typer.Option(help="The engine's configuration.", metavar="KEY=VALUE")] = None,
     strict: Annotated[
         bool,
         typer.Option(
@@ -116,7 +123,13 @@ def run(  # noqa: PLR0913, PLR0917 - one parameter for each option
                 "warn_after": warn_after,
                 "name": name,
             },
-            {"master": master, "conf": configuration, "verbose": verbose, "keep_java_quiet": not traceback},
+            {
+                "master": master,
+                "conf": configuration,
+                "verbose": verbose,
+                "keep_java_quiet": not traceback,
+                "engine": engine,
+            },
             as_written=as_written,
             monitor=monitor,
         )

@@ -1,4 +1,4 @@
-"""What drives the slices of a query, by the kind of its session: Spark Structured Streaming, or a loop in this process."""
+"""What drives the slices of a query, by its session: Spark Structured Streaming, or a loop in this process."""
 
 from __future__ import annotations
 
@@ -43,9 +43,6 @@ class Shown:
     `monitor` is the URL of its live page, or None.
     """
 
-    isActive: Any
-    name: Any
-
     def __init__(self, launched: LaunchedQuery, monitor: str | None) -> None:
         self.monitor = monitor
         self._launched = launched
@@ -61,11 +58,11 @@ class Shown:
 
     def _repr_html_(self) -> str:
         """The HTML for a notebook: the state of the query, a link to its live page, and its plan with numbers."""
-        is_active = self.isActive
+        is_active, name = getattr(self, "isActive"), getattr(self, "name")  # noqa: B009 - of the query beside
         stands = "is running" if is_active else "has ended"
         page = f': <a href="{escape(self.monitor)}" target="_blank">its live page</a>' if self.monitor else ""
         return (
-            f"<p>The query {escape(self.name or '')} {stands}{page if is_active else ''}.</p>{self._launched.drawn()}"
+            f"<p>The query {escape(name or '')} {stands}{page if is_active else ''}.</p>{self._launched.drawn()}"
         )
 
 
@@ -80,12 +77,12 @@ class InProcessHandle(Shown):
         return getattr(self._query, name)
 
     @property
-    def isActive(self) -> bool:  # type: ignore[override]  # noqa: N802 - as Spark's is called
+    def isActive(self) -> bool:  # noqa: N802 - as Spark's is called
         """Whether the query runs."""
         return self._query.isActive
 
     @property
-    def name(self) -> str | None:  # type: ignore[override]
+    def name(self) -> str | None:
         """The name that the user has chosen."""
         return self._query.name
 
@@ -115,4 +112,4 @@ def handle_of(launched: LaunchedQuery, query: RunningQuery, monitor: str | None)
         return InProcessHandle(launched, query, monitor)
     from xmlstream.runtime.on_spark import Handle
 
-    return Handle(launched, query, monitor)  # type: ignore[arg-type, return-value]
+    return Handle(launched, query, monitor)  # type: ignore[arg-type]

@@ -20,7 +20,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from pyspark.sql import SparkSession
+    pass
 
 
 LOCAL_ADDRESS = "SPARK_LOCAL_IP"

@@ -26,14 +26,14 @@ from xmlstream.sql.clauses.relation import Relation
 from xmlstream.sql.flink_windows import differences
 from xmlstream.sql.query_text import QueryText, substituted
 from xmlstream.sql.refused.refusals import refusal
-from xmlstream.sql.spark.analysis import SparkAnalyst
+from xmlstream.sql.analysts import analyst_of
 from xmlstream.sql.statements import Statement, parse_statements
 from xmlstream.sql.tables.declaration import Declaration, declared
 from xmlstream.sql.tables.sink_table import SinkTable
 from xmlstream.sql.translation import planned, sketched
 
 if TYPE_CHECKING:
-    from pyspark.sql import SparkSession
+    from xmlstream.session.engines import Session
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,14 +63,14 @@ class Script:
     sources: tuple[Scan, ...] = ()
     warnings: tuple[str, ...] = ()
 
-    def plan(self, spark: SparkSession) -> Node:
+    def plan(self, spark: Session) -> Node:
         """The plan of all queries, as written, before optimization.
 
         Raises:
             QueryError: An expression has no type, a result does not fit its sink, or Spark understands a query
                 differently.
         """
-        analyst = SparkAnalyst(spark)
+        analyst = analyst_of(spark)
         return self._plan(lambda query, tables: planned(query, tables, analyst))
 
     def sketch(self) -> Node:

@@ -28,7 +28,7 @@ from xmlstream.sql.clauses.row_windows import windowed
 from xmlstream.sql.clauses.time_windows import Sessions, in_windows
 from xmlstream.sql.query_text import QueryText
 from xmlstream.sql.refused.supported import require_supported
-from xmlstream.sql.spark.analysis import Analyst, NamesOnly, SparkAnalyst
+from xmlstream.sql.spark.analysis import Analyst, NamesOnly, WholeAnalyst
 from xmlstream.sql.spark.functions import RANKS, aggregates_in, function_of
 from xmlstream.sql.statements import Statement
 
@@ -205,7 +205,7 @@ def sketched(query: Statement, tables: Mapping[str, Relation]) -> Node:
     return _translated(query, tables, Translation(query.text, NamesOnly()))
 
 
-def planned(query: Statement, tables: Mapping[str, Relation], analyst: SparkAnalyst) -> Node:
+def planned(query: Statement, tables: Mapping[str, Relation], analyst: WholeAnalyst) -> Node:
     """The plan of a query that passed `sketched`; share one analyst among queries over the same tables.
 
     Raises:

@@ -196,6 +196,13 @@ class Analyst(Protocol):
         """The type in which values of two types are compared; None if that is not certain."""
 
 
+class WholeAnalyst(Analyst, Protocol):
+    """Knows the types of expressions, and whether a query means what this package reads in it."""
+
+    def require_faithful(self, statement: Statement, tables: Mapping[str, Schema]) -> list[str]:
+        """Checks the query, and returns the types of its result; QueryError if it means something else."""
+
+
 class NamesOnly:
     """Analyst without types and without Spark: enough to find misspelt names before Spark starts."""
 

@@ -1,0 +1,90 @@
+"""Opens a session: of Spark, or of the engine in this process."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Literal, overload
+
+from punct_ns.errors import UsageError
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+    from xmlstream.session.engines import Session
+    from xmlstream.session.in_process import InProcessSession
+
+ENGINES = ("spark", "duckdb")
+"""The engines that compute tuples."""
+
+_ZONE = "spark.sql.session.timeZone"
+_KNOWN = (_ZONE, "memory", "threads")
+
+
+@overload
+def open_session(
+    master: str | None = None,
+    conf: Mapping[str, str] | None = None,
+    name: str = "xmlstream",
+    *,
+    engine: Literal["spark"] = "spark",
+) -> SparkSession: ...
+
+
+@overload
+def open_session(
+    master: None = None,
+    conf: Mapping[str, str] | None = None,
+    name: str = "xmlstream",
+    *,
+    engine: Literal["duckdb"],
+) -> InProcessSession: ...
+
+
+def open_session(
+    master: str | None = None,
+    conf: Mapping[str, str] | None = None,
+    name: str = "xmlstream",
+    *,
+    engine: str = "spark",
+) -> Session:
+    """Returns the Spark session of this process, or starts one; or opens a session in which DuckDB computes.
+
+    Args:
+        master: Spark's master; by default that of spark-submit, else all cores of this machine.
+        conf: Spark's configuration; overrides the settings of this package. With DuckDB, `spark.sql.session.timeZone`,
+            `memory` (the most that it takes, such as `2GB`) and `threads`.
+        name: Name of the application in Spark.
+        engine: `spark`; or `duckdb`, which computes in this process what is proven to be equal to Spark's results,
+            without Java, and refuses all other expressions by name.
+
+    Raises:
+        UsageError: The engine is not known or not installed, there is no Java, or an option is refused.
+    """
+    if engine not in ENGINES:
+        raise UsageError(f"there is no engine {engine}", hint=f"use {' or '.join(ENGINES)}")
+    if engine == "spark":
+        from xmlstream.session import spark_session
+
+        return spark_session.open_session(master, conf, name)
+    return _in_process(master, conf or {})
+
+
+def _in_process(master: str | None, conf: Mapping[str, str]) -> InProcessSession:
+    if master is not None:
+        raise UsageError("DuckDB has no master", hint="leave out the master, or the engine")
+    for key in conf:
+        if key not in _KNOWN:
+            raise UsageError(f"DuckDB has no setting {key}", hint=f"it has {', '.join(_KNOWN)}")
+    threads = conf.get("threads")
+    if threads is not None and not (threads.isdecimal() and int(threads) > 0):
+        raise UsageError(f"threads {threads} is no number above zero")
+    try:
+        from operators.in_process.engine import InProcessEngine
+    except ModuleNotFoundError as error:
+        if error.name != "duckdb":
+            raise
+        raise UsageError("DuckDB is not installed", hint="pip install 'xmlstream[duckdb]'") from None
+    from xmlstream.session.in_process import InProcessSession
+
+    zone = conf.get(_ZONE, "UTC")
+    return InProcessSession(InProcessEngine(zone, conf.get("memory"), None if threads is None else int(threads)))
