@@ -205,7 +205,7 @@ def _get(parts: Sequence[Part], zone: str) -> Part:
     _require("get", parts, ("ARRAY",), ("TINYINT", "SMALLINT", "INT"))
     array, index = parts
     assert array.type.element is not None
-    inside = f"list_extract({array.sql}, {index.sql} + 1)"
+    inside = f"list_extract({array.sql}, CAST({index.sql} AS BIGINT) + 1)"
     sql = inside if index.constant is not None else f"CASE WHEN {index.sql} >= 0 THEN {inside} END"
     return combined(sql, array.type.element, parts, nullable=True)
 
@@ -315,6 +315,10 @@ def _date_format(parts: Sequence[Part], zone: str) -> Part:
         if (letters and letters not in _FORMATS) or (word[2] in "'[]{}#" and word[2]):
             raise NotProven(f"date_format by '{pattern}'")
         written += _FORMATS[letters] if letters else word[2].replace("%", "%%")
+    # In a zone, Spark reads a local time as a moment, which moves those that the clocks leave out.
+    is_moved = parts[0].type.name != "TIMESTAMP" and not is_utc(zone)
+    if is_moved and (parts[0].type.name != "DATE" or set(written) & set("HMSfg")):
+        raise NotProven(f"date_format of a {parts[0].type.name} by '{pattern}' in {zone}")
     shown = parts[0].sql if parts[0].type.name == "DATE" else local(parts[0], zone)
     if parts[0].type.name == "DATE":
         shown = f"CAST({shown} AS TIMESTAMP)"
@@ -430,8 +434,11 @@ def _floor_or_ceil(name: str) -> Function:
         of = parts[0]
         if of.type.name in INTEGERS:
             return of.computed(f"CAST({of.sql} AS BIGINT)", BIGINT)
-        rounded = of.computed(f"{'floor' if name == 'floor' else 'ceil'}(CAST({of.sql} AS DOUBLE))", DOUBLE)
-        return cast(rounded, BIGINT, zone)
+        rounded = f"{'floor' if name == 'floor' else 'ceil'}(CAST({of.sql} AS DOUBLE))"
+        within = f"{of.sql} IS NULL OR {of.sql} BETWEEN -9223372036854775808::DOUBLE AND 9223372036854774784::DOUBLE"
+        beyond = error("ARITHMETIC_OVERFLOW", f"{name} is beyond BIGINT.")
+        sql = f"CASE WHEN isnan({of.sql}) THEN 0 WHEN {within} THEN CAST({rounded} AS BIGINT) ELSE {beyond} END"
+        return of.computed(sql, BIGINT, nullable=True, raises=True)
 
     return function
 

@@ -201,7 +201,9 @@ class Findings:
         self.differences.append(Difference(text, what))
 
 
-def compared(rows: Rows, texts: Sequence[str], findings: Findings, *, by: str = "", alone: int = 15) -> Findings:
+def compared(
+    rows: Rows, texts: Sequence[str], findings: Findings, *, by: str = "", alone: int = 15, masked: bool = True
+) -> Findings:
     """Computes the expressions of one row over the rows in both engines; `by` names groups of aggregates."""
     frame, found = rows.frame(), {}
     for text in dict.fromkeys(texts):
@@ -218,7 +220,7 @@ def compared(rows: Rows, texts: Sequence[str], findings: Findings, *, by: str = 
         if by:
             _grouped(frame, known, {text: found[text] for text in chunk}, findings, by)
         else:
-            _single(frame, known, {text: found[text] for text in chunk}, findings, alone, rows.zone)
+            _single(frame, known, {text: found[text] for text in chunk}, findings, alone, masked)
     return findings
 
 
@@ -260,14 +262,19 @@ def _single(
     found: dict[str, Typed],
     findings: Findings,
     alone: int,
-    zone: str,
+    is_masked: bool,
 ) -> None:
     results: dict[str, list[Any]] = {}
     for text, typed in list(found.items()):
         try:
-            tried = f"SELECT TRY(struct_pack(v := {_failing(typed.sql)})) AS v FROM r ORDER BY id"
+            whole = f"struct_pack(v := {_failing(typed.sql)})"
+            tried = f"SELECT {f'TRY({whole})' if is_masked else whole} AS v FROM r ORDER BY id"
             table = known.execute(tried).to_arrow_table()
-            results[text] = table["v"].to_pylist()
+            column = table["v"].combine_chunks()
+            inner = _counted(column.field("v")).to_pylist()
+            results[text] = [
+                {"v": v} if there else None for v, there in zip(inner, column.is_valid().to_pylist(), strict=True)
+            ]
             of = (
                 known.execute(f"SELECT typeof({typed.sql}) FROM r LIMIT 1").fetchall()[0][0]
                 if typed.type != "VOID"
@@ -289,9 +296,11 @@ def _single(
     session = frame.sparkSession
     masked = frame.join(session.createDataFrame(masks), "id").orderBy("id")
     wanted = [f"IF(ok{i}, {text}, NULL) AS {names[text]}" for i, text in enumerate(found)]
+    if not is_masked:
+        wanted = [f"{text} AS {names[text]}" for text in found]
     for part, table in _collected(masked, wanted, list(found), findings):
         for text in part:
-            values = table[names[text]].to_pylist()
+            values = _counted(table[names[text]]).to_pylist()
             findings.values += len(values)
             findings.proven[text] = findings.proven.get(text, 0) + len(values)
             for i, (one, other) in enumerate(zip(values, results[text], strict=True)):
@@ -316,9 +325,14 @@ def _single(
             findings.add(text, f"Spark's {value}, here {message[:150]}, of {_shown(frame, known, text, i)}")
 
 
+def _counted(column: Any) -> Any:
+    """Moments as microseconds: Python does not represent all of them."""
+    return column.cast(pa.int64()) if pa.types.is_timestamp(column.type) else column
+
+
 def _failing(sql: str) -> str:
     """The text with its errors raised by casts, since TRY takes no `error`."""
-    return re.sub(r"error\(('(?:[^']|'')*')\)", r'CAST(CAST(\1 AS INTEGER) AS "NULL")', sql)
+    return re.sub(r"error\(('(?:[^']|'')*')\)", r'CAST(CAST((\1 || id) AS INTEGER) AS "NULL")', sql)
 
 
 def frame_size(results: Mapping[str, list[Any]]) -> int:

@@ -3,9 +3,13 @@
 from __future__ import annotations
 
 import os
+import random
 from itertools import product
 from typing import TYPE_CHECKING
 
+import pytest
+
+from operators.in_process.zones import transitions
 from tests.harness.proving import TYPES, Findings, Rows, compared
 
 if TYPE_CHECKING:
@@ -225,4 +229,127 @@ def test_moments(spark: SparkSession) -> None:
 
 def test_choices(spark: SparkSession) -> None:
     findings = compared(Rows.drawn(spark, ROWS, SEED + 5), choices(), Findings())
+    assert not findings.differences, said(findings)
+
+
+def aggregates() -> list[str]:
+    found = ["count(*)", "count(1)", "count(DISTINCT i1, s1)", "count(i1, s1)", "count(*) FILTER (WHERE i1 > 0)"]
+    found += [f"{f}({a}1)" for f, a in product(("count", "min", "max"), TYPES)] + [
+        f"count(DISTINCT {a}1)" for a in TYPES
+    ]
+    found += [f"sum({a}1)" for a in ("ti", "si", "i", "d", "e", "w", "z")] + [f"avg({a}1)" for a in ("ti", "si", "i")]
+    found += ["sum(ti1 / 2)", "avg(ti1 / 4)", "sum(b1)", "sum(ti3)", "avg(ti3)", "count(DISTINCT i1) FILTER (WHERE p1)"]
+    found += [f"min_by({a}1, id)" for a in TYPES] + [f"max_by({a}1, id)" for a in TYPES] + ["max(p1)", "sum(i1) + 1"]
+    found += [f"{f}(p1)" for f in ("bool_and", "every", "bool_or", "some", "any", "count_if")] + ["count_if(i1 > 0)"]
+    found += ["max(named_struct('slice', i1, 'time', b1))", "min(named_struct('n', nullif(ti1, 0), 'v', s1))"]
+    found += [
+        "max(named_struct('n', nullif(ti1, 0), 'v', s1)).v",
+        "sort_array(collect_set(i1))",
+        "sort_array(collect_list(s1))",
+    ]
+    found += [
+        "sort_array(collect_set(named_struct('id', ti1, 's', s1)))",
+        "size(collect_set(i1))",
+        "array_sort(collect_list(d1))",
+    ]
+    found += [
+        "CAST(avg(i1) AS BIGINT)",
+        "coalesce(sum(ti1), 0L)",
+        "if(count(*) = 0, NULL, sum(CAST(ti1 AS DOUBLE)) / count(*))",
+    ]
+    found += [
+        "max(date_format(t1, 'HH:mm'))",
+        "sum(d1 * 2)",
+        "CAST(sum(ti1) AS BIGINT)",
+        "min(IF(p1, i1, NULL))",
+        "avg(DISTINCT i1)",
+    ]
+    found += [
+        "sum(ti1) FILTER (WHERE p1)",
+        "avg(ti1) FILTER (WHERE p1)",
+        "min(t1)",
+        "max(coalesce(s1, 'x'))",
+        "avg(d1)",
+    ]
+    return found
+
+
+def test_aggregates(spark: SparkSession) -> None:
+    findings = compared(Rows.drawn(spark, ROWS, SEED + 6), aggregates(), Findings(), by="g")
+    assert not findings.differences, said(findings)
+
+
+def over_rows() -> list[str]:
+    rows = "PARTITION BY g ORDER BY id"
+    found = [f"{f}() OVER ({rows})" for f in ("row_number", "rank", "dense_rank")]
+    found += [
+        f"{f}() OVER (PARTITION BY g ORDER BY {a}1{d})"
+        for f, a, d in product(("rank", "dense_rank"), TYPES, ("", " DESC"))
+    ]
+    found += [f"{f}({a}1) OVER ({rows})" for f, a in product(("lag", "lead", "first_value", "last_value"), TYPES)]
+    found += [f"lag(i1, 2) OVER ({rows})", f"nth_value(s1, 2) OVER ({rows})", f"last_value(i1, true) OVER ({rows})"]
+    frames = ("ROWS BETWEEN 3 PRECEDING AND CURRENT ROW", "ROWS BETWEEN CURRENT ROW AND CURRENT ROW",
+              "ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING", "ROWS BETWEEN 1 FOLLOWING AND 2 FOLLOWING",
+              "ROWS BETWEEN UNBOUNDED PRECEDING AND UNBOUNDED FOLLOWING")  # fmt: skip
+    of = (
+        "sum(ti1)",
+        "count(*)",
+        "count(s1)",
+        "avg(i1)",
+        "min(s1)",
+        "max(d1)",
+        "max(t1)",
+        "min_by(s1, id)",
+        "bool_or(p1)",
+    )
+    found += [f"{a} OVER ({rows} {frame})" for a, frame in product(of, ("", *frames))]
+    found += [f"{a} OVER (PARTITION BY g)" for a in of] + [f"{a} OVER ()" for a in of]
+    found += ["sum(ti1) OVER (PARTITION BY g ORDER BY si1 RANGE BETWEEN 5 PRECEDING AND CURRENT ROW)"]
+    found += ["count(*) OVER (ORDER BY t1 RANGE BETWEEN INTERVAL '5' MINUTES PRECEDING AND CURRENT ROW)"]
+    found += ["count(*) OVER (ORDER BY t1 NULLS LAST RANGE BETWEEN INTERVAL 2 DAYS PRECEDING AND CURRENT ROW)"]
+    found += [
+        "sum(ti1) OVER (ORDER BY si1)",
+        "max(named_struct('n', nullif(ti1, 0), 'v', s1)) OVER (PARTITION BY g ORDER BY id)",
+    ]
+    found += [
+        f"coalesce(lag(i1) OVER ({rows}), 0)",
+        f"CAST(sum(ti1) OVER ({rows}) AS BIGINT) + 1",
+        f"max(IF(p1, NULL, ti1)) OVER ({rows})",
+    ]
+    found += [
+        "sum(CASE WHEN ti1 > 0 THEN 0 ELSE 1 END) OVER (PARTITION BY g ORDER BY id ROWS BETWEEN UNBOUNDED PRECEDING AND CURRENT ROW)"
+    ]
+    found += [
+        f"last_value(i1) OVER ({rows} ROWS BETWEEN UNBOUNDED PRECEDING AND UNBOUNDED FOLLOWING)",
+        f"lead(t1) OVER ({rows})",
+    ]
+    found += ["max(i1) OVER (PARTITION BY g ORDER BY id NULLS FIRST ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING)"]
+    return found
+
+
+def test_functions_over_rows(spark: SparkSession) -> None:
+    findings = compared(Rows.drawn(spark, ROWS, SEED + 7), over_rows(), Findings(), masked=False)
+    assert not findings.differences, said(findings)
+
+
+ZONES = ("Europe/Berlin", "America/New_York", "Australia/Lord_Howe", "Asia/Kolkata", "America/St_Johns")
+"""Zones with summer time, one of them of half an hour, one of half hours beside UTC, and one with setbacks at midnight."""
+
+
+def of_clocks() -> list[str]:
+    found = [text for text in moments() if not text.startswith(("TIMESTAMP '", "timestamp_"))]
+    return [*found, "t1 < TIMESTAMP '2020-02-29T12:00:00Z'", "coalesce(t1, t2)"]
+
+
+@pytest.mark.parametrize("zone", ZONES)
+def test_clocks(spark: SparkSession, zone: str) -> None:
+    """Moments around changes of the zone's clocks."""
+    source = random.Random(SEED)
+    changes = [change.at for change in transitions(zone, 1900, 2100)] or [0]
+    steps = (-86_400_000_000, -3_600_000_001, -1_800_000_000, -1, 0, 1, 1_799_999_999, 3_600_000_000, 86_400_000_000)
+    around = [source.choice(changes) * 1_000_000 + source.choice(steps) for _ in range(200)]
+    try:
+        findings = compared(Rows.drawn(spark, ROWS, SEED + 8, zone, around), of_clocks(), Findings())
+    finally:
+        spark.conf.set("spark.sql.session.timeZone", "UTC")
     assert not findings.differences, said(findings)
