@@ -25,7 +25,8 @@ from operators.in_process.arithmetic import arithmetic, negative
 from operators.in_process.casts import cast, is_utc, moment
 from operators.in_process.coercion import same_type
 from operators.in_process.functions import FUNCTIONS, call, choice, field
-from operators.in_process.part import VOID, Part, combined, null, require_silent, text
+from operators.in_process.part import VOID, Part, combined, null, refused, require_silent, text
+from operators.in_process.readings import require_one_reading
 from operators.in_process.spark_type import INTEGERS, NUMBERS, NotProven, Type, in_duckdb, read_type
 from punct_ns.errors import QueryError
 
@@ -97,6 +98,7 @@ def _names(text: str) -> tuple[str, ...]:
 def _translated(text: str, columns: tuple[tuple[str, Typed], ...], zone: str) -> Typed:
     tree = parsed(text)
     assert tree is not None
+    require_one_reading(tree)
     found = Translator(dict(columns), zone).part(tree.this if isinstance(tree, exp.Alias) else tree)
     if found.type.same(VOID):
         return Typed("NULL", "VOID", True)
@@ -475,10 +477,24 @@ class Translator:
             texts.append(f"ORDER BY {', '.join(key for key, _ in keys)}")
             raises = raises or any(part.raises for _, part in keys)
         spec = tree.args.get("spec")
+        if spec is not None and len(keys) == 1 and str(spec.args.get("kind")).upper() == "RANGE":
+            texts[-1] = f"ORDER BY {self._guarded(keys[0], spec)}"
         if spec is not None and call_name(of) not in ("lag", "lead", "row_number", "rank", "dense_rank"):
             texts.append(self._frame(spec, [part for _, part in keys]))
         rows = replace(rows, over=" ".join(texts), ordered=bool(keys), raises=raises)
         return self._aggregate(of, rows)
+
+    def _guarded(self, key: tuple[str, Part], spec: exp.Expr) -> str:
+        """The key of a RANGE, with an error where a distance from it overflows in Spark."""
+        written, of = key
+        distances = [self.part(end) for end in map(spec.args.get, ("start", "end")) if isinstance(end, exp.Expr)]
+        if of.type.name not in INTEGERS or not distances:
+            return written
+        most = max(int(part.constant or 0) for part in distances)
+        top = 2 ** ({"TINYINT": 7, "SMALLINT": 15, "INT": 31, "BIGINT": 63}[of.type.name]) - 1 - most
+        beyond = refused("a RANGE so near to the end of the type")
+        guarded = f"CASE WHEN abs(CAST({of.sql} AS HUGEINT)) > {top} THEN {beyond} ELSE {of.sql} END"
+        return guarded + written.removeprefix(of.sql)
 
     def _key(self, tree: exp.Expr) -> tuple[str, Part]:
         if not isinstance(tree, exp.Ordered):
@@ -509,7 +525,7 @@ class Translator:
             if not isinstance(tree, exp.Literal) or not str(tree.this).isdigit():
                 raise NotProven("a frame of a computed number of ROWS")
             return str(tree.this)
-        if len(keys) == 1 and keys[0].type.name in INTEGERS and (part := self.part(tree)).type.name in INTEGERS:
+        if len(keys) == 1 and keys[0].type.name in INTEGERS and (part := self.part(tree)).constant is not None:
             return part.sql
         if len(keys) == 1 and keys[0].type.name == "TIMESTAMP" and isinstance(tree, exp.Interval):
             days, micros = divided(interval(tree))

@@ -202,7 +202,7 @@ class Findings:
 
 
 def compared(
-    rows: Rows, texts: Sequence[str], findings: Findings, *, by: str = "", alone: int = 15, masked: bool = True
+    rows: Rows, texts: Sequence[str], findings: Findings, *, by: str = "", alone: int = 3, masked: bool = True
 ) -> Findings:
     """Computes the expressions of one row over the rows in both engines; `by` names groups of aggregates."""
     frame, found = rows.frame(), {}
@@ -265,16 +265,17 @@ def _single(
     is_masked: bool,
 ) -> None:
     results: dict[str, list[Any]] = {}
+    rows = known.execute("SELECT count(*) FROM r").fetchall()[0][0]
     for text, typed in list(found.items()):
         try:
             whole = f"struct_pack(v := {_failing(typed.sql)})"
             tried = f"SELECT {f'TRY({whole})' if is_masked else whole} AS v FROM r ORDER BY id"
-            table = known.execute(tried).to_arrow_table()
-            column = table["v"].combine_chunks()
-            inner = _counted(column.field("v")).to_pylist()
-            results[text] = [
-                {"v": v} if there else None for v, there in zip(inner, column.is_valid().to_pylist(), strict=True)
-            ]
+            try:
+                results[text] = _values(known.execute(tried).to_arrow_table())
+            except duckdb.ConversionException:  # which TRY does not catch everywhere
+                if not is_masked:
+                    raise
+                results[text] = [value for i in range(rows) for value in _alone(known, typed.sql, i)]
             of = (
                 known.execute(f"SELECT typeof({typed.sql}) FROM r LIMIT 1").fetchall()[0][0]
                 if typed.type != "VOID"
@@ -290,7 +291,7 @@ def _single(
         return
     names = {text: f"c{i}" for i, text in enumerate(found)}
     masks = pa.table(
-        {"id": pa.array(range(frame_size(results)), pa.int64())}
+        {"id": pa.array(range(rows), pa.int64())}
         | {f"ok{i}": pa.array([v is not None for v in results[text]]) for i, text in enumerate(found)}
     )
     session = frame.sparkSession
@@ -325,6 +326,20 @@ def _single(
             findings.add(text, f"Spark's {value}, here {message[:150]}, of {_shown(frame, known, text, i)}")
 
 
+def _values(table: pa.Table) -> list[dict[str, Any] | None]:
+    """The values of a column of structures with a field `v`, moments as microseconds; None where TRY failed."""
+    column = table["v"].combine_chunks()
+    inner = _counted(column.field("v")).to_pylist()
+    return [{"v": v} if there else None for v, there in zip(inner, column.is_valid().to_pylist(), strict=True)]
+
+
+def _alone(known: duckdb.DuckDBPyConnection, sql: str, i: int) -> list[dict[str, Any] | None]:
+    try:
+        return _values(known.execute(f"SELECT struct_pack(v := {sql}) AS v FROM r WHERE id = {i}").to_arrow_table())
+    except duckdb.Error:
+        return [None]
+
+
 def _counted(column: Any) -> Any:
     """Moments as microseconds: Python does not represent all of them."""
     return column.cast(pa.int64()) if pa.types.is_timestamp(column.type) else column
@@ -333,11 +348,6 @@ def _counted(column: Any) -> Any:
 def _failing(sql: str) -> str:
     """The text with its errors raised by casts, since TRY takes no `error`."""
     return re.sub(r"error\(('(?:[^']|'')*')\)", r'CAST(CAST((\1 || id) AS INTEGER) AS "NULL")', sql)
-
-
-def frame_size(results: Mapping[str, list[Any]]) -> int:
-    """The number of rows."""
-    return len(next(iter(results.values())))
 
 
 def _conditions(text: str, spark: str, here: str, findings: Findings) -> None:
@@ -377,7 +387,7 @@ def _collected(
     """Yields expressions with their values; where Spark raises an error, it is looked for by halves."""
     try:
         with quiet_spark():
-            yield texts, frame.selectExpr(*wanted).toArrow()
+            yield texts, frame.selectExpr("id", *wanted).orderBy("id").toArrow()
     except Exception as error:  # whatever Spark raises
         if len(wanted) == 1:
             findings.add(texts[0], f"Spark raises an error, DuckDB does not: {str(error)[:200]}")

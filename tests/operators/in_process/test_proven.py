@@ -15,7 +15,7 @@ from tests.harness.proving import TYPES, Findings, Rows, compared
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-ROWS = int(os.environ.get("PROVEN_ROWS", "120"))
+ROWS = int(os.environ.get("PROVEN_ROWS", "60"))
 SEED = int(os.environ.get("PROVEN_SEED", "1"))
 
 NUMBERS = ("ti", "si", "i", "b", "f", "x", "d", "e", "w", "z")

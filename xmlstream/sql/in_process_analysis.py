@@ -1,0 +1,147 @@
+"""Analysis without Spark: names and types of a query's expressions from the tables of what is proven.
+
+Here sqlglot's tree is the only reading of a text. Forms that Spark would read otherwise are refused, as is every
+expression whose value, type or name in Spark is not known: the engine in process computes it as Spark does, or not at
+all.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from sqlglot import exp
+
+from operators.expressions.dialect import expression
+from operators.expressions.output_columns import coalesced_domain
+from operators.expressions.type_rules import never_null
+from operators.in_process.coercion import common_type
+from operators.in_process.expressions import Columns, Typed, translated
+from operators.in_process.names import default_name
+from operators.in_process.readings import require_one_reading
+from operators.in_process.spark_type import NotProven, name_in_duckdb, read_type
+from punct_ns.domain import Domain
+from punct_ns.errors import QueryError
+from punct_ns.numeric_type import NumericType
+from punct_ns.schema import Attribute, Schema, structured
+from xmlstream.sql.query_text import QueryText
+
+if TYPE_CHECKING:
+    from xmlstream.sql.statements import Statement
+
+
+class ProvenAnalyst:
+    """Analyst that knows the expressions that are proven to be equal in DuckDB, in a session's time zone."""
+
+    def __init__(self, zone: str = "UTC") -> None:
+        self._zone = zone
+
+    def columns(self, schema: Schema, expressions: Sequence[str]) -> list[tuple[str, Domain]]:
+        """Spark's names and types; an expression is not nullable if Spark or `never_null` knows that."""
+        return [self._column(schema, text) for text in expressions]
+
+    def _column(self, schema: Schema, text: str) -> tuple[str, Domain]:
+        found = self._translated(schema, text)
+        nullable = found.nullable and not never_null(expression(text), schema)
+        domain, coalesced = Domain(found.type), coalesced_domain(text, schema)
+        if coalesced is not None and coalesced.type == domain.type:
+            domain = coalesced
+        try:
+            name = default_name(text, {})
+        except NotProven:
+            raise QueryError(f"{text} has no name", hint="give it one with AS") from None
+        return name, replace(domain, nullable=nullable)
+
+    def require_condition(self, schema: Schema, expression: str) -> None:
+        """Checks that the expression is a BOOLEAN."""
+        found = self._translated(schema, expression)
+        if found.type not in ("BOOLEAN", "VOID"):
+            raise QueryError(f"the condition {expression} is of type {found.type}, not BOOLEAN")
+
+    def widened(self, schemas: Sequence[Schema]) -> list[str]:
+        """The types of Spark's union."""
+        if len({len(schema) for schema in schemas}) > 1:
+            numbers = " and ".join(str(len(schema)) for schema in schemas)
+            raise QueryError(f"a UNION has {numbers} columns", hint="each part needs as many as the first")
+        found = []
+        for domains in zip(*([a.domain for a in schema] for schema in schemas), strict=True):
+            types = list(dict.fromkeys(domain.type for domain in domains))
+            wider = read_type(types[0]) if len(types) == 1 else common_type([read_type(type_) for type_ in types])
+            if wider is None:
+                raise NotProven(f"a UNION of {' and '.join(types)}")
+            found.append(Domain(wider.name).type)
+        return found
+
+    def common(self, one: str, other: str) -> str | None:
+        """The type itself if both are equal; for numbers, the type of Spark's union, as in its comparisons."""
+        if one == other:
+            return one
+        if not all(isinstance(Domain(type_).sql, NumericType) for type_ in (one, other)):
+            return None
+        return self.widened([Schema((Attribute("a", Domain(type_)),)) for type_ in (one, other)])[0]
+
+    def require_faithful(self, statement: Statement, tables: Mapping[str, Schema]) -> None:
+        """Checks that Spark reads the written query as this package does.
+
+        There are no types of the result to compare with: those of the plan come from the same tables.
+
+        Raises:
+            QueryError: A part of the text would be read otherwise by Spark.
+        """
+        for part in statement.tree.find_all(exp.Expr):
+            try:
+                if not isinstance(part.parent, exp.Expr) or isinstance(part, exp.Query | exp.Where | exp.Having):
+                    require_one_reading(part)
+            except QueryError as error:
+                raise statement.text.error(error.what, part, error.hint) from None
+
+    def _translated(self, schema: Schema, text: str) -> Typed:
+        columns = columns_of(schema)
+        try:
+            return translated(text, columns, self._zone)
+        except NotProven:
+            raise
+        except QueryError as error:
+            if not error.what.startswith("there is no attribute "):
+                raise
+            wanted = error.what.removeprefix("there is no attribute ")
+            raise QueryError(error.what, hint=f"there are {', '.join(alike(wanted, schema.names))}") from None
+
+
+def columns_of(schema: Schema) -> Columns:
+    """The attributes as DuckDB reads them, by their names in lower case; a window is also one structure."""
+    own = {a.name.lower(): Typed(name_in_duckdb(a.name), a.domain.type, a.domain.nullable) for a in schema}
+    for name, type_ in structured(schema):
+        if name.lower() not in own and type_.lower().startswith("struct<"):
+            sql = f'struct_pack(start := {name_in_duckdb(name + ".start")}, "end" := {name_in_duckdb(name + ".end")})'
+            own[name.lower()] = Typed(sql, type_, False)
+    return own
+
+
+MOST = 5
+"""The most names that a hint proposes."""
+
+
+def alike(name: str, names: Iterable[str]) -> list[str]:
+    """The names most like one, first the most alike.
+
+    >>> alike("pirce", ["auction", "price", "bidder"])
+    ['price', 'bidder', 'auction']
+    """
+    return sorted(names, key=lambda other: _distance(name.lower(), other.lower()))[:MOST]
+
+
+def _distance(one: str, other: str) -> int:
+    """The number of letters to change, to add or to take away."""
+    row = list(range(len(other) + 1))
+    for i, letter in enumerate(one, 1):
+        before, row[0] = row[0], i
+        for j, its in enumerate(other, 1):
+            before, row[j] = row[j], min(row[j] + 1, row[j - 1] + 1, before + (letter != its))
+    return row[-1]
+
+
+def pointed(text: QueryText, error: QueryError) -> QueryError:
+    """The error, at the beginning of the text."""
+    return text.error(error.what, 0, error.hint)
