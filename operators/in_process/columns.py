@@ -71,7 +71,8 @@ def _type(written: Any) -> Type:
 def struct(columns: Named) -> str:
     """The JSON of the struct.
 
-    >>> declared(struct(declared("a DECIMAL(5,2), b STRUCT<c: TIMESTAMP>"))) == declared("a DECIMAL(5,2), b STRUCT<c: TIMESTAMP>")
+    >>> columns = declared("a DECIMAL(5,2), b STRUCT<c: TIMESTAMP>")
+    >>> declared(struct(columns)) == columns
     True
     """
     return json.dumps(_struct([Field(name, inner(typed), typed.nullable) for name, typed in columns]))

@@ -23,6 +23,7 @@ import pyarrow as pa
 
 from operators.frames.frame import Frame, Observed, Table
 from operators.in_process.columns import Named, declared, inner, of_arrow, struct
+from operators.in_process.connection import prepare
 from operators.in_process.errors import condition
 from operators.in_process.relations import Relations
 from operators.in_process.spark_type import in_duckdb, name_in_duckdb
@@ -66,7 +67,7 @@ class InProcessEngine:
             config["memory_limit"] = memory
         self.zone = zone
         self._connection = duckdb.connect(":memory:", config=config)
-        self._connection.execute(f"SET TimeZone = '{zone}'")
+        prepare(self._connection, zone)
         self._connection.execute("SET preserve_insertion_order = false")
         self._lock = threading.RLock()
         self._numbers = count()
@@ -156,13 +157,14 @@ class InProcessEngine:
         from operators.in_process.evaluation import computed
 
         with self._running():
-            return computed(expression, x, y, values, self._connection, self.zone)
+            found = dict(computed(expression, x, y, values, self._connection, self.zone))
+        return [found.get(value) for value in values]
 
     def zone_rules(self) -> ZoneRules:
         """The changes of the zone's clocks."""
-        from operators.in_process.evaluation import zone_rules
+        from operators.in_process.clock_changes import PythonZone
 
-        return zone_rules(self.zone)
+        return PythonZone(self.zone)
 
     def close(self) -> None:
         """Ends the database; frames can be computed no more."""
@@ -294,6 +296,6 @@ def _literally(path: str) -> str:
 
 def _files(path: str) -> list[str]:
     """The Parquet file of a path, or those in the directory, as Spark names what it writes."""
-    if not os.path.isdir(path):
+    if not Path(path).is_dir():
         return [path]
     return sorted(str(file) for file in Path(path).iterdir() if not file.name.startswith((".", "_")))

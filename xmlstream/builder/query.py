@@ -31,12 +31,12 @@ from xmlstream.plan.written_plan import tree
 from xmlstream.safety.explanation import Format, explained
 from xmlstream.secret.profile import Windows
 from xmlstream.sql import translation
+from xmlstream.sql.analysts import analyst_of
 from xmlstream.sql.clauses.joining import equalities_between, with_unique_names
 from xmlstream.sql.clauses.plan_builder import combined, distinct, finished, first, ordered
 from xmlstream.sql.clauses.relation import Relation, resolve
 from xmlstream.sql.clauses.row_windows import TupleWindow, require_positions
 from xmlstream.sql.query_text import QueryText
-from xmlstream.sql.analysts import analyst_of
 from xmlstream.sql.statements import parse_statements
 from xmlstream.sql.tables.stream_options import in_windows
 

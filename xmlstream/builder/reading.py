@@ -18,9 +18,10 @@ from xmlstream.sql.tables.create_table import create_table
 from xmlstream.sql.tables.declaration import ABOVE, scan
 
 if TYPE_CHECKING:
-    from xmlstream.session.engines import Session
     from pyspark.sql import DataFrame
     from pyspark.sql.types import StructType
+
+    from xmlstream.session.engines import Session
 
 
 def read(

@@ -40,9 +40,7 @@ _POLL_SECONDS = 0.05
 """Longest time before the end of a query is noticed."""
 
 
-def loop(
-    spark: Session, root: Node, checkpoint: str | None, *, follow: bool, **options: Any
-) -> Iterator[ResultSlice]:
+def loop(spark: Session, root: Node, checkpoint: str | None, *, follow: bool, **options: Any) -> Iterator[ResultSlice]:
     """Runs a query while a loop takes its slices; a failure of the query is raised in the loop."""
     sink = LoopSink(root.schema)
     target = Target("the loop over its slices", taken=sink)

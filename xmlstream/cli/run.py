@@ -31,8 +31,8 @@ from xmlstream.runtime.runner import Launched, launch
 from xmlstream.runtime.settings import Settings
 from xmlstream.runtime.tally import Summary
 from xmlstream.session import java_process
-from xmlstream.session.spark_errors import reason_in
 from xmlstream.session.opening import open_session
+from xmlstream.session.spark_errors import reason_in
 from xmlstream.session.spark_session import cores_of, quiet_java, warm_up
 from xmlstream.sink.standard_output import StandardOutput
 from xmlstream.sink.target import require_fresh

@@ -11,13 +11,11 @@ from pyspark.sql.streaming.query import StreamingQuery
 from sources.xml.options.source import SourceOptions
 from sources.xml.slices.staged_rows import StagedRange
 from sources.xml.spark.multi_source_reader import MultiSourceXml, multi_source_options, register_multi_source
-from xmlstream.runtime.driving import Process, Shown
 from xmlstream.runtime.settings import Settings
+from xmlstream.runtime.started import LaunchedQuery, Process, Shown
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
-
-    from xmlstream.runtime.driving import LaunchedQuery
 
 
 def on_spark(

@@ -71,7 +71,7 @@ def quiet_failures(spark: Any) -> Iterator[None]:
     if not hasattr(spark, "sparkContext"):
         yield
         return
-    log4j: Any = spark._jvm.org.apache.logging.log4j  # type: ignore[union-attr]
+    log4j: Any = spark._jvm.org.apache.logging.log4j
     set_level = log4j.core.config.Configurator.setLevel
     before = {name: log4j.LogManager.getLogger(name).getLevel() for name in LOGGERS}
     for name in LOGGERS:

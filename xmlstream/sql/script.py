@@ -22,11 +22,11 @@ from operators.sort import Sort
 from punct_ns.errors import QueryError, UsageError
 from xmlstream.plan.nodes import Node, Scan, together, topological
 from xmlstream.sink.target import Target
+from xmlstream.sql.analysts import analyst_of
 from xmlstream.sql.clauses.relation import Relation
 from xmlstream.sql.flink_windows import differences
 from xmlstream.sql.query_text import QueryText, substituted
 from xmlstream.sql.refused.refusals import refusal
-from xmlstream.sql.analysts import analyst_of
 from xmlstream.sql.statements import Statement, parse_statements
 from xmlstream.sql.tables.declaration import Declaration, declared
 from xmlstream.sql.tables.sink_table import SinkTable

@@ -214,6 +214,8 @@ def planned(query: Statement, tables: Mapping[str, Relation], analyst: WholeAnal
     with _placed(query):
         types = analyst.require_faithful(query, {name: relation.schema for name, relation in tables.items()})
         root = _translated(query, tables, Translation(query.text, analyst))
+    if types is None:
+        return root
     # In Spark's form a window is a structure.
     found = [Domain(type_.removesuffix(" NOT NULL")).type for _, type_ in structured(root.schema)]
     if [*map(_comparable, found)] != [*map(_comparable, types)]:

@@ -28,7 +28,7 @@ from xmlstream.runtime.checkpoint import KEPT_ENTRIES, Checkpoint
 from xmlstream.runtime.execution import QueryStopped
 from xmlstream.runtime.in_process import InProcessQuery, Pace, SliceLoop
 from xmlstream.runtime.recovery import Recovered, recover
-from xmlstream.runtime.runner import Process
+from xmlstream.runtime.started import Process
 from xmlstream.runtime.settings import Settings
 
 if TYPE_CHECKING:

@@ -199,8 +199,8 @@ class Analyst(Protocol):
 class WholeAnalyst(Analyst, Protocol):
     """Knows the types of expressions, and whether a query means what this package reads in it."""
 
-    def require_faithful(self, statement: Statement, tables: Mapping[str, Schema]) -> list[str]:
-        """Checks the query, and returns the types of its result; QueryError if it means something else."""
+    def require_faithful(self, statement: Statement, tables: Mapping[str, Schema]) -> list[str] | None:
+        """Checks the query; returns its result's types if they are known; QueryError if it means something else."""
 
 
 class NamesOnly:
