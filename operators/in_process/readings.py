@@ -1,6 +1,7 @@
 """Texts that Spark and sqlglot read differently: operators side by side whose order the two take otherwise.
 
-Spark reads `a = b IS NULL` as `(a = b) IS NULL`, sqlglot as `a = (b IS NULL)`; `a || b + c`, `a = b < c` and `a | b & c`
+Spark reads `a = b IS NULL` as `(a = b) IS NULL`, sqlglot as `a = (b IS NULL)`; `a || b + c`, `a = b < c` and
+`a | b & c`
 are further ones. In process nobody but sqlglot reads a text, so such texts are refused: brackets make them clear.
 """
 
@@ -55,7 +56,7 @@ def _differs(node: exp.Expr, level: int, child: exp.Expr, below: int) -> bool:
     if below < level or (level == below == 4):
         return True
     if 5 <= level <= 7 and 5 <= below <= 7:
-        return type(node) is not type(child) and not {level, below} == {7}
+        return type(node) is not type(child) and {level, below} != {7}
     return level == 9 and below == 9
 
 

@@ -83,7 +83,7 @@ class Relations:
 
     def _union_columns(self, union: Union) -> Named:
         first, *others = map(self._columns, union.inputs)
-        found = {name: typed for name, typed in first}
+        found = dict(first)
         for other in others:
             pairs = other if union.by_name else tuple(zip(found, (typed for _, typed in other), strict=True))
             here = {name for name, _ in pairs}
