@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 
 from operators.in_process.casts import as_decimal, cast
@@ -85,22 +85,32 @@ _DIVISIONS: Mapping[str, Callable[[Part, Part, Type], Part]] = {"/": _divided, "
 
 def _decimals(left: Part, right: Part, operator: str) -> tuple[Part, Part]:
     """Both operands as decimals: an integer literal has the digits that are written, any other those of its type."""
-    for part in (left, right):
-        if part.typed and part.type.name in INTEGERS:
-            raise NotProven(f"{operator} of a DECIMAL and a literal with a suffix or cast")
     sides = []
-    for part in (left, right):
+    for part in beside_decimals([left, right], operator):
         if part.type.same(VOID):
-            other = right if part is left else left
-            sides.append(cast(part, other.type, "UTC"))
-        elif part.type.kind == "DECIMAL":
-            sides.append(part)
-        elif part.constant is not None:
-            digits = len(part.constant.lstrip("0")) or 1
-            sides.append(cast(part, read_type(f"DECIMAL({digits},0)"), "UTC"))
+            sides.append(cast(part, right.type if part is left else left.type, "UTC"))
         else:
-            sides.append(cast(part, as_decimal(part.type), "UTC"))
+            sides.append(part if part.type.kind == "DECIMAL" else cast(part, as_decimal(part.type), "UTC"))
     return sides[0], sides[1]
+
+
+def beside_decimals(parts: Sequence[Part], operator: str) -> list[Part]:
+    """The operands of an operator; a whole literal beside a DECIMAL becomes one of the digits that are written.
+
+    Raises:
+        NotProven: A literal has a suffix, which the reader does not tell from a CAST.
+    """
+    if not any(part.type.kind == "DECIMAL" for part in parts):
+        return list(parts)
+    if any(part.typed and part.type.name in INTEGERS for part in parts):
+        raise NotProven(f"{operator} of a DECIMAL and a literal with a suffix or cast")
+    return [_of_written_digits(part) if part.type.name in INTEGERS else part for part in parts]
+
+
+def _of_written_digits(part: Part) -> Part:
+    if part.constant is None:
+        return part
+    return cast(part, read_type(f"DECIMAL({len(part.constant.lstrip('0')) or 1},0)"), "UTC")
 
 
 def _of_decimals(operator: str, left: Part, right: Part) -> Part:

@@ -21,7 +21,7 @@ from sqlglot import exp
 
 from operators.expressions.dialect import call_name, parsed, type_text
 from operators.in_process.aggregate_functions import AGGREGATES, WINDOWS, Rows, aggregate, collected, order_key
-from operators.in_process.arithmetic import arithmetic, negative
+from operators.in_process.arithmetic import arithmetic, beside_decimals, negative
 from operators.in_process.casts import cast, is_utc, moment
 from operators.in_process.coercion import same_type
 from operators.in_process.functions import FUNCTIONS, call, choice, field
@@ -211,7 +211,8 @@ class Translator:
         return combined(f"({left} {operator} {right})", BOOLEAN, [one, other])
 
     def _sides(self, tree: exp.Expr) -> list[Part]:
-        sides = same_type(self.parts([tree.this, tree.expression]), "comparison", self._zone)
+        given = self.parts([tree.this, tree.expression])
+        sides = same_type(beside_decimals(given, "comparison"), "comparison", self._zone)
         if any(side.type.same(VOID) or side.type.kind in ("MAP", "ARRAY", "BINARY") for side in sides):
             raise NotProven(f"comparison of {sides[0].type.name}")
         return sides

@@ -205,7 +205,7 @@ def _get(parts: Sequence[Part], zone: str) -> Part:
     _require("get", parts, ("ARRAY",), ("TINYINT", "SMALLINT", "INT"))
     array, index = parts
     assert array.type.element is not None
-    inside = f"list_extract({array.sql}, CAST({index.sql} AS BIGINT) + 1)"
+    inside = f"CAST(list_extract({array.sql}, CAST({index.sql} AS BIGINT) + 1) AS {in_duckdb(array.type.element)})"
     sql = inside if index.constant is not None else f"CASE WHEN {index.sql} >= 0 THEN {inside} END"
     return combined(sql, array.type.element, parts, nullable=True)
 

@@ -1,8 +1,6 @@
 """Texts that Spark and sqlglot read differently: operators side by side whose order the two take otherwise.
 
-Spark reads `a = b IS NULL` as `(a = b) IS NULL`, sqlglot as `a = (b IS NULL)`; `a || b + c`, `a = b < c` and
-`a | b & c`
-are further ones. In process nobody but sqlglot reads a text, so such texts are refused: brackets make them clear.
+Such are `a || b + c`, `a = b < c` and `a | b & c`. In process nobody but sqlglot reads a text, so such texts are refused: brackets make them clear.
 """
 
 from __future__ import annotations

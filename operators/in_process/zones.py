@@ -94,8 +94,8 @@ _FIRST_YEAR = 1800
 def transitions(zone: str, first: int = _FIRST_YEAR, last: int = 2100) -> tuple[Change, ...]:
     """The changes of the zone's clocks from the beginning of one year to the end of another, in order.
 
-    >>> [(_EPOCH + timedelta(seconds=change.at)).isoformat()[:16] for change in transitions("Europe/Berlin", 2026, 2026)]
-    ['2026-03-29T01:00', '2026-10-25T01:00']
+    >>> [change.at for change in transitions("Europe/Berlin", 2026, 2026)]
+    [1774746000, 1792890000]
     """
     if not isinstance(rules(zone), ZoneInfo):
         return ()

@@ -23,8 +23,9 @@ import pyarrow as pa
 from operators.expressions.dialect import quiet_spark
 from operators.in_process.connection import prepare
 from operators.in_process.expressions import Typed, translated
-from operators.in_process.spark_type import NotProven, duckdb_type
+from operators.in_process.spark_type import duckdb_type
 from punct_ns.domain import Domain
+from punct_ns.errors import QueryError
 from punct_ns.slices import arrow_type
 
 if TYPE_CHECKING:
@@ -209,7 +210,7 @@ def compared(
     for text in dict.fromkeys(texts):
         try:
             found[text] = translated(text, rows.columns, rows.zone)
-        except NotProven as refused:
+        except QueryError as refused:
             findings.refused[text] = refused.what
     _typed(frame, found, findings, by)
     known = rows.connection()
@@ -238,7 +239,10 @@ def _typed(frame: DataFrame, found: dict[str, Typed], findings: Findings, by: st
                 chosen = frame.groupBy(by).agg(_expr(text)) if by else frame.selectExpr(text)
                 spark = chosen.schema.fields[-1]
         except Exception as error:  # whatever Spark says
-            findings.add(text, f"Spark refuses it: {str(error)[:200]}")
+            if "PARSE_SYNTAX_ERROR" in str(error):  # sqlglot reads more texts than Spark
+                findings.refused[text] = "Spark's parser"
+            else:
+                findings.add(text, f"Spark refuses it: {str(error)[:200]}")
             del found[text]
             continue
         _of_one_type(text, typed, spark, findings)
@@ -272,15 +276,12 @@ def _single(
             tried = f"SELECT {f'TRY({whole})' if is_masked else whole} AS v FROM r ORDER BY id"
             try:
                 results[text] = _values(known.execute(tried).to_arrow_table())
-            except duckdb.ConversionException:  # which TRY does not catch everywhere
+            except duckdb.Error:  # which TRY does not catch everywhere
                 if not is_masked:
                     raise
                 results[text] = [value for i in range(rows) for value in _alone(known, typed.sql, i)]
-            of = (
-                known.execute(f"SELECT typeof({typed.sql}) FROM r LIMIT 1").fetchall()[0][0]
-                if typed.type != "VOID"
-                else ""
-            )
+            described = known.execute(f"DESCRIBE SELECT {typed.sql} AS v FROM r").fetchall()
+            of = described[0][1] if typed.type != "VOID" else ""
         except duckdb.Error as error:
             findings.add(text, f"DuckDB refuses it: {str(error)[:300]}; {typed.sql[:300]}")
             del found[text]

@@ -10,12 +10,14 @@ from typing import TYPE_CHECKING
 import pytest
 
 from operators.in_process.zones import transitions
+from tests.harness.drawn_expressions import Drawn
 from tests.harness.proving import TYPES, Findings, Rows, compared
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 ROWS = int(os.environ.get("PROVEN_ROWS", "60"))
+DRAWN = int(os.environ.get("PROVEN_TEXTS", "300"))
 SEED = int(os.environ.get("PROVEN_SEED", "1"))
 
 NUMBERS = ("ti", "si", "i", "b", "f", "x", "d", "e", "w", "z")
@@ -304,7 +306,7 @@ def over_rows() -> list[str]:
     )
     found += [f"{a} OVER ({rows} {frame})" for a, frame in product(of, ("", *frames))]
     found += [f"{a} OVER (PARTITION BY g)" for a in of] + [f"{a} OVER ()" for a in of]
-    found += ["sum(ti1) OVER (PARTITION BY g ORDER BY si1 RANGE BETWEEN 5 PRECEDING AND CURRENT ROW)"]
+    found += ["sum(ti1) OVER (PARTITION BY g ORDER BY CAST(ti1 AS INT) RANGE BETWEEN 5 PRECEDING AND CURRENT ROW)"]
     found += ["count(*) OVER (ORDER BY t1 RANGE BETWEEN INTERVAL '5' MINUTES PRECEDING AND CURRENT ROW)"]
     found += ["count(*) OVER (ORDER BY t1 NULLS LAST RANGE BETWEEN INTERVAL 2 DAYS PRECEDING AND CURRENT ROW)"]
     found += [
@@ -353,3 +355,11 @@ def test_clocks(spark: SparkSession, zone: str) -> None:
     finally:
         spark.conf.set("spark.sql.session.timeZone", "UTC")
     assert not findings.differences, said(findings)
+
+
+def test_drawn_texts(spark: SparkSession) -> None:
+    """Texts with few brackets, so that Spark's reader and sqlglot's must agree, or the text is refused."""
+    drawn = Drawn(random.Random(SEED))
+    findings = compared(Rows.drawn(spark, ROWS, SEED + 9), [drawn.text() for _ in range(DRAWN)], Findings())
+    assert not findings.differences, said(findings)
+    assert len(findings.proven) > DRAWN / 4, "most of what is drawn is refused"
