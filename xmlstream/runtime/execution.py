@@ -160,10 +160,11 @@ class QueryStopped(Exception):
 class Execution:
     """A running query: its operators with their states, restored from the checkpoint's last commit.
 
-    `memory` measures the memory of the processes by name, in bytes.
+    `memory` measures the memory of the processes by name, in bytes; `clock` gives the time of a slice.
     """
 
     memory: Callable[[], dict[str, int]] = staticmethod(dict)
+    clock: Callable[[], datetime] = staticmethod(lambda: datetime.now(UTC))
 
     def __init__(
         self,
@@ -232,7 +233,7 @@ class Execution:
 
     def _slice(self, slice_id: int, ranges: Sequence[StagedRange], started: float) -> None:
         # The query's time does not go back if the machine's clock is set back.
-        now = max(datetime.now(UTC), self._time or datetime.min.replace(tzinfo=UTC))
+        now = max(self.clock(), self._time or datetime.min.replace(tzinfo=UTC))
         self._states.begin(slice_id, now, self._inputs.closings())
         if self._clocks:
             self._clocks.begin(self._states, self._checkpoint.spark.offset(slice_id))
