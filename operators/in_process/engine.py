@@ -226,7 +226,7 @@ class InProcessEngine:
             if isinstance(operation, Observed):
                 frame.made.append(self._observed(operation))
             else:
-                frame.made.append(self._relations.sql(operation))
+                frame.made.append(self._relations.select(operation))
         sql: str = frame.made[1] if isinstance(frame.made[1], str) else frame.made[1].sql
         return sql
 

@@ -92,7 +92,7 @@ class Relations:
                 found[name] = _widened(found[name], typed) if name in found else _nullable(typed)
         return tuple(column(name, inner(typed), typed.nullable) for name, typed in found.items())
 
-    def sql(self, operation: Operation) -> str:
+    def select(self, operation: Operation) -> str:
         """The SELECT of an operation."""
         match operation:
             case Table():
