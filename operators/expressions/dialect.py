@@ -36,19 +36,6 @@ def quiet(log: logging.Logger) -> Iterator[None]:
         log.disabled = before
 
 
-@contextmanager
-def quiet_spark() -> Iterator[None]:
-    """Silences PySpark's logger for errors of queries.
-
-    PySpark's logger takes arguments that Python's loggers do not. If Python created the logger first, each later error
-    of Spark would become a TypeError.
-    """
-    from pyspark.logger import PySparkLogger
-
-    with quiet(PySparkLogger.getLogger("SQLQueryContextLogger")):
-        yield
-
-
 _READ_SPECIALLY = ("CAST", "TRY_CAST", "EXTRACT", "TRIM", "SUBSTRING", "SUBSTR", "POSITION", "OVERLAY")
 
 

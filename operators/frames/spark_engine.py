@@ -7,14 +7,15 @@ from __future__ import annotations
 
 import json
 import threading
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
-from operators.expressions.dialect import quiet_spark
+from operators.expressions.dialect import quiet
 from operators.expressions.type_rules import kind
 from operators.frames.frame import (
     Distinct,
@@ -219,6 +220,19 @@ class SparkEngine:
         # Row numbers increase along the partitions, and orderBy has sorted these.
         number = F.monotonically_increasing_id() + F.lit(operation.first).cast("BIGINT")
         return made.withColumn(operation.name, number)
+
+
+@contextmanager
+def quiet_spark() -> Iterator[None]:
+    """Silences PySpark's logger for errors of queries.
+
+    PySpark's logger takes arguments that Python's loggers do not. If Python created the logger first, each later error
+    of Spark would become a TypeError.
+    """
+    from pyspark.logger import PySparkLogger
+
+    with quiet(PySparkLogger.getLogger("SQLQueryContextLogger")):
+        yield
 
 
 def value_of(found: Any, domain: Domain) -> Value | None:

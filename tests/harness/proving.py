@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, Any
 import duckdb
 import pyarrow as pa
 
-from operators.expressions.dialect import quiet_spark
+from operators.frames.spark_engine import quiet_spark
 from operators.in_process.connection import prepare
 from operators.in_process.expressions import Typed, translated
 from operators.in_process.spark_type import duckdb_type

@@ -16,6 +16,9 @@ if TYPE_CHECKING:
     from xmlstream.session.engines import Session
 
 
+WORK = "work"
+"""The folder of a checkpoint for what exceeds the memory while a slice is computed."""
+
 LARGEST_SLICE = 256 << 20
 """The bytes to which the slices of all sources may grow in sum, in this process."""
 
@@ -53,6 +56,7 @@ def driver(
     from sources.xml.slices.staging import LocalStager
     from xmlstream.runtime.in_process import InProcessQuery, Pace, SliceLoop
 
+    session.engine.spill_to(checkpoint.store.path(WORK))
     reader, stager = SourcesReader(readers, LARGEST_SLICE), LocalStager(readers)
     loop = SliceLoop(reader, stager, checkpoint, process, Pace(settings.follow, settings.every))
     return lambda: InProcessQuery(loop, checkpoint.spark.identity(), settings.name)

@@ -17,9 +17,10 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 from sqlglot import exp
 
-from operators.expressions.dialect import as_read, call_name, expression, quiet_spark, render
+from operators.expressions.dialect import as_read, call_name, expression, render
 from operators.expressions.output_columns import coalesced_domain
 from operators.expressions.type_rules import never_null
+from operators.frames.spark_engine import quiet_spark
 from punct_ns.domain import Domain
 from punct_ns.errors import QueryError, UsageError
 from punct_ns.numeric_type import NumericType
