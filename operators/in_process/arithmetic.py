@@ -70,8 +70,7 @@ def _quotient(left: Part, right: Part, type_: Type) -> Part:
 def _remainder(left: Part, right: Part, type_: Type) -> Part:
     sql = f"({left.sql} % {_divisor(left, right, _REMAINDER)})"
     if type_.name in INTEGERS and not _is_sure(right):  # In DuckDB the least integer by -1 overflows.
-        zero = f"CASE WHEN {left.sql} IS NULL THEN NULL ELSE 0 END" if left.nullable else "0"
-        sql = f"CAST(CASE WHEN {right.sql} = -1 THEN {zero} ELSE {sql} END AS {in_duckdb(type_)})"
+        sql = f"CAST(CASE WHEN {right.sql} = -1 THEN {left.sql} - {left.sql} ELSE {sql} END AS {in_duckdb(type_)})"
     return _reversed(sql, type_, left, right, raises=not _is_sure(right))
 
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from typing import TypeAlias
 
 from operators.in_process.arithmetic import absolute, arithmetic, modulus
@@ -79,7 +80,8 @@ def if_(parts: Sequence[Part], zone: str) -> Part:
     """IF(condition, one, other)."""
     if len(parts) != 3 or parts[0].type.name not in ("BOOLEAN", "VOID"):
         raise NotProven(f"if({', '.join(part.type.name for part in parts)})")
-    return choice([(parts[0], parts[1])], parts[2], zone)
+    found = choice([(parts[0], parts[1])], parts[2], zone)
+    return replace(found, nullable=any(part.nullable for part in parts[1:]))
 
 
 def choice(branches: Sequence[tuple[Part, Part]], default: Part | None, zone: str) -> Part:
@@ -98,10 +100,18 @@ def choice(branches: Sequence[tuple[Part, Part]], default: Part | None, zone: st
     return Part(
         sql,
         type_,
-        default is None or any(side.nullable for side in sides),
+        _may_be_null(tests, sides, has_default=default is not None),
         any(part.raises for part in (*tests, *sides)),
         rows=any(part.rows for part in (*tests, *sides)),
     )
+
+
+def _may_be_null(tests: Sequence[Part], results: Sequence[Part], *, has_default: bool) -> bool:
+    """Whether a CASE may be null: behind a branch that is always taken, Spark looks at none."""
+    always = next((i for i, test in enumerate(tests) if test.sql == "true"), None)
+    if always is not None:
+        return any(result.nullable for result in results[: always + 1])
+    return not has_default or any(result.nullable for result in results)
 
 
 def _nullif(parts: Sequence[Part], zone: str) -> Part:
@@ -177,11 +187,15 @@ def _named_struct(parts: Sequence[Part], zone: str) -> Part:
 
 
 def field(of: Part, name: str) -> Part:
-    """A field of a structure.
+    """A field of a structure; of an array of structures, the array of their fields.
 
     Raises:
         NotProven: There is none of the name, or there are several.
     """
+    if of.type.element is not None and of.type.element.fields:
+        inner = field(Part("x", of.type.element, of.type.has_nulls), name)
+        type_ = array_of(inner.type, has_nulls=inner.nullable)
+        return of.computed(f"list_transform({of.sql}, lambda x: {inner.sql})", type_)
     found = [field for field in of.type.fields if field.name.lower() == name.lower()]
     if len(found) != 1:
         raise NotProven(f"the field {name} of {of.type.name}")
@@ -261,7 +275,8 @@ def _concat(parts: Sequence[Part], zone: str) -> Part:
         raise NotProven(f"concat({', '.join(part.type.name for part in parts)})")
     if any(part.raises for part in parts) and any(part.nullable for part in parts):
         raise NotProven("concat of an operand that can raise an error and of one that can be null")
-    return combined(f"({' || '.join(part.sql for part in parts)})", STRING, parts)
+    # Of constants DuckDB may find no type, where they are null.
+    return combined(f"CAST(({' || '.join(part.sql for part in parts)}) AS VARCHAR)", STRING, parts)
 
 
 def _found(name: str, function_: str) -> Function:

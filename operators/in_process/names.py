@@ -34,9 +34,14 @@ def default_name(text: str, columns: Columns) -> str:
     bare = tree.unnest()
     if isinstance(bare, exp.Cast) and isinstance(bare.this, exp.Column):
         return bare.this.name
-    if isinstance(bare, exp.Dot) and isinstance(bare.expression, exp.Identifier):
-        return bare.expression.name
+    if isinstance(bare, exp.Dot) and _is_path(bare):
+        return str(bare.expression.name)
     return _name(bare)
+
+
+def _is_path(tree: exp.Expr) -> bool:
+    """Whether it is a column, or a field of one."""
+    return isinstance(tree, exp.Column) or (isinstance(tree, exp.Dot) and _is_path(tree.this))
 
 
 _BINARY: Mapping[type[exp.Expr], str] = {
@@ -104,13 +109,15 @@ def _case(tree: exp.Expr) -> str:
     return " ".join([*parts, "END"])
 
 
+_COLLECTED = ("collect_set", "collect_list", "sort_array")
 _SPELT = {"floor": "FLOOR", "ceil": "CEIL", "ceiling": "ceiling", "len": "len"}
 _UNKNOWN = frozenset(("array", "sequence", "date", "to_date", "day", "isnull", "isnotnull", "any", "some", "every"))
 
 
 def _call(tree: exp.Expr) -> str:
     name, given = call_name(tree), tree.expressions
-    if (name not in FUNCTIONS and name not in AGGREGATES) or name in _UNKNOWN:
+    known = name in FUNCTIONS or name in AGGREGATES or name in _COLLECTED
+    if not known or name in _UNKNOWN:
         raise NotProven(f"the name of {name}")
     if name == "count" and len(given) == 1 and isinstance(given[0], exp.Star):
         return "count(1)"
@@ -118,9 +125,53 @@ def _call(tree: exp.Expr) -> str:
         return f"(IF({_names(given)}))"
     if name == "split" and len(given) == 2:
         return f"split({_names(given)}, -1)"
+    if name == "sort_array" and len(given) == 1:
+        return f"sort_array({_names(given)}, true)"
     if given and isinstance(given[0], exp.Distinct):
         return f"{name}(DISTINCT {_names(given[0].expressions)})"
     return f"{_SPELT.get(name, name)}({_names(given)})"
+
+
+_RANKS = {"row_number": "row_number", "rank": "RANK", "dense_rank": "DENSE_RANK"}
+_FROM_FIRST = "ROWS BETWEEN UNBOUNDED PRECEDING AND CURRENT ROW"
+
+
+def _window(tree: exp.Expr) -> str:
+    groups, order, spec = tree.args.get("partition_by") or [], tree.args.get("order"), tree.args.get("spec")
+    parts = [f"PARTITION BY {_names(groups)}"] if groups else []
+    if order is not None:
+        parts.append(f"ORDER BY {', '.join(map(_ordered, order.expressions))}")
+    if call_name(tree.this) in _RANKS and order is not None:
+        parts.append(_FROM_FIRST)
+    elif spec is not None:
+        parts.append(_frame(spec))
+    elif not isinstance(tree.this, exp.Anonymous) or call_name(tree.this) not in AGGREGATES:
+        raise NotProven(f"the name of {call_name(tree.this)} OVER")
+    else:
+        ends = "RANGE BETWEEN UNBOUNDED PRECEDING AND CURRENT ROW"
+        parts.append(ends if order is not None else "ROWS BETWEEN UNBOUNDED PRECEDING AND UNBOUNDED FOLLOWING")
+    of = f"{_RANKS[call_name(tree.this)]}()" if call_name(tree.this) in _RANKS else _name(tree.this)
+    return f"{of} OVER ({' '.join(parts)})"
+
+
+def _ordered(tree: exp.Expr) -> str:
+    direction = "DESC" if tree.args.get("desc") else "ASC"
+    return f"{_name(tree.this)} {direction} NULLS {'FIRST' if tree.args.get('nulls_first') else 'LAST'}"
+
+
+def _frame(spec: exp.Expr) -> str:
+    ends = []
+    for end in ("start", "end"):
+        value, side = spec.args.get(end), spec.args.get(f"{end}_side")
+        if value in (None, "CURRENT ROW"):
+            ends.append("CURRENT ROW")
+        elif value == "UNBOUNDED":
+            ends.append(f"UNBOUNDED {side}")
+        elif side == "FOLLOWING" and isinstance(value, exp.Literal):
+            ends.append(f"{value.name} FOLLOWING")
+        else:
+            raise NotProven("the name of this frame")
+    return f"{spec.args['kind']} BETWEEN {ends[0]} AND {ends[1]}"
 
 
 _FORMS: Mapping[type, Callable[[exp.Expr], str]] = {
@@ -139,5 +190,6 @@ _FORMS: Mapping[type, Callable[[exp.Expr], str]] = {
     exp.Case: _case,
     exp.Cast: _cast,
     exp.Anonymous: _call,
+    exp.Window: _window,
     exp.Filter: lambda tree: f"{_name(tree.this)} FILTER (WHERE {_name(tree.expression.this)})",
 }

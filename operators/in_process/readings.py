@@ -1,6 +1,7 @@
 """Texts that Spark and sqlglot read differently: operators side by side whose order the two take otherwise.
 
-Such are `a || b + c`, `a = b < c` and `a | b & c`. In process nobody but sqlglot reads a text, so such texts are refused: brackets make them clear.
+Such are `a || b + c`, `a = b < c` and `a | b & c`. In process nobody but sqlglot reads a text, so such texts
+are refused: brackets make them clear.
 """
 
 from __future__ import annotations

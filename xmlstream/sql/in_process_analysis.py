@@ -17,7 +17,7 @@ from operators.expressions.dialect import expression
 from operators.expressions.output_columns import coalesced_domain
 from operators.expressions.type_rules import never_null
 from operators.in_process.coercion import common_type
-from operators.in_process.expressions import Columns, Typed, translated
+from operators.in_process.expressions import Columns, Typed, generator, translated
 from operators.in_process.names import default_name
 from operators.in_process.readings import require_one_reading
 from operators.in_process.spark_type import NotProven, name_in_duckdb, read_type
@@ -42,6 +42,9 @@ class ProvenAnalyst:
         return [self._column(schema, text) for text in expressions]
 
     def _column(self, schema: Schema, text: str) -> tuple[str, Domain]:
+        if (rows := generator(text, columns_of(schema), self._zone)) is not None:
+            ((name, element),) = rows.columns
+            return name, Domain(element.type, element.nullable)
         found = self._translated(schema, text)
         nullable = found.nullable and not never_null(expression(text), schema)
         domain, coalesced = Domain(found.type), coalesced_domain(text, schema)
@@ -50,7 +53,7 @@ class ProvenAnalyst:
         try:
             name = default_name(text, {})
         except NotProven:
-            raise QueryError(f"{text} has no name", hint="give it one with AS") from None
+            name = text  # which stands only where there is no AS
         return name, replace(domain, nullable=nullable)
 
     def require_condition(self, schema: Schema, expression: str) -> None:

@@ -9,7 +9,11 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from operators.in_process.expressions import translated
+from operators.in_process.names import default_name
+from operators.in_process.spark_type import NotProven
 from operators.in_process.zones import transitions
+from punct_ns.errors import QueryError
 from tests.harness.drawn_expressions import Drawn
 from tests.harness.proving import TYPES, Findings, Rows, compared
 
@@ -267,6 +271,7 @@ def aggregates() -> list[str]:
         "avg(DISTINCT i1)",
     ]
     found += [
+        "sort_array(collect_set(named_struct('id', ti1, 'p', named_struct('s', s1)))).p",
         "sum(ti1) FILTER (WHERE p1)",
         "avg(ti1) FILTER (WHERE p1)",
         "min(t1)",
@@ -363,3 +368,35 @@ def test_drawn_texts(spark: SparkSession) -> None:
     findings = compared(Rows.drawn(spark, ROWS, SEED + 9), [drawn.text() for _ in range(DRAWN)], Findings())
     assert not findings.differences, said(findings)
     assert len(findings.proven) > DRAWN / 4, "most of what is drawn is refused"
+
+
+def test_names(spark: SparkSession) -> None:
+    """Columns without an alias are named as in Spark."""
+    given = Rows.drawn(spark, 1, SEED)
+    frame = given.frame()
+    texts_ = [*arithmetic(), *comparisons(), *casts(), *texts(), *choices(), *moments(), *aggregates(), *over_rows()]
+    names = {text: name for text in texts_ if (name := _named(text)) and not _refused(text, given)}
+    for number, part in enumerate((("OVER (",), ())):
+        chosen = [text for text in names if bool(part) == ("OVER (" in text)]
+        single = [text for text in chosen if part or text not in aggregates()]
+        found = dict(zip(single, frame.selectExpr(*single).schema.names, strict=True))
+        if not number:
+            found |= dict(zip(grouped := [t for t in names if t in aggregates()],
+                              frame.selectExpr(*grouped).schema.names, strict=True))  # fmt: skip
+        wrong = [f"{text}: {name}, here {names[text]}" for text, name in found.items() if name != names[text]]
+        assert not wrong, "\n".join(wrong[:20])
+
+
+def _named(text: str) -> str | None:
+    try:
+        return default_name(text, {})
+    except NotProven:
+        return None
+
+
+def _refused(text: str, rows: Rows) -> bool:
+    try:
+        translated(text, rows.columns)
+    except QueryError:
+        return True
+    return False
