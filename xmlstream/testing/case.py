@@ -201,15 +201,23 @@ class _Taken:
 
 
 class Case:
-    """A query under test, with its state, its clock and all that it has put out; made by `case`."""
+    """A query under test, with its state, its clock and all that it has put out; made by `case`.
+
+    Attributes:
+        root: The plan that runs.
+        schema: The attributes of the result.
+        slices: What has come out, slice by slice.
+        static: The names of the static tables that have rows of the test, in lower case.
+        directory: Where the files of the case lie, its checkpoint in `state`; it is removed at the end.
+    """
 
     def __init__(self, prepared: Prepared, static: Mapping[str, Stream] | None = None) -> None:
         self._session = prepared.session
         self._purge_after = prepared.purge_after
         self.at(prepared.at)
-        self._directory = Path(tempfile.mkdtemp(prefix="xmlstream-test-"))
+        self.directory = Path(tempfile.mkdtemp(prefix="xmlstream-test-"))
         self._held: list[Recovered] = []
-        self.close = weakref.finalize(self, _removed, self._directory, self._held)
+        self.close = weakref.finalize(self, _removed, self.directory, self._held)
         self.static = {name.lower() for name in static or ()}
         self.root = self._with_rows(prepared.root, static or {})
         self.schema = self.root.schema
@@ -313,7 +321,7 @@ class Case:
     def waiting(self) -> list[str]:
         """What waits to come out, and which punctuations it waits for, a line each; some of many."""
         found = []
-        for waits in inspect(self._directory / "state").waits if self.slices else ():
+        for waits in inspect(self.directory / "state").waits if self.slices else ():
             for example in waits.examples if waits.blocks else ():
                 key = ", ".join(f"{name}={value}" for name, value in example.key.items()) or "the only group"
                 needs = "; ".join(f"{n.source}: {', '.join(n.missing[:3])}" for n in example.needs if n.missing)
@@ -321,7 +329,7 @@ class Case:
         return found
 
     def _begin(self) -> None:
-        directory, engine = self._directory / "state", _engine(self._session)
+        directory, engine = self.directory / "state", _engine(self._session)
         self._taken = _Taken()
         target = Target.of(None, sink=self._taken)
         recovered = recover(directory, self.root, [target], engine.zone, overwrite=False, moved=False)
@@ -410,7 +418,7 @@ class Case:
             tuples, punctuations = notation.parted(items)
             if punctuations:
                 raise UsageError("a static table has no punctuations", where=table.name, hint="it is closed once read")
-            path = self._directory / f"static-{len(made)}.parquet"
+            path = self.directory / f"static-{len(made)}.parquet"
             written(tuples, table.schema, path)
             made[table.name] = replace(table, format="parquet", options=(("path", str(path)),), frame=None)
 

@@ -7,6 +7,7 @@ list of items is one slice, a list of lists has a slice in each.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
@@ -16,10 +17,16 @@ from punct_ns.notation import parse_pattern
 from punct_ns.pattern import Constant, Pattern, canonical
 from punct_ns.punctuation import Punctuation
 from punct_ns.schema import Attribute, Schema
-from punct_ns.sql_type import split_outside
 from punct_ns.temporal_type import DateType, TimestampType
 from xmlstream.testing import notation
 from xmlstream.testing.notation import Item, Tuple
+
+_NAMED = re.compile(
+    r"""\s* (?: `(?P<quoted>[^`]+)` | (?P<name>[^\s=,`]+) ) \s*=\s*
+        (?P<pattern> "(?:[^"]|"")*" | \{(?:[^}"]|"[^"]*")*\} | [\[(](?:[^\])"]|"[^"]*")*[\])]? | [^,\[({"][^,]* )
+        \s* (?:,|\Z)""",
+    re.VERBOSE,
+)
 
 
 @dataclass(frozen=True, slots=True, repr=False)
@@ -44,11 +51,14 @@ class Closing:
         if self.text.lstrip().startswith("<"):
             return Punctuation.parse(self.text, schema)
         patterns: dict[str, Any] = {}
-        for part in split_outside(self.text, ",") if self.text.strip() else ():
-            name, equals, pattern = part.partition("=")
-            if not equals:
-                raise NotationError(f"'{part.strip()}' is no pattern of an attribute", hint="write hour=17, or <*, 17>")
-            patterns[name.strip()] = pattern
+        end = 0
+        while self.text[end:].strip():
+            part = _NAMED.match(self.text, end)
+            if part is None:
+                what = f"'{self.text[end:].strip()}' is no pattern of an attribute"
+                raise NotationError(what, hint="write hour=17, or <*, 17>")
+            patterns[part["quoted"] or part["name"]] = part["pattern"]
+            end = part.end()
         return Punctuation.of(
             schema,
             {name: _pattern(each, schema.attribute(name)) for name, each in {**patterns, **self.patterns}.items()},
@@ -75,8 +85,8 @@ END = Closing()
 Given = Mapping[str, Any] | tuple[Any, ...] | str | Closing | Punctuation
 """An item of a stream, or a text with several."""
 
-Stream = str | Sequence[Given] | Sequence[Sequence[Given]]
-"""Slices: a text with bars between them, a list of items for one slice, or a list of lists."""
+Stream = str | Sequence[Any]
+"""Slices: a text with bars between them, a list of items (`Given`) for one slice, or a list of such lists."""
 
 
 def slices_of(given: Stream, schema: Schema, name: str) -> list[list[Item]]:
