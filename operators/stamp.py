@@ -87,7 +87,8 @@ class Stamp(Operator):
         new = inputs[0].tuples
         if new is None:
             return None
-        names = [quoted(name) for name in state.inputs[0].names]
+        # A source below reads only what is needed above, and its schema is whole.
+        names = [quoted(name) for name in state.inputs[0].names if name in new.frame.columns]
         position = [POSITION] if POSITION in new.frame.columns else []
         time = f"timestamp_micros({passed(microseconds(_now(state)))}) AS {quoted(self.attribute.name)}"
         return replace(new, frame=new.frame.select(*names, time, *position), of_each=1)

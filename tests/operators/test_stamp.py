@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+import xmlstream.testing as xt
 from operators.stamp import Stamp
 from operators.state.operator_state import OperatorState
 from operators.state.slice_tuples import Slice
@@ -62,3 +63,10 @@ def test_tuples_bear_the_time_and_what_is_before_it_is_closed_once(spark: SparkS
         ["<1, *, *>"],
         ["<3, *, *>", "<*, *, (,2026-01-01T00:00:02.999999Z]>"],
     ]
+
+
+@pytest.mark.spark
+def test_a_column_that_nothing_needs_is_not_read(spark: SparkSession) -> None:
+    table = "CREATE TABLE s (k INT, v INT) USING punctuated_xml OPTIONS (path 's.xml', rowTag 'r', schemes 'k');"
+    case = xt.case(f"{table} SELECT k, current_timestamp() AS at FROM s", session=spark)
+    assert case.slice(s="(1, 2)").tuples == [(1, BEGIN)]
