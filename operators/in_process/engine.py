@@ -26,7 +26,8 @@ from operators.in_process.columns import Named, declared, inner, of_arrow, struc
 from operators.in_process.connection import prepare
 from operators.in_process.errors import condition
 from operators.in_process.relations import Relations
-from operators.in_process.spark_type import in_duckdb, name_in_duckdb
+from operators.in_process.expressions import Typed
+from operators.in_process.spark_type import INTEGERS, in_duckdb, name_in_duckdb
 from punct_ns.errors import QueryError, StateError, UsageError, XmlStreamError
 
 if TYPE_CHECKING:
@@ -36,6 +37,9 @@ if TYPE_CHECKING:
 
 BATCH = 65_536
 """The number of rows of a record batch."""
+
+_ALIKE = (*INTEGERS, "BOOLEAN", "DATE", "STRING")
+"""The types that Arrow compares as DuckDB does, to which DuckDB leaves filters of Arrow's tables."""
 
 
 @dataclass(frozen=True, slots=True, eq=False, weakref_slot=True)
@@ -94,7 +98,9 @@ class InProcessEngine:
         files = [file for path in paths for file in _files(path)]
         if not files:
             return self.empty(columns)
-        read = f"read_parquet([{', '.join(map(_literally, files))}], hive_partitioning = false, union_by_name = true)"
+        # The greatest value in a file's statistics is not NaN, even if it is in the file.
+        options = "hive_partitioning = false, union_by_name = true, can_have_nan = true"
+        read = f"read_parquet([{', '.join(map(_literally, files))}], {options})"
         return self._leaf(self._read(declared(columns), read))
 
     def given(self, frame: Any) -> Frame:
@@ -179,7 +185,7 @@ class InProcessEngine:
         with self._lock:
             self._connection.register(name, table)
         read = (
-            f"CAST({name_in_duckdb(there)} AS {in_duckdb(inner(typed))}) AS {typed.sql}"
+            f"CAST({_filtered_here(name_in_duckdb(there), typed)} AS {in_duckdb(inner(typed))}) AS {typed.sql}"
             for there, (_, typed) in zip(table.column_names, columns, strict=True)
         )
         leaf = _Leaf(columns, f"SELECT {', '.join(read)} FROM {name}")
@@ -283,6 +289,11 @@ def _plain(message: str) -> str:
     """The message without DuckDB's class, the condition, and what follows the first line."""
     line = message.partition("\n")[0]
     return re.sub(r"^(?:[A-Z][A-Za-z ]* Error: )?(?:\[[A-Z_.]+\] )?", "", line)
+
+
+def _filtered_here(column: str, typed: Typed) -> str:
+    """The column, so that DuckDB itself compares it: Arrow takes NaN for no number, and moments need more modules."""
+    return column if typed.type in _ALIKE else f"coalesce({column}, NULL)"
 
 
 def _text(value: str) -> str:
