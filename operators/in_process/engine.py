@@ -25,8 +25,8 @@ from operators.frames.frame import Frame, Observed, Table
 from operators.in_process.columns import Named, declared, inner, of_arrow, struct
 from operators.in_process.connection import prepare
 from operators.in_process.errors import condition
-from operators.in_process.relations import Relations
 from operators.in_process.expressions import Typed
+from operators.in_process.relations import Relations
 from operators.in_process.spark_type import INTEGERS, in_duckdb, name_in_duckdb
 from punct_ns.errors import QueryError, StateError, UsageError, XmlStreamError
 

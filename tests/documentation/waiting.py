@@ -18,7 +18,7 @@ import xmlstream as xs
 from punct_ns.xml_form import PUNCT_NS
 from tests.documentation.pages import ROOT
 from tests.harness.browser import launched
-from xmlstream.runtime.on_spark import Handle
+from xmlstream.runtime.runner import Handle
 
 PICTURE = ROOT / "xmlstream" / "monitor"
 HEIGHT = 1060

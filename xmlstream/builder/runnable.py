@@ -33,8 +33,6 @@ from xmlstream.sql import script
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, Row
 
-    from xmlstream.runtime.in_process import RunningQuery
-
 
 _POLL_SECONDS = 0.05
 """Longest time before the end of a query is noticed."""
@@ -94,7 +92,7 @@ def run(inserts: Sequence[Insert], checkpoint: str | Path | None = None, **optio
     return runner.run(inserts[0].spark, root, settings_of(targets, checkpoint, follow=False, **options))
 
 
-def start(inserts: Sequence[Insert], checkpoint: str | Path, **options: Unpack[CommonOptions]) -> RunningQuery:
+def start(inserts: Sequence[Insert], checkpoint: str | Path, **options: Unpack[CommonOptions]) -> runner.Handle:
     """Starts queries together and returns Spark's own handle; they wait for more input until they are stopped.
 
     The arguments are those of `run`.
@@ -186,7 +184,7 @@ class Runnable:
         *,
         sink: TwoPhaseSink | None = None,
         **options: Unpack[RunOptions],
-    ) -> RunningQuery:
+    ) -> runner.Handle:
         """Starts the query and returns Spark's own handle; it waits for more input until it is stopped.
 
         The arguments are those of `run`; the checkpoint is required.

@@ -1,73 +1,117 @@
-"""What drives the slices of a query, by its session: Spark Structured Streaming, or a loop in this process."""
+"""What drives the slices of a query: Spark Structured Streaming, or the loop in this process.
+
+Where DuckDB computes, the loop drives them. Before 4.2, PySpark's streaming readers have no limits: Spark would ask for
+the end of all input, and could be given no part of it. There the loop drives the slices, and Spark computes them. All
+keep the same log.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Any
+from importlib.util import find_spec
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 from sources.xml.options.source import SourceOptions
+from sources.xml.slices.sources_reader import SourcesReader
+from sources.xml.slices.staged_rows import StagedRange
+from sources.xml.slices.staging import LocalStager, Stager
 from xmlstream.runtime.checkpoint import SPARK, Checkpoint
+from xmlstream.runtime.in_process import InProcessQuery, Pace, RunningQuery, SliceLoop
 from xmlstream.runtime.settings import Settings
-from xmlstream.runtime.started import LaunchedQuery, Process, Shown
 from xmlstream.session.engines import is_in_process
 
 if TYPE_CHECKING:
-    from xmlstream.runtime.in_process import RunningQuery
+    from pyspark.sql import DataFrame, SparkSession
+
     from xmlstream.session.engines import Session
+
+Process: TypeAlias = Callable[[int, Callable[[], Sequence[StagedRange]]], None]
+"""Processes a slice: its number, and what returns its staged ranges."""
 
 
 WORK = "work"
-"""The folder of a checkpoint for what exceeds the memory while a slice is computed."""
+"""The folder of a checkpoint for what exceeds the memory while DuckDB computes a slice."""
 
 LARGEST_SLICE = 256 << 20
-"""The bytes to which the slices of all sources may grow in sum, in this process."""
-
-
-class InProcessHandle(Shown):
-    """A started query that this process drives, with the interface of Spark's `StreamingQuery`."""
-
-    def __init__(self, launched: LaunchedQuery, query: RunningQuery, monitor: str | None = None) -> None:
-        super().__init__(launched, monitor)
-        self._query = query
-
-    def __getattr__(self, name: str) -> Any:
-        return getattr(self._query, name)
-
-    @property
-    def isActive(self) -> bool:  # noqa: N802 - as Spark's is called
-        """Whether the query runs."""
-        return self._query.isActive
-
-    @property
-    def name(self) -> str | None:
-        """The name that the user has chosen."""
-        return self._query.name
+"""The bytes to which the slices of all sources may grow in sum, where DuckDB computes."""
 
 
 def driver(
     session: Session, readers: Sequence[SourceOptions], process: Process, checkpoint: Checkpoint, settings: Settings
 ) -> Callable[[], RunningQuery]:
-    """What starts the query, which calls `process` for each slice."""
+    """Returns what starts the query, which calls `process` for each slice."""
     if not is_in_process(session):
-        from xmlstream.runtime.on_spark import on_spark
-
-        return on_spark(session, readers, process, checkpoint.store.path(SPARK), settings)
-    from sources.xml.slices.sources_reader import SourcesReader
-    from sources.xml.slices.staging import LocalStager
-    from xmlstream.runtime.in_process import InProcessQuery, Pace, SliceLoop
-
+        return by_spark(session, readers, process, checkpoint, settings)
     session.engine.spill_to(checkpoint.store.path(WORK))
-    reader, stager = SourcesReader(readers, LARGEST_SLICE), LocalStager(readers)
-    loop = SliceLoop(reader, stager, checkpoint, process, Pace(settings.follow, settings.every))
-    return lambda: InProcessQuery(loop, checkpoint.spark.identity(), settings.name)
+    return by_loop(readers, process, checkpoint, settings, largest_slice=LARGEST_SLICE)
 
 
-def handle_of(launched: LaunchedQuery, query: RunningQuery, monitor: str | None) -> RunningQuery:
-    """The handle of a started query; under Spark, a `StreamingQuery` of it."""
-    from xmlstream.runtime.in_process import InProcessQuery
+def by_spark(
+    spark: SparkSession, readers: Sequence[SourceOptions], process: Process, checkpoint: Checkpoint, settings: Settings
+) -> Callable[[], RunningQuery]:
+    """Returns what starts the query in a session of Spark, which calls `process` for each slice.
 
-    if isinstance(query, InProcessQuery):
-        return InProcessHandle(launched, query, monitor)
-    from xmlstream.runtime.on_spark import Handle
+    Spark drives the slices; before PySpark 4.2 the loop in this process does, and Spark computes them.
+    """
+    # Java parses nothing, but sorts and groups the tuples of a slice: 340 MB of XML in a heap of 1 GiB.
+    java: Any = spark._jvm
+    largest = java.java.lang.Runtime.getRuntime().maxMemory() // 2
+    if not limits_reads():
+        return by_loop(readers, process, checkpoint, settings, stager=_stager(spark, readers), largest_slice=largest)
+    from sources.xml.spark.multi_source_reader import MultiSourceXml, multi_source_options, register_multi_source
 
-    return Handle(launched, query, monitor)  # type: ignore[arg-type]
+    register_multi_source(spark)
+    read = multi_source_options(readers, largest)
+    staged = spark.readStream.format(MultiSourceXml.name()).options(**read).load()
+
+    def batch_of(batch: DataFrame, batch_id: int) -> None:
+        process(batch_id, lambda: [StagedRange.of(row) for row in batch.collect()])
+
+    log = str(checkpoint.store.path(SPARK))
+    writer = staged.writeStream.foreachBatch(batch_of).option("checkpointLocation", log)
+    writer = writer.trigger(**settings.pace) if settings.pace else writer
+    writer = writer.queryName(settings.name) if settings.name else writer
+    return writer.start
+
+
+def by_loop(
+    readers: Sequence[SourceOptions],
+    process: Process,
+    checkpoint: Checkpoint,
+    settings: Settings,
+    *,
+    stager: Stager | None = None,
+    largest_slice: int = 0,
+) -> Callable[[], RunningQuery]:
+    """Returns what starts the query in a thread of this process, which calls `process` for each slice.
+
+    Args:
+        readers: The readers of its sources (`shared_scans`).
+        process: Computes and commits a slice.
+        checkpoint: The checkpoint, restored by this run.
+        settings: The settings of the run.
+        stager: What stages the tasks of slices; by default this process and others beside it.
+        largest_slice: As of `SourcesReader`.
+    """
+
+    def start() -> RunningQuery:
+        reader = SourcesReader(readers, largest_slice)
+        pace = Pace(settings.follow, settings.every)
+        loop = SliceLoop(reader, stager or LocalStager(readers), checkpoint, process, pace)
+        return InProcessQuery(loop, checkpoint.spark.identity(), settings.name)
+
+    return start
+
+
+def limits_reads() -> bool:
+    """Whether PySpark's streaming readers are given a start and a limit: since 4.2."""
+    return find_spec("pyspark.sql.streaming.datasource") is not None
+
+
+def _stager(spark: SparkSession, readers: Sequence[SourceOptions]) -> Stager:
+    """What stages tasks for a session: this machine, if Spark is on it only."""
+    from sources.xml.spark.task_stager import SparkStager
+    from xmlstream.session.spark_session import cores_of
+
+    cores = cores_of(str(spark.sparkContext.master))
+    return SparkStager(spark, readers) if cores is None else LocalStager(readers, cores)

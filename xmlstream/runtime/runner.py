@@ -12,6 +12,7 @@ import threading
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from functools import partial
+from html import escape
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -26,8 +27,9 @@ from sources.xml.spark.error_transport import original_error
 from xmlstream.plan.nodes import Node, Scan, Static, names, results, topological
 from xmlstream.plan.written_plan import PLAN_FILE, encoded
 from xmlstream.runtime.checkpoint import DOCUMENTS, Checkpoint
-from xmlstream.runtime.driving import driver, handle_of
+from xmlstream.runtime.driving import driver
 from xmlstream.runtime.execution import Execution
+from xmlstream.runtime.in_process import RunningQuery
 from xmlstream.runtime.likely_mistakes import Finding
 from xmlstream.runtime.merged_documents import spread
 from xmlstream.runtime.metrics import MetricsFile
@@ -44,7 +46,6 @@ from xmlstream.session.spark_errors import first_cause, is_late_worker, quiet_fa
 from xmlstream.sink.sink import Draft, Sink
 
 if TYPE_CHECKING:
-    from xmlstream.runtime.in_process import RunningQuery
     from xmlstream.session.engines import Session
 
 
@@ -151,6 +152,39 @@ class Launched:
             self._end()
 
 
+class Handle:
+    """A started query: has all that Spark's `StreamingQuery` has, and is stopped between two slices.
+
+    `monitor` is the URL of its live page, or None.
+    """
+
+    def __init__(self, launched: Launched, query: RunningQuery, monitor: str | None = None) -> None:
+        self.monitor = monitor
+        self._launched, self._query = launched, query
+
+    def __getattr__(self, name: str) -> Any:
+        if name.startswith("_"):
+            raise AttributeError(name)
+        return getattr(self._query, name)
+
+    def stop(self) -> None:
+        """Ends the query after the current slice."""
+        self._launched.stop()
+
+    def _ipython_display_(self) -> None:
+        """Shows `_repr_html_`, updated while the query runs; without a notebook, IPython chooses another form."""
+        if not self._launched.show(self._repr_html_):
+            raise NotImplementedError
+
+    def _repr_html_(self) -> str:
+        """The HTML for a notebook: the state of the query, a link to its live page, and its plan with numbers."""
+        is_active = self._query.isActive
+        stands = "is running" if is_active else "has ended"
+        page = f': <a href="{escape(self.monitor)}" target="_blank">its live page</a>' if self.monitor else ""
+        name = escape(self._query.name or "")
+        return f"<p>The query {name} {stands}{page if is_active else ''}.</p>{self._launched.drawn()}"
+
+
 def _cause(failure: BaseException | None, reported: Exception) -> Exception:
     """The original error behind the one that Spark reports."""
     if isinstance(failure, XmlStreamError):
@@ -176,8 +210,8 @@ def run(session: Session, root: Node, settings: Settings) -> Summary:
             return launched.wait()
 
 
-def start(session: Session, root: Node, settings: Settings) -> RunningQuery:
-    """Starts the query, which runs until it is stopped; returns a handle: under Spark, a `StreamingQuery` of it.
+def start(session: Session, root: Node, settings: Settings) -> Handle:
+    """Starts the query, which runs until it is stopped; returns a handle.
 
     Raises:
         StateError: The checkpoint or an output belongs to another query, or the query was closed.
@@ -186,7 +220,7 @@ def start(session: Session, root: Node, settings: Settings) -> RunningQuery:
     if launched.query is None:
         launched.stop()
         raise StateError(f"the query of checkpoint {settings.checkpoint} was closed: its input has ended for good")
-    return handle_of(launched, launched.query, settings.watcher.where if settings.watcher else None)
+    return Handle(launched, launched.query, settings.watcher.where if settings.watcher else None)
 
 
 def launch(session: Session, root: Node, settings: Settings) -> Launched:

@@ -29,7 +29,7 @@ from punct_ns.punctuation_set import PunctuationSet
 from punct_ns.schema import Schema
 from punct_ns.slices import in_utc
 from sources.xml.options.source import SourceOptions
-from sources.xml.spark.staged_rows import StagedRange
+from sources.xml.slices.staged_rows import StagedRange
 from xmlstream.builder.query import Query
 from xmlstream.builder.run_options import require_safe
 from xmlstream.diagnosis.inspection import inspect

@@ -27,7 +27,7 @@ from sources.xml.parser.findings_collector import restriction_counts
 from sources.xml.parser.malformed import MALFORMED
 from sources.xml.parser.source_findings import Findings
 from sources.xml.parser.typed_columns import ColumnReader
-from sources.xml.spark.staged_rows import StagedRange
+from sources.xml.slices.staged_rows import StagedRange
 from sources.xml.splits.byte_ranges import ByteRange, Part
 from xmlstream.testing.notation import Item, Tuple
 

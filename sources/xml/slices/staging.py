@@ -70,7 +70,7 @@ class LocalStager:
         self._processes: list[StagingProcess] = []
         self._has_started = self._has_closed = False
         self._bytes, self._seconds = 0, 0.0
-        self._options = cache(self._with_stage)
+        self._options = cache(lambda reader, stage: with_stage(self._sources[reader], stage))
 
     @property
     def works_ahead(self) -> bool:
@@ -145,10 +145,10 @@ class LocalStager:
                 job = self._waiting.popleft()
             job.run(process.stage)
 
-    def _with_stage(self, reader: int, stage: str) -> SourceOptions:
-        options = self._sources[reader]
-        beside = tuple(replace(other, stage=stage) for other in options.beside)
-        return replace(options, stage=stage, beside=beside)
+
+def with_stage(options: SourceOptions, stage: str) -> SourceOptions:
+    """The options of a reader with another stage, also for the sources beside it."""
+    return replace(options, stage=stage, beside=tuple(replace(other, stage=stage) for other in options.beside))
 
 
 class _Job:

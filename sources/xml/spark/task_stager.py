@@ -1,0 +1,62 @@
+"""Staging of a slice's tasks by Spark's workers, as one job: where the loop in process drives a query on a cluster."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from sources.xml.options.source import SourceOptions
+from sources.xml.slices.micro_batches import ReadTask
+from sources.xml.slices.staging import Rows, with_stage
+from sources.xml.spark.error_transport import original_error, transported
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+
+class SparkStager:
+    """Has Spark's workers stage tasks; their files lie where driver and executors see them."""
+
+    works_ahead = False
+
+    def __init__(self, spark: SparkSession, sources: Sequence[SourceOptions]) -> None:
+        self._spark, self._sources = spark, tuple(sources)
+
+    def begin(self, tasks: Sequence[ReadTask], stage: Path) -> SparkStaged:
+        """The tasks of a slice, of which Spark stages none before its rows are asked for."""
+        options = [with_stage(self._sources[task.reader], str(stage)) for task in tasks]
+        return SparkStaged(self._spark, list(zip(tasks, options, strict=True)))
+
+    def close(self) -> None:
+        """Ends nothing: the session has started what works."""
+
+
+@dataclass(frozen=True, slots=True)
+class SparkStaged:
+    """A slice that Spark's workers stage."""
+
+    spark: SparkSession
+    jobs: list[tuple[ReadTask, SourceOptions]]
+
+    def rows(self) -> Rows:
+        """Returns the staged rows of all tasks, in order.
+
+        Raises:
+            XmlStreamError: The error of a task, as it was raised there.
+        """
+        if not self.jobs:
+            return []
+        try:
+            return self.spark.sparkContext.parallelize(self.jobs, len(self.jobs)).flatMap(_staged).collect()
+        except Exception as error:  # noqa: BLE001 - raised again, if possible as the error of the task
+            raise original_error(error) or error from None
+
+
+def _staged(job: tuple[ReadTask, SourceOptions]) -> list[dict[str, Any]]:
+    from sources.xml.slices.stage_writer import stage
+
+    task, options = job
+    with transported():
+        return stage(task.ranges, options)
