@@ -26,8 +26,9 @@ from operators.in_process.columns import Named, declared, inner, of_arrow, struc
 from operators.in_process.connection import prepare
 from operators.in_process.errors import condition
 from operators.in_process.expressions import Typed
+from operators.in_process.plain_csv import plain_csv
 from operators.in_process.relations import Relations
-from operators.in_process.spark_type import INTEGERS, in_duckdb, name_in_duckdb
+from operators.in_process.spark_type import INTEGERS, NotProven, in_duckdb, name_in_duckdb
 from punct_ns.errors import QueryError, StateError, UsageError, XmlStreamError
 
 if TYPE_CHECKING:
@@ -115,15 +116,18 @@ class InProcessEngine:
         return self._of_table(frame, of_arrow(frame.schema))
 
     def files(self, format: str, columns: str, options: Mapping[str, str], path: str) -> Frame:
-        """The rows of a static table of Parquet files.
+        """The rows of a static table: Parquet, or CSV without quotes.
 
         Raises:
-            QueryError: The format is another one.
+            NotProven: The format or an option is another one.
         """
-        if format.lower() != "parquet":
-            hint = "leave out --engine duckdb, or convert it to Parquet"
-            raise QueryError(f"static tables of format {format} are read by Spark alone", hint=hint)
-        return self.parquet(columns, path.removeprefix("file://"))
+        place = path.removeprefix("file://")
+        if format.lower() == "csv":
+            named = declared(columns)
+            return self._of_table(plain_csv(place, named, options), named)
+        if format.lower() != "parquet" or [name for name in options if name.lower() != "mode"]:
+            raise NotProven(f"a static table of format {format} with options {', '.join(options)}")
+        return self.parquet(columns, place)
 
     def table(self, frame: Frame) -> pa.Table:
         """Computes the rows."""

@@ -15,7 +15,7 @@ from operators.state.state_schema import StateSchema
 from operators.storage.segments import COLLECTED
 from operators.storage.store import Place, Store
 from punct_ns.domain import Cut
-from punct_ns.errors import InputError
+from punct_ns.errors import InputError, XmlStreamError
 from punct_ns.lifespan import Bound
 from punct_ns.punctuation import Punctuation
 from sources.local_paths import absolute
@@ -66,6 +66,8 @@ class StaticInput:
         # The bound is too large for the driver to collect, since the number of tuples is unknown.
         try:
             tuples = self._state.computed(Tuples(self._frame(), COLLECTED + 1))
+        except XmlStreamError:
+            raise
         except Exception as error:  # noqa: BLE001 - whatever Spark raises, the table cannot be read
             where = dict(self._static.options).get("path")
             what = f"the static table {self._static.name} cannot be read: {first_cause(error)}"

@@ -1,0 +1,94 @@
+"""CSV files without quotes and escapes, read as Spark's reader reads them; all others are refused."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+
+from operators.in_process.columns import Named
+from operators.in_process.spark_type import INTEGERS, NotProven
+from punct_ns.domain import Domain
+from punct_ns.errors import InputError
+from punct_ns.numeric_type import DecimalType
+from punct_ns.slices import arrow_type
+
+_WRITTEN: Mapping[str, str] = {
+    **dict.fromkeys(INTEGERS, r"-?\d+"),
+    "DOUBLE": r"-?\d+(?:\.\d+)?(?:[eE][+-]?\d+)?",
+    "BOOLEAN": "true|false",
+    "DATE": r"\d{4}-\d\d-\d\d",
+    "STRING": r"(?s:.*)",
+}
+"""The types, each with the texts that both readers understand alike."""
+
+
+def plain_csv(path: str, columns: Named, options: Mapping[str, str]) -> pa.Table:
+    """The rows of a file of CSV, or of all files in a directory; an empty field is null.
+
+    Args:
+        path: The file or the directory.
+        columns: Their names and types.
+        options: Spark's options `header` and `sep`, and `mode`, which is FAILFAST.
+
+    Raises:
+        NotProven: The files have quotes or escapes, or there are other options or types.
+        InputError: A line has another number of fields, or a field is no value of its type.
+    """
+    given = {name.lower(): value for name, value in options.items() if name.lower() != "mode"}
+    has_header = given.pop("header", "false").lower() == "true"
+    separator = given.pop("sep", given.pop("delimiter", ","))
+    if given:
+        raise NotProven(f"the option {next(iter(given))} of CSV")
+    readers = [_reader(name, typed.type) for name, typed in columns]
+    files = sorted(Path(path).iterdir()) if Path(path).is_dir() else [Path(path)]
+    rows = [
+        row
+        for file in files
+        if not file.name.startswith((".", "_"))
+        for row in _rows(file, separator, readers, has_header=has_header)
+    ]
+    arrays = [
+        pa.array([row[at] for row in rows], arrow_type(Domain(typed.type))) for at, (_, typed) in enumerate(columns)
+    ]
+    return pa.Table.from_arrays(arrays, names=[name for name, _ in columns])
+
+
+def _rows(
+    file: Path, separator: str, readers: Sequence[Callable[[str], Any]], *, has_header: bool
+) -> Iterator[list[Any]]:
+    text = file.read_text(encoding="utf-8")
+    if '"' in text or "\\" in text or "\r" in text.replace("\r\n", ""):
+        raise NotProven(f"CSV with quotes or escapes, as in {file},")
+    lines = text.replace("\r\n", "\n").split("\n")
+    for number, line in enumerate(lines, 1):
+        if not line or (has_header and number == 1):
+            continue
+        fields = line.split(separator)
+        where = f"{file}, line {number}"
+        if len(fields) != len(readers):
+            raise InputError(f"{len(fields)} fields in place of {len(readers)}", where=where)
+        try:
+            yield [read(field) if field else None for read, field in zip(readers, fields, strict=True)]
+        except ValueError as error:
+            raise InputError(str(error), where=where) from None
+
+
+def _reader(name: str, type_: str) -> Callable[[str], Any]:
+    domain, pattern = Domain(type_), _WRITTEN.get(type_)
+    if isinstance(domain.sql, DecimalType):
+        whole, after = domain.sql.precision - domain.sql.scale, domain.sql.scale
+        pattern = rf"-?\d{{1,{whole}}}(?:\.\d{{1,{after}}})?" if whole and after else None
+    if pattern is None:
+        raise NotProven(f"CSV of type {type_}")
+    written = re.compile(pattern)
+
+    def read(field: str) -> Any:
+        if not written.fullmatch(field):
+            raise ValueError(f"'{field}' is no {type_} as column {name} declares it")
+        return field if type_ == "STRING" else domain.read(field)
+
+    return read

@@ -1,0 +1,53 @@
+"""CSV in process: what Spark's reader reads, or refused."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+
+from operators.in_process.columns import declared
+from operators.in_process.plain_csv import plain_csv
+from operators.in_process.spark_type import NotProven
+from punct_ns.errors import InputError
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+DDL = "a INT, b STRING, c DECIMAL(4,2), d DATE, e BOOLEAN"
+TEXT = "x,y,z,u,v\n1,ä b ,0.05,2026-01-31,true\n\n-7,,12.5,,false\r\n,,,,\n2147483647,=,99.99,1999-12-31,\n"
+
+
+@pytest.mark.spark
+def test_plain_csv_is_read_as_by_spark(spark: SparkSession, tmp_path: Path) -> None:
+    (tmp_path / "t.csv").write_text(TEXT, encoding="utf-8", newline="")
+    options = {"header": "true", "mode": "FAILFAST"}
+    read = spark.read.format("csv").schema(DDL).options(**options).load(str(tmp_path / "t.csv"))
+    found = plain_csv(str(tmp_path / "t.csv"), declared(DDL), options)
+    assert found.to_pylist() == read.toArrow().to_pylist()
+    assert found.num_rows == 4
+
+
+@pytest.mark.parametrize(
+    ("text", "options", "ddl"),
+    [
+        ('1,"a"', {}, "a INT, b STRING"),
+        ("1,a\\", {}, "a INT, b STRING"),
+        ("1,a", {"nullValue": "a"}, "a INT, b STRING"),
+        ("1,a", {}, "a INT, b BINARY"),
+    ],
+)
+def test_other_csv_is_refused(text: str, options: dict[str, str], ddl: str, tmp_path: Path) -> None:
+    (tmp_path / "t.csv").write_text(text, encoding="utf-8")
+    with pytest.raises(NotProven):
+        plain_csv(str(tmp_path / "t.csv"), declared(ddl), options)
+
+
+def test_a_bad_line_is_named(tmp_path: Path) -> None:
+    (tmp_path / "t.csv").write_text("1,a\n2\n", encoding="utf-8")
+    with pytest.raises(InputError, match=r"(?s)1 fields in place of 2.*line 2"):
+        plain_csv(str(tmp_path / "t.csv"), declared("a INT, b STRING"), {})
+    (tmp_path / "t.csv").write_text("1,a\nx,b\n", encoding="utf-8")
+    with pytest.raises(InputError, match="'x' is no INT as column a declares it"):
+        plain_csv(str(tmp_path / "t.csv"), declared("a INT, b STRING"), {})
