@@ -98,6 +98,13 @@ def _cast(tree: exp.Expr) -> str:
     return f"CAST({_name(of)} AS {read_type(type_text(tree.args['to'])).name})"
 
 
+def _field(tree: exp.Expr) -> str:
+    of = _name(tree.this)
+    if "collect_" in of:
+        raise NotProven("the name of a field of collected values")
+    return f"{of}.{tree.expression.name}"
+
+
 def _case(tree: exp.Expr) -> str:
     of = tree.this
     parts = ["CASE"]
@@ -176,7 +183,7 @@ def _frame(spec: exp.Expr) -> str:
 
 _FORMS: Mapping[type, Callable[[exp.Expr], str]] = {
     exp.Column: lambda tree: tree.name,
-    exp.Dot: lambda tree: f"{_name(tree.this)}.{tree.expression.name}",
+    exp.Dot: _field,
     exp.Literal: _literal,
     exp.Boolean: lambda tree: "true" if tree.this else "false",
     exp.Null: lambda tree: "NULL",

@@ -37,6 +37,25 @@ def require_one_reading(tree: exp.Expr) -> None:
     Raises:
         QueryError: Operators stand beside each other without brackets that the two read in different orders.
     """
+    if (found := misread(tree)) is not None:
+        raise QueryError(said(found), hint=HINT)
+
+
+HINT = "write brackets around it"
+
+
+def said(node: exp.Expr) -> str:
+    """What is wrong with a part that is read in two ways."""
+    return f"{node.sql()} stands without brackets in {node.parent.sql() if node.parent else 'the text'}"
+
+
+def misread(tree: exp.Expr) -> exp.Expr | None:
+    """The first part of the tree that Spark may read otherwise, since no brackets are around it; None if there is none.
+
+    >>> from operators.expressions.dialect import expression
+    >>> [(found := misread(expression(text))) and found.sql() for text in ("a || b + c", "(a | b) & c", "a = (b < c)")]
+    ['b + c', None, None]
+    """
     for node in tree.walk():
         level = _level(node)
         if level is None:
@@ -44,9 +63,8 @@ def require_one_reading(tree: exp.Expr) -> None:
         for child in node.iter_expressions():
             below = _level(child)
             if below is not None and _differs(node, level, child, below):
-                raise QueryError(
-                    f"{child.sql()} stands without brackets in {node.sql()}", hint="write brackets around it"
-                )
+                return child
+    return None
 
 
 def _differs(node: exp.Expr, level: int, child: exp.Expr, below: int) -> bool:

@@ -11,21 +11,18 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from sqlglot import exp
-
 from operators.expressions.dialect import expression
 from operators.expressions.output_columns import coalesced_domain
 from operators.expressions.type_rules import never_null
 from operators.in_process.coercion import common_type
 from operators.in_process.expressions import Columns, Typed, generator, translated
 from operators.in_process.names import default_name
-from operators.in_process.readings import require_one_reading
+from operators.in_process.readings import HINT, misread, said
 from operators.in_process.spark_type import NotProven, name_in_duckdb, read_type
 from punct_ns.domain import Domain
 from punct_ns.errors import QueryError
 from punct_ns.numeric_type import NumericType
 from punct_ns.schema import Attribute, Schema, structured
-from xmlstream.sql.query_text import QueryText
 
 if TYPE_CHECKING:
     from xmlstream.sql.statements import Statement
@@ -92,12 +89,8 @@ class ProvenAnalyst:
         Raises:
             QueryError: A part of the text would be read otherwise by Spark.
         """
-        for part in statement.tree.find_all(exp.Expr):
-            try:
-                if not isinstance(part.parent, exp.Expr) or isinstance(part, exp.Query | exp.Where | exp.Having):
-                    require_one_reading(part)
-            except QueryError as error:
-                raise statement.text.error(error.what, part, error.hint) from None
+        if (found := misread(statement.tree)) is not None:
+            raise statement.text.error(said(found), found, HINT)
 
     def _translated(self, schema: Schema, text: str) -> Typed:
         columns = columns_of(schema)
@@ -143,8 +136,3 @@ def _distance(one: str, other: str) -> int:
         for j, its in enumerate(other, 1):
             before, row[j] = row[j], min(row[j] + 1, row[j - 1] + 1, before + (letter != its))
     return row[-1]
-
-
-def pointed(text: QueryText, error: QueryError) -> QueryError:
-    """The error, at the beginning of the text."""
-    return text.error(error.what, 0, error.hint)
