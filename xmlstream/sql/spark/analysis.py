@@ -28,6 +28,7 @@ from punct_ns.schema import Attribute, Schema, structured
 from punct_ns.slices import quoted
 from xmlstream.session.spark_errors import first_cause
 from xmlstream.sql.query_text import QueryText
+from xmlstream.sql.spark.older_spark import ASOF_SINCE, require_parsed, version_of, without_asof
 from xmlstream.sql.spark.printed_sql_check import SparkPlans, is_planned_alike
 
 if TYPE_CHECKING:
@@ -65,7 +66,8 @@ class Catalogue:
             settings = self._java.util.Properties()
             settings.putAll(self._spark._jsparkSession.conf().getAllAsJava())
             self._reader._jsparkSession.sessionState().conf().setConf(settings)
-            # Spark's parser reads ASOF JOIN only with this setting; the join itself is computed here.
+            # Spark's parser reads ASOF JOIN only with this setting, and before 4.3 not at all (`older_spark`); the join
+            # itself is computed here.
             self._reader.conf.set("spark.sql.join.asofJoin.enabled", "true")
         for name, schema in tables.items():
             if self._views.get(name) != schema:
@@ -238,7 +240,7 @@ class SparkAnalyst:
                 raise UsageError(
                     f"{setting} must be {wanted}: queries are parsed and computed with this setting", hint=hint
                 )
-        self._catalogue, self._plans = Catalogue(spark), SparkPlans(spark)
+        self._catalogue, self._plans, self._version = Catalogue(spark), SparkPlans(spark), version_of(spark)
         self._known: dict[Schema, dict[str, tuple[str, Domain]]] = {}
         self._conditions: set[tuple[Schema, str]] = set()
 
@@ -291,11 +293,14 @@ class SparkAnalyst:
             QueryError: Spark finds an error in the query, or the plans differ.
         """
         session = self._catalogue.session(tables)
-        text = statement.for_spark()
+        text, read = statement.for_spark(), as_read(statement.tree)
+        require_parsed(statement, self._version)
+        if self._version < ASOF_SINCE:
+            text, read = replace(text, text=without_asof(text.text)), without_asof(read)
         with explained(text):
             parsed = self._plans.parsed(text.text, session)
             frame = self._plans.analysed(parsed, session)
-            understood = self._plans.parsed(as_read(statement.tree), session)
+            understood = self._plans.parsed(read, session)
             is_same = self._plans.is_parsed_alike(parsed, understood)
             other = None if is_same else self._plans.analysed(understood, session)
             # The optimizer folds constants: one without a value, such as 1 / 0, fails here, before any tuple arrives.
