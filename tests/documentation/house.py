@@ -19,6 +19,7 @@ PICTURE = ROOT / "xmlstream" / "house.svg"
 
 CAPTIONS = {
     "xmlstream": {
+        "testing": "a query in a user's tests: slices in, result out, without documents",
         "cli": "the command xmlstream",
         "builder": "queries in Python",
         "monitor": "a live page of a run: what is kept, what is closed, and which input withholds what",
