@@ -28,7 +28,6 @@ CAPTIONS = {
         "optimizer": "rewrites",
         "diagnosis": "what a query that has begun waits for, and of whom",
         "safety": "verdicts",
-        "testing": "a kit for users",
         "runtime": "slices, checkpoint, commits",
         "sink": "results",
         "plan": "operator DAG",

@@ -16,7 +16,7 @@ import weakref
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
-from functools import cached_property
+from functools import cached_property, lru_cache
 from pathlib import Path
 from typing import Any, TypedDict, Unpack
 
@@ -56,18 +56,21 @@ _MOMENT = Domain("TIMESTAMP")
 
 
 def session_for(session: Any = None, engine: str | None = None) -> Any:
-    """The session to compute in: the given one, or that of an engine by name; by default Spark's.
+    """The session to compute in: the given one, or that of an engine by name; by default DuckDB's.
 
     Raises:
         UsageError: There is no such engine.
     """
     if session is not None:
         return session
-    if engine not in (None, "spark"):
-        raise UsageError(f"there is no engine {engine}", hint="there is spark")
-    from xmlstream.session.spark_session import open_session
+    return _opened(engine or "duckdb")
 
-    return open_session()
+
+@lru_cache(maxsize=2)
+def _opened(engine: str) -> Any:
+    from xmlstream.session.opening import open_session
+
+    return open_session(engine=engine)  # type: ignore[call-overload]
 
 
 class CaseOptions(TypedDict, total=False):
