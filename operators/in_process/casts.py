@@ -177,12 +177,14 @@ def _constant(part: Part, to: Type) -> Part | None:
 def _string_to_decimal(part: Part, to: Type, zone: str) -> Part:
     if part.constant is not None and (found := _constant(part, to)) is not None:
         return found
-    plain = _BLANK + r"[+-]?[0-9]{1,37}(?:\.[0-9]{0,37})?" + _BLANK
-    return _read(part, to, plain, f"CAST({_trimmed(part.sql)} AS {in_duckdb(to)})")
+    plain = _BLANK + r"[+-]?(?:[0-9]{1,37}(?:\.[0-9]{0,37})?|\.[0-9]{1,37})" + _BLANK
+    found = _read(part, to, plain, f"CAST({_trimmed(part.sql)} AS {in_duckdb(to)})")
+    long = f"regexp_full_match({part.sql}, '{_NUMBER}') AND NOT regexp_full_match({part.sql}, '{plain}')"
+    sql = f"CASE WHEN {long} THEN {refused('CAST of this text to ' + to.name)} ELSE {found.sql} END"
+    return found.computed(sql, to)
 
 
 def _string_to_floating(part: Part, to: Type, zone: str) -> Part:
-    special = _BLANK + "[+-]?(?:[iI][nN][fF](?:[iI][nN][iI][tT][yY])?|[nN][aA][nN])" + _BLANK
     read = f"CAST({_trimmed(part.sql)} AS {in_duckdb(to)})"
     sql = (
         f"CASE WHEN {part.sql} IS NULL THEN {null(to)} WHEN regexp_full_match({part.sql}, '{_NUMBER}') THEN {read}"
@@ -190,7 +192,6 @@ def _string_to_floating(part: Part, to: Type, zone: str) -> Part:
     )
     if part.constant is not None and (found := _constant(part, to)) is not None:
         return found
-    del special
     return part.computed(sql, to, nullable=True, raises=True)
 
 

@@ -1,4 +1,4 @@
-"""Drawn texts of expressions over the columns of `proving`, with few brackets, so that operators stand side by side."""
+"""Drawn texts of expressions over the columns of `drawn_rows`, with few brackets: operators stand side by side."""
 
 from __future__ import annotations
 

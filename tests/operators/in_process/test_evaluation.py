@@ -11,7 +11,7 @@ from operators.expressions import constant_evaluation
 from operators.in_process.evaluation import computed
 from punct_ns.domain import Domain
 from punct_ns.schema import Attribute
-from tests.harness.proving import connected, drawn
+from tests.harness.drawn_rows import connected, drawn
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

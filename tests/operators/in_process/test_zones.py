@@ -17,7 +17,7 @@ ZONES = (
     "Asia/Kolkata", "America/Sao_Paulo", "Pacific/Apia", "Pacific/Kiritimati", "Africa/Casablanca",
     "Europe/Dublin", "Asia/Tokyo", "Etc/GMT+5", "America/Juneau",
 )  # fmt: skip
-"""Without Tehran: Java's database and the system's are of different years, and its clocks of 1978 were found out late."""
+"""Without Tehran: Java's database and the system's are of different years, and differ about its clocks of 1978."""
 
 
 @pytest.mark.parametrize("zone", ZONES)

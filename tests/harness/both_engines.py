@@ -1,0 +1,319 @@
+"""What is computed twice: expressions over drawn rows, by Spark and by DuckDB, value by value, error by error.
+
+DuckDB computes each expression for each row with TRY, so that it is known which rows raise an error. Spark computes the
+others, many expressions in one query; and a few of those that raise, each alone, since an error ends a query. By night
+more of them are computed.
+"""
+
+from __future__ import annotations
+
+import os
+import random
+import re
+import struct
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, field
+from datetime import datetime, timedelta
+from decimal import Decimal
+from typing import Any
+
+import duckdb
+import pyarrow as pa
+from py4j.protocol import Py4JError  # type: ignore[import-untyped]
+from pyspark.errors import PySparkException
+from pyspark.sql import functions as F
+
+from operators.expressions.dialect import quiet_spark
+from operators.in_process.errors import condition
+from operators.in_process.expressions import Typed, translated
+from operators.in_process.spark_type import duckdb_type
+from punct_ns.domain import Domain
+from punct_ns.errors import QueryError
+from tests.harness.drawn_rows import EPOCH, Rows
+
+ALONE = int(os.environ.get("PROVEN_ALONE", "3"))
+"""How many of the rows that raise an error Spark computes for each query of many expressions."""
+
+AT_ONCE = 150
+"""How many expressions Spark computes in one query."""
+
+OF_SPARK = (PySparkException, Py4JError)
+
+
+@dataclass(frozen=True)
+class Difference:
+    """An expression that the engines compute differently."""
+
+    text: str
+    what: str
+
+    def __str__(self) -> str:
+        return f"{self.text}: {self.what}"
+
+
+@dataclass
+class Findings:
+    """What comparisons found.
+
+    Attributes:
+        differences: Where the engines differ.
+        refused: The expressions that are not translated, with the reason.
+        values: How many values of each expression were compared.
+        errors: How many rows raised an error in both engines.
+    """
+
+    differences: list[Difference] = field(default_factory=list)
+    refused: dict[str, str] = field(default_factory=dict)
+    values: dict[str, int] = field(default_factory=dict)
+    errors: int = 0
+
+    def add(self, text: str, what: str) -> None:
+        """Records a difference."""
+        self.differences.append(Difference(text, what))
+
+    def compared(self, text: str, number: int) -> None:
+        """Records that values were compared."""
+        self.values[text] = self.values.get(text, 0) + number
+
+    def __str__(self) -> str:
+        shown = [str(each)[:400] for each in self.differences[:30]]
+        return "\n".join([*shown, f"{len(self.differences)} differences"])
+
+
+def compared(
+    rows: Rows, texts: Iterable[str], findings: Findings, *, by: str = "", has_errors: bool = True
+) -> Findings:
+    """Computes expressions over the rows in both engines.
+
+    Args:
+        rows: The rows.
+        texts: The expressions, of one row or over rows; aggregates with `by`.
+        findings: Where to record what is found.
+        by: The column that groups rows.
+        has_errors: Whether single rows may raise errors; if not, any error of DuckDB is a difference.
+    """
+    comparison = _Comparison(rows, findings, by)
+    found: dict[str, Typed] = {}
+    for text in dict.fromkeys(texts):
+        try:
+            found[text] = translated(text, rows.columns, rows.zone)
+        except QueryError as refused:
+            findings.refused[text] = refused.what
+    comparison.types(found)
+    for begin in range(0, len(found), AT_ONCE):
+        part = dict(list(found.items())[begin : begin + AT_ONCE])
+        if by:
+            comparison.groups(part)
+        else:
+            comparison.values(part, has_errors=has_errors)
+    return findings
+
+
+class _Comparison:
+    """Two engines with the same rows."""
+
+    def __init__(self, rows: Rows, findings: Findings, by: str) -> None:
+        self._frame, self._known, self._findings, self._by = rows.frame(), rows.connection(), findings, by
+        self._number = rows.table.num_rows
+
+    def types(self, found: dict[str, Typed]) -> None:
+        """Compares types and nullability; removes what Spark cannot analyse."""
+        with suppress(*OF_SPARK), quiet_spark():
+            fields = self._analysed([f"{text} AS c{i}" for i, text in enumerate(found)])
+            for (text, typed), spark in zip(found.items(), fields, strict=True):
+                self._type(text, typed, spark)
+            return
+        for text, typed in list(found.items()):
+            try:
+                with quiet_spark():
+                    (spark,) = self._analysed([text])
+            except OF_SPARK as error:
+                if "PARSE_SYNTAX_ERROR" in str(error):  # sqlglot reads more texts than Spark
+                    self._findings.refused[text] = "Spark's parser"
+                else:
+                    self._findings.add(text, f"Spark refuses it: {str(error)[:200]}")
+                del found[text]
+                continue
+            self._type(text, typed, spark)
+
+    def _analysed(self, texts: Sequence[str]) -> list[Any]:
+        if self._by:
+            return self._frame.groupBy(self._by).agg(*map(F.expr, texts)).schema.fields[1:]
+        return self._frame.selectExpr(*texts).schema.fields
+
+    def _type(self, text: str, typed: Typed, spark: Any) -> None:
+        of = Domain(spark.dataType.simpleString(), spark.nullable)
+        if (of.type, of.nullable) != (Domain(typed.type).type, typed.nullable):
+            what = f"Spark's {of.type}, null {of.nullable}; here {typed.type}, null {typed.nullable}"
+            self._findings.add(text, what)
+
+    def values(self, found: dict[str, Typed], *, has_errors: bool) -> None:
+        """Compares the values of expressions of one row, or over rows."""
+        mine = {text: values for text, typed in found.items() if (values := self._mine(text, typed, has_errors))}
+        names = {text: f"c{i}" for i, text in enumerate(mine)}
+        ids = {"id": pa.array(range(self._number), pa.int64())}
+        masks = {f"ok{i}": pa.array([value is not None for value in values]) for i, values in enumerate(mine.values())}
+        masked = self._frame.join(self._frame.sparkSession.createDataFrame(pa.table(ids | masks)), "id")
+        wanted = [
+            f"IF(ok{i}, {text}, NULL) AS c{i}" if has_errors else f"{text} AS c{i}" for i, text in enumerate(mine)
+        ]
+        for part, table in self._collected(masked, wanted, list(mine)):
+            for text in part:
+                theirs = _counted(table[names[text]]).to_pylist()
+                self._findings.compared(text, len(theirs))
+                for i, (one, other) in enumerate(zip(theirs, mine[text], strict=True)):
+                    if other is not None and key(one) != key(other["v"]):
+                        self._findings.add(text, f"Spark's {one!r}, here {other['v']!r}, of {self._shown(text, i)}")
+                        break
+        self._errors(found, [(text, i) for text, values in mine.items() for i, v in enumerate(values) if v is None])
+
+    def _mine(self, text: str, typed: Typed, has_errors: bool) -> list[Any]:
+        """DuckDB's values, each in a dictionary, or None where it raises an error; nothing if it refuses the text."""
+        whole = f"struct_pack(v := {_failing(typed.sql)})"
+        tried = f"SELECT {f'TRY({whole})' if has_errors else whole} AS v FROM r ORDER BY id"
+        try:
+            described = self._known.execute(f"DESCRIBE SELECT {typed.sql} AS v FROM r").fetchall()[0][1]
+            if typed.type != "VOID" and _bare(described) != _bare(duckdb_type(typed.type)):
+                self._findings.add(text, f"DuckDB's type is {described}, not {duckdb_type(typed.type)}")
+            try:
+                return _values(self._known.execute(tried).to_arrow_table())
+            except duckdb.Error:  # which TRY does not catch everywhere
+                if not has_errors:
+                    raise
+                return [value for i in range(self._number) for value in self._alone(typed.sql, i)]
+        except duckdb.Error as error:
+            self._findings.add(text, f"DuckDB refuses it: {str(error)[:300]}; {typed.sql[:300]}")
+            return []
+
+    def _alone(self, sql: str, i: int) -> list[Any]:
+        query = f"SELECT struct_pack(v := {sql}) AS v FROM r WHERE id = {i}"
+        try:
+            return _values(self._known.execute(query).to_arrow_table())
+        except duckdb.Error:
+            return [None]
+
+    def _collected(
+        self, frame: Any, wanted: Sequence[str], texts: Sequence[str]
+    ) -> Iterator[tuple[Sequence[str], pa.Table]]:
+        """Yields expressions with Spark's values; where it raises an error, the expression is looked for by halves."""
+        if not wanted:
+            return
+        try:
+            with quiet_spark():
+                table = frame.selectExpr("id", *wanted).orderBy("id").toArrow()
+        except OF_SPARK as error:
+            if len(wanted) == 1:
+                self._findings.add(texts[0], f"Spark raises an error, DuckDB does not: {str(error)[:200]}")
+                return
+            half = len(wanted) // 2
+            yield from self._collected(frame, wanted[:half], texts[:half])
+            yield from self._collected(frame, wanted[half:], texts[half:])
+        else:
+            yield texts, table
+
+    def _errors(self, found: Mapping[str, Typed], raised: list[tuple[str, int]]) -> None:
+        """Computes some of the rows that raise an error in DuckDB, each alone, in Spark."""
+        random.Random(len(raised)).shuffle(raised)
+        tried: set[str] = set()
+        for text, i in raised:
+            if len(tried) == ALONE:
+                break
+            message = "" if text in tried else self._message(found[text].sql, i)
+            if not message or "[NOT_PROVEN]" in message:
+                continue
+            tried.add(text)
+            self._findings.errors += 1
+            try:
+                with quiet_spark():
+                    theirs = self._frame.where(f"id = {i}").selectExpr(f"{text} AS v").toArrow()["v"].to_pylist()
+            except OF_SPARK as error:
+                self._conditions(text, str(error), message)
+            else:
+                self._findings.add(text, f"Spark's {theirs}, here {message[:150]}, of {self._shown(text, i)}")
+
+    def _message(self, sql: str, i: int) -> str:
+        try:
+            self._known.execute(f"SELECT {sql} FROM r WHERE id = {i}").to_arrow_table()
+        except duckdb.Error as error:
+            return str(error)
+        return "no error"
+
+    def _conditions(self, text: str, spark: str, here: str) -> None:
+        theirs, mine = re.search(r"\[([A-Z_]+)", spark), condition(here)
+        if theirs is None or theirs[1] != mine:
+            self._findings.add(text, f"Spark raises {spark[:150]!r}, here {here[:150]!r} is {mine}")
+
+    def _shown(self, text: str, i: int) -> str:
+        names = dict.fromkeys(re.findall(r"\b[a-z]+[123]\b", text)) or {"id": None}
+        return str(self._known.execute(f"SELECT {', '.join(names)} FROM r WHERE id = {i}").to_arrow_table().to_pylist())
+
+    def groups(self, found: Mapping[str, Typed]) -> None:
+        """Compares the values of aggregates; those that Spark raises an error for, each alone."""
+        texts = list(found)
+        with suppress(*OF_SPARK), quiet_spark():
+            wanted = [F.expr(f"{text} AS c{i}") for i, text in enumerate(texts)]
+            table = self._frame.groupBy(self._by).agg(*wanted).orderBy(self._by).toArrow()
+            for i, (text, typed) in enumerate(found.items()):
+                self._group(text, typed, _counted(table[f"c{i}"]).to_pylist())
+            return
+        if len(texts) == 1:
+            self._group(texts[0], found[texts[0]], None)
+            return
+        for half in (texts[: len(texts) // 2], texts[len(texts) // 2 :]):
+            self.groups({text: found[text] for text in half})
+
+    def _group(self, text: str, typed: Typed, theirs: list[Any] | None) -> None:
+        """Compares the values of one aggregate; None for an error of Spark."""
+        query = f"SELECT {self._by}, {typed.sql} AS v FROM r GROUP BY {self._by} ORDER BY {self._by}"
+        try:
+            table = self._known.execute(query).to_arrow_table()
+        except duckdb.Error as error:
+            if theirs is None:
+                self._findings.errors += 1
+            else:
+                self._findings.add(text, f"Spark's {theirs}, here {str(error)[:200]}")
+            return
+        mine = _counted(table["v"]).to_pylist()
+        self._findings.compared(text, self._number)
+        if theirs is None:
+            self._findings.add(text, f"Spark raises an error, here {mine}")
+        elif wrong := [(a, b) for a, b in zip(theirs, mine, strict=True) if key(a) != key(b)]:
+            self._findings.add(text, f"Spark's {wrong[0][0]!r}, here {wrong[0][1]!r}")
+
+
+def _values(table: pa.Table) -> list[Any]:
+    """The values of a column of structures with a field `v`, each in a dictionary; None where TRY failed."""
+    column: Any = table["v"].combine_chunks()
+    inner = _counted(column.field("v")).to_pylist()
+    return [{"v": v} if there else None for v, there in zip(inner, column.is_valid().to_pylist(), strict=True)]
+
+
+def _counted(column: Any) -> Any:
+    """Moments as microseconds: Python does not represent all of them."""
+    return column.cast(pa.int64()) if pa.types.is_timestamp(column.type) else column
+
+
+def _failing(sql: str) -> str:
+    """The text with its errors raised by casts, since TRY takes no `error`."""
+    return re.sub(r"error\(('(?:[^']|'')*')\)", r'CAST(CAST((\1 || id) AS INTEGER) AS "NULL")', sql)
+
+
+def _bare(name: str) -> str:
+    return re.sub(r'"(\w+)"', r"\1", name)
+
+
+def key(value: Any) -> Any:
+    """The value so that equal values, and only these, compare as equal: zeros by their signs, all NaN as one."""
+    match value:
+        case float():
+            return "NaN" if value != value else struct.pack("d", value)  # noqa: PLR0124
+        case datetime():
+            return (value - EPOCH if value.tzinfo else value - EPOCH.replace(tzinfo=None)) // timedelta(microseconds=1)
+        case Decimal():
+            return value.as_tuple()
+        case list():
+            return list(map(key, value))
+        case dict():
+            return {name: key(each) for name, each in value.items()}
+    return value
