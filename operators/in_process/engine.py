@@ -22,6 +22,7 @@ import duckdb
 import pyarrow as pa
 
 from operators.frames.frame import Frame, Observed, Table
+from operators.in_process import zones
 from operators.in_process.columns import Named, declared, inner, of_arrow, struct
 from operators.in_process.connection import prepare
 from operators.in_process.errors import condition
@@ -72,7 +73,7 @@ class InProcessEngine:
             config["memory_limit"] = memory
         self.zone = zone
         self._connection = duckdb.connect(":memory:", config=config)
-        prepare(self._connection, zone)
+        prepare(self._connection, zones.name_in_duckdb(zone))
         self._connection.execute("SET preserve_insertion_order = false")
         self._lock = threading.RLock()
         self._numbers = count()
@@ -172,9 +173,7 @@ class InProcessEngine:
 
     def zone_rules(self) -> ZoneRules:
         """The changes of the zone's clocks."""
-        from operators.in_process.clock_changes import PythonZone
-
-        return PythonZone(self.zone)
+        return zones.PythonZone(self.zone)
 
     def close(self) -> None:
         """Ends the database; frames can be computed no more."""

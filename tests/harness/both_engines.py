@@ -24,7 +24,7 @@ from py4j.protocol import Py4JError  # type: ignore[import-untyped]
 from pyspark.errors import PySparkException
 from pyspark.sql import functions as F
 
-from operators.expressions.dialect import quiet_spark
+from operators.frames.spark_engine import quiet_spark
 from operators.in_process.errors import condition
 from operators.in_process.expressions import Typed, translated
 from operators.in_process.spark_type import duckdb_type

@@ -84,9 +84,7 @@ def _in_process(master: str | None, conf: Mapping[str, str]) -> InProcessSession
         if error.name != "duckdb":
             raise
         raise UsageError("DuckDB is not installed", hint="pip install 'xmlstream[duckdb]'") from None
-    from operators.in_process.zones import rules
     from xmlstream.session.in_process import InProcessSession
 
     zone = conf.get(_ZONE, "UTC")
-    rules(zone)
     return InProcessSession(InProcessEngine(zone, conf.get("memory"), None if threads is None else int(threads)))

@@ -6,11 +6,18 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from operators.expressions import constant_evaluation, duration
-from operators.in_process import zones
+from operators.expressions import constant_evaluation
+from operators.expressions.duration import lengthening
+from operators.frames.java_zone import JavaZone
+from operators.frames.spark_engine import SparkEngine
+from operators.in_process.engine import InProcessEngine
+from operators.in_process.zones import PythonZone
+from punct_ns.errors import UsageError
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
+
+pytestmark = pytest.mark.spark
 
 ZONES = (
     "UTC", "Z", "GMT", "+05:30", "Europe/Berlin", "America/New_York", "America/St_Johns", "Australia/Lord_Howe",
@@ -22,27 +29,25 @@ ZONES = (
 
 @pytest.mark.parametrize("zone", ZONES)
 def test_changes_of_clocks_are_javas(spark: SparkSession, zone: str) -> None:
-    for days in (1, 400):
-        theirs = [step for step in duration._steps(days, zone, spark) if step[1] != step[2]]
-        mine = zones.steps(days, zone)
-        # Java's list begins with the zone's first change, and ends some years after the last one that it lists.
-        last = theirs[-1][0] if theirs else 0
-        assert [step for step in mine if step[0] <= last] == [step for step in theirs if step[0] >= -5_364_662_400]
+    java, python = JavaZone.of(zone, spark), PythonZone(zone)
+    theirs = [change for change in java.changes if change.before != change.after]
+    # Java's list begins with the zone's first change, and ends where rules without an end take over.
+    last = theirs[-1].second if theirs else 0
+    assert [c for c in python.changes if c.second <= last] == [c for c in theirs if c.second >= -5_364_662_400]
+    assert list(python.recurring(2100)) == list(java.recurring(2100))
+    for second in (0, 1_600_000_000, 253_402_300_799):
+        assert python.offset(second) == java.offset(second)
 
 
 @pytest.mark.parametrize("zone", ZONES)
-@pytest.mark.parametrize("clock", [False, True])
-def test_setbacks_are_javas(spark: SparkSession, zone: str, clock: bool) -> None:
-    theirs = constant_evaluation._setbacks(zone, spark, clock)
-    mine = zones.setbacks(zone, clock=clock)
-    assert mine == theirs
-
-
-@pytest.mark.parametrize("zone", ZONES)
-def test_the_last_hours_of_the_calendar_are_javas(spark: SparkSession, zone: str) -> None:
-    assert zones.ends_later(zone) == constant_evaluation._ends_later(zone, spark)
-
-
-@pytest.mark.parametrize("zone", ZONES)
-def test_a_zone_is_fixed_if_it_is_in_java(spark: SparkSession, zone: str) -> None:
-    assert zones.is_fixed(zone) == bool(duration.zone_rules(zone, spark).isFixedOffset())
+def test_what_follows_from_them_is_the_same(spark: SparkSession, zone: str) -> None:
+    there = spark.newSession()
+    there.conf.set("spark.sql.session.timeZone", zone)
+    if zone == "+05:30":
+        with pytest.raises(UsageError, match="DuckDB has no time zone"):
+            InProcessEngine(zone)
+        return
+    one, other = SparkEngine(there), InProcessEngine(zone)
+    for clock in (False, True):
+        assert constant_evaluation._setbacks(zone, one, clock) == constant_evaluation._setbacks(zone, other, clock)
+    assert [lengthening(days, one) for days in (1, 3, 40)] == [lengthening(days, other) for days in (1, 3, 40)]

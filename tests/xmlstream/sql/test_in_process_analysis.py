@@ -23,7 +23,8 @@ SCHEMA = Schema.parse(
 )
 EXPRESSIONS = (
     "auction", "price * 2", "max(price)", "count(*)", "coalesce(price, 0)", "lower(channel)", "date_trunc('HOUR', at)",
-    "auction DIV 24", "CAST(auction AS INT)", "`w.start`", "avg(auction)", "price > 100", "CASE WHEN price > 1 THEN 1 END",
+    "auction DIV 24", "CAST(auction AS INT)", "`w.start`", "avg(auction)", "price > 100",
+    "CASE WHEN price > 1 THEN 1 END",
 )  # fmt: skip
 
 
