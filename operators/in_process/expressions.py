@@ -28,6 +28,7 @@ from operators.in_process.functions import FUNCTIONS, call, choice, field
 from operators.in_process.part import VOID, Part, combined, null, refused, require_silent, text
 from operators.in_process.readings import require_one_reading
 from operators.in_process.spark_type import INTEGERS, NUMBERS, NotProven, Type, in_duckdb, read_type
+from operators.in_process.templates import mark, template
 from punct_ns.errors import QueryError
 
 BIGINT, BOOLEAN, DOUBLE, INT, STRING = map(read_type, ("BIGINT", "BOOLEAN", "DOUBLE", "INT", "STRING"))
@@ -67,15 +68,29 @@ def translated(text: str, columns: Columns, zone: str = "UTC") -> Typed:
         NotProven: A part of it is not in the tables.
         QueryError: It refers to a column that there is not.
     """
-    used = _used(text, columns)
-    return _translated(text, used, zone)
+    without = template(text, zone)
+    if without.text not in _WITH_VALUES:
+        typed = {name: Typed(mark(name), p.type.name, p.nullable, inner=p.type) for name, p in without.values.items()}
+        try:
+            found = _translated(without.text, _used(without.text, columns, typed), zone)
+        except QueryError:
+            if not without.values:
+                raise
+            _WITH_VALUES.add(without.text)  # some forms are proven for literals alone
+        else:
+            return replace(found, sql=without.filled(found.sql)) if without.values else found
+    return _translated(text, _used(text, columns, {}), zone)
 
 
-def _used(text: str, columns: Columns) -> tuple[tuple[str, Typed], ...]:
+_WITH_VALUES: set[str] = set()
+"""Templates that are refused, so that their texts are read with their literals."""
+
+
+def _used(text: str, columns: Columns, values: Columns) -> tuple[tuple[str, Typed], ...]:
     """The columns in the expression, with their names in lower case."""
     found = []
     for name in _names(text):
-        column = columns.get(name)
+        column = values.get(name) or columns.get(name)
         if column is None:
             hint = f"there are {', '.join(columns)}" if columns else None
             raise QueryError(f"there is no attribute {name}", hint=hint)
@@ -676,7 +691,7 @@ def generator(text: str, columns: Columns, zone: str = "UTC") -> Generated | Non
     name = call_name(tree)
     if tree is None or name not in ("explode", "explode_outer", "inline", "inline_outer") or len(tree.expressions) != 1:
         return None
-    of = Translator(dict(_used(text, columns)), zone).part(tree.expressions[0])
+    of = Translator(dict(_used(text, columns, {})), zone).part(tree.expressions[0])
     element = of.type.element
     if element is None or element.same(VOID):
         raise NotProven(f"{name}({of.type.name})")

@@ -1,0 +1,54 @@
+"""Literals are taken out of texts where that does not change what is read, and nowhere else."""
+
+from __future__ import annotations
+
+import pytest
+
+from operators.in_process.expressions import Typed, translated
+from operators.in_process.templates import template
+from punct_ns.domain import Domain
+from punct_ns.notation import parse_punctuation
+from punct_ns.schema import Schema
+from punct_ns.slices import condition
+from tests.harness.drawn_rows import connected
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "date '2020-01-01'", "DATE'2020-01-01'", "TIMESTAMP  '2020-01-01 00:00:00'", "interval '1' day", "s LIKE 'a%'",
+        "r'a'", "s = 'it''s'", r"s = 'a\'b'", "`it's` = `that's`", "s = 1 -- it's", "CAST('x' AS INT)",
+        "CAST('300' AS TINYINT)", "`__xs_value0` = 'a'",
+    ],
+)  # fmt: skip
+def test_a_text_is_left_as_it_is(text: str) -> None:
+    assert template(text, "UTC").text == text
+
+
+def test_a_moment_without_a_zone_is_left_in_a_zone() -> None:
+    text = "t = CAST('2020-01-01T00:00:00' AS TIMESTAMP)"
+    assert template(text, "Europe/Berlin").text == text
+    assert template(text, "UTC").text != text
+
+
+def test_conditions_of_punctuations_have_one_template() -> None:
+    schema = Schema.parse("n BIGINT, s STRING, t TIMESTAMP, d DECIMAL(5,2)")
+    columns = {a.name: Typed(f'"{a.name}"', a.domain.type, True) for a in schema}
+    known = connected()
+    known.execute("CREATE TABLE r AS SELECT 7::BIGINT AS n, 'a' AS s, make_timestamptz(0) AS t, 1.5::DECIMAL(5,2) AS d")
+    texts = []
+    for n in (7, 8):
+        p = parse_punctuation(f"<{n}, {{a,b}}, (,2020-01-0{n}T00:00:00Z), [1.{n},]>", schema)
+        texts.append(condition([p]))
+    one, other = (template(text, "UTC") for text in texts)
+    assert one.text == other.text
+    assert "'" not in one.text
+    found = [known.execute(f"SELECT {translated(text, columns).sql} FROM r").fetchall() for text in texts]
+    assert found == [[(False,)], [(False,)]]
+
+
+def test_a_form_that_is_proven_for_literals_alone_keeps_them() -> None:
+    columns = {"s": Typed('"s"', "STRING", True)}
+    assert translated("get(split(s, '/'), 1)", columns).sql == translated("get(split(s, '/'), 1)", columns).sql
+    assert "'/'" in translated("get(split(s, '/'), 1)", columns).sql
+    assert Domain(translated("date_format(CAST('2020-01-01' AS DATE), 'yyyy')", {}).type).type == "STRING"
