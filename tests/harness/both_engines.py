@@ -7,7 +7,6 @@ more of them are computed.
 
 from __future__ import annotations
 
-import os
 import random
 import re
 import struct
@@ -31,8 +30,9 @@ from operators.in_process.spark_type import duckdb_type
 from punct_ns.domain import Domain
 from punct_ns.errors import QueryError
 from tests.harness.drawn_rows import EPOCH, Rows
+from tests.harness.nights import AT_NIGHT
 
-ALONE = int(os.environ.get("PROVEN_ALONE", "3"))
+ALONE = 150 if AT_NIGHT else 3
 """How many of the rows that raise an error Spark computes for each query of many expressions."""
 
 AT_ONCE = 150

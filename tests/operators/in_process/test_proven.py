@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import random
 from itertools import product
 from typing import TYPE_CHECKING
@@ -17,13 +16,13 @@ from punct_ns.errors import QueryError
 from tests.harness.both_engines import Findings, compared
 from tests.harness.drawn_expressions import Drawn
 from tests.harness.drawn_rows import TYPES, Rows
+from tests.harness.nights import AT_NIGHT, SEED
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-ROWS = int(os.environ.get("PROVEN_ROWS", "60"))
-DRAWN = int(os.environ.get("PROVEN_TEXTS", "300"))
-SEED = int(os.environ.get("PROVEN_SEED", "1"))
+ROWS = 300 if AT_NIGHT else 60
+DRAWN = 3000 if AT_NIGHT else 300
 
 NUMBERS = ("ti", "si", "i", "b", "f", "x", "d", "e", "w", "z")
 ORDERED = tuple(TYPES)

@@ -7,7 +7,7 @@ import pytest
 from operators.in_process.expressions import Typed, translated
 from operators.in_process.templates import template
 from punct_ns.domain import Domain
-from punct_ns.notation import parse_punctuation
+from punct_ns.punctuation import Punctuation
 from punct_ns.schema import Schema
 from punct_ns.slices import condition
 from tests.harness.drawn_rows import connected
@@ -38,7 +38,7 @@ def test_conditions_of_punctuations_have_one_template() -> None:
     known.execute("CREATE TABLE r AS SELECT 7::BIGINT AS n, 'a' AS s, make_timestamptz(0) AS t, 1.5::DECIMAL(5,2) AS d")
     texts = []
     for n in (7, 8):
-        p = parse_punctuation(f"<{n}, {{a,b}}, (,2020-01-0{n}T00:00:00Z), [1.{n},]>", schema)
+        p = Punctuation.parse(f"<{n}, {{a,b}}, (,2020-01-0{n}T00:00:00Z), [1.{n},]>", schema)
         texts.append(condition([p]))
     one, other = (template(text, "UTC") for text in texts)
     assert one.text == other.text
