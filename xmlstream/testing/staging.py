@@ -50,7 +50,7 @@ def staged(
     said = [(at, item) for at, item in enumerate(every, first) if isinstance(item, Punctuation)]
     types = [ColumnReader.of(options, index).type for index in range(len(options.schema))]
     tuples, punctuations = _tuples(rows, options.schema, types), _punctuations(said, options.schema)
-    part = Part(options, 0, (ByteRange(f"slice {slice_id} of the test", first, 0, 0),))
+    part = Part(options, 0, (ByteRange(f"slice {slice_id + 1} of the test", first, 0, 0),))
     sieve = GrammarFilter(options, tuples.schema)
     sieve.add(tuples, punctuations)
     left = sieve.rest()

@@ -62,7 +62,7 @@ def test_an_ungrammatical_tuple_is_reported_and_does_not_count(spark: SparkSessi
         case.slice(s="(2, 1) (1, 3)")
     with pytest.raises(xs.UngrammaticalStream, match=r"\(3, 3\) comes after") as raised:
         case.slice(s="<3, *> (3, 3)")
-    assert raised.value.where == "source s, slice 1 of the test, item at position 3"
+    assert raised.value.where == "source s, slice 2 of the test, item at position 3"
     assert str(case.slice(s="(2, 7) <2, *>")) == "(2, 7) <2, *>"
 
 
