@@ -71,7 +71,8 @@ class StaticInput:
         except Exception as error:  # noqa: BLE001 - whatever Spark raises, the table cannot be read
             where = dict(self._static.options).get("path")
             what = f"the static table {self._static.name} cannot be read: {first_cause(error)}"
-            raise InputError(what, where=where) from None
+            hint = error.hint if isinstance(error, XmlStreamError) else None
+            raise InputError(what, where=where, hint=hint) from None
         self.items, self.punctuations = tuples.at_most + 1, 1
         return Slice(tuples, tuple(self._closed.absorb([Punctuation.all(self._static.schema)])))
 
