@@ -8,13 +8,13 @@ keep the same log.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 from sources.xml.options.source import SourceOptions
 from sources.xml.slices.sources_reader import SourcesReader
 from sources.xml.slices.staged_rows import StagedRange
 from sources.xml.slices.staging import LocalStager, Stager
+from sources.xml.spark.pyspark_version import limits_reads
 from xmlstream.runtime.checkpoint import SPARK, Checkpoint
 from xmlstream.runtime.in_process import InProcessQuery, Pace, RunningQuery, SliceLoop
 from xmlstream.runtime.settings import Settings
@@ -101,11 +101,6 @@ def by_loop(
         return InProcessQuery(loop, checkpoint.spark.identity(), settings.name)
 
     return start
-
-
-def limits_reads() -> bool:
-    """Whether PySpark's streaming readers are given a start and a limit: since 4.2."""
-    return find_spec("pyspark.sql.streaming.datasource") is not None
 
 
 def _stager(spark: SparkSession, readers: Sequence[SourceOptions]) -> Stager:

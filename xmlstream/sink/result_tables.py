@@ -66,12 +66,13 @@ def no_rows(schema: Schema) -> pa.Table:
     if not any(attribute.domain.opaque for attribute in schema):
         return pa.schema([pa.field(a.name, arrow_type(a.domain)) for a in schema]).empty_table()
     # Only Spark knows the Arrow types of arrays and maps.
-    from pyspark.sql.pandas.types import to_arrow_schema
     from pyspark.sql.types import StructType
+
+    from sources.xml.spark.pyspark_version import arrow_schema
 
     columns = StructType.fromDDL(schema.ddl())
     assert isinstance(columns, StructType)
-    return to_arrow_schema(columns, timezone="UTC").empty_table()
+    return arrow_schema(columns).empty_table()
 
 
 _FIRST = (("\\", "\\\\"), ('"', '\\"'), ("\n", "\\n"), ("\r", "\\r"), ("\t", "\\t"))

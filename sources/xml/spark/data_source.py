@@ -8,22 +8,21 @@ and `_punctuation`, its notation.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, MutableMapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from pyspark.sql.datasource import DataSource, DataSourceReader, DataSourceStreamReader, InputPartition
-from pyspark.sql.streaming.datasource import ReadAllAvailable, ReadLimit, ReadMaxBytes, SupportsTriggerAvailableNow
 from pyspark.sql.types import StructType
 
 from punct_ns.errors import UsageError
 from punct_ns.slices import POSITION_SHOWN, PUNCTUATION_SHOWN, quoted
 from sources.xml.options.source import SourceOptions
-from sources.xml.slices.micro_batches import FIRST_SLICE, MicroBatches, ReadTask
+from sources.xml.slices.micro_batches import ReadTask
+from sources.xml.spark.pyspark_version import limits_reads
+from sources.xml.spark.xml_reading import Reading
 from sources.xml.splits.documents import Documents
 from sources.xml.splits.slice_planner import Offset, Planner
 
 if TYPE_CHECKING:
-    import pyarrow as pa
     from pyspark.sql import SparkSession
 
 
@@ -54,29 +53,20 @@ class PunctuatedXmlSource(DataSource):
         return XmlBatchReader(self.options, schema)
 
     def streamReader(self, schema: StructType) -> DataSourceStreamReader:
-        """Creates the stream reader, which reads slice by slice."""
+        """Creates the stream reader, which reads slice by slice.
+
+        Raises:
+            UsageError: PySpark is older than 4.2, whose stream readers have no limits.
+        """
+        if not limits_reads():
+            hint = "read it as a batch, or by a query of xmlstream, which needs no such reader"
+            raise UsageError("punctuated_xml as a stream needs PySpark 4.2", hint=hint)
+        from sources.xml.spark.xml_stream_reader import XmlStreamReader
+
         return XmlStreamReader(self.options, schema)
 
 
-class _Reading:
-    """The part that batch and stream readers share."""
-
-    def __init__(self, given: MutableMapping[str, str], schema: StructType) -> None:
-        self.options = _options(given, schema)
-        self.schema = schema
-
-    def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
-        """Yields the rows of one task."""
-        # The parser is imported only where it parses: the process that plans does not need it, and starts faster.
-        from pyspark.sql.pandas.types import to_arrow_schema
-
-        from sources.xml.parser.range_parser import item_rows
-
-        task: ReadTask = partition.value
-        yield from item_rows(task.ranges, self.options, to_arrow_schema(self.schema, timezone="UTC"))
-
-
-class XmlBatchReader(_Reading, DataSourceReader):
+class XmlBatchReader(Reading, DataSourceReader):
     """Reads documents to their ends."""
 
     def partitions(self) -> list[InputPartition]:
@@ -85,56 +75,3 @@ class XmlBatchReader(_Reading, DataSourceReader):
         planner = Planner(options, Documents(options, log=False))
         _, ranges = planner.advance(Offset(), planner.sizes(Offset()), None)
         return [*map(InputPartition, ReadTask.of(ranges, options.max_bytes_per_partition))]
-
-
-class XmlStreamReader(_Reading, DataSourceStreamReader, SupportsTriggerAvailableNow):
-    """Reads documents slice by slice, and continues as they grow."""
-
-    def __init__(self, given: MutableMapping[str, str], schema: StructType) -> None:
-        super().__init__(given, schema)
-        self._slicing = MicroBatches(self.options)
-
-    def initialOffset(self) -> dict[str, Any]:
-        """Returns the offset before the first document."""
-        return Offset().json()
-
-    def getDefaultReadLimit(self) -> ReadLimit:
-        """Returns the limit in the option maxBytesPerSlice."""
-        return ReadMaxBytes(self.options.max_bytes_per_slice or FIRST_SLICE)
-
-    def prepareForTriggerAvailableNow(self) -> None:
-        """Treats what is present now as the whole input."""
-        self._slicing.settle()
-
-    def latestOffset(self, start: dict[str, Any], limit: ReadLimit) -> dict[str, Any]:
-        """Returns the end of the next slice."""
-        budget: int | None = self.options.max_bytes_per_slice or FIRST_SLICE
-        if isinstance(limit, ReadAllAvailable):
-            budget = None
-        elif isinstance(limit, ReadMaxBytes):
-            budget = limit.max_bytes
-        return self._slicing.end(Offset.of(start), budget).json()
-
-    def partitions(self, start: dict[str, Any], end: dict[str, Any]) -> Sequence[InputPartition]:
-        """Returns the tasks of a slice."""
-        return [*map(InputPartition, self._slicing.tasks(Offset.of(start), Offset.of(end)))]
-
-
-def _options(given: MutableMapping[str, str], schema: StructType) -> SourceOptions:
-    """Returns the source's options, with the attributes of the reader's schema if the options have none."""
-    options = dict(given)
-    if "schema" in options:
-        return SourceOptions.parse(options, giver="reader")
-    columns = [
-        f"{quoted(field.name)} {field.dataType.simpleString()}{'' if field.nullable else ' NOT NULL'}"
-        for field in schema
-        if field.name not in (POSITION_SHOWN, PUNCTUATION_SHOWN)
-    ]
-    if PUNCTUATION_SHOWN in schema.names and any(
-        not field.nullable for field in schema if field.name != POSITION_SHOWN
-    ):
-        raise UsageError(
-            f"a row that is a punctuation has no attributes, so that with {PUNCTUATION_SHOWN} none can be NOT NULL",
-            hint="declare NOT NULL in the option schema",
-        )
-    return SourceOptions.parse(options, ", ".join(columns), giver="reader")

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 from pyspark.errors import PySparkException
+from pyspark.sql.types import StructType
 
 from punct_ns.errors import InputError, MalformedInput, UsageError
 from punct_ns.slices import POSITION, POSITION_SHOWN
@@ -16,8 +17,12 @@ from punct_ns.slices import PUNCTUATION_SHOWN as PUNCTUATION
 from sources.generators.sensors import write_sensors
 from sources.xml.options.source import SourceOptions
 from sources.xml.slices.staged_rows import StagedRange
-from sources.xml.spark import data_source, multi_source_reader
+from sources.xml.spark import data_source
 from sources.xml.spark.error_transport import original_error
+from sources.xml.spark.pyspark_version import limits_reads
+
+if limits_reads():
+    from sources.xml.spark import multi_source_reader
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -32,7 +37,8 @@ ROOT = '<r xmlns:p="http://www.cse.ogi.edu/dot/niagara/punct">'
 @pytest.fixture(scope="module")
 def session(spark: SparkSession) -> SparkSession:
     data_source.register(spark)
-    multi_source_reader.register_multi_source(spark)
+    if limits_reads():
+        multi_source_reader.register_multi_source(spark)
     return spark
 
 
@@ -58,6 +64,8 @@ class Stream:
         self.slices: dict[int, Any] = {}
 
     def start(self, each: Callable[[DataFrame], Any], path: Path, **given: str) -> StreamingQuery:
+        if not limits_reads():
+            pytest.skip("PySpark's stream readers have no limits")
         given = {"documentLog": str(self.checkpoint / "documents"), "follow": "false", **given}
         reader = self.session.readStream.format("punctuated_xml").options(**options(path, **given))
         if self.staged:
@@ -235,3 +243,12 @@ def test_types_arrive_as_spark_has_them(session: SparkSession, tmp_path: Path) -
     (row, _) = frame.selectExpr("*", "date_format(t, 'HH:mm') AS time").collect()
     assert [str(value) for value in row][:4] == ["5", "1.50", "2.5", "True"]
     assert (str(row["n"]), str(row["day"]), row["time"]) == ("2003-05-15 17:20:00", "2003-05-15", "17:20")
+
+
+def test_a_stream_is_refused_by_name_where_readers_have_no_limits(
+    session: SparkSession, sensors: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(data_source, "limits_reads", lambda: False)
+    source = data_source.PunctuatedXmlSource(options(sensors))
+    with pytest.raises(UsageError, match=r"needs PySpark 4\.2"):
+        source.streamReader(StructType())

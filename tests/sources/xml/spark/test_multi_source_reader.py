@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 from lxml import etree
-from pyspark.sql.streaming.datasource import ReadAllAvailable
 from pyspark.sql.types import BinaryType, LongType, StringType, StructType
 
 import xmlstream as xs
@@ -16,10 +15,17 @@ from punct_ns.errors import InputError, UsageError
 from sources.xml.options.source import SourceOptions
 from sources.xml.slices.staged_rows import STAGED
 from sources.xml.spark.error_transport import original_error
-from sources.xml.spark.multi_source_reader import MultiSourceReader, MultiSourceXml, multi_source_options
+from sources.xml.spark.pyspark_version import limits_reads
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
+
+if not limits_reads():
+    pytest.skip("PySpark's readers have no limits", allow_module_level=True)
+
+from pyspark.sql.streaming.datasource import ReadAllAvailable
+
+from sources.xml.spark.multi_source_reader import MultiSourceReader, MultiSourceXml, multi_source_options
 
 ROOT = b"<r xmlns:p='http://www.cse.ogi.edu/dot/niagara/punct'>"
 TYPES = {"STRING": StringType(), "BIGINT": LongType(), "BINARY": BinaryType()}
