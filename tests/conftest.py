@@ -18,6 +18,8 @@ if TYPE_CHECKING:
     from playwright.sync_api import Browser
     from pyspark.sql import SparkSession
 
+    from xmlstream.session.in_process import InProcessSession
+
 # So that a table that is not as it should be is shown beside the one that is.
 pytest.register_assert_rewrite("tests.harness.running", "tests.harness.saying")
 
@@ -99,6 +101,16 @@ def spark(tmp_path_factory: pytest.TempPathFactory, spark_conf: dict[str, str]) 
         },
         name="xmlstream tests",
     )
+    yield session
+    session.stop()
+
+
+@pytest.fixture(scope="session")
+def in_process() -> Iterator[InProcessSession]:
+    """The one session of a test run in which DuckDB computes."""
+    from xmlstream.session.opening import open_session
+
+    session = open_session(engine="duckdb")
     yield session
     session.stop()
 
