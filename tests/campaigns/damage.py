@@ -1,6 +1,6 @@
 """The damage campaign: each file of a checkpoint and its outputs in turn truncated, emptied, deleted, a bit flipped.
 
-    .ci/java .venv/bin/python -m tests.campaigns.damage [what]…
+    .ci/java .venv/bin/python -m tests.campaigns.damage [--in-process] [what]…
 
 Whatever was damaged, the next run either gives the right answer or stops with one sentence that says what to do. It
 takes some minutes on two cores for each of `RUNS`, all of them or those named.
@@ -29,7 +29,7 @@ from xmlstream.runtime import checkpoint
 from xmlstream.session.spark_session import open_session
 
 if TYPE_CHECKING:
-    from pyspark.sql import SparkSession
+    from xmlstream.session.engines import Session
 
 
 def groups(number: int) -> str:
@@ -97,9 +97,9 @@ def night(given: Run, home: Path, number: int) -> None:
     (home / "nights" / f"{number}.xml").write_text(text, encoding="utf-8")
 
 
-def run(spark: SparkSession, given: Run, home: Path, *, keep_open: bool) -> None:
+def run(session: Session, given: Run, home: Path, *, keep_open: bool) -> None:
     """A night's run."""
-    xs.run(xs.inserts_from_sql(spark, given.query.format(home=home)), home / "checkpoint", keep_open=keep_open)
+    xs.run(xs.inserts_from_sql(session, given.query.format(home=home)), home / "checkpoint", keep_open=keep_open)
 
 
 def answer(home: Path) -> dict[str, str]:
@@ -115,26 +115,31 @@ def again(sound: Path, home: Path) -> Iterator[Path]:
     yield home
 
 
+CONF = {"spark.sql.codegen.wholeStage": "false"}
+
+
 def main() -> None:
     """Does it all, prints a line for each kind of file, and fails if an outcome is none that may be."""
     checkpoint.WHOLE_EVERY = 2
     closed_set.HELD, constant_runs.TOGETHER = 3, 2
-    spark = open_session("local[2]", {"spark.sql.codegen.wholeStage": "false"})
-    wrong = [line for name in sys.argv[1:] or RUNS for line in damaged(spark, name)]
+    is_here = "--in-process" in sys.argv
+    session = xs.open_session(engine="duckdb") if is_here else open_session("local[2]", CONF)
+    names = [name for name in sys.argv[1:] if name != "--in-process"]
+    wrong = [line for name in names or RUNS for line in damaged(session, name)]
     sys.exit("\n".join(wrong) or 0)
 
 
-def damaged(spark: SparkSession, name: str) -> list[str]:
+def damaged(session: Session, name: str) -> list[str]:
     """Damages all files of one of the runs, one by one, and says which outcomes are none that may be."""
     given = RUNS[name]
     scratch = Path(tempfile.mkdtemp(prefix="xmlstream-damage-"))
     home, sound = scratch / "home", scratch / "sound"
     for number in range(1, 5):
         night(given, home, number)
-        run(spark, given, home, keep_open=True)
+        run(session, given, home, keep_open=True)
     shutil.copytree(home, sound)
     night(given, home, 5)
-    run(spark, given, home, keep_open=False)
+    run(session, given, home, keep_open=False)
     right = answer(home)
     outcomes: Counter[tuple[str, str]] = Counter()
     wrong: list[str] = []
@@ -146,7 +151,7 @@ def damaged(spark: SparkSession, name: str) -> list[str]:
                 damage(home / where)
                 night(given, home, 5)
                 try:
-                    run(spark, given, home, keep_open=False)
+                    run(session, given, home, keep_open=False)
                     outcome = "right" if answer(home) == right else "WRONG"
                 except StateError as error:
                     outcome = "told" if error.hint else "TOLD WITHOUT A HINT"

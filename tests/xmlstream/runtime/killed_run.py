@@ -1,6 +1,6 @@
 """Runs that die at a chosen point of a chosen slice: one that kills itself, with SIGKILL, and ones that fail there.
 
-Called by test_restart.py: QUERY SENSORS OUT CHECKPOINT POINT SLICE, where POINT is one of POINTS.
+Called by test_restart.py: QUERY SENSORS OUT CHECKPOINT POINT SLICE [ENGINE], where POINT is one of POINTS.
 """
 
 from __future__ import annotations
@@ -71,9 +71,9 @@ def crash(run: Callable[[], object], point: str, slice_id: int) -> None:
 
 
 if __name__ == "__main__":
-    query, sensors, out, checkpoint, point, slice_id = sys.argv[1:]
+    query, sensors, out, checkpoint, point, slice_id, *engine = sys.argv[1:]
     for owner, name, replacement in deadly(point, int(slice_id), lambda: os.kill(os.getpid(), signal.SIGKILL)):
         setattr(owner, name, replacement)
     sys.argv = ["xmlstream", "run", query, "-D", f"SENSORS={sensors}", "-o", out]
-    sys.argv += ["--checkpoint", checkpoint, "--master", "local[2]"]
+    sys.argv += ["--checkpoint", checkpoint, *(["--engine", *engine] if engine else ["--master", "local[2]"])]
     main()

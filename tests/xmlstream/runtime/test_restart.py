@@ -18,8 +18,6 @@ from tests.xmlstream.runtime.killed_run import POINTS, crash
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-pytestmark = pytest.mark.spark
-
 HERE = Path(__file__).parent
 KILLED = ("before the commit",)
 
@@ -28,6 +26,7 @@ def documents(out: Path) -> dict[str, str]:
     return {path.name: path.read_text() for path in sorted(out.glob("slice-*.xml"))}
 
 
+@pytest.mark.spark
 @pytest.mark.slow
 def test_a_query_that_dies_at_every_point_writes_what_one_left_alone_writes(
     spark: SparkSession, tmp_path: Path
@@ -47,6 +46,26 @@ def test_a_query_that_dies_at_every_point_writes_what_one_left_alone_writes(
         else:
             crash(lambda: asked.run(out, checkpoint), point, slice_id)
     asked.run(out, checkpoint)
+    assert len(documents(tmp_path / "whole")) > len(POINTS)
+    assert documents(out) == documents(tmp_path / "whole")
+    assert not list(out.glob(".*"))
+
+
+def test_in_process_a_query_that_is_killed_at_every_point_writes_the_same(tmp_path: Path) -> None:
+    """Each time by SIGKILL, and each time a new process goes on from the checkpoint."""
+    sensors, query = tmp_path / "sensors", tmp_path / "query.sql"
+    write_sensors(sensors, sensors=2, hours=9, punctuations_per_hour=2, reports_per_hour=40, seed=3)
+    query.write_text(QUERY)
+    session = xs.open_session(engine="duckdb")
+    asked = xs.from_sql(session, QUERY, {"SENSORS": str(sensors)})
+    asked.run(tmp_path / "whole", tmp_path / "whole-checkpoint")
+    out, checkpoint = tmp_path / "out", tmp_path / "checkpoint"
+    for slice_id, point in enumerate(POINTS, start=1):
+        killed = [sys.executable, str(HERE / "killed_run.py"), str(query), str(sensors), str(out), str(checkpoint)]
+        done = subprocess.run([*killed, point, str(slice_id), "duckdb"], check=False, timeout=300)
+        assert done.returncode == -signal.SIGKILL, point
+    asked.run(out, checkpoint)
+    session.stop()
     assert len(documents(tmp_path / "whole")) > len(POINTS)
     assert documents(out) == documents(tmp_path / "whole")
     assert not list(out.glob(".*"))
