@@ -191,10 +191,11 @@ def _by(name: str, parts: Sequence[Part], rows: Rows) -> Part:
     if len(parts) != 2 or rows.distinct or parts[1].type.kind not in _ORDERED:
         raise _refuse(name, parts)
     of, by = parts
-    # The value may be null where the order is least: DuckDB would pass over it.
-    row = f"struct_pack(v := {of.sql})"
-    call = f"{'arg_min' if name == 'min_by' else 'arg_max'}({row}, {by.sql})"
-    return Part(f"struct_extract({rows.computed(call)}, 'v')", of.type, True)
+    if of.type.kind not in FLOATING and _has_floating(of.type):  # whose zeros DuckDB makes one
+        raise _refuse(name, parts)
+    # The value may be null where the order is least.
+    call = f"{'arg_min_null' if name == 'min_by' else 'arg_max_null'}({of.sql}, {by.sql})"
+    return Part(rows.computed(call), of.type, True)
 
 
 def _boolean(name: str, parts: Sequence[Part], rows: Rows) -> Part:

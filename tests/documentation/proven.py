@@ -26,8 +26,8 @@ _OPERATORS = {
     "lt": "<", "lte": "<=", "gt": ">", "gte": ">=", "nullsafeeq": "<=>", "nullsafeneq": "IS DISTINCT FROM",
     "and": "AND", "or": "OR", "not": "NOT", "is": "IS", "in": "IN", "between": "BETWEEN", "like": "LIKE", "dpipe": "||",
     "case": "CASE", "cast": "CAST", "trycast": "CAST", "bitwiseand": "&", "bitwiseor": "|", "bitwisexor": "^",
-    "trim": "TRIM", "substring": "SUBSTRING", "extract": "EXTRACT", "interval": "INTERVAL", "window": "OVER", "filter": "FILTER",
-    "distinct": "DISTINCT", "any": "any", "dot": "a field of a structure",
+    "trim": "TRIM", "substring": "SUBSTRING", "extract": "EXTRACT", "interval": "INTERVAL", "window": "OVER",
+    "filter": "FILTER", "distinct": "DISTINCT", "any": "any", "dot": "a field of a structure",
 }  # fmt: skip
 
 

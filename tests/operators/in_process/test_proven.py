@@ -245,6 +245,9 @@ def aggregates() -> list[str]:
     found += [
         "sort_array(collect_set(named_struct('id', ti1, 's', s1)))",
         "size(collect_set(i1))",
+        "min_by(s1, nullif(id, 3))",
+        "max_by(x1, nullif(id, 3))",
+        "min_by(named_struct('s', s1), id)",
         "array_sort(collect_list(d1))",
     ]
     found += [
