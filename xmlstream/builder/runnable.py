@@ -23,6 +23,7 @@ from xmlstream.plan.nodes import Node, results, together
 from xmlstream.runtime import runner
 from xmlstream.runtime.settings import Settings
 from xmlstream.runtime.tally import Summary
+from xmlstream.session.classic_session import require_classic
 from xmlstream.session.engines import Session, is_in_process
 from xmlstream.session.spark_errors import quiet_failures
 from xmlstream.sink.program_sink import LoopSink, TwoPhaseSink
@@ -141,6 +142,9 @@ class Runnable:
 
     spark: Session = field(repr=False, compare=False)
     root: Node
+
+    def __post_init__(self) -> None:
+        require_classic(self.spark)
 
     @property
     def schema(self) -> Schema:

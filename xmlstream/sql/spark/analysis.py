@@ -26,6 +26,7 @@ from punct_ns.errors import QueryError, UsageError
 from punct_ns.numeric_type import NumericType
 from punct_ns.schema import Attribute, Schema, structured
 from punct_ns.slices import quoted
+from xmlstream.session.classic_session import require_classic
 from xmlstream.session.spark_errors import first_cause
 from xmlstream.sql.query_text import QueryText
 from xmlstream.sql.spark.older_spark import ASOF_SINCE, require_parsed, version_of, without_asof
@@ -234,6 +235,7 @@ class SparkAnalyst:
     """Analyst that uses Spark's analyser, once per expression over a schema."""
 
     def __init__(self, spark: SparkSession) -> None:
+        require_classic(spark)
         for setting, wanted in _SETTINGS.items():
             if str(spark.conf.get(setting)).lower() != wanted:
                 hint = f"set it with spark.conf.set('{setting}', '{wanted}')"
