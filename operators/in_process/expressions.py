@@ -380,6 +380,8 @@ class Translator:
         name = call_name(tree)
         if name == "get" and tree.expressions and call_name(tree.expressions[0]) == "array":
             raise NotProven("get of an array that is written out")
+        if name in ("try_add", "try_subtract") and any(isinstance(e.unnest(), exp.Interval) for e in tree.expressions):
+            return self._tried(tree.expressions, "+" if name == "try_add" else "-")
         if name in FUNCTIONS:
             if name == "if":
                 return call(name, [self._condition(tree.expressions[0]), *self.parts(tree.expressions[1:])], self._zone)
@@ -391,6 +393,13 @@ class Translator:
         if name in ("sort_array", "array_sort"):
             return self._sorted(tree)
         return self._rows(tree, Rows())
+
+    def _tried(self, operands: Sequence[exp.Expr], operator: str) -> Part:
+        """A moment moved by an interval, null where that leaves the calendar."""
+        if self.part(operands[0]).raises:
+            raise NotProven("try_add with an operand that can raise an error")
+        moved = self._moved(operands[0], operator, operands[1])
+        return Part(f"TRY({moved.sql})", moved.type, True, rows=moved.rows)
 
     def _difference(self, tree: exp.Expr) -> Part:
         unit, *given = tree.expressions

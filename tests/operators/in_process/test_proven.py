@@ -144,7 +144,13 @@ def moments() -> list[str]:
     found += [f"date_trunc('{u}', t1)" for u in ("YEAR", "QUARTER", "MONTH", "WEEK", "DAY", "hour", "MINUTE", "SECOND")]
     found += [f"unix_{u}(t1)" for u in ("seconds", "millis", "micros")] + ["unix_date(day1)", "date_from_unix_date(i1)"]
     found += [f"timestamp_{u}({a}1)" for u in ("seconds", "millis", "micros") for a in ("i", "b")]
-    found += ["t1 + INTERVAL 5 MINUTES", "t1 - INTERVAL '1' HOUR", "n1 + INTERVAL 2 DAYS", "INTERVAL 1 SECOND + t1"]
+    found += [
+        "t1 + INTERVAL 5 MINUTES",
+        "t1 - INTERVAL '1' HOUR",
+        "n1 + INTERVAL 2 DAYS",
+        "INTERVAL 1 SECOND + t1",
+        "try_add(t1, INTERVAL 5 MINUTES)",
+    ]
     found += ["t1 + INTERVAL '26' HOUR", "t1 - make_dt_interval(1, 0, 0, CAST('1.500000' AS DECIMAL(18,6)))"]
     found += ["date_add(day1, 3)", "date_add(day1, si1)", "date_sub(day1, 1)", "datediff(day1, day2)"]
     found += ["timestampdiff(MICROSECOND, t1, t2)", "extract(HOUR FROM t1)", "extract(YEAR FROM day1)"]
