@@ -52,9 +52,9 @@ test: setup ## run the tests, those without Spark first
 	@.ci/setup tested
 	$(PYTEST) --numprocesses=$(TESTS_AT_ONCE) --dist=loadfile --no-loadscope-reorder
 
-oldest: setup ## run a fixed part of the tests on the oldest PySpark, in .venv-oldest
+oldest: setup ## run a fixed part of the tests on the oldest PySpark, in .venv/oldest
 	@.ci/setup oldest
-	.ci/java .venv-oldest/bin/python -m pytest $(OLDEST)
+	.ci/java .venv/oldest/bin/python -m pytest $(OLDEST)
 
 check: .venv/installed ## format, rules, types, floors, plain words
 	$(BIN)/ruff format --check .
@@ -89,7 +89,7 @@ waiting: setup ## draw the pictures of the monitor's page in the README anew (a 
 	.ci/java $(BIN)/python -m tests.documentation.waiting
 
 clean: ## remove everything that make and the tools wrote, .venv too
-	rm -rf .venv .venv-oldest out build dist *.egg-info .mypy_cache .pytest_cache .ruff_cache .hypothesis .import_linter_cache
+	rm -rf .venv out build dist *.egg-info .mypy_cache .pytest_cache .ruff_cache .hypothesis .import_linter_cache
 	rm -rf .grimp_cache spark-warehouse metastore_db derby.log artifacts
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +
 

@@ -171,9 +171,8 @@ class SliceLoop:
         return None if end == at else self._planned(number, at, end)
 
     def _planned(self, number: int, at: Json, end: Json) -> _Planned:
-        folder = self._folder(number)
-        store_at(folder.parent).delete(f"{folder.name}/")
-        return _Planned(number, end, self._stager.begin(self._reader.tasks(at, end), folder))
+        self._clear(number)
+        return _Planned(number, end, self._stager.begin(self._reader.tasks(at, end), self._folder(number)))
 
     def _drive(self, slice_: _Planned) -> _Planned | None:
         """Computes a slice that was logged; returns the next one if it was planned meanwhile."""
@@ -186,8 +185,7 @@ class SliceLoop:
 
         self._process(slice_.number, staged)
         self._log.finish(slice_.number)
-        folder = self._folder(slice_.number)
-        store_at(folder.parent).delete(f"{folder.name}/")
+        self._clear(slice_.number)
         return ahead[0] if ahead else None
 
     def _ahead(self, slice_: _Planned) -> Iterator[_Planned]:
@@ -201,6 +199,11 @@ class SliceLoop:
 
     def _folder(self, number: int) -> Path:
         return self._stage / str(number % 2)
+
+    def _clear(self, number: int) -> None:
+        """Removes what was staged for a slice; the folder stays, since to make it durably takes a sync."""
+        store = store_at(self._folder(number))
+        store.delete(*store.names())
 
     def _pause(self) -> None:
         """Waits until a slice may begin: at multiples of the interval since 1970, as Spark does."""

@@ -18,6 +18,7 @@ from punct_ns.errors import MalformedInput, StateError, UngrammaticalStream
 from punct_ns.schema import Schema
 from punct_ns.xml_form import PUNCT_NS
 from sources.generators.sensors import write_sensors
+from sources.xml.spark.pyspark_version import limits_reads
 from tests.harness.nights import AT_NIGHT
 from tests.harness.punctuation_elements import read_element
 from tests.oracles import oracle
@@ -317,6 +318,9 @@ def test_a_slice_costs_so_many_jobs_calls_and_syncs_and_no_more(
     one, two = write_sensors(tmp_path, sensors=2, hours=40, punctuations_per_hour=1, reports_per_hour=60, seed=1)
     warehouse(spark, one, two, maxBytesPerSlice="24k").run(tmp_path / "out", row_tag="maxtemp", on_slice=note)
     steady = [after - before for before, after in pairwise(seen)][1:-1]
-    assert {(each["jobs"], each["syncs"]) for each in steady} == {(3, 6)}
+    # Where the loop drives the slices, parsing is no job of Spark's.
+    assert {(each["jobs"], each["syncs"]) for each in steady} == {(3 if limits_reads() else 2, 6)}
+    if not limits_reads():
+        return
     # 143 as a rule: Spark makes some before a slice or behind it; in some slices segments of kept tuples are merged.
     assert 134 <= min(each["calls"] for each in steady) <= 143
