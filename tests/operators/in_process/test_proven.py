@@ -8,7 +8,11 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from operators.expressions.dialect import call_name, expression
+from operators.in_process.aggregate_functions import AGGREGATES, WINDOWS
+from operators.in_process.casts import CASTS
 from operators.in_process.expressions import translated
+from operators.in_process.functions import FUNCTIONS
 from operators.in_process.names import default_name
 from operators.in_process.spark_type import NotProven
 from operators.in_process.zones import transitions
@@ -208,7 +212,7 @@ def choices() -> list[str]:
         "element_at(array(5L), 1 + (spark_partition_id() & 0))",
         "element_at(array(CAST('7' AS INT)), 1 + (hash(i1) & 0))",
     ]
-    found += [f"{f}({a}1)" for f, a in product(("floor", "ceil"), ("i", "b", "f", "x"))] + [
+    found += [f"{f}({a}1)" for f, a in product(("floor", "ceil", "ceiling"), ("i", "b", "f", "x"))] + [
         "-5",
         "1.50",
         "1e3",
@@ -252,6 +256,7 @@ def aggregates() -> list[str]:
         "sort_array(collect_set(named_struct('id', ti1, 's', s1)))",
         "size(collect_set(i1))",
         "min_by(s1, nullif(id, 3))",
+        "mean(ti1)",
         "max_by(x1, nullif(id, 3))",
         "min_by(named_struct('s', s1), id)",
         "array_sort(collect_list(d1))",
@@ -312,6 +317,7 @@ def over_rows() -> list[str]:
     found += ["sum(ti1) OVER (PARTITION BY g ORDER BY CAST(ti1 AS INT) RANGE BETWEEN 5 PRECEDING AND CURRENT ROW)"]
     found += ["count(*) OVER (ORDER BY t1 RANGE BETWEEN INTERVAL '5' MINUTES PRECEDING AND CURRENT ROW)"]
     found += ["count(*) OVER (ORDER BY t1 NULLS LAST RANGE BETWEEN INTERVAL 2 DAYS PRECEDING AND CURRENT ROW)"]
+    found += [f"first(s1) OVER ({rows})", f"last(s1, true) OVER ({rows})", f"lag(i1) IGNORE NULLS OVER ({rows})"]
     found += [
         "sum(ti1) OVER (ORDER BY si1)",
         "max(named_struct('n', nullif(ti1, 0), 'v', s1)) OVER (PARTITION BY g ORDER BY id)",
@@ -398,3 +404,11 @@ def _refused(text: str, rows: Rows) -> bool:
     except QueryError:
         return True
     return False
+
+
+def test_every_entry_of_the_tables_is_compared() -> None:
+    listed = (arithmetic, comparisons, casts, texts, moments, choices, aggregates, over_rows)
+    calls = {call_name(node) for each in listed for text in each() for node in expression(text).walk()} | {"any"}
+    assert {*FUNCTIONS, *AGGREGATES, *WINDOWS} - calls == set()
+    kinds = {type_.partition("(")[0] for type_ in TYPES.values()}
+    assert {kind for pair in CASTS for kind in pair} <= kinds
