@@ -12,7 +12,7 @@ expressions come with each slice.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache
 from typing import TypeAlias
@@ -30,6 +30,7 @@ from operators.in_process.readings import require_one_reading
 from operators.in_process.spark_type import INTEGERS, NUMBERS, NotProven, Type, in_duckdb, read_type
 from operators.in_process.templates import mark, template
 from punct_ns.errors import QueryError
+from punct_ns.slices import own
 
 BIGINT, BOOLEAN, DOUBLE, INT, STRING = map(read_type, ("BIGINT", "BOOLEAN", "DOUBLE", "INT", "STRING"))
 
@@ -201,7 +202,10 @@ class Translator:
             return self._moved(tree.this, operator, tree.expression)
         if operator in "+-" and call_name(tree.expression.unnest()) == "make_dt_interval":
             return self._moved(tree.this, operator, tree.expression)
-        return arithmetic(operator, self.part(tree.this), self.part(tree.expression), self._zone)
+        found = arithmetic(operator, self.part(tree.this), self.part(tree.expression), self._zone)
+        if found.type.name in INTEGERS and isinstance(tree, exp.Add | exp.Mul):
+            _require_order(tree)
+        return found
 
     def _moved(self, given: exp.Expr, operator: str, by: exp.Expr) -> Part:
         """A moment moved by an interval: by days of the calendar, and by microseconds."""
@@ -383,6 +387,8 @@ class Translator:
         if name in ("try_add", "try_subtract") and any(isinstance(e.unnest(), exp.Interval) for e in tree.expressions):
             return self._tried(tree.expressions, "+" if name == "try_add" else "-")
         if name in FUNCTIONS:
+            if name.startswith("try_") and any(call_name(e.unnest()).startswith("try_") for e in tree.expressions):
+                raise NotProven(f"{name} of a function that tries")
             if name == "if":
                 return call(name, [self._condition(tree.expressions[0]), *self.parts(tree.expressions[1:])], self._zone)
             return call(name, self.parts(tree.expressions), self._zone)
@@ -557,6 +563,29 @@ class Translator:
             if not days or is_utc(self._zone):
                 return f"to_microseconds({days * 86_400_000_000 + micros})"
         raise NotProven("a frame of this RANGE")
+
+
+def _require_order(tree: exp.Binary) -> None:
+    """Refuses sums and products that Spark computes in another order, which overflow elsewhere: with two constants.
+
+    It also puts together `1 + try_add(n, 1)`, whose overflow then raises an error.
+    """
+    operands = list(_operands(tree, type(tree)))
+    if any(call_name(each).startswith("try_") for each in operands):
+        raise NotProven(f"{tree.key.upper()} of a function that tries")
+    values = own("value")  # which stand for literals
+    constants = [all(c.name.startswith(values) for c in each.find_all(exp.Column)) for each in operands]
+    if sum(constants) > 1 and not all(constants):
+        raise NotProven(f"{tree.key.upper()} of several constants")
+
+
+def _operands(tree: exp.Expr, kind: type[exp.Expr]) -> Iterator[exp.Expr]:
+    """The operands of a sum of sums, or of a product of products."""
+    for side in (tree.this.unnest(), tree.expression.unnest()):
+        if isinstance(side, kind):
+            yield from _operands(side, kind)
+        else:
+            yield side
 
 
 def _is_value(tree: exp.Expr) -> bool:
