@@ -120,7 +120,7 @@ def _case(tree: exp.Expr) -> str:
 
 _COLLECTED = ("collect_set", "collect_list", "sort_array")
 _SPELT = {"floor": "FLOOR", "ceil": "CEIL", "ceiling": "ceiling", "len": "len"}
-_UNKNOWN = frozenset(("array", "sequence", "date", "to_date", "day", "isnull", "isnotnull", "any", "some", "every"))
+_UNKNOWN = frozenset(("sequence", "date", "to_date", "day", "isnull", "isnotnull", "any", "some", "every"))
 
 
 def _call(tree: exp.Expr) -> str:
