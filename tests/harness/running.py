@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
     from operators.frames.frame import Frame
+    from xmlstream.session.engines import Session
 
 Row = tuple[Any, ...]
 Items = tuple[Sequence[Row], Sequence[Punctuation]]
@@ -76,7 +77,7 @@ class Running:
 
     def __init__(
         self,
-        spark: SparkSession,
+        session: Session,
         directory: Path,
         operator: Operator,
         *inputs: Schema,
@@ -89,9 +90,9 @@ class Running:
         self.time = datetime(2003, 5, 15, 17, 20, tzinfo=UTC)
         self.read_until: datetime | None = None
         self._came, self._positioned, self._bounded = 0, positioned, bounded
-        self.spark, self.directory, self.operator, self.inputs = spark, directory, operator, inputs
+        self.spark, self.directory, self.operator, self.inputs = session, directory, operator, inputs
         self.output = operator.schema(*inputs)
-        self._store = SegmentStore(engine_of(spark), directory)
+        self._store = SegmentStore(engine_of(session), directory)
         self._limit, self._lasting = purge_after, lasting
         self._state = OperatorState(self._store, inputs, operator.state_schema(*inputs), None, purge_after, lasting)
         self._slice = 0
@@ -192,7 +193,7 @@ class Running:
         return _values(table, self.output)
 
 
-def tuples_of(spark: SparkSession, rows: Sequence[Row], schema: Schema, position: int | None = None) -> Tuples | None:
+def tuples_of(session: Session, rows: Sequence[Row], schema: Schema, position: int | None = None) -> Tuples | None:
     """Rows as tuples of a slice; with their positions from the given one on. None for none."""
     if not rows:
         return None
@@ -204,7 +205,7 @@ def tuples_of(spark: SparkSession, rows: Sequence[Row], schema: Schema, position
     if position is not None:
         table = table.append_column(POSITION, pa.array(range(position, position + len(rows)), pa.int64()))
         ddl.append(f"{POSITION} BIGINT")
-    return Tuples(engine_of(spark).rows(table, ", ".join(ddl)), len(rows))
+    return Tuples(engine_of(session).rows(table, ", ".join(ddl)), len(rows))
 
 
 def made(frame: Frame) -> DataFrame:

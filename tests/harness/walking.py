@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Collection, Mapping, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
@@ -18,10 +19,10 @@ from tests.harness.running import Done, Items, KeptColumns, Row, made, rows_of, 
 from tests.oracles.relational import answers
 from xmlstream.diagnosis.kept_rows import KeptRows
 from xmlstream.plan.nodes import Node, Results, Scan, Static, names, results, topological
-from xmlstream.session.engines import engine_of
+from xmlstream.session.engines import engine_of, is_in_process
 
 if TYPE_CHECKING:
-    from pyspark.sql import SparkSession
+    from xmlstream.session.engines import Session
 
 
 class Walk:
@@ -33,14 +34,14 @@ class Walk:
 
     def __init__(
         self,
-        spark: SparkSession,
+        session: Session,
         directory: Path,
         root: Node,
         *,
         positioned: bool = False,
         watched: Collection[Node] = (),
     ) -> None:
-        self.spark, self.directory, self.root = spark, directory, root
+        self.spark, self.directory, self.root = session, directory, root
         self.roots = results(root)
         self.nodes = [node for node in topological(root) if not isinstance(node.operator, Scan | Results)]
         self.scans = [node for node in topological(root) if isinstance(node.operator, Scan)]
@@ -53,8 +54,9 @@ class Walk:
         self._records: dict[Node, dict[str, Any] | None] = dict.fromkeys(self.nodes)
         self.restart()
 
-    def restart(self) -> None:
-        """As after a crash: another process, the same directory."""
+    def restart(self, session: Session | None = None) -> None:
+        """As after a crash: another process, the same directory; perhaps in another session."""
+        self.spark = session or self.spark
         self._stores = {
             node: SegmentStore(engine_of(self.spark), self.directory / self.names[node]) for node in self.nodes
         }
@@ -87,9 +89,7 @@ class Walk:
         rows = self._rows(self.root, slices[self.root])
         self.put_out = {node: self._rows(node, slices[node]) for node in self._watched}
         kept = self._recorded()
-        return Done(
-            rows, list(slices[self.root].punctuations), kept, sum(state.purged for state in self._states.values())
-        )
+        return Done(rows, list(slices[self.root].punctuations), kept, self.purged)
 
     def each(self, given: Mapping[str, Items]) -> tuple[list[Items], int]:
         """The same of a plan of several results, all of integers: what each gave, and how many tuples all keep."""
@@ -99,7 +99,13 @@ class Walk:
             for node in self.roots
             if (tuples := slices[node].tuples) is not None
         }
-        rows = dict(zip(frames, answers(list(map(made, frames.values()))), strict=True))
+        if is_in_process(self.spark):
+            rows = {
+                node: Counter(zip(*frame.to_arrow().to_pydict().values(), strict=True))
+                for node, frame in frames.items()
+            }
+        else:
+            rows = dict(zip(frames, answers(list(map(made, frames.values()))), strict=True))
         found: list[Items] = [
             (list(rows[node].elements()) if node in rows else [], slices[node].punctuations) for node in self.roots
         ]
@@ -119,6 +125,11 @@ class Walk:
     @staticmethod
     def _rows(node: Node, done: Slice) -> list[Row]:
         return [] if done.tuples is None else rows_of(done.tuples, node.schema)
+
+    @property
+    def purged(self) -> int:
+        """How many tuples all operators purged in the last slice."""
+        return sum(state.purged for state in self._states.values())
 
     @property
     def sizes(self) -> dict[Node, int]:

@@ -35,6 +35,8 @@ from xmlstream.sql.script import read
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
+    from xmlstream.session.engines import Session
+
 pytestmark = [pytest.mark.spark, pytest.mark.filterwarnings("ignore:Generating overly large repr")]
 
 TABLES = "".join(
@@ -206,7 +208,7 @@ def by_slice(spark: SparkSession, root: Node, example: Example) -> list[tuple[li
     return found
 
 
-def walked(spark: SparkSession, root: Node, example: Example) -> tuple[list[Any], list[Any]]:
+def walked(spark: Session, root: Node, example: Example) -> tuple[list[Any], list[Any]]:
     """All that the plan puts out, before its sources are closed and after; a tuple that breaks what was said fails."""
     length = max(len(slices) for slices in example.streams)
     said = {name: PunctuationSet(SPACE.schema) for name in "rs"}
@@ -225,7 +227,7 @@ def walked(spark: SparkSession, root: Node, example: Example) -> tuple[list[Any]
     return items, out_of(done)
 
 
-def at_once(spark: SparkSession, root: Node, example: Example) -> list[Any]:
+def at_once(spark: Session, root: Node, example: Example) -> list[Any]:
     """All that the plan puts out of its sources before they are closed, in one slice."""
     whole = {n: arrived(PunctuationSet(SPACE.schema), s) for n, s in zip("rs", example.streams, strict=True)}
     with tempfile.TemporaryDirectory() as directory:

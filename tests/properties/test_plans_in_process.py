@@ -1,0 +1,68 @@
+"""Many random plans in process: faithful to another database's answer, proper, and with nothing kept at the end.
+
+As `test_random_plans`, where Spark computes and is asked, for fewer of them.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from typing import TYPE_CHECKING
+
+import pytest
+from hypothesis import HealthCheck, Phase, given, settings
+
+from operators.multiway_join import MultiwayJoin
+from punct_ns.errors import QueryError
+from tests.harness.refused_in_process import is_refusal
+from tests.properties.plan_answers import Answers, Drawn, drawn_plans
+from tests.properties.test_random_plans import TABLES, Example, assert_nothing_is_lost, at_once, tuples_in, walked
+from xmlstream.optimizer.eliminate_distinct import eliminate_distinct
+from xmlstream.optimizer.push_down_predicates import push_down_predicates
+from xmlstream.optimizer.rules import optimized
+from xmlstream.plan.nodes import topological
+from xmlstream.sql.script import read
+
+if TYPE_CHECKING:
+    from xmlstream.session.in_process import InProcessSession
+
+pytestmark = pytest.mark.filterwarnings("ignore:Generating overly large repr")
+
+PLANS = settings().max_examples * 3
+"""How many are drawn: ninety by day."""
+
+
+def test_any_plan_answers_as_duckdb_does_and_says_only_what_is_true(in_process: InProcessSession) -> None:
+    seen: Counter[str] = Counter()
+    answers = Answers()
+
+    @settings(
+        max_examples=PLANS,
+        deadline=None,
+        phases=[Phase.explicit, Phase.reuse, Phase.generate],
+        suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large, HealthCheck.large_base_example],
+    )
+    @given(drawn_plans())
+    def holds(drawn: Drawn) -> None:
+        seen["drawn"] += 1
+        example = Example(drawn.query.spark, drawn.streams, drawn.restart)
+        try:
+            written = read(TABLES + example.query).plan(in_process)
+            root = optimized(written)
+            before, after = walked(in_process, root, example)
+        except QueryError as error:
+            if not is_refusal(error):
+                raise
+            seen["refused"] += 1
+            return
+        expected = answers.of(drawn.query.duckdb, dict(zip("rs", drawn.streams, strict=True)))
+        assert Counter(tuples_in(before + after)) == expected, f"{example.query}\n{drawn.streams}"
+        # Two joins conclude from what the upper one keeps; a join of three inputs does not.
+        if any(isinstance(node.operator, MultiwayJoin) for node in topological(root)):
+            return
+        if push_down_predicates(written) != written or eliminate_distinct(written) != written:
+            assert_nothing_is_lost(at_once(in_process, written, example), before, written.schema, example.query)
+
+    holds()
+    print(dict(seen))
+    assert seen["drawn"] >= PLANS
+    assert seen["refused"] <= seen["drawn"] / 10
