@@ -16,6 +16,7 @@ EXAMPLES = (
     "sources/README.md",
     "sources/receivers/README.md",
     "operators/README.md",
+    "operators/in_process/README.md",
     "xmlstream/sql/README.md",
     "xmlstream/runtime/README.md",
 )
