@@ -91,7 +91,7 @@ class SegmentStore:
         if self.collects(frame, at_most):
             return self._hold(frame.to_arrow(), frame)
         name = self._name()
-        frame.write(self._store.path(name))
+        frame.write(self._store.path_to_write(name))
         rows = sum(pq.read_metadata(part).num_rows for part in self._store.paths(name))
         return Segment(name, rows, frame.struct())
 

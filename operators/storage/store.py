@@ -150,7 +150,7 @@ class Store:
         return data_files(self.path(key))
 
     def path_to_write(self, key: str) -> Path:
-        """The path to which Spark or Arrow writes the object, which counts as *written*; makes missing folders."""
+        """The path to which an engine or Arrow writes the object, which counts as *written*; makes missing folders."""
         path = self.path(key)
         if not path.parent.is_dir():
             # `unsynced` contains the directories from the root on.
