@@ -117,10 +117,14 @@ def _sum(name: str, parts: Sequence[Part], rows: Rows) -> Part:
         return Part(f"CAST({rows.computed(f'sum({of.sql})')} AS BIGINT)", BIGINT, True, raises=True)
     if of.type.kind == "DECIMAL":
         precision, scale = of.type.digits
+        type_ = read_type(f"DECIMAL({min(precision + 10, 38)},{scale})")
+        total = rows.computed(f"sum({of.sql})")
         if precision + 10 > 38:
-            raise _refuse(name, parts)
-        type_ = read_type(f"DECIMAL({precision + 10},{scale})")
-        return Part(f"CAST({rows.computed(f'sum({of.sql})')} AS {type_.name})", type_, True, raises=True)
+            # DuckDB adds integers of 128 bits, which have more than 38 digits.
+            most = f"CAST('{'9' * (38 - scale)}.{'9' * scale}' AS {type_.name})"
+            overflow = error("ARITHMETIC_OVERFLOW", "Overflow in sum of decimals.")
+            total = f"CASE WHEN {total} NOT BETWEEN -{most} AND {most} THEN {overflow} ELSE {total} END"
+        return Part(f"CAST({total} AS {type_.name})", type_, True, raises=True)
     if of.type.name in FLOATING and rows.over is None:
         return Part(rows.computed(f"sum(CAST({of.sql} AS DOUBLE))"), DOUBLE, True)
     raise _refuse(name, parts)
