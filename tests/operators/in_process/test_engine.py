@@ -2,16 +2,25 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from datetime import UTC, datetime
+from decimal import Decimal
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from operators.frames.frame import Frame
+from operators.frames.frame import Engine, Frame
+from operators.frames.spark_engine import SparkEngine
 from operators.in_process.engine import InProcessEngine
+from operators.storage import segments
+from operators.storage.segments import SegmentStore
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
 
 NAN = float("nan")
 
@@ -50,3 +59,34 @@ def test_a_filter_compares_moments(engine: InProcessEngine) -> None:
     frame = engine.rows(pa.table({"t": pa.array([early, late, None], pa.timestamp("us", "UTC"))}), "t TIMESTAMP")
     assert values(frame.where("t > TIMESTAMP '2000-01-01 00:00:00'")) == [late]
     assert values(frame.where("t < TIMESTAMP '2000-01-01 00:00:00'")) == [early]
+
+
+def test_what_is_too_large_to_collect_is_written_by_the_engine(
+    engine: InProcessEngine, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    store = SegmentStore(engine, tmp_path / "of an operator")
+    store.begin(0)
+    monkeypatch.setattr(segments, "COLLECTED", 0)
+    segment = store.write(engine.rows(pa.table({"n": [1, 2, 3]}), "n BIGINT").where("n > 1"), 3)
+    assert segment.rows == 2
+    assert sorted(map(str, values(store.frame(segment)))) == ["2", "3"]
+
+
+@pytest.mark.parametrize("scale", [0, 2])
+@pytest.mark.parametrize("first", ["4", "-4", "9", "1"])
+def test_sums_of_long_decimals_overflow_where_they_do_in_spark(
+    spark: SparkSession, engine: InProcessEngine, scale: int, first: str
+) -> None:
+    for times in (1, 2, 3):
+        texts = [first + "0" * (37 - scale)] * times
+        table = pa.table({"x": pa.array(map(Decimal, texts), pa.decimal128(38, scale))})
+        found = [summed(each, table, scale) for each in (SparkEngine(spark), engine)]
+        assert found[0] == found[1]
+
+
+def summed(engine: Engine, table: pa.Table, scale: int) -> object:
+    """The sum, or the condition of the error."""
+    try:
+        return values(engine.rows(table, f"x DECIMAL(38,{scale})").group_by((), ("sum(x) AS s",)))
+    except Exception as error:  # noqa: BLE001 - Spark's and ours
+        return re.findall(r"\[[A-Z_.]+\]", str(error))[:1]
