@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 DATA = Path(__file__).parents[2] / "data"
 
 Written = dict[str, tuple[Counter[bytes], Counter[bytes]]]
-"""The tuples and the punctuations of each document, by the document's name, as canonical XML."""
+"""The tuples and the punctuations of each slice, by its number, as canonical XML."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,14 +105,15 @@ def run(inserts: Iterable[xs.Insert], checkpoint: Path | None = None) -> None:
 
 
 def written(out: Path) -> Mapping[str, Written]:
-    """What each query has written: the documents in each directory, by its name below `out`."""
+    """What each query has written: the slices in each directory, by its name below `out`."""
     found: dict[str, Written] = {}
     for path in sorted(out.rglob("slice-*.xml")):
-        tuples, punctuations = Counter[bytes](), Counter[bytes]()
+        # Tasks write parts of a large result, slice-7-1.xml and so on; how many is the engine's affair.
+        slices = found.setdefault(str(path.parent.relative_to(out)), {})
+        tuples, punctuations = slices.setdefault(path.stem.split("-")[1], (Counter(), Counter()))
         for element in etree.parse(path).getroot():
             text = etree.tostring(element, method="c14n", exclusive=True, with_tail=False)
             (punctuations if str(element.tag).startswith(f"{{{PUNCT_NS}}}") else tuples)[text] += 1
-        found.setdefault(str(path.parent.relative_to(out)), {})[path.name] = (tuples, punctuations)
     return found
 
 
