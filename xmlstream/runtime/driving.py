@@ -11,9 +11,10 @@ from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 from sources.xml.options.source import SourceOptions
+from sources.xml.slices.planned_tasks import handed_over
 from sources.xml.slices.sources_reader import SourcesReader
 from sources.xml.slices.staged_rows import StagedRange
-from sources.xml.slices.staging import LocalStager, Stager
+from sources.xml.slices.staging import LocalStager, Rows, Stager
 from sources.xml.spark.pyspark_version import limits_reads
 from xmlstream.runtime.checkpoint import SPARK, Checkpoint
 from xmlstream.runtime.in_process import InProcessQuery, Pace, RunningQuery, SliceLoop
@@ -61,11 +62,16 @@ def by_spark(
     from sources.xml.spark.multi_source_reader import MultiSourceXml, multi_source_options, register_multi_source
 
     register_multi_source(spark)
-    read = multi_source_options(readers, largest)
+    here = None if _cores(spark) is None else _InDriver(readers, checkpoint)
+    read = multi_source_options(readers, largest, None if here is None else here.tasks)
     staged = spark.readStream.format(MultiSourceXml.name()).options(**read).load()
 
     def batch_of(batch: DataFrame, batch_id: int) -> None:
-        process(batch_id, lambda: [StagedRange.of(row) for row in batch.collect()])
+        def staged() -> list[StagedRange]:
+            rows = None if here is None else here.rows(batch_id)
+            return [StagedRange.of(row) for row in (batch.collect() if rows is None else rows)]
+
+        process(batch_id, staged)
 
     log = str(checkpoint.store.path(SPARK))
     writer = staged.writeStream.foreachBatch(batch_of).option("checkpointLocation", log)
@@ -103,10 +109,32 @@ def by_loop(
     return start
 
 
+class _InDriver:
+    """Stages small slices in the driver, where Spark is on this machine only; `tasks` is the file that lists them."""
+
+    def __init__(self, readers: Sequence[SourceOptions], checkpoint: Checkpoint) -> None:
+        self._log, self._stage = checkpoint.spark, checkpoint.stage
+        self._initial = SourcesReader(readers).initial()
+        self._stager = LocalStager(readers, cores=1)
+        self.tasks = str(checkpoint.stage / "tasks.json")
+
+    def rows(self, number: int) -> Rows | None:
+        """The staged rows of a slice; None if it is for Spark's workers."""
+        start = self._log.end(number - 1) if number else self._initial
+        tasks = handed_over(self.tasks, start, self._log.end(number))
+        return None if tasks is None else self._stager.begin(tasks, self._stage).rows()
+
+
 def _stager(spark: SparkSession, readers: Sequence[SourceOptions]) -> Stager:
     """What stages tasks for a session: this machine, if Spark is on it only."""
     from sources.xml.spark.task_stager import SparkStager
+
+    cores = _cores(spark)
+    return SparkStager(spark, readers) if cores is None else LocalStager(readers, cores)
+
+
+def _cores(spark: SparkSession) -> int | None:
+    """The cores of a session on this machine only; None if workers are on others."""
     from xmlstream.session.spark_session import cores_of
 
-    cores = cores_of(str(spark.sparkContext.master))
-    return SparkStager(spark, readers) if cores is None else LocalStager(readers, cores)
+    return cores_of(str(spark.sparkContext.master))

@@ -19,6 +19,7 @@ from pyspark.sql.types import StructType
 
 from punct_ns.errors import UsageError
 from sources.xml.options.source import SourceOptions
+from sources.xml.slices.planned_tasks import hand_over
 from sources.xml.slices.sources_reader import SourcesReader
 from sources.xml.slices.staged_rows import STAGED
 from sources.xml.spark.error_transport import transported
@@ -33,12 +34,16 @@ def register_multi_source(spark: SparkSession) -> None:
     spark.dataSource.register(MultiSourceXml)
 
 
-def multi_source_options(sources: Sequence[SourceOptions], largest_slice: int = 0) -> dict[str, str]:
+def multi_source_options(
+    sources: Sequence[SourceOptions], largest_slice: int = 0, tasks: str | None = None
+) -> dict[str, str]:
     """Returns the options of a reader of these sources; each has the option `stage`, and a unique name in `source`.
 
-    `largest_slice`: the bytes to which the slices of all sources may grow in sum (`SliceGrowth`).
+    `largest_slice`: the bytes to which the slices of all sources may grow in sum (`SliceGrowth`). `tasks`: the file in
+    which the driver finds the tasks of a small slice (`sources.xml.slices.planned_tasks`).
     """
-    return {"sources": json.dumps([dict(source.given) for source in sources]), "largestSlice": str(largest_slice)}
+    options = {"sources": json.dumps([dict(source.given) for source in sources]), "largestSlice": str(largest_slice)}
+    return options if tasks is None else {**options, "tasks": tasks}
 
 
 class MultiSourceXml(DataSource):
@@ -59,14 +64,15 @@ class MultiSourceXml(DataSource):
             if "sources" not in self.options:
                 raise UsageError("no sources are named", hint="this format is for queries; punctuated_xml returns rows")
             sources = [SourceOptions.parse(given) for given in json.loads(self.options["sources"])]
-            return MultiSourceReader(SourcesReader(sources, int(self.options.get("largestSlice", 0))), schema)
+            reader = SourcesReader(sources, int(self.options.get("largestSlice", 0)))
+            return MultiSourceReader(reader, schema, self.options.get("tasks"))
 
 
 class MultiSourceReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
     """Has Spark drive a reader of several sources."""
 
-    def __init__(self, reader: SourcesReader, schema: StructType) -> None:
-        self._reader, self._schema = reader, schema
+    def __init__(self, reader: SourcesReader, schema: StructType, tasks: str | None = None) -> None:
+        self._reader, self._schema, self._tasks = reader, schema, tasks
 
     def initialOffset(self) -> dict[str, Any]:
         """Returns the offset before the first document of each source."""
@@ -89,7 +95,10 @@ class MultiSourceReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
     def partitions(self, start: dict[str, Any], end: dict[str, Any]) -> Sequence[InputPartition]:
         """Returns the tasks of a slice, of all sources."""
         with transported():
-            return [InputPartition(task) for task in self._reader.tasks(start, end)]
+            tasks = self._reader.tasks(start, end)
+            if self._tasks is not None:
+                hand_over(self._tasks, start, end, tasks)
+            return [InputPartition(task) for task in tasks]
 
     def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
         """Returns the staged rows of one task."""
