@@ -29,8 +29,9 @@ from datetime import datetime
 from typing import ClassVar
 
 from operators.behaviour import Operator, Terms, among, own_terms
+from operators.frames.held import passed
 from operators.required_punctuations import Held, Way, on
-from operators.state.ages import microseconds, passed
+from operators.state.ages import microseconds
 from operators.state.operator_state import OperatorState
 from operators.state.slice_tuples import Slice, Tuples
 from operators.state.state_schema import StateSchema

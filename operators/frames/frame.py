@@ -38,7 +38,7 @@ if TYPE_CHECKING:
     from punct_ns.schema import Attribute
 
 JoinKind = Literal["inner", "left", "left_semi", "left_anti"]
-Side = Literal["left", "right"]
+Side = Literal["left", "right", "both"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,7 +74,10 @@ class Union:
 
 @dataclass(frozen=True, slots=True)
 class Join:
-    """The join of two frames whose columns have different names; the engine may copy the `small` side to all tasks."""
+    """The join of two frames whose columns have different names.
+
+    The engine may copy the `small` side to all tasks; if `both` are small, one task may join them.
+    """
 
     left: Frame
     right: Frame
@@ -145,6 +148,14 @@ Unary = Select | Where | Group | Distinct | Limit | OneTask | Numbered | Observe
 Operation = Table | Union | Join | Unary
 
 
+@dataclass(frozen=True, slots=True)
+class Filtered:
+    """The rows of a frame that a test of Arrow's tables finds, for engines that have them as Arrow."""
+
+    input: Frame
+    test: Callable[[pa.Table], Any]
+
+
 class Engine(Protocol):
     """Computes frames, and expressions of constants."""
 
@@ -165,8 +176,11 @@ class Engine(Protocol):
     def empty(self, columns: str) -> Frame:
         """A frame without rows; `columns` as in `rows`."""
 
-    def parquet(self, columns: str, *paths: str) -> Frame:
-        """The rows of at least one Parquet file or directory, whatever characters the paths contain."""
+    def parquet(self, columns: str, *paths: str, few: bool = False) -> Frame:
+        """The rows of at least one Parquet file or directory, whatever characters the paths contain.
+
+        If they are `few`, the driver may read them itself.
+        """
 
     def given(self, frame: Any) -> Frame:
         """A table that the user gave as the engine's own kind of table."""
@@ -210,13 +224,14 @@ class Engine(Protocol):
 class Frame:
     """A lazy table: its engine, the names of its columns, and the operation that gives it.
 
-    `made` is for the engine.
+    `made` is for the engine; `filtered` gives the same rows in another way.
     """
 
     engine: Engine = field(repr=False)
     columns: tuple[str, ...]
     operation: Operation = field(repr=False)
     made: list[Any] = field(default_factory=list, repr=False)
+    filtered: Filtered | None = field(default=None, repr=False)
 
     def _of(self, operation: Operation, columns: Sequence[str]) -> Frame:
         return Frame(self.engine, tuple(columns), operation)

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from itertools import product
 from typing import Any
 
 import pyarrow as pa
 
-from operators.frames.frame import Frame
+from operators.frames.frame import Filtered, Frame
+from operators.frames.held import filter_of
 from punct_ns.domain import Domain
 from punct_ns.numeric_type import IntegerType
 from punct_ns.pattern import Constant, List, Pattern, Range
@@ -23,7 +25,7 @@ SHORT = 1000
 def matching(frame: Frame, punctuations: Sequence[Punctuation]) -> Frame:
     """Returns the tuples of the frame that some punctuation matches (`setMatchTs` of Tucker et al. 2003, Table 1)."""
     if is_inline(punctuations):
-        return frame.where(condition(punctuations))
+        return _also_here(frame.where(condition(punctuations)), frame, punctuations)
     tables = list(_tables(frame, punctuations))
     parts = []
     for number, (table, on) in enumerate(tables):
@@ -34,7 +36,7 @@ def matching(frame: Frame, punctuations: Sequence[Punctuation]) -> Frame:
     result = parts[0]
     for part in parts[1:]:
         result = result.union(part)
-    return result
+    return _also_here(result, frame, punctuations)
 
 
 def not_matching(frame: Frame, punctuations: Sequence[Punctuation]) -> Frame:
@@ -42,10 +44,17 @@ def not_matching(frame: Frame, punctuations: Sequence[Punctuation]) -> Frame:
     if not punctuations:
         return frame
     if is_inline(punctuations):
-        return frame.where(f"NOT ({condition(punctuations)})")
+        return _also_here(frame.where(f"NOT ({condition(punctuations)})"), frame, punctuations, negated=True)
+    left = frame
     for table, on in _tables(frame, punctuations):
-        frame = frame.join(table, on, "left_anti", "right")
-    return frame
+        left = left.join(table, on, "left_anti", "right")
+    return _also_here(left, frame, punctuations, negated=True)
+
+
+def _also_here(rows: Frame, of: Frame, punctuations: Sequence[Punctuation], *, negated: bool = False) -> Frame:
+    """The rows that punctuations choose from others, also as a filter of Arrow's tables, if there is one."""
+    test = filter_of(punctuations, negated=negated) if punctuations else None
+    return rows if test is None else replace(rows, filtered=Filtered(of, test))
 
 
 def flagged(frame: Frame, punctuations: Sequence[Punctuation], name: str) -> Frame:

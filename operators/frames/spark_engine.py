@@ -6,14 +6,17 @@ Java parses an expression and analyses each operation, so a DataFrame is made on
 from __future__ import annotations
 
 import json
+import re
 import threading
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
+import pyarrow.parquet as pq
 
 from operators.expressions.dialect import quiet
 from operators.expressions.type_rules import kind
@@ -33,6 +36,7 @@ from operators.frames.frame import (
     Union,
     Where,
 )
+from operators.frames.held import FEW, Field, Leaf, computed, fields_of
 from operators.frames.java_zone import JavaZone
 from punct_ns.errors import XmlStreamError
 from punct_ns.slices import literal, own, quoted
@@ -83,24 +87,38 @@ class SparkEngine:
 
     def rows(self, table: pa.Table, columns: str) -> Frame:
         """A frame of Arrow's rows."""
-        made = self.spark.createDataFrame(table, _struct(columns))
-        return Frame(self, tuple(table.column_names), Table(made), [made])
+        struct = _struct(columns)
+        leaf = Leaf(
+            _fields(struct), lambda: self.spark.createDataFrame(table, struct), lambda: table.cast(_arrow(struct))
+        )
+        return Frame(self, tuple(table.column_names), Table(leaf))
 
     def empty(self, columns: str) -> Frame:
         """A frame without rows."""
-        return self.given(self.spark.createDataFrame([], _struct(columns)))
+        struct = _struct(columns)
+        read = (lambda: _arrow(struct).empty_table()) if _is_plain(struct) else None
+        leaf = Leaf(_fields(struct), lambda: self.spark.createDataFrame([], struct), read)
+        return Frame(self, tuple(struct.names), Table(leaf))
 
-    def parquet(self, columns: str, *paths: str) -> Frame:
+    def parquet(self, columns: str, *paths: str, few: bool = False) -> Frame:
         """The rows of Parquet files or directories."""
-        return self.given(self.spark.read.schema(_struct(columns)).options(**LITERAL).parquet(*paths))
+        struct = _struct(columns)
+        leaf = Leaf(
+            _fields(struct),
+            lambda: self.spark.read.schema(struct).options(**LITERAL).parquet(*paths),
+            (lambda: pa.concat_tables(_read(path, struct) for path in paths)) if few and _is_plain(struct) else None,
+        )
+        return Frame(self, tuple(struct.names), Table(leaf))
 
     def table(self, frame: Frame) -> pa.Table:
-        """Computes the rows in Spark, and collects them."""
-        return self.made(frame).toArrow()
+        """Computes the rows in Spark, and collects them; computes them here if that is simple."""
+        here = computed(frame)
+        return self.made(frame).toArrow() if here is None else here()
 
     def count(self, frame: Frame) -> int:
-        """Has Spark count the rows."""
-        return self.made(frame).count()
+        """Has Spark count the rows, unless they are here."""
+        here = computed(frame)
+        return self.made(frame).count() if here is None else here().num_rows
 
     def write(self, frame: Frame, path: str) -> None:
         """Has tasks write the rows into a Parquet directory."""
@@ -125,13 +143,15 @@ class SparkEngine:
         return DataFrame(java.mapInArrow(column._jc, False, None), self.spark).toArrow()
 
     def struct(self, frame: Frame) -> str:
-        """The types of the columns, as Spark's analyser finds them."""
-        return self.made(frame).schema.json()
+        """The types of the columns: as they follow from those of the leaves, or as Spark's analyser finds them."""
+        fields = fields_of(frame)
+        return self.made(frame).schema.json() if fields is None else json.dumps({"type": "struct", "fields": fields})
 
     def metrics(self, frame: Frame) -> Mapping[str, Any]:
         """The aggregates that Spark has observed; none if it found while planning that there are no rows."""
         assert isinstance(frame.operation, Observed)
-        return {} if frame.operation.found is None else metrics_of(frame.operation.found)
+        found = frame.operation.found or {}
+        return found if isinstance(found, dict) else metrics_of(found)
 
     def values(self, expression: str, x: Attribute, y: Domain, values: Sequence[Value]) -> list[Value | None]:
         """The expression for given values: Spark computes a relation of literals while it plans, without a job.
@@ -162,13 +182,21 @@ class SparkEngine:
     def made(self, frame: Frame) -> DataFrame:
         """The DataFrame of a frame."""
         if not frame.made:
-            frame.made.append(self._make(frame.operation))
+            here = self._made_here(frame)
+            frame.made.append(self._make(frame.operation) if here is None else here)
         return frame.made[0]  # type: ignore[no-any-return]
+
+    def _made_here(self, frame: Frame) -> DataFrame | None:
+        """The DataFrame of few rows that are computed here; None for a leaf, and where Spark must compute them."""
+        here = None if isinstance(frame.operation, Table) else computed(frame)
+        if here is None or (table := here()).num_rows > FEW:
+            return None
+        return self.spark.createDataFrame(table, _struct(self.struct(frame)))
 
     def _make(self, operation: Operation) -> DataFrame:
         match operation:
             case Table(value):
-                return value  # type: ignore[no-any-return]
+                return value.make() if isinstance(value, Leaf) else value  # type: ignore[no-any-return]
             case Union(inputs, by_name):
                 first, *others = map(self.made, inputs)
                 for other in others:
@@ -183,6 +211,9 @@ class SparkEngine:
         from pyspark.sql import functions as F
 
         left, right = self.made(join.left), self.made(join.right)
+        if join.small == "both":
+            # A broadcast is a job of its own.
+            left, right = left.coalesce(1), right.coalesce(1).hint("shuffle_hash")
         left = F.broadcast(left) if join.small == "left" else left
         right = F.broadcast(right) if join.small == "right" else right
         return left.join(right, F.expr(join.on), join.how)
@@ -250,11 +281,40 @@ def _in_order(item: str) -> Column:
     return getattr(F.col(name), f"{direction.lower()}_nulls_{nulls.lower()}")()  # type: ignore[no-any-return]
 
 
-def _struct(columns: str) -> StructType | str:
+@lru_cache(maxsize=1024)
+def _struct(columns: str) -> StructType:
     """The types of columns, from DDL or from JSON, which this process reads without Java."""
     from pyspark.sql.types import StructType
 
-    return StructType.fromJson(json.loads(columns)) if columns.startswith("{") else columns
+    found = StructType.fromJson(json.loads(columns)) if columns.startswith("{") else StructType.fromDDL(columns)
+    assert isinstance(found, StructType)
+    return found
+
+
+def _fields(struct: StructType) -> list[Field]:
+    return struct.jsonValue()["fields"]  # type: ignore[no-any-return]
+
+
+_PLAIN = re.compile(r"byte|short|integer|long|float|double|decimal\(.*\)|boolean|string|binary|date|timestamp(_ntz)?")
+
+
+def _is_plain(struct: StructType) -> bool:
+    """Whether Arrow has all types."""
+    return all(isinstance(field["type"], str) and _PLAIN.fullmatch(field["type"]) for field in _fields(struct))
+
+
+def _arrow(struct: StructType) -> pa.Schema:
+    """Arrow's types as Spark gives them."""
+    from pyspark.sql.pandas.types import to_arrow_schema
+
+    return to_arrow_schema(struct, timezone="UTC")
+
+
+def _read(path: str, struct: StructType) -> pa.Table:
+    """The rows of a Parquet file or directory; a column that it lacks is null."""
+    table = pq.read_table(path, partitioning=None, coerce_int96_timestamp_unit="us")
+    columns = [table[name] if name in table.column_names else pa.nulls(len(table)) for name in struct.names]
+    return pa.table(columns, struct.names).cast(_arrow(struct))
 
 
 PATIENCE_SECONDS = 120.0

@@ -95,7 +95,7 @@ class InProcessEngine:
         items = (f"CAST(NULL AS {in_duckdb(inner(typed))}) AS {typed.sql}" for _, typed in named)
         return self._leaf(_Leaf(named, f"SELECT {', '.join(items)} LIMIT 0"))
 
-    def parquet(self, columns: str, *paths: str) -> Frame:
+    def parquet(self, columns: str, *paths: str, few: bool = False) -> Frame:
         """The rows of Parquet files or directories; a column that a file lacks is null."""
         files = [file for path in paths for file in _files(path)]
         if not files:

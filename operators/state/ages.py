@@ -18,6 +18,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from operators.frames.held import passed
 from punct_ns.errors import UsageError
 from punct_ns.lifespan import Duration
 from punct_ns.slices import own
@@ -89,11 +90,6 @@ def deduplicated(frame: Frame, ages: Sequence[str] = ()) -> Frame:
         return frame.distinct()
     own_columns = [name for name in frame.columns if name not in AGES]
     return frame.group_by(own_columns, [f"{text} AS {name}" for name, text in combined_ages(ages).items()])
-
-
-def passed(number: int) -> str:
-    """A number that Spark passes to its generated code as data, so that no slice compiles anew."""
-    return f"element_at(array({number}L), 1 + (spark_partition_id() & 0))"
 
 
 def microseconds(time: datetime) -> int:

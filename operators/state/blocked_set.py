@@ -181,9 +181,10 @@ def _kept_points(
 ) -> list[Point] | Frame:
     """The points of the kept tuples that any of these matches; their frame if there are too many."""
     every = [p for each in given for p in each]
-    found = matching(kept, every).select(*(quoted(schema[i].name) for i in places))
+    found = matching(kept, every)
     if not places:
         return [()] * found.limit(1).count()
+    found = found.select(*(quoted(schema[i].name) for i in places))
     points = _points(found.distinct().limit(MOST + 1), places, schema)
     return points if len(points) <= MOST else found
 

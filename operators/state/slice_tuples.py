@@ -10,6 +10,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from operators.frames.held import FEW
 from punct_ns.errors import QueryError
 from punct_ns.punctuation import Punctuation
 from punct_ns.slices import POSITION, own, quoted
@@ -77,7 +78,9 @@ def semi_join(rows: Tuples, others: Tuples, names: Sequence[str]) -> Tuples:
 def theta_join(left: Tuples, right: Tuples, on: str, how: JoinKind = "inner") -> Tuples:
     """The join on a condition in Spark SQL: `inner`, with the smaller side broadcast, `left_semi` or `left_anti`."""
     small: Side | None = None
-    if right.at_most <= HASHED and (how != "inner" or right.at_most <= left.at_most):
+    if max(left.at_most, right.at_most) <= FEW and " = " in on:
+        small = "both"
+    elif right.at_most <= HASHED and (how != "inner" or right.at_most <= left.at_most):
         small = "right"
     elif how == "inner" and left.at_most <= HASHED:
         small = "left"
@@ -89,6 +92,8 @@ def _joined(rows: Tuples, others: Tuples, names: Sequence[str], how: JoinKind) -
     renamed = others.frame.select(*(f"{quoted(name)} AS {own(f'kept{i}')}" for i, name in enumerate(names)))
     same = " AND ".join(f"{quoted(name)} <=> {own(f'kept{i}')}" for i, name in enumerate(names))
     small: Side | None = "right" if others.at_most <= HASHED else None
+    if names and max(rows.at_most, others.at_most) <= FEW:
+        small = "both"
     return rows.some(rows.frame.join(renamed, same or "true", how, small))
 
 

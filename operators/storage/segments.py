@@ -152,7 +152,8 @@ class SegmentStore:
                 frame = self.engine.rows(self._tables[segment.name], segment.struct)
             else:
                 self._persist(segment)
-                frame = self.engine.parquet(segment.struct, str(self._store.path(segment.name)))
+                path = str(self._store.path(segment.name))
+                frame = self.engine.parquet(segment.struct, path, few=segment.rows <= HELD)
             self._frames[segment.name] = frame
         return self._frames[segment.name]
 

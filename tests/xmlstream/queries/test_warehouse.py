@@ -3,10 +3,7 @@
 from __future__ import annotations
 
 import json
-import os
 import shutil
-from collections import Counter
-from itertools import pairwise
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -18,7 +15,6 @@ from punct_ns.errors import MalformedInput, StateError, UngrammaticalStream
 from punct_ns.schema import Schema
 from punct_ns.xml_form import PUNCT_NS
 from sources.generators.sensors import write_sensors
-from sources.xml.spark.pyspark_version import limits_reads
 from tests.harness.nights import AT_NIGHT
 from tests.harness.punctuation_elements import read_element
 from tests.oracles import oracle
@@ -288,39 +284,3 @@ def test_metrics_are_one_json_object_a_slice_and_not_written_twice(spark: SparkS
         "tuples_in", "tuples_out", "kept", "purged", "punctuations_in", "punctuations_out", "punctuations_held",
     }  # fmt: skip
     assert sum(o["tuples_out"] for s in slices for o in s["operators"] if o["name"] == "group_by") == 6
-
-
-def test_a_slice_costs_so_many_jobs_calls_and_syncs_and_no_more(
-    spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """What a slice costs whatever it holds, in numbers that no busy machine changes: none may grow unnoticed."""
-    from py4j.java_gateway import GatewayClient  # type: ignore[import-untyped]
-
-    counts: Counter[str] = Counter()
-    call, sync = GatewayClient.send_command, os.fsync
-
-    def counted(client: GatewayClient, command: str, *rest: Any, **named: Any) -> Any:
-        counts["calls"] += command.startswith("c\n")  # Others free what the collector of garbage has found.
-        return call(client, command, *rest, **named)
-
-    def synced(descriptor: int) -> None:
-        counts["syncs"] += 1
-        sync(descriptor)
-
-    monkeypatch.setattr(GatewayClient, "send_command", counted)
-    monkeypatch.setattr(os, "fsync", synced)
-    scheduler = spark._jsc.sc().dagScheduler()
-    seen: list[Counter[str]] = []
-
-    def note(_: dict[str, Any]) -> None:
-        seen.append(counts + Counter(jobs=scheduler.nextJobId()))
-
-    one, two = write_sensors(tmp_path, sensors=2, hours=40, punctuations_per_hour=1, reports_per_hour=60, seed=1)
-    warehouse(spark, one, two, maxBytesPerSlice="24k").run(tmp_path / "out", row_tag="maxtemp", on_slice=note)
-    steady = [after - before for before, after in pairwise(seen)][1:-1]
-    # Where the loop drives the slices, parsing is no job of Spark's.
-    assert {(each["jobs"], each["syncs"]) for each in steady} == {(3 if limits_reads() else 2, 6)}
-    if not limits_reads():
-        return
-    # 143 as a rule: Spark makes some before a slice or behind it; in some slices segments of kept tuples are merged.
-    assert 134 <= min(each["calls"] for each in steady) <= 143

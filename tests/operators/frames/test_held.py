@@ -1,0 +1,147 @@
+"""Frames that the driver computes itself: the same rows and types as Spark's, and no job."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from datetime import UTC, date, datetime
+from decimal import Decimal
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from operators.frames import spark_engine
+from operators.frames.frame import Frame
+from operators.frames.held import computed, filter_of, passed
+from operators.frames.matching import matching, not_matching
+from operators.frames.spark_engine import SparkEngine
+from punct_ns.pattern import Constant, List, Range
+from punct_ns.punctuation import Punctuation
+from punct_ns.schema import Schema
+from punct_ns.slices import arrow_type
+from tests.oracles.oracle import set_match
+from tests.samples.strategies import SMALL, small_punctuations, small_schemas
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+COMPARED = [small for small in SMALL if small.domain.type not in ("DOUBLE", "DECIMAL(2,1)")]
+
+
+@given(st.data())
+def test_a_filter_finds_what_punctuations_match(data: st.DataObject) -> None:
+    space = data.draw(small_schemas(2, COMPARED))
+    ps = data.draw(st.lists(small_punctuations(space), min_size=1, max_size=4))
+    negated = data.draw(st.booleans())
+    columns = zip(*space.universe, strict=True)
+    arrays = [pa.array(column, arrow_type(a.domain)) for column, a in zip(columns, space.schema, strict=True)]
+    test = filter_of(ps, negated=negated)
+    assert test is not None
+    found = test(pa.Table.from_arrays(arrays, list(space.schema.names))).to_pylist()
+    assert found == [set_match(t, ps) != negated for t in space.universe]
+
+
+def test_numbers_whose_equality_is_not_arrows_are_sparks() -> None:
+    schema = Schema.of(x="DOUBLE", d="DECIMAL(3,1)", n="INT")
+    assert filter_of([Punctuation.at(schema, {0: Constant(0.0)})], negated=False) is None
+    assert filter_of([Punctuation.at(schema, {1: Range(Decimal(1))})], negated=False) is None
+    assert filter_of([Punctuation.at(schema, {2: Constant(1)})], negated=False) is not None
+
+
+DDL = "`a` INT, `B c` STRING, `d` DATE, `t` TIMESTAMP, `n` TIMESTAMP_NTZ, `x` DOUBLE, `m` DECIMAL(5,2), `y` BOOLEAN"
+NOON = datetime(2026, 1, 1, 12)
+TABLE = pa.table(
+    {
+        "a": pa.array([1, 2, None, 2], pa.int32()),
+        "B c": pa.array(["x", "é", None, "é"]),
+        "d": pa.array([date(1, 1, 1), None, date(9999, 12, 31), None]),
+        "t": pa.array([NOON.replace(tzinfo=UTC), None, datetime(1, 1, 1, tzinfo=UTC), None], pa.timestamp("us", "UTC")),
+        "n": pa.array([NOON, None, datetime.min, None], pa.timestamp("us")),
+        "x": pa.array([0.0, -0.0, float("nan"), -0.0]),
+        "m": pa.array([Decimal("1.50"), None, Decimal("-0.01"), None], pa.decimal128(5, 2)),
+        "y": pa.array([True, None, False, None]),
+    }
+)
+SCHEMA = Schema.of(**{"a": "INT", "B c": "STRING", "t": "TIMESTAMP", "n": "TIMESTAMP_NTZ"})
+PS = [Punctuation.at(SCHEMA, {0: Range(None, 1, high_closed=True)}), Punctuation.at(SCHEMA, {1: List(("y", None))})]
+MANY = [
+    Punctuation.at(SCHEMA, {0: List(tuple(range(2, 100)))}),
+    Punctuation.at(SCHEMA, {2: Range(NOON.replace(tzinfo=UTC), None, low_closed=True)}),
+]
+
+HERE: dict[str, Callable[[Frame], Frame]] = {
+    "copies": lambda f: f.select("`A` AS z", "`B c`", "t AS `B``d`"),
+    "all, and a number": lambda f: f.select("*", f"{passed(-7)} AS n2"),
+    "without columns": lambda f: f.drop("x", "a"),
+    "not null": lambda f: f.where("`a` IS NOT NULL AND `B C` IS NOT NULL"),
+    "matching": lambda f: matching(f, PS),
+    "not matching": lambda f: not_matching(f, PS),
+    "matching many": lambda f: matching(f, MANY),
+    "not matching many": lambda f: not_matching(f, MANY),
+    "a union": lambda f: f.union(f.select("*")),
+    "a union by name": lambda f: f.select("*", f"{passed(1)} AS k").union_by_name(f.select("*", f"{passed(2)} AS k")),
+    "distinct": lambda f: f.drop("x", "m").distinct(),
+    "limited": lambda f: f.limit(9),
+    "observed": lambda f: f.observed("count(1) AS tuples")[0],
+}
+
+SPARKS: dict[str, Callable[[Frame], Frame]] = {
+    "distinct zeros": lambda f: f.select("x").distinct(),
+    "computed": lambda f: f.select("a + 1 AS b"),
+    "a literal": lambda f: f.select("true AS a"),
+    "another condition": lambda f: f.where("a > 1"),
+    "a union of different columns": lambda f: f.select("a").union_by_name(f.select("a", "d")),
+    "a join": lambda f: f.join(f.select("a AS b"), "a = b"),
+    "two columns of a name": lambda f: f.select("a", "x AS A"),
+    "groups": lambda f: f.group_by(["a"], ["count(1) AS n"]),
+}
+
+
+def leaves(spark: SparkSession, tmp_path: Path) -> dict[str, Frame]:
+    engine = SparkEngine(spark)
+    pq.write_table(TABLE, tmp_path / "some.parquet", store_schema=False)
+    return {"rows": engine.rows(TABLE, DDL), "parquet": engine.parquet(DDL, str(tmp_path / "some.parquet"), few=True)}
+
+
+def said(table: pa.Table) -> tuple[list[tuple[str, pa.DataType]], list[str]]:
+    return [(field.name, field.type) for field in table.schema], sorted(map(repr, table.to_pylist()))
+
+
+@pytest.mark.parametrize("what", HERE)
+def test_what_is_computed_here_is_as_spark_computes_it(
+    what: str, spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for leaf in leaves(spark, tmp_path).values():
+        frame = HERE[what](leaf)
+        assert computed(frame) is not None
+        scheduler = spark._jsc.sc().dagScheduler()
+        jobs = scheduler.nextJobId()
+        here, types, count = said(frame.to_arrow()), json.loads(frame.struct())["fields"], frame.count()
+        assert scheduler.nextJobId() == jobs
+        with monkeypatch.context() as patched:
+            patched.setattr(spark_engine, "computed", lambda _: None)
+            patched.setattr(spark_engine, "fields_of", lambda _: None)
+            assert said(frame.to_arrow()) == here
+            assert frame.count() == count
+            sparks = json.loads(frame.struct())["fields"]
+        assert [(field["name"], field["type"]) for field in types] == [(f["name"], f["type"]) for f in sparks]
+        assert all(field["nullable"] >= of_spark["nullable"] for field, of_spark in zip(types, sparks, strict=True))
+
+
+@pytest.mark.parametrize("what", SPARKS)
+def test_all_else_is_left_to_spark(what: str, spark: SparkSession, tmp_path: Path) -> None:
+    for leaf in leaves(spark, tmp_path).values():
+        assert computed(SPARKS[what](leaf)) is None
+
+
+def test_few_rows_that_spark_joins_with_others_come_from_the_driver(spark: SparkSession, tmp_path: Path) -> None:
+    for leaf in leaves(spark, tmp_path).values():
+        few, tuples = matching(leaf, PS).observed("count(1) AS tuples")
+        joined = few.select("a AS b").join(leaf, "b = a", small="both")
+        assert said(joined.select("b").to_arrow())[1] == ["{'b': 1}"]
+        assert tuples() == {"tuples": 2}
