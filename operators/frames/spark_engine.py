@@ -88,10 +88,24 @@ class SparkEngine:
     def rows(self, table: pa.Table, columns: str) -> Frame:
         """A frame of Arrow's rows."""
         struct = _struct(columns)
-        leaf = Leaf(
-            _fields(struct), lambda: self.spark.createDataFrame(table, struct), lambda: table.cast(_arrow(struct))
-        )
+        leaf = Leaf(_fields(struct), lambda: self._given_rows(table, struct), lambda: table.cast(_arrow(struct)))
         return Frame(self, tuple(table.column_names), Table(leaf))
+
+    def _given_rows(self, table: pa.Table, struct: StructType) -> DataFrame:
+        """The same as `createDataFrame`, which asks Java for settings each time: 10 of its 14 calls.
+
+        Where a type is not as Spark gives it, the settings decide.
+        """
+        from pyspark.sql import DataFrame
+        from pyspark.sql.pandas.serializers import ArrowStreamSerializer
+
+        if table.schema.types != _arrow(struct).types:
+            return self.spark.createDataFrame(table, struct)
+        context: Any = self.spark.sparkContext
+        java: Any = self.spark._jvm
+        of_file, of_socket = java.PythonSQLUtils.readArrowStreamFromFile, java.ArrowIteratorServer
+        read = context._serialize_to_jvm(table.to_batches(), ArrowStreamSerializer(), of_file, of_socket)
+        return DataFrame(java.PythonSQLUtils.toDataFrame(read, struct.json(), self.spark._jsparkSession), self.spark)
 
     def empty(self, columns: str) -> Frame:
         """A frame without rows."""
@@ -191,7 +205,7 @@ class SparkEngine:
         here = None if isinstance(frame.operation, Table) else computed(frame)
         if here is None or (table := here()).num_rows > FEW:
             return None
-        return self.spark.createDataFrame(table, _struct(self.struct(frame)))
+        return self._given_rows(table, _struct(self.struct(frame)))
 
     def _make(self, operation: Operation) -> DataFrame:
         match operation:
