@@ -2,7 +2,7 @@
 
 Where DuckDB computes, the loop drives them. Before 4.2, PySpark's streaming readers have no limits: Spark would ask for
 the end of all input, and could be given no part of it. There the loop drives the slices, and Spark computes them. All
-keep the same log.
+keep the same log. Where Spark drives them on one machine, the driver itself stages the small ones.
 """
 
 from __future__ import annotations
