@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from playwright.sync_api import Browser
     from pyspark.sql import SparkSession
 
-    from xmlstream.session.in_process import InProcessSession
+    from xmlstream.session.engines import InProcessSession
 
 # So that a table that is not as it should be is shown beside the one that is.
 pytest.register_assert_rewrite("tests.harness.running", "tests.harness.saying")

@@ -92,7 +92,7 @@ class SparkEngine:
         return Frame(self, tuple(table.column_names), Table(leaf))
 
     def _given_rows(self, table: pa.Table, struct: StructType) -> DataFrame:
-        """The same as `createDataFrame`, which asks Java for settings each time: 10 of its 14 calls.
+        """The same as `createDataFrame`, which reads settings from Java each time: 10 of its 14 calls.
 
         Where a type is not as Spark gives it, the settings decide.
         """

@@ -24,8 +24,7 @@ import pyarrow as pa
 from operators.frames.frame import Frame, Observed, Table
 from operators.in_process import zones
 from operators.in_process.columns import Named, declared, inner, of_arrow, struct
-from operators.in_process.connection import prepare
-from operators.in_process.errors import condition
+from operators.in_process.database import condition, prepare
 from operators.in_process.expressions import Typed
 from operators.in_process.plain_csv import plain_csv
 from operators.in_process.relations import Relations

@@ -414,7 +414,7 @@ class Translator:
         sides = self.parts(given)
         if any(side.type.name != "TIMESTAMP" for side in sides):
             raise NotProven(f"timestampdiff(MICROSECOND, {sides[0].type.name}, {sides[1].type.name})")
-        if not is_utc(self._zone):  # Spark counts by the zone's clocks, of which some days are longer.
+        if not is_utc(self._zone):  # Spark counts by the zone's clocks: some days are longer.
             raise NotProven(f"timestampdiff in {self._zone}")
         earlier, later = (f"epoch_us({side.sql})" for side in sides)
         return combined(f"({later} - {earlier})", BIGINT, sides)

@@ -1,6 +1,6 @@
 """Texts that Spark and sqlglot read differently: operators side by side whose order the two take otherwise.
 
-Such are `a || b + c`, `a = b < c` and `a | b & c`. In process nobody but sqlglot reads a text, so such texts
+Such are `a || b + c`, `a = b < c` and `a | b & c`. In process sqlglot alone reads a text, so such texts
 are refused: brackets make them clear.
 """
 
@@ -38,13 +38,13 @@ def require_one_reading(tree: exp.Expr) -> None:
         QueryError: Operators stand beside each other without brackets that the two read in different orders.
     """
     if (found := misread(tree)) is not None:
-        raise QueryError(said(found), hint=HINT)
+        raise QueryError(misreading(found), hint=HINT)
 
 
 HINT = "write brackets around it"
 
 
-def said(node: exp.Expr) -> str:
+def misreading(node: exp.Expr) -> str:
     """What is wrong with a part that is read in two ways."""
     return f"{node.sql()} stands without brackets in {node.parent.sql() if node.parent else 'the text'}"
 

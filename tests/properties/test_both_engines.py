@@ -31,8 +31,7 @@ from xmlstream.sql.script import read
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-    from xmlstream.session.engines import Session
-    from xmlstream.session.in_process import InProcessSession
+    from xmlstream.session.engines import InProcessSession, Session
 
 pytestmark = [pytest.mark.spark, pytest.mark.filterwarnings("ignore:Generating overly large repr")]
 

@@ -23,7 +23,7 @@ from xmlstream.plan.nodes import topological
 from xmlstream.sql.script import read
 
 if TYPE_CHECKING:
-    from xmlstream.session.in_process import InProcessSession
+    from xmlstream.session.engines import InProcessSession
 
 pytestmark = pytest.mark.filterwarnings("ignore:Generating overly large repr")
 

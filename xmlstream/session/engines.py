@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, TypeAlias
 
 from operators.frames.spark_engine import SparkEngine
@@ -11,7 +12,19 @@ if TYPE_CHECKING:
     from typing_extensions import TypeIs
 
     from operators.frames.frame import Engine
-    from xmlstream.session.in_process import InProcessSession
+    from operators.in_process.engine import InProcessEngine
+
+
+@dataclass(frozen=True)
+class InProcessSession:
+    """A session in which DuckDB computes, for the functions that take a Spark session."""
+
+    engine: InProcessEngine
+
+    def stop(self) -> None:
+        """Ends the session."""
+        self.engine.close()
+
 
 Session: TypeAlias = "SparkSession | InProcessSession"
 """What `open_session` gives."""

@@ -10,8 +10,7 @@ from punct_ns.errors import UsageError
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-    from xmlstream.session.engines import Session
-    from xmlstream.session.in_process import InProcessSession
+    from xmlstream.session.engines import InProcessSession, Session
 
 ENGINES = ("spark", "duckdb")
 """The engines that compute tuples."""
@@ -84,7 +83,7 @@ def _in_process(master: str | None, conf: Mapping[str, str]) -> InProcessSession
         if error.name != "duckdb":
             raise
         raise UsageError("DuckDB is not installed", hint="pip install 'xmlstream[duckdb]'") from None
-    from xmlstream.session.in_process import InProcessSession
+    from xmlstream.session.engines import InProcessSession
 
     zone = conf.get(_ZONE, "UTC")
     return InProcessSession(InProcessEngine(zone, conf.get("memory"), None if threads is None else int(threads)))

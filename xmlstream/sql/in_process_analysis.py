@@ -17,7 +17,7 @@ from operators.expressions.type_rules import never_null
 from operators.in_process.coercion import common_type
 from operators.in_process.expressions import Columns, Typed, generator, translated
 from operators.in_process.names import default_name
-from operators.in_process.readings import HINT, misread, said
+from operators.in_process.readings import HINT, misread, misreading
 from operators.in_process.spark_type import NotProven, name_in_duckdb, read_type
 from punct_ns.domain import Domain
 from punct_ns.errors import QueryError
@@ -90,7 +90,7 @@ class ProvenAnalyst:
             QueryError: A part of the text would be read otherwise by Spark.
         """
         if (found := misread(statement.tree)) is not None:
-            raise statement.text.error(said(found), found, HINT)
+            raise statement.text.error(misreading(found), found, HINT)
 
     def _translated(self, schema: Schema, text: str) -> Typed:
         columns = columns_of(schema)

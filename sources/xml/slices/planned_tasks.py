@@ -28,21 +28,21 @@ def hand_over(path: str, start: Mapping[str, Any], end: Mapping[str, Any], tasks
     if sum(range_.length for task in tasks for range_ in task.ranges) > SMALL:
         store.delete(key)
         return
-    told = {"start": start, "end": end, "tasks": [asdict(task) for task in tasks]}
-    store.replace(key, [json.dumps(told).encode()], durable=False)
+    written = {"start": start, "end": end, "tasks": [asdict(task) for task in tasks]}
+    store.replace(key, [json.dumps(written).encode()], durable=False)
 
 
 def handed_over(path: str, start: Mapping[str, Any], end: Mapping[str, Any]) -> list[ReadTask] | None:
     """The tasks of the slice between two offsets; None if they were not handed over."""
     store, key = store_of(path)
     try:
-        told = json.loads(store.read(key))
+        written = json.loads(store.read(key))
     except FileNotFoundError:
         return None
-    if (told["start"], told["end"]) != (start, end):
+    if (written["start"], written["end"]) != (start, end):
         return None
-    return [ReadTask(tuple(map(_range, task["ranges"])), task["reader"]) for task in told["tasks"]]
+    return [ReadTask(tuple(map(_range, task["ranges"])), task["reader"]) for task in written["tasks"]]
 
 
-def _range(told: dict[str, Any]) -> ByteRange:
-    return ByteRange(**{**told, "open": tuple(told["open"]), "namespaces": tuple(told["namespaces"])})
+def _range(written: dict[str, Any]) -> ByteRange:
+    return ByteRange(**{**written, "open": tuple(written["open"]), "namespaces": tuple(written["namespaces"])})

@@ -122,7 +122,7 @@ def serve() -> None:
 def _read(requests: IO[bytes], tasks: queue.SimpleQueue[Any]) -> None:
     while (task := _received(requests)) is not None:
         tasks.put(task)
-    os._exit(0)  # even in the middle of a task: nobody waits for it any more
+    os._exit(0)  # even in the middle of a task: its caller has gone
 
 
 def _portable(error: Exception) -> Exception:

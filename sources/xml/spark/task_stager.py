@@ -25,7 +25,7 @@ class SparkStager:
         self._spark, self._sources = spark, tuple(sources)
 
     def begin(self, tasks: Sequence[ReadTask], stage: Path) -> SparkStaged:
-        """The tasks of a slice, of which Spark stages none before its rows are asked for."""
+        """The tasks of a slice; Spark stages them when their rows are needed."""
         options = [with_stage(self._sources[task.reader], str(stage)) for task in tasks]
         return SparkStaged(self._spark, list(zip(tasks, options, strict=True)))
 

@@ -15,7 +15,7 @@ from tests.harness.data_queries import REFUSED, Written, queries, refusal, run, 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-    from xmlstream.session.in_process import InProcessSession
+    from xmlstream.session.engines import InProcessSession
 
 EVENTS, SLICE = 800, "64k"
 

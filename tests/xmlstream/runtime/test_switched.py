@@ -18,8 +18,7 @@ from tests.harness.set_clock import set_clock
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-    from xmlstream.session.engines import Session
-    from xmlstream.session.in_process import InProcessSession
+    from xmlstream.session.engines import InProcessSession, Session
 
 NAMES = ("nexmark_q5", "nexmark_q6", "nexmark_q9", "nexmark_q11", "nexmark_q12", "nexmark_q16", "nexmark_q20")
 """Windows, ranks, row windows, joins in a range, sessions, the slice's time, distinct values, and joins on keys."""

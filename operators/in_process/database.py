@@ -1,8 +1,24 @@
-"""Errors of DuckDB as conditions of Spark, by which both are reported alike."""
+"""DuckDB's settings under which expressions are proven to be equal to Spark's, and its errors by Spark's names."""
 
 from __future__ import annotations
 
 import re
+from typing import TYPE_CHECKING
+
+from operators.in_process.part import text
+
+if TYPE_CHECKING:
+    import duckdb
+
+SETTINGS = {"disabled_optimizers": "expression_rewriter"}
+"""DuckDB would rewrite `n + 1 > 0` into `n > -1`, which does not overflow, and would compare before it casts."""
+
+
+def prepare(connection: duckdb.DuckDBPyConnection, zone: str = "UTC") -> None:
+    """Sets what results and errors depend on."""
+    for name, value in {**SETTINGS, "TimeZone": zone}.items():
+        connection.execute(f"SET {name} = {text(value)}")
+
 
 _NAMED = re.compile(r"\[([A-Z][A-Z0-9_.]+)\]")
 _MEANT: tuple[tuple[str, str], ...] = (
