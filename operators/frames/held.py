@@ -239,12 +239,14 @@ def filter_of(punctuations: Sequence[Punctuation], *, negated: bool = False) -> 
     listed: dict[int, set[Any]] = {}
     others: list[Punctuation] = []
     for p in punctuations:
-        (i,) = p.restricted if len(p.restricted) == 1 else (-1,)
-        pattern = p.patterns[i]
-        if i >= 0 and isinstance(pattern, Constant | List):
-            listed.setdefault(i, set()).update([pattern.value] if isinstance(pattern, Constant) else pattern.values)
-        else:
-            others.append(p)
+        i = min(p.restricted, default=0)
+        match p.patterns[i] if len(p.restricted) == 1 else None:
+            case Constant(value=value):
+                listed.setdefault(i, set()).add(value)
+            case List(values=values):
+                listed.setdefault(i, set()).update(values)
+            case _:
+                others.append(p)
     if len(others) > MOST:
         return None
 

@@ -46,6 +46,12 @@ def test_a_filter_finds_what_punctuations_match(data: st.DataObject) -> None:
     assert found == [set_match(t, ps) != negated for t in space.universe]
 
 
+def test_what_restricts_nothing_matches_every_row() -> None:
+    test = filter_of([Punctuation.all(Schema(()))], negated=False)
+    assert test is not None
+    assert test(pa.table({"n": [1, None]})).to_pylist() == [True, True]
+
+
 def test_numbers_whose_equality_is_not_arrows_are_sparks() -> None:
     schema = Schema.of(x="DOUBLE", d="DECIMAL(3,1)", n="INT")
     assert filter_of([Punctuation.at(schema, {0: Constant(0.0)})], negated=False) is None
