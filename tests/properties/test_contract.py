@@ -33,10 +33,10 @@ from tests.properties.pair_cases import PAIRS
 from tests.samples.strategies import SMALL, SmallSchema, sliced_streams, small_schemas
 
 if TYPE_CHECKING:
-    from pyspark.sql import SparkSession
+    from xmlstream.session.engines import Session
 
 # What is drawn is a run of many streams: where it fails, the assertion says of which stream it speaks.
-pytestmark = [pytest.mark.spark, pytest.mark.filterwarnings("ignore:Generating overly large repr")]
+pytestmark = pytest.mark.filterwarnings("ignore:Generating overly large repr")
 
 STREAMS = 100 if AT_NIGHT else 20
 """Streams in one run."""
@@ -155,14 +155,14 @@ def check(case: Case, streams_: list[list[list[oracle.Slice]]], done: Sequence[D
         assert oracle.first_offence(stream_items) is None
 
 
-def run(spark: SparkSession, build: Any, example: Run, *, count_kept: bool = True, bounded: bool = False) -> None:
+def run(session: Session, build: Any, example: Run, *, count_kept: bool = True, bounded: bool = False) -> None:
     case: Case = build(example.space)
     inputs = len(case.inputs)
     length = max(len(slices) for stream in example.streams for slices in stream[:inputs])
     streams_ = aligned(example.streams, inputs, length, example.space.schema)
     with tempfile.TemporaryDirectory() as directory:
         running = Running(
-            spark, Path(directory), case.operator, *case.inputs, positioned=case.positions, bounded=bounded
+            session, Path(directory), case.operator, *case.inputs, positioned=case.positions, bounded=bounded
         )
         done = []
         for i in range(length):
@@ -224,7 +224,7 @@ def states(turn: Iterator[int]) -> Iterator[bool]:
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_every_operator_passes_propagates_and_keeps_what_the_invariants_say(spark: SparkSession, name: str) -> None:
+def test_every_operator_passes_propagates_and_keeps_what_the_invariants_say(session: Session, name: str) -> None:
     # One run of pairs takes as long as several of the others.
     turn, spared = count(), name in PAIRS and name not in LARGE
 
@@ -234,7 +234,7 @@ def test_every_operator_passes_propagates_and_keeps_what_the_invariants_say(spar
         # What is purged when it is read is counted until then.
         with states(turn) as is_large:
             run(
-                spark,
+                session,
                 CATALOGUE[name],
                 example.shorter(is_large),
                 count_kept=not is_large or name in ("distinct", *LARGE),
@@ -245,7 +245,7 @@ def test_every_operator_passes_propagates_and_keeps_what_the_invariants_say(spar
 
 @pytest.mark.parametrize("name", NAMES)
 def test_the_same_holds_where_nothing_comes_and_nobody_knows(
-    spark: SparkSession, name: str, monkeypatch: pytest.MonkeyPatch
+    session: Session, name: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     force_large_state(monkeypatch)
 
@@ -253,6 +253,6 @@ def test_the_same_holds_where_nothing_comes_and_nobody_knows(
     @settings(FEW, max_examples=1 + AT_NIGHT)
     @given(runs(4))
     def holds(example: Run) -> None:
-        run(spark, CATALOGUE[name], example, count_kept=False, bounded=True)
+        run(session, CATALOGUE[name], example, count_kept=False, bounded=True)
 
     holds()

@@ -24,9 +24,7 @@ from tests.properties.test_contract import FEW, Run, force_large_state, run
 from tests.samples.strategies import Small, SmallSchema, sliced_streams
 
 if TYPE_CHECKING:
-    from pyspark.sql import SparkSession
-
-pytestmark = pytest.mark.spark
+    from xmlstream.session.engines import Session
 
 STREAMS = 4 if AT_NIGHT else 2
 """Streams in one run: each costs the specification thousands of combinations."""
@@ -108,7 +106,7 @@ def joining(
 
 @pytest.mark.parametrize("classes", [PATH, TRIANGLE, ONE_KEY], ids=["path", "triangle", "one key"])
 def test_a_join_of_three_inputs_passes_propagates_and_keeps_what_the_invariants_say(
-    spark: SparkSession, classes: Sequence[Mapping[int, int]], monkeypatch: pytest.MonkeyPatch
+    session: Session, classes: Sequence[Mapping[int, int]], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     if classes == TRIANGLE:  # state too large to rewrite, and punctuations too many for a condition
         force_large_state(monkeypatch)
@@ -116,16 +114,16 @@ def test_a_join_of_three_inputs_passes_propagates_and_keeps_what_the_invariants_
     @settings(FEW, max_examples=2)
     @given(runs())
     def holds(example: Run) -> None:
-        run(spark, joining(classes), example)
+        run(session, joining(classes), example)
 
     holds()
 
 
 @pytest.mark.parametrize("which", BOUNDED)
-def test_bounds_between_two_of_its_inputs_purge_as_equalities_do(spark: SparkSession, which: str) -> None:
+def test_bounds_between_two_of_its_inputs_purge_as_equalities_do(session: Session, which: str) -> None:
     @settings(FEW, max_examples=2)
     @given(runs(WHOLE))
     def holds(example: Run) -> None:
-        run(spark, joining(*BOUNDED[which]), example)
+        run(session, joining(*BOUNDED[which]), example)
 
     holds()

@@ -24,9 +24,7 @@ from tests.oracles import oracle, punctuate_oracle
 from tests.oracles.punctuate_oracle import Teller
 
 if TYPE_CHECKING:
-    from pyspark.sql import SparkSession
-
-pytestmark = pytest.mark.spark
+    from xmlstream.session.engines import Session
 
 SCHEMA = Schema.parse("who STRING, n INT, x DOUBLE")
 PEOPLE = ["a", "b", "c", None]
@@ -74,7 +72,7 @@ def same(found: list[Any], expected: list[oracle.Tuple]) -> bool:
 
 
 @pytest.mark.parametrize("name", RULES)
-def test_punctuate_says_what_has_passed_and_sets_the_late_aside(spark: SparkSession, name: str) -> None:
+def test_punctuate_says_what_has_passed_and_sets_the_late_aside(session: Session, name: str) -> None:
     rule, teller_of = RULES[name]
 
     @settings(max_examples=3, deadline=None, phases=[Phase.explicit, Phase.generate],
@@ -85,7 +83,7 @@ def test_punctuate_says_what_has_passed_and_sets_the_late_aside(spark: SparkSess
         told: list[Punctuation] = []
         items: list[Any] = []
         with tempfile.TemporaryDirectory() as directory:
-            running = Running(spark, Path(directory), Punctuate(rule, "divert"), SCHEMA, positioned=True)
+            running = Running(session, Path(directory), Punctuate(rule, "divert"), SCHEMA, positioned=True)
             for i, tuples in enumerate(slices):
                 fates = [(t, teller.fate(t)) for t in tuples]
                 done = running.slice((tuples, []))

@@ -24,9 +24,7 @@ from tests.oracles import invariants, oracle
 from tests.samples.strategies import SMALL, SmallSchema, Tuple, small_punctuations, small_schemas, small_tuples
 
 if TYPE_CHECKING:
-    from pyspark.sql import SparkSession
-
-pytestmark = pytest.mark.spark
+    from xmlstream.session.engines import Session
 
 
 @st.composite
@@ -100,7 +98,7 @@ def state(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> No
 )
 @given(st.data(), small_schemas(most=2, among=[small for small in SMALL if small.domain.type != "TIMESTAMP"]))
 def test_sort_passes_propagates_and_keeps_what_the_invariants_say(
-    spark: SparkSession, data: st.DataObject, space: SmallSchema
+    session: Session, data: st.DataObject, space: SmallSchema
 ) -> None:
     places = data.draw(st.permutations(range(len(space.smalls))))[: data.draw(st.integers(1, 2))]
     keys = [oracle.Key(place, data.draw(st.booleans()), data.draw(st.booleans())) for place in places]
@@ -115,7 +113,7 @@ def test_sort_passes_propagates_and_keeps_what_the_invariants_say(
     restart, bounded = data.draw(st.integers(0, 3)), data.draw(st.booleans())
     done = []
     with tempfile.TemporaryDirectory() as directory:
-        running = Running(spark, Path(directory), sort, space.schema, bounded=bounded)
+        running = Running(session, Path(directory), sort, space.schema, bounded=bounded)
         for i, slice_ in enumerate(slices):
             done.append(running.slice(slice_))
             if i == restart:

@@ -28,9 +28,9 @@ from tests.properties.test_contract import FEW, STREAMS, Run, run, states
 from tests.samples.strategies import SMALL, Small, SmallSchema, sliced_streams
 
 if TYPE_CHECKING:
-    from pyspark.sql import SparkSession
+    from xmlstream.session.engines import Session as Engines
 
-pytestmark = [pytest.mark.spark, pytest.mark.filterwarnings("ignore:Generating overly large repr")]
+pytestmark = pytest.mark.filterwarnings("ignore:Generating overly large repr")
 
 MOMENTS = [datetime(2003, 5, 15, 17, 20, 0, micro, UTC) for micro in range(8)]
 MICRO = timedelta(microseconds=1)
@@ -95,7 +95,7 @@ CASES: dict[str, Callable[[SmallSchema], Case]] = {
 
 
 @pytest.mark.parametrize("name", CASES)
-def test_windows_pass_propagate_and_keep_what_the_invariants_say(spark: SparkSession, name: str) -> None:
+def test_windows_pass_propagate_and_keep_what_the_invariants_say(session: Engines, name: str) -> None:
     """Also for state too large to rewrite, where nobody knows how much comes."""
     turn = count()
 
@@ -103,7 +103,7 @@ def test_windows_pass_propagate_and_keep_what_the_invariants_say(spark: SparkSes
     @given(runs())
     def holds(example: Run) -> None:
         with states(turn) as is_large:
-            run(spark, CASES[name], example.shorter(is_large), bounded=is_large)
+            run(session, CASES[name], example.shorter(is_large), bounded=is_large)
 
     holds()
 
@@ -133,10 +133,10 @@ FAULTS: dict[str, tuple[Callable[[pytest.MonkeyPatch], None], list[Any]]] = {
 
 
 @pytest.mark.parametrize("name", FAULTS)
-def test_a_fault_is_noticed(spark: SparkSession, name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_fault_is_noticed(session: Engines, name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     seed, stream = FAULTS[name]
     example = Run(ALONE, [[[stream], []]], restart=9)
-    run(spark, CASES[name], example)
+    run(session, CASES[name], example)
     seed(monkeypatch)
     with pytest.raises(AssertionError):
-        run(spark, CASES[name], example)
+        run(session, CASES[name], example)
