@@ -71,7 +71,10 @@ class InProcessEngine:
         if memory is not None:
             config["memory_limit"] = memory
         self.zone = zone
-        self._connection = duckdb.connect(":memory:", config=config)
+        try:
+            self._connection = duckdb.connect(":memory:", config=config)
+        except duckdb.Error as error:
+            raise UsageError(_plain(str(error)), hint="give the memory as 2GB") from None
         prepare(self._connection, zones.name_in_duckdb(zone))
         self._connection.execute("SET preserve_insertion_order = false")
         self._lock = threading.RLock()
@@ -184,7 +187,7 @@ class InProcessEngine:
 
     def _of_table(self, table: pa.Table, columns: Named) -> Frame:
         name = self._name()
-        with self._lock:
+        with self._running():
             self._connection.register(name, table)
         read = (
             f"CAST({_filtered_here(name_in_duckdb(there), typed)} AS {in_duckdb(inner(typed))}) AS {typed.sql}"
@@ -279,6 +282,8 @@ class InProcessEngine:
 def reported(error: duckdb.Error) -> Exception:
     """An error of a computation, by the name that Spark has for it; DuckDB's own for any other."""
     message = str(error)
+    if isinstance(error, duckdb.ConnectionException):
+        return UsageError("the session was stopped", hint="open another one")
     if isinstance(error, duckdb.OutOfMemoryException):
         return XmlStreamError(f"the memory does not suffice: {_plain(message)}", hint="give the session more memory")
     if isinstance(error, duckdb.IOException):

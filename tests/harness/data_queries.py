@@ -85,8 +85,8 @@ def write_inputs(directory: Path, events: int, factor: float | None = None) -> N
     write_auctions(directory / "one", events, House(seed=4, in_flight=30, active=12))
     two = House(seed=5, in_flight=30, active=12, pace=1, heartbeat=300, bid_streams=2)
     write_auctions(directory / "two", events, two)
-    # Bidders that bid no more would be closed, which such a bid does not have.
-    write_auctions(directory / "of one key", events, House(seed=4, in_flight=30))
+    # These bids are read without their bidders, which must not be closed then.
+    write_auctions(directory / "of one key", events, House(seed=4, in_flight=30, schemes="bid.auction; dateTime"))
     for number in (1, 2):
         copy(DATA / f"sensor{number}.xml", directory)
         (directory / "feed" / f"sensor{number}").mkdir(parents=True)

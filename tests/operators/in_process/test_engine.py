@@ -18,6 +18,7 @@ from operators.frames.spark_engine import SparkEngine
 from operators.in_process.engine import InProcessEngine
 from operators.storage import segments
 from operators.storage.segments import SegmentStore
+from punct_ns.errors import UsageError
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -90,3 +91,13 @@ def summed(engine: Engine, table: pa.Table, scale: int) -> object:
         return values(engine.rows(table, f"x DECIMAL(38,{scale})").group_by((), ("sum(x) AS s",)))
     except Exception as error:  # noqa: BLE001 - Spark's and ours
         return re.findall(r"\[[A-Z_.]+\]", str(error))[:1]
+
+
+def test_what_a_user_got_wrong_is_named() -> None:
+    with pytest.raises(UsageError, match="Memory must have a number"):
+        InProcessEngine(memory="lots")
+    stopped = InProcessEngine()
+    frame = stopped.empty("n INT")
+    stopped.close()
+    with pytest.raises(UsageError, match="the session was stopped"):
+        frame.to_arrow()
