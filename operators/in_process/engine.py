@@ -84,7 +84,7 @@ class InProcessEngine:
 
     def spill_to(self, directory: Path) -> None:
         """Sets the directory for what exceeds the memory."""
-        with self._lock:
+        with self._running():
             self._connection.execute(f"SET temp_directory = {_text(str(directory))}")
 
     def rows(self, table: pa.Table, columns: str) -> Frame:
