@@ -255,6 +255,15 @@ class InProcessEngine:
         observed.found = dict(row)
         return leaf
 
+    def _drop(self) -> None:
+        """Drops the tables that nothing needs any more."""
+        while self._gone:
+            kind, _, name = self._gone.pop().partition(":")
+            if kind == "view":
+                self._connection.unregister(name)
+            else:
+                self._connection.execute(f"DROP TABLE {name}")
+
     def _name(self) -> str:
         return f"xs{next(self._numbers)}"
 
@@ -267,13 +276,8 @@ class InProcessEngine:
     def _running(self) -> Iterator[None]:
         """Has the connection for this thread, drops what nothing needs any more, and reports errors as Spark's."""
         with self._lock:
-            while self._gone:
-                kind, _, name = self._gone.pop().partition(":")
-                if kind == "view":
-                    self._connection.unregister(name)
-                else:
-                    self._connection.execute(f"DROP TABLE {name}")
             try:
+                self._drop()
                 yield
             except duckdb.Error as error:
                 raise reported(error) from None
