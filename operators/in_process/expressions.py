@@ -11,7 +11,6 @@ expressions come with each slice.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache
@@ -25,9 +24,10 @@ from operators.in_process.arithmetic import arithmetic, beside_decimals, negativ
 from operators.in_process.casts import cast, is_utc, moment
 from operators.in_process.coercion import same_type
 from operators.in_process.functions import FUNCTIONS, call, choice, field
+from operators.in_process.literals import divided, interval, number
 from operators.in_process.part import VOID, Part, combined, null, refused, require_silent, text
 from operators.in_process.readings import require_one_reading
-from operators.in_process.spark_type import INTEGERS, NUMBERS, NotProven, Type, in_duckdb, read_type
+from operators.in_process.spark_type import INTEGERS, NUMBERS, NotProven, Type, read_type
 from operators.in_process.templates import mark, template
 from punct_ns.errors import QueryError
 from punct_ns.slices import own
@@ -73,21 +73,21 @@ def translated(text: str, columns: Columns, zone: str = "UTC") -> Typed:
     if without.text not in _WITH_VALUES:
         typed = {name: Typed(mark(name), p.type.name, p.nullable, inner=p.type) for name, p in without.values.items()}
         try:
-            found = _translated(without.text, _used(without.text, columns, typed), zone)
+            found = _translated(without.text, used(without.text, columns, typed), zone)
         except QueryError:
             if not without.values:
                 raise
             _WITH_VALUES.add(without.text)  # some forms are proven for literals alone
         else:
             return replace(found, sql=without.filled(found.sql)) if without.values else found
-    return _translated(text, _used(text, columns, {}), zone)
+    return _translated(text, used(text, columns, {}), zone)
 
 
 _WITH_VALUES: set[str] = set()
 """Templates that are refused, so that their texts are read with their literals."""
 
 
-def _used(text: str, columns: Columns, values: Columns) -> tuple[tuple[str, Typed], ...]:
+def used(text: str, columns: Columns, values: Columns) -> tuple[tuple[str, Typed], ...]:
     """The columns in the expression, with their names in lower case."""
     found = []
     for name in _names(text):
@@ -175,7 +175,7 @@ class Translator:
     def literal(self, tree: exp.Expr) -> Part:
         """A number or a text."""
         written = str(tree.this)
-        return Part(text(written), STRING, False, constant=written) if tree.is_string else _number(written)
+        return Part(text(written), STRING, False, constant=written) if tree.is_string else number(written)
 
     def brackets(self, tree: exp.Expr) -> Part:
         """What stands in brackets."""
@@ -192,7 +192,7 @@ class Translator:
     def negative(self, tree: exp.Expr) -> Part:
         """A negative number; a literal with its sign is one literal."""
         if isinstance(tree.this, exp.Literal) and not tree.this.is_string:
-            return replace(_number(f"-{tree.this.this}"), constant=None, typed=True)
+            return replace(number(f"-{tree.this.this}"), constant=None, typed=True)
         return negative(self.part(tree.this))
 
     def computed(self, tree: exp.Expr) -> Part:
@@ -596,81 +596,6 @@ def _is_literal(tree: exp.Expr) -> bool:
     return isinstance(tree, exp.Literal | exp.Boolean)
 
 
-_DECIMAL = re.compile(r"-?(\d*)\.(\d*)")
-_DOUBLE = re.compile(r"-?(?:\d+\.?\d*|\.\d+)[eE][+-]?\d+")
-
-
-def _number(written: str) -> Part:
-    """A literal number: INT if that holds it, or BIGINT, or DECIMAL; DOUBLE with an exponent."""
-    if _DOUBLE.fullmatch(written):
-        return Part(f"CAST({text(written)} AS DOUBLE)", DOUBLE, False, constant=written)
-    if found := _DECIMAL.fullmatch(written):
-        scale = len(found[2])
-        precision = max(len(found[1].lstrip("0")) + scale, scale, 1)
-        if precision > 38:
-            raise NotProven(f"the number {written}")
-        type_ = read_type(f"DECIMAL({precision},{scale})")
-        return Part(f"CAST({text(written)} AS {type_.name})", type_, False, constant=written)
-    if not re.fullmatch(r"-?\d+", written):
-        raise NotProven(f"the number {written}")
-    value = int(written)
-    for type_, bits in ((INT, 31), (BIGINT, 63)):
-        if -(2**bits) <= value < 2**bits:
-            return Part(f"CAST({value} AS {in_duckdb(type_)})", type_, False, constant=str(value))
-    digits = len(str(abs(value)))
-    if digits > 38:
-        raise NotProven(f"the number {written}")
-    type_ = read_type(f"DECIMAL({digits},0)")
-    return Part(f"CAST({text(str(value))} AS {type_.name})", type_, False, constant=str(value))
-
-
-_MICROS = {
-    "MICROSECOND": 1,
-    "MILLISECOND": 1_000,
-    "SECOND": 1_000_000,
-    "MINUTE": 60_000_000,
-    "HOUR": 3_600_000_000,
-    "DAY": 86_400_000_000,
-    "WEEK": 604_800_000_000,
-}
-
-
-def interval(tree: exp.Expr) -> int:
-    """The microseconds of a literal interval, or of `make_dt_interval` of literals.
-
-    Raises:
-        NotProven: Its length is not fixed, or it is computed.
-    """
-    tree = tree.unnest()
-    if call_name(tree) == "make_dt_interval":
-        return _made(tree)
-    unit = tree.args.get("unit")
-    if not isinstance(tree, exp.Interval) or not isinstance(unit, exp.Var):
-        raise NotProven("an interval of several units, or a computed one,")
-    of, sign = (tree.this.this, -1) if isinstance(tree.this, exp.Neg) else (tree.this, 1)
-    length = _MICROS.get(unit.name.upper().removesuffix("S"))
-    if length is None or not isinstance(of, exp.Literal) or not re.fullmatch(r"[+-]?\d{1,9}", str(of.this)):
-        raise NotProven(f"an interval of {unit.name.upper()}")
-    return sign * int(of.this) * length
-
-
-def _made(tree: exp.Expr) -> int:
-    days, hours, minutes, seconds = tree.expressions if len(tree.expressions) == 4 else (None,) * 4
-    whole = [each.name for each in (days, hours, minutes) if isinstance(each, exp.Literal) and not each.is_string]
-    inner = seconds.this if isinstance(seconds, exp.Cast) else None
-    digits = re.fullmatch(r"(\d+)\.(\d{6})", str(inner.this)) if isinstance(inner, exp.Literal) else None
-    if len(whole) != 3 or digits is None:
-        raise NotProven("make_dt_interval of anything but literals")
-    first = ((int(whole[0]) * 24 + int(whole[1])) * 60 + int(whole[2])) * 60_000_000
-    return first + int(digits[1]) * 1_000_000 + int(digits[2])
-
-
-def divided(micros: int) -> tuple[int, int]:
-    """Whole days and the microseconds behind them, both with the sign of the whole, as Java divides."""
-    days = abs(micros) // 86_400_000_000 * (1 if micros >= 0 else -1)
-    return days, micros - days * 86_400_000_000
-
-
 _FORMS: Mapping[type, Callable[[Translator, exp.Expr], Part]] = {
     exp.Column: Translator.column,
     exp.Dot: Translator.field,
@@ -703,52 +628,3 @@ _FORMS: Mapping[type, Callable[[Translator, exp.Expr], Part]] = {
     exp.Window: Translator.window,
 }
 """The forms of trees that are proven, each with its method."""
-
-
-@dataclass(frozen=True, slots=True)
-class Generated:
-    """The rows that a generator makes of each row.
-
-    Attributes:
-        array: DuckDB SQL of a list, to be unnested; one without elements, or null, makes no row.
-        columns: The columns of the rows by their names in Spark, each as DuckDB SQL with `{}` in the element's place.
-    """
-
-    array: str
-    columns: tuple[tuple[str, Typed], ...]
-
-
-def generator(text: str, columns: Columns, zone: str = "UTC") -> Generated | None:
-    """The rows that `explode`, `explode_outer` or `inline` makes; None for any other expression.
-
-    To compute them: SELECT …, column.sql.format("e") FROM (SELECT *, unnest(array) AS e FROM …).
-    """
-    tree = parsed(text)
-    if isinstance(tree, exp.Alias):
-        tree = tree.this
-    name = call_name(tree)
-    if tree is None or name not in ("explode", "explode_outer", "inline", "inline_outer") or len(tree.expressions) != 1:
-        return None
-    of = Translator(dict(_used(text, columns, {})), zone).part(tree.expressions[0])
-    element = of.type.element
-    if element is None or element.same(VOID):
-        raise NotProven(f"{name}({of.type.name})")
-    outer = name.endswith("_outer")
-    array = of.sql
-    if outer:
-        array = f"CASE WHEN len({of.sql}) > 0 THEN {of.sql} ELSE [{null(element)}] END"
-    nullable = of.type.has_nulls or outer
-    if name.startswith("explode"):
-        return Generated(array, (("col", Typed("{}", element.name, nullable, inner=element)),))
-    if not element.fields:
-        raise NotProven(f"{name}({of.type.name})")
-    found = []
-    for each in element.fields:
-        read = f"struct_extract({{}}, {text_of(each.name)})"
-        found.append((each.name, Typed(read, each.type.name, nullable or each.nullable, inner=each.type)))
-    return Generated(array, tuple(found))
-
-
-def text_of(name: str) -> str:
-    """A field's name as a text in a pattern of `str.format`."""
-    return text(name).replace("{", "{{").replace("}", "}}")

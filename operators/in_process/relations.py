@@ -27,7 +27,8 @@ from operators.frames.frame import (
 )
 from operators.in_process.coercion import common_type
 from operators.in_process.columns import Named, column, inner
-from operators.in_process.expressions import Typed, generator, translated
+from operators.in_process.expressions import Typed, translated
+from operators.in_process.generators import generator
 from operators.in_process.part import null
 from operators.in_process.spark_type import FLOATING, NotProven, in_duckdb, name_in_duckdb, read_type
 from punct_ns.slices import own

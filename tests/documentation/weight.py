@@ -28,8 +28,8 @@ WORDS = (
 """Words of conversation in place of the field's: a stream does not *tell* or *say*, it declares, promises, closes."""
 
 LIMITS = {
-    "modules": 366,
-    "lines": 64_450,
+    "modules": 368,
+    "lines": 64_470,
     "contracts": 17,
     "words of conversation": 8,
 }

@@ -15,7 +15,8 @@ from operators.expressions.dialect import expression
 from operators.expressions.output_columns import coalesced_domain
 from operators.expressions.type_rules import never_null
 from operators.in_process.coercion import common_type
-from operators.in_process.expressions import Columns, Typed, generator, translated
+from operators.in_process.expressions import Columns, Typed, translated
+from operators.in_process.generators import generator
 from operators.in_process.names import default_name
 from operators.in_process.readings import HINT, misread, misreading
 from operators.in_process.spark_type import NotProven, name_in_duckdb, read_type
