@@ -70,7 +70,7 @@ from sources.xml.slices.staged_rows import StagedRange
 from xmlstream.plan.nodes import Scan
 
 if TYPE_CHECKING:
-    from operators.frames.frame import Engine
+    from operators.frames.frame import Engine, Frame
 
 
 def write_letters(place: Place, name: str, slice_id: int, letters: Iterable[dict[str, Any]]) -> None:
@@ -310,8 +310,7 @@ class SourceInput:
         if not paths:
             return Slice(None, tuple(new))
         # One scan over all staged files; reading it twice computes nothing twice.
-        read = self._engine.parquet(self._ddl, *paths, few=tuples <= HELD)
-        return Slice(Tuples(read, tuples, computed=True), tuple(new))
+        return Slice(Tuples(self._read(paths, tuples), tuples, computed=True), tuple(new))
 
     def closed_below(self, attribute: str) -> Cut:
         """The cut below which the source has closed all values of an attribute, for ever."""
@@ -329,6 +328,9 @@ class SourceInput:
         counts = sum((Findings(said=other.shared.counts) for other in others), Findings())
         self._noticed, self.findings = self._noticed + counts, self.findings + counts
         return Slice(slice_.tuples, (*slice_.punctuations, *self._closed.absorb(shared)))
+
+    def _read(self, paths: Sequence[str], tuples: int) -> Frame:
+        return self._engine.parquet(self._ddl, *paths, few=tuples <= HELD)
 
     def _counted(self, rows: Sequence[Mapping[str, Any]]) -> Iterator[dict[str, Any]]:
         """Counts bad rows as set aside; yields those that become dead letters, and raises where the source fails."""

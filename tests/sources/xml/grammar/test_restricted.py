@@ -113,7 +113,7 @@ class Running:
             staged = [StagedRange.of(row) for task in tasks for row in stage(task.ranges, self.reader)]
             for name, one in self.inputs.items():
                 paths: list[str] = []
-                with patch.object(SourceInput, "_read", lambda _, read, paths=paths: paths.extend(read)):
+                with patch.object(SourceInput, "_read", lambda _, read, _tuples, paths=paths: paths.extend(read)):
                     one.slice(number, [range_ for range_ in staged if range_.source == name])
                 for path in paths:
                     self.positions[name] += pq.read_table(path)[POSITION].to_numpy().tolist()
