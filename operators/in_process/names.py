@@ -95,6 +95,8 @@ def _cast(tree: exp.Expr) -> str:
     of = tree.this
     if tree.args.get("safe") or (isinstance(of, exp.Literal) and not (of.is_string and isinstance(tree, exp.TryCast))):
         raise NotProven("the name of a literal with a type")
+    if call_name(of.unnest()) == "array" and not of.unnest().expressions:
+        raise NotProven("the name of an empty array")
     if isinstance(of, exp.Literal) and tree.args["to"].is_type("decimal"):  # as 1.5BD is read
         raise NotProven("the name of a literal cast to DECIMAL")
     return f"CAST({_name(of)} AS {read_type(type_text(tree.args['to'])).name})"

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from sqlglot import exp
 
+from operators.expressions.dialect import render
 from punct_ns.errors import QueryError
 
 _COMPARED = (exp.EQ, exp.NEQ, exp.LT, exp.LTE, exp.GT, exp.GTE, exp.NullSafeEQ, exp.NullSafeNEQ)
@@ -46,7 +47,7 @@ HINT = "write brackets around it"
 
 def misreading(node: exp.Expr) -> str:
     """What is wrong with a part that is read in two ways."""
-    return f"{node.sql()} stands without brackets in {node.parent.sql() if node.parent else 'the text'}"
+    return f"{render(node)} stands without brackets in {render(node.parent) if node.parent else 'the text'}"
 
 
 def misread(tree: exp.Expr) -> exp.Expr | None:

@@ -16,7 +16,6 @@ EXAMPLES = (
     "sources/README.md",
     "sources/receivers/README.md",
     "operators/README.md",
-    "operators/in_process/README.md",
     "xmlstream/sql/README.md",
     "xmlstream/runtime/README.md",
 )
@@ -24,6 +23,7 @@ EXAMPLES = (
 
 PAGES = (
     *EXAMPLES,
+    "operators/in_process/README.md",
     "xmlstream/README.md",
     "xmlstream/monitor/README.md",
     "data/README.md",

@@ -36,6 +36,7 @@ ALLOWED: Mapping[str, str] = {
     "xmlstream/cli/run.py": "the null device",
     "xmlstream/secret/trace.py": "writes a figure where the user says",
     "xmlstream/session/": "scratch of Java and of Python workers, sockets, the null device",
+    "xmlstream/testing/case.py": "the temporary directory of a user's test",
     "xmlstream/sink/standard_output.py": "the null device",
 }
 """Modules, or folders of them, that handle other files, each with what they are."""
