@@ -25,8 +25,8 @@ def texts(node: ast.expr) -> Iterator[str]:
 def test_nobody_reads_the_name_of_a_type() -> None:
     wrong = []
     # The types of a second engine have methods, and the nullability inside them, where a `Domain` has a name.
-    others = (path for room in ROOMS for path in sorted(room.rglob("*.py")) if "in_process" not in str(path))
-    for path in others:
+    paths = (path for room in ROOMS for path in sorted(room.rglob("*.py")) if "in_process" not in str(path))
+    for path in paths:
         for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
             match node:
                 case ast.Compare(left=ast.Attribute(attr="type"), comparators=others):
