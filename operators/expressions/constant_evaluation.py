@@ -25,8 +25,7 @@ from punct_ns.schema import Attribute
 from punct_ns.sql_type import StringType
 
 if TYPE_CHECKING:
-    from operators.frames.frame import Engine
-    from operators.frames.zones import ClockChange
+    from operators.frames.frame import ClockChange, Engine
 
 
 _DIGITS = Range("0", None, low_closed=True)

@@ -15,8 +15,7 @@ from typing import TYPE_CHECKING
 from sqlglot import exp
 
 if TYPE_CHECKING:
-    from operators.frames.frame import Engine
-    from operators.frames.zones import ClockChange, ZoneRules
+    from operators.frames.frame import ClockChange, Engine, ZoneRules
 
 
 _MICROSECONDS: Mapping[str, int] = {

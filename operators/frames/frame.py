@@ -26,14 +26,13 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal, Protocol
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple, Protocol
 
 import pyarrow as pa
 
 from punct_ns.slices import quoted
 
 if TYPE_CHECKING:
-    from operators.frames.zones import ZoneRules
     from punct_ns.domain import Domain, Value
     from punct_ns.schema import Attribute
 
@@ -154,6 +153,33 @@ class Filtered:
 
     input: Frame
     test: Callable[[pa.Table], Any]
+
+
+class ClockChange(NamedTuple):
+    """A change of a zone's clocks: seconds of UTC since 1970, and the seconds ahead of UTC before and after."""
+
+    second: int
+    before: int
+    after: int
+
+    @property
+    def is_setback(self) -> bool:
+        """Whether some local times occur twice."""
+        return self.after < self.before
+
+
+class ZoneRules(Protocol):
+    """The changes of one zone's clocks."""
+
+    @property
+    def changes(self) -> Sequence[ClockChange]:
+        """The listed changes, in order of time."""
+
+    def recurring(self, year: int) -> Sequence[ClockChange]:
+        """The changes in a year after the listed ones, by rules without an end; empty if there are no such rules."""
+
+    def offset(self, second: int) -> int:
+        """The seconds ahead of UTC at a moment, in seconds since 1970."""
 
 
 class Engine(Protocol):

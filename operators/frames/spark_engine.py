@@ -11,7 +11,7 @@ import threading
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
-from functools import lru_cache
+from functools import cached_property, lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -21,6 +21,7 @@ import pyarrow.parquet as pq
 from operators.expressions.dialect import quiet
 from operators.expressions.type_rules import kind
 from operators.frames.frame import (
+    ClockChange,
     Distinct,
     Frame,
     Group,
@@ -37,7 +38,6 @@ from operators.frames.frame import (
     Where,
 )
 from operators.frames.held import FEW, Field, Leaf, computed, fields_of
-from operators.frames.java_zone import JavaZone
 from punct_ns.errors import XmlStreamError
 from punct_ns.slices import literal, own, quoted
 
@@ -368,3 +368,39 @@ _GIVEN_UP = "the observation has no result"
 def _give_up(observation: Any) -> None:
     jvm = observation._jvm
     observation._jo.setMetricsAndNotify(jvm.scala.util.Failure(jvm.java.util.concurrent.TimeoutException(_GIVEN_UP)))
+
+
+class JavaZone:
+    """A time zone as Java knows it."""
+
+    def __init__(self, rules: Any, instants: Any) -> None:
+        self._rules, self._instants = rules, instants
+
+    @staticmethod
+    @lru_cache(maxsize=16)
+    def of(zone: str, spark: SparkSession) -> JavaZone:
+        """The rules of a zone, named as in Spark's setting."""
+        time = spark._jvm.java.time  # type: ignore[union-attr]
+        return JavaZone(time.ZoneId.of(zone, time.ZoneId.SHORT_IDS).getRules(), time.Instant)
+
+    @cached_property
+    def changes(self) -> Sequence[ClockChange]:
+        """The listed changes, in order of time."""
+        return [_change(each) for each in self._rules.getTransitions()]
+
+    @cached_property
+    def _endless(self) -> list[Any]:
+        return list(self._rules.getTransitionRules())
+
+    def recurring(self, year: int) -> Sequence[ClockChange]:
+        """The changes in a year by rules without an end."""
+        return [_change(rule.createTransition(year)) for rule in self._endless]
+
+    def offset(self, second: int) -> int:
+        """The seconds ahead of UTC at a moment."""
+        return int(self._rules.getOffset(self._instants.ofEpochSecond(second)).getTotalSeconds())
+
+
+def _change(transition: Any) -> ClockChange:
+    before, after = transition.getOffsetBefore(), transition.getOffsetAfter()
+    return ClockChange(int(transition.toEpochSecond()), int(before.getTotalSeconds()), int(after.getTotalSeconds()))

@@ -24,15 +24,15 @@ import pyarrow as pa
 from operators.frames.frame import Frame, Observed, Table
 from operators.in_process import zones
 from operators.in_process.columns import Named, declared, inner, of_arrow, struct
-from operators.in_process.database import condition, prepare
 from operators.in_process.expressions import Typed
+from operators.in_process.part import text
 from operators.in_process.plain_csv import plain_csv
 from operators.in_process.relations import Relations
 from operators.in_process.spark_type import INTEGERS, NotProven, in_duckdb, name_in_duckdb
 from punct_ns.errors import QueryError, StateError, UsageError, XmlStreamError
 
 if TYPE_CHECKING:
-    from operators.frames.zones import ZoneRules
+    from operators.frames.frame import ZoneRules
     from punct_ns.domain import Domain, Value
     from punct_ns.schema import Attribute
 
@@ -321,3 +321,39 @@ def _files(path: str) -> list[str]:
     if not Path(path).is_dir():
         return [path]
     return sorted(str(file) for file in Path(path).iterdir() if not file.name.startswith((".", "_")))
+
+
+SETTINGS = {"disabled_optimizers": "expression_rewriter"}
+"""DuckDB would rewrite `n + 1 > 0` into `n > -1`, which does not overflow, and would compare before it casts."""
+
+
+def prepare(connection: duckdb.DuckDBPyConnection, zone: str = "UTC") -> None:
+    """Sets what results and errors depend on."""
+    for name, value in {**SETTINGS, "TimeZone": zone}.items():
+        connection.execute(f"SET {name} = {text(value)}")
+
+
+_NAMED = re.compile(r"\[([A-Z][A-Z0-9_.]+)\]")
+_MEANT: tuple[tuple[str, str], ...] = (
+    (r"Overflow in (?:addition|subtraction|multiplication) of (?:INT8|INT16)\b", "BINARY_ARITHMETIC_OVERFLOW"),
+    (r"Overflow in (?:addition|subtraction|multiplication) of DECIMAL", "NUMERIC_VALUE_OUT_OF_RANGE"),
+    (r"Overflow (?:in|on) |overflow in|Overflow on abs", "ARITHMETIC_OVERFLOW"),
+    (r"(?:to|cast value .* to) (?:type )?DECIMAL|Casting value .* to type DECIMAL", "NUMERIC_VALUE_OUT_OF_RANGE"),
+    (r"Type INT128 .* destination type INT64", "ARITHMETIC_OVERFLOW"),
+    (r"Failed to cast decimal value .* to type INT", "CAST_OVERFLOW"),
+    (r"Could not convert string", "CAST_INVALID_INPUT"),
+    (r"can't be cast because the value is out of range|out of range for the destination", "CAST_OVERFLOW"),
+)
+
+
+def condition(message: str) -> str | None:
+    """The condition of Spark's error where DuckDB raises one with this message; None if it is not known.
+
+    >>> condition("Invalid Input Error: [DIVIDE_BY_ZERO] Division by zero.")
+    'DIVIDE_BY_ZERO'
+    >>> condition("Out of Range Error: Overflow in addition of INT64 (9223372036854775807 + 1)!")
+    'ARITHMETIC_OVERFLOW'
+    """
+    if found := _NAMED.search(message):
+        return found[1]
+    return next((name for pattern, name in _MEANT if re.search(pattern, message)), None)

@@ -9,7 +9,7 @@ from datetime import UTC, datetime, timedelta, timezone, tzinfo
 from functools import lru_cache
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
-from operators.frames.zones import ClockChange
+from operators.frames.frame import ClockChange
 from punct_ns.errors import UsageError
 
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)

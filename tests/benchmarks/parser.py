@@ -18,7 +18,7 @@ from sources.generators.sensors import write_sensors
 from sources.xmark import XMARK_STREAMS, source_options
 from sources.xml.options.source import SourceOptions
 from sources.xml.parser.range_parser import RangeParser
-from sources.xml.slices.shared_scans import shared_scans
+from sources.xml.slices.sources_reader import shared_scans
 from sources.xml.splits.byte_ranges import ByteRange
 from tests.benchmarks.libxml2 import tokenize
 from tests.benchmarks.measuring import Measure, rates, scaled, take_turns

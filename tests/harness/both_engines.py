@@ -24,7 +24,7 @@ from pyspark.errors import PySparkException
 from pyspark.sql import functions as F
 
 from operators.frames.spark_engine import quiet_spark
-from operators.in_process.database import condition
+from operators.in_process.engine import condition
 from operators.in_process.expressions import Typed, translated
 from operators.in_process.spark_type import duckdb_type
 from punct_ns.domain import Domain

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 import duckdb
 import pyarrow as pa
 
-from operators.in_process.database import prepare
+from operators.in_process.engine import prepare
 from operators.in_process.expressions import Typed
 from operators.in_process.spark_type import duckdb_type
 from punct_ns.domain import Domain

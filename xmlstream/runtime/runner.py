@@ -21,7 +21,7 @@ from punct_ns.errors import StateError, XmlStreamError
 from sources.local_paths import absolute
 from sources.xml.grammar.grammar_filter import RESTRICTED_FILE
 from sources.xml.options.source import SourceOptions
-from sources.xml.slices.shared_scans import shared_scans
+from sources.xml.slices.sources_reader import shared_scans
 from sources.xml.slices.staged_rows import StagedRange
 from sources.xml.spark.error_transport import original_error
 from xmlstream.plan.nodes import Node, Scan, Static, names, results, topological

@@ -8,16 +8,21 @@ ranges (`sources.xml.slices.staged_rows`).
 
 from __future__ import annotations
 
+import contextlib
+import json
 import os
+import shutil
 from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from functools import cached_property
+from pathlib import Path
 from typing import Any
 
-from punct_ns.errors import StateError, UsageError
+from punct_ns.errors import InputError, StateError, UsageError
+from sources.local_paths import local_path
 from sources.xml.options.source import SourceOptions
 from sources.xml.slices.micro_batches import FIRST_SLICE, MicroBatches, ReadTask, SliceGrowth
-from sources.xml.slices.source_cleaner import SourceCleaner
+from sources.xml.splits.documents import Documents
 from sources.xml.splits.slice_planner import Offset
 
 Json = dict[str, Any]
@@ -33,7 +38,7 @@ class SourcesReader:
         """Read these sources; each has the option `stage`, and a unique name in `source`.
 
         Args:
-            sources: The options of the sources (`sources.xml.slices.shared_scans`).
+            sources: The options of the sources (`shared_scans`).
             largest_slice: The bytes to which the slices of all sources may grow in sum (`SliceGrowth`).
 
         Raises:
@@ -112,3 +117,94 @@ class SourcesReader:
                 hint="it was written by another version of xmlstream; begin with a new checkpoint",
             )
         return [Offset.of(json[source.source]) for source in self.sources]
+
+
+class SourceCleaner:
+    """Cleans the directories of sources, as far as their slices are committed; its state only saves work."""
+
+    def __init__(self, sources: Sequence[SourceOptions]) -> None:
+        self._sources = sources
+        self._cleaned = [0] * len(sources)
+
+    def clean(self, documents: Sequence[Documents], ends: Sequence[Offset]) -> None:
+        """Removes or archives documents that were read.
+
+        Args:
+            documents: The documents of each source.
+            ends: How far each source was read and committed.
+
+        Raises:
+            InputError: A document cannot be removed or moved.
+        """
+        if all(source.clean_source == "off" for source in self._sources):
+            return
+        # Documents of two sources stay until both have read them.
+        pairs = list(zip(documents, ends, strict=True))
+        wanted = {os.path.realpath(path) for found, end in pairs for path in found.paths[end.document :]}
+        for number, (source, (found, end)) in enumerate(zip(self._sources, pairs, strict=True)):
+            if source.clean_source == "off" or found.single:
+                continue
+            left = [
+                path for path in found.paths[self._cleaned[number] : end.document] if os.path.realpath(path) in wanted
+            ]
+            for path in found.paths[self._cleaned[number] : end.document]:
+                if path not in left:
+                    _clean(Path(path), source)
+            if not left:
+                self._cleaned[number] = end.document
+
+
+def _clean(path: Path, source: SourceOptions) -> None:
+    try:
+        # It may be gone: Spark commits an offset twice, and two sources may share a directory.
+        with contextlib.suppress(FileNotFoundError):
+            if source.clean_source == "delete":
+                path.unlink()
+            else:
+                archive = Path(local_path(source.source_archive_dir))
+                archive.mkdir(parents=True, exist_ok=True)
+                shutil.move(path, _free(archive / path.name))
+    except OSError as error:
+        what = "removed" if source.clean_source == "delete" else f"moved to {source.source_archive_dir}"
+        raise InputError(f"{path} cannot be {what}: {(error.strerror or str(error)).lower()}") from None
+
+
+def _free(path: Path) -> Path:
+    """Returns the path, or a free one beside it: documents of two directories may have the same name."""
+    number, free = 2, path
+    while free.exists():
+        number, free = number + 1, path.with_name(f"{path.stem}-{number}{path.suffix}")
+    return free
+
+
+def shared_scans(sources: Sequence[SourceOptions]) -> list[SourceOptions]:
+    """Returns the readers that are needed for these sources, in order; sources read in the same pass are beside one.
+
+    Only what a query's plan fixes decides which sources share a pass: limits may change from run to run, and those of
+    a reader are the strictest of its sources'. Sources with the same elements are not combined: separate passes are
+    faster.
+    """
+    groups: dict[tuple[str, str | None], list[SourceOptions]] = {}
+    for source in sources:
+        groups.setdefault((source.path, source.encoding), []).append(source)
+    readers: list[SourceOptions] = []
+    for group in groups.values():
+        if len({source.row_tag for source in group}) == 1:
+            readers += group
+        else:
+            readers.append(_together(group))
+    return readers
+
+
+def _together(group: Sequence[SourceOptions]) -> SourceOptions:
+    first, *others = group
+    slices = [source.max_bytes_per_slice for source in group if source.max_bytes_per_slice is not None]
+    files = [source.max_files_per_slice for source in group if source.max_files_per_slice is not None]
+    return first.replace(
+        beside=json.dumps([dict(other.given) for other in others]),
+        maxBytesPerSlice=str(min(slices)) if slices else None,
+        maxBytesPerPartition=str(min(source.max_bytes_per_partition for source in group)),
+        maxFilesPerSlice=str(min(files)) if files else None,
+        maxItemBytes=str(max(source.max_item_bytes for source in group)),
+        clock=next((source.clock for source in group if source.clock is not None), None),
+    )

@@ -8,8 +8,7 @@ import pytest
 
 from operators.expressions import constant_evaluation
 from operators.expressions.duration import lengthening
-from operators.frames.java_zone import JavaZone
-from operators.frames.spark_engine import SparkEngine
+from operators.frames.spark_engine import JavaZone, SparkEngine
 from operators.in_process.engine import InProcessEngine
 from operators.in_process.zones import PythonZone
 from punct_ns.errors import UsageError

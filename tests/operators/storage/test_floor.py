@@ -28,7 +28,7 @@ ALLOWED: Mapping[str, str] = {
     "sources/receivers/spool.py": "makes the directory of the journal",
     "sources/xml/splits/documents.py": "reads input documents",
     "sources/xml/splits/read_documents.py": "reads input documents for their fingerprints",
-    "sources/xml/slices/source_cleaner.py": "cleanSource removes or archives input documents",
+    "sources/xml/slices/sources_reader.py": "cleanSource removes or archives input documents",
     "xmlstream/cli/concatenation.py": "reads published documents for standard output",
     "xmlstream/cli/example.py": "writes example files where the user says",
     "xmlstream/cli/prepare.py": "archives of classes that Java starts from",

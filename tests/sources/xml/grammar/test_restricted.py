@@ -21,7 +21,7 @@ from punct_ns.xml_form import PUNCT_NS
 from sources.xml.grammar.grammar_filter import RESTRICTED_FILE
 from sources.xml.options.source import SourceOptions
 from sources.xml.slices.micro_batches import ReadTask
-from sources.xml.slices.shared_scans import shared_scans
+from sources.xml.slices.sources_reader import shared_scans
 from sources.xml.slices.stage_writer import stage
 from sources.xml.slices.staged_rows import StagedRange
 from sources.xml.splits import byte_ranges as ranges_module

@@ -10,7 +10,7 @@ import pytest
 import xmlstream as xs
 from punct_ns.errors import UsageError
 from sources.xml.options.source import SourceOptions
-from sources.xml.slices.source_cleaner import SourceCleaner
+from sources.xml.slices.sources_reader import SourceCleaner
 from sources.xml.splits.documents import Documents
 from sources.xml.splits.slice_planner import Offset
 

@@ -16,7 +16,7 @@ from punct_ns.slices import POSITION
 from sources.xml.options.source import SourceOptions
 from sources.xml.parser import item_parser
 from sources.xml.parser.range_parser import RangeParser
-from sources.xml.slices.shared_scans import shared_scans
+from sources.xml.slices.sources_reader import shared_scans
 from sources.xml.splits import byte_ranges as ranges_module
 from sources.xml.splits.documents import Documents
 from sources.xml.splits.slice_planner import Offset, Planner

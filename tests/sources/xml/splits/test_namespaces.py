@@ -8,7 +8,7 @@ import pytest
 
 from sources.xml.options.source import SourceOptions
 from sources.xml.parser.range_parser import RangeParser
-from sources.xml.slices.shared_scans import shared_scans
+from sources.xml.slices.sources_reader import shared_scans
 from sources.xml.splits.documents import Documents
 from sources.xml.splits.slice_planner import Offset, Planner
 from tests.harness.xml_reading import END, FINE, WHOLE, Cuts, Read, read, read_cut, source
