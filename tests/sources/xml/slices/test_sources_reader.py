@@ -253,7 +253,7 @@ def test_a_clock_ticks_without_input_while_something_waits_and_never_before_all_
 
 
 def test_slices_are_planned_and_staged_without_spark() -> None:
-    modules = "sources_reader, shared_scans, staged_rows, stage_writer"
+    modules = "planned_tasks, sources_reader, staged_rows, stage_writer, staging"
     program = f"import sys\nfrom sources.xml.slices import {modules}\nfrom sources.xml.spark import error_transport\n"
     program += "assert not {'pyspark', 'py4j'} & sys.modules.keys()"
     subprocess.run([sys.executable, "-c", program], check=True, timeout=60)
