@@ -31,7 +31,7 @@ from xmlstream.session.engines import engine_of
 from xmlstream.sql.script import read
 
 if TYPE_CHECKING:
-    from pyspark.sql import SparkSession
+    from xmlstream.session.engines import Session
 
 MOST = 30
 """Rows of one stall that are asked about."""
@@ -82,9 +82,9 @@ def held_back(
 class Stalled:
     """A query that is stalled."""
 
-    def __init__(self, spark: SparkSession, directory: Path, tables: str, stall: Stall) -> None:
+    def __init__(self, session: Session, directory: Path, tables: str, stall: Stall) -> None:
         script = read(tables + stall.query)
-        self.walk = Walk(spark, directory, optimized(script.plan(spark)))
+        self.walk = Walk(session, directory, optimized(script.plan(session)))
         self.said = {name: PunctuationSet(script.tables[name].schema) for name in stall.tuples}
         self.walk.slice({n: (rows, self.said[n].add_all(stall.said[n])) for n, rows in stall.tuples.items()})
 

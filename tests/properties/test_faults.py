@@ -39,9 +39,9 @@ from tests.properties.test_contract import Run, force_large_state, run
 from tests.samples.strategies import Small, SmallSchema
 
 if TYPE_CHECKING:
-    from pyspark.sql import SparkSession
+    from xmlstream.session.engines import Session
 
-pytestmark = [pytest.mark.spark, pytest.mark.filterwarnings("ignore:Generating overly large repr")]
+pytestmark = pytest.mark.filterwarnings("ignore:Generating overly large repr")
 
 Patch = pytest.MonkeyPatch
 
@@ -308,10 +308,10 @@ FAULTS = [
 
 
 @pytest.mark.parametrize("fault", FAULTS, ids=lambda fault: f"{fault.case} {fault.seed.__name__}")
-def test_the_contract_catches_it(spark: SparkSession, fault: Fault, monkeypatch: pytest.MonkeyPatch) -> None:
-    run(spark, CATALOGUE[fault.case], fault.example)
+def test_the_contract_catches_it(session: Session, fault: Fault, monkeypatch: pytest.MonkeyPatch) -> None:
+    run(session, CATALOGUE[fault.case], fault.example)
     if fault.large:
         force_large_state(monkeypatch)
     fault.seed(monkeypatch)
     with pytest.raises(AssertionError):
-        run(spark, CATALOGUE[fault.case], fault.example)
+        run(session, CATALOGUE[fault.case], fault.example)

@@ -28,9 +28,9 @@ from tests.properties.test_multiway_contract import ONE_KEY, joining
 from tests.samples.strategies import Small, SmallSchema
 
 if TYPE_CHECKING:
-    from pyspark.sql import SparkSession
+    from xmlstream.session.engines import Session
 
-pytestmark = [pytest.mark.spark, pytest.mark.filterwarnings("ignore:Generating overly large repr")]
+pytestmark = pytest.mark.filterwarnings("ignore:Generating overly large repr")
 
 Patch = pytest.MonkeyPatch
 
@@ -150,12 +150,12 @@ EARLY = [
 
 @pytest.mark.parametrize("early", EARLY, ids=lambda early: early.case)
 def test_forgetting_early_raises_the_dead_and_the_contract_catches_it(
-    spark: SparkSession, early: Early, monkeypatch: pytest.MonkeyPatch
+    session: Session, early: Early, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    run(spark, CASES[early.case], early.example)
+    run(session, CASES[early.case], early.example)
     early.seed(monkeypatch)
     with pytest.raises(AssertionError):
-        run(spark, CASES[early.case], early.example)
+        run(session, CASES[early.case], early.example)
 
 
 CASES = {**CATALOGUE, "multiway join": joining(ONE_KEY)}
@@ -167,10 +167,10 @@ SESSIONS = 300 if AT_NIGHT else 120
 
 
 @pytest.mark.parametrize("name", [name for name in FORGETTING if name not in TWINS])
-def test_of_closed_sessions_nothing_is_held(spark: SparkSession, name: str, tmp_path: Path) -> None:
+def test_of_closed_sessions_nothing_is_held(session: Session, name: str, tmp_path: Path) -> None:
     space = TURNED if name == "describe" else SPACE
     case = CATALOGUE[name](space)
-    running = Running(spark, tmp_path, case.operator, *case.inputs)
+    running = Running(session, tmp_path, case.operator, *case.inputs)
     key = 0 if name == "describe" else 1
 
     def closing(first: int, last: int, schema: Schema) -> list[Punctuation]:

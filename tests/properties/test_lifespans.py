@@ -30,9 +30,8 @@ from tests.harness.nights import AT_NIGHT, SEED
 from tests.harness.running import Running
 
 if TYPE_CHECKING:
-    from pyspark.sql import SparkSession
+    from xmlstream.session.engines import Session
 
-pytestmark = pytest.mark.spark
 
 ONE, OTHER = Schema.parse("k STRING, v INT"), Schema.parse("key STRING, w INT")
 BEGIN = datetime(2026, 1, 1, tzinfo=UTC)
@@ -133,11 +132,11 @@ CASES: dict[str, tuple[Operator, list[Schema], Callable[[list[Any]], list[list[A
 }
 
 
-def run(spark: SparkSession, directory: Path, name: str, seed: int, *, restarts: bool = False) -> None:
+def run(session: Session, directory: Path, name: str, seed: int, *, restarts: bool = False) -> None:
     """Runs a random stream, and asserts that each slice gives what the oracle gives, and that its promises are kept."""
     operator, schemas, oracle = CASES[name]
     sides = [Side(schema, Random(f"{seed} {i}")) for i, schema in enumerate(schemas)]
-    running = Running(spark, directory, operator, *schemas)
+    running = Running(session, directory, operator, *schemas)
     came: list[Any] = []
     promised: list[tuple[int, Punctuation]] = []
     for at in range(SLICES):
@@ -168,32 +167,32 @@ WAYS = [
 
 @pytest.mark.parametrize(("name", "restarts", "small"), WAYS)
 def test_each_life_of_a_key_is_answered_by_itself(
-    spark: SparkSession, tmp_path: Path, name: str, restarts: bool, small: bool, monkeypatch: pytest.MonkeyPatch
+    session: Session, tmp_path: Path, name: str, restarts: bool, small: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     if not small:
         monkeypatch.setattr(tuple_log, "SMALL", 0)
     for seed in range(SEED, SEED + (5 if AT_NIGHT else 1)):
-        run(spark, tmp_path / str(seed), name, seed, restarts=restarts)
+        run(session, tmp_path / str(seed), name, seed, restarts=restarts)
 
 
 # A group that has left needs nothing of its punctuation: it may end early.
 @pytest.mark.parametrize(("name", "slices"), [("group_by", 1), ("join", 1), ("join", -1)])
 def test_an_end_at_another_slice_is_noticed(
-    spark: SparkSession, tmp_path: Path, name: str, slices: int, monkeypatch: pytest.MonkeyPatch
+    session: Session, tmp_path: Path, name: str, slices: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     right = Lifespan.is_over
     monkeypatch.setattr(
         Lifespan, "is_over", lambda self, now, has_closed: right(self, now - slices * SECOND, has_closed)
     )
     with pytest.raises(AssertionError):
-        run(spark, tmp_path, name, 0)
+        run(session, tmp_path, name, 0)
 
 
 @pytest.mark.parametrize("name", ["group_by", "join", "merge"])
-def test_what_has_passed_is_not_held(spark: SparkSession, tmp_path: Path, name: str) -> None:
+def test_what_has_passed_is_not_held(session: Session, tmp_path: Path, name: str) -> None:
     """Lifetime after lifetime of the same keys, closed on all sides for a slice: nothing grows."""
     operator, schemas, _ = CASES[name]
-    running = Running(spark, tmp_path, operator, *schemas)
+    running = Running(session, tmp_path, operator, *schemas)
     held = []
     for life in range(200 if AT_NIGHT else 8):
         for at, rows, said in ((0, KEYS[:20], []), (1, [], KEYS[:20])):

@@ -46,9 +46,8 @@ from tests.harness.running import Done, Running
 from tests.samples.strategies import fewer
 
 if TYPE_CHECKING:
-    from pyspark.sql import SparkSession
+    from xmlstream.session.engines import Session as AnySession
 
-pytestmark = pytest.mark.spark
 
 BEGIN = datetime(2026, 1, 1, tzinfo=UTC)
 SECOND = timedelta(seconds=1)
@@ -156,7 +155,7 @@ def named(rows: list[Any]) -> list[Any]:
 
 
 def run(
-    spark: SparkSession,
+    session: AnySession,
     directory: Path,
     name: str,
     seed: int,
@@ -169,7 +168,7 @@ def run(
     random = Random(seed)
     found = lives(random, len(schemas), ids, slices)
     reused, apart = (stream(found, seed, schemas, slices, own=own) for own in (False, True))
-    one, other = (Running(spark, directory / way, operator, *schemas) for way in ("reused", "apart"))
+    one, other = (Running(session, directory / way, operator, *schemas) for way in ("reused", "apart"))
     promised: list[Punctuation] = []
     came: list[Done] = []
     for at, known in zip(range(slices), answers, strict=False):
@@ -199,12 +198,12 @@ TWINS = {
 @fewer(30)
 @given(seed=st.integers(0, 10**9), small=st.booleans())
 def test_each_life_of_an_id_is_a_stream_of_its_own(
-    spark: SparkSession, tmp_path_factory: pytest.TempPathFactory, name: str, seed: int, small: bool
+    session: AnySession, tmp_path_factory: pytest.TempPathFactory, name: str, seed: int, small: bool
 ) -> None:
     with pytest.MonkeyPatch.context() as patch:
         if not small:
             patch.setattr(tuple_log, "SMALL", 0)
-        run(spark, tmp_path_factory.mktemp("lives"), name, seed)
+        run(session, tmp_path_factory.mktemp("lives"), name, seed)
 
 
 def ends_late(patch: pytest.MonkeyPatch) -> None:
@@ -247,7 +246,7 @@ FAULTS = [
 
 @pytest.mark.parametrize(("name", "seed_fault", "seed", "ids", "slices"), FAULTS)
 def test_an_end_at_another_slice_is_noticed(
-    spark: SparkSession,
+    session: AnySession,
     tmp_path: Path,
     name: str,
     seed_fault: Callable[[pytest.MonkeyPatch], None],
@@ -256,7 +255,7 @@ def test_an_end_at_another_slice_is_noticed(
     slices: int,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    right = run(spark, tmp_path / "right", name, seed, ids, slices)
+    right = run(session, tmp_path / "right", name, seed, ids, slices)
     seed_fault(monkeypatch)
     with pytest.raises(AssertionError, match="slice"):
-        run(spark, tmp_path / "wrong", name, seed, ids, slices, right)
+        run(session, tmp_path / "wrong", name, seed, ids, slices, right)

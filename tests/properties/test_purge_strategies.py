@@ -10,7 +10,6 @@ import tempfile
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-import pytest
 from hypothesis import HealthCheck, Phase, example, given, settings
 from hypothesis import strategies as st
 
@@ -24,9 +23,8 @@ from tests.harness.nights import AT_NIGHT
 from tests.harness.running import Items, Running
 
 if TYPE_CHECKING:
-    from pyspark.sql import SparkSession
+    from xmlstream.session.engines import Session
 
-pytestmark = pytest.mark.spark
 
 INPUTS = [Schema.parse("a1 INT, b1 INT"), Schema.parse("b2 INT, c2 INT"), Schema.parse("c3 INT, a3 INT")]
 PATH: tuple[Equality, ...] = (((0, "b1"), (1, "b2")), ((1, "c2"), (2, "c3")))
@@ -65,7 +63,7 @@ def a_tuple_that_came_between_two_looks() -> Slices:
     return [tuple(closed), (([(1, 1)], []), nothing, nothing), (([(2, 2)], []), nothing, nothing)]
 
 
-def test_all_strategies_and_all_changes_of_them_come_to_the_same(spark: SparkSession) -> None:
+def test_all_strategies_and_all_changes_of_them_come_to_the_same(session: Session) -> None:
     @settings(
         max_examples=100 if AT_NIGHT else 2,
         deadline=None,
@@ -75,21 +73,21 @@ def test_all_strategies_and_all_changes_of_them_come_to_the_same(spark: SparkSes
     @given(sliced(), st.sampled_from([PATH, RING]), st.lists(STRATEGIES, min_size=6, max_size=6))
     @example(a_tuple_that_came_between_two_looks(), RING, [PurgeStrategy(9)] * 2 + [EAGER] * 4)
     def holds(slices: Slices, equalities: tuple[Equality, ...], strategies: list[PurgeStrategy]) -> None:
-        eager = ran(spark, slices, equalities, [EAGER] * len(slices))
-        assert ran(spark, slices, equalities, strategies[: len(slices)]) == eager
+        eager = ran(session, slices, equalities, [EAGER] * len(slices))
+        assert ran(session, slices, equalities, strategies[: len(slices)]) == eager
 
     holds()
 
 
 def ran(
-    spark: SparkSession, slices: Slices, equalities: tuple[Equality, ...], strategies: list[PurgeStrategy]
+    session: Session, slices: Slices, equalities: tuple[Equality, ...], strategies: list[PurgeStrategy]
 ) -> tuple[list[Any], list[str], int]:
     """What came out, what of it is closed, and how much is kept after one more look.
 
     Each slice is run by its strategy, after a restart where that is another than the one before.
     """
     with tempfile.TemporaryDirectory() as directory:
-        running = Running(spark, Path(directory), MultiwayJoin(3, equalities, None, strategies[0]), *INPUTS)
+        running = Running(session, Path(directory), MultiwayJoin(3, equalities, None, strategies[0]), *INPUTS)
         tuples: list[Any] = []
         closed = PunctuationSet(running.output)
         looks = strategies[-1].every

@@ -20,9 +20,9 @@ from tests.properties.test_contract import FEW, Run, run, states
 from tests.samples.strategies import sliced_streams
 
 if TYPE_CHECKING:
-    from pyspark.sql import SparkSession
+    from xmlstream.session.engines import Session
 
-pytestmark = [pytest.mark.spark, pytest.mark.filterwarnings("ignore:Generating overly large repr")]
+pytestmark = pytest.mark.filterwarnings("ignore:Generating overly large repr")
 
 KINDS: tuple[Kind, ...] = (*get_args(JoinKind), "semi", "anti")
 CHOSEN = [
@@ -41,7 +41,7 @@ def ranges(draw: st.DrawFn, number: int) -> Run:
 
 
 @pytest.mark.parametrize(("kind", "residual"), CHOSEN)
-def test_a_range_join_keeps_what_may_still_find_a_partner(spark: SparkSession, kind: Kind, residual: str) -> None:
+def test_a_range_join_keeps_what_may_still_find_a_partner(session: Session, kind: Kind, residual: str) -> None:
     # By day a full join has a state too large to rewrite, too.
     turn = count()
 
@@ -49,6 +49,6 @@ def test_a_range_join_keeps_what_may_still_find_a_partner(spark: SparkSession, k
     @given(ranges(40 if AT_NIGHT else 12))
     def holds(example: Run) -> None:
         with states(turn) as is_large:
-            run(spark, ranging(kind, residual), example.shorter(is_large))
+            run(session, ranging(kind, residual), example.shorter(is_large))
 
     holds()

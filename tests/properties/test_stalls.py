@@ -16,16 +16,19 @@ import pytest
 from hypothesis import HealthCheck, Phase, example, given, settings
 from hypothesis import strategies as st
 
+from punct_ns.errors import QueryError
 from punct_ns.punctuation import Punctuation
 from tests.harness.nights import AT_NIGHT
+from tests.harness.refused_in_process import is_refusal
 from tests.properties.stalling import Stall, Stalled, assert_told, held_back, told_so_far
 from tests.properties.test_random_plans import SPACE, TABLES, queries
 from tests.samples.strategies import small_tuples
+from xmlstream.session.engines import is_in_process
 
 if TYPE_CHECKING:
-    from pyspark.sql import SparkSession
+    from xmlstream.session.engines import Session
 
-pytestmark = [pytest.mark.spark, pytest.mark.filterwarnings("ignore:Generating overly large repr")]
+pytestmark = pytest.mark.filterwarnings("ignore:Generating overly large repr")
 
 VALUES = {
     "a": [["0", "1", "2", "3", "4", "null"], ["[0,1]", "{2,3,null}", "4"], ["(,2]", "[3,)", "null"]],
@@ -115,17 +118,18 @@ def closings(draw: st.DrawFn) -> list[Punctuation]:
     return [Punctuation.of(SPACE.schema, dict(zip(names, chosen, strict=True))) for chosen in product(*choices)]
 
 
-STALLS = settings().max_examples // (5 if AT_NIGHT else 15)
-"""How many are drawn: two hundred by night."""
+STALLS = settings().max_examples // (5 if AT_NIGHT else 1)
+"""How many are drawn: two hundred by night; by day none under Spark, where the pinned ones run."""
 
 
-def test_what_is_told_to_be_missing_is_what_was_withheld_and_sets_free(spark: SparkSession) -> None:
+def test_what_is_told_to_be_missing_is_what_was_withheld_and_sets_free(session: Session) -> None:
     said: Counter[str] = Counter()
+    draws = AT_NIGHT or is_in_process(session)
 
     @settings(
         max_examples=STALLS,
         deadline=None,
-        phases=[Phase.explicit, Phase.generate],
+        phases=[Phase.explicit, *([Phase.generate] if draws else [])],
         suppress_health_check=list(HealthCheck),
     )
     @given(stalls())
@@ -137,10 +141,19 @@ def test_what_is_told_to_be_missing_is_what_was_withheld_and_sets_free(spark: Sp
     @example(LAST_OF_A_LIST)
     def holds(stall: Stall) -> None:
         with tempfile.TemporaryDirectory() as directory:
-            said.update(assert_told(Stalled(spark, Path(directory), TABLES, stall), stall), stalls=1)
+            try:
+                stalled = Stalled(session, Path(directory), TABLES, stall)
+            except QueryError as error:
+                if not is_refusal(error):
+                    raise
+                said["refused"] += 1
+                return
+            said.update(assert_told(stalled, stall), stalls=1)
             if said["stalls"] % 50 == 0:
                 print(told_so_far(said), flush=True)
 
     holds()
     print(told_so_far(said))
-    assert said["stalls"] >= STALLS
+    if draws:
+        assert said["stalls"] + said["refused"] >= STALLS
+        assert said["refused"] <= said["stalls"] / 5

@@ -31,9 +31,9 @@ from tests.samples.strategies import Small, SmallSchema, small_tuples
 from xmlstream.sql.script import read
 
 if TYPE_CHECKING:
-    from pyspark.sql import SparkSession
+    from xmlstream.session.engines import Session as AnySession
 
-pytestmark = [pytest.mark.spark, pytest.mark.filterwarnings("ignore:Generating overly large repr")]
+pytestmark = pytest.mark.filterwarnings("ignore:Generating overly large repr")
 
 NAMES = "rsu"
 TABLES = "".join(
@@ -149,7 +149,7 @@ def closings(draw: st.DrawFn) -> list[Punctuation]:
 
 @pytest.mark.parametrize(("kind", "query"), QUERIES)
 def test_what_an_operator_is_told_to_miss_was_withheld_and_sets_it_free(
-    spark: SparkSession, kind: type, query: str
+    session: AnySession, kind: type, query: str
 ) -> None:
     said: Counter[str] = Counter()
 
@@ -162,7 +162,7 @@ def test_what_an_operator_is_told_to_miss_was_withheld_and_sets_it_free(
     @given(stalls(query))
     def holds(stall: Stall) -> None:
         with tempfile.TemporaryDirectory() as directory:
-            stalled = Stalled(spark, Path(directory), tables, stall)
+            stalled = Stalled(session, Path(directory), tables, stall)
             assert kind in {type(node.operator) for node in stalled.walk.nodes}, stall
             said.update(assert_told(stalled, stall), stalls=1)
 
