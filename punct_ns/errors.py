@@ -14,6 +14,9 @@ if TYPE_CHECKING:
     from punct_ns.punctuation import Punctuation
     from punct_ns.sql_type import Value
 
+DISTRIBUTION = "punctuated-streams"
+"""Name under which pip installs this project."""
+
 
 class XmlStreamError(Exception):
     """Base class of every error that xmlstream raises on purpose.
@@ -107,6 +110,11 @@ class UnsafeQuery(QueryError):
 
 class UsageError(XmlStreamError):
     """An option or an argument is at fault; the caller can fix it."""
+
+
+def not_installed(package: str, extra: str) -> UsageError:
+    """The error for an optional package that is missing, with the command that installs it."""
+    return UsageError(f"{package} is not installed", hint=f"pip install '{DISTRIBUTION}[{extra}]'")
 
 
 class StateError(XmlStreamError):

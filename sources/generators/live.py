@@ -13,7 +13,7 @@ from http.client import HTTPConnection, HTTPException
 from pathlib import Path
 from urllib.parse import SplitResult, quote, unquote, urlsplit
 
-from punct_ns.errors import InputError, UsageError, reason
+from punct_ns.errors import InputError, UsageError, not_installed, reason
 
 SECONDS_BETWEEN_WRITES = 0.05
 """The interval at which lines that are due are written."""
@@ -89,7 +89,7 @@ def _mqtt(url: SplitResult) -> Iterator[Publish]:
         from paho.mqtt.client import Client, MQTTv5
         from paho.mqtt.enums import CallbackAPIVersion
     except ImportError:
-        raise UsageError("publishing by MQTT needs one more package", hint="pip install 'xmlstream[mqtt]'") from None
+        raise not_installed("paho-mqtt, which publishes by MQTT,", "mqtt") from None
     place = f"{url.hostname}:{url.port or _MQTT_PORT}"
     topic = unquote(url.path.strip("/"))
     client = Client(CallbackAPIVersion.VERSION2, protocol=MQTTv5)

@@ -15,7 +15,7 @@ import time
 from typing import TYPE_CHECKING, Any
 from urllib.parse import unquote_to_bytes
 
-from punct_ns.errors import MalformedInput, UsageError, reason
+from punct_ns.errors import MalformedInput, UsageError, not_installed, reason
 from sources.receivers.message import Message, input_name
 from sources.receivers.spool import GroupCommit
 
@@ -56,8 +56,8 @@ class Http:
         try:
             import starlette  # noqa: F401 - only whether it is there
             import uvicorn  # noqa: F401
-        except ImportError:
-            raise UsageError("receiving by HTTP needs more packages", hint="pip install 'xmlstream[http]'") from None
+        except ImportError as error:
+            raise not_installed(f"{error.name}, which receives by HTTP,", "http") from None
         self._host, self._port, self._path, self._max_bytes = host, port, path or "/", max_bytes
         self._apart = apart
         self._bound: int | None = None

@@ -10,7 +10,7 @@ import threading
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
-from punct_ns.errors import InputError, UsageError
+from punct_ns.errors import InputError, UsageError, not_installed
 from sources.receivers.message import Message
 from sources.receivers.spool import GroupCommit, raise_failure
 
@@ -40,9 +40,7 @@ class Kafka:
         try:
             import confluent_kafka  # noqa: F401 - only whether it is there
         except ImportError:
-            raise UsageError(
-                "receiving from Kafka needs one more package", hint="pip install 'xmlstream[kafka]'"
-            ) from None
+            raise not_installed("confluent-kafka, which receives from Kafka,", "kafka") from None
         self.place = f"kafka://{brokers}/{topic}"
         self._brokers, self._topic, self._settings, self._apart = brokers, topic, dict(settings), apart
 

@@ -12,7 +12,7 @@ import contextlib
 import threading
 from typing import TYPE_CHECKING, Any
 
-from punct_ns.errors import InputError, MalformedInput, UsageError, reason
+from punct_ns.errors import InputError, MalformedInput, UsageError, not_installed, reason
 from sources.receivers.message import Message, input_name
 from sources.receivers.spool import GroupCommit
 
@@ -59,7 +59,7 @@ class Mqtt:
         try:
             import paho.mqtt.client  # noqa: F401 - only whether it is there
         except ImportError:
-            raise UsageError("receiving by MQTT needs one more package", hint="pip install 'xmlstream[mqtt]'") from None
+            raise not_installed("paho-mqtt, which receives by MQTT,", "mqtt") from None
         self.place = f"{'mqtts' if tls else 'mqtt'}://{host}:{port}/{topic}"
         self._host, self._port, self._topic, self._client_id = host, port, topic, client_id
         self._id_property, self._user, self._tls, self._apart = id_property, user, tls, apart

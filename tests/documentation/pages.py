@@ -72,6 +72,12 @@ def prose(page: str) -> str:
     return re.sub(r"^```.*?^```$", "", text(page), flags=re.MULTILINE | re.DOTALL)
 
 
+def pictures(page: str) -> set[str]:
+    """The pictures that a page shows, by their paths in the tree."""
+    found = re.findall(r'!\[[^\]]*\]\(([^)]+)\)|(?:src|srcset)="([^"]+)"', prose(page))
+    return {(ROOT / page).parent.joinpath(a or b).resolve().relative_to(ROOT).as_posix() for a, b in found}
+
+
 def section(page: str, heading: str) -> str:
     """What stands below a heading of the second level, up to the next."""
     return text(page).split(f"\n## {heading}\n")[1].split("\n## ")[0]

@@ -11,11 +11,13 @@ import subprocess
 import sys
 import venv
 import zipfile
+from email import message_from_string
 from pathlib import Path
 
 import pytest
 
-from tests.documentation.pages import EXAMPLES, PACKAGES, PAGES, ROOT, Block, blocks
+from punct_ns.errors import DISTRIBUTION
+from tests.documentation.pages import EXAMPLES, PACKAGES, PAGES, ROOT, Block, blocks, pictures, text
 from xmlstream.session import warm_start
 from xmlstream.sql import script
 
@@ -65,9 +67,10 @@ def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The wheel that is published, built from the tree's own files, with what is installed."""
     tree, out = tmp_path_factory.mktemp("tree"), tmp_path_factory.mktemp("wheel")
     leave = shutil.ignore_patterns("__pycache__", "*.egg-info")
-    for name in (*PACKAGES, "data"):
+    for name in (*PACKAGES, "data", ".github"):
         shutil.copytree(ROOT / name, tree / name, ignore=leave)
-    for name in ("pyproject.toml", "README.md", "LICENSE"):
+    shutil.copytree(ROOT / "tests" / "benchmarks", tree / "tests" / "benchmarks", ignore=leave)
+    for name in ("pyproject.toml", "setup.py", "README.md", "CHANGELOG.md", "LICENSE"):
         shutil.copy(ROOT / name, tree / name)
     build: list[str | Path] = [
         "-m",
@@ -104,15 +107,37 @@ def _environment(**more: str) -> dict[str, str]:
     return {**kept, **more}
 
 
-def test_the_wheel_has_every_module_and_every_example(wheel: Path) -> None:
+def test_the_wheel_has_every_module_every_example_and_every_page(wheel: Path) -> None:
     with zipfile.ZipFile(wheel) as archive:
         inside = set(archive.namelist())
-        (metadata,) = (archive.read(name).decode() for name in inside if name.endswith("/METADATA"))
     modules = {path.relative_to(ROOT).as_posix() for name in PACKAGES for path in (ROOT / name).rglob("*.py")}
     assert modules <= inside
-    examples = {name.partition("/share/xmlstream/")[2] for name in inside}
-    assert {path.relative_to(ROOT).as_posix() for path in (ROOT / "data").rglob("*") if path.is_file()} <= examples
-    assert {line.partition(":")[0] for line in metadata.splitlines()} >= {"Author", "Project-URL", "Classifier"}
+    shared = {name.partition("/share/xmlstream/")[2] for name in inside}
+    assert {path.relative_to(ROOT).as_posix() for path in (ROOT / "data").rglob("*") if path.is_file()} <= shared
+    assert set(PAGES) <= shared
+    assert {picture for page in PAGES for picture in pictures(page)} <= shared
+    assert not [name for name in inside if name.endswith(".md") and "/share/" not in name], "no page is there twice"
+
+
+def test_what_pypi_shows_leads_to_pages_and_pictures_of_the_site(wheel: Path) -> None:
+    with zipfile.ZipFile(wheel) as archive:
+        (name,) = (name for name in archive.namelist() if name.endswith("/METADATA"))
+        metadata = message_from_string(archive.read(name).decode())
+    urls = dict(url.split(", ") for url in metadata.get_all("Project-URL", ()))
+    assert metadata["Name"] == DISTRIBUTION
+    assert metadata["Description-Content-Type"] == "text/markdown"
+    shown = str(metadata.get_payload())
+    links = [a or b for a, b in re.findall(r'\]\(([^)]+)\)|(?:src|srcset|href)="([^"]+)"', shown)]
+    site = [link.removeprefix(urls["Documentation"]) for link in links if link.startswith(urls["Documentation"])]
+    assert len(site) > 20
+    assert [link for link in links if not link.startswith("https://")] == []
+    places = {f"{page.removesuffix('.md')}.html" for page in PAGES}
+    places |= {f"_images/{Path(picture).name}" for page in PAGES for picture in pictures(page)}
+    assert {link.partition("#")[0] for link in site} <= places
+    # Nothing else differs from the page in the tree.
+    linked = ("](", 'src="', "<source ")
+    plain = [line for line in text("README.md").splitlines() if not any(mark in line for mark in linked)]
+    assert [line for line in shown.splitlines() if line in plain] == plain
 
 
 # Its session starts while the first commands run; those who open one get it, and so do later runs of the command.

@@ -16,7 +16,7 @@ from typing import Any
 
 import typer
 
-from punct_ns.errors import UsageError
+from punct_ns.errors import UsageError, not_installed
 
 Curve = Sequence[tuple[float, float]]
 """Points (x, y) in the order of x."""
@@ -58,7 +58,7 @@ def draw(curves: Mapping[str, Curve], path: str | Path, title: str, x_label: str
         from matplotlib.figure import Figure
         from matplotlib.ticker import StrMethodFormatter
     except ImportError as error:
-        raise UsageError("matplotlib is not installed", hint="pip install 'xmlstream[figures]'") from error
+        raise not_installed("matplotlib", "figures") from error
     figure = Figure(figsize=(7, 4), layout="constrained")
     axes = figure.subplots()
     for number, (name, curve) in enumerate(curves.items()):

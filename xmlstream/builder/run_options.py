@@ -34,7 +34,7 @@ class CommonOptions(TypedDict, total=False):
         on_slice: Called with the report of each committed slice.
         as_written: Run the plan as written, without the optimizer's rules.
         monitor: Serve a live page of the run: at this port, at `HOST:PORT`, or with True at a free port. The handle's
-            `monitor` is its URL. Needs the extra `xmlstream[monitor]`.
+            `monitor` is its URL. Needs the extra `monitor`.
         allow_unsafe: For `start`, also run a query that never answers or keeps tuples without bound.
         strict: For `run`, refuse a query that answers or purges only because its input ends.
     """

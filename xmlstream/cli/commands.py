@@ -1,4 +1,4 @@
-"""The command line: generate, receive, infer, run, monitor, cat, check, explain, example, prepare.
+"""The command line: its commands in the order of use, those of one paragraph among them.
 
 Exit codes: 0 done, 1 failed while running, 2 bad usage or query, 3 query unsafe over inputs without an end, 130 and
 143 interrupted by SIGINT and SIGTERM, 141 the reader of the output has closed it. Errors go to standard error.
@@ -231,3 +231,22 @@ def prepare() -> None:
 
     made = archive_classes(say)
     typer.echo(f"{made.archive}: {made.size / 1e6:.0f} MB; a short run took {made.before}, now {made.after}")
+
+
+@app.command()
+def manual(
+    topic: Annotated[str | None, typer.Argument(help="The page; without it, a list of all.", metavar="TOPIC")] = None,
+    html: Annotated[
+        Path | None, typer.Option(help="Write all pages into this directory as HTML instead.", metavar="DIR")
+    ] = None,
+) -> None:
+    """Show a page of the documentation in a pager; if the output is no terminal, print it as Markdown."""
+    from xmlstream.cli import manual as pages
+
+    page = pages.page(topic) if topic else None
+    if html is not None:
+        typer.echo(pages.write_html(html, page))
+    elif page is not None:
+        pages.show(page.text)
+    else:
+        typer.echo(pages.contents())

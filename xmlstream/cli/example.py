@@ -1,16 +1,33 @@
 """`xmlstream example`: copies the queries and small inputs of the documentation.
 
-In a checkout they are in `data`; a wheel installs them into `share/xmlstream/data` of the environment.
+They are in `data` of a checkout; a wheel installs them into `share/xmlstream/data` of the environment.
 """
 
 from __future__ import annotations
 
+from contextlib import suppress
 from importlib.metadata import PackageNotFoundError, distribution
 from pathlib import Path, PurePath
 
-from punct_ns.errors import UsageError
+from punct_ns.errors import DISTRIBUTION, UsageError
 
-EXAMPLES = PurePath("share/xmlstream/data")
+
+def share() -> Path:
+    """Directory with `data` and the pages of the manual: the checkout, or where the wheel has installed them.
+
+    Raises:
+        UsageError: They are not installed.
+    """
+    checkout = Path(__file__).resolve().parents[2]
+    if (checkout / "data" / "warehouse.sql").is_file():
+        return checkout
+    with suppress(PackageNotFoundError):
+        for file in distribution(DISTRIBUTION).files or ():
+            if file.as_posix().endswith("share/xmlstream/data/warehouse.sql"):
+                return Path(str(file.locate())).resolve().parents[1]
+    raise UsageError(
+        "the examples and the manual are not installed", hint="install the wheel, or use the files of a checkout"
+    )
 
 
 def examples() -> dict[str, Path]:
@@ -19,22 +36,8 @@ def examples() -> dict[str, Path]:
     Raises:
         UsageError: The examples are not installed.
     """
-    checkout = Path(__file__).resolve().parents[2] / "data"
-    if (checkout / "warehouse.sql").is_file():
-        return {path.relative_to(checkout).as_posix(): path for path in sorted(checkout.rglob("*")) if path.is_file()}
-    found: dict[str, Path] = {}
-    try:
-        for file in distribution("xmlstream").files or ():
-            _, mark, name = file.as_posix().partition(f"{EXAMPLES.as_posix()}/")
-            if mark:
-                found[name] = Path(str(file.locate())).resolve()
-    except PackageNotFoundError:
-        pass
-    if not found:
-        raise UsageError(
-            "the examples are not installed", hint="install the wheel, or use the directory data of a checkout"
-        )
-    return dict(sorted(found.items()))
+    data = share() / "data"
+    return {path.relative_to(data).as_posix(): path for path in sorted(data.rglob("*")) if path.is_file()}
 
 
 def write_examples(names: list[str], out: Path) -> list[Path]:

@@ -17,7 +17,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from punct_ns.errors import UsageError, reason
+from punct_ns.errors import UsageError, not_installed, reason
 from xmlstream.monitor.run_view import RunView
 from xmlstream.runtime.watching import Watched
 
@@ -86,7 +86,7 @@ class Monitor:
         view: The view to serve.
 
     Raises:
-        UsageError: The address cannot be used, or the extra `xmlstream[monitor]` is not installed.
+        UsageError: The address cannot be used, or the extra `monitor` is not installed.
     """
 
     def __init__(self, address: str = "0", view: RunView | None = None) -> None:
@@ -95,8 +95,7 @@ class Monitor:
 
             from xmlstream.monitor.routes import Guard, Routes
         except ImportError as error:
-            what = f"the monitor needs {error.name}, which is not installed"
-            raise UsageError(what, hint="pip install 'xmlstream[monitor]'") from None
+            raise not_installed(f"{error.name}, which the monitor needs,", "monitor") from None
         self.view = view or RunView()
         at = Address.parse(address)
         self._socket = at.bound()

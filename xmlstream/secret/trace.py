@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from punct_ns.errors import UsageError
+from punct_ns.errors import UsageError, not_installed
 from xmlstream.secret.model import Element, Report, Secret, Value, answer
 from xmlstream.secret.profile import Profile, Windows
 
@@ -161,7 +161,7 @@ def draw_comparison(
     try:
         from matplotlib.figure import Figure
     except ImportError as error:
-        raise UsageError("matplotlib is not installed", hint="pip install 'xmlstream[figures]'") from error
+        raise not_installed("matplotlib", "figures") from error
     lines = compared(elements, windows, engines)
     shown = {
         name: [line for line in lines if name in line.reports and line.reports[name].is_reported]

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Literal, overload
 
-from punct_ns.errors import UsageError
+from punct_ns.errors import UsageError, not_installed
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -82,7 +82,7 @@ def _in_process(master: str | None, conf: Mapping[str, str]) -> InProcessSession
     except ModuleNotFoundError as error:
         if error.name != "duckdb":
             raise
-        raise UsageError("DuckDB is not installed", hint="pip install 'xmlstream[duckdb]'") from None
+        raise not_installed("DuckDB", "duckdb") from None
     from xmlstream.session.engines import InProcessSession
 
     zone = conf.get(_ZONE, "UTC")

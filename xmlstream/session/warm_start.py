@@ -22,6 +22,7 @@ from importlib.metadata import Distribution, PackageNotFoundError, distribution
 from importlib.util import find_spec
 from pathlib import Path
 
+from punct_ns.errors import DISTRIBUTION
 from xmlstream.session.own_packages import HOME, NAMES
 
 DIRECTORY_VARIABLE = "XMLSTREAM_CLASS_ARCHIVES"
@@ -120,8 +121,6 @@ def java_quoted(path: Path) -> str:
     return '"' + re.sub(r'(["\\])', r"\\\1", str(path)) + '"'
 
 
-PRODUCT = "xmlstream"
-
 _OPTIONAL = re.compile(r";.*\bextra\b")
 
 
@@ -136,8 +135,8 @@ def compile_byte_code() -> None:
 
 def places() -> list[Path]:
     """The packages and modules of this project and of its dependencies, without the extras."""
-    found = [HOME / name for name in (PRODUCT, *NAMES)]
-    for each in _dependencies(PRODUCT, set()):
+    found = [HOME / name for name in ("xmlstream", *NAMES)]
+    for each in _dependencies(DISTRIBUTION, set()):
         tops = {file.parts[0] for file in each.files or () if file.suffix == ".py"}
         found += [Path(str(each.locate_file(top))) for top in sorted(tops) if top != ".."]
     return [place for place in found if place.exists()]
@@ -150,7 +149,7 @@ def _dependencies(name: str, seen: set[str]) -> Iterator[Distribution]:
         found = distribution(name)
     except PackageNotFoundError:
         return
-    if name != PRODUCT:
+    if name != DISTRIBUTION:
         yield found
     for required in found.requires or ():
         (needed,) = re.findall(r"^[\w.-]+", required)

@@ -12,7 +12,7 @@ from typing import Any
 
 import pyarrow as pa
 
-from punct_ns.errors import StateError, UsageError, XmlStreamError
+from punct_ns.errors import StateError, UsageError, XmlStreamError, not_installed
 from punct_ns.schema import Schema
 from punct_ns.slices import arrow_type
 from xmlstream.sink.closed_table import closed_schema
@@ -115,5 +115,5 @@ def _deltalake() -> Any:
         import deltalake
         import deltalake.exceptions
     except ImportError:
-        raise UsageError("deltalake is not installed", hint="pip install 'xmlstream[delta]'") from None
+        raise not_installed("deltalake", "delta") from None
     return deltalake

@@ -19,7 +19,7 @@ import pyarrow as pa
 import pyarrow.csv
 
 from punct_ns.domain import Domain
-from punct_ns.errors import StateError, UsageError, XmlStreamError
+from punct_ns.errors import StateError, UsageError, XmlStreamError, not_installed
 from punct_ns.numeric_type import DecimalType
 from punct_ns.schema import Schema
 from xmlstream.sink.arrow_columns import text_of
@@ -233,7 +233,7 @@ def _connected(output: str) -> psycopg.Connection[Any]:
     try:
         import psycopg
     except ImportError:
-        raise UsageError("psycopg is not installed", hint="pip install 'xmlstream[postgresql]'") from None
+        raise not_installed("psycopg", "postgresql") from None
     try:
         return psycopg.connect(Place.of(output).url, autocommit=True, connect_timeout=20)
     except psycopg.Error as error:

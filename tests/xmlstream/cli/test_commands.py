@@ -146,7 +146,7 @@ def test_check_says_what_it_noticed(here: Command, sensors: Path) -> None:
 @pytest.mark.parametrize(
     ("page", "generated", "documents"),
     [
-        ("README.md", "generate sensors", ["sensors/sensor1.xml"]),
+        ("README.md", "example", ["data/sensor1.xml"]),
         ("data/auctions/README.md", "generate auctions", ["auctions/auction.xml", "auctions/bid.xml"]),
     ],
 )

@@ -1,0 +1,81 @@
+"""The manual: every page under a topic, in a pager or as Markdown, and as HTML whose links lead somewhere."""
+
+from __future__ import annotations
+
+import re
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from lxml import html
+
+from tests.documentation.pages import PAGES, text
+from xmlstream.cli import manual
+from xmlstream.cli.commands import main
+
+Say = Callable[..., tuple[int, str, str]]
+
+
+@pytest.fixture
+def say(monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]) -> Say:
+    def run(*arguments: object) -> tuple[int, str, str]:
+        monkeypatch.setattr(sys, "argv", ["xmlstream", "manual", *map(str, arguments)])
+        with pytest.raises(SystemExit) as raised:
+            main()
+        return int(str(raised.value.code)), *capfd.readouterr()
+
+    return run
+
+
+def test_every_page_has_a_topic_and_a_line(say: Say) -> None:
+    assert {page.path for page in manual.pages()} == set(PAGES)
+    topics = [page.topic for page in manual.pages()]
+    assert len(set(topics)) == len(topics)
+    code, out, _ = say()
+    assert code == 0
+    assert [line.split()[0] for line in out.splitlines()[2 : 2 + len(topics)]] == topics
+    assert re.search(r"^sources +how XML is read: xmlstream infer", out, re.MULTILINE)
+
+
+def test_without_a_terminal_a_page_is_printed_as_it_is_written(say: Say) -> None:
+    assert say("sql") == (0, text("xmlstream/sql/README.md"), "")
+    assert say("Architecture") == (0, text("xmlstream/README.md"), "")
+
+
+@pytest.mark.parametrize(
+    ("topic", "hint"), [("recievers", "did you mean receivers?"), ("zzz", "there are readme, punct_ns, sources,")]
+)
+def test_an_unknown_topic_is_bad_usage(topic: str, hint: str, say: Say) -> None:
+    code, out, err = say(topic)
+    assert (code, out) == (2, "")
+    assert err.startswith(f"the manual has no page {topic}\n  Hint: {hint}")
+
+
+def test_a_terminal_gets_a_pager(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setattr(sys.stdout, "isatty", lambda: True)
+    seen: list[str] = []
+    monkeypatch.setattr("pydoc.pager", seen.append)
+    monkeypatch.setenv("TERM", "xterm")
+    manual.show("# Sources\n\nof *XML*\n")
+    (shown,) = seen
+    assert "Sources" in shown
+    assert "#" not in shown
+
+
+def test_the_links_and_pictures_of_the_html_lead_somewhere(say: Say, tmp_path: Path) -> None:
+    code, out, _ = say("monitor", "--html", tmp_path)
+    assert (code, out) == (0, f"{tmp_path / 'xmlstream' / 'monitor' / 'README.html'}\n")
+    trees = {file: html.parse(file) for file in tmp_path.rglob("*.html")}
+    assert len(trees) == len(PAGES)
+    links = 0
+    for file, tree in trees.items():
+        for link in tree.xpath("//@href | //@src | //@srcset"):
+            if link.startswith("https://"):
+                continue
+            links += 1
+            path, _, heading = link.partition("#")
+            target = (file.parent / path).resolve() if path else file
+            assert target.is_file(), (file, link)
+            assert not heading or trees[target].xpath("//*[@id=$id]", id=heading), (file, link)
+    assert links > 100

@@ -1,0 +1,189 @@
+"""`xmlstream manual`: the pages of the documentation, in a pager, as Markdown, or as a directory of HTML.
+
+In a checkout the pages lie beside what they describe; a wheel installs them, at the same paths, into `share/xmlstream`
+of the environment. The README lists them with a line each.
+"""
+
+from __future__ import annotations
+
+import difflib
+import html
+import os
+import re
+import shutil
+import sys
+import textwrap
+from contextlib import suppress
+from dataclasses import dataclass
+from importlib.metadata import PackageNotFoundError, metadata
+from pathlib import Path, PurePath
+from typing import TYPE_CHECKING
+
+from punct_ns.errors import DISTRIBUTION, UsageError
+
+if TYPE_CHECKING:
+    from markdown_it.token import Token
+
+FOLDERS = (".github", "data", "operators", "punct_ns", "sources", "tests/benchmarks", "xmlstream")
+"""Where pages lie, besides the root."""
+
+_NAMED = {"README.md": "readme", "xmlstream/README.md": "architecture"}
+"""Topics that are called neither by their file nor by its folder."""
+
+
+@dataclass(frozen=True, slots=True)
+class Page:
+    """A page: its topic, its path below the root of all pages, a line on its contents, and its file."""
+
+    topic: str
+    path: str
+    line: str
+    file: Path
+
+    @property
+    def text(self) -> str:
+        """The page as Markdown."""
+        return self.file.read_text(encoding="utf-8")
+
+
+def pages() -> list[Page]:
+    """Returns all pages: the README, those that it lists in its order, and the others.
+
+    Raises:
+        UsageError: The pages are not installed.
+    """
+    from xmlstream.cli.example import share
+
+    root = share()
+    readme = (root / "README.md").read_text(encoding="utf-8").partition("\n## Where to read on\n")[2]
+    listed = {"README.md": "what it is, the first query"}
+    for line, links in re.findall(r"^\| (.+?) \| (\[.+) \|$", readme, re.MULTILINE):
+        for path in re.findall(r"\]\(([^)#]+\.md)", links):
+            listed.setdefault(path, line.replace("`", ""))
+    found = {file.relative_to(root).as_posix(): file for file in root.glob("*.md")}
+    for folder in FOLDERS:
+        found |= {file.relative_to(root).as_posix(): file for file in sorted((root / folder).rglob("*.md"))}
+    order = [path for path in listed if path in found] + sorted(path for path in found if path not in listed)
+    return [Page(_topic(path), path, listed.get(path) or _title(found[path]), found[path]) for path in order]
+
+
+def _topic(path: str) -> str:
+    pure = PurePath(path)
+    return _NAMED.get(path) or (pure.parent.name if pure.stem == "README" else pure.stem.lower())
+
+
+def _title(file: Path) -> str:
+    return file.read_text(encoding="utf-8").partition("\n")[0].lstrip("# ")
+
+
+def page(topic: str) -> Page:
+    """Returns the page of a topic.
+
+    Raises:
+        UsageError: There is no such topic.
+    """
+    known = {page.topic: page for page in pages()}
+    wanted = topic.lower().replace("-", "_")
+    if wanted not in known:
+        near = difflib.get_close_matches(wanted, known, n=1)
+        hint = f"did you mean {near[0]}?" if near else f"there are {', '.join(known)}"
+        raise UsageError(f"the manual has no page {topic}", hint=hint)
+    return known[wanted]
+
+
+def contents() -> str:
+    """The topics, one a line, and where the site is."""
+    width = shutil.get_terminal_size().columns if sys.stdout.isatty() else 1000
+    found = pages()
+    longest = max(len(each.topic) for each in found)
+    lines = [
+        textwrap.fill(
+            each.line, width, initial_indent=f"{each.topic:<{longest}}  ", subsequent_indent=" " * (longest + 2)
+        )
+        for each in found
+    ]
+    with suppress(PackageNotFoundError):
+        urls = dict(url.split(", ", 1) for url in metadata(DISTRIBUTION).get_all("Project-URL") or ())
+        lines += ["", f"The same with a search: {urls['Documentation']}"] if "Documentation" in urls else []
+    return "\n".join(["xmlstream manual TOPIC shows a page:", "", *lines])
+
+
+def show(text: str) -> None:
+    """Shows Markdown in a pager if standard output is a terminal; else prints it as it is written."""
+    if not sys.stdout.isatty():
+        sys.stdout.write(text)
+        sys.stdout.flush()
+        return
+    from rich.console import Console
+    from rich.markdown import Markdown
+
+    os.environ.setdefault("LESS", "FRX")  # colours, and no pager for what fits, as git sets it
+    console = Console(width=min(Console().width, 120))
+    with console.pager(styles=True):
+        console.print(Markdown(text, hyperlinks=False))
+
+
+_STYLE = """
+body { max-width: 52rem; margin: 2rem auto; padding: 0 1rem; font: 1rem/1.5 system-ui; color-scheme: light dark }
+pre { overflow-x: auto; padding: .6rem; border: 1px solid #8886; border-radius: 4px }
+code { font-size: .9em } table { border-collapse: collapse; display: block; overflow-x: auto }
+td, th { border: 1px solid #8886; padding: .2rem .5rem; text-align: left; vertical-align: top } img { max-width: 100% }
+"""
+
+
+def write_html(out: Path, first: Page | None = None) -> Path:
+    """Writes all pages as HTML, at their paths, with their pictures; links between them work offline.
+
+    Returns:
+        The file of the page `first`, by default of the README.
+
+    Raises:
+        UsageError: The pages are not installed.
+    """
+    from markdown_it import MarkdownIt  # rich requires it
+
+    found, renderer = pages(), MarkdownIt().enable("table")
+    paths = {each.file.resolve() for each in found}
+    for each in found:
+        target = (out / each.path).with_suffix(".html")
+        target.parent.mkdir(parents=True, exist_ok=True)
+        tokens = renderer.parse(each.text)
+        for token, after in zip(tokens, [*tokens[1:], None], strict=True):
+            if token.type == "heading_open" and after is not None:
+                token.attrSet("id", _anchor(after.content))
+        for part in (part for token in tokens for part in (token, *(token.children or ()))):
+            _relocate(part, each, paths, out)
+        body = renderer.renderer.render(tokens, renderer.options, {})
+        title = html.escape(f"{_title(each.file)} – xmlstream")
+        target.write_text(
+            f'<!doctype html>\n<html lang="en"><meta charset="utf-8"><title>{title}</title>'
+            f'<meta name="viewport" content="width=device-width"><style>{_STYLE}</style>\n{body}</html>\n',
+            encoding="utf-8",
+        )
+    return (out / (first or found[0]).path).with_suffix(".html")
+
+
+def _anchor(heading: str) -> str:
+    """The name of a heading in links, as forges make it."""
+    return re.sub(r"[^\w\- ]", "", heading.lower()).replace(" ", "-")
+
+
+def _relocate(token: Token, page: Page, paths: set[Path], out: Path) -> None:
+    """Lets a link to a page lead to its HTML, and copies a picture to where the HTML looks for it."""
+    if token.type == "link_open":
+        path, mark, heading = str(token.attrGet("href")).partition("#")
+        if (page.file.parent / path).resolve() in paths:
+            token.attrSet("href", f"{path.removesuffix('.md')}.html{mark}{heading}")
+    elif token.type == "image":
+        _copy(str(token.attrGet("src")), page, out)
+    elif token.type.startswith("html_"):
+        for name in re.findall(r'(?:src|srcset)="([^"]+)"', token.content):
+            _copy(name, page, out)
+
+
+def _copy(name: str, page: Page, out: Path) -> None:
+    picture = page.file.parent / name
+    if picture.is_file():
+        target = out / PurePath(page.path).parent / name
+        target.parent.mkdir(parents=True, exist_ok=True)
+        shutil.copyfile(picture, target)
