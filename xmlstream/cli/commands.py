@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import sys
 import threading
+from collections.abc import Callable
 from pathlib import Path
 from typing import Annotated, NoReturn
 
@@ -27,6 +28,7 @@ from xmlstream.cli import interrupts
 from xmlstream.cli.command_arguments import name_values, say
 from xmlstream.cli.explain_command import explain
 from xmlstream.cli.generate import generators
+from xmlstream.cli.help import SETTINGS, Command, Commands
 from xmlstream.cli.receive_command import receive
 from xmlstream.cli.run_command import run
 from xmlstream.secret.command import secret
@@ -37,7 +39,8 @@ from xmlstream.sink.standard_output import ReaderGone, StandardOutput
 def infer(
     file: Annotated[str, typer.Argument(help="The documents: a file, a directory, a glob.", metavar="FILE")],
     row_tag: Annotated[
-        str | None, typer.Option(help="Tag of the tuples; by default the repeated element with the most content.")
+        str | None,
+        typer.Option(help="Tag of the tuples; by default the repeated element with the most content.", metavar="TAG"),
     ] = None,
     option: Annotated[
         list[str] | None,
@@ -84,20 +87,7 @@ def monitor(
         server.close()
 
 
-app = typer.Typer(
-    help="Punctuated XML streams, queried for ever: Niagara-style stream processing on Apache Spark.",
-    no_args_is_help=True,
-    pretty_exceptions_enable=False,
-    rich_markup_mode=None,
-    context_settings={"help_option_names": ["-h", "--help"]},
-)
-app.add_typer(generators, name="generate")
-app.command()(secret)
-app.command()(run)
-app.command()(receive)
-app.command()(explain)
-app.command()(infer)
-app.command()(monitor)
+app = typer.Typer(cls=Commands, pretty_exceptions_enable=False, rich_markup_mode=None, context_settings=SETTINGS)
 
 
 def _version(wanted: bool) -> None:
@@ -114,7 +104,11 @@ def options(
         bool, typer.Option("--version", callback=_version, is_eager=True, help="Print the version.")
     ] = False,
 ) -> None:
-    """Punctuated XML streams, queried for ever: Niagara-style stream processing on Apache Spark."""
+    """SQL over XML streams that never end: exact answers while they run, in memory that stays flat.
+
+    `xmlstream COMMAND --help` shows the options of a command, `xmlstream manual` the documentation. The examples read
+    what `xmlstream example` writes.
+    """
 
 
 def main() -> NoReturn:
@@ -150,7 +144,6 @@ def _code(error: XmlStreamError) -> int:
     return 1
 
 
-@app.command()
 def cat(
     output: Annotated[Path, typer.Argument(help="Directory that `xmlstream run -o` wrote.", metavar="OUT")],
 ) -> None:
@@ -162,13 +155,16 @@ def cat(
     out.flush()
 
 
-@app.command()
 def check(
     file: Annotated[str, typer.Argument(help="The stream: a file, a directory, a glob.", metavar="FILE")],
     schema: Annotated[str, typer.Option(help='Its attributes, such as "sid STRING, hour INT".', metavar="DDL")],
-    row_tag: Annotated[str, typer.Option(help="Tag of its tuples.")],
-    schemes: Annotated[str, typer.Option(help='Schemes that it promises, such as "hour; sid, ts prefix".')] = "",
-    domains: Annotated[str, typer.Option(help='Domains of its attributes, such as "min 0..59".')] = "",
+    row_tag: Annotated[str, typer.Option(help="Tag of its tuples.", metavar="TAG")],
+    schemes: Annotated[
+        str, typer.Option(help='Schemes that it promises, such as "hour; sid, ts prefix".', metavar="SCHEMES")
+    ] = "",
+    domains: Annotated[
+        str, typer.Option(help='Domains of its attributes, such as "min 0..59".', metavar="DOMAINS")
+    ] = "",
     option: Annotated[
         list[str] | None,
         typer.Option(help="Another option of the source, as in CREATE TABLE.", metavar="NAME=VALUE"),
@@ -197,7 +193,6 @@ def check(
     typer.echo(f"{file} is grammatical: {counted(tuples, 'tuple')}, {counted(punctuations, 'punctuation')}")
 
 
-@app.command()
 def example(
     names: Annotated[
         list[str] | None,
@@ -212,7 +207,6 @@ def example(
     typer.echo("\n".join(map(str, written)) if names else f"{out}: {len(written)} files")
 
 
-@app.command()
 def prepare() -> None:
     """Make later starts on this machine faster: run once, for a minute, to archive Java's loaded classes.
 
@@ -233,7 +227,6 @@ def prepare() -> None:
     typer.echo(f"{made.archive}: {made.size / 1e6:.0f} MB; a short run took {made.before}, now {made.after}")
 
 
-@app.command()
 def manual(
     topic: Annotated[str | None, typer.Argument(help="The page; without it, a list of all.", metavar="TOPIC")] = None,
     html: Annotated[
@@ -250,3 +243,35 @@ def manual(
         pages.show(page.text)
     else:
         typer.echo(pages.contents())
+
+
+IN_ORDER_OF_USE: dict[str, dict[Callable[..., None] | typer.Typer, str]] = {
+    "From documents to an answer": {
+        infer: "xmlstream infer data/sensor1.xml",
+        check: "xmlstream check data/sensor1.xml --schema 'hour INT' --row-tag tempdata",
+        explain: "xmlstream explain data/warehouse.sql -D SENSORS=data --follow",
+        run: "xmlstream run data/warehouse.sql -D SENSORS=data -o hottest --checkpoint state",
+        cat: "xmlstream cat hottest",
+    },
+    "Queries and streams to try": {
+        example: "xmlstream example",
+        generators: "xmlstream generate sensors --out sensors",
+    },
+    "Live": {
+        receive: "xmlstream receive tcp://localhost:9000 --into feed --row-tag tempdata",
+        monitor: "xmlstream monitor --checkpoint state",
+    },
+    "Besides": {
+        secret: "xmlstream secret data/sensor1.xml --row-tag tempdata --time hour --value currtmp --size 2 --slide 1",
+        prepare: "xmlstream prepare",
+        manual: "xmlstream manual sources",
+    },
+}
+"""All commands in groups, each with an example."""
+
+for _group, _commands in IN_ORDER_OF_USE.items():
+    for _command, _example in _commands.items():
+        if isinstance(_command, typer.Typer):
+            app.add_typer(_command, name="generate", rich_help_panel=_group, epilog=_example)
+        else:
+            app.command(cls=Command, rich_help_panel=_group, epilog=_example)(_command)

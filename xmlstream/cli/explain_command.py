@@ -52,11 +52,14 @@ def explain(  # noqa: PLR0913, PLR0917 - one for each option
         typer.Option(
             "--metrics",
             help="With --plans, metrics or checkpoint of an earlier run, for the rates of its sources.",
+            metavar="PATH",
         ),
     ] = None,
     checkpoint: Annotated[
         Path | None,
-        typer.Option("--checkpoint", help="Show which punctuations the query of this checkpoint waits for."),
+        typer.Option(
+            "--checkpoint", help="Show which punctuations the query of this checkpoint waits for.", metavar="DIR"
+        ),
     ] = None,
     key: Annotated[
         list[str] | None,

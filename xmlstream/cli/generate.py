@@ -8,11 +8,12 @@ from typing import Annotated
 import typer
 
 from punct_ns.errors import UsageError
+from xmlstream.cli.help import Command, Commands
 
-generators = typer.Typer(help="Write punctuated example streams.", no_args_is_help=True)
+generators = typer.Typer(cls=Commands, help="Write punctuated example streams: reports of sensors, or an auction.")
 
 
-@generators.command("sensors")
+@generators.command("sensors", cls=Command, epilog="xmlstream generate sensors --sensors 2 --hours 6 --out sensors")
 def generate_sensors(
     out: Annotated[Path | None, typer.Option(help="Directory for sensor1.xml, sensor2.xml, …", metavar="DIR")] = None,
     to: Annotated[
@@ -55,7 +56,7 @@ def generate_sensors(
         )
 
 
-@generators.command("auctions")
+@generators.command("auctions", cls=Command, epilog="xmlstream generate auctions --events 2000 --out auctions")
 def generate_auctions(  # noqa: PLR0913, PLR0917 - one parameter for each option
     out: Annotated[
         Path, typer.Option(help="Directory for person.xml, auction.xml, bid.xml and tables.sql.", metavar="DIR")
@@ -70,7 +71,8 @@ def generate_auctions(  # noqa: PLR0913, PLR0917 - one parameter for each option
         typer.Option(
             help="Punctuated attributes: all, none, dateTime (heartbeats in all streams), or any of person.id, "
             "auction.id, bid.auction (expired), bid.bidder, auction.seller (retired), person.dateTime, "
-            "auction.dateTime, bid.dateTime; separated by ; or ,."
+            "auction.dateTime, bid.dateTime; separated by ; or ,.",
+            metavar="SCHEMES",
         ),
     ] = "all",
     bid_streams: Annotated[int, typer.Option(help="Number of documents that the bids are spread over.")] = 1,

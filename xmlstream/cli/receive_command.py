@@ -30,8 +30,8 @@ def receive(  # noqa: PLR0913, PLR0917 - one parameter for each option
         ),
     ],
     into: Annotated[Path, typer.Option(help="Directory for the documents; a source reads it.", metavar="DIR")],
-    row_tag: Annotated[str, typer.Option(help="Tag of the tuples.")],
-    root_tag: Annotated[str, typer.Option(help="Tag of the documents' root.")] = "stream",
+    row_tag: Annotated[str, typer.Option(help="Tag of the tuples.", metavar="TAG")],
+    root_tag: Annotated[str, typer.Option(help="Tag of the documents' root.", metavar="TAG")] = "stream",
     rotate_size: Annotated[str, typer.Option(help="Close a document of this size: 10m, 1g.", metavar="SIZE")] = "64m",
     rotate_after: Annotated[
         str, typer.Option(help="Close a document this long after its first message: 30s, 10m, 1h.", metavar="TIME")
@@ -44,7 +44,7 @@ def receive(  # noqa: PLR0913, PLR0917 - one parameter for each option
         str | None, typer.Option(help="User property that identifies an MQTT message.", metavar="NAME")
     ] = None,
     client_id: Annotated[
-        str, typer.Option(help="Name of the session at an MQTT broker, which keeps messages for it.")
+        str, typer.Option(help="Name of the session at an MQTT broker, which keeps messages for it.", metavar="NAME")
     ] = "xmlstream",
     remember: Annotated[
         int, typer.Option(help="How many of the newest messages are checked for repetition.", min=0)

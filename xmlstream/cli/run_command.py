@@ -16,86 +16,112 @@ from xmlstream.cli import interrupts
 from xmlstream.cli.command_arguments import name_values, query_text, say, warn
 
 
+def _option(group: str, metavar: str, text: str) -> Any:
+    return typer.Option(help=text, metavar=metavar, rich_help_panel=group)
+
+
+def _flag(group: str, name: str, text: str) -> Any:
+    return typer.Option(name, help=text, rich_help_panel=group)
+
+
+_RESULT, _QUERY, _INPUT, _SAFETY = "Result", "Query", "Input and state", "Safety"
+_ENGINE, _WATCHING = "Engine", "Watching the run"
+
+
 def run(  # noqa: PLR0913, PLR0917 - one parameter for each option
     query: Annotated[str, typer.Argument(help="File with the query; - for standard input.", metavar="QUERY.sql")],
     output: Annotated[
         str | None,
-        typer.Option("--output", "-o", help="Directory for the documents of a SELECT's result; - for standard output."),
+        typer.Option(
+            "--output",
+            "-o",
+            help="Where the result of a SELECT goes: a directory of documents; - for standard output; OUT.parquet,"
+            " OUT.delta or postgresql://… for a table.",
+            metavar="OUT",
+            rich_help_panel=_RESULT,
+        ),
     ] = None,
-    define: Annotated[
-        list[str] | None,
-        typer.Option("--define", "-D", help="Value of a variable ${NAME} of the query.", metavar="NAME=VALUE"),
-    ] = None,
-    checkpoint: Annotated[
-        str | None, typer.Option(help="Directory for the query's state; a later run resumes from it.", metavar="DIR")
-    ] = None,
-    follow: Annotated[bool, typer.Option("--follow", help="Wait for more input until interrupted.")] = False,
-    keep_open: Annotated[
-        bool, typer.Option("--keep-open", help="The end of the input does not close the query: a later run resumes.")
-    ] = False,
-    row_tag: Annotated[str, typer.Option(help="Tag of the result's tuples.")] = "row",
-    root_tag: Annotated[str, typer.Option(help="Tag of the result's documents.")] = "rows",
+    row_tag: Annotated[str, _option(_RESULT, "TAG", "Tag of the result's tuples.")] = "row",
+    root_tag: Annotated[str, _option(_RESULT, "TAG", "Tag of the result's documents.")] = "rows",
     xml: Annotated[
         list[str] | None,
-        typer.Option(help="Column of the result whose texts are XML elements; written unescaped.", metavar="COLUMN"),
-    ] = None,
-    metrics: Annotated[str | None, typer.Option(help="File for one JSON object per slice.", metavar="FILE")] = None,
-    monitor: Annotated[
-        str | None,
-        typer.Option(help="Serve a live page of the run; port 0 is a free one.", metavar="[HOST:]PORT"),
+        _option(_RESULT, "COLUMN", "Column of the result whose texts are XML elements; written unescaped."),
     ] = None,
     overwrite: Annotated[
-        bool, typer.Option("--overwrite", help="Remove the documents of an earlier query from the output first.")
+        bool, _flag(_RESULT, "--overwrite", "Remove the documents of an earlier query from the output first.")
+    ] = False,
+    define: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--define",
+            "-D",
+            help="Value of a variable ${NAME} of the query.",
+            metavar="NAME=VALUE",
+            rich_help_panel=_QUERY,
+        ),
+    ] = None,
+    as_written: Annotated[
+        bool, _flag(_QUERY, "--as-written", "Run the plan as written, without the optimizer's rules.")
+    ] = False,
+    follow: Annotated[bool, _flag(_INPUT, "--follow", "Wait for more input until interrupted.")] = False,
+    trigger: Annotated[
+        str | None, _option(_INPUT, "TIME", "With --follow, shortest time between two slices: 500ms, 10s, 5m.")
+    ] = None,
+    checkpoint: Annotated[
+        str | None, _option(_INPUT, "DIR", "Directory for the query's state; a later run resumes from it.")
+    ] = None,
+    keep_open: Annotated[
+        bool, _flag(_INPUT, "--keep-open", "The end of the input does not close the query: a later run resumes.")
     ] = False,
     moved: Annotated[
         bool,
-        typer.Option("--moved", help="Accept that inputs or outputs have moved, or that published documents are gone."),
-    ] = False,
-    trigger: Annotated[
-        str | None,
-        typer.Option(help="With --follow, shortest time between two slices: 500ms, 10s, 5m.", metavar="TIME"),
-    ] = None,
-    purge_after: Annotated[
-        str | None,
-        typer.Option(
-            help="Purge tuples kept for longer, into dead letters; the result is then not exact: '1000 slices', PT1H.",
-            metavar="TIME",
-        ),
-    ] = None,
-    warn_after: Annotated[
-        str | None,
-        typer.Option(
-            help="Warn if tuples wait and a promised scheme sends no punctuation for so long: '40 slices', PT10M.",
-            metavar="TIME",
-        ),
-    ] = None,
-    name: Annotated[str | None, typer.Option(help="Name of the query in Spark's pages.", metavar="NAME")] = None,
-    as_written: Annotated[
-        bool, typer.Option("--as-written", help="Run the plan as written, without the optimizer's rules.")
+        _flag(_INPUT, "--moved", "Accept that inputs or outputs have moved, or that published documents are gone."),
     ] = False,
     allow_unsafe: Annotated[
-        bool, typer.Option("--allow-unsafe", help="With --follow, also run a query that waits or grows for ever.")
+        bool, _flag(_SAFETY, "--allow-unsafe", "With --follow, also run a query that waits or grows for ever.")
     ] = False,
-    master: Annotated[
-        str | None, typer.Option(help="Spark's master; by default all cores of this machine.", metavar="URL")
+    strict: Annotated[
+        bool,
+        _flag(_SAFETY, "--strict", "Also without --follow, refuse a query that only the end of its input completes."),
+    ] = False,
+    purge_after: Annotated[
+        str | None,
+        _option(
+            _SAFETY,
+            "TIME",
+            "Purge tuples kept for longer, into dead letters; the result is then not exact: '1000 slices', PT1H.",
+        ),
     ] = None,
     engine: Annotated[
         str,
-        typer.Option(
-            help="What computes: spark; or duckdb, in this process and without Java, what is proven to be equal.",
-            metavar="NAME",
+        _option(
+            _ENGINE,
+            "NAME",
+            "What computes: spark; or duckdb, in this process and without Java, what is proven to be equal.",
         ),
     ] = "spark",
-    conf: Annotated[list[str] | None, typer.Option(help="The engine's configuration.", metavar="KEY=VALUE")] = None,
-    strict: Annotated[
-        bool,
-        typer.Option(
-            "--strict", help="Also without --follow, refuse a query that only the end of its input completes."
-        ),
+    master: Annotated[
+        str | None, _option(_ENGINE, "URL", "Spark's master; by default all cores of this machine.")
+    ] = None,
+    conf: Annotated[list[str] | None, _option(_ENGINE, "KEY=VALUE", "The engine's configuration.")] = None,
+    name: Annotated[str | None, _option(_ENGINE, "NAME", "Name of the query in Spark's pages.")] = None,
+    verbose: Annotated[
+        bool, typer.Option("--verbose", "-v", help="Print progress every few seconds.", rich_help_panel=_WATCHING)
     ] = False,
-    verbose: Annotated[bool, typer.Option("--verbose", "-v", help="Print progress every few seconds.")] = False,
+    monitor: Annotated[
+        str | None, _option(_WATCHING, "[HOST:]PORT", "Serve a live page of the run; port 0 is a free one.")
+    ] = None,
+    metrics: Annotated[str | None, _option(_WATCHING, "FILE", "File for one JSON object per slice.")] = None,
+    warn_after: Annotated[
+        str | None,
+        _option(
+            _WATCHING,
+            "TIME",
+            "Warn if tuples wait and a promised scheme sends no punctuation for so long: '40 slices', PT10M.",
+        ),
+    ] = None,
     traceback: Annotated[
-        bool, typer.Option("--traceback", help="Show Python's traceback of an error, and Spark's log.")
+        bool, _flag(_WATCHING, "--traceback", "Show Python's traceback of an error, and Spark's log.")
     ] = False,
 ) -> None:
     """Run a query over punctuated XML streams, to the end of its input or until interrupted."""

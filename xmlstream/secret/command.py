@@ -29,12 +29,14 @@ def secret(  # noqa: PLR0913, PLR0917 - one parameter for each option
     file: Annotated[str, typer.Argument(help="The stream: a file, a directory, a glob.", metavar="FILE")],
     size: Annotated[int, typer.Option(help="Length of a window.")],
     slide: Annotated[int, typer.Option(help="Distance from a window to the next.")],
-    row_tag: Annotated[str, typer.Option(help="Tag of its tuples.")],
+    row_tag: Annotated[str, typer.Option(help="Tag of its tuples.", metavar="TAG")],
     engine: Annotated[
         str | None,
         typer.Option("--profile", help=f"The engine: {', '.join(PROFILES)}.", metavar="ENGINE", show_default=OURS),
     ] = None,
-    agg: Annotated[str, typer.Option(help="Aggregate over a window: avg, count, max, min, sum.")] = "avg",
+    agg: Annotated[
+        str, typer.Option(help="Aggregate over a window: avg, count, max, min, sum.", metavar="NAME")
+    ] = "avg",
     time: Annotated[str, typer.Option(help="Attribute with the time, an integer.", metavar="NAME")] = "time",
     value: Annotated[str, typer.Option(help="Attribute to aggregate.", metavar="NAME")] = "val",
     batch: Annotated[

@@ -1,0 +1,95 @@
+"""Help: commands in the order of use, each with an example that runs; options in groups; nothing wider than asked."""
+
+from __future__ import annotations
+
+import shlex
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+import typer.main
+from typer.core import TyperGroup
+
+from xmlstream.cli.commands import IN_ORDER_OF_USE, app, main
+
+Say = Callable[..., tuple[int, str, str]]
+
+UNTIL_INTERRUPTED = {"receive", "monitor"}
+NEEDS_JAVA = {"prepare"}
+
+
+@pytest.fixture
+def say(monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]) -> Say:
+    def run(*arguments: str) -> tuple[int, str, str]:
+        monkeypatch.setattr(sys, "argv", ["xmlstream", *arguments])
+        with pytest.raises(SystemExit) as raised:
+            main()
+        return int(str(raised.value.code)), *capfd.readouterr()
+
+    return run
+
+
+def commands() -> dict[str, str]:
+    """The examples by command, in the order of use."""
+    examples = [example for group in IN_ORDER_OF_USE.values() for example in group.values()]
+    return {example.split()[1]: example for example in examples}
+
+
+def test_every_command_is_in_the_order_of_use() -> None:
+    root = typer.main.get_command(app)
+    assert isinstance(root, TyperGroup)
+    assert {name: command.epilog for name, command in root.commands.items()} == commands()
+
+
+@pytest.mark.parametrize("group", [[], ["generate"]])
+def test_without_a_command_the_help_is_shown(group: list[str], say: Say) -> None:
+    code, out, err = say(*group)
+    assert (code, err) == (0, "")
+    assert (0, out, "") == say(*group, "--help")
+    assert out.startswith(f"Usage: {' '.join(['xmlstream', *group])} [OPTIONS] COMMAND")
+
+
+def test_commands_are_shown_in_the_order_of_use_each_with_its_example(say: Say) -> None:
+    _, out, _ = say()
+    lines = out.splitlines()
+    shown = [line for line in lines if any(line.startswith(f"  {name} ") for name in commands())]
+    assert [line.split()[0] for line in shown] == list(commands())
+    assert [line.removeprefix("      $ ") for line in lines if line.startswith("      $ ")] == list(commands().values())
+    assert [line for line in lines if line.endswith(":")] == [f"{group}:" for group in [*IN_ORDER_OF_USE, "Options"]]
+
+
+def test_every_example_runs(say: Say, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    root = typer.main.get_command(app)
+    assert isinstance(root, TyperGroup)
+    for name, example in sorted(commands().items(), key=lambda named: named[0] != "example"):
+        words = shlex.split(example)[1:]
+        if name in UNTIL_INTERRUPTED | NEEDS_JAVA:
+            root.commands[name].make_context(name, words[1:])
+            continue
+        code, out, err = say(*words, *(["--engine", "duckdb"] if name == "run" else []))
+        assert code == 0, (example, err)
+        assert out or name == "run", example
+    assert (tmp_path / "sensors" / "sensor2.xml").exists()
+
+
+def test_every_option_of_run_is_in_a_group(say: Say) -> None:
+    _, out, _ = say("run", "--help")
+    titles = [line for line in out.splitlines() if line.endswith(":") and not line.startswith(" ")]
+    groups = ["Arguments", "Result", "Query", "Input and state", "Safety", "Engine", "Watching the run", "Options"]
+    assert titles == [f"{group}:" for group in [*groups, "Example"]]
+    others = out.partition("\nOptions:\n")[2].partition("\nExample:\n")[0]
+    assert " ".join(others.split()) == "-h, --help Show this message and exit."
+
+
+@pytest.mark.parametrize(("columns", "widest"), [(80, 80), (120, 100)])
+def test_help_is_as_wide_as_the_terminal_and_no_wider_than_is_read(
+    columns: int, widest: int, say: Say, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("COLUMNS", str(columns))
+    for name in ["", *commands()]:
+        _, out, _ = say(*name.split(), "--help")
+        lines = [line for line in out.splitlines() if "  xmlstream" not in line and "$ xmlstream" not in line]
+        assert max(map(len, lines)) <= widest
+        assert max(map(len, lines)) > 0.6 * widest

@@ -1,0 +1,78 @@
+"""How `--help` looks: commands and options in groups (typer's `rich_help_panel`), each command with an example.
+
+Plain text without frames, so that it can be copied and searched, and reads the same in a terminal and in a file. The
+example of a command is its `epilog`.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+import typer
+from typer.core import TyperCommand, TyperGroup
+
+SETTINGS = {"help_option_names": ["-h", "--help"], "max_content_width": 100}
+"""Settings of all commands."""
+
+
+class Command(TyperCommand):
+    """A command whose options are shown in groups, and its example below them."""
+
+    def format_options(self, ctx: Any, formatter: Any) -> None:
+        """Writes arguments and options, group by group."""
+        _write_options(self, ctx, formatter)
+
+    def format_epilog(self, ctx: Any, formatter: Any) -> None:
+        """Writes the example."""
+        if self.epilog:
+            formatter.write(f"\nExample:\n  {self.epilog}\n")
+
+
+class Commands(TyperGroup):
+    """A group of commands, shown in groups and in the order of use; without a command it shows them and ends."""
+
+    def format_options(self, ctx: Any, formatter: Any) -> None:
+        """Writes the commands, group by group, and the options behind them."""
+        commands = [command for name in self.list_commands(ctx) if (command := self.get_command(ctx, name))]
+        width = max(len(command.name or "") for command in commands)
+        for panel, members in _in_panels(commands, "Commands"):
+            with formatter.section(panel):
+                for command in members:
+                    what = (command.help or "").partition("\n\n")[0].replace("\n", " ")
+                    formatter.write_dl([(f"{command.name:<{width}}", what)])
+                    if command.epilog:
+                        formatter.write(f"{'':{formatter.current_indent + 4}}$ {command.epilog}\n")
+        _write_options(self, ctx, formatter)
+
+    def format_epilog(self, ctx: Any, formatter: Any) -> None:
+        """Writes nothing: the examples are those of the commands."""
+
+    def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
+        """Shows the help if there are no arguments."""
+        if not args and not ctx.resilient_parsing:
+            typer.echo(ctx.get_help())
+            ctx.exit()
+        return super().parse_args(ctx, args)
+
+
+def _write_options(command: Any, ctx: Any, formatter: Any) -> None:
+    for panel, members in _in_panels(command.get_params(ctx), "Options"):
+        records = (member.get_help_record(ctx) for member in members)
+        # An argument is a word of the usage line, without its type.
+        rows = [(re.sub(r"^(\w\S*) <.*>$", r"\1", what), text) for what, text in filter(None, records)]
+        if rows:
+            with formatter.section(panel):
+                formatter.write_dl(rows)
+
+
+def _in_panels(members: Sequence[Any], default: str) -> Iterator[tuple[str, list[Any]]]:
+    """The members by their group, in the order of their first members; those of no group are the last."""
+
+    def panel(member: Any) -> str:
+        is_argument = getattr(member, "param_type_name", None) == "argument"
+        return getattr(member, "rich_help_panel", None) or ("Arguments" if is_argument else default)
+
+    for name in sorted(dict.fromkeys(map(panel, members)), key=lambda name: name == default):
+        yield name, [member for member in members if panel(member) == name]
