@@ -31,6 +31,7 @@ if TYPE_CHECKING:
     from xmlstream.builder.method_sql import Groups, session_window
     from xmlstream.builder.query import Query, multiway_join
     from xmlstream.builder.reading import from_dataframe, from_sql, read, read_parquet, read_xmark
+    from xmlstream.builder.run_options import RunOptions
     from xmlstream.builder.runnable import Insert, inserts_from_sql, run, start
     from xmlstream.runtime.tally import Summary
     from xmlstream.session.opening import open_session
@@ -54,6 +55,7 @@ __all__ = [
     "QueryError",
     "Receiving",
     "ResultSlice",
+    "RunOptions",
     "StateError",
     "Summary",
     "TwoPhaseSink",
@@ -82,6 +84,7 @@ _MODULES = {
     "sources.receivers.receiving": ("Receiving", "receive"),
     "xmlstream.builder.method_sql": ("Groups", "session_window"),
     "xmlstream.builder.query": ("multiway_join", "Query"),
+    "xmlstream.builder.run_options": ("RunOptions",),
     "xmlstream.builder.runnable": ("Insert", "inserts_from_sql", "run", "start"),
     "xmlstream.builder.reading": ("from_dataframe", "from_sql", "read", "read_parquet", "read_xmark"),
     "xmlstream.runtime.tally": ("Summary",),
@@ -105,4 +108,4 @@ def __getattr__(name: str) -> Any:
 
 
 def __dir__() -> list[str]:
-    return sorted({*__all__, "__version__", *globals()})
+    return sorted([*__all__, "__version__"])

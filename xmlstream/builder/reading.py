@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 from punct_ns.slices import quoted
 from sources.xml.inference.proposal import proposal
 from xmlstream.builder.query import Query
+from xmlstream.builder.run_options import Keyword, takes
 from xmlstream.plan.nodes import results, static_frame
 from xmlstream.sql import script
 from xmlstream.sql.tables.create_table import create_table
@@ -24,6 +25,84 @@ if TYPE_CHECKING:
     from xmlstream.session.engines import Session
 
 
+READ_OPTIONS = [
+    Keyword(
+        "rowTag",
+        "str | None",
+        None,
+        "Local name of the tuples' elements, or several, `a|b`; `{uri}name` in one namespace; inferred if missing.",
+    ),
+    Keyword("schemes", "str", "", "What the source promises to punctuate, such as `hour; sid, ts prefix`."),
+    Keyword("domains", "str", "", "Bounds of attributes, such as `hour 0.., min 0..59`; a value outside is malformed."),
+    Keyword("uniqueIds", "str", "", "Attributes whose values occur once, `a, b`: each tuple closes its value."),
+    Keyword("sectionEnds", "str", "", "What end tags close, such as `open_auction id; regions/* region; people *`."),
+    Keyword("punctuate", "str | None", None, "Rules that add punctuations, such as `order of ts`."),
+    Keyword(
+        "semantics", "str | None", None, "Windows of another engine, such as `streambase, size 5, slide 1, of time`."
+    ),
+    Keyword(
+        "namespaces",
+        "str | None",
+        None,
+        "Prefixes for paths and `rowTag`, each with its namespace: `dc http://purl.org/dc/elements/1.1/`.",
+    ),
+    Keyword("attributePrefix", "str", "_", "Attributes of this prefix are XML attributes: `_id` is `@id`."),
+    Keyword("valueTag", "str", "_VALUE", "Name of the attribute for the row element's own text."),
+    Keyword("unitTag", "str", "", "Elements that are never split between tasks, so that rows in one can be numbered."),
+    Keyword("punctuationNamespace", "str | None", None, "The namespace that makes an element a punctuation."),
+    Keyword("nullValue", "str | None", None, "A text that means null, beside a missing leaf and `xsi:nil`."),
+    Keyword("format", "str", "xml", "`xml`, or `parquet` for the output of a query."),
+    Keyword("encoding", "str | None", None, "Encoding of the documents, in place of the declared one."),
+    Keyword("doctype", "str", "skip", "What happens to a document type declaration: `skip` or `refuse`."),
+    Keyword("dateFormat", "str | None", None, "Pattern of dates, as in Spark; ISO 8601 by default."),
+    Keyword("timestampFormat", "str | None", None, "Pattern of timestamps, as in Spark; ISO 8601 by default."),
+    Keyword("ignoreSurroundingSpaces", "bool", True, "Whether blanks around texts are removed."),
+    Keyword(
+        "documents", "str", "sequence", "How several documents are read: `sequence`, `merge`, `directories` or `one`."
+    ),
+    Keyword("partitionedBy", "str | None", None, "Attributes, `a, b`, by which the inputs are partitioned."),
+    Keyword(
+        "cleanSource",
+        "str",
+        "off",
+        "What happens to a document that was completely read: `off`, `delete` or `archive`.",
+    ),
+    Keyword("sourceArchiveDir", "str", "", "Where `archive` moves documents."),
+    Keyword(
+        "mode",
+        "str",
+        "FAILFAST",
+        "What a malformed item does: `FAILFAST`, `PERMISSIVE` for the dead letters, `DROPMALFORMED`.",
+    ),
+    Keyword(
+        "ungrammatical",
+        "str",
+        "fail",
+        "What a tuple does that an earlier punctuation matches: `fail`, `divert` or `drop`.",
+    ),
+    Keyword(
+        "unfinished",
+        "str",
+        "wait",
+        "What happens to a document without an end that does not grow: `wait`, `fail` or `skip`.",
+    ),
+    Keyword("unfinishedAge", "str", "10m", "After which time that happens, such as `10m`."),
+    Keyword("onReplaced", "str", "fail", "What happens if another file replaces a document: `fail` or `new`."),
+    Keyword(
+        "maxBytesPerSlice",
+        "str | None",
+        None,
+        "How much of the source is in one slice, such as `16m`; None for slices that grow.",
+    ),
+    Keyword("maxBytesPerPartition", "str", "16m", "How much of the source one task parses."),
+    Keyword("maxFilesPerSlice", "int | None", None, "How many documents end in one slice; None for any number."),
+    Keyword("maxItemBytes", "str", "64m", "The greatest length of an item; a longer one is malformed."),
+    Keyword("rate", "float", 1.0, "Tuples per time unit, relative to other sources, to choose a join plan."),
+]
+"""The options of a source that `read` takes; further ones are for one attribute, such as `path.price`."""
+
+
+@takes(READ_OPTIONS)
 def read(
     spark: Session,
     path: str | Path,
@@ -41,7 +120,7 @@ def read(
             list of names, all of type STRING. Without it the schema is inferred from the beginning of the documents,
             and printed on standard error as a CREATE TABLE statement, for you to keep.
         name: Name of the source in metrics; by default the last part of the path without its suffix.
-        options: `rowTag`, `schemes`, `domains` and the other options of CREATE TABLE; see `SourceOptions`.
+        options: The keywords below; an option of one attribute as `**{"path.price": "@price"}`.
 
     Raises:
         UsageError: An option is unknown, missing or invalid.
@@ -78,7 +157,7 @@ def read_xmark(spark: Session, path: str | Path, stream: str, *, name: str | Non
         path: A file; with `documents="merge"` a directory or a glob.
         stream: Name of the stream, such as `"person"` or `"bidder"`; see `sources.xmark`.
         name: Name of the source in metrics; by default the name of the stream.
-        options: Options of CREATE TABLE … USING xmark.
+        options: Options of a source, as for `read`, as far as XMark does not set them.
 
     Raises:
         UsageError: There is no such stream, or an option is unknown or invalid.
@@ -102,7 +181,7 @@ def read_parquet(
         path: The directory of `output="out.parquet"` or of a sink `USING parquet`; the other query may still run.
         schema: The attributes, as for `read`; by default those of the files.
         name: Name of the source in metrics; by default the last part of the path without its suffix.
-        options: Options of CREATE TABLE … USING punctuated_parquet, such as `schemes`.
+        options: Options of a source, as for `read`, such as `schemes`.
 
     Raises:
         UsageError: An option is unknown or invalid, or there is neither a schema nor a file.
@@ -117,7 +196,8 @@ def _name_of(path: str | Path) -> str:
 
 
 def _texts(options: Mapping[str, Any]) -> dict[str, str]:
-    return {key: str(value).lower() if isinstance(value, bool) else str(value) for key, value in options.items()}
+    given = {key: value for key, value in options.items() if value is not None}
+    return {key: str(value).lower() if isinstance(value, bool) else str(value) for key, value in given.items()}
 
 
 def from_dataframe(frame: DataFrame, name: str = "static") -> Query:

@@ -1,12 +1,16 @@
-"""Options of the builder's `run` and `start`."""
+"""Options of the builder's `run` and `start`, and how `help()` and the reference show the options of a function."""
 
 from __future__ import annotations
 
 import difflib
-from collections.abc import Callable, Mapping, Sequence
+import inspect
+import re
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import fields
 from functools import partial
+from inspect import Parameter
 from pathlib import Path
-from typing import Any, TypedDict
+from typing import Any, NamedTuple, TypedDict, TypeVar
 
 from punct_ns.errors import UsageError
 from xmlstream.plan.nodes import Node
@@ -64,6 +68,56 @@ class RunOptions(CommonOptions, total=False):
 
     row_tag: str
     root_tag: str
+
+
+class Keyword(NamedTuple):
+    """An option that a function takes by `**options`: what `help()` shows of it."""
+
+    name: str
+    type: str
+    default: Any
+    meaning: str
+
+
+Function = TypeVar("Function", bound=Callable[..., Any])
+
+
+def takes(keywords: Iterable[Keyword]) -> Callable[[Function], Function]:
+    """Decorates a function with `**options`: its signature and its docstring list these keywords."""
+    listed = list(keywords)
+
+    def described(function: Function) -> Function:
+        signature = inspect.signature(function)
+        *own, rest = signature.parameters.values()
+        others = [] if str(rest.annotation).startswith("Unpack") else [rest]
+        new = [Parameter(k.name, Parameter.KEYWORD_ONLY, default=k.default, annotation=k.type) for k in listed]
+        vars(function)["__signature__"] = signature.replace(parameters=[*own, *new, *others])
+        if function.__doc__:  # absent under `python -OO`
+            section = "\n".join(["Keyword Args:", *(f"    {k.name}: {k.meaning}" for k in listed)])
+            before, raises, after = inspect.cleandoc(function.__doc__).partition("\n\nRaises:\n")
+            function.__doc__ = f"{before}\n\n{section}{raises}{after}"
+        return function
+
+    return described
+
+
+def keywords_of(defaults: Mapping[str, Any], *kinds: type) -> list[Keyword]:
+    """The keys of a TypedDict, the last of `kinds`, as keywords; the docstrings of all kinds say what each means."""
+    documented = "".join(inspect.cleandoc(kind.__doc__ or "") + "\n" for kind in kinds)
+    meanings = dict(re.findall(r"^    (\w+): (.*(?:\n {8}.*)*)", documented, re.MULTILINE))
+    return [
+        Keyword(name, str(getattr(kind, "__forward_arg__", kind)), defaults.get(name), meanings.get(name, ""))
+        for name, kind in kinds[-1].__annotations__.items()
+    ]
+
+
+_DEFAULTS = {
+    **{setting.name: setting.default for setting in fields(Settings)},
+    **dict.fromkeys(("as_written", "monitor", "allow_unsafe", "strict"), False),
+    **{name: p.default for name, p in inspect.signature(Target.of).parameters.items() if name.endswith("_tag")},
+}
+COMMON_OPTIONS = keywords_of(_DEFAULTS, CommonOptions)
+RUN_OPTIONS = keywords_of(_DEFAULTS, CommonOptions, RunOptions)
 
 
 def require_known(options: Mapping[str, Any]) -> None:

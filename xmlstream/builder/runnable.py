@@ -17,7 +17,17 @@ import pyarrow as pa
 
 from punct_ns.errors import UsageError
 from punct_ns.schema import Schema
-from xmlstream.builder.run_options import CommonOptions, RunOptions, require_known, require_safe, settings, settings_of
+from xmlstream.builder.run_options import (
+    COMMON_OPTIONS,
+    RUN_OPTIONS,
+    CommonOptions,
+    RunOptions,
+    require_known,
+    require_safe,
+    settings,
+    settings_of,
+    takes,
+)
 from xmlstream.optimizer.rules import optimized
 from xmlstream.plan.nodes import Node, results, together
 from xmlstream.runtime import runner
@@ -76,13 +86,13 @@ class Insert:
         return f"Insert[{', '.join(self.root.schema.names)}] into {self.target.shown}"
 
 
+@takes(COMMON_OPTIONS)
 def run(inserts: Sequence[Insert], checkpoint: str | Path | None = None, **options: Unpack[CommonOptions]) -> Summary:
     """Runs queries together to the end of their input, which closes them unless `keep_open`.
 
     Args:
         inserts: The queries, each with the target of its result.
         checkpoint: Directory for their state, from which a later run resumes; None for state that ends with the run.
-        options: See `CommonOptions`.
 
     Raises:
         InputError: The input is malformed or ungrammatical.
@@ -93,10 +103,13 @@ def run(inserts: Sequence[Insert], checkpoint: str | Path | None = None, **optio
     return runner.run(inserts[0].spark, root, settings_of(targets, checkpoint, follow=False, **options))
 
 
+@takes(COMMON_OPTIONS)
 def start(inserts: Sequence[Insert], checkpoint: str | Path, **options: Unpack[CommonOptions]) -> runner.Handle:
     """Starts queries together and returns Spark's own handle; they wait for more input until they are stopped.
 
-    The arguments are those of `run`.
+    Args:
+        inserts: The queries, each with the target of its result.
+        checkpoint: Directory for their state, from which a later start resumes.
 
     Raises:
         UnsafeQuery: A query would never answer, or keep tuples without bound, and `allow_unsafe` is not set.
@@ -156,6 +169,7 @@ class Runnable:
         """The optimized plan; with the option `as_written` the plan `root` runs instead."""
         return optimized(self.root)
 
+    @takes(RUN_OPTIONS)
     def run(
         self,
         output: str | Path | None = None,
@@ -171,7 +185,6 @@ class Runnable:
             checkpoint: Directory for the query's state, from which a later run resumes; None for state that ends with
                 the run.
             sink: Takes the slices in two phases, instead of an output.
-            options: See `RunOptions`.
 
         Raises:
             UnsafeQuery: The option `strict` is set, and the query answers or purges only because its input ends.
@@ -181,6 +194,7 @@ class Runnable:
         root = self._safe_plan(options, follow=False)
         return runner.run(self.spark, root, settings(output, checkpoint, sink, follow=False, **options))
 
+    @takes(RUN_OPTIONS)
     def start(
         self,
         output: str | Path | None = None,
@@ -191,7 +205,10 @@ class Runnable:
     ) -> runner.Handle:
         """Starts the query and returns Spark's own handle; it waits for more input until it is stopped.
 
-        The arguments are those of `run`; the checkpoint is required.
+        Args:
+            output: A directory that gets one document per slice, or `-` for standard output.
+            checkpoint: Directory for the query's state, from which a later start resumes; required.
+            sink: Takes the slices in two phases, instead of an output.
 
         Raises:
             UnsafeQuery: The query would never answer, or keep tuples without bound, and `allow_unsafe` is not set.
@@ -202,6 +219,7 @@ class Runnable:
             raise UsageError("start needs a checkpoint", hint='for example checkpoint="state"')
         return runner.start(self.spark, root, settings(output, checkpoint, sink, follow=True, **options))
 
+    @takes(COMMON_OPTIONS)
     def slices(
         self, checkpoint: str | Path | None = None, *, follow: bool = False, **options: Unpack[CommonOptions]
     ) -> Iterator[ResultSlice]:
@@ -214,7 +232,6 @@ class Runnable:
         Args:
             checkpoint: Directory for the query's state; None for state that ends with the loop.
             follow: Wait for more input at the end of the input.
-            options: See `CommonOptions`.
 
         Raises:
             UnsafeQuery: The query follows its input, and would never answer, or keep tuples without bound.
@@ -224,6 +241,7 @@ class Runnable:
         root = self._safe_plan(options, follow=follow)
         return loop(self.spark, root, None if checkpoint is None else str(checkpoint), follow=follow, **options)
 
+    @takes(COMMON_OPTIONS)
     def to_arrow(self, **options: Unpack[CommonOptions]) -> pa.Table:
         """Runs to the end of the input, and returns all tuples as an Arrow table, in order of arrival.
 
@@ -236,12 +254,14 @@ class Runnable:
 
     toArrow = to_arrow  # noqa: N815 - as PySpark spells it
 
+    @takes(COMMON_OPTIONS)
     def to_dataframe(self, **options: Unpack[CommonOptions]) -> DataFrame:
         """Runs to the end of the input, and returns all tuples as a Spark DataFrame; raises as `to_arrow` does."""
         if is_in_process(self.spark):
             raise UsageError("there is no Spark in this session", hint="to_arrow() returns the tuples as a table")
         return self.spark.createDataFrame(self.to_arrow(**options), self.schema.ddl())
 
+    @takes(COMMON_OPTIONS)
     def collect(self, **options: Unpack[CommonOptions]) -> list[Row]:
         """Runs to the end of the input, and returns all tuples as Spark rows; raises as `to_arrow` does."""
         return self.to_dataframe(**options).collect()

@@ -15,8 +15,9 @@ from punct_ns.punctuation import Punctuation
 from punct_ns.punctuation_set import PunctuationSet
 from punct_ns.schema import Schema
 from xmlstream.builder.query import Query
+from xmlstream.builder.run_options import takes
 from xmlstream.plan.nodes import Static, topological
-from xmlstream.testing.case import Case, CaseOptions, Prepared, SliceResult, prepared
+from xmlstream.testing.case import CASE_OPTIONS, Case, CaseOptions, Prepared, SliceResult, prepared
 from xmlstream.testing.items import Given, Stream, slices_of
 from xmlstream.testing.notation import Item, Tuple, parted, shown, tuple_text
 
@@ -26,6 +27,7 @@ _CLOSE = 1e-9
 _SHOWN = 5
 
 
+@takes(CASE_OPTIONS)
 def assert_result(
     query: Query | str | Path,
     streams: Mapping[str, Stream],
@@ -44,7 +46,6 @@ def assert_result(
             each slice. If it has punctuations, the result must close exactly what they close, up to each slice.
         end: The last slice closes all streams, as the end of the input does in a run.
         in_order: The tuples must come in this order.
-        options: Of `case`.
 
     Raises:
         AssertionError: The result differs; the message says what is missing, what was not expected, and what waits.
@@ -96,6 +97,7 @@ def assert_closed(result: Case | SliceResult, punctuation: Given) -> None:
         raise AssertionError("\n".join([*lines, *(f"  {w}" for w in _waiting(result))]))
 
 
+@takes(CASE_OPTIONS)
 def assert_cut_independent(
     query: Query | str | Path,
     streams: Mapping[str, Stream],
@@ -119,7 +121,6 @@ def assert_cut_independent(
         seed: Of the random numbers: the same cuts in each run of the test.
         restart: Each run is ended behind each slice, and goes on from its files.
         end: The last slice closes all streams.
-        options: Of `case`.
 
     Raises:
         AssertionError: A cut gives another result; the message has a smallest such cut, in the notation.

@@ -31,7 +31,7 @@ from punct_ns.slices import in_utc
 from sources.xml.options.source import SourceOptions
 from sources.xml.slices.staged_rows import StagedRange
 from xmlstream.builder.query import Query
-from xmlstream.builder.run_options import require_safe
+from xmlstream.builder.run_options import keywords_of, require_safe, takes
 from xmlstream.diagnosis.inspection import inspect
 from xmlstream.optimizer.rewrite import bottom_up, over
 from xmlstream.optimizer.rules import optimized
@@ -97,6 +97,9 @@ class CaseOptions(TypedDict, total=False):
     at: datetime | str
 
 
+CASE_OPTIONS = keywords_of({"as_written": False, "allow_unsafe": False, "at": BEGIN}, CaseOptions)
+
+
 @dataclass(frozen=True, slots=True)
 class Prepared:
     """A plan that may run, and the session to run it in."""
@@ -138,6 +141,7 @@ def _one(root: Node, called: Sequence[str], result: str | None) -> Node:
     return roots[result]
 
 
+@takes(CASE_OPTIONS)
 def case(
     query: Query | str | Path, *, static: Mapping[str, Stream] | None = None, **options: Unpack[CaseOptions]
 ) -> Case:
@@ -146,7 +150,6 @@ def case(
     Args:
         query: A query of the builder, SQL with its CREATE statements, or the path of a file of SQL.
         static: The rows of static tables by name; the first slice reads them.
-        options: See `CaseOptions`.
 
     Raises:
         QueryError: The text is not SQL, does not fit its tables, or reads no stream.

@@ -1,0 +1,62 @@
+"""`help()` lists the options of functions that take them as keywords, with type, default and meaning."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable
+from typing import Any, get_type_hints
+
+import pytest
+
+import xmlstream as xs
+import xmlstream.testing as xt
+from sources.xml.options.option_table import OPTIONS, SET_BY_QUERIES
+from sources.xml.options.source import SourceOptions
+from xmlstream.builder import run_options
+from xmlstream.builder.reading import READ_OPTIONS
+from xmlstream.builder.run_options import CommonOptions, RunOptions
+from xmlstream.sql.tables.declaration import ABOVE
+from xmlstream.testing.case import CaseOptions
+
+Q = xs.Query
+TAKING = [
+    *((function, RunOptions) for function in (Q.run, Q.start)),
+    *((function, CommonOptions) for function in (Q.slices, Q.to_arrow, Q.to_dataframe, Q.collect, xs.run, xs.start)),
+    *((function, CaseOptions) for function in (xt.case, xt.assert_result, xt.assert_cut_independent)),
+]
+
+
+@pytest.mark.parametrize(("function", "options"), TAKING)
+def test_each_key_of_the_options_is_a_keyword_with_its_meaning(function: Callable[..., Any], options: type) -> None:
+    parameters = inspect.signature(function).parameters
+    shown = {name: p for name, p in parameters.items() if name in options.__annotations__}
+    assert shown.keys() == get_type_hints(options).keys()
+    assert {p.kind for p in shown.values()} == {inspect.Parameter.KEYWORD_ONLY}
+    assert not [p for p in parameters.values() if p.kind is inspect.Parameter.VAR_KEYWORD]
+    _, listed = inspect.getdoc(function).split("\nKeyword Args:\n")  # type: ignore[union-attr]
+    for name in shown:
+        (line,) = [line for line in listed.splitlines() if line.startswith(f"    {name}: ")]
+        assert len(line.split()) > 2, name
+
+
+def test_a_default_that_is_shown_is_the_one_that_holds() -> None:
+    shown = {k.name: k.default for k in run_options.RUN_OPTIONS if k.name != "monitor"}  # which opens a port
+    assert run_options.settings("out", None, follow=False, **shown) == run_options.settings("out", None, follow=False)
+
+
+def test_reading_takes_every_option_of_a_source_that_a_user_may_set() -> None:
+    users = OPTIONS.keys() - SET_BY_QUERIES - {"path", "schema"} | ABOVE.keys()
+    assert {keyword.name for keyword in READ_OPTIONS} == users
+    assert inspect.signature(xs.read).parameters.keys() >= users
+
+
+@pytest.mark.parametrize("keyword", [k for k in READ_OPTIONS if k.name in OPTIONS], ids=lambda k: k.name)
+def test_a_default_of_reading_that_is_shown_is_the_one_that_holds(keyword: run_options.Keyword) -> None:
+    given = {"path": "a.xml", "rowTag": "a"}
+    with_it = given | {keyword.name: str(keyword.default).lower() if keyword.default is True else str(keyword.default)}
+    if keyword.default is None:
+        assert not OPTIONS[keyword.name].default or keyword.name in {"namespaces", "punctuationNamespace"}
+    else:
+        attribute = OPTIONS[keyword.name].attribute
+        one, other = (SourceOptions.parse(options, "a INT", "user") for options in (with_it, given))
+        assert getattr(one, attribute, None) == getattr(other, attribute, None)
