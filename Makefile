@@ -1,7 +1,7 @@
 # The one definition of every check and of every thing to run: people and CI call the same targets.
 SHELL := bash
 .DEFAULT_GOAL := help
-.PHONY: help setup demo demo-live test oldest check bench experiments nights signals damage house waiting clean lock
+.PHONY: help setup demo demo-live test oldest check docs bench experiments nights signals damage house waiting clean lock
 
 BIN := .venv/bin
 # What needs Spark runs below .ci/java, which finds Java wherever it is.
@@ -62,6 +62,9 @@ check: .venv/installed ## format, rules, types, floors, plain words
 	$(BIN)/mypy
 	$(BIN)/lint-imports
 	$(BIN)/python -m tests.documentation.weight --check
+
+docs: .venv/installed ## build the site of the documentation in out/docs, its links checked (seconds)
+	$(BIN)/python -m tests.documentation.site
 
 bench: setup ## measure beside other contenders; KEEP=1 makes the numbers those to compare with (minutes)
 	$(PYTEST) --capture=no --durations=5 tests/benchmarks/*.py

@@ -1,0 +1,203 @@
+"""Builds the site of the documentation: the READMEs where they lie, and a reference from docstrings and from `--help`.
+
+    python -m tests.documentation.site [OUT]        by default out/docs
+
+Sphinx gets copies of the pages at their own paths, so that addresses follow the paths and relative
+links hold. The copies differ from what a forge shows in three points: README.md has the navigation, `<picture>` is an
+image for each of Furo's themes, and a link to a folder leads to its README. Beside the pages come `reference/commands`,
+written from the command line's own help, and for machines `llms.txt` and `llms-full.txt` (https://llmstxt.org).
+
+A warning is an error: a link that leads nowhere, a heading that is gone, a page without a place in the navigation.
+"""
+
+from __future__ import annotations
+
+import inspect
+import re
+import shutil
+import sys
+import tempfile
+from collections.abc import Iterator
+from functools import partial
+from importlib import import_module
+from pathlib import Path
+from typing import Any
+
+import typer.main
+from sphinx.cmd.build import main as sphinx_build
+
+from tests.documentation.pages import PAGES, ROOT, text
+from xmlstream.cli.commands import app
+
+HERE = Path(__file__).parent
+COMMANDS = "reference/commands.md"
+REFERENCE = ("reference/python.md", "reference/query.md", "reference/punctuations.md", "reference/testing.md", COMMANDS)
+
+NAVIGATION = {
+    "Getting started": (
+        "README.md",
+        "xmlstream/manual/tutorial.md",
+        "xmlstream/manual/concepts.md",
+        "xmlstream/manual/closing.md",
+        "xmlstream/manual/coming_from.md",
+        "xmlstream/manual/limits.md",
+        "xmlstream/manual/glossary.md",
+    ),
+    "Guides": (
+        "xmlstream/manual/cookbook.md",
+        "xmlstream/manual/operations.md",
+        "sources/README.md",
+        "sources/receivers/README.md",
+        "xmlstream/sql/README.md",
+        "xmlstream/runtime/README.md",
+        "xmlstream/monitor/README.md",
+        "data/README.md",
+        "data/auctions/README.md",
+    ),
+    "Reference": ("punct_ns/README.md", "operators/README.md", "operators/in_process/README.md", *REFERENCE),
+    "How it is built": ("xmlstream/README.md", "tests/benchmarks/README.md", ".github/CONTRIBUTING.md", "CHANGELOG.md"),
+}
+"""The pages of the site in the order in which its navigation lists them."""
+
+_LINK = re.compile(r"\]\((?!https?://|#)([^)\s#]+)(#[^)\s]*)?\)")
+_PICTURE = re.compile(r'<picture>.*?srcset="([^"]*)".*?alt="([^"]*)".*?src="([^"]*)".*?</picture>', re.DOTALL)
+
+
+def listed() -> dict[str, list[str]]:
+    """The pages that there are, by the headings of the navigation."""
+    there = {*PAGES, *REFERENCE}
+    return {heading: [page for page in pages if page in there] for heading, pages in NAVIGATION.items()}
+
+
+def staged(sources: Path) -> None:
+    """Writes the pages for Sphinx, with the pictures and files that they lead to."""
+    shutil.rmtree(sources, ignore_errors=True)
+    for page in PAGES:
+        written, folder = text(page), (ROOT / page).parent
+        for target in {
+            *(found[1] for found in _LINK.finditer(written)),
+            *re.findall(r'src(?:set)?="([^"]+)"', written),
+        }:
+            path = (folder / target).resolve()
+            if path.is_file() and path.suffix != ".md":
+                _copied(path, sources / path.relative_to(ROOT))
+        _write(sources / page, _PICTURE.sub(_images, _LINK.sub(partial(_to_page, folder), written)))
+    for path in (HERE / "reference").iterdir():
+        _copied(path, sources / "reference" / path.name)
+    _write(sources / COMMANDS, "\n".join(commands()))
+    with (sources / "README.md").open("a", encoding="utf-8") as front:
+        for heading, pages in listed().items():
+            entries = ["Overview <self>" if page == "README.md" else page for page in pages]
+            front.write("\n".join([f"\n```{{toctree}}\n:hidden:\n:caption: {heading}\n", *entries, "```\n"]))
+
+
+def _write(path: Path, written: str) -> None:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(written, encoding="utf-8")
+
+
+def _copied(path: Path, to: Path) -> None:
+    to.parent.mkdir(parents=True, exist_ok=True)
+    shutil.copy(path, to)
+
+
+def _to_page(folder: Path, found: re.Match[str]) -> str:
+    """A link; one to a folder leads to the folder's README."""
+    is_folder = (folder / found[1]).is_dir()
+    return f"]({found[1].rstrip('/')}/README.md{found[2] or ''})" if is_folder else found[0]
+
+
+def _images(found: re.Match[str]) -> str:
+    dark, alt, light = found.groups()
+    both = (("light", light), ("dark", dark))
+    return "\n".join(f"```{{image}} {path}\n:class: only-{theme}\n:alt: {alt}\n```" for theme, path in both)
+
+
+def commands() -> Iterator[str]:
+    """The page of the command line, as lines of Markdown: each command with its usage, arguments and options."""
+    root: Any = typer.main.get_command(app)
+    yield from ("# Commands and their options", "", "What `xmlstream COMMAND --help` prints.", "")
+    for name, command in root.commands.items():
+        yield from _command(f"xmlstream {name}", command, 2)
+
+
+def _command(name: str, command: Any, level: int) -> Iterator[str]:
+    context = command.make_context(name, [], resilient_parsing=True)
+    yield from (f"{'#' * level} {name}", "", f"```{{program}} {name}\n```", "")
+    yield from (inspect.cleandoc(command.help or ""), "")
+    yield f"```console\n$ {' '.join([name, *command.collect_usage_pieces(context)])}\n```"
+    if command.epilog:
+        yield from ("", inspect.cleandoc(command.epilog))
+    for parameter in command.params:
+        if (record := parameter.get_help_record(context)) is not None:
+            spelled, meaning = record
+            if parameter.param_type_name == "argument":
+                spelled = spelled.partition(" <")[0]
+            yield from ("", f"```{{option}} {spelled}", _escaped(meaning), "```")
+    yield ""
+    for below, one in getattr(command, "commands", {}).items():
+        yield from _command(f"{name} {below}", one, level + 1)
+
+
+def _escaped(written: str) -> str:
+    return re.sub(r"([\\*_<$\[])", r"\\\1", written)
+
+
+def for_machines(out: Path, sources: Path) -> None:
+    """Writes `llms.txt`, the pages with a line each, and `llms-full.txt`, all their text."""
+    lines, full = list[str](), list[str]()
+    summary = re.search(r"^\*\*(.*)\*\*$", text("README.md"), re.MULTILINE)
+    for heading, pages in listed().items():
+        lines += ["", f"## {heading}", ""]
+        for page in pages:
+            written = (sources / page).read_text(encoding="utf-8")
+            title = re.search(r"^# (.*)$", written, re.MULTILINE)
+            assert title
+            lines.append(f"- [{title[1]}]({page.removesuffix('.md')}.html): {_first_sentence(written)}")
+            full.append(re.sub(r"^```\{eval-rst\}\n(.*?)^```$", _docstrings, written, flags=re.MULTILINE | re.DOTALL))
+    (out / "llms.txt").write_text("\n".join([f"# xmlstream\n\n> {summary[1] if summary else ''}", *lines, ""]), "utf-8")
+    (out / "llms-full.txt").write_text("\n\n".join(full), encoding="utf-8")
+
+
+def _first_sentence(written: str) -> str:
+    prose = re.sub(r"^```.*?^```$", "", written, flags=re.MULTILINE | re.DOTALL)
+    paragraph = next(part for part in prose.split("\n\n") if re.match(r"\s*[`\w]", part))
+    plain = re.sub(r"\[([^\]]*)\]\([^)]*\)", r"\1", " ".join(paragraph.split()))
+    return re.split(r"(?<=[.?:])\s(?=[A-Z`])", plain)[0].rstrip(":")
+
+
+def _docstrings(found: re.Match[str]) -> str:
+    return "\n\n".join(map(_docstring, re.findall(r"^\.\. auto\w+:: ([\w.]+)", found[1], re.MULTILINE)))
+
+
+def _docstring(path: str) -> str:
+    module, _, name = path.rpartition(".")
+    thing = getattr(import_module(module), name)
+    parts = [f"## {path}\n\n{inspect.getdoc(thing)}"]
+    for member, value in inspect.getmembers(thing, inspect.isfunction) if inspect.isclass(thing) else ():
+        if not member.startswith("_") and value.__name__ == member and value.__doc__:
+            parts.append(f"### {name}.{member}{inspect.signature(value)}\n\n{inspect.getdoc(value)}")
+    return "\n\n".join(parts)
+
+
+def html(sources: Path, out: Path, scratch: Path) -> int:
+    """Makes the site of staged pages; the exit code, which is not 0 after a warning."""
+    options = ["-W", "--keep-going", "-q", "-b", "html", "-c", str(HERE), "-d", str(scratch / "doctrees")]
+    return int(sphinx_build([*options, str(sources), str(out)]))
+
+
+def built(out: Path) -> int:
+    """Builds the site; the exit code."""
+    shutil.rmtree(out, ignore_errors=True)
+    with tempfile.TemporaryDirectory(prefix="xmlstream-site-") as scratch:
+        sources = Path(scratch, "sources")
+        staged(sources)
+        if code := html(sources, out, Path(scratch)):
+            return code
+        for_machines(out, sources)
+    shutil.copy(out / "README.html", out / "index.html")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(built(Path(sys.argv[1] if len(sys.argv) > 1 else ROOT / "out" / "docs").absolute()))
