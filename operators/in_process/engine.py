@@ -153,7 +153,8 @@ class InProcessEngine:
         """Computes the rows, and gives them to the writer batch by batch."""
         with self._running():
             batches = self._connection.execute(self._sql(frame)).to_arrow_reader(BATCH)
-            return pa.Table.from_batches(list(writer(iter(batches))))
+            written = list(writer(iter(batches)))
+        return pa.Table.from_batches(written) if written else self.table(self.empty(columns))
 
     def struct(self, frame: Frame) -> str:
         """The types of the columns."""

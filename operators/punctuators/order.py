@@ -168,7 +168,7 @@ class ByOrder(Rule):
         key = tuple(values[key.name] for key in self._keys(schema))
         came = format_pattern(Constant(distance.value_of(row["greatest"], domain)), domain)
         slack = distance.as_option(row["behind"], domain)
-        mending = "" if slack is None else f", and with slack {slack} no tuple of this slice were late"
+        mending = "" if slack is None else f", and with slack {slack} no tuple of this slice would be late"
         return self._of(key, passed, schema), f"{came} came before it{mending}"
 
     def _before_it(self, schema: Schema) -> str:

@@ -101,3 +101,8 @@ def test_what_a_user_got_wrong_is_named() -> None:
     stopped.close()
     with pytest.raises(UsageError, match="the session was stopped"):
         frame.to_arrow()
+
+
+def test_no_rows_are_written_as_no_reports(engine: InProcessEngine) -> None:
+    written = engine.write_parts(engine.empty("x INT"), lambda batches: batches, "name STRING, rows BIGINT")
+    assert (written.num_rows, written.column_names) == (0, ["name", "rows"])
