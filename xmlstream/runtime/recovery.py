@@ -154,7 +154,7 @@ def recover(
         checkpoint = Checkpoint(directory)
         for result, place in enumerate(places):
             documents = {d.draft.name: d.draft.checksum for d in checkpoint.documents if d.result == result}
-            if moved and place is not None and before[result] not in ("-", str(place)):
+            if moved and checkpoint.latest and place is not None and before[result] not in ("-", str(place)):
                 # Drafts that were committed and not published may still lie in the former output.
                 PublishedOutput(Path(before[result]), documents).settle()
             if place is not None:

@@ -17,6 +17,8 @@ from tests.harness.sealed_files import seal, unseal
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
+    from xmlstream.session.engines import InProcessSession
+
 pytestmark = pytest.mark.spark
 
 
@@ -26,13 +28,21 @@ def night(directory: Path, number: int, text: str = "") -> None:
     (directory / f"{number}.xml").write_text(f"<s xmlns:p='{PUNCT_NS}'>{rows}{text}</s>")
 
 
-def counted(spark: SparkSession, path: str | Path, schema: str = "a INT, b INT", **options: Any) -> xs.Query:
+def counted(
+    spark: SparkSession | InProcessSession, path: str | Path, schema: str = "a INT, b INT", **options: Any
+) -> xs.Query:
     read = xs.read(spark, path, schema, name="s", rowTag="t", schemes="a", **options)
     return read.group_by("a").agg("count(*) AS n")
 
 
 def answered(out: Path) -> list[str]:
     return sorted(re.findall(r"<a>(\d+)</a><n>\d", "".join(path.read_text() for path in out.glob("slice-*.xml"))))
+
+
+def test_a_new_checkpoint_may_be_called_moved(in_process: InProcessSession, tmp_path: Path) -> None:
+    night(tmp_path / "in", 1)
+    counted(in_process, tmp_path / "in").run(tmp_path / "out", tmp_path / "state", moved=True)
+    assert answered(tmp_path / "out") == ["1"]
 
 
 def test_a_checkpoint_says_what_is_otherwise_and_goes_on_with_what_was_moved(
