@@ -1,7 +1,8 @@
 """Leaf paths: from a row element to the leaf of an attribute, and the tree of the paths of all attributes.
 
 Paths are `hour`, `bidder/person_ref/@person`, `../@id`. A step can match any element, `*/id`, or any number of
-elements, `section//title`; of alternative paths, `isbn|issn`, the attribute has the one that is present.
+elements, `section//title`; of alternative paths, `isbn|issn`, the attribute has the one that is present. A condition
+selects elements by an XML attribute: `string[@key='concept:name']/@value`.
 
 Three things that are not leaves have a path, too: the name of an ancestor, `name(..)`, or of the row, `name(.)`; the
 row's number among the rows of its parent, `position()`; and an element with all its contents, as XML text,
@@ -11,8 +12,9 @@ row's number among the rows of its parent, `position()`; and an element with all
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass, field, replace
+from functools import lru_cache
 from typing import Literal
 
 from punct_ns.errors import UsageError
@@ -20,9 +22,10 @@ from sources.xml.options.qualified_names import XML_PREFIXES, Prefixes, with_nam
 
 _CALL = re.compile(r"\s*(?:name\(\s*(?P<up>\.|\.\.(?:/\.\.)*)\s*\)|position\(\s*\))\s*")
 _SUBTREE = re.compile(r"\s*xml\(\s*([^()]*?)\s*\)\s*")
-_ALTERNATIVE = re.compile(r"\|(?![^{]*\})")
-_DEEP = re.compile(r"(\{[^{}]*\})|//")
+_ALTERNATIVE = re.compile(r"\|(?![^{]*\})(?![^\[]*\])")
+_DEEP = re.compile(r"(\{[^{}]*\}|\[[^\]]*\])|//")
 _NAME = re.compile(r"(\{[^{}]*\})?[^\W\d][\w.\-·]*")
+_CONDITION = re.compile(r"""\[\s*@\s*([^\s=\[\]'"/]+)\s*=\s*('[^'\[\]]*'|"[^"\[\]]*")\s*\]""")
 
 
 ANYWHERE = "**"
@@ -36,7 +39,8 @@ class LeafPath:
     Attributes:
         up: The number of levels up where it begins; 0 is the row element itself.
         steps: The element names downwards from there; a plain name matches any namespace, `{uri}name` that namespace,
-            `{}name` no namespace, `*` any name, ANYWHERE any number of elements, including none.
+            `{}name` no namespace, `*` any name, ANYWHERE any number of elements, including none. A condition after
+            a name, `[@key='x']`, is a step, too: it leads to those of the elements that meet it.
         attribute: The XML attribute at the end, in no namespace unless the name has one; None for the element's text.
         function: `name` for the local name of that ancestor, or of the row; `position` for the row's number in its
             parent, from 1; `xml` for an element as XML text.
@@ -74,6 +78,8 @@ class LeafPath:
         LeafPath(up=1, steps=(), attribute='id', function=None)
         >>> LeafPath.parse("../SeriesKey/Value/@value")
         LeafPath(up=1, steps=('SeriesKey', 'Value'), attribute='value', function=None)
+        >>> LeafPath.parse('string[@key="x/y"]/@value').steps
+        ('string', "[@key='x/y']")
         >>> str(LeafPath.parse("name( . )"))
         'name(.)'
         >>> LeafPath.parse("name(../..)")
@@ -104,7 +110,7 @@ class LeafPath:
         if up and not names and attribute is None:
             hint = "a path to an ancestor ends in a leaf, an attribute or the name: ../title, ../@id, name(..)"
             raise UsageError(f"'{text}' is no path", hint=hint)
-        steps = [_step(name, text, prefixes) for name in names]
+        steps = [step for name in names for step in _steps(name, text, prefixes)]
         if ANYWHERE in steps and (up or steps[-1] == ANYWHERE):
             raise UsageError(f"'{text}' is no path", hint="// leads to elements in the row: //title, //*/@id")
         if steps.count(ANYWHERE) > 1:
@@ -118,31 +124,54 @@ class LeafPath:
 
         >>> [str(LeafPath.parse(text)) for text in ("./a/b", ".", "name( .. )", "position()", "xml(a)", "a//b|//*/@c")]
         ['a/b', '.', 'name(..)', 'position()', 'xml(a)', 'a//b|//*/@c']
+        >>> str(LeafPath.parse("a[@k='x']/b|*[@k='y']"))
+        "a[@k='x']/b|*[@k='y']"
         """
         if self.function == "xml":
-            return f"xml({'/'.join(self.steps) or '.'})"
+            return f"xml({'/'.join(self.steps).replace('/[', '[') or '.'})"
         if self.function == "name":
             return f"name({'/'.join(['..'] * self.up) or '.'})"
         if self.function is not None:
             return f"{self.function}()"
         ends = [".."] * self.up + list(self.steps) + ([f"@{self.attribute}"] if self.attribute is not None else [])
-        written = "/".join(ends).replace(f"/{ANYWHERE}/", "//").replace(f"{ANYWHERE}/", "//") or "."
+        written = "/".join(ends).replace(f"/{ANYWHERE}/", "//").replace(f"{ANYWHERE}/", "//").replace("/[", "[") or "."
         return "|".join([written, *map(str, self.others)])
 
 
 def _parts(path: str) -> list[str]:
     """Splits a path at its slashes, except those in namespace URIs."""
+    if {"[", "]"} & set(_CONDITION.sub("", path)):
+        raise UsageError(f"'{path}' is no path", hint=_CONDITION_HINT)
     text = _DEEP.sub(lambda found: found[1] or f"/{ANYWHERE}/", path.strip())
     text = text.removeprefix("/") if path.strip().startswith("//") else text
-    parts = re.findall(r"(?:\{[^{}]*\}|[^/{}])+|/", text)
+    parts = re.findall(r"(?:\{[^{}]*\}|\[[^\]]*\]|[^/{}\[])+|/", text)
     names = [part.strip() for part in parts[::2]]
     if any(part != "/" for part in parts[1::2]) or "/" in names or not names:
         raise UsageError(f"'{path}' is no path", hint=_HINT)
     return names
 
 
-def _step(name: str, path: str, prefixes: Prefixes) -> str:
-    return name if name in ("*", ANYWHERE) else _name(name, path, prefixes)
+def _steps(step: str, path: str, prefixes: Prefixes) -> Iterator[str]:
+    """Yields the step of a name, and that of a condition behind it."""
+    name, bracket, rest = step.partition("[")
+    found, name = _CONDITION.fullmatch(bracket + rest), name.strip()
+    if bracket and (found is None or name in ("", ".", "..", ANYWHERE)):
+        raise UsageError(f"'{path}' is no path", hint=_CONDITION_HINT)
+    yield name if name in ("*", ANYWHERE) else _name(name, path, prefixes)
+    if found is not None:
+        attribute = _name(found[1], path, prefixes).removeprefix("{}")
+        yield f"[@{attribute}={found[2] if chr(39) in found[2][1:-1] else repr(found[2][1:-1])}]"
+
+
+@lru_cache(maxsize=1 << 12)
+def condition(step: str) -> tuple[str, str]:
+    """Returns the name of the XML attribute in a condition, and its value.
+
+    >>> condition("[@key='x']")
+    ('key', 'x')
+    """
+    attribute, _, value = step[2:-1].partition("=")
+    return attribute, value[1:-1]
 
 
 def _name(name: str, path: str, prefixes: Prefixes) -> str:
@@ -154,6 +183,9 @@ def _name(name: str, path: str, prefixes: Prefixes) -> str:
 
 
 _HINT = "a path is like hour, bidder/person_ref/@person, ../@id or . for the element's own text"
+_CONDITION_HINT = (
+    "a condition follows an element and compares one XML attribute with a text: string[@key='name']/@value"
+)
 
 
 def default_path(column: str, attribute_prefix: str, value_tag: str, prefixes: Prefixes = XML_PREFIXES) -> LeafPath:
@@ -186,6 +218,8 @@ class LeafTree:
         structures: The attributes that are structures of its fields.
         attributes: The attributes whose leaves are XML attributes of the element, by name.
         children: The declarations for child elements, by name.
+        conditions: The declarations for the element itself, if it meets a condition.
+        tested: The XML attribute that led here by a condition; empty for none.
         known: The declarations for child elements by tag, a cache.
         sibling_arrays: The arrays whose leaves are in the element, if there are several.
         is_passage: Whether only declarations for any depth apply below it.
@@ -196,6 +230,8 @@ class LeafTree:
     structures: list[int] = field(default_factory=list)
     attributes: dict[str, list[int]] = field(default_factory=dict)
     children: dict[str, LeafTree] = field(default_factory=dict)
+    conditions: dict[str, LeafTree] = field(default_factory=dict)
+    tested: str = ""
     known: dict[str, list[LeafTree]] = field(default_factory=dict)
     sibling_arrays: tuple[int, ...] = ()
     is_passage: bool = False
@@ -211,7 +247,10 @@ def leaf_tree(paths: tuple[LeafPath, ...], wanted: Sequence[int], structures: Co
         for place in (path, *path.others):
             node = root
             for step in place.steps:
-                node = node.children.setdefault(step, LeafTree())
+                if step.startswith("["):
+                    node = node.conditions.setdefault(step, LeafTree(tested=condition(step)[0]))
+                else:
+                    node = node.children.setdefault(step, LeafTree())
             if place.function == "xml":
                 node.subtrees.append(index)
             elif index in structures:
@@ -225,10 +264,11 @@ def leaf_tree(paths: tuple[LeafPath, ...], wanted: Sequence[int], structures: Co
 
 def mark_arrays(node: LeafTree, arrays: Collection[int], *, is_row: bool = True) -> None:
     """Records in each element which arrays have their leaves in it; the row itself is excluded."""
-    for child in node.children.values():
+    below = [*node.children.values(), *node.conditions.values()]
+    for child in below:
         mark_arrays(child, arrays, is_row=False)
     leaves = [node.columns, node.subtrees, *node.attributes.values()]
-    leaves += [child.columns + child.subtrees for child in node.children.values() if not child.sibling_arrays]
+    leaves += [child.columns + child.subtrees for child in below if not child.sibling_arrays]
     found = tuple(index for columns in leaves for index in columns if index in arrays)
     node.sibling_arrays = found if len(found) > 1 and not is_row else ()
 

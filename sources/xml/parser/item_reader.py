@@ -10,7 +10,7 @@ the whole unit.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from typing import Any
 
 from lxml import etree
@@ -21,6 +21,7 @@ from sources.xml.options.arrow_text import keep_places
 from sources.xml.options.leaf_paths import (
     LeafPath,
     LeafTree,
+    condition,
     declared_below,
     flat_leaves,
     leaf_tree,
@@ -141,11 +142,12 @@ class LeafTexts:
             value = attribute_text(element, name)
             if value is not None:
                 self._take(columns, value, texts, seen)
-        if node.children:
-            for child in element:
-                if not isinstance(child, NO_ELEMENT):
-                    for place in declared_below(node, str(child.tag)):
-                        self._read(child, place, texts, seen, had)
+        for place in _met(element, node):
+            self._read(element, place, texts, seen, had)
+        for child in element if node.children else ():
+            if not isinstance(child, NO_ELEMENT):
+                for place in declared_below(node, str(child.tag)):
+                    self._read(child, place, texts, seen, had)
         if before is not None:
             after = [len(texts[index] or ()) for index in node.sibling_arrays]
             had.setdefault(node.sibling_arrays, []).append([b - a for a, b in zip(before, after, strict=True)])
@@ -210,6 +212,9 @@ class AncestorLeaves:
             raise UnreadableError(f"{self._names[index]}, at {path}, is only known inside {self._unit}")
         found: list[etree._Element] = [ancestor]
         for step in path.steps:
+            if step.startswith("["):
+                found = [element for element in found if meets(element, step)]
+                continue
             found = [child for element in found for child in element.iterchildren("*") if _has_name(child, step)]
         texts = [element_text(element) for element in found]
         if path.attribute is not None:
@@ -223,6 +228,17 @@ class AncestorLeaves:
 
     def _is_in_unit(self, element: etree._Element) -> bool:
         return any(local_tag(str(each.tag)) == self._unit for each in (element, *element.iterancestors()))
+
+
+def meets(element: etree._Element, step: str) -> bool:
+    """Whether an element meets the condition of a path."""
+    attribute, value = condition(step)
+    return attribute_text(element, attribute) == value
+
+
+def _met(element: etree._Element, node: LeafTree) -> list[LeafTree]:
+    """Returns the declarations at a node whose conditions an element meets."""
+    return [below for step, below in node.conditions.items() if meets(element, step)] if node.conditions else []
 
 
 def _has_name(element: etree._Element, step: str) -> bool:
@@ -270,6 +286,8 @@ class ItemReader(ItemElements):
             for index, path in enumerate(options.paths)
             if (path.up or path.function == "name") and not path.is_ancestors_leaf
         ]
+        # The names of the XML attributes in conditions: a template has their values, not slots for them.
+        self.tested = frozenset(_tested(self.leaves))
         self._trims = options.ignore_surrounding_spaces
         self._lifespan = self._punctuation + LIFESPAN
         self._wanted_outer = [(index, path) for index, path in self.outer if index in wanted]
@@ -400,7 +418,8 @@ class ItemReader(ItemElements):
             is_leaf = all(isinstance(each, NO_ELEMENT) for each in child)
             places = [each for each in declared_below(node, str(child.tag)) if not (is_leaf and each.is_passage)]
             for place in places or [LeafTree()]:
-                self._mirror(child, place, texts, seen, beyond)
+                for each in _met(child, place) or [place]:
+                    self._mirror(child, each, texts, seen, beyond)
 
     def _mirror_attributes(
         self, element: etree._Element, node: LeafTree, texts: list[str | None], seen: set[int], beyond: list[str]
@@ -414,8 +433,18 @@ class ItemReader(ItemElements):
             elif name.startswith(self._punctuation):
                 if name != self._lifespan or node is not self._all:
                     raise UnreadableError(f"the punctuation has an attribute {local} where none is allowed")
-            elif not name.startswith(_FOREIGN) and value.strip(BLANKS) != "*":
+            elif not name.startswith(_FOREIGN) and value.strip(BLANKS) != "*" and node.tested not in (name, local):
                 beyond.append(f"{local_tag(str(element.tag))}/@{local_tag(name)}")
+
+
+def _tested(leaves: LeafTexts) -> Iterator[str]:
+    """Yields the local names of the XML attributes in conditions."""
+    trees = [leaves.tree]
+    for tree in trees:
+        trees += [*tree.children.values(), *tree.conditions.values()]
+        yield from (local_tag(condition(step)[0]) for step in tree.conditions)
+    for inner in leaves.structures.values():
+        yield from _tested(inner)
 
 
 def _says_nothing(element: etree._Element) -> bool:

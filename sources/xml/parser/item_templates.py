@@ -11,6 +11,7 @@ run of a template, each for all candidates of the window.
 from __future__ import annotations
 
 import re
+from collections.abc import Collection
 from dataclasses import dataclass
 from itertools import accumulate
 
@@ -72,7 +73,7 @@ class ItemTemplate:
         """
         if b"<!" in sample or b"<?" in sample or any(b"'" in tag[0] for tag in _TAG.finditer(sample)):
             return None
-        runs, quoted = _runs(sample, quotes=quotes)
+        runs, quoted = _runs(sample, quotes=quotes, tested=reader.tested)
         if len(quoted) > MOST_SLOTS:
             return None
         filled = runs[0] + b"".join(_placeholder(slot) + run for slot, run in enumerate(runs[1:]))
@@ -103,8 +104,11 @@ def _placeholder(slot: int) -> bytes:
     return f"{_PLACEHOLDER}{slot}{_PLACEHOLDER}".encode()
 
 
-def _runs(sample: bytes, *, quotes: bool) -> tuple[list[bytes], list[bool]]:
-    """Returns the literal runs of a sample, and whether each slot between them is an attribute's value."""
+def _runs(sample: bytes, *, quotes: bool, tested: Collection[str]) -> tuple[list[bytes], list[bool]]:
+    """Returns the literal runs of a sample, and whether each slot between them is an attribute's value.
+
+    The values of the XML attributes `tested` are literal.
+    """
     gaps: list[tuple[int, int, bool]] = []
     before = None
     for tag in _TAG.finditer(sample):
@@ -118,6 +122,7 @@ def _runs(sample: bytes, *, quotes: bool) -> tuple[list[bytes], list[bool]]:
             gaps += [
                 (tag.start() + value.start(1), tag.start() + value.end(1), True)
                 for value in _PLAIN_ATTRIBUTE.finditer(tag[0])
+                if not tested or value[0].partition(b"=")[0].strip().rpartition(b":")[2].decode() not in tested
             ]
         before = tag
     ends = [0, *(end for _, end, _ in gaps)]

@@ -7,19 +7,22 @@ which become one column.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute
 
 from sources.xml.options.arrow_text import Mask, reordered
-from sources.xml.options.leaf_paths import ANYWHERE, LeafTree
+from sources.xml.options.leaf_paths import ANYWHERE, LeafTree, condition
 from sources.xml.parser.item_reader import LeafTexts
 from sources.xml.parser.token_names import Attributes, NamedElements
 from sources.xml.parser.token_window import TokenWindow, UndecidedError
 from sources.xml.splits.split_points import Offsets
+
+pc: Any = pyarrow.compute
 
 TextTypes = Mapping[int, Any]
 """The Arrow types of the texts of attributes, by index (`text_type`)."""
@@ -38,7 +41,7 @@ def are_decided(leaves: LeafTexts) -> bool:
         return (
             leaves.idle.issuperset(node.subtrees)
             and len(set(mine)) == len(mine)
-            and all(map(decides, node.children.values()))
+            and all(map(decides, (*node.children.values(), *node.conditions.values())))
         )
 
     return decides(leaves.tree) and all(map(are_decided, leaves.structures.values()))
@@ -150,6 +153,8 @@ class _Walk:
             self._add([index], rows, elements, self._structures(index, elements, rows))
         if node.attributes:
             self._attributes(node, elements, rows)
+        if node.conditions:
+            self._conditions(node, elements, rows)
         if node.children:
             self._below(node, *window.children(elements, rows))
             if ANYWHERE in node.children:
@@ -227,13 +232,31 @@ class _Walk:
         attributes = Attributes.of(window, elements)
         self._leave(rows[attributes.undecided])
         for name, columns in wanted.items():
-            names = [written for written in window.context.written(name) if b":" in written or "}" not in name]
-            for written in names if "}" in name else [name.encode()]:
-                which, prefixed = attributes.named(written)
-                self._leave(rows[prefixed])
-                owner = attributes.owner[which]
-                texts = window.values(attributes.begin[which], attributes.end[which])
+            for owner, texts in self._values(attributes, name, rows):
                 self._add(columns, rows[owner], elements[owner], texts)
+
+    def _values(self, attributes: Attributes, name: str, rows: Offsets) -> Iterator[tuple[Offsets, Any]]:
+        """Yields the values of the attributes of a name, with the indexes of their elements."""
+        window = self.columns.window
+        names = [written for written in window.context.written(name) if b":" in written or "}" not in name]
+        for written in names if "}" in name else [name.encode()]:
+            which, prefixed = attributes.named(written)
+            self._leave(rows[prefixed])
+            yield attributes.owner[which], window.values(attributes.begin[which], attributes.end[which])
+
+    def _conditions(self, node: LeafTree, elements: Offsets, rows: Offsets) -> None:
+        """Adds the leaves of those of these elements that meet the conditions of a node."""
+        attributes = Attributes.of(self.columns.window, elements)
+        self._leave(rows[attributes.undecided])
+        known: dict[str, list[tuple[Offsets, Any]]] = {}
+        for step, below in node.conditions.items():
+            name, value = condition(step)
+            if name not in known:
+                known[name] = list(self._values(attributes, name, rows))
+            for owner, texts in known[name]:
+                met = owner[pc.equal(texts, value).to_numpy(zero_copy_only=False)]
+                if len(met):
+                    self.node(below, elements[met], rows[met])
 
     def _require_equal_counts(self, before: dict[int, int], elements: Offsets, rows: Offsets) -> None:
         """Leaves records to the reference reader if one of their elements lacks a leaf that it has for another array.
