@@ -78,8 +78,9 @@ class ObservedValues:
 
     @property
     def type(self) -> str:
-        """The narrowest type of all texts that are not blank; STRING if there are none."""
-        return "TIMESTAMP" if self.format else type_of(text for _, text in self.texts)
+        """The narrowest type of all texts that are not blank; STRING if there are none, or if they are versions."""
+        type_ = "TIMESTAMP" if self.format else type_of(text for _, text in self.texts)
+        return "STRING" if type_ == "DOUBLE" and are_versions(text for _, text in self.texts) else type_
 
     @property
     def format(self) -> str | None:
@@ -129,6 +130,16 @@ def type_of(texts: Iterable[str]) -> str:
     return found or "STRING"
 
 
+def are_versions(texts: Iterable[str]) -> bool:
+    """Whether numbers would lose a zero that counts: 1.10 beside 1.9; amounts have the same number of decimals each.
+
+    >>> are_versions(["1.9", "1.10"]), are_versions(["0.90", "1.10"]), are_versions(["1.0", "1.25"])
+    (True, False, False)
+    """
+    decimals = [text.partition(".")[2] for text in texts if "." in text]
+    return len(set(map(len, decimals))) > 1 and any(len(each) > 1 and each.endswith("0") for each in decimals)
+
+
 @lru_cache(maxsize=1 << 16)
 def _type_of(text: str) -> str:
     for type_, form in _COMPILED.items():
@@ -140,6 +151,9 @@ def _type_of(text: str) -> str:
             return type_
     return "STRING"
 
+
+KEYS = ("key", "k", "name", "Name", "Key", "id")
+"""The names of the XML attributes, and of the elements, that are keys in lists of keys and values."""
 
 MOST_PLACES = 5_000
 """The greatest number of distinct places of elements."""
@@ -155,6 +169,8 @@ class ElementProfile:
         tag: Their name, as in lxml.
         count: The number of elements.
         most: The greatest number of them in one parent.
+        parents: The number of their parents.
+        repeats_key: Whether two of them in one parent have the same key, an XML attribute of one of the names KEYS.
         values: The texts of those without child elements.
         attributes: The values of their XML attributes.
         children: The profiles of their child elements, by name.
@@ -164,6 +180,8 @@ class ElementProfile:
     tag: str
     count: int = 0
     most: int = 0
+    parents: int = 0
+    repeats_key: bool = False
     values: ObservedValues = field(default_factory=ObservedValues)
     attributes: dict[str, ObservedValues] = field(default_factory=dict)
     children: dict[str, ElementProfile] = field(default_factory=dict)
@@ -200,6 +218,8 @@ class ElementProfile:
             self,
             count=self.count + other.count,
             most=max(self.most, other.most),
+            parents=self.parents + other.parents,
+            repeats_key=self.repeats_key or other.repeats_key,
             values=self.values.merged(other.values),
             attributes=attributes,
             children=children,
@@ -290,6 +310,10 @@ class _Profiler:
         self._sample.elements += 1
         profile.count += 1
         profile.most = max(profile.most, counts[tag])
+        profile.parents += counts[tag] == 1
+        if key := next((f"{tag} {element.attrib[name]!s}" for name in KEYS if name in element.attrib), None):
+            counts[key] += 1
+            profile.repeats_key = profile.repeats_key or counts[key] > 1
         for name, value in element.attrib.items():
             if not str(name).startswith(XSI):
                 profile.attributes.setdefault(str(name), ObservedValues()).add(self._sample.elements, str(value))

@@ -1,7 +1,8 @@
 """Rows and columns of a document: elements that may be tuples, and columns for the leaves in and around them.
 
-Repeated elements are candidates for tuples; the first is the one with most of the document. A column has a name, a
-type and a path.
+Repeated elements are candidates for tuples, but not lists of keys and values. The first is the one with most of the
+document; an element around it if that has an identity and the inner one has none, or is often absent; or one within it
+if only that has an identity. A column has a name, a type and a path.
 """
 
 from __future__ import annotations
@@ -10,9 +11,12 @@ import re
 from collections import Counter
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
+from enum import IntEnum
 from functools import reduce
+from itertools import pairwise
 
-from sources.xml.inference.element_profile import ElementProfile, ObservedValues
+from punct_ns.slices import quoted
+from sources.xml.inference.element_profile import KEYS, MOST_TEXTS, ElementProfile, ObservedValues
 from sources.xml.options.leaf_paths import local_tag
 from sources.xml.options.qualified_names import XML_PREFIXES
 
@@ -33,9 +37,29 @@ class RowCandidate:
     around: tuple[tuple[ElementProfile, ...], ...]
 
     @property
+    def has_identity(self) -> bool:
+        """Whether each of them has a value of its own: an id, a number, a code, a name that is unique, or a time."""
+        named = [*_own(self.profile)]
+        named += [leaf for child in self.profile.children.values() if child.most == 1 for leaf in _own(child)]
+        whole = [
+            (name.lower(), values) for name, values in named if values.count == min(self.profile.count, MOST_TEXTS)
+        ]
+        return any(
+            (values.are_unique and name.endswith(_IDENTITIES)) or _TIME.fullmatch(name) for name, values in whole
+        )
+
+    def share_of(self, outer: RowCandidate) -> float:
+        """Returns the least part of the elements around them, from an outer one inwards, that contain some."""
+        chain = [*self.around[0], self.profile]
+        first = next(place for place, one in enumerate(chain) if one.tag == outer.profile.tag)
+        return min(below.parents / above.count for above, below in pairwise(chain[first:]))
+
+    @property
     def weight(self) -> int:
         """The amount of the document in them, without elements that occur several times in one of them."""
-        return _weight(self.profile)
+        children = self.profile.children.values()
+        pairs = sum(_LEAF * child.count for child in children if child.most > 1 and is_pair(child))
+        return _weight(self.profile) + pairs
 
 
 def candidates(root: ElementProfile, punctuations: str) -> list[RowCandidate]:
@@ -48,12 +72,77 @@ def candidates(root: ElementProfile, punctuations: str) -> list[RowCandidate]:
     found: dict[str, list[tuple[ElementProfile, tuple[ElementProfile, ...]]]] = {}
     for profile, around in _places(root, ()):
         found.setdefault(profile.tag, []).append((profile, around))
+    for tag, places in [*found.items()]:
+        inner = [{*profile.children} for profile, _ in places if profile.most > 1]
+        if len(inner) > 1 and all(inner) and not set.intersection(*inner):
+            # Elements of one name with different contents: their contents are the rows.
+            del found[tag]
+            for each in {*inner[0]}.union(*inner) & {*found}:
+                first, *rest = found[each]
+                found[each] = [(replace(first[0], most=2), first[1]), *rest]
     all_ = {tag: _candidate(places) for tag, places in found.items() if not tag.startswith(f"{{{punctuations}}}")}
     repeated = [one for one in all_.values() if one.profile.most > 1 and any(one.around)]
     structured = [one for one in repeated if one.profile.children or one.profile.attributes]
     if chosen := structured or repeated:
-        return sorted(chosen, key=lambda one: -one.weight)
+        ordered = sorted(chosen, key=lambda one: (is_pair(one.profile), -one.weight))
+        best = _better(ordered[0], [one for one in ordered[1:] if not is_pair(one.profile)])
+        return [best, *(one for one in ordered if one is not best)]
     return [_candidate(found[tag]) for tag in root.children][:1]
+
+
+def _better(first: RowCandidate, others: list[RowCandidate]) -> RowCandidate:
+    """Returns the row that one wants: the first candidate, or one around it or within it with more of an identity."""
+    chain = [one.tag for one in first.around[0]]
+    outer = [one for one in others if one.profile.tag in chain and len(one.profile.children) > 1 and one.has_identity]
+    outer.sort(key=lambda one: chain.index(one.profile.tag))
+    is_whole = first.has_identity
+    for one in outer:
+        if not is_whole or first.share_of(one) < _OFTEN:
+            return one
+    inner = [one for one in others if any(each.tag == first.profile.tag for each in one.around[0]) and one.has_identity]
+    return first if is_whole or not inner else inner[0]
+
+
+_OFTEN = 0.75
+"""The part of outer elements that must contain an inner one, so that rows of the inner one lack few of them."""
+
+_IDENTITIES = ("id", "key", "guid", "uuid", "number", "ref", "code", "name", "identifier", "addr", "nr", "no")
+_TIME = re.compile(r"(?:event_?|system_?|start_?)?(?:time|timestamp|ts|date_?time|time_period)")
+
+
+def _own(profile: ElementProfile) -> Iterator[tuple[str, ObservedValues]]:
+    """Yields the values of an element that has one of each, with their names."""
+    yield from ((local_tag(name), values) for name, values in profile.attributes.items())
+    children = (child for child in profile.children.values() if child.most == 1 and not child.children)
+    yield from ((child.local, child.values) for child in children)
+
+
+_VALUES = ("value", "Value", "v", "val")
+
+
+def key_and_value(profile: ElementProfile) -> tuple[str, str | None] | None:
+    """Returns the XML attributes that are the key and the value of elements; None in place of the value is the text.
+
+    The same keys occur in several parents, and none twice in one. None if they are not like that.
+    """
+    names = {local_tag(name): values for name, values in profile.attributes.items()}
+    key = next((name for name in KEYS if name in names), None)
+    if key is None or profile.children or len(names) + profile.has_text != 2:
+        return None
+    value = next((name for name in names if name != key), None)
+    keys = names[key]
+    is_key = keys.count == profile.count and not keys.are_unique and not profile.repeats_key
+    is_value = value in _VALUES or (value is None and key != "id")
+    return (key, value) if is_key and is_value and (profile.most > 1 or key in ("key", "k")) else None
+
+
+def is_pair(profile: ElementProfile) -> bool:
+    """Whether elements are a list of keys and values, as XML attributes or as child elements."""
+    names = sorted(child.local for child in profile.children.values() if not child.children)
+    are_children = len(names) == len(profile.children) == 2 and any(name in KEYS for name in names)
+    return key_and_value(profile) is not None or (
+        are_children and not profile.attributes and any(name in _VALUES for name in names)
+    )
 
 
 def candidates_named(root: ElementProfile, name: str) -> list[RowCandidate]:
@@ -85,8 +174,11 @@ def _weight(profile: ElementProfile) -> int:
     return own + sum(_weight(child) for child in profile.children.values() if child.most == 1)
 
 
-MOST_COLUMNS = 200
+MOST_COLUMNS = 60
 """The greatest number of proposed columns."""
+
+MANY_LEAVES = 40
+"""The number of leaves above which repeated elements in a row become arrays of structures, then others structures."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,6 +192,8 @@ class Leaf:
         is_repeated: Whether one row may have it several times.
         is_mixed: Whether the text contains elements.
         up: The number of levels up where the path begins.
+        key: The key of the value, in a list of keys and values.
+        structure: The type of a column for all leaves below the steps; empty for a single leaf.
     """
 
     steps: tuple[str, ...]
@@ -108,6 +202,8 @@ class Leaf:
     is_repeated: bool = False
     is_mixed: bool = False
     up: int = 0
+    key: str = ""
+    structure: str = ""
 
     @property
     def path(self) -> str:
@@ -116,10 +212,29 @@ class Leaf:
         return "/".join([*[".."] * self.up, *self.steps, *ends]) or "."
 
     @property
+    def words(self) -> list[str]:
+        """The parts of its path that make a name."""
+        around = ["parent"] if self.up == 1 else [f"up{self.up}"] if self.up else []
+        if self.key:
+            return [*around, *self.steps[:-1], self.key]
+        return [*around, *self.steps, *([self.attribute] if self.attribute is not None else [])]
+
+    @property
     def type(self) -> str:
-        """The type of its column."""
+        """The type of its column; a number that is a code by its name, such as a version or a postcode, is a STRING."""
+        if self.structure:
+            return self.structure
         type_ = "STRING" if self.is_mixed else self.values.type
+        type_ = "STRING" if self._is_code(type_) else type_
         return f"ARRAY<{type_}>" if self.is_repeated else type_
+
+    def _is_code(self, type_: str) -> bool:
+        """Whether numbers are codes by their name: a version 2.10 is no number, a phone number is none."""
+        name = self.words[-1] if self.words else ""
+        return (type_ == "DOUBLE" and "version" in name.lower()) or (type_ == "BIGINT" and bool(_CODE.search(name)))
+
+
+_CODE = re.compile(r"(?i)post_?code|postal_?(?:code|zone)|zip_?(?:code)?$|phone|fax$|gtin|isbn|^ean$")
 
 
 @dataclass(frozen=True, slots=True)
@@ -141,7 +256,10 @@ def leaves(row: RowCandidate, prefixes: Mapping[str, str]) -> tuple[list[Leaf], 
         The leaves, and the outermost element around a row whose other children have some of them; None if none.
     """
     unit = None
-    found = list(_below(row.profile, (), row.profile.local, prefixes, is_repeated=False))
+    for group in Grouping:
+        found = list(_below(row.profile, (), row.profile.local, prefixes, is_repeated=False, group=group))
+        if len(found) <= MANY_LEAVES:
+            break
     found = found or [Leaf((), None, row.profile.values)]
     depth = min(map(len, row.around), default=0)
     for up in range(1, depth + 1):
@@ -166,8 +284,22 @@ def _beside(profile: ElementProfile, inner: set[str], row: str, prefixes: Mappin
             yield leaf
 
 
+class Grouping(IntEnum):
+    """Which elements in a row are columns as a whole."""
+
+    NONE = 0
+    REPEATED = 1
+    ALL = 2
+
+
 def _below(
-    profile: ElementProfile, steps: tuple[str, ...], row: str, prefixes: Mapping[str, str], *, is_repeated: bool
+    profile: ElementProfile,
+    steps: tuple[str, ...],
+    row: str,
+    prefixes: Mapping[str, str],
+    *,
+    is_repeated: bool,
+    group: Grouping = Grouping.NONE,
 ) -> Iterator[Leaf]:
     yield from _attributes(profile, steps, prefixes, is_repeated=is_repeated)
     if profile.has_text:
@@ -180,7 +312,60 @@ def _below(
     for child in profile.children.values():
         if child.local != row:
             step = child.local if locals_[child.local] == 1 else _qualified(child.tag, prefixes)
-            yield from _below(child, (*steps, step), row, prefixes, is_repeated=is_repeated or child.most > 1)
+            pairs = [] if is_repeated else list(_pairs(child, (*steps, step)))
+            if pairs:
+                yield from pairs
+                continue
+            is_column = (group and child.most > 1) or (group == Grouping.ALL and not steps)
+            if is_column and _size(child) > 1 and (kind := _structure(child, row)):
+                structure = f"ARRAY<{kind}>" if child.most > 1 else kind
+                yield Leaf((*steps, step), None, ObservedValues(), child.most > 1, structure=structure)
+                continue
+            is_many = is_repeated or child.most > 1
+            yield from _below(child, (*steps, step), row, prefixes, is_repeated=is_many, group=group)
+
+
+def _size(profile: ElementProfile) -> int:
+    """Returns the number of leaves in elements."""
+    return len(profile.attributes) + profile.has_text + sum(map(_size, profile.children.values()))
+
+
+def _structure(profile: ElementProfile, row: str) -> str:
+    """Returns the type of a column for elements with all their leaves."""
+    fields = {f"_{local_tag(name)}": values.type for name, values in profile.attributes.items()}
+    if profile.has_text and not profile.children:
+        fields["_VALUE"] = profile.values.type
+    for child in profile.children.values():
+        is_leaf = child.is_mixed or not _size(child) - child.has_text
+        kind = "STRING" if child.is_mixed else child.values.type if is_leaf else _structure(child, row)
+        if child.local != row and (is_leaf or kind):
+            fields[child.local] = f"ARRAY<{kind}>" if child.most > 1 else kind
+    often = Counter(name.lower() for name in fields)
+    written = [f"{quoted(name)}: {kind}" for name, kind in fields.items() if often[name.lower()] == 1]
+    return f"STRUCT<{', '.join(written)}>" if written else ""
+
+
+MOST_KEYS = 40
+"""The greatest number of keys in a list of keys and values that become columns."""
+
+
+def _pairs(profile: ElementProfile, steps: tuple[str, ...]) -> Iterator[Leaf]:
+    """Yields a leaf for each key of a list of keys and values; none if there are too many keys, or unusual ones."""
+    found = key_and_value(profile)
+    if found is None:
+        return
+    key, value = found
+    values = profile.values if value is None else profile.attributes[value]
+    texts = dict(values.texts)
+    groups: dict[str, ObservedValues] = {}
+    for number, name in profile.attributes[key].texts:
+        if number in texts:
+            groups.setdefault(name, ObservedValues()).add(number, texts[number])
+    if len(groups) > MOST_KEYS or not all(name and not set(name) & set("'\"[]<&\n") for name in groups):
+        return
+    *outer, step = steps
+    for name, of in groups.items():
+        yield Leaf((*outer, f'{step}[@{key}="{name}"]'), value, of, key=name)
 
 
 def _attributes(
@@ -224,9 +409,7 @@ def columns(found: list[Leaf]) -> list[InferredColumn]:
 
 def _name(leaf: Leaf, length: int) -> str:
     """Builds a name from the last `length` parts of the path."""
-    around = ["parent"] if leaf.up == 1 else [f"up{leaf.up}"] if leaf.up else []
-    parts = [*around, *leaf.steps, *([leaf.attribute] if leaf.attribute is not None else [])]
-    words = [re.sub(r"\W+", "_", part.removeprefix("{}")) for part in parts]
+    words = [re.sub(r"\W+", "_", part.removeprefix("{}")) for part in leaf.words]
     if not leaf.up and not leaf.steps:
         return f"_{words[0]}" if words else "_VALUE"
     chosen = words[-length:] if not leaf.up else words

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 from typing import Any
 
@@ -20,6 +21,38 @@ from xmlstream.sql.tables.create_table import create_table
 
 FEEDS = sorted((ROOT / "tests" / "samples" / "feeds").glob("*.xml"))
 DATA = sorted((ROOT / "data").glob("*.xml"))
+FORMATS = sorted((ROOT / "tests" / "samples" / "formats").glob("*.xml"))
+WANTED = {
+    "aixm": "hasMember",
+    "camt053": "Ntry",
+    "ccda": "observation",
+    "datex": "siteMeasurements",
+    "docbook": "chapter",
+    "hl7v2": "ORU_R01.OBSERVATION",
+    "junit": "testcase",
+    "maven": "dependency",
+    "metrics": "metric",
+    "mtconnect": "Samples/*",
+    "musicxml": "measure",
+    "netex": "StopPlace",
+    "nmap": "host",
+    "osm_change": "node",
+    "pain001": "CdtTrfTxInf",
+    "sdmx_structure": "Obs",
+    "siri_et": "EstimatedVehicleJourney",
+    "siri_vm": "VehicleActivity",
+    "soap_log": "Envelope",
+    "tei": "div",
+    "ubl_invoices": "InvoiceLine",
+    "windows_events": "Event",
+    "witsml": "log",
+    "xes": "event",
+}
+"""The row that one wants of each format."""
+
+OTHERS = {"mtconnect": "Position", "netex": "Quay"}
+"""The formats of which another row is proposed."""
+
 PUNCT = "http://www.cse.ogi.edu/dot/niagara/punct"
 
 
@@ -31,7 +64,8 @@ def read_by(statement: str, tag: str) -> list[dict[str, object]]:
 
 def tuples(found: Proposal) -> list[dict[str, object]]:
     """The tuples of a proposal's statement."""
-    return read_by(create_table(found), found.options["rowTag"].rpartition(":")[2].rpartition("}")[2])
+    name = found.options["rowTag"].rpartition(":")[2].rpartition("}")[2]
+    return read_by(create_table(found), re.sub(r"\W", "_", name))
 
 
 def elements(path: Path, tag: str) -> list[etree._Element]:
@@ -39,7 +73,42 @@ def elements(path: Path, tag: str) -> list[etree._Element]:
     return [each for each in root.iter(f"{{*}}{tag}") if etree.QName(each).namespace != PUNCT]
 
 
-@pytest.mark.parametrize("path", [*FEEDS, *DATA], ids=lambda path: path.stem)
+@pytest.mark.parametrize("path", FORMATS, ids=lambda path: path.stem)
+def test_the_row_that_one_wants_is_proposed(path: Path) -> None:
+    assert proposal(str(path)).options["rowTag"] == OTHERS.get(path.stem, WANTED[path.stem])
+
+
+def test_keys_and_values_become_columns_of_their_keys() -> None:
+    found = proposal(str(ROOT / "tests" / "samples" / "formats" / "xes.xml"))
+    assert [column.name for column in found.columns][:4] == [
+        "concept_name",
+        "org_resource",
+        "lifecycle_transition",
+        "time_timestamp",
+    ]
+    assert found.options["path.concept_name"] == 'string[@key="concept:name"]/@value'
+    assert [row["concept_name"] for row in tuples(found)] == ["Register", "Examine", "Register", "Decide"]
+    assert {row["parent_concept_name"] for row in tuples(found)} == {"case-1", "case-2"}
+
+
+def test_a_row_of_very_many_leaves_has_structures(path: Path) -> None:
+    cash = "<cash><day>2026-01-01</day><amt ccy='EUR'>1.25</amt></cash>" * 2
+    leg = f"<leg n='1'>{''.join(f'<f{n}>{n}</f{n}>' for n in range(30))}{cash}</leg>"
+    party = f"<party>{''.join(f'<p{n}>x</p{n}>' for n in range(20))}</party>"
+    found = inferred(path, f"<trade><id>1</id>{leg * 2}{party}</trade>" * 2, "trade")
+    assert [column.name for column in found.columns][:2] == ["id", "leg"]
+    assert len(found.columns) == 22
+    (first, _) = tuples(found)
+    assert first["leg"][1]["cash"][0]["amt"] == {"_ccy": "EUR", "_VALUE": 1.25}  # type: ignore[index]
+    wide = party.replace("party", "b") + party.replace("party", "c") + party
+    found = inferred(path, f"<trade><id>1</id>{leg * 2}{wide}</trade>" * 2, "trade")
+    assert [column.name for column in found.columns] == ["id", "leg", "b", "c", "party"]
+    assert tuples(found)[0]["c"]["p7"] == "x"  # type: ignore[index]
+    flat = "".join(f"<f{n}>{n}</f{n}>" for n in range(80))
+    assert inferred(path, f"<row>{flat}</row>" * 2).left_out == 20
+
+
+@pytest.mark.parametrize("path", [*FEEDS, *FORMATS, *DATA], ids=lambda path: path.stem)
 def test_what_is_inferred_reads_every_row_and_every_text_of_it(path: Path) -> None:
     found = proposal(str(path))
     rows = elements(path, found.options["rowTag"])
@@ -84,6 +153,13 @@ def inferred(path: Path, body: str, row_tag: str | None = None, **given: str) ->
         (["<a>1</a><b>x</b>", "<b/>"], "`a` BIGINT, `b` STRING", {}),
         (["<a>1</a>", "<a>2.5</a>", "<a>1e3</a>"], "`a` DOUBLE", {}),
         (["<a>01</a>"] * 2, "`a` STRING", {}),
+        (["<a>1.9</a>", "<a>1.10</a>"], "`a` STRING", {}),
+        (["<a>9.99</a>", "<a>1.10</a>"], "`a` DOUBLE", {}),
+        (["<version>2.10</version>"] * 2, "`version` STRING", {}),
+        (["<version>3</version>"] * 2, "`version` BIGINT", {}),
+        (["<phone>4930123456</phone>"] * 2, "`phone` STRING", {}),
+        (["<postcode>10117</postcode>", "<postcode>00123</postcode>"], "`postcode` STRING", {}),
+        (["<PostalZone>10117</PostalZone>"] * 2, "`PostalZone` STRING", {}),
         (["<a>true</a>", "<a>false</a>"], "`a` BOOLEAN", {}),
         (["<a>true</a>", "<a>1</a>"], "`a` STRING", {}),
         (["<a>2024-01-01</a>", "<a>2024-01-01T10:00:00Z</a>"], "`a` TIMESTAMP", {}),
