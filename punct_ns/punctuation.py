@@ -54,6 +54,9 @@ class Punctuation:
         # Punctuations in one set share their schema; hashing it would cost more than it distinguishes.
         return hash(self.patterns)
 
+    def __repr__(self) -> str:
+        return str(self)
+
     def __str__(self) -> str:
         pairs = zip(self.patterns, self.schema, strict=True)
         text = f"<{', '.join(format_pattern(p, attribute.domain) for p, attribute in pairs)}>"

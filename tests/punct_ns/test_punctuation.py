@@ -61,3 +61,7 @@ def test_what_does_not_fit_the_schema_is_refused() -> None:
         Punctuation.parse("<*, *>", BIDS)
     with pytest.raises(ValueError, match="2 patterns for 3"):
         Punctuation(BIDS, (List((1,)), List((2,))))
+
+
+def test_a_prompt_shows_a_punctuation_in_notation() -> None:
+    assert repr([Punctuation.of(Schema.of(hour="INT", min="INT"), min="13")]) == "[<*, 13>]"

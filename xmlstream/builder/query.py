@@ -28,7 +28,7 @@ from xmlstream.builder.method_sql import Groups, TupleWindows, argument
 from xmlstream.builder.runnable import Runnable
 from xmlstream.plan.nodes import Node
 from xmlstream.plan.written_plan import tree
-from xmlstream.safety.explanation import Format, explained
+from xmlstream.safety.explanation import Explanation, Format, explained
 from xmlstream.secret.profile import Windows
 from xmlstream.sql import translation
 from xmlstream.sql.analysts import analyst_of
@@ -74,7 +74,7 @@ class Query(Runnable):
             follow: Judge the query as `start` runs it: its sources have no known end.
         """
         root = self.root if as_written else self.plan
-        return tree(root) if format == "plan" else explained(root, follow=follow, format_=format)
+        return Explanation(tree(root) if format == "plan" else explained(root, follow=follow, format_=format))
 
     def _repr_html_(self) -> str:
         """The picture of the plan with its verdicts, which notebooks show."""

@@ -198,7 +198,7 @@ class ClosedMap:
         scale = _CellScale(anyone) if _are_many(rows.values()) else _Scale(domain, rows.values())
         drawn = []
         for place, closed in rows.items():
-            lacks = list(anyone.difference(closed).intervals())
+            lacks = list(_possible(anyone.difference(closed).intervals(), closed, rows.values()))
             first = patterns(ValueSet.of_intervals(domain, lacks[:SHOWN]))
             ps = [Punctuation.of(self._held[place[0]].set.schema, {place[1]: pattern}) for pattern in first]
             missing = [str(p) for p in ps if not p.is_empty]
@@ -226,6 +226,22 @@ class ClosedMap:
         promised = self._promised.get(name, ())
         has_ended = closed.is_all and not promised and place == 0
         return place in closed.singles or attribute in promised or has_ended
+
+
+def _possible(
+    lacks: Iterable[tuple[Cut, Cut]], closed: ValueSet, rows: Iterable[ValueSet]
+) -> Iterator[tuple[Cut, Cut]]:
+    """The values that an input lacks; below the first that it has closed, only those from the first that any one names.
+
+    An input that closes hours from 0 on never closes `≤ -1`, which `≤ 17` of another input includes.
+    """
+    bottom = closed.domain.bottom
+    for low, high in lacks:
+        # The cuts of a row are sorted.
+        named = (next((cut for cut in row.cuts if cut != bottom), high) for row in rows)
+        first = min(named) if closed.cuts and low == bottom else low
+        if first < high:
+            yield first, high
 
 
 def _unbounded(closed: ValueSet, domain: Domain) -> ValueSet:

@@ -181,8 +181,8 @@ class Handle:
         is_active = self._query.isActive
         stands = "is running" if is_active else "has ended"
         page = f': <a href="{escape(self.monitor)}" target="_blank">its live page</a>' if self.monitor else ""
-        name = escape(self._query.name or "")
-        return f"<p>The query {name} {stands}{page if is_active else ''}.</p>{self._launched.drawn()}"
+        name = f" {escape(self._query.name)}" if self._query.name else ""
+        return f"<p>The query{name} {stands}{page if is_active else ''}.</p>{self._launched.drawn()}"
 
 
 def _cause(failure: BaseException | None, reported: Exception) -> Exception:

@@ -33,6 +33,15 @@ def _page(verdict: QueryVerdict, remedies: Sequence[Remedy], changes: Sequence[C
     return page(f"{title}: will it answer, will it fit?", "\n".join(parts))
 
 
+class Explanation(str):
+    """An explanation as a string that a notebook or a prompt shows as its text, with its lines."""
+
+    __slots__ = ()
+
+    def __repr__(self) -> str:
+        return str(self)
+
+
 Format: TypeAlias = Literal["text", "json", "svg", "html"]
 """Form of an explanation: text for people, JSON for programs, a picture, or a page with the query's text."""
 

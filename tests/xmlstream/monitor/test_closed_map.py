@@ -180,6 +180,18 @@ def test_an_input_that_has_ended_has_closed_all() -> None:
     assert [(row["closed"], row["lacks"]) for row in axis["rows"]] == [("all", ""), ("≤ 3", "≥ 4")]
 
 
+def test_an_input_lacks_nothing_below_the_first_value_that_an_input_has_named() -> None:
+    by_range = "<*, [,17], *, *>"
+    assert lacking(warehouse(sensor1=by_range, sensor2="<*, [0,9], *, *>").json()) == {"sensor2": "10 to 17"}
+    assert lacking(warehouse(sensor1=f"{by_range}; <*, 19, *, *>", sensor2="<*, [0,19], *, *>").json()) == {
+        "sensor1": "18"
+    }
+    assert lacking(warehouse(sensor1="<*, 3, *, *>; <*, [5,17], *, *>", sensor2="<*, [10,12], *, *>").json()) == {
+        "sensor2": "3, 5 to 9, 13 to 17"
+    }
+    assert lacking(warehouse(sensor1=by_range).json()) == {"sensor2": "≤ 17"}
+
+
 def test_what_the_commits_of_one_run_add_up_to_is_what_a_whole_record_says() -> None:
     parts, whole = warehouse(sensor1="<*, 1, *, *>"), warehouse(sensor1="<*, [1,3], *, *>")
     parts.add(said(sensor1="<*, 2, *, *>"))

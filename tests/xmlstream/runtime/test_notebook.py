@@ -107,8 +107,8 @@ def test_a_query_that_runs_is_drawn_anew_where_it_is_shown_until_it_has_ended(
         query.processAllAvailable()
     finally:
         query.stop()
-    assert "is running" in cell.shown[0]
-    assert "has ended" in cell.shown[-1]
+    assert "<p>The query is running" in cell.shown[0]
+    assert "<p>The query has ended.</p>" in cell.shown[-1]
     assert "3 in · " in cell.shown[-1]
     monkeypatch.delitem(sys.modules, "IPython")
     with pytest.raises(NotImplementedError):  # whereupon IPython shows it in another way

@@ -114,7 +114,9 @@ def test_all_text_of_a_query_is_text() -> None:
 def test_a_notebook_shows_the_picture_without_more_ado() -> None:
     from xmlstream.builder.query import Query
 
-    shown = Query(None, plan(DATA / "warehouse.sql"))._repr_html_()  # type: ignore[arg-type]
+    query = Query(None, plan(DATA / "warehouse.sql"))  # type: ignore[arg-type]
+    assert repr(query.explain()) == query.explain() == "\n".join(query.explain().splitlines())
+    shown = query._repr_html_()
     assert shown.startswith("<svg ")
     assert "group_by" in shown
 
