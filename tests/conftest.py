@@ -5,20 +5,22 @@ from __future__ import annotations
 import os
 import shutil
 import sys
+from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, cast
 
 import pytest
 from hypothesis import HealthCheck, settings
 
 from tests.harness.browser import executable, launched
+from tests.harness.nights import AT_NIGHT
 
 if TYPE_CHECKING:
     from playwright.sync_api import Browser
     from pyspark.sql import SparkSession
 
-    from xmlstream.session.engines import InProcessSession
+    from xmlstream.session.engines import InProcessSession, Session
 
 # So that a table that is not as it should be is shown beside the one that is.
 pytest.register_assert_rewrite("tests.harness.running", "tests.harness.saying")
@@ -42,6 +44,10 @@ settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "quick"))
 os.environ.setdefault("SPARK_SUBMIT_OPTS", "-XX:TieredStopAtLevel=1 -XX:ReservedCodeCacheSize=240m -XX:+UseSerialGC")
 
 
+UNDER_SPARK = 1 if AT_NIGHT else 5
+"""One of so many cases of a test with a `session` runs under Spark as well; of tests without cases, one of a file."""
+
+
 def _java_is_there() -> bool:
     home = os.environ.get("JAVA_HOME")
     return bool(home and (Path(home) / "bin" / "java").exists()) or shutil.which("java") is not None
@@ -53,14 +59,28 @@ def pytest_itemcollected(item: pytest.Item) -> None:
         item.add_marker(pytest.mark.spark)
 
 
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Run what needs no Spark first, then what takes longest; leave out what has no Java to run on."""
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """Run what needs no Spark first, then what takes longest; leave out what has no Java, or is left to nights."""
+    seen: Counter[str] = Counter()
+    gone = [item for item in items if _is_left_to_nights(item, seen)]
+    config.hook.pytest_deselected(items=gone)
+    items[:] = [item for item in items if item not in set(gone)]
     items.sort(key=lambda item: (_is(item, "spark"), not _is(item, "slow")))
     if not _java_is_there():
         no_java = pytest.mark.skip(reason="needs Spark, and there is no Java on PATH or at JAVA_HOME (see make setup)")
         for item in items:
             if _is(item, "spark"):
                 item.add_marker(no_java)
+
+
+def _is_left_to_nights(item: pytest.Item, seen: Counter[str]) -> bool:
+    """Whether a test in both sessions is not among those that run under Spark by day; the first one is."""
+    given = item.callspec.params if isinstance(item, pytest.Function) and hasattr(item, "callspec") else {}
+    if given.get("session") != "spark":
+        return False
+    counted = item.nodeid.partition("[")[0] if len(given) > 1 else str(item.path)
+    seen[counted] += 1
+    return (seen[counted] - 1) % UNDER_SPARK > 0
 
 
 def _is(item: pytest.Item, marker: str) -> bool:
@@ -113,6 +133,12 @@ def in_process() -> Iterator[InProcessSession]:
     session = open_session(engine="duckdb")
     yield session
     session.stop()
+
+
+@pytest.fixture(scope="session", params=["in process", pytest.param("spark", marks=pytest.mark.spark)])
+def session(request: pytest.FixtureRequest) -> Session:
+    """Each of the two sessions; by day Spark's for some of the cases."""
+    return cast("Session", request.getfixturevalue("spark" if request.param == "spark" else "in_process"))
 
 
 @pytest.fixture(scope="session")

@@ -18,7 +18,7 @@ from punct_ns.slices import own
 from tests.harness.running import Running
 
 if TYPE_CHECKING:
-    from pyspark.sql import SparkSession
+    from xmlstream.session.engines import Session
 
 TRADE = Schema.parse("symbol STRING, at INT, size INT")
 QUOTE = Schema.parse("of STRING, since INT, price INT")
@@ -28,10 +28,9 @@ def asof(kind: AsofKind = "inner", *, strict: bool = False, tolerance: str | Non
     return AsofJoin(kind, ("symbol",), ("of",), "at", "since", "INT", strict, tolerance).bounded(TRADE, QUOTE)
 
 
-@pytest.mark.spark
-def test_a_tuple_comes_with_its_last_partner_once_no_later_one_can_come(spark: SparkSession, tmp_path: Path) -> None:
+def test_a_tuple_comes_with_its_last_partner_once_no_later_one_can_come(session: Session, tmp_path: Path) -> None:
     """A quote that comes late, but before time has passed it, counts; of each symbol the last one is kept."""
-    join = Running(spark, tmp_path, asof(), TRADE, QUOTE)
+    join = Running(session, tmp_path, asof(), TRADE, QUOTE)
     join.shows(
         "(a, 5, 1) (b, 5, 2)       |                    |                                  ",
         "(a, 1, 10) (a, 6, 12)     | (a, 4, 11) (b, 5, 20) | <*, (,5], *>                     ",
@@ -43,20 +42,18 @@ def test_a_tuple_comes_with_its_last_partner_once_no_later_one_can_come(spark: S
     join.shows("(a, 8, 3) <b, *, *>", "<a, *, *>", out="(a, 8, 3, a, 6, 12) <b, *, *, *, *, *>", kept="1")
 
 
-@pytest.mark.spark
-def test_a_tuple_without_partner_comes_with_nulls_or_not_at_all(spark: SparkSession, tmp_path: Path) -> None:
+def test_a_tuple_without_partner_comes_with_nulls_or_not_at_all(session: Session, tmp_path: Path) -> None:
     for kind, out in (
         ("left", "(a, null, 1, null, null, null) (a, 3, 2, null, null, null)"),
         ("inner", ""),
     ):
-        join = Running(spark, tmp_path / kind, asof(kind, strict=True), TRADE, QUOTE)  # type: ignore[arg-type]
+        join = Running(session, tmp_path / kind, asof(kind, strict=True), TRADE, QUOTE)  # type: ignore[arg-type]
         join.shows("(a, null, 1) (a, 3, 2)", "(a, 3, 10) (a, null, 9) <*, (,2], *>", out=out, kept="1")
 
 
-@pytest.mark.spark
-def test_a_tuple_that_waits_holds_what_may_be_its_partner(spark: SparkSession, tmp_path: Path) -> None:
+def test_a_tuple_that_waits_holds_what_may_be_its_partner(session: Session, tmp_path: Path) -> None:
     """No more trades of up to 9 come; that of 3 still waits for quotes, and its punctuation with it."""
-    join = Running(spark, tmp_path, asof(), TRADE, QUOTE)
+    join = Running(session, tmp_path, asof(), TRADE, QUOTE)
     join.shows(
         "(a, 3, 1) <*, (,9], *>                          | ",
         "(a, 1, 10) (a, 4, 11) (a, 6, 12)                | <*, (,3], *>",
@@ -65,12 +62,11 @@ def test_a_tuple_that_waits_holds_what_may_be_its_partner(spark: SparkSession, t
     )  # fmt: skip
 
 
-@pytest.mark.spark
 def test_with_a_tolerance_the_last_of_a_key_is_forgotten_too_once_it_is_too_old(
-    spark: SparkSession, tmp_path: Path
+    session: Session, tmp_path: Path
 ) -> None:
     """And a trade needs to know only of quotes that are not too old for it."""
-    join = Running(spark, tmp_path, asof("left", tolerance="since >= at - 3"), TRADE, QUOTE)
+    join = Running(session, tmp_path, asof("left", tolerance="since >= at - 3"), TRADE, QUOTE)
     join.shows(
         "(a, 5, 1) (b, 5, 2)                             | <*, (,7], *>         | <*, (,12], *>        ",
         "(a, 4, 11) (a, 1, 10) (b, 6, 20) <*, [2,5], *>  |                      | (b, 7, 9)            ",
@@ -79,9 +75,8 @@ def test_with_a_tolerance_the_last_of_a_key_is_forgotten_too_once_it_is_too_old(
     )  # fmt: skip
 
 
-@pytest.mark.spark
-def test_of_partners_at_the_same_time_the_first_by_what_else_they_are(spark: SparkSession, tmp_path: Path) -> None:
-    Running(spark, tmp_path, asof(), TRADE, QUOTE).shows(
+def test_of_partners_at_the_same_time_the_first_by_what_else_they_are(session: Session, tmp_path: Path) -> None:
+    Running(session, tmp_path, asof(), TRADE, QUOTE).shows(
         "(a, 5, 1)",
         "(a, 4, 12) (a, 4, 11) (a, 4, 13) <*, *, *>",
         out="(a, 5, 1, a, 4, 11)",
@@ -89,15 +84,14 @@ def test_of_partners_at_the_same_time_the_first_by_what_else_they_are(spark: Spa
     )
 
 
-@pytest.mark.spark
 @pytest.mark.parametrize("purge_after", [None, PurgeAfter(slices=9)])
 def test_slice_after_slice_the_next_of_a_key_ends_what_its_last_tuple_is_kept_for(
-    spark: SparkSession, tmp_path: Path, purge_after: PurgeAfter | None
+    session: Session, tmp_path: Path, purge_after: PurgeAfter | None
 ) -> None:
     """The log of the right side is rewritten in each slice, comes back after a restart, and goes on."""
     inputs = Schema.parse("k INT NOT NULL, t TIMESTAMP"), Schema.parse("l INT NOT NULL, u TIMESTAMP")
     join = AsofJoin("inner", ("k",), ("l",), "t", "u", "TIMESTAMP").bounded(*inputs)
-    running = Running(spark, tmp_path, join, *inputs, purge_after=purge_after)
+    running = Running(session, tmp_path, join, *inputs, purge_after=purge_after)
     at = [datetime(2026, 1, 1, 0, minute, tzinfo=UTC) for minute in range(12)]
     for n in range(5):
         until = f"{at[2 * n + 1]:%Y-%m-%dT%H:%M:%SZ}"

@@ -21,7 +21,7 @@ from tests.oracles import oracle
 from tests.samples.strategies import SmallSchema, small_punctuations, small_schemas
 
 if TYPE_CHECKING:
-    from pyspark.sql import SparkSession
+    from xmlstream.session.engines import Session
 
 BIDS = Schema.parse(
     "auctionid INT, bidderid INT, price DOUBLE, hour INT, minute INT NOT NULL", "hour 0.., minute 0..59"
@@ -174,9 +174,8 @@ def test_what_is_described_is_what_those_in_question_cover_together(data: st.Dat
             assert told.matches(u) == all(oracle.set_match(t, in_question) for t in alike)
 
 
-@pytest.mark.spark
-def test_tuples_flow_through_unchanged_with_their_punctuation(spark: SparkSession, tmp_path: Path) -> None:
-    running = Running(spark, tmp_path, HOURLY, BIDS)
+def test_tuples_flow_through_unchanged_with_their_punctuation(session: Session, tmp_path: Path) -> None:
+    running = Running(session, tmp_path, HOURLY, BIDS)
     first, other = "(7, 1, 2.5, 1, 15) (7, 1, 2.5, 1, 15)", "(7, 2, null, null, 59)"
     running.shows(f"{first} {other} <*, *, *, 1, [0,30]>", out=f"{first} {other}", kept="0")
     running.restart()

@@ -13,7 +13,7 @@ from punct_ns.scheme import parse_schemes
 from tests.harness.running import Running
 
 if TYPE_CHECKING:
-    from pyspark.sql import SparkSession
+    from xmlstream.session.engines import Session
 
 VISITS = Schema.parse("id INT, page INT")
 
@@ -29,9 +29,8 @@ def test_a_key_is_an_attribute() -> None:
         DistinctOn(("user",)).schema(VISITS)
 
 
-@pytest.mark.spark
-def test_the_first_tuple_of_each_key_comes_in_a_slice_and_after_it(spark: SparkSession, tmp_path: Path) -> None:
-    running = Running(spark, tmp_path, DistinctOn(("id",)), VISITS, positioned=True)
+def test_the_first_tuple_of_each_key_comes_in_a_slice_and_after_it(session: Session, tmp_path: Path) -> None:
+    running = Running(session, tmp_path, DistinctOn(("id",)), VISITS, positioned=True)
     running.shows(
         "(1, 5) (2, 9) (1, 4) | (2, 1) (3, 3) | <[1,2], *> | (3, 8) (4, 8) <*, 3>",
         out="(1, 5) (2, 9)    | (3, 3)        | <[1,2], *> | (4, 8) <*, 3>       ",
@@ -41,33 +40,29 @@ def test_the_first_tuple_of_each_key_comes_in_a_slice_and_after_it(spark: SparkS
     running.shows("(3, 1) (4, 1) (5, 1) | <*, *>", out="(5, 1) | <*, *>", kept="3 | 0")
 
 
-@pytest.mark.spark
-def test_null_is_a_key(spark: SparkSession, tmp_path: Path) -> None:
-    Running(spark, tmp_path, DistinctOn(("id",)), VISITS, positioned=True).shows(
+def test_null_is_a_key(session: Session, tmp_path: Path) -> None:
+    Running(session, tmp_path, DistinctOn(("id",)), VISITS, positioned=True).shows(
         "(null, 1) (null, 2) (1, 1) | <null, *>",
         out="(null, 1) (1, 1)       | <null, *>",
         kept="2                     | 1        ",
     )  # fmt: skip
 
 
-@pytest.mark.spark
-def test_several_punctuations_together_close_a_key(spark: SparkSession, tmp_path: Path) -> None:
-    Running(spark, tmp_path, DistinctOn(("id",)), VISITS, positioned=True).shows(
+def test_several_punctuations_together_close_a_key(session: Session, tmp_path: Path) -> None:
+    Running(session, tmp_path, DistinctOn(("id",)), VISITS, positioned=True).shows(
         "(1, 1) | <1, (,4]>  | <1, [5,)>  | <1, null>",
         out="(1, 1) | <1, (,4]> | <1, [5,)> | <1, null>",
         kept="1  | 1  | 1 | 0",
     )  # fmt: skip
 
 
-@pytest.mark.spark
-def test_a_key_that_is_overdue_is_new_again(spark: SparkSession, tmp_path: Path) -> None:
+def test_a_key_that_is_overdue_is_new_again(session: Session, tmp_path: Path) -> None:
     after = PurgeAfter(slices=1)
-    running = Running(spark, tmp_path, DistinctOn(("id",)), VISITS, positioned=True, purge_after=after)
+    running = Running(session, tmp_path, DistinctOn(("id",)), VISITS, positioned=True, purge_after=after)
     running.shows("(1, 1) | | | (1, 2)", out="(1, 1) | | | (1, 2)")
 
 
-@pytest.mark.spark
-def test_without_the_order_of_a_source_there_is_no_first(spark: SparkSession, tmp_path: Path) -> None:
-    running = Running(spark, tmp_path, DistinctOn(("id",)), VISITS)
+def test_without_the_order_of_a_source_there_is_no_first(session: Session, tmp_path: Path) -> None:
+    running = Running(session, tmp_path, DistinctOn(("id",)), VISITS)
     with pytest.raises(QueryError, match="needs the order of a source"):
         running.shows("(1, 1)", out="")

@@ -13,7 +13,7 @@ from punct_ns.schema import Attribute, Schema
 from tests.harness.running import Running
 
 if TYPE_CHECKING:
-    from pyspark.sql import SparkSession
+    from xmlstream.session.engines import Session
 
 POSTS = Schema.parse("id INT, tags ARRAY<STRING>")
 TAG = Attribute("tag", Domain("STRING"))
@@ -24,41 +24,34 @@ def said(*texts: str) -> list[Punctuation]:
     return [Punctuation.parse(text, POSTS) for text in texts]
 
 
-@pytest.mark.spark
-def test_each_element_makes_a_tuple_and_no_element_none(spark: SparkSession, tmp_path: Path) -> None:
-    done = Running(spark, tmp_path, Explode("tags", TAG, replaces=True), POSTS).slice((CAME, []))
+def test_each_element_makes_a_tuple_and_no_element_none(session: Session, tmp_path: Path) -> None:
+    done = Running(session, tmp_path, Explode("tags", TAG, replaces=True), POSTS).slice((CAME, []))
     assert sorted(done.tuples, key=str) == [(1, "a"), (1, "a"), (1, "b"), (4, None)]
     assert done.kept == 0
 
 
-@pytest.mark.spark
-def test_outer_keeps_what_has_no_elements_once_with_null(spark: SparkSession, tmp_path: Path) -> None:
-    done = Running(spark, tmp_path, Explode("tags", TAG, outer=True), POSTS).slice((CAME, []))
+def test_outer_keeps_what_has_no_elements_once_with_null(session: Session, tmp_path: Path) -> None:
+    done = Running(session, tmp_path, Explode("tags", TAG, outer=True), POSTS).slice((CAME, []))
     a = ["a", "b", "a"]
     assert sorted(done.tuples, key=str) == [(1, a, "a"), (1, a, "a"), (1, a, "b"), (2, [], None), (3, None, None),
                                             (4, [None], None)]  # fmt: skip
 
 
-@pytest.mark.spark
-def test_a_slice_without_tuples_says_all_the_same(spark: SparkSession, tmp_path: Path) -> None:
-    running = Running(spark, tmp_path, Explode("tags", TAG), POSTS)
+def test_a_slice_without_tuples_says_all_the_same(session: Session, tmp_path: Path) -> None:
+    running = Running(session, tmp_path, Explode("tags", TAG), POSTS)
     done = running.slice(([], said("<1, *>", "<*, null>")))
     assert (done.tuples, list(map(str, done.punctuations))) == ([], ["<1, *, *>", "<*, null, *>"])
 
 
-@pytest.mark.spark
-def test_of_an_array_that_goes_no_further_nothing_is_said(spark: SparkSession, tmp_path: Path) -> None:
-    running = Running(spark, tmp_path, Explode("tags", TAG, replaces=True), POSTS)
+def test_of_an_array_that_goes_no_further_nothing_is_said(session: Session, tmp_path: Path) -> None:
+    running = Running(session, tmp_path, Explode("tags", TAG, replaces=True), POSTS)
     done = running.slice(([], said("<1, *>", "<2, null>", "<*, *>")))
     assert list(map(str, done.punctuations)) == ["<1, *>", "<*, *>"]
 
 
-@pytest.mark.spark
-def test_more_elements_than_were_thought_of(
-    spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_more_elements_than_were_thought_of(session: Session, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("operators.explode.LENGTH", 1)
-    running = Running(spark, tmp_path, Explode("tags", TAG, replaces=True), POSTS)
+    running = Running(session, tmp_path, Explode("tags", TAG, replaces=True), POSTS)
     assert len(running.slice(([(1, ["a"] * 500)], [])).tuples) == 500
 
 

@@ -14,7 +14,8 @@ from tests.harness.running import Running
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-pytestmark = pytest.mark.spark
+    from xmlstream.session.engines import Session
+
 
 REPORTS = Schema.parse("hour INT, min INT NOT NULL, temp DOUBLE", "min 0..59")
 
@@ -26,12 +27,12 @@ def aggregate(name: str, kind: str, expression: str) -> Aggregate:
 MAXIMUM = GroupBy(("hour",), (aggregate("maxtemp", "DOUBLE", "max(temp)"),))
 
 
-def maximum(spark: SparkSession, path: Path) -> Running:
-    return Running(spark, path, MAXIMUM, REPORTS)
+def maximum(session: Session, path: Path) -> Running:
+    return Running(session, path, MAXIMUM, REPORTS)
 
 
-def test_a_group_leaves_when_its_punctuation_arrives(spark: SparkSession, tmp_path: Path) -> None:
-    maximum(spark, tmp_path).shows(
+def test_a_group_leaves_when_its_punctuation_arrives(session: Session, tmp_path: Path) -> None:
+    maximum(session, tmp_path).shows(
         "(1, 0, 70) (1, 1, 71.5) (2, 0, 60) | (1, 2, 69) <1, *, *>",
         out="                               | (1, 71.5)  <1, *>   ",
         kept="  2                              | 1                   ",
@@ -52,11 +53,9 @@ def test_a_group_leaves_when_its_punctuation_arrives(spark: SparkSession, tmp_pa
         ("[7,)", {7, 12, 20}),
     ],
 )
-def test_patterns_close_exactly_what_they_say(
-    spark: SparkSession, tmp_path: Path, pattern: str, closed: set[int]
-) -> None:
+def test_patterns_close_exactly_what_they_say(session: Session, tmp_path: Path, pattern: str, closed: set[int]) -> None:
     groups = {1, 2, 3, 7, 12, 20}
-    maximum(spark, tmp_path).shows(
+    maximum(session, tmp_path).shows(
         " ".join(f"({group}, 0, {group})" for group in groups) + f"<{pattern}, *, *>",
         out=" ".join(f"({group}, {group})" for group in closed) + f"<{pattern}, *>",
         kept=f"{len(groups - closed)}",
@@ -64,22 +63,20 @@ def test_patterns_close_exactly_what_they_say(
 
 
 def test_a_punctuation_that_restricts_another_attribute_closes_nothing_by_itself(
-    spark: SparkSession, tmp_path: Path
+    session: Session, tmp_path: Path
 ) -> None:
-    maximum(spark, tmp_path).shows("(3, 0, 1) <3, *, [0,50]> <3, [0,30], *>", out="", kept="1")
+    maximum(session, tmp_path).shows("(3, 0, 1) <3, *, [0,50]> <3, [0,30], *>", out="", kept="1")
 
 
-def test_several_punctuations_that_cover_a_group_together_complete_it(spark: SparkSession, tmp_path: Path) -> None:
-    running = maximum(spark, tmp_path)
+def test_several_punctuations_that_cover_a_group_together_complete_it(session: Session, tmp_path: Path) -> None:
+    running = maximum(session, tmp_path)
     running.shows("(3, 0, 1) <3, [0,30], *>", out="")
     running.restart()
     running.shows("(3, 45, 2) <[3,4], [31,59], *>", out="(3, 2) <3, *>")
 
 
-def test_null_is_a_group_that_only_the_null_constant_or_the_wildcard_closes(
-    spark: SparkSession, tmp_path: Path
-) -> None:
-    maximum(spark, tmp_path).shows(
+def test_null_is_a_group_that_only_the_null_constant_or_the_wildcard_closes(session: Session, tmp_path: Path) -> None:
+    maximum(session, tmp_path).shows(
         "(null, 0, 1) <(,), *, *> | <null, *, *>        ",
         out="         <(,), *>    | (null, 1) <*, *>    ",
     )  # fmt: skip
@@ -120,34 +117,34 @@ def test_aggregates_are_those_of_the_whole_group_however_it_is_cut(
     )
 
 
-def test_without_keys_there_is_one_group_even_of_an_empty_stream(spark: SparkSession, tmp_path: Path) -> None:
+def test_without_keys_there_is_one_group_even_of_an_empty_stream(session: Session, tmp_path: Path) -> None:
     count = GroupBy((), (aggregate("n", "BIGINT", "count(*)"), aggregate("top", "DOUBLE", "max(temp)")))
-    Running(spark, tmp_path / "empty", count, REPORTS).shows(
+    Running(session, tmp_path / "empty", count, REPORTS).shows(
         "<1, *, *> | <*, *, *>        | <*, *, *>",
         out="      | (0, null) <*, *> |          ",
     )  # fmt: skip
-    Running(spark, tmp_path / "some", count, REPORTS).shows(
+    Running(session, tmp_path / "some", count, REPORTS).shows(
         "(1, 0, 3) | (2, 0, 4) <*, *, *>",
         out="      | (2, 4)    <*, *>   ",
     )  # fmt: skip
 
 
-def test_a_sum_of_decimals_has_sparks_type_however_it_is_cut(spark: SparkSession, tmp_path: Path) -> None:
+def test_a_sum_of_decimals_has_sparks_type_however_it_is_cut(session: Session, tmp_path: Path) -> None:
     prices = Schema.parse("item INT, price DECIMAL(10,2)")
     total = GroupBy(("item",), (aggregate("total", "DECIMAL(20,2)", "sum(price)"),))
-    Running(spark, tmp_path, total, prices).shows(
+    Running(session, tmp_path, total, prices).shows(
         "(1, 99999999.99) | (1, 0.01) | <*, *>                  ",
         out="             |           | (1, 100000000.00) <*, *>",
     )  # fmt: skip
 
 
 def test_halves_that_come_one_after_the_other_complete_the_group_they_stand_with(
-    spark: SparkSession, tmp_path: Path
+    session: Session, tmp_path: Path
 ) -> None:
     """The halves coalesce in the held set; the group, which is not the first attribute, is complete all the same."""
     by_hour = Schema.parse("min INT NOT NULL, hour INT", "min 0..59")
     count = GroupBy(("hour",), (aggregate("n", "BIGINT", "count(*)"),))
-    Running(spark, tmp_path, count, by_hour).shows(
+    Running(session, tmp_path, count, by_hour).shows(
         "(3, 5) (40, 5) <[0,29], 5> | <[30,59], 5>  ",
         out="                       | (5, 2) <5, *> ",
         kept="                        | 0             ",

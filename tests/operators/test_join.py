@@ -13,7 +13,7 @@ from punct_ns.scheme import format_schemes, parse_schemes
 from tests.harness.running import Running
 
 if TYPE_CHECKING:
-    from pyspark.sql import SparkSession
+    from xmlstream.session.engines import Session
 
 AUCTION = Schema.parse("id INT, reserve INT")
 BID = Schema.parse("auction INT, price INT")
@@ -23,13 +23,12 @@ def on_id(kind: JoinKind, residual: str | None = None) -> Join:
     return Join(kind, ("id",), ("auction",), residual)
 
 
-def running(spark: SparkSession, path: Path, operator: Join) -> Running:
-    return Running(spark, path, operator, AUCTION, BID)
+def running(session: Session, path: Path, operator: Join) -> Running:
+    return Running(session, path, operator, AUCTION, BID)
 
 
-@pytest.mark.spark
 def test_a_punctuation_of_one_side_purges_the_other_and_goes_out_for_both_attributes(
-    spark: SparkSession, tmp_path: Path
+    session: Session, tmp_path: Path
 ) -> None:
     """Tucker et al. 2003, Example 2 and §5.4: only what describes the join attribute purges.
 
@@ -37,7 +36,7 @@ def test_a_punctuation_of_one_side_purges_the_other_and_goes_out_for_both_attrib
     auctions wait for their bids. Then auction 1 is gone, of {1,2} the part that it held back goes out, moved, too; bids
     on it are closed.
     """
-    running(spark, tmp_path, on_id("inner")).shows(
+    running(session, tmp_path, on_id("inner")).shows(
         "(1, 10) (2, 20) <{1,2}, *>                          |                                           ",
         "(1, 5) (1, 7) <*, 3>                                | (2, 9) <1, *>                             ",
         out="(1, 10, 1, 5) (1, 10, 1, 7)        <*, *, *, 3> | (2, 20, 2, 9) <*, *, 1, *> <1, *, *, *>",
@@ -45,9 +44,8 @@ def test_a_punctuation_of_one_side_purges_the_other_and_goes_out_for_both_attrib
     )  # fmt: skip
 
 
-@pytest.mark.spark
-def test_what_waits_goes_out_after_a_restart(spark: SparkSession, tmp_path: Path) -> None:
-    join = running(spark, tmp_path, on_id("inner"))
+def test_what_waits_goes_out_after_a_restart(session: Session, tmp_path: Path) -> None:
+    join = running(session, tmp_path, on_id("inner"))
     join.shows("(1, 10) (7, 0) <[1,3], *>", "", out="<*, *, [2,3], *> <[2,3], *, *, *>")
     join.restart()
     join.shows(
@@ -58,9 +56,8 @@ def test_what_waits_goes_out_after_a_restart(spark: SparkSession, tmp_path: Path
     )  # fmt: skip
 
 
-@pytest.mark.spark
-def test_the_end_of_one_side_is_cut_at_the_keys_that_it_still_keeps(spark: SparkSession, tmp_path: Path) -> None:
-    running(spark, tmp_path, on_id("inner")).shows(
+def test_the_end_of_one_side_is_cut_at_the_keys_that_it_still_keeps(session: Session, tmp_path: Path) -> None:
+    running(session, tmp_path, on_id("inner")).shows(
         "(1, 10) (4, 0) <*, *> |       ",
         "<4, *>                | <*, *>",
         out="<(,0], *, *, *> <*, *, (,0], *> <*, *, [2,), *> <[2,), *, *, *> <null, *, *, *> | <*, *, *, *>",
@@ -68,12 +65,11 @@ def test_the_end_of_one_side_is_cut_at_the_keys_that_it_still_keeps(spark: Spark
     )  # fmt: skip
 
 
-@pytest.mark.spark
 def test_points_too_many_to_cut_out_let_what_lies_outside_go(
-    spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    session: Session, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("operators.state.blocked_set.MOST", 2)
-    join = running(spark, tmp_path, on_id("inner"))
+    join = running(session, tmp_path, on_id("inner"))
     join.shows(
         "(3, 0) (5, 0) (7, 0) <[1,9], *>",
         "",
@@ -86,9 +82,8 @@ def test_points_too_many_to_cut_out_let_what_lies_outside_go(
     )
 
 
-@pytest.mark.spark
-def test_a_tuple_without_partner_comes_out_when_none_can_come(spark: SparkSession, tmp_path: Path) -> None:
-    join = running(spark, tmp_path, on_id("left", "price >= reserve"))
+def test_a_tuple_without_partner_comes_out_when_none_can_come(session: Session, tmp_path: Path) -> None:
+    join = running(session, tmp_path, on_id("left", "price >= reserve"))
     join.shows(
         "(1, 10) (2, 20) (null, 5)",
         "(1, 5) (2, 25)",
@@ -105,25 +100,21 @@ def test_a_tuple_without_partner_comes_out_when_none_can_come(spark: SparkSessio
     )  # fmt: skip
 
 
-@pytest.mark.spark
 def test_the_last_value_of_a_narrower_domain_says_in_a_list_too_that_nothing_lies_beyond_it(
-    spark: SparkSession, tmp_path: Path
+    session: Session, tmp_path: Path
 ) -> None:
     wide, narrow = Schema.parse("a INT"), Schema.parse("b INT", domains="b 0..3")
-    joining = Running(spark, tmp_path, Join("left", ("a",), ("b",)), wide, narrow)
+    joining = Running(session, tmp_path, Join("left", ("a",), ("b",)), wide, narrow)
     joining.shows("(4) (3) (2)", "<{1,3}>", out="(4, null) (3, null) <*, {1,3}>", kept="1")
 
 
-@pytest.mark.spark
-def test_what_is_said_of_a_side_that_nulls_stand_for_does_not_match_the_nulls(
-    spark: SparkSession, tmp_path: Path
-) -> None:
+def test_what_is_said_of_a_side_that_nulls_stand_for_does_not_match_the_nulls(session: Session, tmp_path: Path) -> None:
     """`reserve null` alone would close the bids without an auction; with an id it speaks of auctions.
 
     A tuple of either side may yet be alone; what is null on both sides is over once both say so, and where both are
     over, there is none.
     """
-    join = running(spark, tmp_path, on_id("full"))
+    join = running(session, tmp_path, on_id("full"))
     join.shows(
         "<*, null> <2, *>",
         "(2, 2) <{3,null}, *>",
@@ -136,11 +127,10 @@ def test_what_is_said_of_a_side_that_nulls_stand_for_does_not_match_the_nulls(
     )  # fmt: skip
 
 
-@pytest.mark.spark
-def test_a_full_join_says_of_keys_of_both_sides_what_neither_says_alone(spark: SparkSession, tmp_path: Path) -> None:
+def test_a_full_join_says_of_keys_of_both_sides_what_neither_says_alone(session: Session, tmp_path: Path) -> None:
     """A tuple has keys of one side alone, or all keys of both; null keys on both sides are either's."""
     left, right = Schema.parse("a INT, b INT NOT NULL"), Schema.parse("c INT, d INT NOT NULL")
-    join = Running(spark, tmp_path, Join("full", ("a", "b"), ("c", "d")), left, right)
+    join = Running(session, tmp_path, Join("full", ("a", "b"), ("c", "d")), left, right)
     never = "<(,), null, *, *> <null, (,), (,), *> <*, *, (,), null> <(,), *, null, (,)>"
     join.shows("<null, 1>", "", out=f"{never} <*, null, *, null> <null, 1, *, *>")
     join.restart()
@@ -161,10 +151,10 @@ def test_a_full_join_promises_null_of_the_keys_of_both_sides() -> None:
 
 
 def test_on_request_it_is_said_that_nulls_which_stand_for_a_tuple_come_together(
-    spark: SparkSession, tmp_path: Path
+    session: Session, tmp_path: Path
 ) -> None:
     """Once, so that bids closed by their auctions are closed by their prices; nothing where bids of no auction come."""
-    join = running(spark, tmp_path, on_id("left").punctuating())
+    join = running(session, tmp_path, on_id("left").punctuating())
     join.shows("", "<1, *>", out="<*, *, 1, *> <*, *, null, (,)>")
     join.restart()
     join.shows("", "<2, *>", out="<*, *, 2, *>")
@@ -196,13 +186,12 @@ def within(kind: JoinKind, residual: str = "at BETWEEN since AND until") -> Join
     return Join(kind, ("reader",), ("visitor",), residual).bounded(LOAN, VISIT)
 
 
-@pytest.mark.spark
-def test_a_tuple_goes_once_all_that_its_condition_bounds_is_closed(spark: SparkSession, tmp_path: Path) -> None:
+def test_a_tuple_goes_once_all_that_its_condition_bounds_is_closed(session: Session, tmp_path: Path) -> None:
     """Loans by a prefix of visits as far as they reach, visits by a prefix of the loans that begin before them.
 
     Of the loans the first ends before time 5 does, the last one ends before it begins, and never waits.
     """
-    join = Running(spark, tmp_path, within("inner"), LOAN, VISIT)
+    join = Running(session, tmp_path, within("inner"), LOAN, VISIT)
     join.shows(
         "(1, 0, 5) (1, 3, 9) (2, 0, 5) (2, 6, 4)      |           |                 ",
         "(1, 4) (2, 7)                                | <*, (,5]> | <2, *> <1, (,9]>",
@@ -214,9 +203,8 @@ def test_a_tuple_goes_once_all_that_its_condition_bounds_is_closed(spark: SparkS
     join.shows("<*, (,6], *>", "", out="", kept="1", tuples_alone=True)
 
 
-@pytest.mark.spark
-def test_time_that_passes_one_key_by_one_purges_that_key(spark: SparkSession, tmp_path: Path) -> None:
-    Running(spark, tmp_path, within("inner"), LOAN, VISIT).shows(
+def test_time_that_passes_one_key_by_one_purges_that_key(session: Session, tmp_path: Path) -> None:
+    Running(session, tmp_path, within("inner"), LOAN, VISIT).shows(
         "(1, 0, 5) (2, 0, 5)  |           |           ",
         "<*, (,3]>            | <1, [4,5]>| <2, [5,9]>",
         out="                 |           |           ",
@@ -225,11 +213,8 @@ def test_time_that_passes_one_key_by_one_purges_that_key(spark: SparkSession, tm
     )  # fmt: skip
 
 
-@pytest.mark.spark
-def test_a_tuple_without_partner_comes_out_when_its_bounds_are_closed_or_null(
-    spark: SparkSession, tmp_path: Path
-) -> None:
-    Running(spark, tmp_path, within("left"), LOAN, VISIT).shows(
+def test_a_tuple_without_partner_comes_out_when_its_bounds_are_closed_or_null(session: Session, tmp_path: Path) -> None:
+    Running(session, tmp_path, within("left"), LOAN, VISIT).shows(
         "(1, 0, 5) (2, 0, 9) (3, 0, null)      |                             | (4, 1, 5)                ",
         "(2, 4)                                | <*, (,5]>                   |                          ",
         out="(2, 0, 9, 2, 4) (3, 0, null, null, null) | (1, 0, 5, null, null) | (4, 1, 5, null, null)",
@@ -238,10 +223,9 @@ def test_a_tuple_without_partner_comes_out_when_its_bounds_are_closed_or_null(
     )  # fmt: skip
 
 
-@pytest.mark.spark
-def test_a_bound_that_cannot_be_computed_waits_for_its_key(spark: SparkSession, tmp_path: Path) -> None:
+def test_a_bound_that_cannot_be_computed_waits_for_its_key(session: Session, tmp_path: Path) -> None:
     """Nobody asks for it in a pair, so that it is no error; and it is no null, which would have no partner."""
-    join = Running(spark, tmp_path, within("left", "at <= until + 1"), LOAN, VISIT)
+    join = Running(session, tmp_path, within("left", "at <= until + 1"), LOAN, VISIT)
     join.shows(
         "(1, 0, 2147483647) (2, 0, 3) |                                ",
         "<*, (,4]>                    | <1, *>                         ",

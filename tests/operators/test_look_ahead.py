@@ -17,7 +17,7 @@ from punct_ns.scheme import format_schemes, parse_schemes
 from tests.harness.running import Running
 
 if TYPE_CHECKING:
-    from pyspark.sql import SparkSession
+    from xmlstream.session.engines import Session
 
 HERE = Schema.parse("sid STRING, ts INT NOT NULL, v INT")
 
@@ -58,7 +58,6 @@ def test_functions_that_nobody_needs_are_not_computed() -> None:
     assert str(looking(("sum(`v`)", 2, -1)).functions[0]) == "sum(`v`) ROWS BETWEEN 2 PRECEDING AND 1 FOLLOWING"
 
 
-@pytest.mark.spark
 @pytest.mark.parametrize(
     ("most", "said"),
     [
@@ -67,11 +66,11 @@ def test_functions_that_nobody_needs_are_not_computed() -> None:
     ],
 )
 def test_of_what_is_closed_all_is_said_but_what_rows_wait_for_and_between_many_of_them_nothing(
-    most: int, said: str, spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    most: int, said: str, session: Session, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("operators.state.blocked_set.MOST", most)
     here = Schema.parse("sid INT NOT NULL, ts INT NOT NULL, v INT", domains="sid 0..3")
-    running = Running(spark, tmp_path, looking(("lead(`v`)", -1, -1)), here)
+    running = Running(session, tmp_path, looking(("lead(`v`)", -1, -1)), here)
     running.shows("(1, 2, 7) (2, 4, 8) <*, (,5], *>", out=said, kept="2")
     running.restart()
     running.shows("<*, *, *>", out="(1, 2, 7, null) (2, 4, 8, null) <*, *, *, *>", kept="0")

@@ -3,8 +3,6 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING, cast
 
-import pytest
-
 from operators.merge import Merge
 from operators.required_punctuations import Held
 from punct_ns.punctuation import Punctuation
@@ -12,23 +10,22 @@ from punct_ns.schema import Schema
 from tests.harness.running import Running
 
 if TYPE_CHECKING:
-    from pyspark.sql import SparkSession
+    from xmlstream.session.engines import Session
 
-pytestmark = pytest.mark.spark
 
 HOURS = Schema.parse("hour INT, temp DOUBLE")
 
 
-def test_inputs_that_close_different_values_propagate_exactly_the_meets(spark: SparkSession, tmp_path: Path) -> None:
-    Running(spark, tmp_path, Merge(HOURS), HOURS, HOURS).shows(
+def test_inputs_that_close_different_values_propagate_exactly_the_meets(session: Session, tmp_path: Path) -> None:
+    Running(session, tmp_path, Merge(HOURS), HOURS, HOURS).shows(
         "(1, 5)                        <1, *>    ",
         "       (1, 5) (9, 2)          <{1,2}, *>",
         out="(1, 5) (1, 5) (9, 2)      <1, *>    ",
     )  # fmt: skip
 
 
-def test_a_punctuation_waits_for_its_fellow_and_is_said_once(spark: SparkSession, tmp_path: Path) -> None:
-    running = Running(spark, tmp_path, Merge(HOURS), HOURS, HOURS, HOURS)
+def test_a_punctuation_waits_for_its_fellow_and_is_said_once(session: Session, tmp_path: Path) -> None:
+    running = Running(session, tmp_path, Merge(HOURS), HOURS, HOURS, HOURS)
     running.shows("<[1,5], *>", "", "<*, [0,10]>", out="")
     running.restart()
     running.shows(
@@ -39,15 +36,15 @@ def test_a_punctuation_waits_for_its_fellow_and_is_said_once(spark: SparkSession
     )  # fmt: skip
 
 
-def test_a_bounded_input_closes_the_wider_outputs_values(spark: SparkSession, tmp_path: Path) -> None:
+def test_a_bounded_input_closes_the_wider_outputs_values(session: Session, tmp_path: Path) -> None:
     narrow, wide = Schema.parse("min INT NOT NULL", "min 0..59"), Schema.parse("min INT")
-    Running(spark, tmp_path, Merge(wide), narrow, wide).shows("<*>", "<{7,null}>", out="<{7,null}>")
+    Running(session, tmp_path, Merge(wide), narrow, wide).shows("<*>", "<{7,null}>", out="<{7,null}>")
 
 
-def test_null_does_not_wait_for_an_input_that_has_none(spark: SparkSession, tmp_path: Path) -> None:
+def test_null_does_not_wait_for_an_input_that_has_none(session: Session, tmp_path: Path) -> None:
     present = Schema.parse("hour INT NOT NULL, temp DOUBLE")
     merge = Merge(HOURS)
-    Running(spark, tmp_path, merge, HOURS, present).shows(
+    Running(session, tmp_path, merge, HOURS, present).shows(
         "<{1,null}, *> |              ",
         "              | <*, *>       ",
         out="<null, *> | <{1,null}, *>",
@@ -57,8 +54,8 @@ def test_null_does_not_wait_for_an_input_that_has_none(spark: SparkSession, tmp_
 
 
 def test_all_values_piece_by_piece_are_all_beside_an_input_with_null_and_more_of_them(
-    spark: SparkSession, tmp_path: Path
+    session: Session, tmp_path: Path
 ) -> None:
     narrow, wide = Schema.parse("min INT NOT NULL", "min 0..59"), Schema.parse("min INT")
-    running = Running(spark, tmp_path, Merge(wide), narrow, wide)
+    running = Running(session, tmp_path, Merge(wide), narrow, wide)
     running.shows("| <0> | <[1,58]> | <59>", "<*> | | |", out="<null> | <(,0]> | <[1,58]> | <[59,)>")

@@ -19,7 +19,7 @@ from tests.harness.running import Done, Items, Running
 from tests.oracles import multiway_invariants
 
 if TYPE_CHECKING:
-    from pyspark.sql import SparkSession
+    from xmlstream.session.engines import Session
 
 S1, S2, S3 = INPUTS = (
     Schema.parse("a1 INT, b1 INT"),
@@ -39,12 +39,11 @@ def texts(punctuations: Sequence[Punctuation]) -> set[str]:
     return {str(p) for p in punctuations}
 
 
-@pytest.mark.spark
 def test_the_chain_of_example_2_purges_a_tuple_once_all_that_joins_it_is_covered(
-    spark: SparkSession, tmp_path: Path
+    session: Session, tmp_path: Path
 ) -> None:
     """Li et al. 2006, Example 2: t(a₁, b₁) needs (b₁, *) of S₂, and (c₁, *), …, (cₘ, *) of S₃."""
-    running = Running(spark, tmp_path, PATH, *INPUTS)
+    running = Running(session, tmp_path, PATH, *INPUTS)
     ones = "(1, 1, 1, 1, 1, 7)"
     running.shows(
         "(1, 1) (9, null)        |        |       ",
@@ -63,15 +62,14 @@ def test_the_chain_of_example_2_purges_a_tuple_once_all_that_joins_it_is_covered
     assert {"<*, 1, *, *, *, *>", "<*, *, 1, *, *, *>", "<*, *, *, *, [1,2], *>"} <= texts(done.punctuations)
 
 
-@pytest.mark.spark
 def test_the_cycle_of_figure_5_is_purged_by_one_attribute_of_each_and_not_by_two(
-    spark: SparkSession, tmp_path: Path
+    session: Session, tmp_path: Path
 ) -> None:
     """Li et al. 2006, Fig. 5: S₁ punctuates b, S₂ c, S₃ a; no tree of two-way joins would be safe.
 
     At first, of c = 1, S₃ is through S₂ to S₁; the others need S₃.
     """
-    Running(spark, tmp_path, TRIANGLE, *INPUTS).shows(
+    Running(session, tmp_path, TRIANGLE, *INPUTS).shows(
         "(1, 1) (2, 2) <*, 1> |        | <*, 2> |            ",
         "(1, 1) (2, 2) <*, 1> |        | <*, 2> |            ",
         "(1, 1) (2, 2)        | <*, 1> |        | <*, {2, 5}>",
@@ -81,16 +79,15 @@ def test_the_cycle_of_figure_5_is_purged_by_one_attribute_of_each_and_not_by_two
     )  # fmt: skip
 
 
-@pytest.mark.spark
 def test_a_scheme_of_two_attributes_purges_by_all_the_combinations_it_is_asked_for(
-    spark: SparkSession, tmp_path: Path
+    session: Session, tmp_path: Path
 ) -> None:
     """Li et al. 2006, Fig. 8: S₁ and S₂ punctuate b, S₃ a and c together. Differs: S₃ itself is not purgeable.
 
     (1, 1) of S₁ asks for (1, 1) and (2, 1), (1, 2) of S₂ for (2, 1) and (2, 2); the others ask for (1, 2), too. In the
     end two punctuations together cover (b, 9) for every b: the tuple of S₃ that asks for c alone is told so.
     """
-    Running(spark, tmp_path, TRIANGLE, *INPUTS).shows(
+    Running(session, tmp_path, TRIANGLE, *INPUTS).shows(
         "(1, 1) (2, 1) <*, 1> |               |                      |        |          ",
         "(1, 1) (1, 2) <1, *> |               | <(,5], 9>            |        | <[6,), 9>",
         "(1, 1)               | <1, 1> <2, 2> | (2, 1) (9, 5) <2, 1> | <1, 2> |          ",
@@ -101,15 +98,14 @@ def test_a_scheme_of_two_attributes_purges_by_all_the_combinations_it_is_asked_f
     )  # fmt: skip
 
 
-@pytest.mark.spark
 def test_a_punctuation_of_another_kind_that_comes_once_does_not_mislead_the_chain(
-    spark: SparkSession, tmp_path: Path
+    session: Session, tmp_path: Path
 ) -> None:
     """S₂ speaks of b once, and of c ever after; S₃ speaks of a.
 
     What is dead needs no more punctuations: S₃ is covered for a = 4, and holds no tuple of it.
     """
-    Running(spark, tmp_path, TRIANGLE, *INPUTS).shows(
+    Running(session, tmp_path, TRIANGLE, *INPUTS).shows(
         "(1, 1) (3, 3)        |            | (4, 4)",
         "              <8, *> | <*, 1>     |       ",
         "(1, 1) (3, 3) <*, 8> | <*, [1,3]> | <*, 4>",
@@ -119,8 +115,7 @@ def test_a_punctuation_of_another_kind_that_comes_once_does_not_mislead_the_chai
     )  # fmt: skip
 
 
-@pytest.mark.spark
-def test_lazy_purge_puts_out_the_same_and_keeps_nothing_in_the_end(spark: SparkSession, tmp_path: Path) -> None:
+def test_lazy_purge_puts_out_the_same_and_keeps_nothing_in_the_end(session: Session, tmp_path: Path) -> None:
     """Li et al. 2006, §5.2; with a further condition on combinations, and a restart between two purges."""
     residual = "a1 + a3 < 9"
     lines = (
@@ -132,7 +127,7 @@ def test_lazy_purge_puts_out_the_same_and_keeps_nothing_in_the_end(spark: SparkS
     found: dict[str, list[Done]] = {}
     for operator in (MultiwayJoin(3, (B, C), residual), MultiwayJoin(3, (B, C), residual, strategy_named("lazy", 3))):
         way = "eager" if operator.purge.is_eager else "lazy"
-        running = Running(spark, tmp_path / way, operator, *INPUTS)
+        running = Running(session, tmp_path / way, operator, *INPUTS)
         done = found[way] = []
         for at, slice_ in enumerate(slices):
             done.append(running.slice(*slice_))
@@ -151,11 +146,10 @@ def test_lazy_purge_puts_out_the_same_and_keeps_nothing_in_the_end(spark: SparkS
     assert [each.kept for each in found["lazy"]] == [4, 7, 5, 0]
 
 
-@pytest.mark.spark
-def test_a_seven_way_join_that_is_punctuated_on_all_keys_keeps_nothing(spark: SparkSession, tmp_path: Path) -> None:
+def test_a_seven_way_join_that_is_punctuated_on_all_keys_keeps_nothing(session: Session, tmp_path: Path) -> None:
     inputs = [Schema.parse(f"k{i} INT, n{i} INT") for i in range(7)]
     along: tuple[Equality, ...] = tuple(((i, f"n{i}"), (i + 1, f"k{i + 1}")) for i in range(6))
-    running = Running(spark, tmp_path, MultiwayJoin(7, along), *inputs)
+    running = Running(session, tmp_path, MultiwayJoin(7, along), *inputs)
     rows = [(1, 1), (2, 2), (3, 4)]
     first = running.slice(*([(rows, [])] * 7))
     assert sorted(first.tuples) == [(1,) * 14, (2,) * 14]
@@ -189,12 +183,11 @@ def test_what_cannot_be_joined_is_refused() -> None:
         MultiwayJoin(3, (B, C), None, strategy_named("lazy", 0))
 
 
-@pytest.mark.spark
 def test_a_key_closed_by_several_punctuations_together_is_closed_for_what_tells_no_more_than_the_key(
-    spark: SparkSession, tmp_path: Path
+    session: Session, tmp_path: Path
 ) -> None:
     """Of (1, 1) of S₁ nothing is known but b: that c is closed by two pieces, one after the other, is all of it."""
     present = [Schema.parse(text) for text in ("a1 INT, b1 INT", "b2 INT, c2 INT NOT NULL", "c3 INT, a3 INT")]
-    running = Running(spark, tmp_path, PATH, *present)
+    running = Running(session, tmp_path, PATH, *present)
     running.shows("(1, 1)", "<*, (,0]>", "", out="<*, *, *, (,0], *, *> <*, *, *, *, (,0], *>", kept="1")
     running.shows("", "<1, [1,)>", "", kept="0", tuples_alone=True, out="")

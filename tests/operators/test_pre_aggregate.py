@@ -5,8 +5,6 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-import pytest
-
 from operators.expressions.aggregates import Aggregate
 from operators.pre_aggregate import PreAggregate
 from punct_ns.domain import Domain
@@ -17,7 +15,7 @@ from tests.harness.running import Running
 from tests.harness.saying import Saying
 
 if TYPE_CHECKING:
-    from pyspark.sql import SparkSession
+    from xmlstream.session.engines import Session
 
 READINGS = Schema.parse("sid INT, hour INT, v INT NOT NULL", "v 0..9")
 COUNT = Aggregate(Attribute("n", Domain("BIGINT", nullable=False)), "count(*)")
@@ -51,9 +49,8 @@ def test_it_promises_what_its_input_promises_of_the_keys() -> None:
     assert format_schemes(HOURLY.schemes(schemes)) == "sid; hour prefix; hour"
 
 
-@pytest.mark.spark
-def test_a_slice_gives_each_of_its_groups_once_and_keeps_nothing(spark: SparkSession, tmp_path: Path) -> None:
-    running = Running(spark, tmp_path, HOURLY, READINGS)
+def test_a_slice_gives_each_of_its_groups_once_and_keeps_nothing(session: Session, tmp_path: Path) -> None:
+    running = Running(session, tmp_path, HOURLY, READINGS)
     done = running.slice(([(1, 5, 0), (1, 5, 1), (None, 5, 0), (2, 6, 0)], []))
     assert sorted(done.tuples, key=str) == [(5, 1), (5, None), (6, 2)]
     assert running.slice(([(1, 5, 2)], [])).tuples == [(5, 1)]

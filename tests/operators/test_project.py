@@ -4,8 +4,6 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, cast
 
-import pytest
-
 from operators.expressions.output_columns import Column
 from operators.project import Project
 from operators.required_punctuations import Held
@@ -19,7 +17,8 @@ from tests.harness.running import Running
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-pytestmark = pytest.mark.spark
+    from xmlstream.session.engines import Session
+
 
 REPORTS = Schema.parse("hour INT, min INT NOT NULL, temp DOUBLE", "min 0..59")
 NOTHING_HELD = cast(Held, None)
@@ -27,39 +26,37 @@ SENSED = Schema.parse("x INT, y INT, z INT, sid STRING")
 HOUR = Column(REPORTS.attribute("hour"), "hour", "hour")
 
 
-def test_a_punctuation_goes_out_if_it_restricts_nothing_that_is_removed(spark: SparkSession, tmp_path: Path) -> None:
-    Running(spark, tmp_path, Project((HOUR,)), REPORTS).shows(
+def test_a_punctuation_goes_out_if_it_restricts_nothing_that_is_removed(session: Session, tmp_path: Path) -> None:
+    Running(session, tmp_path, Project((HOUR,)), REPORTS).shows(
         "(1, 2, 3) (1, 4, 5)  <1, *, *> <2, 7, *> <*, *, [0,9]>",
         out="(1) (1)          <1>                              ",
     )  # fmt: skip
 
 
-def test_punctuations_that_cover_the_removed_attributes_together_count_as_one(
-    spark: SparkSession, tmp_path: Path
-) -> None:
-    running = Running(spark, tmp_path, Project((HOUR,)), REPORTS)
+def test_punctuations_that_cover_the_removed_attributes_together_count_as_one(session: Session, tmp_path: Path) -> None:
+    running = Running(session, tmp_path, Project((HOUR,)), REPORTS)
     running.shows("<{1,2}, [0,30], *>", out="")
     running.restart()
     running.shows("<{2,5}, [31,59], *> | <2, *, *>", out="<2> |")
 
 
 def test_a_computed_attribute_is_a_wildcard_and_a_copy_says_what_its_original_says(
-    spark: SparkSession, tmp_path: Path
+    session: Session, tmp_path: Path
 ) -> None:
     columns = (
         HOUR,
         Column(Attribute("again", Domain("BIGINT")), "CAST(hour AS BIGINT)", "hour"),
         Column(Attribute("fahrenheit", Domain("DOUBLE")), "temp * 1.8D + 32", None),
     )
-    Running(spark, tmp_path, Project(columns), REPORTS).shows(
+    Running(session, tmp_path, Project(columns), REPORTS).shows(
         "(1, 2, 100)     <[3,7], *, *>               <*, *, 5>",
         out="(1, 1, 212) <[3,7], *, *> <*, [3,7], *>          ",
     )  # fmt: skip
 
 
-def test_what_closes_everything_closes_everything(spark: SparkSession, tmp_path: Path) -> None:
+def test_what_closes_everything_closes_everything(session: Session, tmp_path: Path) -> None:
     one = Project((Column(Attribute("one", Domain("INT")), "1"),))
-    Running(spark, tmp_path, one, REPORTS).shows("<*, *, *>", out="<*>")
+    Running(session, tmp_path, one, REPORTS).shows("<*, *, *>", out="<*>")
 
 
 NOON = "2003-05-15T12:00:00Z"
@@ -74,9 +71,9 @@ SID = Column(MINUTES.attribute("sid"), "sid", "sid")
 HOURLY = computed("hour", "BIGINT", "minute div 60")
 
 
-def test_what_is_closed_of_an_attribute_closes_a_monotone_function_of_it(spark: SparkSession, tmp_path: Path) -> None:
+def test_what_is_closed_of_an_attribute_closes_a_monotone_function_of_it(session: Session, tmp_path: Path) -> None:
     """SEMANTICS §4: closed minutes [15,105] through `minute div 60` close no hour."""
-    running = Running(spark, tmp_path, Project((SID, HOURLY)), MINUTES)
+    running = Running(session, tmp_path, Project((SID, HOURLY)), MINUTES)
     running.shows(
         f"(1, 119, {NOON}) (2, null, {NOON}) <1, [15,105], *> | <1, (,105], *>",
         out="(1, 1)         (2, null)                          | <1, (,0]>     ",
@@ -88,7 +85,7 @@ def test_what_is_closed_of_an_attribute_closes_a_monotone_function_of_it(spark: 
     )  # fmt: skip
 
 
-def test_an_attribute_copied_and_computed_with_is_described_by_each(spark: SparkSession, tmp_path: Path) -> None:
+def test_an_attribute_copied_and_computed_with_is_described_by_each(session: Session, tmp_path: Path) -> None:
     columns = (
         Column(MINUTES.attribute("minute"), "minute", "minute"),
         HOURLY,
@@ -97,7 +94,7 @@ def test_an_attribute_copied_and_computed_with_is_described_by_each(spark: Spark
         computed("square", "INT", "minute * minute"),
     )
     # Twice two thousand million is no INT, and nothing is said of it.
-    Running(spark, tmp_path, Project(columns), MINUTES).shows(
+    Running(session, tmp_path, Project(columns), MINUTES).shows(
         "<*, (,59], *> | <*, {60,2000000000}, (,2003-05-15T12:00:00Z]>",
         out="<(,59], *, *, *, *> <*, (,0], *, *, *> <*, *, [-119,), *, *> |"
         "<{60,2000000000}, *, *, (,2003-05-14], *> <*, *, [-121,-119], (,2003-05-14], *>",
@@ -127,10 +124,10 @@ def first_of(text: str, schema: Schema = SENSED, type_: str = "INT") -> Column:
     return Column.computed(Attribute("hour", Domain(type_)), text, schema)
 
 
-def test_the_first_of_several_attributes_is_closed_once_each_is(spark: SparkSession, tmp_path: Path) -> None:
+def test_the_first_of_several_attributes_is_closed_once_each_is(session: Session, tmp_path: Path) -> None:
     """Of x and y null is closed where both are null, and nothing of y says that x does not come."""
     project = Project((first_of("coalesce(x, nvl(y, z))"), Column(SENSED.attribute("sid"), "sid", "sid")))
-    running = Running(spark, tmp_path, project, SENSED)
+    running = Running(session, tmp_path, project, SENSED)
     running.shows(
         "(1, 2, 3, a) (null, 2, 3, a) (null, null, null, a) <1, *, *, *> <*, [0,2], *, *> | <null, *, {1,2}, *>",
         out="(1, a) (2, a) (null, a)                                                     | <1, *>             ",
@@ -143,13 +140,11 @@ def test_the_first_of_several_attributes_is_closed_once_each_is(spark: SparkSess
     )  # fmt: skip
 
 
-def test_values_beyond_the_domain_of_one_attribute_wait_for_the_others_alone(
-    spark: SparkSession, tmp_path: Path
-) -> None:
+def test_values_beyond_the_domain_of_one_attribute_wait_for_the_others_alone(session: Session, tmp_path: Path) -> None:
     """Before 2, and behind 5, x never comes; between 3 and 9 both may, and y alone has 9 and more."""
     given = Schema.parse("x INT, y BIGINT NOT NULL", domains="x 2..5, y 3..20")
     hour = Column.computed(Attribute("hour", Domain("BIGINT", False, 2, 20)), "coalesce(x, y)", given)
-    running = Running(spark, tmp_path, Project((hour,)), given)
+    running = Running(session, tmp_path, Project((hour,)), given)
     running.shows(
         "(null, 9) <*, 9> | <*, 9> | <4, *>            | <*, [3,6]>                 | <*, 8> (null, 7)",
         out="(9) <9>      |        |                   | <{4,6}>                    | <8> (7)         ",
@@ -159,11 +154,11 @@ def test_values_beyond_the_domain_of_one_attribute_wait_for_the_others_alone(
 
 
 def test_a_function_of_the_first_of_several_attributes_is_closed_once_each_closes_it(
-    spark: SparkSession, tmp_path: Path
+    session: Session, tmp_path: Path
 ) -> None:
     project = Project((first_of("1 + nvl(x, y) DIV 2", type_="BIGINT"), Column(SENSED.attribute("sid"), "sid", "sid")))
     assert format_schemes(project.schemes(parse_schemes("x prefix; y prefix", SENSED))) == "hour prefix"
-    running = Running(spark, tmp_path, project, SENSED)
+    running = Running(session, tmp_path, project, SENSED)
     running.shows("(3, 9, 9, a) (null, 5, 9, a) (null, null, 9, a) <(,4], *, *, *>", out="(2, a) (3, a) (null, a)")
     running.restart()
     running.shows(
@@ -173,20 +168,20 @@ def test_a_function_of_the_first_of_several_attributes_is_closed_once_each_close
 
 
 def test_attributes_that_are_shown_beside_the_first_of_them_are_null_behind_it(
-    spark: SparkSession, tmp_path: Path
+    session: Session, tmp_path: Path
 ) -> None:
     project = Project((Column(SENSED.attribute("x"), "x", "x"), first_of("coalesce(x, y)")))
-    Running(spark, tmp_path, project, SENSED).shows(
+    Running(session, tmp_path, project, SENSED).shows(
         "<[1,3], *, *, *>                         | <null, 2, *, *>",
         out="<[1,3], *> <(,), [1,3]> <(,), null>  | <null, 2>      ",
     )
 
 
 def test_closed_strings_are_forgotten_once_each_of_the_attributes_has_been_closed(
-    spark: SparkSession, tmp_path: Path
+    session: Session, tmp_path: Path
 ) -> None:
     ids = Schema.parse("x STRING, y STRING")
-    running = Running(spark, tmp_path, Project((first_of("coalesce(x, y)", ids, "STRING"),)), ids)
+    running = Running(session, tmp_path, Project((first_of("coalesce(x, y)", ids, "STRING"),)), ids)
     held: list[int] = []
     for i in range(2 * EXACT_PUNCTUATIONS):
         running.shows(f'<"{i}", *> | <*, "{i}">', out=f'| <"{i}">')
@@ -219,7 +214,7 @@ def test_what_is_wanted_of_the_first_of_several_attributes_is_wanted_of_each() -
     assert [str(p) for _, p in way] == ["<*, *, *, *>"]
 
 
-def test_a_rename_carries_punctuations_and_schemes(spark: SparkSession, tmp_path: Path) -> None:
+def test_a_rename_carries_punctuations_and_schemes(session: Session, tmp_path: Path) -> None:
     names = {"hour": "h", "min": "min", "temp": "t"}
     project = Project(tuple(Column(Attribute(new, REPORTS[old].domain), old, old) for old, new in names.items()))
     assert project.schema(REPORTS).names == ("h", "min", "t")
@@ -228,7 +223,7 @@ def test_a_rename_carries_punctuations_and_schemes(spark: SparkSession, tmp_path
         "h, min 0..59 by 10; t prefix"
     )
     line = "(1, 2, 3) <1, [1,9], *> <*, *, null>"
-    Running(spark, tmp_path, project, REPORTS).shows(line, out=line)
+    Running(session, tmp_path, project, REPORTS).shows(line, out=line)
 
 
 def test_schemes_go_on_through_functions_as_far_as_they_can() -> None:

@@ -21,6 +21,8 @@ from tests.harness.running import Row, Running
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
+    from xmlstream.session.engines import Session
+
 REPORTS = Schema.parse("sid STRING, hour INT, currtmp DOUBLE")
 NUMBERS = Schema.parse("n INT")
 
@@ -36,10 +38,9 @@ def numbers(*values: int | None) -> list[Row]:
 # By order.
 
 
-@pytest.mark.spark
-def test_an_hour_has_passed_when_a_later_one_begins_and_not_before(spark: SparkSession, tmp_path: Path) -> None:
+def test_an_hour_has_passed_when_a_later_one_begins_and_not_before(session: Session, tmp_path: Path) -> None:
     """Tucker et al. 2007, §8.1, less its slip: the hour of the last report may have more reports."""
-    running = Running(spark, tmp_path, Punctuate(ByOrder("hour")), REPORTS, positioned=True)
+    running = Running(session, tmp_path, Punctuate(ByOrder("hour")), REPORTS, positioned=True)
     reports = "(S01, 3, 70) (S02, 3, 70) (S01, 5, 70) (S02, 5, 70) (S01, null, 70)"
     running.shows(reports, out=f"{reports} <*, (,5), *>", in_order=True)
     running.restart()
@@ -49,14 +50,13 @@ def test_an_hour_has_passed_when_a_later_one_begins_and_not_before(spark: SparkS
     )  # fmt: skip
 
 
-@pytest.mark.spark
-def test_what_is_late_within_its_slice_or_in_a_later_one_stops_the_query(spark: SparkSession, tmp_path: Path) -> None:
+def test_what_is_late_within_its_slice_or_in_a_later_one_stops_the_query(session: Session, tmp_path: Path) -> None:
     rule = ByOrder("n", slack=2)
-    within = Running(spark, tmp_path / "within", Punctuate(rule), NUMBERS, positioned=True)
+    within = Running(session, tmp_path / "within", Punctuate(rule), NUMBERS, positioned=True)
     with pytest.raises(UngrammaticalStream, match=r"the tuple \(6\) comes after the punctuation <\(,6\]>") as told:
         within.slice((numbers(5, 9, 7, 6, 5), []))
     assert (told.value.tuple, told.value.tuple_position) == ((6,), 3)
-    across = Running(spark, tmp_path / "across", Punctuate(rule), NUMBERS, positioned=True)
+    across = Running(session, tmp_path / "across", Punctuate(rule), NUMBERS, positioned=True)
     across.shows("(5) (9) (7)", out="(5) (9) (7) <(,7)>", in_order=True)
     across.restart()
     with pytest.raises(UngrammaticalStream, match=r"the tuple \(6\) comes after the punctuation <\(,6\]>") as told:
@@ -67,7 +67,6 @@ def test_what_is_late_within_its_slice_or_in_a_later_one_stops_the_query(spark: 
     ]
 
 
-@pytest.mark.spark
 @pytest.mark.parametrize(
     ("type_", "values", "slack", "punctuation", "words"),
     [
@@ -98,16 +97,16 @@ def test_what_is_late_within_its_slice_or_in_a_later_one_stops_the_query(spark: 
     ],
 )
 def test_a_late_tuple_is_held_against_what_was_promised_and_the_slack_to_write_is_named(
-    spark: SparkSession, tmp_path: Path, type_: str, values: Any, slack: Any, punctuation: str, words: str
+    session: Session, tmp_path: Path, type_: str, values: Any, slack: Any, punctuation: str, words: str
 ) -> None:
     schema = Schema.parse(f"k INT, n {type_}")
     rows: list[Row] = [(1, value) for value in values]
     for per in ("", "k"):
         rule = Punctuate(ByOrder("n", slack=slack, per=per or ()))
-        within = Running(spark, tmp_path / f"within-{per}", rule, schema, positioned=True)
+        within = Running(session, tmp_path / f"within-{per}", rule, schema, positioned=True)
         with pytest.raises(UngrammaticalStream, match=re.escape(f"which matches it: {words}")) as told:
             within.slice((rows, []))
-        across = Running(spark, tmp_path / f"across-{per}", rule, schema, positioned=True)
+        across = Running(session, tmp_path / f"across-{per}", rule, schema, positioned=True)
         for row in rows[: rows.index(max(rows)) + 1]:
             across.slice(([row], []))
         with pytest.raises(UngrammaticalStream, match=re.escape(f"which matches it: {words}")) as later:
@@ -116,20 +115,18 @@ def test_a_late_tuple_is_held_against_what_was_promised_and_the_slack_to_write_i
         assert [told.value.punctuation] == [later.value.punctuation] == expected
 
 
-@pytest.mark.spark
-def test_late_tuples_are_dropped_or_diverted_and_counted(spark: SparkSession, tmp_path: Path) -> None:
-    dropping = Running(spark, tmp_path / "drop", Punctuate(ByOrder("n"), "drop"), NUMBERS, positioned=True)
+def test_late_tuples_are_dropped_or_diverted_and_counted(session: Session, tmp_path: Path) -> None:
+    dropping = Running(session, tmp_path / "drop", Punctuate(ByOrder("n"), "drop"), NUMBERS, positioned=True)
     dropping.shows("(1) (3) (2) (3) (0) (4)", out="(1) (3) (3) (4) <(,4)>", in_order=True)
     assert (dropping.positions, dropping.set_aside) == ([0, 1, 3, 5], (2, []))
     dropping.shows("(3) | (4)", out="| (4)")
     assert dropping.set_aside == (0, [])
-    diverting = Running(spark, tmp_path / "divert", Punctuate(ByOrder("n"), "divert"), NUMBERS, positioned=True)
+    diverting = Running(session, tmp_path / "divert", Punctuate(ByOrder("n"), "divert"), NUMBERS, positioned=True)
     diverting.shows("(1) (3) (2) (3) (0) (4)", out="(1) (3) (3) (4) <(,4)>", in_order=True)
     letter = {"kind": "ungrammatical", "_position": 2, "raw": {"n": 2}}
     assert diverting.set_aside == (2, [letter, {**letter, "_position": 4, "raw": {"n": 0}}])
 
 
-@pytest.mark.spark
 def test_a_wrong_clock_is_set_aside_and_moves_nothing(spark: SparkSession, tmp_path: Path) -> None:
     schema = Schema.parse("ts TIMESTAMP")
     start = datetime(2026, 5, 15, 17, tzinfo=UTC)
@@ -150,7 +147,6 @@ def test_a_wrong_clock_is_set_aside_and_moves_nothing(spark: SparkSession, tmp_p
     assert second.tuples == at(660, 960)
 
 
-@pytest.mark.spark
 def test_the_units_of_slack_are_those_of_the_attribute(spark: SparkSession, tmp_path: Path) -> None:
     cases: list[tuple[str, Any, Distance | None, str | None]] = [
         ("d DATE", date(2003, 5, 15), 2, "<(,2003-05-13)>"),
@@ -171,11 +167,8 @@ def test_the_units_of_slack_are_those_of_the_attribute(spark: SparkSession, tmp_
 # By order, each key by itself.
 
 
-@pytest.mark.spark
-def test_each_sensor_has_a_clock_of_its_own_and_the_slow_one_is_not_cut_off(
-    spark: SparkSession, tmp_path: Path
-) -> None:
-    running = Running(spark, tmp_path, Punctuate(ByOrder("HOUR", per="SID")), REPORTS, positioned=True)
+def test_each_sensor_has_a_clock_of_its_own_and_the_slow_one_is_not_cut_off(session: Session, tmp_path: Path) -> None:
+    running = Running(session, tmp_path, Punctuate(ByOrder("HOUR", per="SID")), REPORTS, positioned=True)
     running.shows(
         "(S01, 9, 70) (S02, 3, 70) (S01, 9, 71) (null, 7, 70) (S03, null, 70)                                       |",
         out="(S01, 9, 70) (S02, 3, 70) (S01, 9, 71) (null, 7, 70) (S03, null, 70)"
@@ -196,7 +189,6 @@ def test_each_sensor_has_a_clock_of_its_own_and_the_slow_one_is_not_cut_off(
         running.slice(([(None, 6, 70.0)], []))
 
 
-@pytest.mark.spark
 def test_a_wrong_clock_of_one_sensor_moves_nobody(spark: SparkSession, tmp_path: Path) -> None:
     rule = ByOrder("hour", slack=1, max_ahead=5, per=("sid",))
     running = Running(spark, tmp_path, Punctuate(rule, "drop"), REPORTS, positioned=True)
@@ -214,11 +206,10 @@ def test_a_wrong_clock_of_one_sensor_moves_nobody(spark: SparkSession, tmp_path:
 # By roster.
 
 
-@pytest.mark.spark
-def test_an_hour_has_passed_when_every_sensor_on_the_list_has_gone_on(spark: SparkSession, tmp_path: Path) -> None:
+def test_an_hour_has_passed_when_every_sensor_on_the_list_has_gone_on(session: Session, tmp_path: Path) -> None:
     """Tucker et al. 2003, §6.2: with a list of the sensor units, punctuate tells when an hour's reports are there."""
     rule = ByRoster("hour", "sid", ("S01", "S02", "S03"))
-    running = Running(spark, tmp_path, Punctuate(rule, "divert"), REPORTS, positioned=True)
+    running = Running(session, tmp_path, Punctuate(rule, "divert"), REPORTS, positioned=True)
     running.shows(
         "(S01, 1, 70) (S02, 2, 70) (S09, 7, 70) (null, 9, 70)     |",
         out="(S01, 1, 70) (S02, 2, 70) (S09, 7, 70) (null, 9, 70) |",
@@ -245,11 +236,10 @@ def test_an_hour_has_passed_when_every_sensor_on_the_list_has_gone_on(spark: Spa
 # By domain.
 
 
-@pytest.mark.spark
-def test_limits_are_said_once_at_the_beginning(spark: SparkSession, tmp_path: Path) -> None:
+def test_limits_are_said_once_at_the_beginning(session: Session, tmp_path: Path) -> None:
     """Tucker et al. 2003, §6.2: from 20F to 95F."""
     rule = ByDomain("currtmp 20..95, hour 0..23")
-    running = Running(spark, tmp_path, Punctuate(rule, "drop"), REPORTS, positioned=True)
+    running = Running(session, tmp_path, Punctuate(rule, "drop"), REPORTS, positioned=True)
     running.shows("", out="<*, (,0), *> <*, (23,), *> <*, *, (,20)> <*, *, (95,)>")
     running.restart()
     running.shows(
@@ -257,7 +247,7 @@ def test_limits_are_said_once_at_the_beginning(spark: SparkSession, tmp_path: Pa
         out="          (S01, 23, 95)                (S01, null, null)              ",
         in_order=True,
     )
-    failing = Running(spark, tmp_path / "fail", Punctuate(rule), REPORTS, positioned=True)
+    failing = Running(session, tmp_path / "fail", Punctuate(rule), REPORTS, positioned=True)
     with pytest.raises(UngrammaticalStream, match=r"comes after the punctuation <\*, \*, \(,20.0\)>"):
         failing.slice(([("S01", 0, 19.9)], []))
 
@@ -265,13 +255,12 @@ def test_limits_are_said_once_at_the_beginning(spark: SparkSession, tmp_path: Pa
 # By predicate.
 
 
-@pytest.mark.spark
 def test_a_tuple_that_closes_its_auction_is_the_last_one_of_it(
-    spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    session: Session, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     auctions = Schema.parse("auctionid INT, region STRING, status STRING")
     rule = ByPredicate("status = 'closed'", ("auctionid", "region"))
-    running = Running(spark, tmp_path, Punctuate(rule, "drop"), auctions, positioned=True)
+    running = Running(session, tmp_path, Punctuate(rule, "drop"), auctions, positioned=True)
     running.shows(
         "(1, n, open) (1, n, closed) (1, n, open) (1, s, null) (2, null, closed) (2, null, x)",
         out="(1, n, open) (1, n, closed)          (1, s, null) (2, null, closed) <1, n, *> <2, null, *>",
@@ -291,10 +280,9 @@ def test_a_tuple_that_closes_its_auction_is_the_last_one_of_it(
 # By clock.
 
 
-@pytest.mark.spark
-def test_a_silent_source_has_a_heartbeat(spark: SparkSession, tmp_path: Path) -> None:
+def test_a_silent_source_has_a_heartbeat(session: Session, tmp_path: Path) -> None:
     schema = Schema.parse("ts TIMESTAMP")
-    running = Running(spark, tmp_path, Punctuate(ByClock("ts", timedelta(minutes=2))), schema, positioned=True)
+    running = Running(session, tmp_path, Punctuate(ByClock("ts", timedelta(minutes=2))), schema, positioned=True)
     running.shows("|", out="<(,2003-05-15T17:18:00Z)> |")
     running.restart()
     running.time += timedelta(hours=1)
@@ -306,12 +294,13 @@ def test_a_silent_source_has_a_heartbeat(spark: SparkSession, tmp_path: Path) ->
     assert [told.value.punctuation] == said("<(,2003-05-15T17:48:00Z)>", schema=schema)
 
 
-@pytest.mark.spark
 def test_beside_tuples_the_clock_speaks_of_the_moment_up_to_which_all_was_read(
-    spark: SparkSession, tmp_path: Path
+    session: Session, tmp_path: Path
 ) -> None:
     schema = Schema.parse("ts TIMESTAMP")
-    running = Running(spark, tmp_path, Punctuate(ByClock("ts", timedelta(minutes=2)), "drop"), schema, positioned=True)
+    running = Running(
+        session, tmp_path, Punctuate(ByClock("ts", timedelta(minutes=2)), "drop"), schema, positioned=True
+    )
     # There is more than the slice reads.
     running.shows("(2003-05-15T09:00:00Z)", out="(2003-05-15T09:00:00Z)")
     running.read_until = running.time - timedelta(minutes=1)
@@ -328,9 +317,8 @@ def test_beside_tuples_the_clock_speaks_of_the_moment_up_to_which_all_was_read(
 # What every rule has in common.
 
 
-@pytest.mark.spark
-def test_without_positions_there_is_no_order_to_punctuate(spark: SparkSession, tmp_path: Path) -> None:
-    running = Running(spark, tmp_path, Punctuate(ByOrder("n")), NUMBERS)
+def test_without_positions_there_is_no_order_to_punctuate(session: Session, tmp_path: Path) -> None:
+    running = Running(session, tmp_path, Punctuate(ByOrder("n")), NUMBERS)
     with pytest.raises(QueryError, match="punctuate by order of n needs the order of a source"):
         running.slice((numbers(1), []))
 

@@ -17,6 +17,7 @@ from tests.harness.running import Running
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
+
 REPORTS = Schema.parse("sid STRING, ts INT NOT NULL, v DOUBLE")
 DOUBLE = Domain("DOUBLE")
 ROLLING = (
@@ -27,7 +28,6 @@ ROLLING = (
 BY_TIME = RowWindow(ROLLING, (SortKey("ts"),), ("sid",))
 
 
-@pytest.mark.spark
 def test_a_tuple_leaves_once_the_order_is_closed_up_to_it_in_its_group(spark: SparkSession, tmp_path: Path) -> None:
     running = Running(spark, tmp_path, BY_TIME, REPORTS)
     running.shows(
@@ -41,14 +41,12 @@ def test_a_tuple_leaves_once_the_order_is_closed_up_to_it_in_its_group(spark: Sp
     running.shows("(B, 4, 7) <*, *, *>", out="(B, 4, 7, 5, 6, 12) <*, *, *, *, *, *>", kept="0")
 
 
-@pytest.mark.spark
 def test_what_is_closed_behind_a_gap_closes_nothing(spark: SparkSession, tmp_path: Path) -> None:
     running = Running(spark, tmp_path, BY_TIME, REPORTS)
     running.shows("(A, 2, 20) <A, [2,9], *> | <B, (,1], *> | <*, (,1], *>", out="| <B, (,1], *, *, *, *> |"
         " (A, 2, 20, null, 20, 20) <*, (,1], *, *, *, *> <A, (,9], *, *, *, *>")  # fmt: skip
 
 
-@pytest.mark.spark
 def test_equal_keys_are_told_apart_by_the_remaining_attributes(spark: SparkSession, tmp_path: Path) -> None:
     tied = ["(A, 1, 3)", "(A, 1, null)", "(A, 1, 1)"]
     for number, rows in enumerate((tied, tied[::-1])):
@@ -58,7 +56,6 @@ def test_equal_keys_are_told_apart_by_the_remaining_attributes(spark: SparkSessi
         )
 
 
-@pytest.mark.spark
 def test_in_the_order_of_arrival_nothing_waits(spark: SparkSession, tmp_path: Path) -> None:
     arriving = RowWindow(ROLLING[:2], (), ("sid",))
     running = Running(spark, tmp_path, arriving, REPORTS, positioned=True)

@@ -20,7 +20,7 @@ from xmlstream.secret.profile import CORAL8, PROFILES, STREAMBASE, Profile, Repo
 from xmlstream.sql.tables.stream_options import secret_window
 
 if TYPE_CHECKING:
-    from pyspark.sql import SparkSession
+    from xmlstream.session.engines import Session
 
 SCHEMA = Schema.parse("val INT, time INT NOT NULL, bid INT NOT NULL")
 Reported = dict[tuple[int, int, int, int], list[int]]
@@ -39,12 +39,12 @@ def modelled(rows: list[Row], windows: Windows, engine: Profile) -> Reported:
     return found
 
 
-def of_spark(spark: SparkSession, slices: list[list[Row]], windows: Windows, engine: Profile) -> Reported:
+def of_spark(session: Session, slices: list[list[Row]], windows: Windows, engine: Profile) -> Reported:
     """The same by the operator, which restarts after each slice; nothing is kept once the stream is closed."""
     found: Reported = defaultdict(list)
     with tempfile.TemporaryDirectory() as directory:
         operator = secret_window(engine, windows, "time", "bid")
-        running = Running(spark, Path(directory), operator, SCHEMA, positioned=True)
+        running = Running(session, Path(directory), operator, SCHEMA, positioned=True)
         told = 0
         for rows in slices:
             done = running.slice((rows, []))
@@ -77,8 +77,7 @@ OTHERS = [
 ]
 
 
-@pytest.mark.spark
-def test_spark_reports_what_the_model_reports(spark: SparkSession) -> None:
+def test_spark_reports_what_the_model_reports(session: Session) -> None:
     @settings(
         max_examples=max(10, settings().max_examples // 10),
         deadline=None,
@@ -92,22 +91,21 @@ def test_spark_reports_what_the_model_reports(spark: SparkSession) -> None:
     def holds(slices: list[list[Row]], size: int, slide: int, of_tuples: bool, engine: Profile) -> None:
         windows = Windows(size, slide, of_tuples=of_tuples)
         rows = [row for rows in slices for row in rows]
-        assert of_spark(spark, slices, windows, engine) == modelled(rows, windows, engine)
+        assert of_spark(session, slices, windows, engine) == modelled(rows, windows, engine)
 
     holds()
 
 
-@pytest.mark.spark
-def test_a_stream_that_goes_back_in_time_is_malformed(spark: SparkSession, tmp_path: Path) -> None:
-    running = Running(spark, tmp_path, secret_window(STREAMBASE, Windows(5, 1), "time"), SCHEMA, positioned=True)
+def test_a_stream_that_goes_back_in_time_is_malformed(session: Session, tmp_path: Path) -> None:
+    running = Running(session, tmp_path, secret_window(STREAMBASE, Windows(5, 1), "time"), SCHEMA, positioned=True)
     running.slice(([(1, 3, 1)], []))
     with pytest.raises(MalformedInput, match="tuple 2 is behind the one before it in time"):
         running.slice(([(1, 2, 1)], []))
     batches = secret_window(CORAL8, Windows(5, 1), "time", "bid")
     with pytest.raises(MalformedInput, match="another time than those before it in its batch"):
-        Running(spark, tmp_path / "torn", batches, SCHEMA, positioned=True).slice(([(1, 3, 1), (1, 4, 1)], []))
+        Running(session, tmp_path / "torn", batches, SCHEMA, positioned=True).slice(([(1, 3, 1), (1, 4, 1)], []))
     with pytest.raises(QueryError, match="order of a source"):
-        Running(spark, tmp_path / "merged", batches, SCHEMA).slice(([(1, 3, 1)], []))
+        Running(session, tmp_path / "merged", batches, SCHEMA).slice(([(1, 3, 1)], []))
 
 
 def test_what_cannot_be_run_is_refused() -> None:

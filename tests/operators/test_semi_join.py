@@ -3,23 +3,20 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-import pytest
-
 from operators.semi_join import SemiJoin
 from punct_ns.schema import Schema
 from punct_ns.scheme import format_schemes, parse_schemes
 from tests.harness.running import Running
 
 if TYPE_CHECKING:
-    from pyspark.sql import SparkSession
+    from xmlstream.session.engines import Session
 
 PERSON = Schema.parse("id INT, city STRING")
 SALE = Schema.parse("seller INT, amount INT")
 
 
-@pytest.mark.spark
-def test_each_left_tuple_comes_once_as_soon_as_a_partner_is_there(spark: SparkSession, tmp_path: Path) -> None:
-    join = Running(spark, tmp_path, SemiJoin(("id",), ("seller",)), PERSON, SALE)
+def test_each_left_tuple_comes_once_as_soon_as_a_partner_is_there(session: Session, tmp_path: Path) -> None:
+    join = Running(session, tmp_path, SemiJoin(("id",), ("seller",)), PERSON, SALE)
     # Kept are two people and the seller 2.
     join.shows("(1, a) (1, a) (2, b) (null, c)", "(2, 5)", out="(2, b)", kept="3")
     join.restart()
@@ -33,9 +30,8 @@ def test_each_left_tuple_comes_once_as_soon_as_a_partner_is_there(spark: SparkSe
     )  # fmt: skip
 
 
-@pytest.mark.spark
-def test_an_anti_join_lets_out_what_will_have_no_partner(spark: SparkSession, tmp_path: Path) -> None:
-    Running(spark, tmp_path, SemiJoin(("id",), ("seller",), anti=True), PERSON, SALE).shows(
+def test_an_anti_join_lets_out_what_will_have_no_partner(session: Session, tmp_path: Path) -> None:
+    Running(session, tmp_path, SemiJoin(("id",), ("seller",), anti=True), PERSON, SALE).shows(
         "(1, a) (2, b) (null, c) <{1,2}, *> |              ",
         "       (2, 5)                      | <[1,2], *>   ",
         out="           (null, c) <2, *>    | (1, a) <1, *>",
@@ -43,10 +39,9 @@ def test_an_anti_join_lets_out_what_will_have_no_partner(spark: SparkSession, tm
     )  # fmt: skip
 
 
-@pytest.mark.spark
-def test_with_a_condition_right_tuples_are_kept_not_their_keys(spark: SparkSession, tmp_path: Path) -> None:
+def test_with_a_condition_right_tuples_are_kept_not_their_keys(session: Session, tmp_path: Path) -> None:
     operator = SemiJoin(("id",), ("seller",), residual="amount > 100 AND city = 'a'")
-    Running(spark, tmp_path, operator, PERSON, SALE).shows(
+    Running(session, tmp_path, operator, PERSON, SALE).shows(
         "(1, a) (1, b)             |          | (1, a) <*, *>",
         "(1, 100) (1, 50) (1, 50)  | (1, 101) |        <*, *>",
         out="                      | (1, a)   | (1, a) <*, *>",

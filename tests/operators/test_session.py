@@ -20,6 +20,8 @@ from xmlstream.session.engines import engine_of
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
+    from xmlstream.session.engines import Session as AnySession
+
 BIDS = Schema.parse("bidder INT, ts TIMESTAMP")
 MICRO, EPOCH = timedelta(microseconds=1), datetime(1970, 1, 1, tzinfo=UTC)
 MIDNIGHT = datetime(2024, 1, 1, tzinfo=UTC)
@@ -35,9 +37,8 @@ def until(second: int, bidder: str = "*") -> Punctuation:
     return Punctuation.parse(f"<{bidder}, (,{at(second).isoformat()})>", BIDS)
 
 
-@pytest.mark.spark
-def test_a_session_goes_out_once_nobody_can_join_it(spark: SparkSession, tmp_path: Path) -> None:
-    running = Running(spark, tmp_path, SESSIONS, BIDS)
+def test_a_session_goes_out_once_nobody_can_join_it(session: AnySession, tmp_path: Path) -> None:
+    running = Running(session, tmp_path, SESSIONS, BIDS)
     done = running.slice(([(1, at(0)), (1, at(9)), (2, at(5)), (1, at(30))], [until(18)]))
     assert (done.tuples, done.kept) == ([(2, at(5), at(15), 1)], 2)
     # At 19 a bid would be just the gap behind the one at 9.
@@ -47,9 +48,8 @@ def test_a_session_goes_out_once_nobody_can_join_it(spark: SparkSession, tmp_pat
     assert (done.tuples, done.kept) == ([(1, at(0), at(19), 2)], 1)
 
 
-@pytest.mark.spark
-def test_sessions_of_several_slices_become_one(spark: SparkSession, tmp_path: Path) -> None:
-    running = Running(spark, tmp_path, SESSIONS, BIDS)
+def test_sessions_of_several_slices_become_one(session: AnySession, tmp_path: Path) -> None:
+    running = Running(session, tmp_path, SESSIONS, BIDS)
     assert running.slice(([(1, at(0)), (1, at(20))], [])).kept == 2
     running.restart()
     assert running.slice(([(1, at(10))], [])).kept == 1
@@ -57,9 +57,8 @@ def test_sessions_of_several_slices_become_one(spark: SparkSession, tmp_path: Pa
     assert (done.tuples, done.kept) == ([(1, at(0), at(30), 3)], 0)
 
 
-@pytest.mark.spark
-def test_what_is_closed_of_one_bidder_closes_their_sessions_alone(spark: SparkSession, tmp_path: Path) -> None:
-    running = Running(spark, tmp_path, SESSIONS, BIDS)
+def test_what_is_closed_of_one_bidder_closes_their_sessions_alone(session: AnySession, tmp_path: Path) -> None:
+    running = Running(session, tmp_path, SESSIONS, BIDS)
     done = running.slice(([(1, at(0)), (2, at(0)), (3, None)], [until(60, "1")]))
     assert (done.tuples, done.kept) == ([(1, at(0), at(10), 1)], 1)
     assert list(map(str, done.punctuations)) == ["<1, *, (,2024-01-01T00:00:59.999999Z], *>"]
@@ -67,29 +66,26 @@ def test_what_is_closed_of_one_bidder_closes_their_sessions_alone(spark: SparkSe
     assert (done.tuples, list(map(str, done.punctuations))) == ([(2, at(0), at(10), 1)], ["<2, *, *, *>"])
 
 
-@pytest.mark.spark
-def test_what_is_closed_between_closes_what_lies_there_with_the_gap(spark: SparkSession, tmp_path: Path) -> None:
-    running = Running(spark, tmp_path, SESSIONS, BIDS)
+def test_what_is_closed_between_closes_what_lies_there_with_the_gap(session: AnySession, tmp_path: Path) -> None:
+    running = Running(session, tmp_path, SESSIONS, BIDS)
     closed = Punctuation.parse(f"<*, [{at(20).isoformat()},{at(60).isoformat()}]>", BIDS)
     done = running.slice(([(1, at(25)), (2, at(30)), (3, at(50)), (4, at(51))], [closed]))
     # A bid at 19 would belong to the session from 25 on.
     assert sorted(done.tuples) == [(2, at(30), at(40), 1), (3, at(50), at(60), 1)]
 
 
-@pytest.mark.spark
 @pytest.mark.parametrize("aggregate", ["count(*)", "count(DISTINCT ts)"])
-def test_without_keys_all_tuples_make_sessions(aggregate: str, spark: SparkSession, tmp_path: Path) -> None:
+def test_without_keys_all_tuples_make_sessions(aggregate: str, session: AnySession, tmp_path: Path) -> None:
     sessions = Session("ts", 10_000_000, (), (Aggregate(COUNT.attribute, aggregate),))
-    running = Running(spark, tmp_path, sessions, BIDS)
+    running = Running(session, tmp_path, sessions, BIDS)
     running.slice(([(1, at(0)), (2, at(10))], []))
     done = running.slice(([(3, at(21))], [until(60)]))
     assert sorted(done.tuples) == [(at(0), at(20), 2), (at(21), at(31), 1)]
 
 
-@pytest.mark.spark
-def test_a_moment_that_is_a_key_closes_its_session_by_itself(spark: SparkSession, tmp_path: Path) -> None:
+def test_a_moment_that_is_a_key_closes_its_session_by_itself(session: AnySession, tmp_path: Path) -> None:
     sessions = Session("ts", 10_000_000, ("bidder", "ts"), (COUNT,))
-    running = Running(spark, tmp_path, sessions, BIDS)
+    running = Running(session, tmp_path, sessions, BIDS)
     done = running.slice(([(1, at(0)), (1, at(0)), (1, at(5)), (2, at(0)), (2, None)], [until(1)]))
     assert sorted(done.tuples) == [(1, at(0), at(0), at(10), 2), (2, at(0), at(0), at(10), 1)]
     assert list(map(str, done.punctuations)) == ["<*, (,2024-01-01T00:00:00.999999Z], *, *, *>"]
@@ -136,7 +132,6 @@ def test_constants_of_time_close_no_session(schemes: str, enabled: bool) -> None
     assert [model.until.holds(promises) for model in SESSIONS.state_schema(bids).models] == [enabled]
 
 
-@pytest.mark.spark
 def test_a_gap_in_days_is_the_calendars_as_in_spark(spark: SparkSession, tmp_path: Path) -> None:
     """The night to March 31 has an hour less in Berlin."""
     berlin = spark.newSession()
@@ -156,7 +151,6 @@ def test_a_gap_in_days_is_the_calendars_as_in_spark(spark: SparkSession, tmp_pat
         assert sorted(found) == sorted(tuple(row) for row in berlin.sql(asked.format(gap, gap)).collect()), gap
 
 
-@pytest.mark.spark
 def test_days_are_longer_by_what_clocks_are_set_back(spark: SparkSession) -> None:
     """In Berlin by an hour every autumn; in Alaska once by a day less than two hours, when it changed its date."""
     hour, there = 3_600_000_000, spark.newSession()
@@ -170,7 +164,6 @@ def test_days_are_longer_by_what_clocks_are_set_back(spark: SparkSession) -> Non
         assert least <= lengthening(days, engine_of(there)) <= most, zone
 
 
-@pytest.mark.spark
 def test_no_gap_in_days_is_longer_than_it_is_said_to_be(spark: SparkSession) -> None:
     """From every half hour of months in which clocks, or dates, were set."""
     begins = ("1867-10-01", "1987-09-01", "2011-10-01", "2024-09-01")
@@ -195,12 +188,11 @@ def segments(running: Running) -> list[str]:
     return [part["name"] for part in running._record["kept"]["sessions"]["segments"]]
 
 
-@pytest.mark.spark
 def test_of_many_sessions_only_those_that_new_tuples_touch_are_written(
-    spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    session: AnySession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("operators.state.tuple_log.SMALL", 4)
-    running = Running(spark, tmp_path, SESSIONS, BIDS)
+    running = Running(session, tmp_path, SESSIONS, BIDS)
     running.slice(([(bidder, at(0)) for bidder in range(40)], []))
     (base,) = segments(running)
     for bids, said, purged, kept in (

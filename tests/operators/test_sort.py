@@ -14,16 +14,15 @@ from punct_ns.scheme import Scheme, format_schemes, parse_schemes
 from tests.harness.running import Running
 
 if TYPE_CHECKING:
-    from pyspark.sql import SparkSession
+    from xmlstream.session.engines import Session
 
 REPORTS = Schema.parse("sid STRING, hour INT NOT NULL, min INT, currtmp DOUBLE", domains="hour 0.., min 0..59")
 BY_HOUR = Sort((SortKey("hour"),))
 
 
-@pytest.mark.spark
-def test_the_example_of_section_5_2(spark: SparkSession, tmp_path: Path) -> None:
+def test_the_example_of_section_5_2(session: Session, tmp_path: Path) -> None:
     """Tucker et al. 2003, §5.2: [2,4] releases nothing; then [0,3] releases what came through the fourth hour."""
-    running = Running(spark, tmp_path, BY_HOUR, REPORTS)
+    running = Running(session, tmp_path, BY_HOUR, REPORTS)
     running.shows(
         "(S02, 4, 7, 71) (S01, 5, 0, 70) (S01, 0, 30, 72) (S01, 4, 8, 73) (S01, 2, 0, 74) <*, [2,4], *, *>",
         out="",
@@ -40,11 +39,10 @@ def test_the_example_of_section_5_2(spark: SparkSession, tmp_path: Path) -> None
     running.shows("<*, *, *, *>", out="(S01, 5, 0, 70) <*, *, *, *>", kept="0")
 
 
-@pytest.mark.spark
-def test_nulls_and_nan_stand_where_spark_puts_them(spark: SparkSession, tmp_path: Path) -> None:
+def test_nulls_and_nan_stand_where_spark_puts_them(session: Session, tmp_path: Path) -> None:
     schema = Schema.parse("v DOUBLE, n INT")
     rows = "(1, 1) (null, 2) (NaN, 3) (Infinity, 4) (-0.0, 5) (0, 4) (1, null)"
-    ascending = Running(spark, tmp_path / "up", Sort((SortKey("v"),)), schema)
+    ascending = Running(session, tmp_path / "up", Sort((SortKey("v"),)), schema)
     ascending.shows(f"{rows} <(,0.5), *>", out="")
     ascending.shows(
         "<null, *>                                             | <*, *>",
@@ -52,7 +50,7 @@ def test_nulls_and_nan_stand_where_spark_puts_them(spark: SparkSession, tmp_path
         in_order=True,
     )  # fmt: skip
     falling = Sort((SortKey("v", True), SortKey("n", False, False)))
-    descending = Running(spark, tmp_path / "down", falling, schema)
+    descending = Running(session, tmp_path / "down", falling, schema)
     descending.shows(f"{rows} <[0.5,Infinity], *> <null, *>", out="")
     descending.shows(
         "<NaN, *>                                              | <*, *>",
@@ -61,10 +59,9 @@ def test_nulls_and_nan_stand_where_spark_puts_them(spark: SparkSession, tmp_path
     )  # fmt: skip
 
 
-@pytest.mark.spark
-def test_the_prefix_ends_within_an_hour(spark: SparkSession, tmp_path: Path) -> None:
+def test_the_prefix_ends_within_an_hour(session: Session, tmp_path: Path) -> None:
     by_minute = Sort((SortKey("hour"), SortKey("min"), SortKey("HOUR", True)))
-    Running(spark, tmp_path, by_minute, REPORTS).shows(
+    Running(session, tmp_path, by_minute, REPORTS).shows(
         "(b, 1, 31, 1) (a, 1, 30, 1) (c, 0, 59, 1) (d, 1, null, 1) (e, 0, null, 1)"
         "<*, 0, *, *> <*, 1, null, *> <*, [1,2], [0,30], *>",
         out="(e, 0, null, 1) (c, 0, 59, 1) (d, 1, null, 1) (a, 1, 30, 1)<*, 0, *, *> <*, 1, null, *> <*, 1, [0,30], *>",
@@ -72,13 +69,12 @@ def test_the_prefix_ends_within_an_hour(spark: SparkSession, tmp_path: Path) -> 
     )
 
 
-@pytest.mark.spark
 def test_many_tuples_are_sorted_by_many_tasks_and_small_slices_follow_them(
-    spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    session: Session, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("operators.sort.ALONE", 10)
     schema = Schema.parse("n INT NOT NULL")
-    running = Running(spark, tmp_path, Sort((SortKey("n", True),)), schema)
+    running = Running(session, tmp_path, Sort((SortKey("n", True),)), schema)
     many = [(n * 7 % 1000,) for n in range(1000)]
     done = running.slice((many, [Punctuation.parse("<[500,)>", schema)]))
     assert done.tuples == [(n,) for n in range(999, 499, -1)]

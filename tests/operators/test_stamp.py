@@ -6,8 +6,6 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-import pytest
-
 import xmlstream.testing as xt
 from operators.stamp import Stamp
 from operators.state.operator_state import OperatorState
@@ -22,7 +20,7 @@ from tests.harness.saying import Saying
 from xmlstream.session.engines import engine_of
 
 if TYPE_CHECKING:
-    from pyspark.sql import SparkSession
+    from xmlstream.session.engines import Session
 
 HERE = Schema.parse("a INT, b STRING")
 STAMP = Stamp(Attribute("at", Domain("TIMESTAMP", nullable=False)))
@@ -47,13 +45,12 @@ def test_a_punctuation_that_ends_goes_on_with_its_lifespan() -> None:
     assert saying.slice([ending])[0].lifespan == ending.lifespan
 
 
-@pytest.mark.spark
-def test_tuples_bear_the_time_and_what_is_before_it_is_closed_once(spark: SparkSession, tmp_path: Path) -> None:
-    state = OperatorState(SegmentStore(engine_of(spark), tmp_path), (HERE,), STAMP.state_schema(HERE))
+def test_tuples_bear_the_time_and_what_is_before_it_is_closed_once(session: Session, tmp_path: Path) -> None:
+    state = OperatorState(SegmentStore(engine_of(session), tmp_path), (HERE,), STAMP.state_schema(HERE))
     said: list[list[str]] = []
     for seconds, rows in ((1, [(1, "x"), (1, "x")]), (1, [(2, None)]), (3, [])):
         state.begin(BEGIN + timedelta(seconds=seconds))
-        slice_ = Slice(tuples_of(spark, rows, HERE), (Punctuation.of(HERE, a=str(seconds)),))
+        slice_ = Slice(tuples_of(session, rows, HERE), (Punctuation.of(HERE, a=str(seconds)),))
         stamped = STAMP.step([slice_], state)
         found = [] if stamped is None else rows_of(stamped, STAMP.schema(HERE))
         assert found == [(*row, BEGIN + timedelta(seconds=seconds)) for row in rows]
@@ -65,8 +62,7 @@ def test_tuples_bear_the_time_and_what_is_before_it_is_closed_once(spark: SparkS
     ]
 
 
-@pytest.mark.spark
-def test_a_column_that_nothing_needs_is_not_read(spark: SparkSession) -> None:
+def test_a_column_that_nothing_needs_is_not_read(session: Session) -> None:
     table = "CREATE TABLE s (k INT, v INT) USING punctuated_xml OPTIONS (path 's.xml', rowTag 'r', schemes 'k');"
-    case = xt.case(f"{table} SELECT k, current_timestamp() AS at FROM s", session=spark)
+    case = xt.case(f"{table} SELECT k, current_timestamp() AS at FROM s", session=session)
     assert case.slice(s="(1, 2)").tuples == [(1, BEGIN)]

@@ -14,16 +14,15 @@ from punct_ns.scheme import Scheme, format_schemes, parse_schemes
 from tests.harness.running import Running
 
 if TYPE_CHECKING:
-    from pyspark.sql import SparkSession
+    from xmlstream.session.engines import Session
 
 BIDS = Schema.parse("auction INT, bidder STRING, price DOUBLE")
 HIGHEST = TopN(2, (SortKey("price", descending=True),), ("auction",))
 NUMBER = Attribute("place", Domain("INT", nullable=False))
 
 
-@pytest.mark.spark
-def test_the_two_highest_bids_of_an_auction_leave_when_it_is_closed(spark: SparkSession, tmp_path: Path) -> None:
-    running = Running(spark, tmp_path, HIGHEST, BIDS)
+def test_the_two_highest_bids_of_an_auction_leave_when_it_is_closed(session: Session, tmp_path: Path) -> None:
+    running = Running(session, tmp_path, HIGHEST, BIDS)
     running.shows("(7, Ann, 10) (7, Bob, 12) (8, Ann, 1) (7, Cem, 11)", out="", kept="3")
     running.restart()
     running.shows(
@@ -35,9 +34,8 @@ def test_the_two_highest_bids_of_an_auction_leave_when_it_is_closed(spark: Spark
     running.shows("(9, Ann, 4) <*, *, *>", out="(8, Ann, 1) (9, Ann, 4) (9, Cem, 5) <*, *, *>", kept="0")
 
 
-@pytest.mark.spark
-def test_state_is_n_tuples_of_each_open_group_however_many_come(spark: SparkSession, tmp_path: Path) -> None:
-    running = Running(spark, tmp_path, HIGHEST, BIDS)
+def test_state_is_n_tuples_of_each_open_group_however_many_come(session: Session, tmp_path: Path) -> None:
+    running = Running(session, tmp_path, HIGHEST, BIDS)
     for price in range(3):
         done = running.slice(([(a, "Ann", float(price * 100 + i)) for a in (1, 2, None) for i in range(50)], []))
         assert done.kept == 6
@@ -52,20 +50,18 @@ RANKS: dict[Rank, str] = {
 }
 
 
-@pytest.mark.spark
 @pytest.mark.parametrize("rank", get_args(Rank))
 def test_ties_are_told_apart_by_the_remaining_attributes_or_all_stay(
-    spark: SparkSession, tmp_path: Path, rank: Rank
+    session: Session, tmp_path: Path, rank: Rank
 ) -> None:
     """SQL's three ranks, whichever tuples come first; what is tied is never decided by chance."""
     topped = TopN(3, (SortKey("price", descending=True),), ("auction",), rank, NUMBER)
     for cut, rows in ((2, TIED), (5, TIED[::-1])):
-        Running(spark, tmp_path / str(cut), topped, BIDS).shows(
+        Running(session, tmp_path / str(cut), topped, BIDS).shows(
             f"{' '.join(rows[:cut])} | {' '.join(rows[cut:])} <1, *, *>", out=f"| {RANKS[rank]} <1, *, *, *>"
         )
 
 
-@pytest.mark.spark
 @pytest.mark.parametrize(
     ("key", "least"),
     [
@@ -75,23 +71,20 @@ def test_ties_are_told_apart_by_the_remaining_attributes_or_all_stay(
         (SortKey("price", descending=True, nulls_first=True), "(1, Cem, null)"),
     ],
 )
-def test_null_and_nan_stand_where_spark_puts_them(
-    spark: SparkSession, tmp_path: Path, key: SortKey, least: str
-) -> None:
-    Running(spark, tmp_path, TopN(1, (key,), ("auction",)), BIDS).shows(
+def test_null_and_nan_stand_where_spark_puts_them(session: Session, tmp_path: Path, key: SortKey, least: str) -> None:
+    Running(session, tmp_path, TopN(1, (key,), ("auction",)), BIDS).shows(
         "(1, Ann, NaN) (1, Bob, 3) | (1, Cem, null) (1, Dan, 2) <1, *, *>", out=f"| {least} <1, *, *>"
     )
 
 
-@pytest.mark.spark
-def test_without_groups_all_tuples_are_one_that_only_the_end_closes(spark: SparkSession, tmp_path: Path) -> None:
+def test_without_groups_all_tuples_are_one_that_only_the_end_closes(session: Session, tmp_path: Path) -> None:
     topped = TopN(2, (SortKey("price"), SortKey("bidder", descending=True)))
-    Running(spark, tmp_path / "some", topped, BIDS).shows(
+    Running(session, tmp_path / "some", topped, BIDS).shows(
         "(1, Ann, 3) (2, Bob, 3) (3, Cem, 4) (4, Ann, 4) <1, *, *> | <[2,), *, *> <(,2), *, *> <null, *, *>",
         out="                                                      | (1, Ann, 3) (2, Bob, 3) <*, *, *>      ",
         kept="2                                                      | 0                                      ",
     )  # fmt: skip
-    Running(spark, tmp_path / "none", topped, BIDS).shows("<*, *, *>", out="<*, *, *>")
+    Running(session, tmp_path / "none", topped, BIDS).shows("<*, *, *>", out="<*, *, *>")
 
 
 def test_it_promises_what_closes_groups() -> None:

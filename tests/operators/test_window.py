@@ -19,7 +19,7 @@ from punct_ns.scheme import format_schemes, parse_schemes
 from tests.harness.running import Running
 
 if TYPE_CHECKING:
-    from pyspark.sql import SparkSession
+    from xmlstream.session.engines import Session
 
 READINGS = Schema.parse("sid INT, ts TIMESTAMP")
 MIDNIGHT = datetime(2024, 1, 1, tzinfo=UTC)
@@ -33,7 +33,6 @@ def seconds(*windows: tuple[float, float]) -> list[tuple[datetime, datetime]]:
     return [(at(start), at(end)) for start, end in windows]
 
 
-@pytest.mark.spark
 @pytest.mark.parametrize(
     ("window", "moment", "windows"),
     [
@@ -46,10 +45,10 @@ def seconds(*windows: tuple[float, float]) -> list[tuple[datetime, datetime]]:
     ],
 )
 def test_a_tuple_is_in_each_window_that_holds_its_moment(
-    window: Window, moment: float, windows: list[tuple[float, float]], spark: SparkSession, tmp_path: Path
+    window: Window, moment: float, windows: list[tuple[float, float]], session: Session, tmp_path: Path
 ) -> None:
     micros = Window(window.of, window.size * 10**6, window.slide * 10**6, window.offset * 10**6)
-    running = Running(spark, tmp_path, micros, READINGS, positioned=window.overlapping == 1)
+    running = Running(session, tmp_path, micros, READINGS, positioned=window.overlapping == 1)
     # Midnight of 2024 is at full slides of 4, 5 and 10 seconds.
     done = running.slice(([(1, at(moment)), (2, None)], []))
     assert sorted(done.tuples) == [(1, at(moment), start, end) for start, end in seconds(*windows)]
