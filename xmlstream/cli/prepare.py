@@ -17,14 +17,14 @@ from pathlib import Path
 
 from punct_ns.errors import UsageError, XmlStreamError
 from xmlstream.cli.processor_time import Times
+from xmlstream.session.java_process import require_java
 from xmlstream.session.spark_errors import reason_in
-from xmlstream.session.spark_session import JAVA_HINT, JAVA_OPTIONS
+from xmlstream.session.spark_session import JAVA_OPTIONS
 from xmlstream.session.warm_start import (
     DIRECTORY_VARIABLE,
     compile_byte_code,
     directory,
     fitting,
-    java_home,
     java_quoted,
     whole_name,
 )
@@ -72,8 +72,7 @@ def archive_classes(say: Callable[[str], None]) -> Prepared:
         XmlStreamError: This Java cannot write an archive, or does not run with it; the older archive is unchanged.
     """
     place, prefix = directory(), fitting()
-    if java_home() is None:
-        raise UsageError("there is no Java", hint=JAVA_HINT)
+    require_java()
     if prefix is None:
         raise UsageError(
             "the version of this Java is unknown", hint="set JAVA_HOME to a JDK or JRE with a `release` file"

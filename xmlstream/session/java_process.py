@@ -11,22 +11,75 @@ cluster are not included. The processes are listed on Linux only; elsewhere only
 from __future__ import annotations
 
 import os
+import re
+import shutil
 import signal
 import subprocess
 import time
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
+from importlib.util import find_spec
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-if TYPE_CHECKING:
-    pass
-
+from punct_ns.errors import DISTRIBUTION, UsageError
+from xmlstream.session import warm_start
 
 LOCAL_ADDRESS = "SPARK_LOCAL_IP"
 """Environment variable with the address on which Spark listens."""
 
 _started: list[subprocess.Popen[bytes]] = []
+
+
+OLDEST_JAVA = 17
+"""Major version of the oldest Java that Spark runs on."""
+
+_INSTALLERS = {
+    "dnf": "dnf install java-21-openjdk-headless",
+    "zypper": "zypper install java-21-openjdk-headless",
+    "pacman": "pacman -S jre21-openjdk-headless",
+    "apk": "apk add openjdk17-jre-headless",
+    "brew": f"brew install openjdk@{OLDEST_JAVA} && export JAVA_HOME=$(brew --prefix openjdk@{OLDEST_JAVA})",
+}
+
+
+def require_java() -> None:
+    """Raises UsageError if Spark would find no Java, or one that is too old, with the command that installs one."""
+    home = warm_start.java_home()
+    if home is None:
+        raise UsageError("there is no Java", hint=java_hint())
+    found = warm_start.java_version(home)
+    major = re.match(r"(?:1\.)?(\d+)", found or "")
+    if major is not None and int(major[1]) < OLDEST_JAVA:
+        raise UsageError(f"the Java in {home} is version {found}", hint=java_hint())
+
+
+def java_hint() -> str:
+    """How to get a Java for Spark on this system, and how to compute without."""
+    extra = "" if find_spec("duckdb") else f" (pip install '{DISTRIBUTION}[duckdb]')"
+    return (
+        f"Spark needs Java {OLDEST_JAVA} or newer: {java_command()}, or set JAVA_HOME; "
+        f"without Java, use --engine duckdb{extra}"
+    )
+
+
+def java_command() -> str:
+    """The command that installs Java with the package manager of this system."""
+    root = "" if os.geteuid() == 0 else "sudo "
+    if shutil.which("apt-get"):
+        packages = [f"openjdk-{version}-jre-headless" for version in (OLDEST_JAVA, 21)]
+        known = (each for each in packages if _succeeds("apt-cache", "show", each))
+        return f"{root}apt-get install {next(known, 'default-jre-headless')}"
+    for program, command in _INSTALLERS.items():
+        if shutil.which(program):
+            return command if program == "brew" else root + command
+    return "install it from https://adoptium.net"
+
+
+def _succeeds(*command: str) -> bool:
+    with suppress(OSError):
+        return subprocess.run(command, capture_output=True, check=False).returncode == 0  # noqa: S603 - fixed words
+    return False
 
 
 def start_java(conf: Mapping[str, str], address: str | None = None) -> None:

@@ -28,8 +28,6 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 
-JAVA_HINT = "Spark runs on Java 17 or newer: install it (`make setup` does), or set JAVA_HOME"
-
 JAVA_OPTIONS = "-XX:TieredStopAtLevel=1 -XX:ReservedCodeCacheSize=240m"
 """Options of the driver's Java if Spark runs on this machine only."""
 
@@ -79,8 +77,8 @@ def open_session(
     from xmlstream.session.java_lookups import look_up, spare_the_search
 
     submitted = _submitted()
-    if not submitted and warm_start.java_home() is None:
-        raise UsageError("there is no Java", hint=JAVA_HINT)
+    if not submitted:
+        java_process.require_java()
     settings = {**_defaults(master or submitted.get("spark.master") or "local[*]"), **submitted, **(conf or {})}
     if master is not None:
         settings["spark.master"] = master
@@ -95,9 +93,7 @@ def open_session(
         java_process.start_java({"spark.app.name": name, **settings}, address)
         session = builder.getOrCreate()
     except (PySparkException, Py4JError) as error:
-        hint = "check the master and the configuration"
-        if isinstance(error, PySparkException):
-            hint += f"; {JAVA_HINT}"
+        hint = "check the master, the configuration, and the Java at JAVA_HOME or on PATH"
         raise UsageError("Spark does not start", where=first_cause(error), hint=hint) from error
     _quiet_accumulators(session)
     look_up(session)

@@ -18,6 +18,7 @@ import shutil
 import sys
 from collections.abc import Iterator
 from compileall import compile_dir, compile_file
+from contextlib import suppress
 from importlib.metadata import Distribution, PackageNotFoundError, distribution
 from importlib.util import find_spec
 from pathlib import Path
@@ -36,6 +37,15 @@ def java_home() -> Path | None:
         return Path(named)
     found = shutil.which("java")
     return Path(found).resolve().parent.parent if found else None
+
+
+def java_version(home: Path) -> str | None:
+    """Version of the Java in a directory, such as `17.0.12`; None if its file `release` does not have it."""
+    with suppress(OSError):
+        release = (home / "release").read_text(encoding="utf-8", errors="replace")
+        if found := re.search(r'^JAVA_VERSION="(.+)"$', release, re.MULTILINE):
+            return found[1]
+    return None
 
 
 def jars() -> Path | None:
@@ -72,20 +82,20 @@ def fitting() -> str | None:
     It has both versions, and a digest of all that Java compares: itself, and the jars' paths, sizes and dates.
     """
     java, spark_jars = java_home(), jars()
-    if java is None or spark_jars is None:
+    version = None if java is None else java_version(java)
+    if java is None or spark_jars is None or version is None:
         return None
     try:
         release = (java / "release").read_text(encoding="utf-8", errors="replace")
         found = sorted((jar.name, jar.stat()) for jar in spark_jars.glob("*.jar"))
     except OSError:
         return None
-    version = re.search(r'^JAVA_VERSION="(.+)"$', release, re.MULTILINE)
     spark = next((name.removesuffix(".jar") for name, _ in found if name.startswith("spark-core_")), None)
-    if version is None or spark is None:
+    if spark is None:
         return None
     compared = [str(java.resolve()), release, str(spark_jars), *(f"{n} {s.st_size} {s.st_mtime_ns}" for n, s in found)]
     digest = hashlib.sha256("\n".join(compared).encode()).hexdigest()
-    return f"{spark}-java-{version[1]}-{digest[:12]}"
+    return f"{spark}-java-{version}-{digest[:12]}"
 
 
 def archive() -> Path | None:

@@ -278,7 +278,8 @@ def test_without_java_the_command_says_so(here: Command, sensors: Path, tmp_path
     result = here("run", QUERY, "-o", tmp_path / "out", "-D", f"SENSORS={sensors}")
     assert result.returncode == 2
     assert said(result)[:2] == ["starting Spark", "there is no Java"]
-    assert "Java 17" in result.stderr
+    assert "Spark needs Java 17 or newer" in result.stderr
+    assert "--engine duckdb" in result.stderr
 
 
 @pytest.mark.parametrize(
