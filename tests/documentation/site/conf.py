@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import json
 import os
 import re
+from collections import Counter
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
@@ -41,6 +44,7 @@ html_show_sphinx = False
 html_show_copyright = False
 html_static_path = ["site.css"]
 html_css_files = ["site.css"]
+html_search_scorer = str(Path(__file__).with_name("scorer.js"))
 
 
 def _second_names(app: Sphinx, what: str, name: str, thing: Any, skip: bool, options: Any) -> bool | None:
@@ -64,8 +68,28 @@ def _signature(app: Sphinx, what: str, name: str, *_: Any) -> tuple[str, str] | 
     return None if called or what not in ("class", "exception") else ("", "")
 
 
+def _weights(app: Any, failed: Exception | None) -> None:
+    """Adds to the search index how much each page is about each word, for `scorer.js`: BM25 without rarity, 0 to 20."""
+    if failed:
+        return
+    language, pages = app.builder.indexer.lang, sorted(app.env.found_docs)
+    words = [Counter(map(language.stem, language.split(app.env.get_doctree(page).astext()))) for page in pages]
+    usual = sum(map(Counter.total, words)) / len(pages)
+    weights: dict[str, dict[str, int]] = {}
+    for page, counts in zip(pages, words, strict=True):
+        length = 0.25 + 0.75 * counts.total() / usual
+        most = 10 if page.startswith(("CHANGELOG", ".github/", "tests/")) else 20  # pages that users seldom look for
+        for word, count in counts.items():
+            if weight := round(most * count / (count + 4 * length)):
+                weights.setdefault(word, {})[page] = weight
+    index = Path(app.outdir, "searchindex.js")
+    written = index.read_text(encoding="utf-8")
+    index.write_text(f"var WEIGHTS = {json.dumps(weights, separators=(',', ':'))};\n{written}", encoding="utf-8")
+
+
 def setup(app: Sphinx) -> None:
     """Connects the hooks."""
     app.connect("autodoc-skip-member", _second_names)
     app.connect("autodoc-process-docstring", _docstring, priority=400)  # before Napoleon
     app.connect("autodoc-process-signature", _signature)
+    app.connect("build-finished", _weights)
