@@ -56,7 +56,7 @@ def served(site: Path) -> Iterator[str]:
 
 
 class _Quiet(SimpleHTTPRequestHandler):
-    def log_message(self, format: str, *args: Any) -> None:  # noqa: A002 - as its base calls it
+    def log_message(self, format: str, *args: Any) -> None:
         """Nothing: requests are no result."""
 
 

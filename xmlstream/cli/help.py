@@ -37,7 +37,7 @@ class Commands(TyperGroup):
         """Writes the commands, group by group, and the options behind them."""
         commands = [command for name in self.list_commands(ctx) if (command := self.get_command(ctx, name))]
         width = max(len(command.name or "") for command in commands)
-        for panel, members in _in_panels(commands, "Commands"):
+        for panel, members in in_panels(commands, "Commands"):
             with formatter.section(panel):
                 for command in members:
                     what = (command.help or "").partition("\n\n")[0].replace("\n", " ")
@@ -58,7 +58,7 @@ class Commands(TyperGroup):
 
 
 def _write_options(command: Any, ctx: Any, formatter: Any) -> None:
-    for panel, members in _in_panels(command.get_params(ctx), "Options"):
+    for panel, members in in_panels(command.get_params(ctx), "Options"):
         records = (member.get_help_record(ctx) for member in members)
         # An argument is a word of the usage line, without its type.
         rows = [(re.sub(r"^(\w\S*) <.*>$", r"\1", what), text) for what, text in filter(None, records)]
@@ -67,7 +67,7 @@ def _write_options(command: Any, ctx: Any, formatter: Any) -> None:
                 formatter.write_dl(rows)
 
 
-def _in_panels(members: Sequence[Any], default: str) -> Iterator[tuple[str, list[Any]]]:
+def in_panels(members: Sequence[Any], default: str) -> Iterator[tuple[str, list[Any]]]:
     """The members by their group, in the order of their first members; those of no group are the last."""
 
     def panel(member: Any) -> str:

@@ -28,6 +28,7 @@ from sphinx.cmd.build import main as sphinx_build
 
 from tests.documentation.pages import PAGES, ROOT, text
 from xmlstream.cli.commands import app
+from xmlstream.cli.help import in_panels
 
 HERE = Path(__file__).parent
 COMMANDS = "reference/commands.md"
@@ -114,27 +115,35 @@ def _images(found: re.Match[str]) -> str:
 
 
 def commands() -> Iterator[str]:
-    """The page of the command line, as lines of Markdown: each command with its usage, arguments and options."""
+    """The page of the command line, as lines of Markdown: each command with its usage, example and options."""
     root: Any = typer.main.get_command(app)
     yield from ("# Commands and their options", "", "What `xmlstream COMMAND --help` prints.", "")
-    for name, command in root.commands.items():
-        yield from _command(f"xmlstream {name}", command, 2)
+    for group, members in in_panels(root.commands.values(), "Commands"):
+        yield from (f"## {group}", "")
+        for command in members:
+            yield from _command(f"xmlstream {command.name}", command, 3)
 
 
 def _command(name: str, command: Any, level: int) -> Iterator[str]:
     context = command.make_context(name, [], resilient_parsing=True)
-    yield from (f"{'#' * level} {name}", "", f"```{{program}} {name}\n```", "")
-    yield from (inspect.cleandoc(command.help or ""), "")
-    yield f"```console\n$ {' '.join([name, *command.collect_usage_pieces(context)])}\n```"
+    usage = " ".join([name, *command.collect_usage_pieces(context)])
+    yield from (
+        f"{'#' * level} {name}",
+        "",
+        f"```{{program}} {name}\n```",
+        "",
+        inspect.cleandoc(command.help or ""),
+        "",
+    )
+    yield f"```text\n{usage}\n```\n"
     if command.epilog:
-        yield from ("", inspect.cleandoc(command.epilog))
-    for parameter in command.params:
-        if (record := parameter.get_help_record(context)) is not None:
-            spelled, meaning = record
-            if parameter.param_type_name == "argument":
-                spelled = spelled.partition(" <")[0]
-            yield from ("", f"```{{option}} {spelled}", _escaped(meaning), "```")
-    yield ""
+        yield f"```console\n$ {command.epilog}\n```\n"
+    for group, members in in_panels(command.params, "Options"):
+        if group not in ("Arguments", "Options"):
+            yield f"**{group}**\n"
+        for spelled, meaning in filter(None, (member.get_help_record(context) for member in members)):
+            word = spelled if spelled.startswith("-") else spelled.partition(" <")[0]
+            yield f"```{{option}} {word}\n{_escaped(meaning)}\n```\n"
     for below, one in getattr(command, "commands", {}).items():
         yield from _command(f"{name} {below}", one, level + 1)
 

@@ -27,6 +27,7 @@ myst_heading_anchors = 4
 """Headings have the anchors that a forge gives them."""
 
 default_role = "literal"
+smartquotes = False  # `--follow` has two hyphens
 autodoc_typehints = "signature"
 autodoc_typehints_format = "short"
 autodoc_member_order = "bysource"
