@@ -107,7 +107,8 @@ class SameQuery:
 
 def _part(part: dict[str, Any], node: Node) -> dict[str, Any]:
     """The record of a node: what distinguishes it from others, the path that it reads, and its description."""
-    operator = dict(part["operator"])
+    # How bad input is treated may change, in a source and in `punctuate`.
+    operator = {name: value for name, value in part["operator"].items() if name != "ungrammatical"}
     path = None
     match node.operator:
         case Scan(options=options):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 import shutil
 from pathlib import Path
@@ -43,6 +44,26 @@ def test_a_new_checkpoint_may_be_called_moved(in_process: InProcessSession, tmp_
     night(tmp_path / "in", 1)
     counted(in_process, tmp_path / "in").run(tmp_path / "out", tmp_path / "state", moved=True)
     assert answered(tmp_path / "out") == ["1"]
+
+
+def test_a_tuple_that_broke_an_order_can_be_diverted_by_the_next_run(
+    in_process: InProcessSession, tmp_path: Path
+) -> None:
+    def run(ungrammatical: str) -> None:
+        options = {"rowTag": "t", "punctuate": "order of a", "ungrammatical": ungrammatical}
+        read = xs.read(in_process, tmp_path / "in", "a INT, b INT", name="s", **options)
+        query = read.group_by("a").agg("count(*) AS n")
+        query.run(tmp_path / "out", tmp_path / "state", keep_open=True)
+
+    night(tmp_path / "in", 2)
+    run("fail")
+    night(tmp_path / "in", 3, "<t><a>1</a><b>1</b></t>")
+    with pytest.raises(xs.UngrammaticalStream):
+        run("fail")
+    run("divert")
+    assert answered(tmp_path / "out") == ["2", "3"]
+    (line,) = (tmp_path / "out" / "_dead_letters" / "punctuate-000000001.jsonl").read_text().splitlines()
+    assert json.loads(line)["raw"] == "<t><a>1</a><b>1</b></t>"
 
 
 def test_a_checkpoint_says_what_is_otherwise_and_goes_on_with_what_was_moved(
