@@ -11,6 +11,9 @@ PACKAGES = ("punct_ns", "operators", "sources", "xmlstream")
 
 EXAMPLES = (
     "README.md",
+    "xmlstream/manual/concepts.md",
+    "xmlstream/manual/closing.md",
+    "xmlstream/manual/operations.md",
     "data/auctions/README.md",
     "punct_ns/README.md",
     "sources/README.md",
@@ -23,6 +26,7 @@ EXAMPLES = (
 
 PAGES = (
     *EXAMPLES,
+    "xmlstream/manual/glossary.md",
     "operators/in_process/README.md",
     "xmlstream/README.md",
     "xmlstream/monitor/README.md",

@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 import re
 import tomllib
-from dataclasses import fields
+from dataclasses import asdict, fields
 from importlib import import_module
 from operator import attrgetter
 from pathlib import Path
@@ -20,7 +20,8 @@ from sources.xml.options.option_table import OPTIONS, SET_BY_QUERIES
 from tests.documentation.pages import PAGES, ROOT, blocks, first_cells, prose, section, text
 from tests.documentation.weight import path_of
 from xmlstream.cli.commands import app
-from xmlstream.runtime.metrics import OperatorReport, SliceReport
+from xmlstream.monitor.routes import openmetrics
+from xmlstream.runtime.metrics import OperatorReport, SliceReport, Totals
 
 SPARKS_OPTIONS = {"--py-files"}
 
@@ -90,6 +91,17 @@ def test_every_key_of_the_metrics_is_in_their_table() -> None:
     (operators,) = [row for row in table.splitlines() if row.startswith("| `operators`")]
     keys = {field.name for field in fields(OperatorReport)}
     assert set(re.findall(r"`(\w+)`", operators)) == {"operators"} | keys
+
+
+def test_every_metric_that_the_operations_watch_is_one_that_prometheus_gets() -> None:
+    operator = OperatorReport("group_by", **dict.fromkeys([f.name for f in fields(OperatorReport)][1:], 0))
+    report = {"items_in": 1, "tuples_out": 1, "set_aside": 0, "seconds": 1.0, "operators": [asdict(operator)]}
+    totals = Totals()
+    totals.add({"time": "2026-01-01T00:00:00+00:00", "report": report})
+    served = set(re.findall(r"^(xmlstream_\w+)", openmetrics(totals, "running").decode(), re.MULTILINE))
+    watched = set(re.findall(r"xmlstream_\w+", text("xmlstream/manual/operations.md")))
+    assert watched
+    assert watched <= served
 
 
 def test_every_error_is_in_its_table() -> None:
