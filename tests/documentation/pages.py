@@ -14,6 +14,7 @@ EXAMPLES = (
     "xmlstream/manual/concepts.md",
     "xmlstream/manual/closing.md",
     "xmlstream/manual/operations.md",
+    "xmlstream/manual/coming_from.md",
     "data/auctions/README.md",
     "punct_ns/README.md",
     "sources/README.md",
@@ -26,6 +27,7 @@ EXAMPLES = (
 
 PAGES = (
     *EXAMPLES,
+    "xmlstream/manual/limits.md",
     "xmlstream/manual/glossary.md",
     "operators/in_process/README.md",
     "xmlstream/README.md",

@@ -22,6 +22,7 @@ from tests.documentation.weight import path_of
 from xmlstream.cli.commands import app
 from xmlstream.monitor.routes import openmetrics
 from xmlstream.runtime.metrics import OperatorReport, SliceReport, Totals
+from xmlstream.sql import script
 
 SPARKS_OPTIONS = {"--py-files"}
 
@@ -91,6 +92,18 @@ def test_every_key_of_the_metrics_is_in_their_table() -> None:
     (operators,) = [row for row in table.splitlines() if row.startswith("| `operators`")]
     keys = {field.name for field in fields(OperatorReport)}
     assert set(re.findall(r"`(\w+)`", operators)) == {"operators"} | keys
+
+
+def test_every_text_that_the_limits_list_is_refused() -> None:
+    table = (
+        "CREATE TABLE bid (auction INT, price INT, ts TIMESTAMP) USING punctuated_xml OPTIONS (path 'b', rowTag 't');"
+    )
+    texts = first_cells(section("xmlstream/manual/limits.md", "SQL"))
+    assert texts
+    script.read(table + "SELECT * FROM bid").sketch()
+    for refused in texts:
+        with pytest.raises(xs.QueryError):
+            script.read(table + refused).sketch()
 
 
 def test_every_metric_that_the_operations_watch_is_one_that_prometheus_gets() -> None:
