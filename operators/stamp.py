@@ -49,6 +49,7 @@ class Stamp(Operator):
 
     attribute: Attribute
     exact_inputs: ClassVar[bool] = False
+    keeps_order: ClassVar[bool] = True
 
     def schema(self, *inputs: Schema) -> Schema:
         return Schema((*inputs[0], self.attribute))

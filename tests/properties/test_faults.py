@@ -256,6 +256,14 @@ def selects_what_is_unknown(patch: Patch) -> None:
     patch.setattr(Select, "step", step)
 
 
+def takes_the_last_of_each_key(patch: Patch) -> None:
+    patch.setattr("operators.distinct_on.POSITION", f"{slices.POSITION} DESC")
+
+
+def forgets_keys_behind_each_slice(patch: Patch) -> None:
+    patch.setattr("operators.distinct_on.anti_join", lambda rows, others, names: rows)
+
+
 def of_minutes(*inputs: str, nullable: bool = False) -> Run:
     """Streams of hours and minutes, both 0 to 4, a line for each input, with bars between slices."""
     small = Small(Domain("INT", nullable, low=0, high=4), (0, 4), (*range(5), *((None,) if nullable else ())))
@@ -300,6 +308,8 @@ FAULTS = [
     ),
     Fault("intersect", holds_back_the_whole_of_a_punctuation, of_minutes("", "(1,0) <(,), *>", nullable=True)),
     Fault("distinct", never_purges, of_minutes("(4,0)")),
+    Fault("distinct_on", takes_the_last_of_each_key, of_minutes("(1,0) (2,0)")),
+    Fault("distinct_on", forgets_keys_behind_each_slice, of_minutes("(1,0) | (2,0)")),
     Fault("join, inner", joins_null_with_null, of_minutes("(2,null)", "(4,null)", nullable=True)),
     Fault("select", selects_what_is_unknown, of_minutes("(null,2)", nullable=True)),
     Fault("anti join", forgets_the_right_side, of_minutes(" | (1,0)", "(1,0)")),

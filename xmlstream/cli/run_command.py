@@ -133,7 +133,9 @@ def run(  # noqa: PLR0913, PLR0917 - one parameter for each option
     try:
         script = scripts.read(text, variables, name_in_messages)
         warn(script.warnings)
-        _require_safe(script, follow=follow, allowed=allow_unsafe, strict=strict, as_written=as_written)
+        _require_safe(
+            script, follow=follow, allowed=allow_unsafe, strict=strict, keep_open=keep_open, as_written=as_written
+        )
         _run(
             script,
             {
@@ -170,7 +172,7 @@ def run(  # noqa: PLR0913, PLR0917 - one parameter for each option
         raise XmlStreamError(what, hint="--traceback shows more") from None
 
 
-def _require_safe(script: Any, *, follow: bool, allowed: bool, strict: bool, as_written: bool) -> None:
+def _require_safe(script: Any, *, follow: bool, allowed: bool, strict: bool, keep_open: bool, as_written: bool) -> None:
     """Refuses a query that would wait or grow for ever; prints one line if the run does not need that."""
     from xmlstream.optimizer.rules import optimized
     from xmlstream.runtime.preflight import read_once, require_stream
@@ -188,7 +190,7 @@ def _require_safe(script: Any, *, follow: bool, allowed: bool, strict: bool, as_
             raise refusal
         line = refusal and f"unsafe: {refusal.what}\n  {refusal.where}"
     else:
-        line = None if allowed else caution(root)
+        line = None if allowed else caution(root, keep_open=keep_open)
     if line:
         say(line)
 

@@ -293,6 +293,15 @@ def static_frame(name: str, frame: DataFrame) -> Node:
     return Node(Static(name, Schema(tuple(Attribute(*pair) for pair in named)), frame=frame), (), name)
 
 
+def out_of_order(node: Node) -> Node | None:
+    """The topmost node whose tuples are not in the order of one source; None if those of the given node are."""
+    while not isinstance(node.operator, Scan):
+        if not node.operator.keeps_order:
+            return node
+        (node,) = node.inputs
+    return None
+
+
 def unique(name: str, taken: Collection[str]) -> str:
     """The name, or a similar one if it is taken; names are compared without case.
 

@@ -12,12 +12,13 @@ from collections.abc import Iterable, Iterator, Sequence
 from operators.closing_conditions import Grouping
 from operators.project import Project
 from operators.sort import Sort
+from operators.top_n import TopN
 from punct_ns.errors import UnsafeQuery
 from punct_ns.schema import Schema
 from punct_ns.scheme import Scheme, Term, is_compact
 from punct_ns.slices import quoted
 from punct_ns.sql_type import StringType
-from xmlstream.plan.nodes import Node, Results, Scan
+from xmlstream.plan.nodes import Node, Results, Scan, out_of_order
 from xmlstream.plan.written_plan import brief, described
 from xmlstream.safety.changes import Change, by_source, changes, origins
 from xmlstream.safety.remedies import Remedy, remedies
@@ -167,7 +168,13 @@ def _listed(names: Iterable[str]) -> str:
 def summary(verdict: QueryVerdict, remedies: Sequence[Remedy], changes: Sequence[Change] = ()) -> str:
     """The verdict on the query as a few lines, with the remedies and changes that would make it safe."""
     if not verdict.troubled():
-        return f"It answers {_WHEN[verdict.answers]}, and what it keeps is bounded."
+        first = f"It answers {_WHEN[verdict.answers]}, and what it keeps is bounded."
+        endless = judged(verdict.operators[-1].node, follow=True)
+        if not (found := troubles(endless)):
+            return first
+        mending = [*_first_come(endless), "add --follow to see which promises mend that"]
+        more = [f"with --keep-open its input does not end: {_first_of(found)}", *mending]
+        return "\n".join([first, *(f"{line[0].upper()}{line[1:]}." for line in more)])
     lines = [f"{trouble}." for trouble in troubles(verdict)]
     mending = _advice(verdict, remedies, changes)
     lines += [f"Or {one}." if i else f"{one[0].upper()}{one[1:]}." for i, one in enumerate(mending)]
@@ -204,6 +211,21 @@ def _unmended(verdict: QueryVerdict) -> str:
     )
 
 
+def _first_come(verdict: QueryVerdict) -> list[str]:
+    """For the first row of each key in an order that nothing closes: the advice to take the first that comes."""
+    for node in (one.node for one in verdict.troubled()):
+        top = node.operator
+        if isinstance(top, TopN) and top.n == 1 and top.groups and out_of_order(node.inputs[0]) is None:
+            what = "if you want the first row of each key as it comes"
+            return [f"{what}, write ORDER BY arrival within OVER (…), in Python drop_duplicates([…])"]
+    return []
+
+
+def _first_of(found: Sequence[str]) -> str:
+    """The first of several troubles, and how many there are."""
+    return f"{found[0]}{f', and {len(found) - 1} more' if len(found) > 1 else ''}"
+
+
 _WHEN = {When.AT_ONCE: "at once", When.CLOSED: "when groups close", When.AT_THE_END: "at the end of its input"}
 
 
@@ -231,17 +253,25 @@ _FOLLOWED = "--allow-unsafe (in Python allow_unsafe=True) runs it anyway"
 _STRICT = "without --strict (in Python strict=True) it runs to the end of its input"
 
 
-def caution(root: Node) -> str | None:
-    """A line about the trouble of a plan whose inputs end, if they did not end; None if it is enabled and safe."""
+def caution(root: Node, *, keep_open: bool = False) -> str | None:
+    """A line about the trouble of a plan if its inputs do not end; None if it is enabled and safe.
+
+    With `keep_open`, the end of the inputs does not close them; then a second line shows what would mend the plan.
+    """
     verdict = judged(root, follow=True)
     if not (found := troubles(verdict)):
         return None
-    others = f", and {len(found) - 1} more" if len(found) > 1 else ""
     # A source may declare that it promises nothing, by empty schemes.
     scans = [(one.name, one.node.operator) for one in verdict.operators if isinstance(one.node.operator, Scan)]
     silent = [name for name, scan in scans if not scan.options.has_promise]
     without = f"; {' and '.join(silent)} promise{'s' if len(silent) == 1 else ''} nothing" if silent else ""
-    return f"only the end of its input lets this query answer or purge: {found[0]}{others}{without}"
+    if not keep_open:
+        return f"only the end of its input lets this query answer or purge: {_first_of(found)}{without}"
+    line = f"with --keep-open the input of this query does not end: {_first_of(found)}{without}"
+    if verdict.is_enabled:
+        return line
+    mending = _advice(verdict, remedies(root, follow=True), changes(root, follow=True))
+    return f"{line}\n  Hint: {'; or '.join([*_first_come(verdict), *mending])}"
 
 
 def unsafe(root: Node, *, strict: bool = False) -> UnsafeQuery | None:

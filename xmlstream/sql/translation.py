@@ -22,7 +22,7 @@ from xmlstream.sql.clauses.from_clause import From, exploded
 from xmlstream.sql.clauses.grouping import SelectList, grouped
 from xmlstream.sql.clauses.joining import hinted
 from xmlstream.sql.clauses.plan_builder import combined, distinct, finished, first, ordered, project, sort_key, where
-from xmlstream.sql.clauses.ranking import qualified, ranked, settled
+from xmlstream.sql.clauses.ranking import qualified, ranked, read_arrival, settled
 from xmlstream.sql.clauses.relation import Relation, clock_calls, require_no_quoted_name, resolve, trees_of, window_of
 from xmlstream.sql.clauses.row_windows import windowed
 from xmlstream.sql.clauses.time_windows import Sessions, in_windows
@@ -202,6 +202,7 @@ def sketched(query: Statement, tables: Mapping[str, Relation]) -> Node:
         QueryError: The query uses an unsupported part of SQL, or an unknown name.
     """
     require_supported(query.tree, query.text)
+    read_arrival(query, tables)
     return _translated(query, tables, Translation(query.text, NamesOnly()))
 
 

@@ -109,7 +109,29 @@ def test_the_end_of_an_input_closes_what_nothing_else_does() -> None:
     told = explain("bidder")
     assert "answers at the end of its input" in told
     assert "promises bidder, and ends" in told
-    assert told.endswith("It answers at the end of its input, and what it keeps is bounded.\n")
+    assert told.endswith(
+        "It answers at the end of its input, and what it keeps is bounded.\n"
+        "With --keep-open its input does not end: group_by never answers, since nothing closes auction, and 1 more.\n"
+        "Add --follow to see which promises mend that.\n"
+    )
+
+
+ROWS = "CREATE TABLE s (id INT, ts INT) USING punctuated_xml OPTIONS (path 'in', rowTag 'r'); SELECT * FROM s QUALIFY "
+
+
+@pytest.mark.parametrize(
+    ("rank", "advised"),
+    [
+        ("OVER (PARTITION BY id ORDER BY ts) = 1", True),
+        ("OVER (PARTITION BY id ORDER BY ts) <= 2", False),
+        ("OVER (ORDER BY ts) = 1", False),
+    ],
+)
+def test_who_wants_the_first_of_each_key_learns_of_arrival(rank: str, advised: bool) -> None:
+    told = CliRunner().invoke(app, ["explain", "-"], input=f"{ROWS} row_number() {rank}").output
+    assert "With --keep-open its input does not end: top_n never answers, since nothing closes" in told
+    line = "If you want the first row of each key as it comes, write ORDER BY arrival within OVER (…), in Python"
+    assert (line in told) is advised
 
 
 @pytest.mark.parametrize(("schemes", "safe"), [("auction", True), ("", False)])

@@ -151,11 +151,19 @@ def keyed(node: Node, keys: Sequence[exp.Expr], items: Sequence[Item], analyst: 
 def partitioned(
     node: Node, window: exp.Expr, items: Sequence[Item], analyst: Analyst
 ) -> tuple[Node, dict[str, str], tuple[str, ...], tuple[SortKey, ...]]:
-    """As `keyed`, for the PARTITION BY and ORDER BY of a function over rows; with its groups and its sort keys."""
-    by, order = window.args.get("partition_by") or [], window.args["order"].expressions
+    """As `keyed`, for the PARTITION BY and ORDER BY of a function over rows; with its groups and its sort keys.
+
+    The order of arrival, `ARRIVAL`, has no sort keys.
+    """
+    by = window.args.get("partition_by") or []
+    order = [key for key in window.args["order"].expressions if key.this != ARRIVAL]
     node, names = keyed(node, [*by, *(key.this for key in order)], items, analyst)
     groups = tuple(dict.fromkeys(names[render(tree.unnest())] for tree in by))
     return node, names, groups, tuple(sort_key(names[render(key.this.unnest())], key) for key in order)
+
+
+ARRIVAL = exp.true()
+"""What stands in a parsed query for the order of arrival: a constant, which leaves the order open in Spark."""
 
 
 def first(relation: Relation, n: int, keys: Sequence[SortKey]) -> Relation:

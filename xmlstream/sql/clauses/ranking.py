@@ -5,29 +5,78 @@
 A query with a rank gives a relation with an open rank; the query around it, or QUALIFY, sets the bound. Further
 conditions on the rank filter the remaining tuples. A rank without a bound numbers each tuple, as far as the order is
 closed.
+
+    SELECT … FROM bid QUALIFY ROW_NUMBER() OVER (PARTITION BY auction ORDER BY arrival) = 1
+
+`arrival` is the order in which a source has its tuples, unless an attribute has this name. There the first tuples are
+known as they come, and so they are where a source declares that it has its tuples in the order of the attribute, or
+where the attribute is the time at which they come.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import cast
 
 from sqlglot import exp
 
-from operators.expressions.dialect import conjoined, conjuncts, named, render
+from operators.distinct_on import DistinctOn
+from operators.expressions.aggregates import Over
+from operators.expressions.dialect import conjoined, conjuncts, expression, named, render
 from operators.expressions.type_rules import whole_number
+from operators.punctuate import Punctuate
+from operators.punctuators.order import ByOrder
+from operators.row_window import RowWindow
+from operators.sort_order import SortKey
+from operators.stamp import Stamp
 from operators.top_n import Rank, TopN
 from punct_ns.schema import Attribute
-from xmlstream.plan.nodes import Node, unique
+from punct_ns.slices import quoted
+from xmlstream.plan.nodes import Node, out_of_order, unique
 from xmlstream.sql.clauses.grouping import SelectList
-from xmlstream.sql.clauses.plan_builder import partitioned, project, where
+from xmlstream.sql.clauses.plan_builder import ARRIVAL, partitioned, project, where
 from xmlstream.sql.clauses.relation import Item, OpenRank, Relation, resolve
-from xmlstream.sql.clauses.row_windows import windowed
+from xmlstream.sql.clauses.row_windows import require_arrival, windowed
 from xmlstream.sql.query_text import QueryText
 from xmlstream.sql.refused.refusals import A_BOUND, place_of
 from xmlstream.sql.spark.analysis import Analyst
-from xmlstream.sql.spark.functions import aggregates_in
+from xmlstream.sql.spark.functions import aggregates_in, function_of
+from xmlstream.sql.statements import Statement
+
+
+def read_arrival(query: Statement, tables: Mapping[str, Relation]) -> None:
+    """Replaces the name `arrival` in ORDER BY of functions over rows, in the query's tree and in its text for Spark.
+
+    An attribute of one of the query's tables, or an alias in the query, with this name is meant instead.
+
+    Raises:
+        QueryError: `arrival` descends, is beside other keys, or orders another function than ROW_NUMBER.
+    """
+    tree, known = query.tree, {name.lower(): relation for name, relation in tables.items()}
+    used = [known[name] for table in tree.find_all(exp.Table) if (name := table.name.lower()) in known]
+    renamed = [column for alias in tree.find_all(exp.TableAlias) for column in alias.args.get("columns") or ()]
+    names = [*(alias.alias for alias in tree.find_all(exp.Alias)), *(column.name for column in renamed)]
+    if any(relation.find(_ARRIVAL) for relation in used) or _ARRIVAL in map(str.lower, names):
+        return
+    for window in tree.find_all(exp.Window):
+        keys = [] if window.args.get("order") is None else window.args["order"].expressions
+        for key in keys:
+            column = key.this
+            if not isinstance(column, exp.Column) or len(column.parts) > 1 or column.name.lower() != _ARRIVAL:
+                continue
+            if function_of(window) != "row_number" or len(keys) > 1 or key.args.get("desc"):
+                what = "arrival orders the rows of ROW_NUMBER() only, ascending and as the only key"
+                raise query.text.error(what, column, _FIRST_COME)
+            place = column.this.meta
+            query.rewriting.replaced.append(
+                (place["start"], place["end"] + 1, query.text.standing(render(ARRIVAL), place["start"]))
+            )
+            key.set("this", ARRIVAL.copy())
+
+
+_ARRIVAL = "arrival"
+_FIRST_COME = "write ROW_NUMBER() OVER (PARTITION BY id ORDER BY arrival); for other functions, ORDER BY an attribute"
 
 
 def ranked(listed: SelectList, analyst: Analyst) -> Relation:
@@ -139,8 +188,18 @@ def _prepared(
     rank = cast(Rank, str(window.this.this).lower())
     names |= {render(window): number.name}
 
+    if not keys:
+        require_arrival(node, window, listed.text)
+
     def topped(n: int) -> Node:
-        return Node(TopN(n, keys, groups, rank, number), (node,), "top_n")
+        if keys and not (rank == "row_number" and _arrive_in(keys, groups, node)):
+            return Node(TopN(n, keys, groups, rank, number), (node,), "top_n")
+        if n == 1 and groups:
+            first = Node(DistinctOn(groups), (node,), "distinct_on")
+            items = [Item(name, named(name)) for name in node.schema.names]
+            return project(first, [*items, Item(number.name, exp.Literal.number(1))], analyst).node
+        counted = Node(RowWindow((Over(number, "row_number()"),), (), groups), (node,), "row_window")
+        return where(Relation.of(counted), expression(f"{quoted(number.name)} <= {n}"), analyst).node
 
     def selected(first: Node) -> Relation:
         items = []
@@ -151,6 +210,29 @@ def _prepared(
         return project(first, items, analyst)
 
     return topped, selected
+
+
+def _arrive_in(keys: Sequence[SortKey], groups: Sequence[str], node: Node) -> bool:
+    """Whether the tuples of each group come in the order of the only key: by a rule of the source, or by the clock."""
+    (key, *others), per = keys, {name.lower() for name in groups}
+    domain = node.schema.attribute(key.attribute).domain
+    if others or key.descending or domain.nullable or domain.type in ("DOUBLE", "FLOAT") or out_of_order(node):
+        return False  # NaN is last in the order, and may come at any time
+    name = key.attribute.lower()
+    while node.inputs:
+        operator, (node,) = node.operator, node.inputs
+        if isinstance(operator, Stamp) and operator.attribute.name.lower() == name:
+            return True
+        if not isinstance(operator, Punctuate):
+            (terms,) = operator.predicate_terms(node.schema)
+            below = {quoted(each): each.lower() for each in node.schema.names}
+            copied = {above: below[term] for above, term in terms.items() if term in below}
+            if name not in copied:
+                return False
+            name, per = copied[name], {copied[each] for each in per if each in copied}
+        elif isinstance(rule := operator.rule, ByOrder) and rule.slack is None and rule.attribute.lower() == name:
+            return {each.lower() for each in rule.per} <= per
+    return False
 
 
 def _resolved(condition: exp.Expr, listed: SelectList) -> exp.Expr:
@@ -169,9 +251,7 @@ def _resolved(condition: exp.Expr, listed: SelectList) -> exp.Expr:
 
 def _of_rank(condition: exp.Expr, first: Node, text: QueryText) -> exp.Expr:
     """A condition of QUALIFY besides the bound, over the rank's attribute."""
-    assert isinstance(first.operator, TopN)
-    assert first.operator.number is not None
-    number = first.operator.number.name
+    number = first.schema.names[-1]
     whole = condition.transform(lambda node: named(number) if isinstance(node, exp.Window) else node)
     if (other := next((c for c in whole.find_all(exp.Column) if c.name != number), None)) is not None:
         what = "QUALIFY with a condition on another attribute than the rank is not supported"

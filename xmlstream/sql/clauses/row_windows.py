@@ -29,7 +29,7 @@ from punct_ns.domain import Domain
 from punct_ns.errors import QueryError, UsageError
 from punct_ns.schema import Attribute
 from punct_ns.slices import quoted
-from xmlstream.plan.nodes import Node, Scan, unique
+from xmlstream.plan.nodes import Node, out_of_order, unique
 from xmlstream.sql.clauses.grouping import over_groups
 from xmlstream.sql.clauses.plan_builder import partitioned, project, where
 from xmlstream.sql.clauses.relation import Item, Relation
@@ -45,14 +45,26 @@ def require_positions(node: Node, what: str) -> None:
     Raises:
         QueryError: A node does not keep the order of tuples, such as a merge or a join.
     """
-    below = node
-    while not isinstance(below.operator, Scan):
-        if not below.operator.keeps_order:
-            raise QueryError(
-                f"{what} above {below.label}, where the order of tuples is lost",
-                hint="apply it to a source directly, or after select, where and tumbling windows only",
-            )
-        (below,) = below.inputs
+    if (lost := out_of_order(node)) is not None:
+        raise QueryError(
+            f"{what} above {lost.label}, where the order of tuples is lost",
+            hint="apply it to a source directly, or after select, where and tumbling windows only",
+        )
+
+
+def require_arrival(node: Node, window: exp.Expr, text: QueryText) -> None:
+    """Checks that the tuples come in the order of a source, for ORDER BY arrival.
+
+    Raises:
+        QueryError: They do not; the error points at the function.
+    """
+    if (lost := out_of_order(node)) is not None:
+        what = f"{lost.label} has no order of arrival: only the tuples of one source have one"
+        hint = (
+            "apply it to one source, without documents 'merge' and before UNION, JOIN and GROUP BY; or ORDER BY an"
+            " attribute"
+        )
+        raise text.error(what, window, hint)
 
 
 _NOT_GROWING = (
@@ -92,6 +104,8 @@ def _node(
 ) -> Node:
     """The node with the functions of one order as attributes; adds their names to `names`."""
     node, _, groups, sort_keys = partitioned(node, windows[0], items, analyst)
+    if not sort_keys:
+        require_arrival(node, windows[0], text)
     answers = analyst.columns(node.schema, [render(window) for window in windows])
     functions: list[Over] = []
     taken = list(node.schema.names)

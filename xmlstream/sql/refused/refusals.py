@@ -69,8 +69,8 @@ _PARTS = {
     "pivots": ("PIVOT", "write an aggregate with FILTER (WHERE …) for each column"),
     "on": (
         "DISTINCT ON",
-        "write SELECT … FROM s QUALIFY ROW_NUMBER() OVER (PARTITION BY id ORDER BY ts) = 1, with the attributes that"
-        " must differ",
+        "write SELECT … FROM s QUALIFY ROW_NUMBER() OVER (PARTITION BY id ORDER BY arrival) = 1, with the attributes"
+        " that must differ in PARTITION BY",
     ),
     "array": ("[…]", "write a name in backquotes, as `hour`; an array is array(1, 2)"),
     "hint": (

@@ -168,8 +168,8 @@ def test_what_a_refusal_says_to_write_is_understood() -> None:
             "SELECT DISTINCT ON (id) id, a FROM s",
             "DISTINCT",
             "DISTINCT ON is not supported",
-            "write SELECT … FROM s QUALIFY ROW_NUMBER() OVER (PARTITION BY id ORDER BY ts) = 1, with the attributes"
-            " that must differ",
+            "write SELECT … FROM s QUALIFY ROW_NUMBER() OVER (PARTITION BY id ORDER BY arrival) = 1, with the"
+            " attributes that must differ in PARTITION BY",
         ),
         ("SELECT TOP 3 a FROM s", "TOP", "TOP is not supported", FIRST),
         ("SELECT TOP (3) a FROM s", "TOP", "the function top is not supported", FIRST),
