@@ -11,6 +11,7 @@ from contextlib import contextmanager
 
 from sqlglot import exp
 
+from operators.expressions.dialect import render
 from operators.expressions.type_rules import whole_number
 from operators.sort_order import SortKey
 from punct_ns.domain import Domain
@@ -21,8 +22,18 @@ from xmlstream.sql.clauses.current_time import by_field, split, stamped, with_cl
 from xmlstream.sql.clauses.from_clause import From, exploded
 from xmlstream.sql.clauses.grouping import SelectList, grouped
 from xmlstream.sql.clauses.joining import hinted
-from xmlstream.sql.clauses.plan_builder import combined, distinct, finished, first, ordered, project, sort_key, where
-from xmlstream.sql.clauses.ranking import qualified, ranked, read_arrival, settled
+from xmlstream.sql.clauses.plan_builder import (
+    ARRIVAL,
+    combined,
+    distinct,
+    finished,
+    first,
+    ordered,
+    project,
+    sort_key,
+    where,
+)
+from xmlstream.sql.clauses.ranking import qualified, ranked, settled
 from xmlstream.sql.clauses.relation import Relation, clock_calls, require_no_quoted_name, resolve, trees_of, window_of
 from xmlstream.sql.clauses.row_windows import windowed
 from xmlstream.sql.clauses.time_windows import Sessions, in_windows
@@ -202,8 +213,43 @@ def sketched(query: Statement, tables: Mapping[str, Relation]) -> Node:
         QueryError: The query uses an unsupported part of SQL, or an unknown name.
     """
     require_supported(query.tree, query.text)
-    read_arrival(query, tables)
+    _read_arrival(query, tables)
     return _translated(query, tables, Translation(query.text, NamesOnly()))
+
+
+def _read_arrival(query: Statement, tables: Mapping[str, Relation]) -> None:
+    """Replaces the name `arrival` in ORDER BY of functions over rows, in the query's tree and in its text for Spark.
+
+    An attribute of one of the query's tables, or an alias in the query, with this name is meant instead.
+
+    Raises:
+        QueryError: `arrival` descends, is beside other keys, or orders another function than ROW_NUMBER.
+    """
+    tree, known = query.tree, {name.lower(): relation for name, relation in tables.items()}
+    used = [known[name] for table in tree.find_all(exp.Table) if (name := table.name.lower()) in known]
+    renamed = [column for alias in tree.find_all(exp.TableAlias) for column in alias.args.get("columns") or ()]
+    names = [*(alias.alias for alias in tree.find_all(exp.Alias)), *(column.name for column in renamed)]
+    if any(relation.find(_ARRIVAL) for relation in used) or _ARRIVAL in map(str.lower, names):
+        return
+    for window in tree.find_all(exp.Window):
+        keys = [] if window.args.get("order") is None else window.args["order"].expressions
+        for key in keys:
+            column = key.this
+            is_bare = isinstance(column, exp.Column) and len(column.parts) == 1 and not column.this.quoted
+            if not is_bare or column.name.lower() != _ARRIVAL:
+                continue
+            if function_of(window) != "row_number" or len(keys) > 1 or key.args.get("desc"):
+                what = "arrival orders the rows of ROW_NUMBER() only, ascending and as the only key"
+                raise query.text.error(what, column, _FIRST_COME)
+            place = column.this.meta
+            query.rewriting.replaced.append(
+                (place["start"], place["end"] + 1, query.text.standing(render(ARRIVAL), place["start"]))
+            )
+            key.set("this", ARRIVAL.copy())
+
+
+_ARRIVAL = "arrival"
+_FIRST_COME = "write ROW_NUMBER() OVER (PARTITION BY id ORDER BY arrival); for other functions, ORDER BY an attribute"
 
 
 def planned(query: Statement, tables: Mapping[str, Relation], analyst: WholeAnalyst) -> Node:

@@ -15,7 +15,7 @@ where the attribute is the time at which they come.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from typing import cast
 
@@ -35,48 +35,13 @@ from punct_ns.schema import Attribute
 from punct_ns.slices import quoted
 from xmlstream.plan.nodes import Node, out_of_order, unique
 from xmlstream.sql.clauses.grouping import SelectList
-from xmlstream.sql.clauses.plan_builder import ARRIVAL, partitioned, project, where
+from xmlstream.sql.clauses.plan_builder import partitioned, project, where
 from xmlstream.sql.clauses.relation import Item, OpenRank, Relation, resolve
 from xmlstream.sql.clauses.row_windows import require_arrival, windowed
 from xmlstream.sql.query_text import QueryText
 from xmlstream.sql.refused.refusals import A_BOUND, place_of
 from xmlstream.sql.spark.analysis import Analyst
-from xmlstream.sql.spark.functions import aggregates_in, function_of
-from xmlstream.sql.statements import Statement
-
-
-def read_arrival(query: Statement, tables: Mapping[str, Relation]) -> None:
-    """Replaces the name `arrival` in ORDER BY of functions over rows, in the query's tree and in its text for Spark.
-
-    An attribute of one of the query's tables, or an alias in the query, with this name is meant instead.
-
-    Raises:
-        QueryError: `arrival` descends, is beside other keys, or orders another function than ROW_NUMBER.
-    """
-    tree, known = query.tree, {name.lower(): relation for name, relation in tables.items()}
-    used = [known[name] for table in tree.find_all(exp.Table) if (name := table.name.lower()) in known]
-    renamed = [column for alias in tree.find_all(exp.TableAlias) for column in alias.args.get("columns") or ()]
-    names = [*(alias.alias for alias in tree.find_all(exp.Alias)), *(column.name for column in renamed)]
-    if any(relation.find(_ARRIVAL) for relation in used) or _ARRIVAL in map(str.lower, names):
-        return
-    for window in tree.find_all(exp.Window):
-        keys = [] if window.args.get("order") is None else window.args["order"].expressions
-        for key in keys:
-            column = key.this
-            if not isinstance(column, exp.Column) or len(column.parts) > 1 or column.name.lower() != _ARRIVAL:
-                continue
-            if function_of(window) != "row_number" or len(keys) > 1 or key.args.get("desc"):
-                what = "arrival orders the rows of ROW_NUMBER() only, ascending and as the only key"
-                raise query.text.error(what, column, _FIRST_COME)
-            place = column.this.meta
-            query.rewriting.replaced.append(
-                (place["start"], place["end"] + 1, query.text.standing(render(ARRIVAL), place["start"]))
-            )
-            key.set("this", ARRIVAL.copy())
-
-
-_ARRIVAL = "arrival"
-_FIRST_COME = "write ROW_NUMBER() OVER (PARTITION BY id ORDER BY arrival); for other functions, ORDER BY an attribute"
+from xmlstream.sql.spark.functions import aggregates_in
 
 
 def ranked(listed: SelectList, analyst: Analyst) -> Relation:
