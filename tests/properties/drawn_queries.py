@@ -64,7 +64,7 @@ def queries(draw: st.DrawFn, depth: int, tables: Tables, width: int | None = Non
     """A query of so many operators above each other, about, with so many columns."""
     kinds = [_selected] if depth == 0 else [_selected, _distinct, _grouped, _grouped, _joined, _joined, _set_operation]
     if depth:
-        kinds += [_with, _ranked, _limited, _windowed, _rolled, _joined_asof]
+        kinds += [_with, _ranked, _limited, _windowed, _rolled, _joined_asof, _with_subqueries, _with_subqueries]
     return draw(st.sampled_from(kinds))(draw, depth, tables, width or draw(st.sampled_from([1, 2, 2, 2, 3])))
 
 
@@ -232,6 +232,64 @@ def _joined_asof(draw: st.DrawFn, depth: int, tables: Tables, width: int) -> Dra
     kind = draw(st.sampled_from(["ASOF JOIN", "LEFT ASOF JOIN"]))
     joined = f"{left.text} {kind} {right.text} MATCH_CONDITION ({match}) ON {on}"
     return Drawn(f"SELECT {', '.join(items)} FROM {joined}{_where(draw, *shown)}", names)
+
+
+def _with_subqueries(draw: st.DrawFn, depth: int, tables: Tables, width: int) -> Drawn:
+    """Conditions with IN and EXISTS, values of aggregates; a bare name may mean either query's column."""
+    source = _source(draw, depth, tables, "p")
+    tests = [_subquery_test(draw, depth, tables, source) for _ in range(draw(st.integers(0, 2)))]
+    items, names = _items(draw, width, source)
+    if not tests or draw(st.integers(0, 2)) == 0:
+        items[-1] = f"{_value(draw, depth, tables, source)} AS {names[-1]}"
+    where = _where(draw, source)
+    tests = [where.replace(" WHERE ", "(") + ")", *tests] if where else tests
+    condition = f" WHERE {' AND '.join(tests)}" if tests else ""
+    return Drawn(f"SELECT {', '.join(items)} FROM {source.text}{condition}", names)
+
+
+def _subquery_test(draw: st.DrawFn, depth: int, tables: Tables, source: Source) -> str:
+    negated = draw(st.sampled_from(["", "NOT "]))
+    column = source.column(draw, full=draw(st.booleans()))
+    match draw(st.integers(0, 4)):
+        case 0:
+            return f"{column} {negated}IN ({draw(queries(depth - 1, tables, 1)).text})"
+        case 1:
+            inner, where = _correlated(draw, depth, tables, source)
+            item = draw(st.sampled_from([inner.column(draw), f"{inner.column(draw)} + 1"]))
+            return f"{column} {negated}IN (SELECT {item} FROM {inner.text}{where})"
+        case 2:
+            value = _value(draw, depth, tables, source)
+            return f"({column} {draw(st.sampled_from(['=', '<', '>=', '<>', '<=>']))} {value} OR 1 = 0)"
+        case 3:
+            return f"{_value(draw, depth, tables, source)} {draw(st.sampled_from(['=', '<=', '>']))} {column}"
+    inner, where = _correlated(draw, depth, tables, source)
+    return f"{negated}EXISTS (SELECT {draw(st.sampled_from(['1', '*']))} FROM {inner.text}{where})"
+
+
+def _correlated(
+    draw: st.DrawFn, depth: int, tables: Tables, around: Source, *, only_equal: bool = False
+) -> tuple[Source, str]:
+    """A source of a subquery, and its WHERE, which may compare with the query around."""
+    inner = _source(draw, draw(st.integers(0, depth - 1)), tables, "q")
+    outer = [around.column(draw, full=draw(st.integers(0, 3)) > 0) for _ in range(draw(st.integers(0, 2)))]
+    signs = ["=", "="] if only_equal else ["=", "=", "<", "<>"]
+    tests = [f"{inner.column(draw)} {draw(st.sampled_from(signs))} {name}" for name in outer]
+    if where := _where(draw, inner):
+        tests.append(where.replace(" WHERE ", "(") + ")")
+    return inner, f" WHERE {' AND '.join(tests)}" if tests else ""
+
+
+def _value(draw: st.DrawFn, depth: int, tables: Tables, source: Source) -> str:
+    inner, where = _correlated(draw, depth, tables, source, only_equal=True)
+    whole = [
+        "count(*)",
+        "count(*) + 1",
+        "max({0})",
+        "CAST(sum({0}) AS BIGINT)",
+        "-min({0}) - count({0})",
+        "coalesce(max({0}), 7)",
+    ]
+    return f"(SELECT {draw(st.sampled_from(whole)).format(inner.column(draw))} FROM {inner.text}{where})"
 
 
 def _set_operation(draw: st.DrawFn, depth: int, tables: Tables, width: int) -> Drawn:

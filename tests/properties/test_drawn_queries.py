@@ -58,6 +58,9 @@ REFUSED = (
     "neither a key of GROUP BY nor aggregated",
     "Spark understands this query differently",
     "repeats a comparison",
+    "of the query around",
+    "a condition on the query around",
+    "with the query around is not supported in a value",
 )
 """What is refused with words although Spark has an answer."""
 

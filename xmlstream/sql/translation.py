@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
+from dataclasses import replace
 
 from sqlglot import exp
 
@@ -19,7 +20,7 @@ from punct_ns.errors import QueryError
 from punct_ns.schema import structured
 from xmlstream.plan.nodes import Node
 from xmlstream.sql.clauses.current_time import by_field, split, stamped, with_clock
-from xmlstream.sql.clauses.from_clause import From, exploded
+from xmlstream.sql.clauses.from_clause import From, element_of, exploded
 from xmlstream.sql.clauses.grouping import SelectList, grouped
 from xmlstream.sql.clauses.joining import hinted
 from xmlstream.sql.clauses.plan_builder import (
@@ -36,6 +37,7 @@ from xmlstream.sql.clauses.plan_builder import (
 from xmlstream.sql.clauses.ranking import qualified, ranked, settled
 from xmlstream.sql.clauses.relation import Relation, clock_calls, require_no_quoted_name, resolve, trees_of, window_of
 from xmlstream.sql.clauses.row_windows import windowed
+from xmlstream.sql.clauses.subqueries import Subqueries, parted, require_own_names
 from xmlstream.sql.clauses.time_windows import Sessions, in_windows
 from xmlstream.sql.query_text import QueryText
 from xmlstream.sql.refused.supported import require_supported
@@ -149,23 +151,39 @@ class Translation:
         return distinct(whole, self._analyst, "union") if is_union else whole
 
     def _select(self, tree: exp.Select, reach: Tables) -> Relation:
-        relation = self._from_and_where(tree, reach)
+        relation, _ = self._from_and_where(tree, reach)
+        tree, relation = self._subqueries(reach).items(tree, relation)
         if clock_calls(trees_of(tree), relation):
             tree, relation = stamped(tree, relation)
         tree, relation, sessions = in_windows(tree, relation, self._analyst, self._text)
         selected = self._selected(tree, SelectList.of(tree.expressions, relation, self._text), sessions)
         return distinct(selected.whole(), self._analyst) if tree.args.get("distinct") else selected
 
-    def _from_and_where(self, tree: exp.Select, reach: Tables) -> Relation:
-        """The joined tables with the elements of their arrays, filtered by WHERE."""
+    def _subqueries(self, reach: Tables) -> Subqueries:
+        def within(query: exp.Select, around: Relation) -> tuple[Relation, list[exp.Expr]]:
+            return self._from_and_where(query, self._with(query, reach), around)
+
+        return Subqueries(self._text, self._analyst, within, lambda query: self._settled(query, reach))
+
+    def _from_and_where(
+        self, tree: exp.Select, reach: Tables, around: Relation | None = None
+    ) -> tuple[Relation, list[exp.Expr]]:
+        """The joined tables with the elements of their arrays, filtered by WHERE.
+
+        The conditions of WHERE on a relation `around` the query are returned, and do not filter.
+        """
         joins, views = tree.args.get("joins") or [], tree.args.get("laterals") or []
         sources = [self._source(part.this, reach) for part in (tree.args["from_"], *joins)]
-        condition = None if tree.args.get("where") is None else tree.args["where"].this
+        scope = sources[0].beside(*sources[1:])
+        scope = replace(scope, fields=(*scope.fields, *map(element_of, views)))
+        require_own_names((on for join in joins if (on := join.args.get("on"))), scope, around, self._text)
+        parts = parted(None if tree.args.get("where") is None else tree.args["where"].this, scope, around)
+        condition = parts.own
         if condition is not None and (found := aggregates_in(condition)):
             hint = "write a condition on groups in HAVING"
             raise self._text.error("an aggregate in WHERE is not supported", found[0], hint)
         of_time = None
-        if condition is not None and clock_calls([condition], sources[0].beside(*sources[1:])):
+        if condition is not None and clock_calls([condition], scope):
             of_time, condition = split(condition, sources)
         bounded, rest = sources, condition
         if any(source.rank is not None for source in sources):
@@ -179,11 +197,12 @@ class Translation:
             relation = where(relation, resolve(rest, relation, self._text), self._analyst)
         if tree.args.get("hint") is not None:
             relation = hinted(relation, tree, sources, self._text)
+        relation = self._subqueries(reach).selected(relation, parts.with_subqueries)
         if of_time is None:
-            return relation
+            return relation, parts.correlated
         clocked = with_clock(relation)
         resolved = resolve(by_field(of_time, clocked), clocked, self._text)
-        return Relation(where(clocked, resolved, self._analyst).node, relation.fields)
+        return Relation(where(clocked, resolved, self._analyst).node, relation.fields), parts.correlated
 
     def _selected(self, tree: exp.Select, listed: SelectList, sessions: Sessions | None) -> Relation:
         """The relation of the items: over rows, of groups, or of each tuple."""

@@ -167,6 +167,13 @@ _CALLED = "col"
 """Spark's default name of an element."""
 
 
+def element_of(view: exp.Lateral) -> Field:
+    """The field that LATERAL VIEW adds, by the name of its column."""
+    alias = view.args["alias"]
+    called = next((column.name for column in alias.args.get("columns") or ()), _CALLED)
+    return Field(called, called, alias.name or None)
+
+
 def exploded(relation: Relation, view: exp.Lateral, analyst: Analyst, text: QueryText) -> Relation:
     """The relation with the elements of an array as one more field.
 
@@ -178,11 +185,11 @@ def exploded(relation: Relation, view: exp.Lateral, analyst: Analyst, text: Quer
     node, names = keyed(relation.node, [tree], [], analyst)
     array = names[render(tree)]
     (element, *others) = analyst.columns(node.schema, [f"explode({quoted(array)})"])
-    columns = [column.name for column in alias.args.get("columns") or ()] or [_CALLED]
-    if others or len(columns) > 1:
+    if others or len(alias.args.get("columns") or ()) > 1:
         hint = "explode map_keys(…), map_values(…) or map_entries(…), which are arrays"
         raise text.error("explode of a map is not supported", call, hint)
-    attribute = Attribute(unique(columns[0], node.schema.names), Domain(element[1].type))
+    field = element_of(view)
+    attribute = Attribute(unique(field.name, node.schema.names), Domain(element[1].type))
     outer = bool(view.args.get("outer")) or call_name(call) == "explode_outer"
-    fields = (*relation.fields, Field(columns[0], attribute.name, alias.name or None))
+    fields = (*relation.fields, replace(field, attribute=attribute.name))
     return Relation(Node(Explode(array, attribute, outer), (node,), "explode"), fields)

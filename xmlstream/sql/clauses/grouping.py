@@ -39,7 +39,7 @@ def grouped(tree: exp.Select, listed: SelectList, sessions: Sessions | None, ana
     for inner in aggregates_in(*trees):
         raise text.error("an aggregate in GROUP BY is not supported", inner, "group by attributes of a tuple")
     node, keys = keyed(listed.relation.node, trees, listed.items, analyst)
-    aggregates = _aggregates(listed, having, node, tuple(keys.values()), analyst)
+    aggregates = aggregates_of(listed, having, node, tuple(keys.values()), analyst)
     answers = tuple(aggregates.values())
     if sessions is None:
         groups = Node(GroupBy(tuple(keys.values()), answers), (node,), "group_by")
@@ -64,7 +64,7 @@ def grouped(tree: exp.Select, listed: SelectList, sessions: Sessions | None, ana
     return project(relation.node, items, analyst)
 
 
-def _aggregates(
+def aggregates_of(
     listed: SelectList, having: Sequence[exp.Expr], node: Node, keys: tuple[str, ...], analyst: Analyst
 ) -> dict[str, Aggregate]:
     """The aggregates of the items and of HAVING, each once, by SQL; an aggregate that is an item has its name."""

@@ -138,13 +138,13 @@ def keyed(
     again: list[exp.Expr] = []
     keys: tuple[list[str], list[str]] = ([], [])
     for sides in equal:
-        types = [_type(node, side, analyst) for node, side in zip(nodes, sides, strict=True)]
+        types = [type_of(node, side, analyst) for node, side in zip(nodes, sides, strict=True)]
         if (common := analyst.common(*types)) is None:
             what = f"an equality of {types[0]} with {types[1]}"
             raise text.error(what, sides[0], "cast one side to the type of the other")
         taken = [name for node in nodes for name in node.schema.names]
         (left, key), (right, other) = (
-            _key(node, side if type_ == common else cast_to(side, common), unique(name, taken), analyst)
+            as_attribute(node, side if type_ == common else cast_to(side, common), unique(name, taken), analyst)
             for node, side, type_, name in zip(nodes, sides, types, ("join_key", "other_join_key"), strict=True)
         )
         if key in keys[0] or other in keys[1]:
@@ -156,13 +156,14 @@ def keyed(
     return nodes, (tuple(keys[0]), tuple(keys[1])), again
 
 
-def _type(node: Node, side: exp.Expr, analyst: Analyst) -> str:
+def type_of(node: Node, side: exp.Expr, analyst: Analyst) -> str:
+    """The type of an expression over a node's attributes."""
     copy = copied(side, node.schema)
     return copy[1].type if copy is not None else analyst.columns(node.schema, [render(side)])[0][1].type
 
 
-def _key(node: Node, side: exp.Expr, name: str, analyst: Analyst) -> tuple[Node, str]:
-    """The node with one side of an equality as an attribute, computed if it is none yet, and the attribute's name."""
+def as_attribute(node: Node, side: exp.Expr, name: str, analyst: Analyst) -> tuple[Node, str]:
+    """The node with an expression as an attribute, computed under the name if it is none yet; and its own name."""
     if isinstance(side.unnest(), exp.Column):
         return node, node.schema.attribute(side.unnest().name).name
     items = [Item(other, named(other)) for other in node.schema.names]

@@ -117,8 +117,12 @@ class Relation:
         return [field for field in self.fields_of(table) if field.name.lower() == name.lower()]
 
 
-def resolve(tree: exp.Expr, relation: Relation, text: QueryText, *, moment: bool = False) -> exp.Expr:
+def resolve(
+    tree: exp.Expr, relation: Relation, text: QueryText, *, moment: bool = False, around: Relation | None = None
+) -> exp.Expr:
     """A copy of the expression over the node's own attributes; with `moment`, a window means its last moment.
+
+    A name that the relation does not know may mean an attribute of the relation `around`.
 
     Raises:
         QueryError: A name is unknown or ambiguous.
@@ -133,7 +137,10 @@ def resolve(tree: exp.Expr, relation: Relation, text: QueryText, *, moment: bool
         if isinstance(node, exp.Anonymous) and call_name(node) == "window_time":
             return _last_moment(node, relation, text)
         require_no_quoted_name(node, relation, text)
-        return _attribute(node, relation, text) if isinstance(node, exp.Column) else node
+        if not isinstance(node, exp.Column):
+            return node
+        is_around = around is not None and not knows(node, relation) and knows(node, around)
+        return _attribute(node, around if is_around and around is not None else relation, text)
 
     whole = tree.copy()
     if moment and isinstance(whole.unnest(), exp.Column) and window_of(whole.unnest(), relation):
@@ -211,15 +218,29 @@ def _parts(column: exp.Column) -> list[exp.Identifier]:
     return [part for part in column.parts if isinstance(part, exp.Identifier)]
 
 
+def knows(column: exp.Column, relation: Relation) -> bool:
+    """Whether a name means an attribute of the relation, or several; `a.b` means a field only of a nested attribute."""
+    found, rest = _found(column, relation)
+    if found and rest:
+        type_ = relation.node.schema.attribute(found[0].attribute).domain.type.upper()
+        return type_.startswith(("STRUCT", "ARRAY", "MAP"))
+    return bool(found) or window_of(column, relation) is not None
+
+
+def _found(column: exp.Column, relation: Relation) -> tuple[list[Field], list[exp.Identifier]]:
+    """The fields that a name may mean, and the rest of the name, which are fields of a structure."""
+    parts = _parts(column)
+    for table, until in [(True, 2), (False, 1), (True, 3), (False, 2)]:
+        if len(parts) >= until:
+            name = ".".join(part.name for part in parts[table:until])
+            if found := relation.find(name, parts[0].name if table else None):
+                return found, parts[until:]
+    return [], parts
+
+
 def _attribute(column: exp.Column, relation: Relation, text: QueryText) -> exp.Expr:
     """The meaning of a name: an attribute, possibly after its table's name, and before fields of a structure."""
-    parts = _parts(column)
-    found: list[Field] = []
-    rest = parts
-    for table, until in [(True, 2), (False, 1), (True, 3), (False, 2)]:
-        if not found and len(parts) >= until:
-            name = ".".join(part.name for part in parts[table:until])
-            found, rest = relation.find(name, parts[0].name if table else None), parts[until:]
+    found, rest = _found(column, relation)
     if not found and (window := window_of(column, relation)) is not None:
         ends = [exp.Literal.string("start"), named(window[0].attribute)]
         ends += [exp.Literal.string("end"), named(window[1].attribute)]
@@ -243,7 +264,7 @@ def _unclear(column: exp.Column, found: list[Field], relation: Relation, text: Q
     is_bare = len(column.parts) == 1 and not column.this.args.get("quoted")
     if is_bare and written.lower() in REFUSED and (refused := reason_to_refuse(written)):
         return text.error(refused[0], column, refused[1])
-    names = list(dict.fromkeys(field.name for field in relation.fields))
+    names = list(dict.fromkeys(field.name for field in relation.fields if field.starred))
     near = difflib.get_close_matches(written.lower(), [name.lower() for name in names], n=1)
     meant = next((name for name in names if near and name.lower() == near[0]), None)
     hint = f"did you mean {meant}?" if meant else f"there are {', '.join(names)}"

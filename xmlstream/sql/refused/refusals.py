@@ -30,17 +30,11 @@ IN_A_SUBQUERY = (
 )
 """Hint to use the result of a function with OVER."""
 
-AS_A_JOIN = (
-    "write it as a join: … FROM s LEFT SEMI JOIN (SELECT id FROM u) AS q ON s.id = q.id; for NOT EXISTS, and for NOT IN"
-    " without nulls, LEFT ANTI JOIN"
-)
-"""Hint to test whether another relation has a tuple."""
+AS_A_COUNT = "write (SELECT count(*) FROM u WHERE u.id = s.id) > 0, which may stand anywhere in WHERE and in SELECT"
+"""Hint to test whether a subquery has a row."""
 
-AS_A_VALUE = (
-    "join it by a constant: … FROM (SELECT *, 1 AS k FROM s) AS l JOIN (SELECT max(a) AS m, 1 AS k FROM u) AS r"
-    " ON l.k = r.k, and use r.m"
-)
-"""Hint to use the only tuple of another query."""
+AS_A_COLUMN = "write it in a query around: SELECT …, (SELECT max(a) FROM u) AS m FROM (SELECT …) WHERE …"
+"""Hint to use the value of a subquery."""
 
 STATIC = (
     "join a table that does not change as a static table: CREATE TABLE u (…) USING csv OPTIONS (path '…');"
@@ -90,8 +84,6 @@ _PARTS = {
     "grouping_sets groupingsets": ("GROUPING SETS", "write each level as a separate query"),
     "all": ("GROUP BY ALL", "list the keys to group by"),
     "recursive": ("WITH RECURSIVE", None),
-    "exists": ("EXISTS", AS_A_JOIN),
-    "query": ("IN with a subquery", AS_A_JOIN),
     "within_group withingroup": ("WITHIN GROUP", "percentile(x, 0.5) does without it"),
     "ignorenulls": ("IGNORE NULLS", None),
     "respectnulls": ("RESPECT NULLS", None),

@@ -15,13 +15,13 @@ from operators.expressions.type_rules import whole_number
 from xmlstream.sql.query_text import QueryText
 from xmlstream.sql.refused.refusals import (
     A_BOUND,
-    AS_A_VALUE,
     IN_A_SUBQUERY,
     LAST_ROWS,
     place_of,
     purge_strategy_of,
     refusal,
 )
+from xmlstream.sql.refused.subquery_places import SUBQUERY_PLACES, Place, is_before_in, is_expression
 from xmlstream.sql.spark.functions import (
     AGGREGATES,
     OF_ALL,
@@ -71,7 +71,8 @@ _SCALARS: dict[type[exp.Expr], str] = {
     exp.StrPosition: "this substr",
     exp.Overlay: "this expression from_ for_",
     **dict.fromkeys((exp.Like, exp.ILike), "this expression negate"),
-    **dict.fromkeys((exp.Anonymous, exp.Bracket, exp.In), "this expressions"),
+    **dict.fromkeys((exp.Anonymous, exp.Bracket), "this expressions"),
+    exp.In: "this expressions query",
     **dict.fromkeys((exp.Tuple, exp.Concat), "expressions"),
     **dict.fromkeys(
         (
@@ -87,20 +88,12 @@ _SCALARS: dict[type[exp.Expr], str] = {
     **dict.fromkeys(
         (
             *(exp.RawString, exp.HexString, exp.Boolean, exp.Paren, exp.DataTypeParam, exp.Var),
-            *(exp.Any, exp.All, exp.Not, exp.Neg, exp.BitwiseNot),
+            *(exp.Any, exp.All, exp.Exists, exp.Not, exp.Neg, exp.BitwiseNot),
         ),
         "this",
     ),
 }
 _ALLOWED = {kind: frozenset(parts.split()) for kind, parts in (_QUERIES | _SCALARS).items()}
-
-
-def _is_expression(node: exp.Expr) -> bool:
-    """Whether the node is in an expression, not where a query reads tables and queries."""
-    parent = node.parent
-    return parent is not None and not isinstance(
-        parent, exp.From | exp.Join | exp.SetOperation | exp.Subquery | exp.CTE
-    )
 
 
 def _outside(*kinds: type[exp.Expr]) -> Callable[[exp.Expr], bool]:
@@ -184,9 +177,9 @@ def _compares_with_null(comparison: exp.Expr) -> bool:
 
 _STAR = ("* is not supported here", "* is supported alone in SELECT, and in count(*)")
 _NO_ALL = "leave ALL out: duplicates count once"
-_PLACES: tuple[tuple[type[exp.Expr], Callable[[exp.Expr], bool], str, str | None], ...] = (
-    (exp.Query, _is_expression, "a subquery in an expression is not supported", AS_A_VALUE),
-    (exp.Table, _is_expression, "TABLE is not supported here", "write the table after FROM or JOIN"),
+_PLACES: tuple[Place, ...] = (
+    *SUBQUERY_PLACES,
+    (exp.Table, is_expression, "TABLE is not supported here", "write the table after FROM or JOIN"),
     (exp.Intersect, lambda node: not node.args.get("distinct"), "INTERSECT ALL is not supported", _NO_ALL),
     (exp.Except, lambda node: not node.args.get("distinct"), "EXCEPT ALL is not supported", _NO_ALL),
     (exp.Order, _only_sorts, "ORDER BY is not supported here", refusal("order")[1]),
@@ -268,12 +261,17 @@ _PLACES: tuple[tuple[type[exp.Expr], Callable[[exp.Expr], bool], str, str | None
     (exp.ColumnDef, _outside(exp.DataType), "a column's definition is not supported here", None),
     (
         exp.Tuple,
-        _outside(exp.Any, exp.All),
+        lambda node: not (isinstance(node.parent, exp.Any | exp.All) or is_before_in(node)),
         "several values in parentheses, as in (a, b), are not supported here",
         "write them one by one, or as named_struct('a', a, 'b', b)",
     ),
-    (exp.Any, _outside(exp.Like, exp.ILike), "ANY is not supported", "use bool_or(…)"),
-    (exp.All, _outside(exp.Like, exp.ILike), "ALL is not supported", None),
+    (
+        exp.Any,
+        _outside(exp.Like, exp.ILike),
+        "ANY is not supported",
+        "use bool_or(…); for = ANY (SELECT …) write IN (SELECT …)",
+    ),
+    (exp.All, _outside(exp.Like, exp.ILike), "ALL is not supported", "compare with (SELECT max(…) FROM …) or min"),
     *(
         (kind, _compares_with_null, f"{sign} NULL is never true", f"write IS {negation}NULL")
         for kind, sign, negation in (

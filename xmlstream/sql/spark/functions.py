@@ -236,7 +236,7 @@ def is_aggregate(node: exp.Expr) -> bool:
 
 
 def aggregates_in(*trees: exp.Expr) -> list[exp.Expr]:
-    """The outermost aggregates in expressions.
+    """The outermost aggregates in expressions, not those of their subqueries.
 
     >>> from operators.expressions.dialect import expression, render
     >>> [render(tree) for tree in aggregates_in(expression("1 + max(a) FILTER (WHERE min(b) > 1)"))]
@@ -244,5 +244,6 @@ def aggregates_in(*trees: exp.Expr) -> list[exp.Expr]:
     """
     found: list[exp.Expr] = []
     for tree in trees:
-        found += [tree] if is_aggregate(tree) else aggregates_in(*tree.iter_expressions())
+        if not isinstance(tree, exp.Query):
+            found += [tree] if is_aggregate(tree) else aggregates_in(*tree.iter_expressions())
     return found

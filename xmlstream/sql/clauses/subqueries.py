@@ -1,0 +1,376 @@
+"""Subqueries in expressions as joins: IN, EXISTS and their negations in WHERE, and aggregates as values.
+
+    WHERE x IN (SELECT y FROM t WHERE t.b = s.b)      LEFT SEMI JOIN t ON x = y AND t.b = s.b
+    WHERE NOT EXISTS (SELECT 1 FROM t WHERE …)        LEFT ANTI JOIN t ON …
+    WHERE x NOT IN (SELECT y FROM t WHERE …)          LEFT ANTI JOIN t ON x = y AND …
+                                                      if x may be null, also LEFT ANTI JOIN t ON x IS NULL AND …
+                                                      if y may be null, also LEFT ANTI JOIN t ON y IS NULL AND …
+    (SELECT max(y) FROM t)                            JOIN (SELECT max(y) FROM t), which has one row
+    (SELECT max(y) FROM t WHERE t.b = s.b)            LEFT JOIN (SELECT b, max(y) FROM t GROUP BY b) ON s.b = t.b
+
+`x NOT IN (…)` is true if there is no y, or if neither x nor any y is null, and x equals no y. An aggregate over no rows
+is null, or 0 for a count. Where a comparison in WHERE rejects null, the left join is an inner one.
+
+A name in a subquery means an attribute of its own FROM, or else of the query around it. A join without an equality has
+a constant as its key.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, replace
+
+from sqlglot import exp
+
+from operators.expressions.dialect import call_name, cast_to, conjoined, conjuncts, expression, named, offset, render
+from operators.group_by import GroupBy
+from operators.project import Project
+from operators.select import Select
+from xmlstream.plan.nodes import Node, unique
+from xmlstream.sql.clauses.grouping import SelectList, aggregates_of, over_groups
+from xmlstream.sql.clauses.joining import (
+    Condition,
+    How,
+    as_attribute,
+    joined,
+    split_condition,
+    type_of,
+    with_unique_names,
+)
+from xmlstream.sql.clauses.plan_builder import copied, keyed, where
+from xmlstream.sql.clauses.relation import Field, Relation, knows, resolve
+from xmlstream.sql.query_text import QueryText
+from xmlstream.sql.spark.analysis import Analyst
+from xmlstream.sql.spark.functions import aggregates_in
+
+_COMPARISONS = (exp.EQ, exp.NEQ, exp.LT, exp.LTE, exp.GT, exp.GTE)
+_PASSES_NULL = (exp.Add, exp.Sub, exp.Mul, exp.Div, exp.IntDiv, exp.Mod, exp.Neg, exp.Paren, exp.Cast)
+"""Operators whose value is null if an operand is."""
+
+_COUNTS = frozenset({"count", "count_if", "regr_count", "approx_count_distinct"})
+"""Aggregates whose value over no rows is 0; the values of all others are null."""
+
+_SHAPES = ("group", "having", "qualify", "limit")
+"""Clauses by which a query returns other rows than those of its FROM and WHERE."""
+
+_VALUE = "value of a subquery"
+
+
+@dataclass(frozen=True, slots=True)
+class Parts:
+    """Conditions of WHERE: on tuples of FROM, with subqueries, and those that use the query around."""
+
+    own: exp.Expr | None
+    with_subqueries: list[exp.Expr]
+    correlated: list[exp.Expr]
+
+
+def parted(condition: exp.Expr | None, scope: Relation, around: Relation | None) -> Parts:
+    """The conditions that AND joins in the WHERE of a query over `scope`, which may be within a query `around`."""
+    parts = [] if condition is None else conjuncts(condition)
+    with_subqueries = [part for part in parts if queries_in(part)]
+    plain = [part for part in parts if not queries_in(part)]
+    correlated = [part for part in plain if _from_around(part, scope, around)]
+    own = condition
+    if with_subqueries or correlated:
+        own = conjoined(part for part in plain if not _from_around(part, scope, around))
+    return Parts(own, with_subqueries, correlated)
+
+
+def queries_in(tree: exp.Expr) -> list[exp.Expr]:
+    """The outermost queries in an expression."""
+    return [node for node in tree.walk(prune=_is_query) if _is_query(node)]
+
+
+def _is_query(node: exp.Expr) -> bool:
+    return isinstance(node, exp.Query)
+
+
+def require_own_names(trees: Iterable[exp.Expr], scope: Relation, around: Relation | None, text: QueryText) -> None:
+    """Refuses names of the query around where a subquery cannot use them, which is outside of its WHERE.
+
+    Raises:
+        QueryError: An expression uses such a name.
+    """
+    for tree in trees:
+        for column in _from_around(tree, scope, around):
+            name = ".".join(part.name for part in column.parts)
+            hint = "a subquery uses the query around it in its WHERE only; write the expression outside of the subquery"
+            raise text.error(f"{name} of the query around is not supported here", column, hint)
+
+
+def _from_around(tree: exp.Expr, scope: Relation, around: Relation | None) -> list[exp.Column]:
+    """The names that mean attributes of the query around."""
+    if around is None:
+        return []
+    return [name for name in tree.find_all(exp.Column) if not knows(name, scope) and knows(name, around)]
+
+
+@dataclass(frozen=True, slots=True)
+class Subqueries:
+    """Joins a query's relation with the subqueries in the expressions of the query.
+
+    Attributes:
+        text: Text of the query, for errors.
+        analyst: Knows the types.
+        within: Makes the relation of FROM and WHERE of a subquery within a relation, and returns the correlated
+            conditions, which it leaves out.
+        whole: Makes the relation of a whole subquery.
+    """
+
+    text: QueryText
+    analyst: Analyst
+    within: Callable[[exp.Select, Relation], tuple[Relation, list[exp.Expr]]]
+    whole: Callable[[exp.Expr], Relation]
+
+    def selected(self, relation: Relation, conditions: Sequence[exp.Expr]) -> Relation:
+        """The tuples for which the conditions, which contain subqueries, are true.
+
+        Raises:
+            QueryError: A subquery cannot be joined.
+        """
+        found = relation
+        for condition in conditions:
+            test, negated = condition, False
+            while isinstance(test, exp.Not | exp.Paren):
+                test, negated = test.this, negated != isinstance(test, exp.Not)
+            if isinstance(test, exp.Exists):
+                found = self._existing(test, found, negated=negated)
+            elif isinstance(test, exp.In) and test.args.get("query") is not None:
+                found = self._member(test, found, negated=negated)
+            else:
+                tree, found = self._with_values(condition, found, of_where=True)
+                if aggregates := aggregates_in(tree):
+                    hint = "write a condition on groups in HAVING"
+                    raise self.text.error("an aggregate in WHERE is not supported", aggregates[0], hint)
+                found = where(found, resolve(tree, found, self.text), self.analyst)
+            found = replace(found, fields=relation.fields)
+        return found
+
+    def items(self, select: exp.Select, relation: Relation) -> tuple[exp.Select, Relation]:
+        """The SELECT with names in place of its items' subqueries, and the relation that has these names.
+
+        Raises:
+            QueryError: A subquery cannot be joined.
+        """
+        if not any(map(queries_in, select.expressions)):
+            return select, relation
+        replaced = select.copy()
+        for item in replaced.expressions:
+            tree, relation = self._with_values(item, relation, of_where=False)
+            item.replace(tree)
+        return replaced, relation
+
+    def _existing(self, test: exp.Exists, around: Relation, *, negated: bool) -> Relation:
+        query = test.this.unnest()
+        if _is_shaped(query):
+            inner, correlated = self._of_groups(query, around), list[exp.Expr]()
+        else:
+            inner, correlated = self.within(query, around)
+            for item in query.expressions:
+                if not item.find(exp.Star):
+                    resolve(item.unalias(), inner, self.text, around=around)
+        inner = with_unique_names(inner, around.node.schema.names, self.analyst)
+        return self._tested(around, inner, self._over_both(correlated, inner, around), test, negated=negated)
+
+    def _member(self, test: exp.In, around: Relation, *, negated: bool) -> Relation:
+        given, around = self._with_values(test.this, around, of_where=False)
+        given = given.unnest()
+        values = given.expressions if isinstance(given, exp.Tuple) else [given]
+        values = [resolve(value, around, self.text) for value in values]
+        query, correlated = test.args["query"].this, list[exp.Expr]()
+        if _is_shaped(query) or any(item.find(exp.Window) for item in query.expressions):
+            inner = self._of_groups(query, around)
+            listed: list[exp.Expr] = [exp.column(exp.to_identifier(field.name, quoted=True)) for field in inner.fields]
+        else:
+            inner, correlated = self.within(query, around)
+            listed = query.expressions
+            require_own_names(listed, inner, around, self.text)
+        inner = with_unique_names(inner, around.node.schema.names, self.analyst)
+        items = SelectList.of(listed, inner, self.text).trees
+        if len(items) != len(values):
+            what = f"IN compares {len(values)} values with the {len(items)} of its subquery"
+            raise self.text.error(what, test, "both need the same number")
+        if negated and len(items) > 1:
+            hint = "write NOT EXISTS (SELECT 1 FROM … WHERE …), with an equality for each value"
+            raise self.text.error("NOT IN with several values is not supported", test, hint)
+        parts = self._over_both(correlated, inner, around)
+        if negated:
+            x, around = self._attribute(values[0], around, inner)
+            y, inner = self._attribute(items[0], inner, around)
+            values, items = [x], [y]
+            if self._may_be_null(x, around.node):
+                key = exp.Case(ifs=[exp.If(this=_is_null(x), true=_ONE.copy())])
+                around = self._tested(around, inner, parts, test, negated=True, key=key)
+            if self._may_be_null(y, inner.node):
+                of_null = where(inner, _is_null(y), self.analyst)
+                around = self._tested(around, of_null, parts, test, negated=True)
+        equal = [exp.EQ(this=x, expression=y) for x, y in zip(values, items, strict=True)]
+        return self._tested(around, inner, [*equal, *parts], test, negated=negated)
+
+    def _attribute(self, tree: exp.Expr, relation: Relation, other: Relation) -> tuple[exp.Expr, Relation]:
+        """An expression as an attribute of the relation, whose name the other one does not have."""
+        name = unique("compared", [*relation.node.schema.names, *other.node.schema.names])
+        node, name = as_attribute(relation.node, tree, name, self.analyst)
+        return named(name), replace(relation, node=node)
+
+    def _of_groups(self, query: exp.Expr, around: Relation) -> Relation:
+        """The relation of a subquery that is computed as a whole, so that it cannot use the query around it.
+
+        Raises:
+            QueryError: It has a correlated condition.
+        """
+        if isinstance(query, exp.Select) and (correlated := self.within(query, around)[1]):
+            what = "a condition on the query around is not supported in a subquery that groups, ranks or nests another"
+            hint = "join that query: … FROM s JOIN (SELECT …) AS q ON s.id = q.id"
+            raise self.text.error(what, correlated[0], hint)
+        return self.whole(query)
+
+    def _over_both(self, conditions: Iterable[exp.Expr], inner: Relation, around: Relation) -> list[exp.Expr]:
+        return [resolve(condition, inner, self.text, around=around) for condition in conditions]
+
+    def _tested(
+        self,
+        left: Relation,
+        right: Relation,
+        parts: Sequence[exp.Expr],
+        at: exp.Expr,
+        *,
+        negated: bool,
+        key: exp.Expr | None = None,
+    ) -> Relation:
+        """The left's tuples that have a partner, or have none; with a `key`, only those whose key is 1 have one."""
+        found = split_condition(parts, left.node.schema.names, right.node.schema.names)
+        equal = found.equal if key is None else ((key, _ONE.copy()), *found.equal)
+        condition = Condition(equal or _ALL, found.residual)
+        relation = joined(left, right, "anti" if negated else "semi", condition, self.analyst, self.text, at)
+        label = f"{'not_' if negated else ''}{at.key}"
+        return Relation(Node(relation.node.operator, relation.node.inputs, label), relation.fields)
+
+    def _may_be_null(self, tree: exp.Expr, node: Node) -> bool:
+        """Whether an expression may be null in the node's tuples; errs towards true."""
+        copy = copied(tree, node.schema)
+        domain = copy[1] if copy is not None else self.analyst.columns(node.schema, [render(tree)])[0][1]
+        while domain.nullable and isinstance(tree, exp.Column):
+            match node.operator:
+                case Select(predicate=predicate):
+                    if any(map(_refuses_null(tree), conjuncts(expression(predicate)))):
+                        return False
+                case Project(columns=columns):
+                    copied_from = {column.attribute.name: column.copy_of for column in columns}[tree.name]
+                    if copied_from is None:
+                        return True
+                    tree = named(copied_from)
+                case _:
+                    return True
+            node = node.inputs[0]
+        return domain.nullable
+
+    def _with_values(self, tree: exp.Expr, around: Relation, *, of_where: bool) -> tuple[exp.Expr, Relation]:
+        """The expression with names in place of its subqueries, and the relation that has these names."""
+        replaced = exp.paren(tree) if _is_query(tree) else tree.copy()
+        for query in queries_in(replaced):
+            is_strict = of_where and isinstance(replaced, _COMPARISONS) and _passes_null(query, replaced)
+            value, around = self._value(query, around, is_strict=is_strict)
+            query.replace(value)
+        return replaced, around
+
+    def _value(self, query: exp.Expr, around: Relation, *, is_strict: bool) -> tuple[exp.Expr, Relation]:
+        """The value of a subquery as an expression over names, and the relation that has these names."""
+        select, taken = query.unnest(), around.node.schema.names
+        assert isinstance(select, exp.Select)  # `subquery_places` refuses others
+        inner, correlated = self.within(select, around)
+        require_own_names(select.expressions, inner, around, self.text)
+        if not correlated:
+            right = with_unique_names(self.whole(select), taken, self.analyst)
+            relation = joined(around, right, "inner", Condition(_ALL), self.analyst, self.text, query)
+            return self._named(right.fields[0].attribute, Relation(relation.node, around.fields), query)
+        inner = with_unique_names(inner, taken, self.analyst)
+        parts = self._over_both(correlated, inner, around)
+        found = split_condition(parts, taken, inner.node.schema.names)
+        if found.residual:
+            what = "a condition other than an equality with the query around is not supported in a value"
+            hint = "compare an attribute of the query around with one of the subquery by =, or write a join"
+            raise self.text.error(what, correlated[parts.index(found.residual[0])], hint)
+        keys = [self._comparable(of_inner, inner.node, x, around.node) for x, of_inner in found.equal]
+        node, names = keyed(inner.node, keys, [], self.analyst)
+        listed = SelectList.of(select.expressions, inner, self.text)
+        aggregates = aggregates_of(listed, [], node, tuple(names.values()), self.analyst)
+        operator = GroupBy(tuple(dict.fromkeys(names.values())), tuple(aggregates.values()))
+        groups = with_unique_names(Relation.of(Node(operator, (node,), "group_by")), taken, self.analyst)
+        (item,) = listed.trees
+        strict = [each for each in aggregates_in(item) if not _counts(each) and _passes_null(each, item)]
+        equal = tuple(
+            (x, named(groups.find(names[render(key.unnest())])[0].attribute))
+            for (x, _), key in zip(found.equal, keys, strict=True)
+        )
+        how: How = "inner" if is_strict and strict else "left"
+        relation = joined(around, groups, how, Condition(equal), self.analyst, self.text, query)
+        relation = Relation(relation.node, around.fields)
+        values: dict[str, exp.Expr] = {}
+        for text, aggregate in aggregates.items():
+            attribute = groups.find(aggregate.attribute.name)[0].attribute
+            value, relation = self._named(attribute, relation, query)
+            is_count = _counts(expression(text))
+            values[text] = (
+                exp.Anonymous(this="coalesce", expressions=[value, exp.Literal.number(0)]) if is_count else value
+            )
+        over = over_groups(item, {text: text for text in values}, self.text)
+        return exp.paren(
+            over.transform(lambda node: values.get(node.name, node) if isinstance(node, exp.Column) else node)
+        ), relation
+
+    def _comparable(self, tree: exp.Expr, node: Node, other: exp.Expr, others: Node) -> exp.Expr:
+        """The expression in the type in which it is compared with another, so that equal values are in one group."""
+        own = type_of(node, tree, self.analyst)
+        common = self.analyst.common(own, type_of(others, other, self.analyst))
+        return tree if common in (own, None) else cast_to(tree, str(common))
+
+    def _named(self, attribute: str, relation: Relation, at: exp.Expr) -> tuple[exp.Expr, Relation]:
+        """A name for an attribute, and the relation with that name; `*` does not include it."""
+        name = unique(_VALUE, [field.name for field in relation.fields])
+        column = named(name)
+        column.this.meta["start"] = offset(at)
+        return column, replace(relation, fields=(*relation.fields, Field(name, attribute, starred=False)))
+
+
+_ONE = exp.Literal.number(1)
+_ALL = ((_ONE, _ONE),)
+"""The equality under which each tuple is a partner of each."""
+
+
+def _is_shaped(query: exp.Expr) -> bool:
+    """Whether a query returns other rows than those of its FROM and WHERE."""
+    if not isinstance(query, exp.Select) or any(map(query.args.get, _SHAPES)):
+        return True
+    return bool(aggregates_in(*query.expressions)) or any(map(queries_in, query.expressions))
+
+
+def _is_null(tree: exp.Expr) -> exp.Is:
+    return exp.Is(this=tree, expression=exp.null())
+
+
+def _refuses_null(tree: exp.Expr) -> Callable[[exp.Expr], bool]:
+    """Test whether a condition is not true where the expression is null."""
+
+    def refuses(condition: exp.Expr) -> bool:
+        if isinstance(condition, _COMPARISONS):
+            return tree in (condition.this, condition.expression)
+        return isinstance(condition, exp.Not) and condition.this.unnest() == exp.Is(this=tree, expression=exp.null())
+
+    return refuses
+
+
+def _passes_null(part: exp.Expr, top: exp.Expr) -> bool:
+    """Whether an expression is null, or a comparison not true, where a part of it is null."""
+    node = part
+    while node is not top and node.parent is not None:
+        node = node.parent
+        if not isinstance(node, _PASSES_NULL) and not (node is top and isinstance(node, _COMPARISONS)):
+            return False
+    return True
+
+
+def _counts(aggregate: exp.Expr) -> bool:
+    """Whether the aggregate is 0 over no rows; all others are null."""
+    return call_name(aggregate.this if isinstance(aggregate, exp.Filter) else aggregate) in _COUNTS

@@ -1,0 +1,124 @@
+"""Rules where a subquery may stand in an expression, as part of the allow-list of SQL.
+
+IN and EXISTS are conditions of WHERE, beside AND and NOT. As a value, in WHERE or in an item of SELECT, a subquery must
+have one row whatever the tuples are: that of an aggregate without GROUP BY.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from sqlglot import exp
+
+from xmlstream.sql.refused.refusals import AS_A_COLUMN, AS_A_COUNT
+from xmlstream.sql.spark.functions import aggregates_in, is_aggregate
+
+Place = tuple[type[exp.Expr], Callable[[exp.Expr], bool], str, str | None]
+"""A rule: kind of node, test for a wrong place, message and hint."""
+
+
+def is_expression(node: exp.Expr) -> bool:
+    """Whether the node is in an expression, not where a query reads tables and queries."""
+    parent = node.parent
+    return parent is not None and not isinstance(
+        parent, exp.From | exp.Join | exp.SetOperation | exp.Subquery | exp.CTE
+    )
+
+
+def is_before_in(node: exp.Expr) -> bool:
+    """Whether the node is compared with the rows of a subquery by IN."""
+    return isinstance(node.parent, exp.In) and node.parent.args.get("query") is not None and node.arg_key == "this"
+
+
+def _is_value(node: exp.Expr) -> bool:
+    """Whether the node is a query whose result is a value in an expression."""
+    return is_expression(node) and not isinstance(node.parent, exp.Exists) and node.arg_key != "query"
+
+
+def _top(node: exp.Expr, passes: Callable[[exp.Expr], bool] = lambda _: True) -> exp.Expr:
+    """The clause or the item of a query that contains the node; or the first part on the way that does not pass."""
+    above = node.parent
+    while above is not None and not isinstance(above, exp.Query):
+        node, above = above, above.parent
+        if not passes(node):
+            break
+    return node
+
+
+def _is_no_condition(test: exp.Expr) -> bool:
+    """Whether IN or EXISTS is no condition of WHERE: below NOT, which are below AND."""
+    for kinds in (exp.Not | exp.Paren, exp.And | exp.Paren):
+        while isinstance(test.parent, kinds):
+            test = test.parent
+    return not isinstance(test.parent, exp.Where)
+
+
+def _is_of_groups(part: exp.Expr) -> bool:
+    return is_aggregate(part) or isinstance(part, exp.Window)
+
+
+def _is_item(top: exp.Expr) -> bool:
+    return isinstance(top.parent, exp.Select) and top.arg_key == "expressions"
+
+
+def _is_misplaced(node: exp.Expr) -> bool:
+    """Whether a value is not computed for each tuple, in WHERE or in an item."""
+    top = _top(node, lambda part: not _is_of_groups(part))
+    return _is_of_groups(top) or not (isinstance(top, exp.Where) or _is_item(top))
+
+
+def _may_have_other_rows(query: exp.Expr) -> bool:
+    """Whether a query may have several items, several rows, or none."""
+    if not isinstance(query, exp.Select) or len(query.expressions) != 1 or query.expressions[0].find(exp.Window):
+        return True
+    return not aggregates_in(*query.expressions) or any(map(query.args.get, ("group", "having", "qualify", "limit")))
+
+
+def _is_beside_groups(item: exp.Expr) -> bool:
+    select = item.parent
+    return isinstance(select, exp.Select) and (
+        bool(select.args.get("group") or select.args.get("having")) or bool(aggregates_in(*select.expressions))
+    )
+
+
+SUBQUERY_PLACES: tuple[Place, ...] = (
+    (exp.Exists, _is_no_condition, "EXISTS is supported only in WHERE, beside AND and NOT", AS_A_COUNT),
+    (
+        exp.In,
+        lambda node: node.args.get("query") is not None and _is_no_condition(node),
+        "IN with a subquery is supported only in WHERE, beside AND and NOT",
+        AS_A_COUNT,
+    ),
+    (
+        exp.In,
+        lambda node: (
+            isinstance(node.args.get("query"), exp.Subquery) and isinstance(node.args["query"].this, exp.Subquery)
+        ),
+        "IN ((SELECT …)) compares with a single value",
+        "leave out one pair of brackets, or write = in place of IN",
+    ),
+    (
+        exp.Query,
+        lambda node: _is_value(node) and (_is_misplaced(node) or not isinstance(node, exp.Subquery)),
+        "a subquery is not supported here",
+        AS_A_COLUMN,
+    ),
+    (
+        exp.Query,
+        lambda node: _is_value(node) and _may_have_other_rows(node.unnest()),
+        "a subquery that may have several rows, or none, is not supported as a value",
+        "select one aggregate, without GROUP BY: (SELECT max(a) FROM u WHERE u.id = s.id)",
+    ),
+    (
+        exp.Query,
+        lambda node: _is_value(node) and _is_item(_top(node)) and not isinstance(_top(node), exp.Alias),
+        "a subquery in SELECT without a name is not supported",
+        "write (SELECT …) AS m",
+    ),
+    (
+        exp.Query,
+        lambda node: _is_value(node) and _is_item(_top(node)) and _is_beside_groups(_top(node)),
+        "a subquery beside aggregates or GROUP BY is not supported",
+        AS_A_COLUMN,
+    ),
+)
