@@ -115,11 +115,11 @@ def _section(text: str, schema: Schema, paths: Sequence[LeafPath]) -> SectionEnd
         return SectionEnd(tuple(element.split("/")), ())
     places = tuple(schema.index(name.strip()) for name in closed.split(","))
     for index in places:
-        if not paths[index].up or paths[index].is_ancestors_leaf:
+        if not paths[index].up:
             name = schema[index].name
             raise UsageError(
                 f"the end of {element} cannot close {name}: its path {paths[index]} leads to no ancestor",
-                hint=f"path.{name} '../@id' or 'name(..)' leads to one",
+                hint=f"path.{name} '../@id', '../id' or 'name(..)' leads to one",
             )
     return SectionEnd(tuple(element.split("/")), places)
 

@@ -165,7 +165,7 @@ class ItemParser:
                 found_here = iter(())
             for found in found_here:
                 if isinstance(found, ClosedSection):
-                    ended.append(replace(found, after=count))
+                    ended += [] if self.reader.needs_unit else [replace(found, after=count)]
                     continue
                 whole = next(wholes, None)
                 is_tuple = not self.reader.is_punctuation(found)
@@ -193,7 +193,15 @@ class ItemParser:
             if fault is not None and not (is_too_deep(fault) and malformed):
                 malformed.append(text.fault(fault, count, 0, len(text.content), text.open))
         columns = tuples.columns(self._looked_at), punctuations.columns(self._all)
+        # A section whose leaf counts is read as a whole.
+        ended += [each for each in self._whole_ends(text) if each.after <= count]
         return Items(count, *columns, malformed, void, ended)
+
+    def _whole_ends(self, text: LocatedText) -> Iterator[ClosedSection]:
+        """Yields the ends of sections within their surroundings, if the reader needs these."""
+        root = text.tree() if self.reader.needs_unit and self._has_sections else None
+        if isinstance(root, etree._Element):
+            yield from (each for each in self._walk.walk(root, len(text.after)) if isinstance(each, ClosedSection))
 
     def _unparsed(
         self, error: etree.XMLSyntaxError, text: LocatedText, fragment: Fragment, count: int, numbers: dict[int, int]

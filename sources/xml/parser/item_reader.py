@@ -200,13 +200,14 @@ class AncestorLeaves:
         if known is None:
             if (root := parent.getroottree().getroot()) is not self._root:
                 self._root, self._known = root, {}
-            known = {index: self._text(parent, index, path) for index, path in self.paths.items()}
+            known = {index: self.text(parent, index, path, path.up - 1) for index, path in self.paths.items()}
             self._known[parent] = known
         return known
 
-    def _text(self, parent: etree._Element, index: int, path: LeafPath) -> str | list[str | None] | None:
-        ancestor: etree._Element | None = parent
-        for _ in range(path.up - 1):
+    def text(self, element: etree._Element, index: int, path: LeafPath, up: int) -> str | list[str | None] | None:
+        """Returns the text of the leaf of an ancestor, so many levels up from an element; see `texts`."""
+        ancestor: etree._Element | None = element
+        for _ in range(up):
             ancestor = ancestor.getparent() if ancestor is not None else None
         if ancestor is None or not self._is_in_unit(ancestor):
             raise UnreadableError(f"{self._names[index]}, at {path}, is only known inside {self._unit}")

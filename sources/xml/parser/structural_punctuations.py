@@ -49,7 +49,7 @@ def from_section(end: SectionEnd, paths: tuple[LeafPath, ...]) -> list[LeafPath]
     # The nearest of its attributes determines how far a row is below the section.
     nearest = min((paths[index].up for index in end.attributes), default=0)
     return [
-        LeafPath(path.up - nearest, (), path.attribute, path.function)
+        LeafPath(path.up - nearest, path.steps, path.attribute, path.function)
         for path in (paths[index] for index in end.attributes)
     ]
 
@@ -110,9 +110,13 @@ class SectionWalk:
         for end, paths in zip(self._ends, self._paths, strict=True):
             if is_section(section, end):
                 try:
-                    yield ClosedSection(items, end.attributes, tuple(ancestor_text(section, path) for path in paths))
+                    texts = [self._text(section, *place) for place in zip(end.attributes, paths, strict=True)]
                 except UnreadableError:
                     continue  # an invalid value closes nothing
+                yield ClosedSection(items, end.attributes, tuple(texts))
+
+    def _text(self, section: etree._Element, index: int, path: LeafPath) -> Any:
+        return self._reader.around.text(section, index, path, path.up) if path.steps else ancestor_text(section, path)
 
 
 def _last_chain(root: etree._Element) -> Iterator[etree._Element]:

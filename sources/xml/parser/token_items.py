@@ -6,7 +6,7 @@ twice or is nil, with text of its own around elements, or with attributes of an 
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -103,12 +103,12 @@ class TokenReader:
             OtherItem(ordinal, element, int(number[ordinal]) or None)
             for ordinal, element in _parsed(window, elements, others)
         ]
-        ended = self._sections.ended(window, found, elements)
+        ended = self._sections.ended(window, found, elements, self._around)
         return TokenItems(elements, read, tuples[good], parsed, ended, is_nested)
 
     def _around(self, window: TokenWindow, rows: Offsets, index: int, path: LeafPath) -> Any:
         """Returns the texts of a leaf below the ancestors of rows, which must be in a unit."""
-        ancestor = window.ancestors(rows, path.up)
+        ancestor = window.ancestors(rows, path.up) if path.up else rows
         if (ancestor < 0).any() or self._outside_units(window, ancestor, is_inside=True).any():
             raise UndecidedError
         different, number = np.unique(ancestor, return_inverse=True)
@@ -236,20 +236,32 @@ class _Sections:
         self._ends = options.structural.sections
         self._paths = [from_section(end, options.paths) for end in self._ends]
 
-    def ended(self, window: TokenWindow, found: Offsets, items: Offsets) -> list[ClosedSection]:
+    def ended(
+        self,
+        window: TokenWindow,
+        found: Offsets,
+        items: Offsets,
+        around: Callable[[TokenWindow, Offsets, int, LeafPath], Any],
+    ) -> list[ClosedSection]:
         """Returns the sections that end in a text, in order.
 
         Args:
             window: The text.
             found: All elements with an item's name, which are no sections.
             items: The items, which are counted.
+            around: Returns the texts of a leaf below the ancestors of elements.
         """
         ended: list[tuple[int, int, ClosedSection]] = []
         for place, (end, paths) in enumerate(zip(self._ends, self._paths, strict=True)):
             elements = np.setdiff1d(self._sections(window, end.element), found, assume_unique=True)
             last = window.ends(elements)
             elements, last = elements[last >= 0], last[last >= 0]
-            texts = [_outer_texts(window, elements, path, None).to_pylist() for path in paths]
+            texts = [
+                (around(window, elements, index, path) if path.steps else _outer_texts(window, elements, path, None))
+                .cast(pa.string())
+                .to_pylist()
+                for index, path in zip(end.attributes, paths, strict=True)
+            ]
             after = np.searchsorted(items, last).tolist()
             for row, (tag, count) in enumerate(zip(last.tolist(), after, strict=True)):
                 closed = ClosedSection(count, end.attributes, tuple(column[row] for column in texts))
@@ -284,7 +296,8 @@ def _open_sections(
     """Yields the ends of sections that are open at the beginning of a text."""
     for level, element in enumerate(window.context.elements, 1):
         tag = window.context_end(level)
-        if tag is not None and is_section(element, end):
+        # An element with a leaf that counts is never split, unless it is in no unit.
+        if tag is not None and is_section(element, end) and not any(path.steps for path in paths):
             try:
                 texts = tuple(ancestor_text(element, path) for path in paths)
             except UnreadableError:

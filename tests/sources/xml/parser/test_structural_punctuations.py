@@ -301,3 +301,68 @@ def test_what_is_no_value_of_an_attribute_closes_nothing(directory: Path) -> Non
         said = [punctuation(what, options) for _, what in read(options, None)][:-1]
         values = {value for value in (None, 0, 1, 2, 3, 9) if any(matches(p[0], value) for p in said)}
         assert values == {v for v in (None, 1, 3) if v is not None or not nullable}
+
+
+PAYMENT = {
+    "rowTag": "tx",
+    "schema": "e STRING, pid INT",
+    "path.pid": "../id",
+    "unitTag": "pay",
+    "sectionEnds": "pay pid",
+}
+
+
+def payments(random: Random) -> tuple[str, list[tuple[Any, ...]], set[int]]:
+    """A document of payments with their ids as children, before or behind the transactions; its rows, its ids."""
+    parts, rows, ids = [], list[tuple[Any, ...]](), set[int]()
+    for number in range(random.randrange(12)):
+        count, id_ = random.randrange(4), f"<id>{number}</id>"
+        row = ["<tx><e>{}</e></tx>", "<tx><id>7</id><e>{}</e></tx>", "<tx><e><![CDATA[{}]]></e></tx>"]
+        txs = [random.choice(row).format(place) for place in range(count)]
+        at = random.randrange(count + 1)
+        twice = "<id>99</id>" if not count and random.random() < 0.3 else ""
+        parts.append(f"<pay>{''.join(txs[:at])}{id_}{twice}{''.join(txs[at:])}</pay>\n")
+        rows += [(str(place), number) for place in range(count)]
+        ids |= set() if twice else {number}
+    return f"<r>{''.join(parts)}</r>", rows, ids
+
+
+@given(st.integers(0, 1 << 40))
+def test_a_section_is_closed_by_the_text_of_a_child(directory: Path, seed: int) -> None:
+    random = Random(seed)
+    text, rows, ids = payments(random)
+    path = directory / "payments.xml"
+    path.write_text(text, encoding="utf-8")
+    given = {**PAYMENT, "path": str(path), "follow": "false"}
+    options = SourceOptions.parse({**given, "maxBytesPerPartition": random.choice(["1", "200", "16m"])})
+    with pytest.MonkeyPatch.context() as patch:
+        found = read(options, cut_anyhow(patch, random))
+        assert check_grammar(options).violation is None
+    assert [what for kind, what in found if kind == "tuple"] == rows
+    said = [punctuation(what, options) for kind, what in found if kind == "punctuation"]
+    assert closed(said, 1, range(-1, 100)) == ids
+    for place, (kind, what) in enumerate(found):
+        if kind == "tuple":  # closed behind its section, and no later than the next piece
+            assert closed(said[: sum(k == "punctuation" for k, _ in found[:place])], 1, [what[1]]) == set()
+
+
+def test_a_bad_row_leaves_the_ends_of_sections_where_they_are(directory: Path) -> None:
+    path = directory / "bad.xml"
+    body = "<pay><id>1</id><tx><e>a</e><e>b</e></tx><tx><e>c</e></tx></pay><pay><tx><e>d</e></tx><id>2</id></pay>"
+    path.write_text(f"<r>{body}</r>", encoding="utf-8")
+    given = {**PAYMENT, "path": str(path), "mode": "PERMISSIVE", "follow": "false"}
+    found = read(SourceOptions.parse(given), None)
+    assert found == [
+        ("tuple!", "e occurs twice"),
+        ("tuple", ("c", 1)),
+        ("tuple", ("d", 2)),
+        ("punctuation", "<*, [1,2]>"),
+        ("punctuation", "<*, *>"),
+    ]
+
+
+def test_a_child_that_closes_needs_a_unit() -> None:
+    given = {**PAYMENT, "path": "x"}
+    del given["unitTag"]
+    with pytest.raises(UsageError, match=r"\.\./id needs the option unitTag"):
+        SourceOptions.parse(given)
