@@ -17,7 +17,7 @@ from lxml import etree
 from punct_ns.errors import MalformedInput, UsageError
 from punct_ns.xml_form import PUNCT_NS
 from sources.xml.options.leaf_paths import local_tag
-from sources.xml.options.qualified_names import canonical_row_tag, row_tags
+from sources.xml.options.qualified_names import canonical_row_tag, row_parents, row_tags
 from sources.xml.parser.elements import ItemElements, StrayElementError
 from sources.xml.splits.tags import parse_reason, safe_parser
 
@@ -124,6 +124,8 @@ class MessageReader:
 
     def __init__(self, row_tag: str, key: Sequence[str] = (), max_bytes: int = 64 << 20) -> None:
         self.tags = row_tags(canonical_row_tag(row_tag, {}))
+        if row_parents(self.tags):
+            raise UsageError(f"messages are elements with a name, not {row_tag}", hint="name them, as in Position|Load")
         self._max_bytes = max_bytes
         self._key = [_leaf(path) for path in key]
 

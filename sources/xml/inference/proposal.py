@@ -27,7 +27,7 @@ from sources.xml.inference.inferred_columns import (
 )
 from sources.xml.options.leaf_paths import default_path
 from sources.xml.options.option_table import by_proper_names
-from sources.xml.options.qualified_names import namespace_prefixes, with_namespace
+from sources.xml.options.qualified_names import CHILDREN, namespace_prefixes, with_namespace
 from sources.xml.options.source import SourceOptions
 from sources.xml.splits.documents import Documents
 
@@ -173,7 +173,7 @@ def _row(
         if not found:
             raise InputError(f"{path} has no element")
         return found[0], found[1:]
-    if "|" in row_tag.rpartition("}")[2]:
+    if "|" in row_tag.rpartition("}")[2] or row_tag.endswith(CHILDREN):
         hint = "infer each alone, and declare a table with the columns of both"
         raise UsageError(f"columns are inferred for one row tag, not for {row_tag}", hint=hint)
     prefixes = namespace_prefixes("namespaces", dict(base.given).get("namespaces", ""))

@@ -1,13 +1,13 @@
 """Qualified names: the namespace prefixes that a source declares, and row tags, the names of the tuples' elements.
 
 A declared prefix, as in `dc:creator`, stands for its namespace: documents may bind another prefix to it, or none. A row
-tag names one or several elements, `open_auction|closed_auction`.
+tag names one or several elements, `open_auction|closed_auction`; `Samples/*` stands for all children of an element.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 
 from punct_ns.errors import UsageError
 
@@ -83,15 +83,35 @@ def canonical_row_tag(text: str, prefixes: Prefixes) -> str:
     """Replaces prefixes in a row tag by namespaces, and removes blanks.
 
     Raises:
-        UsageError: A prefix is not declared, or a name is empty or occurs twice.
+        UsageError: A prefix is not declared, or a name is empty, occurs twice, or is a path.
 
-    >>> canonical_row_tag("a | b:c", {"b": "urn:b"})
-    'a|{urn:b}c'
+    >>> canonical_row_tag("a | b:c|d/*", {"b": "urn:b"})
+    'a|{urn:b}c|d/*'
     """
     names = [with_namespace(name.strip(), prefixes, of=f"rowTag {text}") for name in _BETWEEN.split(text)]
     if "" in names or len(set(names)) < len(names):
         raise UsageError(f"rowTag '{text}' has {'an empty name' if '' in names else 'a name twice'}")
+    for name in names:
+        local = name.rpartition("}")[2]
+        if not _ROW.fullmatch(local) or (local != name and local.endswith(CHILDREN)):
+            what = f"rowTag '{text}' is no row tag: {name.strip()} is neither an element nor all children of one"
+            raise UsageError(what, hint="a row tag is like bid, open_auction|closed_auction, or Samples/*")
     return "|".join(names)
+
+
+CHILDREN = "/*"
+"""The end of a row tag that stands for all children of the elements of a name, in any namespace."""
+
+_ROW = re.compile(rf"{_NAME}(?:/\*)?")
+
+
+def row_parents(tags: Iterable[str]) -> frozenset[str]:
+    """Returns the local names of the elements of which all children are rows.
+
+    >>> row_parents(["a", "Samples/*"])
+    frozenset({'Samples'})
+    """
+    return frozenset(tag.removesuffix(CHILDREN) for tag in tags if tag.endswith(CHILDREN))
 
 
 def row_tags(canonical: str) -> tuple[str, ...]:

@@ -209,7 +209,7 @@ class SourceOptions:
         path: A file, a directory or a glob, on a file system that the driver and all executors see. If a file with
             exactly this name exists, it is not a glob.
         row_tag: Local name of the tuples' elements, in any namespace but the punctuations'; `{uri}name` for a single
-            namespace. Several are separated by bars, `a|b`.
+            namespace; `name/*` for all children of such elements. Several are separated by bars, `a|b`.
         schema: The attributes, with the declared bounds of their domains and what the schemes imply.
         paths: For each attribute, the path from the row element to its leaf.
         structures: For each attribute, the declaration of the structure that it is, or of those in its array.
@@ -369,7 +369,7 @@ class SourceOptions:
 
     @property
     def row_names(self) -> frozenset[str]:
-        """The local names of the tuples' elements."""
+        """The local names of the tuples' elements, `name/*` for all children of an element."""
         return frozenset(tag.rpartition("}")[2] for tag in self.row_tags)
 
     @property

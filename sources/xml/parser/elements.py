@@ -13,6 +13,7 @@ from lxml import etree
 
 from punct_ns.domain import BLANKS
 from sources.xml.options.leaf_paths import MANY_TAGS, LeafPath, local_tag
+from sources.xml.options.qualified_names import CHILDREN, row_parents
 from sources.xml.splits.namespaces import namespace_of, stray_reason
 
 XSI = "{http://www.w3.org/2001/XMLSchema-instance}"
@@ -108,26 +109,30 @@ class ItemElements:
         is_leaf: Whether tuples have leaves with such a name.
 
     Attributes:
-        locals: The local names of the tuples' elements.
+        tags: The names by which they are found in a tree.
+        locals: The local names of the tuples' elements, if they are named.
+        parents: The local names of the elements of which all children are tuples or punctuations.
         is_leaf: Whether tuples have leaves with such a name.
+        punctuation: The beginning of the names of punctuations, their namespace in braces.
         namespace: The namespace of tuples with a plain tag, empty for none; None until the first of them is read.
     """
 
     def __init__(self, tags: Sequence[str], punctuation_namespace: str, *, is_leaf: bool = False) -> None:
-        self.locals = frozenset(map(local_tag, tags))
+        self.parents = row_parents(tags)
+        self.locals = frozenset(local_tag(tag) for tag in tags if not tag.endswith(CHILDREN))
         self.namespace: str | None = None
         self._plain = frozenset(tag for tag in tags if "}" not in tag)
         self._rows = frozenset(tag.removeprefix("{}") for tag in tags if "}" in tag)
-        self._punctuation = "{" + punctuation_namespace + "}"
+        self.punctuation = "{" + punctuation_namespace + "}"
         self._kinds: dict[object, ElementKind] = {}
-        self._tags = ["{*}" + name for name in sorted(self.locals)]
+        self.tags = ["*"] if self.parents else ["{*}" + name for name in sorted(self.locals)]
         self.is_leaf = is_leaf
         self._numbered: dict[etree._Element | None, int] = {}
 
     def items(self, root: etree._Element) -> Iterator[etree._Element]:
         """Yields the elements of the items below an element, in document order."""
         self.begin()
-        for element in root.iter(*self._tags):
+        for element in root.iter(*self.tags):
             if self.is_item(element) and not any(map(self.is_whole, element.iterancestors())):
                 yield element
 
@@ -169,11 +174,15 @@ class ItemElements:
             self._kinds = {}
 
     def _kind(self, element: etree._Element) -> ElementKind:
+        if self.parents and not isinstance(element, NO_ELEMENT):
+            parent = element.getparent()
+            if parent is not None and local_tag(str(parent.tag)) in self.parents:
+                return "punctuation" if str(element.tag).startswith(self.punctuation) else "tuple"
         known = self._kinds.get(element.tag)
         if known is None:
             known = "other"
             if not isinstance(element, NO_ELEMENT) and (local := local_tag(str(element.tag))) in self.locals:
-                if str(element.tag).startswith(self._punctuation):
+                if str(element.tag).startswith(self.punctuation):
                     known = "punctuation"
                 elif element.tag in self._rows:
                     known = "tuple"

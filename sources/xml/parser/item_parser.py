@@ -65,7 +65,7 @@ class ItemParser:
     @property
     def has_templates(self) -> bool:
         """Whether regular items can be read without their surroundings."""
-        return not self.reader.needs_siblings and not self._has_sections
+        return not (self.reader.needs_siblings or self._has_sections or self.reader.parents)
 
     @property
     def reads_tokens(self) -> bool:

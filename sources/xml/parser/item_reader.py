@@ -290,7 +290,7 @@ class ItemReader(ItemElements):
         # The names of the XML attributes in conditions: a template has their values, not slots for them.
         self.tested = frozenset(_tested(self.leaves))
         self._trims = options.ignore_surrounding_spaces
-        self._lifespan = self._punctuation + LIFESPAN
+        self._lifespan = self.punctuation + LIFESPAN
         self._wanted_outer = [(index, path) for index, path in self.outer if index in wanted]
         self.numbers = [index for index in wanted if options.paths[index].function == "position"]
         self._unit = options.unit_tag
@@ -298,7 +298,8 @@ class ItemReader(ItemElements):
         self.around = AncestorLeaves(leaves, self._arrays, self._names, self._unit)
         self.needs_ancestors = any(path.up for _, path in self.outer)
         # A punctuation on the rows of one name does not close the rows of other names.
-        self._is_named = len(self.locals) == 1 or any(str(path) == "name(.)" for path in options.paths)
+        is_one = len(self.locals) == 1 and not self.parents
+        self._is_named = is_one or any(str(path) == "name(.)" for path in options.paths)
         self.needs_unit = bool(leaves)
         self.needs_siblings = bool(self.numbers) or self.needs_unit
 
@@ -427,11 +428,11 @@ class ItemReader(ItemElements):
     ) -> None:
         for name, value in ((str(name), str(value)) for name, value in element.attrib.items()):
             columns, local = node.attributes.get(name), local_tag(name)
-            if columns is None and not name.startswith((XSI, self._punctuation)) and element.get(local) is None:
+            if columns is None and not name.startswith((XSI, self.punctuation)) and element.get(local) is None:
                 columns = node.attributes.get(local)
             if columns is not None:
                 self.leaves.see(columns, value, texts, seen)
-            elif name.startswith(self._punctuation):
+            elif name.startswith(self.punctuation):
                 if name != self._lifespan or node is not self._all:
                     raise UnreadableError(f"the punctuation has an attribute {local} where none is allowed")
             elif not name.startswith(_FOREIGN) and value.strip(BLANKS) != "*" and node.tested not in (name, local):

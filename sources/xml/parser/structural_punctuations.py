@@ -97,6 +97,8 @@ class SectionWalk:
 
     def _tags(self, root: etree._Element) -> list[str]:
         """Returns the names of items and of sections."""
+        if self._reader.parents:
+            return self._reader.tags
         names = set(self._reader.locals)
         for end in self._ends:
             if end.element[-1] != "*":

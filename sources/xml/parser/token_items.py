@@ -12,9 +12,10 @@ from typing import Any
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute
 from lxml import etree
 
-from sources.xml.options.arrow_text import Mask, reordered
+from sources.xml.options.arrow_text import Mask, reordered, slots
 from sources.xml.options.leaf_paths import LeafPath
 from sources.xml.options.source import SectionEnd, SourceOptions
 from sources.xml.parser.elements import ItemElements, UnreadableError, ancestor_text
@@ -24,6 +25,8 @@ from sources.xml.parser.structural_punctuations import ClosedSection, from_secti
 from sources.xml.parser.token_window import TokenWindow, UndecidedError
 from sources.xml.splits.split_points import Offsets
 from sources.xml.splits.tags import local_name, parse_content
+
+pc: Any = pyarrow.compute
 
 
 @dataclass(frozen=True, slots=True)
@@ -141,6 +144,8 @@ def _found(window: TokenWindow, reader: ItemElements) -> tuple[Offsets, Offsets,
             if reader.is_stray(element):
                 raise UndecidedError
             kinds.append((found, not reader.is_punctuation(element), local))
+    if reader.parents:
+        return _children(window, reader, kinds)
     if not kinds:
         return np.zeros(0, np.int64), np.zeros(0, np.int64), np.zeros(0, np.bool_), np.zeros(0, object)
     elements = np.concatenate([found for found, _, _ in kinds])
@@ -149,13 +154,40 @@ def _found(window: TokenWindow, reader: ItemElements) -> tuple[Offsets, Offsets,
     sizes = [len(found) for found, _, _ in kinds]
     is_tuple = np.repeat([kind for _, kind, _ in kinds], sizes)[order]
     names = np.repeat(np.array([local for _, _, local in kinds], object), sizes)[order]
+    return _outermost(window, reader, elements, is_tuple, names)
+
+
+def _children(
+    window: TokenWindow, reader: ItemElements, named: list[tuple[Offsets, bool, str]]
+) -> tuple[Offsets, Offsets, Mask, Any]:
+    """Like `_found`, if all children of some elements are items; `named` are the items with names of their own."""
+    found = [_Sections.named(window, (parent, "*")) for parent in sorted(reader.parents)]
+    elements = np.unique(np.concatenate([*found, *(each for each, _, _ in named)]))
+    is_tuple = np.ones(len(elements), np.bool_)
+    for prefix, uri in window.context.prefixes.items():
+        if "{" + uri + "}" == reader.punctuation and prefix is None:
+            raise UndecidedError
+        if "{" + uri + "}" == reader.punctuation and prefix is not None:
+            is_tuple &= ~window.is_at(window.start[elements] + 1, prefix + b":")
+    tags: Any = slots(window.text, window.start[elements] + 1, window.end[elements])
+    names = pc.replace_substring_regex(tags.cast(pa.string()), _LOCAL, r"\1").to_numpy(zero_copy_only=False)
+    return _outermost(window, reader, elements, is_tuple, names)
+
+
+_LOCAL = r"(?s)^(?:[^\s/>:]*:)?([^\s/>]+).*$"
+
+
+def _outermost(
+    window: TokenWindow, reader: ItemElements, elements: Offsets, is_tuple: Mask, names: Any
+) -> tuple[Offsets, Offsets, Mask, Any]:
+    """Leaves out the elements that are part of an item."""
     found = elements
     last = window.last_tags(elements)
     if (last[:-1] > elements[1:]).any():
         whole = np.ones(len(elements), np.bool_) if reader.is_leaf else ~is_tuple
         ends = np.sort(last[whole])
         inside = np.searchsorted(elements[whole], elements) > np.searchsorted(ends, elements)
-        elements, is_tuple, names = (each[~inside] for each in (elements, is_tuple, names))
+        elements, is_tuple, names = elements[~inside], is_tuple[~inside], names[~inside]
     return found, elements, is_tuple, names
 
 
@@ -253,7 +285,7 @@ class _Sections:
         """
         ended: list[tuple[int, int, ClosedSection]] = []
         for place, (end, paths) in enumerate(zip(self._ends, self._paths, strict=True)):
-            elements = np.setdiff1d(self._sections(window, end.element), found, assume_unique=True)
+            elements = np.setdiff1d(self.named(window, end.element), found, assume_unique=True)
             last = window.ends(elements)
             elements, last = elements[last >= 0], last[last >= 0]
             texts = [
@@ -270,7 +302,7 @@ class _Sections:
         return [closed for *_, closed in sorted(ended, key=lambda one: one[:2])]
 
     @staticmethod
-    def _sections(window: TokenWindow, names: Sequence[str]) -> Offsets:
+    def named(window: TokenWindow, names: Sequence[str]) -> Offsets:
         """Returns the elements of a section: local names from an ancestor down to the element, the last may be any."""
         *above, name = names
         elements = _below(window, above[-1]) if name == "*" else window.of_local_name(name)

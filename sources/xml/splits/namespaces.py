@@ -11,6 +11,7 @@ import re
 import numpy as np
 from lxml import etree
 
+from sources.xml.options.qualified_names import CHILDREN
 from sources.xml.options.source import SourceOptions
 from sources.xml.splits.prolog import Charset, FlawError
 from sources.xml.splits.split_points import SplitPoint, Tags
@@ -66,7 +67,7 @@ def namespace_of(tag: str) -> str:
 
 def _plain(source: SourceOptions) -> list[str]:
     """Returns the names of the tuples' elements without a namespace."""
-    return [tag for tag in source.row_tags if "}" not in tag]
+    return [tag for tag in source.row_tags if "}" not in tag and not tag.endswith(CHILDREN)]
 
 
 def _first(text: bytes, point: SplitPoint, charset: Charset, source: SourceOptions) -> str | None:

@@ -22,6 +22,7 @@ from sources.xml.splits.tags import local_name, on_one_line
 Offsets = npt.NDArray[np.int64]
 Bytes = npt.NDArray[np.uint8]
 ElementNames = frozenset[bytes]
+"""Local names of elements; `name/*` stands for all children of the elements of a name."""
 
 _LT, _GT, _SLASH, _BANG, _QUERY, _DASH, _BRACKET, _CLOSING = b"<>/!?-[]"
 _BLOCK = 1 << 18  # bytes for which the masks fit into the cache
@@ -289,14 +290,20 @@ def _by_all_tags(text: bytes, point: SplitPoint, unsplit: ElementNames, tags: Ta
     if tags.depth[last] <= 0:
         return SplitPoint(point.offset + int(tags.end[last]), ())
     open_ = tags.open_at(last, text, point)
+    parents = parents_of(unsplit)
     for level, (index, tag) in enumerate(open_):
-        if local_name(tag) in unsplit:
+        if local_name(tag) in unsplit or (level and parents and local_name(open_[level - 1][1]) in parents):
             if index < 0:
                 return point  # the root itself is an item
             return SplitPoint(
                 point.offset + int(tags.start[index]), tuple(on_one_line(tag) for _, tag in open_[:level])
             )
     return SplitPoint(point.offset + int(tags.end[last]), tuple(on_one_line(tag) for _, tag in open_))
+
+
+def parents_of(names: ElementNames) -> ElementNames:
+    """Returns the local names of the elements of which all children have such a name."""
+    return frozenset(name.removesuffix(b"/*") for name in names if name.endswith(b"/*"))
 
 
 @dataclass(frozen=True, slots=True)
@@ -341,14 +348,15 @@ def fragments(
         yield Fragment(0, len(text), open_, after, open_[0])
         return
     tags = Tags.of(text, len(open_))
-    stack = list(open_)
+    stack, parents = list(open_), parents_of(items)
     begun = [-1 - level for level in range(len(open_))]
     before, start = tuple(stack), 0
     around, is_around = before, True  # items beside each other share one tuple of open tags
     depth, tag = 0, b""  # of the present item: how many elements are open from it on
     for begin, end, opens in zip(tags.start.tolist(), tags.end.tolist(), tags.opens.tolist(), strict=True):
         closes = text[begin + 1] == _SLASH
-        if not tag and not closes and local_name(text[begin:end]) in items:
+        is_child = bool(parents and stack and local_name(stack[-1]) in parents)
+        if not tag and not closes and (is_child or local_name(text[begin:end]) in items):
             around, is_around = (around if is_around else tuple(stack)), True
             if begin > start:
                 yield Fragment(start, begin, before, around)

@@ -228,6 +228,8 @@ def test_what_cannot_be_inferred_is_said_in_words(path: Path) -> None:
         inferred(path, "<row><a>1</b></row>")
     with pytest.raises(InputError, match="repeated elements are row"):
         inferred(path, "<row><a>1</a></row>" * 2, "rwo")
+    with pytest.raises(UsageError, match="columns are inferred for one row tag"):
+        inferred(path, "<row><a>1</a></row>" * 2, "row/*")
     with pytest.raises(UsageError, match="uses the prefix q"):
         inferred(path, "<row><a>1</a></row>" * 2, "q:row")
     with pytest.raises(UsageError, match="did you mean nullValue"):
