@@ -6,9 +6,11 @@ file system that cannot lock directories, a file `.lock` in the directory is loc
 
 from __future__ import annotations
 
+import contextlib
 import fcntl
 import os
 import threading
+import time
 from collections.abc import Callable
 from pathlib import Path
 
@@ -17,6 +19,8 @@ from punct_ns.errors import StateError
 _WAIT = "wait until it ends, or stop it; when a process dies, its locks end"
 
 _guard = threading.RLock()
+
+_MOMENT_SECONDS = 0.05
 
 _held: dict[str, DirectoryLocks] = {}
 """The locked paths, by run of this process: some file systems do not lock out another run of the same process."""
@@ -55,7 +59,11 @@ class DirectoryLocks:
         descriptor = os.open(path, flags, 0o666)
         self._descriptors.append(descriptor)
         try:
-            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            try:
+                fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            except BlockingIOError:
+                time.sleep(_MOMENT_SECONDS)  # `is_locked` may be looking
+                fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
             self.release()
             raise StateError(f"{path} is in use by another process", hint=_WAIT) from None
@@ -71,3 +79,17 @@ class DirectoryLocks:
             while self._paths:
                 if _held.get(path := self._paths.pop()) is self:
                     del _held[path]
+
+
+def is_locked(directory: Path) -> bool:
+    """Whether a run of any process uses a directory; for a moment this holds a shared lock, for which a run waits."""
+    for path in (directory, directory / ".lock"):
+        with contextlib.suppress(OSError):
+            descriptor = os.open(path, os.O_RDONLY)
+            try:
+                fcntl.flock(descriptor, fcntl.LOCK_SH | fcntl.LOCK_NB)
+            except BlockingIOError:
+                return True
+            finally:
+                os.close(descriptor)
+    return False

@@ -24,9 +24,9 @@ from punct_ns.punctuation import Punctuation
 from punct_ns.schema import Attribute, Schema
 from xmlstream.diagnosis.kept_rows import ClosedOnDisk, KeptRows, attributes_of
 from xmlstream.diagnosis.missing import Functions, Missing, MissingPunctuations, helps
-from xmlstream.diagnosis.report import Answer, Example, Need, WaitingReport, Waits
+from xmlstream.diagnosis.report import Answer, Example, Need, WaitingReport, Waits, causes
 from xmlstream.diagnosis.sent_punctuations import SentPunctuations, SliceTime
-from xmlstream.plan.nodes import Node, Results, Scan, Static, names, results, topological
+from xmlstream.plan.nodes import Node, Results, Scan, Static, names, results, results_of, topological
 from xmlstream.plan.written_plan import PLAN_FILE, decoded
 from xmlstream.runtime.checkpoint import CommitLog, made_whole
 from xmlstream.runtime.same_query import is_begun
@@ -119,7 +119,10 @@ class _Inspection:
     def report(self, key: Mapping[str, str] | None) -> WaitingReport:
         """The report; with a key, the answer for it."""
         of = str(self._checkpoint), SliceTime.of(self._last), bool(self._last["report"]["closed"])
-        return WaitingReport(*of, (), self._answer(key)) if key else WaitingReport(*of, tuple(self._waits()))
+        if key:
+            return WaitingReport(*of, (), self._answer(key))
+        waits = tuple(self._waits())
+        return WaitingReport(*of, waits, causes=tuple(causes(waits, results_of(self._root))))
 
     def _waits(self) -> Iterator[Waits]:
         """The rows in each log that is not empty."""

@@ -5,7 +5,7 @@ For each operator: the rows that it keeps, and which source must send which punc
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from datetime import UTC, datetime
 from typing import Any
@@ -78,6 +78,60 @@ class Waits:
 
 
 @dataclass(frozen=True, slots=True)
+class Cause:
+    """A source, or a rule of punctuate, that the oldest rows of some operators wait for.
+
+    Attributes:
+        source: Name of the source in the plan.
+        rule: The rule; None for a source.
+        rows: Number of rows in the logs whose oldest row waits for it.
+        results: Names of the results that these rows belong to; empty if the plan has only one.
+        since: When the oldest row came; None if the checkpoint does not record it.
+        missing: The punctuations that the oldest rows lack, in notation.
+        is_last: Whether all other sources have sent what an oldest row needs.
+    """
+
+    source: str
+    rule: str | None
+    rows: int
+    results: tuple[str, ...]
+    since: SliceTime | None
+    missing: tuple[str, ...]
+    is_last: bool
+
+    def __str__(self) -> str:
+        by = f" ({self.rule})" if self.rule else ""
+        of = f" of {', '.join(self.results)}" if self.results else ""
+        return f"{self.source}{by}: {counted(self.rows, 'row')}{of}"
+
+
+def causes(waits: Iterable[Waits], results: Mapping[str, Collection[str]]) -> Iterator[Cause]:
+    """What the oldest rows wait for, one entry for each source, those with most rows first.
+
+    Args:
+        waits: The kept rows.
+        results: For each result, if there are several, the operators that take part in it.
+    """
+    found: dict[tuple[str, str | None], list[tuple[Waits, Need]]] = {}
+    for each in waits:
+        for need in each.examples[0].needs if each.blocks and each.examples else ():
+            if need.missing:
+                found.setdefault((need.source, need.rule), []).append((each, need))
+    for (source, rule), held in sorted(found.items(), key=lambda item: -sum(each.count for each, _ in item[1])):
+        ages = [each.since for each, _ in held if each.since is not None]
+        others = [need for each, _ in held for need in each.examples[0].needs if need.source != source]
+        yield Cause(
+            source,
+            rule,
+            sum(each.count for each, _ in held),
+            tuple(name for name, of in results.items() if any(each.operator in of for each, _ in held)),
+            min(ages, key=lambda at: at.slice, default=None),
+            tuple(dict.fromkeys(text for _, need in held for text in need.missing))[:3],
+            bool(others) and not any(need.missing for need in others),
+        )
+
+
+@dataclass(frozen=True, slots=True)
 class Answer:
     """Whether the results with a key are out, and which punctuations they wait for.
 
@@ -108,6 +162,7 @@ class WaitingReport:
         closed: Whether the input has ended for good.
         waits: The kept rows by operator and log, inputs first.
         answer: The answer for a key, if one was given.
+        causes: What the oldest rows wait for, by source.
     """
 
     checkpoint: str
@@ -115,6 +170,7 @@ class WaitingReport:
     closed: bool
     waits: tuple[Waits, ...]
     answer: Answer | None = None
+    causes: tuple[Cause, ...] = ()
 
     def as_json(self) -> dict[str, Any]:
         """The report as a JSON object."""
@@ -142,6 +198,8 @@ def in_words(report: WaitingReport, now: datetime | None = None) -> str:
     keeping = [waits for waits in report.waits if not waits.blocks]
     if not blocking:
         lines.append("Nothing waits.")
+    if len(blocking) > len(report.causes):
+        lines += [f"{each}{f', since {_when(each.since, now)}' if each.since else ''}" for each in report.causes]
     for waits in (*blocking, *keeping):
         lines += _waits(waits, now)
     return "\n".join(lines)

@@ -8,14 +8,16 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
+from operators.storage.locks import is_locked
 from operators.storage.store import store_at, unseal
 from punct_ns.errors import StateError
 from xmlstream.diagnosis.inspection import plan_of
 from xmlstream.monitor.run_view import RunView
-from xmlstream.runtime.checkpoint import CommitLog
+from xmlstream.runtime.checkpoint import ENDED, CommitLog
 from xmlstream.runtime.metrics import read_metrics
 from xmlstream.runtime.same_query import QUERY
 from xmlstream.runtime.watching import Watched
@@ -42,8 +44,17 @@ def recorded(checkpoint: Path, metrics: Path | None = None) -> RunView:
             view.committed({"report": report, "operators": {}})
     for i, record in enumerate(records):
         view.committed(record, restored=i == 0)
-    view.is_recorded()
+    view.recorded(**_end(checkpoint, view))
     return view
+
+
+def _end(checkpoint: Path, view: RunView) -> dict[str, str]:
+    """How and when the last run has ended; empty if one goes on in another process."""
+    with suppress(StateError):  # there is no note, or it is being written
+        return unseal(store_at(checkpoint), ENDED)
+    if is_locked(checkpoint):
+        return {}
+    return {"how": "closed" if view.totals.last.get("closed", False) else "died", "time": view.totals.time}
 
 
 def keep_reading(checkpoint: Path, view: RunView, until: threading.Event) -> None:
@@ -58,7 +69,8 @@ def keep_reading(checkpoint: Path, view: RunView, until: threading.Event) -> Non
             if record["slice"] > last:
                 last = record["slice"]
                 view.committed(record)
-    view.is_recorded()
+        view.recorded(**_end(checkpoint, view))
+    view.recorded(**_end(checkpoint, view))
 
 
 def _dead_letters(checkpoint: Path) -> Path:

@@ -24,6 +24,7 @@ from importlib.resources import files
 from itertools import accumulate
 from string import Template
 from typing import Any
+from urllib.parse import quote
 
 from prometheus_client import CollectorRegistry
 from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, HistogramMetricFamily, Metric
@@ -176,6 +177,12 @@ def _metrics(totals: Totals, state: str) -> Iterator[Metric]:
         yield gauge
 
 
+_ICON = "data:image/svg+xml," + quote(
+    '<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 16 16"><circle cx="8" cy="8" r="7" fill="gray"/></svg>'
+)
+"""The page's icon; its script gives it the colour of the run's state."""
+
+
 def page(view: RunView, nonce: str) -> str:
     """The page as HTML; its policy admits scripts and style sheets with this `nonce`."""
     drawing = view.drawing()
@@ -183,6 +190,7 @@ def page(view: RunView, nonce: str) -> str:
     looks = [COLOURS, f".xs{{--wide:{wide[1] if wide else 900}px}}", SHAPES, PAGE_LOOKS, _asset("uPlot.min.css")]
     return Template(_asset("page.html")).substitute(
         nonce=nonce,
+        icon=_ICON,
         title=escape(view.name),
         looks="\n".join([*looks, _asset("monitor.css")]),
         drawing=drawing or "<p>The plan comes once Spark has started. This page shows it then.</p>",
@@ -226,7 +234,7 @@ class Routes:
         nonce = secrets.token_urlsafe(16)
         policy = (
             f"default-src 'none'; script-src 'nonce-{nonce}'; style-src 'nonce-{nonce}'; connect-src 'self'; "
-            "base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
+            "img-src data:; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
         )
         shown = await asyncio.to_thread(page, self._view, nonce)
         return HTMLResponse(shown, headers={"Content-Security-Policy": policy})
@@ -240,8 +248,8 @@ class Routes:
 
     async def _health(self, request: Request) -> Response:
         view = self._view
-        health = {"state": view.state, "slices": view.totals.slices, "last": view.totals.time}
-        return JSONResponse(health, 503 if view.state == "failed" else 200)
+        health = {"state": view.state, "how": view.how, "slices": view.totals.slices, "last": view.totals.time}
+        return JSONResponse(health, 503 if view.state in ("failed", "died") else 200)
 
     async def _events(self, request: Request) -> Response:
         if self._readers >= MOST_READERS:

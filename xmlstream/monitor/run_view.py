@@ -12,7 +12,7 @@ import secrets
 import threading
 import time
 from collections import deque
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from functools import cached_property
@@ -23,9 +23,9 @@ from punct_ns.errors import UsageError, XmlStreamError
 from xmlstream.diagnosis.inspection import inspect, nobody
 from xmlstream.diagnosis.missing import Functions
 from xmlstream.monitor.closed_map import ClosedMap
-from xmlstream.plan.nodes import results
+from xmlstream.plan.nodes import emitters, names, results, results_of, topological
 from xmlstream.runtime.metrics import Totals
-from xmlstream.runtime.watching import Watched
+from xmlstream.runtime.watching import Watched, what_of
 from xmlstream.safety.explanation import as_json
 from xmlstream.safety.picture import picture
 from xmlstream.safety.remedies import Remedy, remedies
@@ -101,6 +101,12 @@ WAITING_EVERY_SECONDS = 2.0
 MOST_UNREAD = 20_000
 """Recorded punctuations up to which parsing waits for a reader."""
 
+LAGS_AFTER_SECONDS = 10.0
+"""Silence of an input after which the query waits for it, if other inputs have closed what it has not."""
+
+SILENT_AFTER_SECONDS, SILENT_PAUSES = 60.0, 3.0
+"""Silence of any other input after which the query waits for it: this time, and this multiple of its longest pause."""
+
 LETTERS = 50
 """Number of dead letters that are shown."""
 
@@ -112,7 +118,9 @@ class RunView:
         identity: Differs between runs, so that a reader that reconnects notices another run.
         history: The slices, and the last event of each other kind.
         totals: Totals of the run.
-        state: `starting`, `running`, `ended` or `failed`; `recorded` if it is read from a checkpoint and may still run.
+        state: `starting`, `running`, `ended` or `failed`; of a run that is read from its checkpoint also `died`, or
+            `recorded` while another process runs it.
+        how: How the run has ended: `closed` (its input has ended for good), `stopped`, `failed`, `died`; empty before.
     """
 
     where = ""
@@ -121,7 +129,12 @@ class RunView:
         self.identity = secrets.token_hex(4)
         self.history = History()
         self.totals = Totals()
-        self.state = "starting"
+        self.state, self.how = "starting", ""
+        self._what, self._at = "", ""
+        self._is_recorded = False
+        self._pauses: dict[str, float] = {}
+        self._last_sent: dict[str, str] = {}
+        self._last_out: dict[str, str] = {}
         self._run: Watched | None = None
         self._closed: ClosedMap | None = None
         self._is_stale = False
@@ -130,7 +143,7 @@ class RunView:
         self._making = threading.Lock()
         self._reading = threading.Lock()
         self._inspecting = threading.Lock()
-        self._inspected: tuple[float, dict[str, Any]] = (-math.inf, {"waits": []})
+        self._inspected: tuple[float, dict[str, Any]] = (-math.inf, {"waits": [], "causes": []})
         self._add_state()
 
     def begun(self, run: Watched) -> None:
@@ -179,13 +192,19 @@ class RunView:
         """Takes the end of the run."""
         if self.is_over:
             return
-        self.state = "ended" if failure is None else "failed"
-        what = "" if failure is None else failure.what if isinstance(failure, XmlStreamError) else str(failure)
-        self._add_state(what)
+        is_closed = self.totals.last.get("closed", False)
+        how = "failed" if failure is not None else "closed" if is_closed else "stopped"
+        self._set_end(how, what_of(failure), datetime.now(UTC).isoformat())
 
-    def is_recorded(self) -> None:
-        """Sets the state of a run read from a checkpoint: `ended` if its input has ended, else `recorded`."""
-        self.state = "ended" if self.totals.last.get("closed", False) else "recorded"
+    def recorded(self, how: str = "", what: str = "", time: str = "") -> None:
+        """Sets how a run that is read from its checkpoint has ended, and when; `how` is empty while it runs."""
+        if not self._is_recorded or (how, time) != (self.how, self._at):
+            self._is_recorded = True
+            self._set_end(how, what, time)
+
+    def _set_end(self, how: str, what: str, at: str) -> None:
+        self.how, self._what, self._at = how, what, at
+        self.state = {"": "recorded", "closed": "ended", "stopped": "ended"}.get(how, how)
         self._add_state()
 
     def refresh(self, *, at_once: bool = False) -> bool:
@@ -245,17 +264,106 @@ class RunView:
 
     @property
     def is_over(self) -> bool:
-        """Whether the run has ended or failed."""
-        return self.state in ("ended", "failed")
+        """Whether the run is over, and no other process can go on with it while the view is read."""
+        return self.how != "" and (self.how == "closed" or not self._is_recorded)
 
     def waiting(self) -> dict[str, Any]:
-        """The kept rows and missing punctuations as of the last commit; updated every few seconds."""
+        """What the query waits for as of the last commit, updated every few seconds.
+
+        To the report of `inspect` it adds: for each cause, whether its source is `behind`, and what the source `lacks`;
+        how the run `stands` (`tone`, `text`, and the `time` with its preposition `word`); and the `results`, each with
+        its `tuples_out`, the time `last_out`, and the sources that it `waits` for.
+        """
+        report = self._inspection()
+        lacks: dict[str, list[dict[str, Any]]] = {}
+        for row in (row for axis in self.closed() for row in axis["rows"] if row["lacks"]):
+            lacks.setdefault(row["input"], []).append(row)
+        found = [self._cause(cause, lacks.get(cause["source"], [])) for cause in report.get("causes", ())]
+        behind = [cause for cause in found if cause["behind"]]
+        return {**report, "causes": found, "stands": self._stands(behind), "results": list(self._results(behind))}
+
+    def _cause(self, cause: dict[str, Any], lacks: Sequence[dict[str, Any]]) -> dict[str, Any]:
+        """A cause, with whether its source is behind: what else the query needs is there, or the source is silent."""
+        source, oldest = cause["source"], (cause["since"] or {}).get("time", "")
+        sent = self._last_sent.get(source, "")
+        at = sent or oldest
+        silent = (datetime.now(UTC) - datetime.fromisoformat(at)).total_seconds() if at else 0.0
+        usual = max(SILENT_AFTER_SECONDS, SILENT_PAUSES * self._pauses.get(source, 0.0))
+        behind = not self.how and silent >= (LAGS_AFTER_SECONDS if cause["is_last"] or lacks else usual)
+        texts = {
+            "lacks": [f"{row['attribute']} {row['lacks']}" for row in lacks],
+            "missing": [p for row in lacks for p in row["missing"]][:3] or cause["missing"],
+        }
+        return {**cause, **texts, "behind": behind, "last_sent": sent or None}
+
+    def _stands(self, behind: Sequence[Mapping[str, Any]] = ()) -> dict[str, str]:
+        """How the run stands, in words with a tone; `time` follows `word`."""
+        since = min((cause["since"]["time"] for cause in behind if cause["since"]), default="")
+        match self.how or self.state:
+            case "failed":
+                tone, text, word, at = "bad", f"failed: {self._what}", "at", self._at
+            case "died":
+                tone, text, word, at = "bad", "died", "after", self._at
+            case "stopped":
+                tone, text, word, at = "plain", "stopped", "at", self._at
+            case "closed":
+                tone, text, word, at = "good", "closed: all of its input was read", "at", self._at
+            case "starting":
+                tone, text, word, at = "late", "starting", "", ""
+            case _ if behind:
+                names = list(dict.fromkeys(cause["source"] for cause in behind))
+                more = f" and {len(names) - 3} more" if len(names) > 3 else ""
+                tone, text, word, at = "late", f"waits for {', '.join(names[:3])}{more}", "since", since
+            case state:
+                where = " in another process" if state == "recorded" else ""
+                tone, text, word, at = "good", f"running{where}", "", ""
+        return {"tone": tone, "text": text, "word": word if at else "", "time": at}
+
+    def _results(self, behind: Sequence[Mapping[str, Any]]) -> Iterator[dict[str, Any]]:
+        for name, node in self._emitters.items():
+            waits = [cause["source"] for cause in behind if name in cause["results"] or not cause["results"]]
+            tuples_out = self.totals.flows[node]["tuples_out"] if node in self.totals.flows else 0
+            yield {"name": name, "tuples_out": tuples_out, "last_out": self._last_out.get(node), "waits": waits}
+
+    @cached_property
+    def _emitters(self) -> dict[str, str]:
+        """The name of each result, and that of the node that emits it."""
+        if self._run is None:
+            return {}
+        root, name_of = self._run.root, names(self._run.root)
+        found = emitters(root) or {self._run.name or "result": root}
+        return {name: name_of[node] for name, node in found.items()}
+
+    def labels(self) -> dict[str, str]:
+        """Operators by the results that they belong to, as readers know them: `d`, or `b join` of several operators.
+
+        Sources, and operators of more than two results, keep their names.
+        """
+        if self._run is None:
+            return {}
+        root, name_of = self._run.root, names(self._run.root)
+        parts = results_of(root)
+        of = {name: tuple(result for result, below in parts.items() if name in below) for name in name_of.values()}
+        keeping = [name_of[node] for node in topological(root) if node.inputs and node.state_schema.logs]
+        made = {}
+        for node in topological(root):
+            name = name_of[node]
+            if node.inputs and 0 < len(of[name]) <= 2:
+                is_alone = [other for other in keeping if of[other] == of[name]] == [name]
+                made[name] = ", ".join(of[name]) + ("" if is_alone else f" {node.label}")
+        return made
+
+    def _inspection(self) -> dict[str, Any]:
         with self._inspecting:
             if self._run is not None and time.monotonic() - self._inspected[0] > WAITING_EVERY_SECONDS:
                 try:
                     report = inspect(self._run.checkpoint, functions=self._functions).as_json()
                 except (XmlStreamError, OSError) as error:
-                    report = {"waits": [], "what": error.what if isinstance(error, XmlStreamError) else str(error)}
+                    report = {
+                        "waits": [],
+                        "causes": [],
+                        "what": error.what if isinstance(error, XmlStreamError) else str(error),
+                    }
                 self._inspected = (time.monotonic(), report)
             return self._inspected[1]
 
@@ -277,7 +385,14 @@ class RunView:
             if self._closed.unread > MOST_UNREAD and not self._reading.locked():
                 threading.Thread(target=self._read, name="monitor's reading", daemon=True).start()
             self._is_stale = True
+        for name, last in record.get("last_activity", {}).items():
+            if "last_sent" in last and (at := last["last_sent"][1]) != (before := self._last_sent.get(name)):
+                if before is not None:
+                    pause = datetime.fromisoformat(at) - datetime.fromisoformat(before)
+                    self._pauses[name] = max(self._pauses.get(name, 0.0), pause.total_seconds())
+                self._last_sent[name] = at
         report = record["report"]
+        self._last_out |= {one["name"]: record.get("time", "") for one in report["operators"] if one["tuples_out"]}
         slice_ = {name: value for name, value in report.items() if name != "findings"}
         self.history.add("slice", {**slice_, "time": record.get("time", ""), "totals": self.totals.json()})
         self.history.add("findings", report["findings"], replaces=True)
@@ -288,7 +403,9 @@ class RunView:
         with self._reading:
             self._closed.read()
 
-    def _add_state(self, what: str = "") -> None:
-        at, questions = datetime.now(UTC).isoformat(), self.questions if self._run is not None else []
-        event = {"state": self.state, "what": what, "run": self.identity, "at": at, "questions": questions}
+    def _add_state(self) -> None:
+        at, over = self._at or datetime.now(UTC).isoformat(), self.is_over
+        event = {"state": self.state, "how": self.how, "what": self._what, "run": self.identity, "at": at, "over": over}
+        event |= {"stands": self._stands(), "labels": self.labels()}
+        event["questions"] = self.questions if self._run is not None else []
         self.history.add("state", event, replaces=True)

@@ -16,6 +16,7 @@ from collections import Counter
 from collections.abc import Collection, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, field, fields, is_dataclass
+from pathlib import PurePath
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 from operators.behaviour import LogicalProperties, Operator, is_identity, promised
@@ -151,6 +152,21 @@ class Node:
 def results(root: Node) -> tuple[Node, ...]:
     """The nodes that emit the results of a plan: the inputs of `Results`, or the root itself."""
     return root.inputs if isinstance(root.operator, Results) else (root,)
+
+
+def emitters(root: Node) -> dict[str, Node]:
+    """The results of a plan that has several, by the names that readers know: of a path its last part, if distinct."""
+    if not isinstance(root.operator, Results):
+        return {}
+    short = [PurePath(name).name or name for name in root.operator.names]
+    called = short if len(set(short)) == len(short) else root.operator.names
+    return dict(zip(called, root.inputs, strict=True))
+
+
+def results_of(root: Node) -> dict[str, set[str]]:
+    """For each result of a plan that has several, by its name, the names of the nodes that take part in it."""
+    name_of = names(root)
+    return {result: {name_of[below] for below in topological(node)} for result, node in emitters(root).items()}
 
 
 def together(roots: Sequence[Node], called: Sequence[str]) -> Node:

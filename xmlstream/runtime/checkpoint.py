@@ -222,6 +222,12 @@ class Document:
 DOCUMENTS = "documents"
 """The folder of a checkpoint with the document logs of the sources, in a folder for each source."""
 
+ENDED = "ended.json"
+"""Key of the note by which a run records its end: `how` (`closed`, `stopped`, `failed`), `what` failed, and the `time`.
+
+The next run removes it: a checkpoint without it, which no run has locked, was left by a process that died.
+"""
+
 _STAGE = "staged"
 
 

@@ -10,7 +10,8 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
+from datetime import UTC, datetime
 from functools import partial
 from html import escape
 from pathlib import Path
@@ -26,7 +27,7 @@ from sources.xml.slices.staged_rows import StagedRange
 from sources.xml.spark.error_transport import original_error
 from xmlstream.plan.nodes import Node, Scan, Static, names, results, topological
 from xmlstream.plan.written_plan import PLAN_FILE, encoded
-from xmlstream.runtime.checkpoint import DOCUMENTS, Checkpoint
+from xmlstream.runtime.checkpoint import DOCUMENTS, ENDED, Checkpoint
 from xmlstream.runtime.driving import driver
 from xmlstream.runtime.execution import Execution
 from xmlstream.runtime.in_process import RunningQuery
@@ -39,7 +40,7 @@ from xmlstream.runtime.recovery import Recovered, recover
 from xmlstream.runtime.same_query import QUERY
 from xmlstream.runtime.settings import Settings
 from xmlstream.runtime.tally import Progress, Summary, Tally
-from xmlstream.runtime.watching import Nobody, Watched, reporting_failure
+from xmlstream.runtime.watching import Nobody, Watched, reporting_failure, what_of
 from xmlstream.session.engines import engine_of
 from xmlstream.session.java_process import MemoryGauge
 from xmlstream.session.spark_errors import first_cause, is_late_worker, quiet_failures
@@ -287,6 +288,7 @@ def _launched(session: Session, root: Node, settings: Settings, recovered: Recov
             execution.process_ranges(slice_id, staged)
         finally:
             if execution.failure is not None:
+                _note_end(execution, checkpoint)
                 watcher.ended(execution.failure)
 
     def end() -> None:
@@ -294,6 +296,7 @@ def _launched(session: Session, root: Node, settings: Settings, recovered: Recov
             for sink in sinks:
                 sink.close()
         finally:
+            _note_end(execution, checkpoint)
             recovered.end()
             watcher.ended(execution.failure)
             if settings.checkpoint is None:
@@ -303,6 +306,7 @@ def _launched(session: Session, root: Node, settings: Settings, recovered: Recov
     execution.memory = MemoryGauge(session).bytes
     if execution.closed:
         return Launched(execution, None, tally, once)
+    checkpoint.store.delete(ENDED)
     begin = driver(session, readers, process, checkpoint, settings)
     launched = Launched(execution, begin, tally, once)
 
@@ -314,6 +318,15 @@ def _launched(session: Session, root: Node, settings: Settings, recovered: Recov
 
     recovered.used.is_over = is_over
     return launched
+
+
+def _note_end(execution: Execution, checkpoint: Checkpoint) -> None:
+    """Notes in the checkpoint how the run has ended, unless that is noted already."""
+    how = "failed" if execution.failure is not None else "closed" if execution.closed else "stopped"
+    end = {"how": how, "what": what_of(execution.failure), "time": datetime.now(UTC).isoformat()}
+    with suppress(OSError):  # a disk that is full may have ended the run
+        if checkpoint.store.size(ENDED) is None:
+            checkpoint.store.replace(ENDED, sealed(end), durable=False)
 
 
 def _publish_again(sinks: Sequence[Sink], checkpoint: Checkpoint) -> None:

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
 
+from punct_ns.errors import XmlStreamError
 from xmlstream.plan.nodes import Node
 
 if TYPE_CHECKING:
@@ -60,6 +61,11 @@ class Watcher(Protocol):
     def ended(self, failure: BaseException | None) -> None:
         """The run has ended; later calls have no effect."""
         return
+
+
+def what_of(failure: BaseException | None) -> str:
+    """What has failed, in a line; empty if nothing has."""
+    return "" if failure is None else failure.what if isinstance(failure, XmlStreamError) else str(failure)
 
 
 @contextmanager

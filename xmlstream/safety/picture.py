@@ -22,7 +22,7 @@ from punct_ns.scheme import Scheme
 from xmlstream.drawing.canvas import Box, Canvas, Point, cut, width, wrapped
 from xmlstream.drawing.cards import Card, Line, drawn
 from xmlstream.drawing.theme import COLOURS, SHAPES, Tone
-from xmlstream.plan.nodes import Node, Results, Scan, Static
+from xmlstream.plan.nodes import Node, Results, Scan, Static, emitters
 from xmlstream.plan.written_plan import brief, described
 from xmlstream.safety.changes import Change
 from xmlstream.safety.remedies import Remedy
@@ -262,6 +262,8 @@ def _card(
     lines = [Line(brief(parameters), mono=True, rows=2, title=parameters)]
     if isinstance(node.operator, Results):
         return Card(one.name, tuple(lines))
+    if emitted := [name for root in known for name, of in emitters(root).items() if of == node]:
+        lines.insert(0, Line(", ".join(emitted), label="result", mono=True, rows=2))
     lines += _schemes(one, known)
     if not isinstance(node.operator, Scan | Static):
         tone = _TONES[one.answers.when]

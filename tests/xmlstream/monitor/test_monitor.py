@@ -119,8 +119,13 @@ def test_the_end_is_told_and_ends_the_server(tmp_path: Path) -> None:
         monitor.ended(None)
         monitor.wait()
         (last,) = [event for event in monitor.view.history.after(0) if event.kind == "state"]
-        assert json.loads(last.data) | {"run": "", "at": ""} == {
-            "state": "failed", "what": "the disk is full", "run": "", "at": "", "questions": ["hour", "maxtemp"],
+        event = json.loads(last.data)
+        assert event["stands"] == {
+            "tone": "bad", "text": "failed: the disk is full", "word": "at", "time": event["at"],
+        }  # fmt: skip
+        assert {name: event[name] for name in ("state", "how", "what", "over", "questions")} == {
+            "state": "failed", "how": "failed", "what": "the disk is full", "over": True,
+            "questions": ["hour", "maxtemp"],
         }  # fmt: skip
 
 

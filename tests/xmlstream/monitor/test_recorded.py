@@ -46,7 +46,7 @@ def test_it_has_the_plan_the_last_slices_and_what_is_closed(checkpoint: Path, tm
     letters.mkdir(parents=True)
     (letters / "sensor1-000000003.jsonl").write_text('{"n": 1}\n', encoding="utf-8")
     view = recorded(checkpoint)
-    assert (view.state, view.name, view.totals.slices) == ("recorded", "state", 2)
+    assert (view.state, view.name, view.totals.slices) == ("died", "state", 2)
     assert [one["name"] for one in view.plan()["operators"]][:2] == ["sensor1", "project"]
     assert lacking(view.closed()) == {"sensor2": "5"}
     assert view.letters() == [{"n": 1}]

@@ -6,7 +6,8 @@
   const WHOLE = [1, 2, 5, 10, 20, 50, 100, 200, 500, 1000];
   const SVG = "http://www.w3.org/2000/svg";
   const at = id => document.getElementById(id);
-  const run = { id: null, state: "starting", what: "", slices: [], last: null, closed: [], findings: [], whole: new Set(), questions: [] };
+  const run = { id: null, state: "starting", over: false, stands: null, labels: {}, questions: [],
+    slices: [], last: null, closed: [], findings: [], whole: new Set(), waiting: null };
   let charts = [];
   let asideShown = -1;
   let drawing = false;
@@ -17,7 +18,7 @@
   const brief = n => n < 10000 ? count(n)
     : n.toLocaleString("en", { notation: "compact", maximumSignificantDigits: 3 });
   const counted = (n, word) => `${brief(n)} ${word}${n === 1 ? "" : "s"}`;
-  const span = s => s < 1 ? `${Math.round(s * 1000)} ms` : s < 90 ? `${s.toFixed(1)} s`
+  const span = s => s < 1 ? `${Math.round(s * 1000)} ms` : s < 10 ? `${s.toFixed(1)} s` : s < 90 ? `${Math.round(s)} s`
     : s < 5400 ? `${Math.round(s / 60)} min` : s < 172800 ? `${(s / 3600).toFixed(1)} h` : `${Math.round(s / 86400)} days`;
 
   const size = n => n < 1e6 ? `${Math.round(n / 1e3)} kB` : n < 1e9 ? `${Math.round(n / 1e6)} MB` : `${(n / 1e9).toFixed(2)} GB`;
@@ -36,6 +37,8 @@
 
   const clock = time => new Date(time).toLocaleTimeString("en", { hourCycle: "h23" });
   const day = time => new Date(time).toDateString() === new Date().toDateString() ? "" : `${new Date(time).toISOString().slice(0, 10)} `;
+  const hour = time => `${day(time)}${clock(time).slice(0, 5)}`;
+  const ago = time => Math.max(0, (Date.now() - Date.parse(time)) / 1000);
   const when = at => `slice ${at.slice} (${day(at.time)}${clock(at.time)})`;
 
   function element(name, text, attributes = {}) {
@@ -69,44 +72,100 @@
   function onState(event) {
     if (run.id !== null && run.id !== event.run) location.reload();
     if (run.state === "starting" && event.state !== "starting" && !document.querySelector("#plan svg")) location.reload();
-    Object.assign(run, { id: event.run, state: event.state, what: event.what, questions: event.questions ?? [] });
+    const { state, over, stands, labels, questions } = event;
+    Object.assign(run, { id: event.run, state, over, stands, labels, questions });
     showQuestions();
-    if (over()) events.close();
+    fetchWaiting(true);
+    if (over) events.close();
   }
 
-  const over = () => run.state === "ended" || run.state === "failed";
+  const goesOn = () => run.state === "running" || run.state === "recorded";
+  const label = name => run.labels[name] ?? name;
 
   // Display.
 
+  const icon = colour => `data:image/svg+xml,${encodeURIComponent(
+    `<svg xmlns="${SVG}" viewBox="0 0 16 16"><circle cx="8" cy="8" r="7" fill="${colour}"/></svg>`)}`;
+  const colour = name => getComputedStyle(document.documentElement).getPropertyValue(`--${name}`).trim();
+
   function showState(connected = true) {
-    const ends = run.last?.closed ? "ended: all of the input was read" : "ended";
-    const [text, tone] = run.state === "failed" ? [`failed: ${run.what}`, "bad"]
-      : run.state === "ended" ? [ends, "good"]
-      : !connected ? ["no answer; trying again", "late"]
-      : run.state === "starting" ? ["starting", "late"]
-      : run.state === "recorded" ? ["read from its checkpoint", "late"] : ["running", "good"];
+    const stands = !connected ? { text: "no answer; trying again", tone: "late" }
+      : (goesOn() && run.waiting?.stands) || run.stands;
+    if (!stands) return;
+    const text = stands.time ? `${stands.text} ${stands.word} ${hour(stands.time)}` : stands.text;
     if (at("state").textContent !== text) at("state").textContent = text;
-    at("state").className = `state ${tone}`;
+    at("state").className = `state ${stands.tone}`;
+    const shown = icon(colour(stands.tone === "plain" ? "pale" : stands.tone));
+    if (at("icon").href !== shown) at("icon").href = shown;
+  }
+
+  function card(name, tone, value, ...below) {
+    const made = element("div", undefined, { class: tone });
+    made.append(element("dt", name), element("dd", value, { class: "large" }));
+    for (const one of below) {
+      const more = element("dd");
+      more.append(one);
+      made.append(more);
+    }
+    return made;
+  }
+
+  function chips(results) {
+    const made = document.createDocumentFragment();
+    const shown = results.slice(0, 24);
+    for (const one of shown) {
+      const words = one.last_out ? `${counted(one.tuples_out, "tuple")}, the last at ${clock(one.last_out)}` : "no tuple yet";
+      const mark = !goesOn() ? "" : one.waits.length ? "○ " : "● ";
+      made.append(element("span", mark + one.name, { class: `chip ${goesOn() ? one.waits.length ? "late" : "good" : ""}`, title: words }));
+    }
+    if (results.length > shown.length) made.append(`and ${results.length - shown.length} more`);
+    return made;
+  }
+
+  const rowsOf = cause => `${count(cause.rows)} row${cause.rows === 1 ? "" : "s"}${cause.results.length ? ` of ${cause.results.join(", ")}` : ""}`;
+
+  function showCards() {
+    const { waiting, last } = run;
+    if (!waiting || !last) return;
+    const results = waiting.results ?? [];
+    const behind = waiting.causes.filter(cause => cause.behind);
+    const answering = results.filter(one => !one.waits.length).length;
+    const held = waiting.waits.filter(w => w.blocks).reduce((sum, w) => sum + w.count, 0);
+    const rows = `${count(held)} row${held === 1 ? "" : "s"} ${goesOn() ? "" : "still "}wait${held === 1 ? "s" : ""}`;
+    const oldest = behind.map(cause => cause.since?.time).filter(Boolean).sort()[0];
+    const exact = last.exact === false ? [card("Result", "late", "not exact", "overdue tuples were purged")] : [];
+    const sources = [...new Set(behind.map(cause => cause.source))];
+    at("cards").replaceChildren(...exact, ...(goesOn() ? [
+      card("Answering", behind.length ? answering ? "late" : "bad" : "good",
+        results.length > 1 ? `${answering} of ${results.length} results` : answering ? "yes" : "no", chips(results)),
+      card("Behind", behind.length ? "late" : "good", behind.length ? (oldest ? span(Math.round(ago(oldest))) : "yes") : "no",
+        behind.length && oldest ? `the oldest row that waits came at ${hour(oldest)}` : held ? `${rows} for its next punctuation` : "no row waits"),
+      card("Waits for", behind.length ? "late" : "good", sources.length > 3 ? `${sources.length} inputs` : sources.join(", ") || "nothing",
+        behind.length === 1 ? rowsOf(behind[0]) : behind.length ? rows : "no input lags behind the others"),
+    ] : [
+      card("Results", "", count(results.length), chips(results)),
+      card("Tuples out", "", brief(last.totals.tuples_out), `of ${brief(last.totals.items_in)} items`),
+      card("Left", held ? "late" : "", held ? rows : "no row waits",
+        held && waiting.causes.length ? `for ${[...new Set(waiting.causes.map(cause => cause.source))].join(", ")}` : "in the checkpoint"),
+    ]));
   }
 
   function showFigures() {
     const { last } = run;
     if (!last) return;
     const { totals } = last;
-    const ago = Math.max(0, (Date.now() - Date.parse(last.time)) / 1000);
     const figures = [
       ["slices", count(totals.slices)], ["items in", brief(totals.items_in)], ["tuples out", brief(totals.tuples_out)],
-      ["tuples kept", brief(totals.kept)], ["punctuations held", brief(totals.held)],
-      ["set aside", count(totals.set_aside)], ["last slice took", span(last.seconds)],
-      ...(last.exact === false ? [["result", "not exact", "late"]] : []),
+      ["tuples kept", brief(totals.kept)], ["punctuations held", brief(totals.held)], ["set aside", count(totals.set_aside)],
       ...(taken(last.memory) ? [["memory", size(taken(last.memory))]] : []),
-      ...(over() || !last.time ? [] : [["last slice", `${span(ago)} ago`]]),
     ];
-    at("figures").replaceChildren(...figures.map(([name, value, tone]) => {
-      const pair = element("div", undefined, tone ? { class: tone } : {});
+    at("figures").replaceChildren(...figures.map(([name, value]) => {
+      const pair = element("div");
       pair.append(element("dt", name), element("dd", value));
       return pair;
     }));
+    const came = last.time ? goesOn() ? `, ${span(ago(last.time))} ago` : `, at ${day(last.time)}${clock(last.time)}` : "";
+    at("pulse").textContent = `slice ${last.slice} took ${span(last.seconds)}${came}`;
   }
 
   function isGrowing(name) {
@@ -133,22 +192,25 @@
         marks.length ? "late" : "");
       put(`${now.name} held`, counted(now.punctuations_held, "punctuation"));
     }
+    for (const cause of run.waiting?.causes ?? []) {
+      document.querySelector(`#plan [data-operator="${CSS.escape(cause.source)}"] .card`)?.classList.toggle("late-edge", cause.behind);
+    }
   }
-
-  // How long an input has sent no punctuation, if that is longer than a moment.
-  const since = r => r.last_sent?.time ? (Date.now() - Date.parse(r.last_sent.time)) / 1000 : null;
-  const silence = r => over() ? "" : !r.last_sent ? "; it has sent no punctuation yet"
-    : since(r) > 3 ? `; its last punctuation came ${span(Math.round(since(r)))} ago, in slice ${r.last_sent.slice}` : "";
 
   function showWaiting() {
-    const lacks = run.closed.flatMap(axis => axis.rows.filter(r => r.lacks).map(r =>
-      [`${r.input}: ${r.attribute} ${r.lacks} is not closed, but others have closed it; missing: ${r.missing.slice(0, 3).join(", ")}${silence(r)}`, "late"]));
-    const silent = run.closed.flatMap(axis => axis.rows.filter(r => r.closed === "nothing yet" && !r.lacks).map(r =>
-      [`${r.input} has not closed any ${r.attribute} yet`, ""]));
-    const kept = over() ? "nothing: the run has ended" : "nothing: no input lags behind the others";
-    list("lacking", [...lacks, ...silent], [run.closed.length ? kept : "nothing is known yet", ""]);
+    const causes = run.waiting?.causes ?? [];
+    const known = new Set(causes.map(cause => cause.source));
+    const rows = run.closed.flatMap(axis => axis.rows).filter(r => !known.has(r.input));
+    const lacks = rows.filter(r => r.lacks).map(r => [`${r.input}: ${r.attribute} ${r.lacks} is not closed, but others have `
+      + `closed it; missing: ${r.missing.slice(0, 3).join(", ")}${run.over ? "" : lastSent(r.last_sent?.time)}`, "late"]);
+    const silent = rows.filter(r => r.closed === "nothing yet" && !r.lacks).map(r => [`${r.input} has not closed any ${r.attribute} yet`, ""]);
+    const none = run.over ? "nothing: the run has ended" : "nothing: no input lags behind the others";
+    list("lacking", [...lacks, ...silent], [run.closed.length ? none : "nothing is known yet", ""]);
+    at("lacking").hidden = causes.length > 0 && !lacks.length && !silent.length;
     showQuestions();
   }
+
+  const lastSent = time => !time ? "; it has sent no punctuation yet" : ago(time) > 3 ? `; its last punctuation came ${span(Math.round(ago(time)))} ago` : "";
 
   function showQuestions() {
     const names = [...new Set([...run.closed.flatMap(axis => axis.rows.map(r => r.attribute)), ...run.questions])];
@@ -163,32 +225,68 @@
     at("and").hidden = document.querySelectorAll("#ask .pair").length >= Math.min(names.length, 8);
   }
 
-  let heldFetched = 0;
+  let fetched = 0;
 
-  async function showHeld(again = false) {
-    // The kept rows are read from files: every few seconds, and once more after the last slice.
-    if (!again && Date.now() - heldFetched < 3000) return;
-    heldFetched = Date.now();
-    const report = await (await fetch("waiting.json")).json();
-    const needs = found => found.filter(n => n.missing.length).map(n =>
-      `${n.source} must send ${n.missing.slice(0, 3).join(", ")}${n.missing.length > 3 ? ` and ${n.missing.length - 3} more` : ""}`)
-      .join("; ") || "no missing punctuation is known";
-    at("held").replaceChildren(...report.waits.filter(w => w.count).map(w => {
-      const made = element("details", undefined, w.blocks ? { open: "" } : {});
-      const verb = w.blocks ? (w.count === 1 ? "waits" : "wait") : "are kept for later tuples";
-      made.append(element("summary", `${w.operator}: ${count(w.count)} ${w.what} ${verb}`
-        + (w.since ? `, ${w.count === 1 ? "" : "the oldest "}since ${when(w.since)}` : "")));
-      const items = element("ul");
-      for (const one of w.examples) {
-        const key = Object.entries(one.key).map(([k, v]) => `${k}=${v}`).join(", ") || "the only group";
-        const came = one.since ? `, since ${when(one.since)}` : "";
-        items.append(element("li", `${key}${came}: ${needs(one.needs)}`, { class: "late" }));
-      }
-      if (w.count > w.examples.length) items.append(element("li", `and ${count(w.count - w.examples.length)} more`));
-      made.append(items);
-      return made;
-    }));
-    setTimeout(() => { if (Date.now() - heldFetched >= 3500 && !document.hidden && !over()) showHeld(true); }, 4000);
+  // The server reads the kept rows from files: every few seconds, and once more after the last slice.
+  async function fetchWaiting(again = false) {
+    if (!again && (Date.now() - fetched < 3000 || document.hidden || run.over)) return;
+    fetched = Date.now();
+    try {
+      run.waiting = await (await fetch("waiting.json")).json();
+    } catch {
+      return; // the server has gone, or comes again
+    }
+    showHeld();
+    soon();
+  }
+
+  const spoken = key => Object.entries(key).map(([k, v]) => `${k}=${v}`).join(", ") || "the only group";
+  const needs = found => found.filter(n => n.missing.length).map(n =>
+    `${n.source} must send ${n.missing.slice(0, 3).join(", ")}${n.missing.length > 3 ? ` and ${n.missing.length - 3} more` : ""}`)
+    .join("; ") || "no missing punctuation is known";
+  const oldestOf = one => `${spoken(one.key)}${one.since ? `, since ${when(one.since)}` : ""}`;
+
+  function held(w, oldest = oldestOf) {
+    const verb = w.blocks ? (w.count === 1 ? "waits" : "wait") : "kept for later tuples";
+    const first = w.examples.length ? `; ${w.count === 1 ? "" : "the oldest: "}${oldest(w.examples[0])}` : "";
+    return element("li", `${label(w.operator)}: ${count(w.count)} ${w.what} ${verb}${first}`);
+  }
+
+  function examples(w) {
+    const more = w.count > w.examples.length ? [element("li", `and ${count(w.count - w.examples.length)} more`)] : [];
+    return [element("li", `${label(w.operator)}: ${count(w.count)} ${w.what}`), ...w.examples.map(one => element("li", `${oldestOf(one)}: ${needs(one.needs)}`)), ...more];
+  }
+
+  function folded(key, summary, items, opened) {
+    const made = element("details", undefined, { class: "rest", "data-key": key, ...(opened.has(key) ? { open: "" } : {}) });
+    const inside = element("ul");
+    inside.append(...items);
+    made.append(element("summary", summary), inside);
+    return made;
+  }
+
+  function showHeld() {
+    const { waits, causes } = run.waiting;
+    const opened = new Set([...document.querySelectorAll("#held details[open]")].map(one => one.dataset.key));
+    const isFor = (w, cause) => w.blocks && w.examples[0]?.needs.some(n => n.source === cause.source && n.rule === cause.rule && n.missing.length);
+    const made = causes.map(cause => {
+      const since = cause.since ? `, since ${hour(cause.since.time)}` : "";
+      const name = `${cause.source}${cause.rule ? ` (${cause.rule})` : ""}`;
+      const must = `${cause.lacks.length ? `lacks ${cause.lacks.join("; ")}; ` : ""}must send ${cause.missing.join(", ")}${run.over ? "" : lastSent(cause.last_sent)}`;
+      const rows = waits.filter(w => isFor(w, cause));
+      const block = element("div", undefined, { class: `cause ${cause.behind ? "late" : ""}` });
+      block.append(element("h3", `${name}${since}: ${rowsOf(cause)}`), element("p", must),
+        folded(name, rows.length > 1 ? `in ${rows.length} operators` : "its oldest rows", rows.length > 1 ? rows.map(w => held(w)) : examples(rows[0]), opened));
+      return block;
+    });
+    const other = waits.filter(w => w.count && w.blocks && !causes.some(cause => isFor(w, cause)));
+    const kept = waits.filter(w => w.count && !w.blocks);
+    const total = some => count(some.reduce((sum, w) => sum + w.count, 0));
+    if (other.length) {
+      made.push(folded("other", `other rows that wait: ${total(other)}`, other.map(w => held(w, one => `${oldestOf(one)}: ${needs(one.needs)}`)), opened));
+    }
+    if (kept.length) made.push(folded("kept", `rows kept for later tuples: ${total(kept)}`, kept.map(w => held(w)), opened));
+    if (made.length !== at("held").children.length || made.some((one, i) => !one.isEqualNode(at("held").children[i]))) at("held").replaceChildren(...made);
   }
 
   function bar(bars, [low, high]) {
@@ -250,50 +348,65 @@
       else ends.append(element("span", value(axis, extent[0])), element("span", value(axis, extent[1])));
       const cell = element("td", undefined, { class: "bar" });
       cell.append(ends);
-      table.append(row(element("th"), cell));
+      table.append(row(element("td"), cell));
       return table;
     }));
+  }
+
+  // The five highest lines of some operators by their labels, and the sum of all others.
+  const MOST_LINES = 5;
+  const DASHES = [[], [8, 4], [2, 3], [10, 3, 2, 3], [5, 2]];
+  const HEIGHT = () => innerWidth < 720 ? 96 : 150;
+
+  function lines(slices, field) {
+    const found = new Map();
+    slices.forEach((slice, i) => slice.operators.forEach(one => {
+      if (!one[field]) return;
+      const name = label(one.name);
+      if (!found.has(name)) found.set(name, slices.map(() => 0));
+      found.get(name)[i] += one[field];
+    }));
+    const sorted = [...found].sort(([, a], [, b]) => Math.max(...b) - Math.max(...a));
+    const rest = sorted.slice(MOST_LINES + (sorted.length === MOST_LINES + 1 ? 1 : 0));
+    const shown = sorted.slice(0, rest.length ? MOST_LINES : sorted.length);
+    if (rest.length) shown.push([`${rest.length} others`, slices.map((_, i) => rest.reduce((sum, [, values]) => sum + values[i], 0))]);
+    return [shown.map(([name]) => name), shown.map(([, values]) => values)];
   }
 
   function showCharts() {
     const { slices } = run;
     if (!slices.length) return;
     const x = slices.map(s => s.slice);
-    const keeping = [...new Set(slices.flatMap(s => s.operators.filter(o => o.kept).map(o => o.name)))];
-    const holding = [...new Set(slices.flatMap(s => s.operators.filter(o => o.punctuations_held).map(o => o.name)))];
-    const of = (names, field) => names.map(n => slices.map(s => s.operators.find(o => o.name === n)?.[field] ?? 0));
     const processes = PROCESSES.filter(([name]) => slices.some(s => s.memory?.[name]));
     const shown = [
-      ["Tuples kept", keeping, of(keeping, "kept"), brief],
-      ["Punctuations held", holding, of(holding, "punctuations_held"), brief],
+      ["Tuples kept", ...lines(slices, "kept"), brief],
       ["Per second", ["items in", "tuples out"],
         [slices.map(s => s.items_in / s.seconds), slices.map(s => s.tuples_out / s.seconds)], brief],
+      ["Punctuations held", ...lines(slices, "punctuations_held"), brief],
       ["Time of a slice", ["seconds"], [slices.map(s => s.seconds)], span],
       ["Memory", processes.map(([, words]) => words), processes.map(([name]) => slices.map(s => s.memory?.[name] ?? null)), size],
     ].filter(([, names]) => names.length);
     const shape = shown.map(([title, names]) => [title, ...names].join()).join(";") + matchMedia("(prefers-color-scheme:dark)").matches;
     if (shape !== charts.shape) {
-      const css = getComputedStyle(document.documentElement);
-      const colour = name => css.getPropertyValue(`--${name}`).trim();
-      const palette = ["tuple", "mend", "good", "late", "bad", "pale"].map(colour);
+      const palette = [1, 2, 3, 4, 5].map(i => colour(`line-${i}`));
+      const looks = i => i < MOST_LINES ? { stroke: palette[i], width: 2, dash: DASHES[i] } : { stroke: colour("pale"), width: 1.2 };
       const axis = { stroke: colour("pale"), grid: { stroke: colour("edge"), width: 0.5 }, ticks: { show: false } };
+      const borders = ["solid", "dashed", "dotted", "double", "dashed", "solid"];
       at("charts").replaceChildren();
       charts = shown.map(([title, names, , format]) => {
-        const place = element("div", undefined, { class: "chart" });
+        const place = element("div", undefined, { class: names.length > 1 ? "chart" : "chart small" });
         place.append(element("h3", title));
         at("charts").append(place);
-        const tick = v => v === null || v === undefined ? "–" : format(v);
+        const tick = v => v === null || v === undefined ? "" : format(v);
         return new uPlot({
-          width: place.clientWidth || 600, height: 170, cursor: { points: { size: 6 } },
+          width: place.clientWidth || 340, height: HEIGHT(), cursor: { points: { size: 6 } },
+          legend: { show: names.length > 1, markers: { width: 2, dash: (_, i) => borders[i - 1] } },
           scales: {
             x: { time: false, range: (_, first, last) => [first, Math.max(last, first + 1)] },
             y: { range: (_, low, high) => [0, high > 0 ? high * 1.05 : 1] },
           },
-          axes: [{ ...axis, size: 28, incrs: WHOLE }, { ...axis, size: 64, values: (_, ticks) => ticks.map(tick) }],
-          series: [{ label: "slice" }, ...names.map((label, i) => ({
-            label, stroke: palette[i % palette.length], width: 1.6, dash: i >= palette.length ? [4, 3] : undefined,
-            value: (_, v) => tick(v),
-          }))],
+          axes: [{ ...axis, size: 26, incrs: WHOLE }, { ...axis, size: 58, space: 24, values: (_, ticks) => ticks.map(tick) }],
+          series: [{ label: "slice" }, ...names.map((name, i) => ({ label: name, ...looks(i), value: (_, v) => tick(v) }))],
         }, [x, ...names.map(() => x)], place);
       });
       charts.shape = shape;
@@ -324,11 +437,13 @@
   function show() {
     drawing = false;
     showState();
+    showCards();
     showFigures();
     showPlan();
+    showWaiting();
     showCharts();
     showAside();
-    showHeld();
+    fetchWaiting();
     list("findings", run.findings.map(f => [`${f.source}: ${f.what}`, "late"]), ["No findings in the sources.", ""]);
   }
 
@@ -377,15 +492,20 @@
   on("closed", axes => {
     run.closed = axes;
     showClosed();
-    showWaiting();
   });
-  events.onerror = () => { if (!over()) showState(false); };
+  events.onerror = () => { if (!run.over) showState(false); };
   setInterval(() => {
-    if (over()) return;
+    if (run.over || events.readyState !== EventSource.OPEN) return;
     showFigures();
+    showCards();
     if (run.closed.length) showWaiting();
+    fetchWaiting();
   }, 1000);
+  at("size").addEventListener("click", () => {
+    const full = document.querySelector(".picture").classList.toggle("full");
+    at("size").setAttribute("aria-pressed", full);
+  });
   addEventListener("resize", () => charts.forEach(chart =>
-    chart.setSize({ width: chart.root.parentElement.clientWidth, height: 170 })));
+    chart.setSize({ width: chart.root.parentElement.clientWidth, height: HEIGHT() })));
   matchMedia("(prefers-color-scheme:dark)").addEventListener("change", soon);
 })();
