@@ -12,8 +12,9 @@ from typing import TYPE_CHECKING
 import pytest
 
 from tests.harness.browser import overlapping_texts
-from tests.xmlstream.monitor.test_monitor import overdue, record, served
+from tests.xmlstream.monitor.test_monitor import ROOT, overdue, record, served
 from xmlstream.monitor.monitor import Monitor
+from xmlstream.plan.nodes import names
 from xmlstream.sql.script import read
 
 if TYPE_CHECKING:
@@ -43,7 +44,7 @@ def test_an_input_that_lags_is_named_with_what_it_lacks_until_it_speaks(browser:
     with served(tmp_path) as monitor, seen(browser, monitor) as page:
         monitor.committed(record(0, sensor1="<*, [,17], *, *>", sensor2="<*, [,16], *, *>"))
         wait_for(page, "#lacking", "sensor2: hour 17 is not closed, but others have closed it; missing: <*, 17, *, *>")
-        wait_for(page, "#lacking", "ago, in slice 0")
+        wait_for(page, "#lacking", "; its last punctuation came ")
         wait_for(page, "#axes tr.lags", "lacks 17")
         page.fill("#value", "17")
         page.keyboard.press("Enter")
@@ -93,7 +94,7 @@ def test_what_is_not_exact_and_the_memory_of_processes_are_told_with_units(brows
         memory = {"driver": 123_400_000, "java": 1_230_000_000, "java_heap": 99_000, "workers": 200_000_000}
         slice_["report"] |= {"exact": False, "memory": memory}
         monitor.committed(slice_)
-        wait_for(page, "#figures", "not exact")
+        wait_for(page, "#cards .late", "not exact")
         wait_for(page, "#figures", "1.55 GB")
         wait_for(page, "#charts h3", "Memory")
 
@@ -105,19 +106,31 @@ def test_its_numbers_are_those_of_the_metrics(browser: Browser, tmp_path: Path) 
         wait_for(page, "#figures", "3")
         figures = re.findall(r"<dt>(.*?)</dt><dd>(.*?)</dd>", page.locator("#figures").inner_html())
         totals = monitor.view.totals.json()
-        assert dict(figures) | {"last slice": ""} == {
+        assert dict(figures) == {
             "slices": "3",
             "items in": str(totals["items_in"]),
             "tuples out": str(totals["tuples_out"]),
             "tuples kept": str(totals["kept"]),
             "punctuations held": str(totals["held"]),
             "set aside": "0",
-            "last slice took": "200 ms",
-            "last slice": "",
         }
+        wait_for(page, "#pulse", "slice 2 took 200 ms, ")
         wait_for(page, '[data-key="group_by kept"]', "2 now · 6 purged")
         wait_for(page, '[data-key="sensor1 sent"]', "6 punctuations")
         assert page.locator("#charts canvas").count() == 4
+
+
+def test_a_chart_has_the_five_highest_lines_and_the_sum_of_the_others(browser: Browser, tmp_path: Path) -> None:
+    with served(tmp_path) as monitor, seen(browser, monitor) as page:
+        slice_ = record(0)
+        for number, operator in enumerate(slice_["report"]["operators"]):
+            operator["kept"] = 10 * (number + 1)
+        monitor.committed(slice_)
+        *others, fifth, fourth, third, second, first = names(ROOT).values()
+        assert len(others) > 1
+        wait_for(page, ".chart", f"{len(others)} others")
+        labels = page.locator(".chart").first.locator(".u-legend .u-label").all_inner_texts()
+        assert labels == ["slice", first, second, third, fourth, fifth, f"{len(others)} others"]
 
 
 def test_what_grows_is_told(browser: Browser, tmp_path: Path) -> None:
@@ -134,9 +147,10 @@ def test_that_results_are_not_exact_is_told_and_of_which_operator(browser: Brows
     with served(tmp_path) as monitor, seen(browser, monitor) as page:
         monitor.committed(record(0))
         wait_for(page, '[data-key="group_by kept"]', "2 now · 2 purged")
-        assert page.locator("#figures .late").count() == 0
+        wait_for(page, "#cards", "Answering")
+        assert page.locator("#cards .late").count() == 0
         monitor.committed(overdue(1))
-        wait_for(page, "#figures .late", "not exact")
+        wait_for(page, "#cards .late", "not exact")
         wait_for(page, '[data-key="group_by kept"].late', "2 now · 4 purged, 1 overdue")
 
 

@@ -35,8 +35,8 @@ WATCH = """() => {
     window.seen = [];
     const note = what => window.seen.push([what, performance.now()]);
     new EventSource("events").addEventListener("slice", () => note("slice"));
-    new MutationObserver(() => note(document.getElementById("lacking").textContent))
-        .observe(document.getElementById("lacking"), {childList: true, subtree: true});
+    new MutationObserver(() => note(document.getElementById("held").textContent))
+        .observe(document.getElementById("held"), {childList: true, subtree: true});
 }"""
 """Notes when slices came, and when what is waited for was told anew."""
 
@@ -100,12 +100,15 @@ def test_a_silent_sensor_is_named_with_the_missing_pattern_until_it_speaks(brows
         page.evaluate(WATCH)
         with (tmp_path / "sensor1.xml").open("a", encoding="utf-8") as file:
             file.write(hours("S1", 2, 4))
-        missing = "sensor2: hour 2 to 3 is not closed, but others have closed it; missing: <*, [2,3], *, *>"
-        wait_for(page, "#lacking", missing)
-        wait_for(page, "#held", ": sensor2 must send <*, 2, *, *>")
+        missing = "lacks hour 2 to 3; must send <*, [2,3], *, *>"
+        wait_for(page, "#held", missing)
+        assert re.search(r"sensor2, since \d\d:\d\d: 2 rows\n", page.inner_text("#held"))
+        page.click("#held summary")
         now = json.loads(asked(url, "healthz"))["slices"] - 1
-        assert re.search(rf"2 groups wait, the oldest since slice {now} \(\d\d:\d\d:\d\d\)", page.inner_text("#held"))
-        assert f"hour=2, since slice {now} (" in page.inner_text("#held")
+        assert re.search(
+            rf"hour=2, since slice {now} \(\d\d:\d\d:\d\d\): sensor2 must send <\*, 2, \*, \*>",
+            page.inner_text("#held"),
+        )
         seen = page.evaluate("window.seen")
         told = next(at for what, at in seen if missing in what)
         took = told - max(at for what, at in seen if what == "slice" and at <= told)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import fcntl
 import json
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -21,11 +22,14 @@ import xmlstream as xs
 from operators.storage.locks import DirectoryLocks, is_locked
 from punct_ns.errors import InputError
 from punct_ns.xml_form import PUNCT_NS
+from tests.xmlstream.monitor.test_page import wait_for
 from tests.xmlstream.monitor.test_watched_run import asked, until
 from xmlstream.monitor import run_view
 from xmlstream.monitor.recorded import recorded
 
 if TYPE_CHECKING:
+    from playwright.sync_api import Browser
+
     from xmlstream.session.engines import InProcessSession
 
 INPUTS = ("in1", "in2", "in3", "in4")
@@ -158,6 +162,33 @@ def test_rows_that_wait_for_the_next_punctuation_of_all_inputs_are_no_reason_to_
         inputs.send(4, 4, "in1")
         until(lambda: asks("waiting.json")["causes"] != [])
         assert [cause["source"] for cause in asks("waiting.json")["causes"] if cause["behind"]] == ["in4"]
+
+
+@pytest.mark.usefixtures("at_once")
+def test_the_page_says_first_what_is_waited_for_and_at_last_that_the_run_was_stopped(
+    in_process: InProcessSession, browser: Browser, tmp_path: Path
+) -> None:
+    inputs = Inputs(tmp_path)
+    inputs.send(0, 2, *INPUTS)
+    inputs.send(3, 9, "in1", "in2", "in3")
+    page = browser.new_page()
+    problems: list[str] = []
+    page.on("console", lambda said: problems.append(said.text))
+    page.on("pageerror", lambda error: problems.append(str(error)))
+    with running(in_process, inputs, *QUERIES) as (handle, _):
+        page.goto(handle.monitor)
+        wait_for(page, "#state.late", "waits for in4 since ")
+        late, cause = page.get_attribute("#icon", "href"), page.inner_text("#held h3")
+        assert re.fullmatch(r"in4, since \d\d:\d\d: 49 rows of a, b, d", cause)
+        assert page.locator("#held .cause").count() == 1
+        assert page.locator("#cards dd.large").all_inner_texts()[::2] == ["1 of 4 results", "in4"]
+        assert page.locator(".chip").all_inner_texts() == ["○ a", "○ b", "● c", "○ d"]
+        assert page.locator('#plan [data-operator="in4"] .late-edge').count() == 1
+    wait_for(page, "#state.plain", "stopped at ")
+    wait_for(page, "#cards", "49 rows still wait")
+    assert page.get_attribute("#icon", "href") != late
+    assert problems == []
+    page.close()
 
 
 def test_operators_are_named_by_the_results_that_they_belong_to(in_process: InProcessSession, tmp_path: Path) -> None:
