@@ -63,8 +63,8 @@ def main() -> None:
         for scheme in ("light", "dark"):
             page = browser.new_page(color_scheme=scheme, viewport={"width": 1180, "height": HEIGHT})
             page.goto(handle.monitor)
-            page.locator("#lacking").filter(has_text=f"hour {SILENT_FROM} to {HOURS - 1}").wait_for()
-            page.locator("#held").filter(has_text=f"hour={HOURS - 1}").wait_for()
+            page.locator("#held").filter(has_text=f"hour {SILENT_FROM} to {HOURS - 1}").wait_for()
+            page.locator("#state").filter(has_text="waits for sensor2 since").wait_for()
             page.fill("#value", str(SILENT_FROM + 1))
             page.keyboard.press("Enter")
             page.locator("#answer").filter(has_text="must still send").wait_for()

@@ -56,10 +56,11 @@ def layered(sizes: Sequence[tuple[float, float]], arrows: Sequence[Arrow]) -> La
     lefts = [sum(widths[:i]) + _ACROSS * i for i in range(len(widths))]
     rank = {v: i for i, column in enumerate(graph.columns) for v in column}
     top = min(middles[v] - graph.heights[v] / 2 for v in range(len(sizes)))
-    # The drawing begins at the top left.
-    first = min(middles[v] - graph.heights[v] / 2 for v in graph.columns[0])
-    for v in graph.columns[0]:
-        middles[v] -= first - top
+    if len(graph.columns[0]) > 1:
+        # The drawing begins at the top left; a chain stays on one level.
+        first = min(middles[v] - graph.heights[v] / 2 for v in graph.columns[0])
+        for v in graph.columns[0]:
+            middles[v] -= first - top
     boxes = tuple(
         Box(lefts[rank[v]], round(middles[v] - height / 2 - top, 1), widths[rank[v]], height)
         for v, (_, height) in enumerate(sizes)
