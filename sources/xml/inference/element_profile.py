@@ -280,8 +280,7 @@ class _Profiler:
                 if file.read(1):
                     self._sample.is_whole = False
                 else:
-                    self._parser.close()
-                    self._take()
+                    self._close()
         except (etree.XMLSyntaxError, FlawError) as error:
             with suppress(etree.XMLSyntaxError):
                 self._take()
@@ -291,6 +290,16 @@ class _Profiler:
                 f"{self._path} is not well-formed: {_reason(error)}", hint="fix it, or infer from another document"
             ) from None
         return size
+
+    def _close(self) -> None:
+        try:
+            self._parser.close()
+        except etree.XMLSyntaxError:
+            # A document that still grows has begun its root, and has no end yet.
+            if len(self._stack) == 1:
+                raise
+            self._sample.is_whole = False
+        self._take()
 
     def _take(self) -> None:
         for event, element in self._parser.read_events():

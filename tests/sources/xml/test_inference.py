@@ -218,6 +218,13 @@ def test_punctuations_are_read_as_promises_and_are_no_rows(path: Path) -> None:
     assert "schemes" not in [g.option for g in inferred(path, "<row><h>1</h></row><p:row><h>1</h></p:row>" * 2).guesses]
 
 
+def test_a_document_that_still_grows_is_inferred_from_what_is_there(path: Path) -> None:
+    for tail in ("", "<row><a>3</a>", "<row><a"):
+        path.write_text(f"<log><row><a>1</a></row><row><a>2</a></row>{tail}", encoding="utf-8")
+        found = proposal(str(path))
+        assert (found.schema, found.is_whole) == ("`a` BIGINT", False)
+
+
 def test_what_cannot_be_inferred_is_said_in_words(path: Path) -> None:
     with pytest.raises(InputError, match="there is no file"):
         proposal(str(path))
