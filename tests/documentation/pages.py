@@ -22,6 +22,8 @@ EXAMPLES = (
     "operators/README.md",
     "xmlstream/sql/README.md",
     "xmlstream/runtime/README.md",
+    "xmlstream/manual/tutorial.md",
+    "xmlstream/manual/cookbook.md",
 )
 """Pages whose examples are run, one page after the other in one directory."""
 
