@@ -229,6 +229,12 @@ def test_a_rank_by_arrival_without_a_bound_numbers_each_row() -> None:
             "row_number",
             "group_by has no order of arrival",
         ),
+        (
+            f"SELECT {OVER.format('arrival')} AS r, lag(at) OVER (PARTITION BY id ORDER BY at) AS b"
+            " FROM (SELECT id, at FROM s UNION ALL SELECT id, at FROM s)",
+            "row_number",
+            "merge has no order of arrival",
+        ),
     ],
 )
 def test_where_there_is_no_arrival_the_error_says_so(sql: str, at: str, what: str) -> None:
