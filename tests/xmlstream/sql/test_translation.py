@@ -446,6 +446,14 @@ QUERIES = [
     "SELECT l.hour, l.min, r.min AS last FROM s1 l ASOF JOIN s2 r MATCH_CONDITION (l.min > r.min)"
     " ON r.hour = l.hour AND r.min >= l.min - 9 AND r.min > l.hour",
     "SELECT s1.hour, s2.hour AS other, hour AS one, s1.min FROM s1 JOIN s2 USING (hour)",
+    "SELECT a, b, ok FROM n WHERE b NOT IN (SELECT hour FROM s2 WHERE hour < a)",
+    "SELECT a, b FROM n WHERE b + 2 NOT IN (SELECT hour FROM s1 WHERE hour IS NOT NULL)",
+    "SELECT a, b FROM n WHERE (b, a) IN (SELECT hour + 4, hour - 2 FROM s2)",
+    "SELECT hour, min FROM s1 WHERE t IN (SELECT t FROM s2 WHERE s2.hour = s1.hour) AND EXISTS (SELECT 1 FROM n)",
+    "SELECT hour FROM s1 WHERE NOT EXISTS (SELECT * FROM s2 AS s1 WHERE hour = hour + 1 OR s1.min > t)",
+    "SELECT *, (SELECT count(*) FROM s2 WHERE s2.hour = s1.hour) AS n FROM s1 WHERE t >= (SELECT avg(t) FROM s2)",
+    "SELECT a FROM n WHERE (SELECT max(t) + count(min) FROM s1 WHERE hour = a + 2) IS NULL",
+    "SELECT hour FROM s1 WHERE EXISTS (SELECT 1 FROM n WHERE b IN (SELECT min FROM s2) AND a = s1.hour)",
     "SELECT r.*, s1.min, s1.t FROM s1 JOIN (SELECT hour, min AS m FROM s2) r USING (hour)",
     "SELECT s1.*, m FROM s1 JOIN (SELECT hour, min AS m FROM s2) r USING (hour)",
     "SELECT * FROM s1 LEFT JOIN (SELECT min, t AS u FROM s2) r USING (min) WHERE r.min IS NULL AND s1.min > 5",
@@ -578,6 +586,21 @@ def test_two_parsers_that_differ_are_found_out(spark: SparkSession) -> None:
     read_query.answers[0].query.tree.expressions[0].this.set("expression", exp.Literal.number(2))
     with pytest.raises(QueryError, match="understands this query differently"):
         read_query.plan(spark)
+
+
+@pytest.mark.spark
+def test_two_parsers_that_differ_in_a_subquery_are_found_out(spark: SparkSession) -> None:
+    for query in (
+        "SELECT hour FROM s1 WHERE hour IN (SELECT hour + 1 FROM s2)",
+        "SELECT hour FROM s1 WHERE EXISTS (SELECT 1 FROM s2 WHERE s2.hour = s1.hour + 1)",
+        "SELECT hour FROM s1 WHERE hour > (SELECT max(hour) + 1 FROM s2)",
+    ):
+        read_query = script(query)
+        read_query.plan(spark)
+        (sum_,) = read_query.answers[0].query.tree.find_all(exp.Add)
+        sum_.set("expression", exp.Literal.number(2))
+        with pytest.raises(QueryError, match="understands this query differently"):
+            read_query.plan(spark)
 
 
 @pytest.mark.spark
