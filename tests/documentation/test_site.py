@@ -55,6 +55,17 @@ def test_the_address_of_a_page_is_its_path(built: Path) -> None:
     assert front == (built / "README.html").read_text(encoding="utf-8")
 
 
+def test_a_word_of_the_index_leads_to_its_heading(built: Path) -> None:
+    written = (built / "genindex.html").read_text(encoding="utf-8")
+    for (page, _), words in site.INDEX.items():
+        for word in words.split(", ") if page in PAGES else ():
+            assert re.search(rf'href="{page.removesuffix(".md")}\.html#index-\d+"><strong>{word}</strong>', written), (
+                word
+            )
+    with pytest.raises(ValueError, match="no heading with 'Slices and checkpoints'"):
+        site.indexed("xmlstream/runtime/README.md", "## Another heading")
+
+
 def test_what_a_page_shows_and_leads_to_is_on_the_site(built: Path) -> None:
     links = 0
     for page in built.rglob("*.html"):

@@ -2,10 +2,11 @@
 
     python -m tests.documentation.site [OUT]        by default out/docs
 
-Sphinx gets copies of the pages at their own paths, so that addresses follow the paths and relative
-links hold. The copies differ from what a forge shows in three points: README.md has the navigation, `<picture>` is an
-image for each of Furo's themes, and a link to a folder leads to its README. Beside the pages come `reference/commands`,
-written from the command line's own help, and for machines `llms.txt` and `llms-full.txt` (https://llmstxt.org).
+Sphinx gets copies of the pages at their own paths, so that addresses follow the paths and relative links hold. They
+differ from what a forge shows in four points: README.md has the navigation, headings have entries of the index,
+`<picture>` is an image for each of Furo's themes, and a link to a folder leads to its README. Beside the pages come
+`reference/commands`, written from the command line's own help, and for machines `llms.txt` and `llms-full.txt`
+(https://llmstxt.org).
 
 A warning is an error: a link that leads nowhere, a heading that is gone, a page without a place in the navigation.
 """
@@ -60,6 +61,26 @@ NAVIGATION = {
 }
 """The pages of the site in the order in which its navigation lists them."""
 
+INDEX = {
+    ("README.md", "Will it answer"): "grows for ever, unbounded state",
+    ("sources/README.md", "From elements to columns"): "xml namespace, namespaces, xpath, nested xml",
+    ("xmlstream/sql/README.md", "Windows in time"): "tumbling window, hopping window, sliding window, session window",
+    ("xmlstream/runtime/README.md", "Slices and checkpoints"): "exactly once, recovery, fault tolerance, offsets",
+    ("xmlstream/runtime/README.md", "Dead letters"): "bad records, late data",
+    ("xmlstream/manual/concepts.md", "watermark"): "watermarks, event time, allowed lateness",
+    ("xmlstream/manual/operations.md", "Every night"): "cron, crontab, flock, exit codes",
+    ("xmlstream/manual/operations.md", "Memory"): "out of memory, heap, spark.driver.memory",
+    ("xmlstream/manual/operations.md", "Backup"): "checkpoint backup, restore",
+    ("xmlstream/manual/operations.md", "A dead source"): "idle source, stuck, no output",
+    ("xmlstream/manual/operations.md", "A service"): "systemd, daemon",
+    ("xmlstream/manual/cookbook.md", "de-duplication"): "deduplicate, deduplication, drop duplicates",
+    ("xmlstream/manual/cookbook.md", "Absence"): "missing events, timeout, anti join",
+    ("xmlstream/manual/cookbook.md", "top n"): "top n, top k, ranking",
+    ("xmlstream/manual/cookbook.md", "lookup table"): "static table, dimension table, enrichment",
+    ("xmlstream/manual/cookbook.md", "as of"): "as-of join, temporal join",
+}
+"""Words that users type for what a heading says in others, by page and a part of the heading: the site's index."""
+
 _LINK = re.compile(r"\]\((?!https?://|#)([^)\s#]+)(#[^)\s]*)?\)")
 _PICTURE = re.compile(r'<picture>.*?srcset="([^"]*)".*?alt="([^"]*)".*?src="([^"]*)".*?</picture>', re.DOTALL)
 
@@ -82,7 +103,7 @@ def staged(sources: Path) -> None:
             path = (folder / target).resolve()
             if path.is_file() and path.suffix != ".md":
                 _copied(path, sources / path.relative_to(ROOT))
-        _write(sources / page, _PICTURE.sub(_images, _LINK.sub(partial(_to_page, folder), written)))
+        _write(sources / page, _PICTURE.sub(_images, _LINK.sub(partial(_to_page, folder), indexed(page, written))))
     for path in (HERE / "reference").iterdir():
         _copied(path, sources / "reference" / path.name)
     _write(sources / COMMANDS, "\n".join(commands()))
@@ -90,6 +111,22 @@ def staged(sources: Path) -> None:
         for heading, pages in listed().items():
             entries = ["Overview <self>" if page == "README.md" else page for page in pages]
             front.write("\n".join([f"\n```{{toctree}}\n:hidden:\n:caption: {heading}\n", *entries, "```\n"]))
+
+
+def indexed(page: str, written: str) -> str:
+    """The page with the entries of `INDEX` before its headings.
+
+    Raises:
+        ValueError: A heading of the index is not there.
+    """
+    for (place, heading), words in INDEX.items():
+        if place == page:
+            # With ! an entry is a main one, which the search lists first.
+            entry = f"```{{index}} {', '.join(f'! {word}' for word in words.split(', '))}\n```\n\n"
+            written, found = re.subn(rf"^(?=##+ .*{re.escape(heading)})", entry, written, count=1, flags=re.MULTILINE)
+            if not found:
+                raise ValueError(f"{page} has no heading with '{heading}' for the index: {words}")
+    return written
 
 
 def _write(path: Path, written: str) -> None:
