@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Annotated, NoReturn
 
 import typer
+from rich.console import Console
 
 from punct_ns.errors import (
     InputError,
@@ -208,14 +209,15 @@ def example(
 
 
 def prepare() -> None:
-    """Make later starts on this machine faster: run once, for a minute, to archive Java's loaded classes.
+    """Make later starts on this machine faster: archive Java's loaded classes, once, for a minute.
 
     Also compiles the Python modules of xmlstream and its dependencies.
 
     A start spends most of its time in Java, which loads and verifies Spark's classes. This command runs some queries
-    over a small generated stream, writes the loaded classes to an archive of about 200 MB, and prints the time of a
-    short run without and with the archive. Every later `xmlstream run` and every session on this machine uses it.
-    After a change of Java or Spark the archive is ignored, until you run this command again.
+    over a small generated stream, writes the loaded classes to an archive of about 200 MB, and prints the processor
+    time of a short run without and with the archive. Every later `xmlstream run` and every session on this machine
+    uses it. After a change of Java or Spark the archive is ignored, until you run this command again. If you interrupt
+    the command, the former archive stays in use.
 
     The archive is in the virtual environment, or else in ~/.cache/xmlstream. The environment variable
     XMLSTREAM_CLASS_ARCHIVES names another directory; if it is empty, no archive is used. You can delete the archive at
@@ -223,8 +225,8 @@ def prepare() -> None:
     """
     from xmlstream.cli.prepare import archive_classes
 
-    made = archive_classes(say)
-    typer.echo(f"{made.archive}: {made.size / 1e6:.0f} MB; a short run took {made.before}, now {made.after}")
+    made = archive_classes(Console(stderr=True, highlight=False))
+    typer.echo(made or "another `xmlstream prepare` has made the archive")
 
 
 def manual(

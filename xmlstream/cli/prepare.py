@@ -2,27 +2,38 @@
 
 It compiles the Python modules first, so that no timed run compiles any. The timed runs, without and with the archive,
 are `xmlstream run` in a process of its own, as users run it.
+
+An archive is made in a directory beside its place and then renamed. Interrupted, `prepare` ends its processes and
+removes that directory; killed, it leaves the directory to the next `prepare`. Only one works in a place at a time.
 """
 
 from __future__ import annotations
 
 import json
 import os
+import shutil
+import signal
 import subprocess
 import sys
 import tempfile
-from collections.abc import Callable
+import time
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 
-from punct_ns.errors import UsageError, XmlStreamError
+from rich.console import Console
+from rich.progress import Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
+
+from operators.storage.locks import DirectoryLocks
+from punct_ns.errors import StateError, UsageError, XmlStreamError
+from xmlstream.cli import interrupts
 from xmlstream.cli.processor_time import Times
 from xmlstream.session.java_process import require_java
 from xmlstream.session.spark_errors import reason_in
 from xmlstream.session.spark_session import JAVA_OPTIONS
 from xmlstream.session.warm_start import (
     DIRECTORY_VARIABLE,
-    compile_byte_code,
     directory,
     fitting,
     java_quoted,
@@ -63,13 +74,24 @@ class Prepared:
     before: Times
     after: Times
 
+    def __str__(self) -> str:
+        """What was made, and what it saves."""
+        what = f"{self.archive}: {self.size / 1e6:.0f} MB; a short run took"
+        if self.before.processor is None or self.after.processor is None:
+            return f"{what} {self.before.wall:.1f} s, now {self.after.wall:.1f} s"
+        return f"{what} {self.before.processor:.1f} s of processor time, now {self.after.processor:.1f} s"
 
-def archive_classes(say: Callable[[str], None]) -> Prepared:
-    """Makes the archive for this Java and this Spark, replacing an older one; reports each step to `say`.
+
+def archive_classes(console: Console) -> Prepared | None:
+    """Makes the archive for this Java and this Spark, replacing an older one; reports each step on the console.
+
+    Returns:
+        None if another process has made the archive meanwhile.
 
     Raises:
         UsageError: There is no Java, or no directory for the archive.
         XmlStreamError: This Java cannot write an archive, or does not run with it; the older archive is unchanged.
+        Interrupted: A signal came; all processes have ended, and the older archive is unchanged.
     """
     place, prefix = directory(), fitting()
     require_java()
@@ -82,67 +104,153 @@ def archive_classes(say: Callable[[str], None]) -> Prepared:
         raise UsageError("there is no directory for the archive", hint=hint)
     try:
         place.mkdir(parents=True, exist_ok=True)
-        # In the same directory, so that a rename replaces the older archive; Java needs the name of a new file.
-        with tempfile.TemporaryDirectory(prefix=".making-", dir=place) as scratch:
-            return _prepared(place, prefix, Path(scratch), say)
+        with interrupts.noted() as signals, _locked(place, signals, console) as is_first:
+            if not is_first:
+                return None
+            for left in place.glob(f"{_SCRATCH}*"):  # by a process that was killed
+                shutil.rmtree(left, ignore_errors=True)
+            # In the same directory, so that a rename replaces the older archive; Java needs the name of a new file.
+            with tempfile.TemporaryDirectory(prefix=_SCRATCH, dir=place, ignore_cleanup_errors=True) as scratch:
+                return _Preparation(Path(scratch), signals, console).made(place, prefix)
     except OSError as error:
         hint = f"set {DIRECTORY_VARIABLE} to a directory that can be written"
         raise UsageError(f"{place} cannot be written: {error.strerror or error}", hint=hint) from None
 
 
-def _prepared(place: Path, prefix: str, scratch: Path, say: Callable[[str], None]) -> Prepared:
-    from sources.generators.sensors import write_sensors
+_SCRATCH = ".making-"
 
-    say("compiling Python's modules")
-    compile_byte_code()
-    write_sensors(scratch, sensors=2, hours=4, reports_per_hour=20, seed=1)
-    say("running queries of every kind, to archive the classes that they load")
-    (scratch / "new").mkdir()
-    made = scratch / "new" / "classes.jsa"
-    # Java writes the archive when it ends, later than the Python process that started it. `subprocess.run` waits until
-    # Java closes standard error; without --traceback Java's standard error would be a file, and nothing would wait.
-    options = f"spark.driver.extraJavaOptions={JAVA_OPTIONS} -XX:ArchiveClassesAtExit={java_quoted(made)}"
-    _run(scratch, _MANY, "", "-D", "SLICE=4k", "--traceback", "--conf", options)
-    if not made.is_file():
-        raise XmlStreamError("this Java cannot write an archive of its classes", hint="OpenJDK 17 and later can")
-    size = made.stat().st_size
-    named = made.rename(made.with_name(whole_name(prefix, made)))
-    say("timing a short run without and with the archive")
-    short = ["-D", "SLICE=1m", "-o", str(scratch / "out"), "--overwrite"]
-    before, after = (_run(scratch, _SHORT, archives, *short) for archives in ("", str(named.parent)))
-    final = named.replace(place / named.name)
-    for older in place.glob(f"{prefix}-*.jsa"):
-        if older != final:
-            older.unlink(missing_ok=True)
-    return Prepared(final, size, before, after)
+_LOOK_SECONDS = 0.2
+
+_GRACE_SECONDS = 15.0
+"""Time for Java and Python to end after a signal, before they are killed."""
 
 
-def _run(scratch: Path, query: str, archives: str, *options: str) -> Times:
-    """Runs `xmlstream run` with the archives of a directory, and returns its times.
+@contextmanager
+def _locked(place: Path, signals: interrupts.Interrupts, console: Console) -> Iterator[bool]:
+    """Locks a directory of archives; yields False if another process has made an archive while this one waited."""
+    before, locks, waits = _state(place), DirectoryLocks(), False
+    while True:
+        try:
+            locks.take(place)
+            break
+        except StateError:
+            if not waits:
+                console.print(f"another `xmlstream prepare` works in {place}: waiting for its end", soft_wrap=True)
+            waits = True
+            _require_no_signal(signals)
+            time.sleep(_LOOK_SECONDS)
+    try:
+        yield not waits or _state(place) == before
+    finally:
+        locks.release()
 
-    Raises:
-        XmlStreamError: The run failed.
-    """
-    report = scratch / "times.json"
-    timer = [sys.executable, "-m", "xmlstream.cli.processor_time", str(report)]
-    command = [
-        *timer,
-        sys.executable,
-        "-m",
-        "xmlstream",
-        "run",
-        "-",
-        "-D",
-        f"IN={scratch}",
-        "-D",
-        f"OUT={scratch}",
-        *options,
-    ]
-    environment = {**os.environ, DIRECTORY_VARIABLE: archives}
-    ended = subprocess.run(  # noqa: S603 - this program itself
-        command, input=_TABLES + query, env=environment, capture_output=True, text=True, check=False
-    )
-    if ended.returncode:
-        words = "\n".join(ended.stderr.splitlines()[-3:])
-        raise XmlStreamError("a trial query failed", where=reason_in(ended.stdout + ended.stderr) or words)
-    return Times(**json.loads(report.read_text(encoding="utf-8")))
+
+def _state(place: Path) -> list[tuple[str, int]]:
+    return sorted((path.name, path.stat().st_mtime_ns) for path in place.glob("*.jsa"))
+
+
+def _require_no_signal(signals: interrupts.Interrupts) -> None:
+    if signals.number is not None:
+        raise interrupts.Interrupted(signals.number)
+
+
+class _Preparation:
+    """The steps in which an archive is made in a directory, each in processes of its own."""
+
+    STEPS = 4
+
+    def __init__(self, scratch: Path, signals: interrupts.Interrupts, console: Console) -> None:
+        self._scratch, self._signals, self._console = scratch, signals, console
+        self._step = 0
+
+    def made(self, place: Path, prefix: str) -> Prepared:
+        """Makes the archive and moves it to its place."""
+        from sources.generators.sensors import write_sensors
+
+        scratch = self._scratch
+        self._console.print(
+            f"archiving the Java classes that Spark loads, in {place}; a minute, longer on a busy machine",
+            soft_wrap=True,
+        )
+        compiling = "from xmlstream.session.warm_start import compile_byte_code; compile_byte_code()"
+        self._timed("compiling Python's modules", ["-c", compiling])
+        write_sensors(scratch, sensors=2, hours=4, reports_per_hour=20, seed=1)
+        (scratch / "new").mkdir()
+        made = scratch / "new" / "classes.jsa"
+        # Java writes the archive when it ends, later than the Python process that started it; the timer waits for it.
+        # Without --traceback Java's standard error would be a file that is removed before.
+        options = f"spark.driver.extraJavaOptions={JAVA_OPTIONS} -XX:ArchiveClassesAtExit={java_quoted(made)}"
+        many = ["-D", "SLICE=4k", "--traceback", "--conf", options]
+        self._run("running five queries, and archiving the classes that they load", _MANY, "", many)
+        if not made.is_file():
+            raise XmlStreamError("this Java cannot write an archive of its classes", hint="OpenJDK 17 and later can")
+        size = made.stat().st_size
+        named = made.rename(made.with_name(whole_name(prefix, made)))
+        short = ["-D", "SLICE=1m", "-o", str(scratch / "out"), "--overwrite"]
+        before = self._run("measuring a short run without the archive", _SHORT, "", short)
+        after = self._run("measuring a short run with the archive", _SHORT, str(named.parent), short)
+        final = named.replace(place / named.name)
+        for older in place.glob(f"{prefix}-*.jsa"):
+            if older != final:
+                older.unlink(missing_ok=True)
+        return Prepared(final, size, before, after)
+
+    def _run(self, what: str, query: str, archives: str, options: Sequence[str]) -> Times:
+        """Runs `xmlstream run` with the archives of a directory, and returns its times."""
+        file = self._scratch / "query.sql"
+        file.write_text(_TABLES + query, encoding="utf-8")
+        variables = ["-D", f"IN={self._scratch}", "-D", f"OUT={self._scratch}"]
+        return self._timed(what, ["-m", "xmlstream", "run", str(file), *variables, *options], archives)
+
+    def _timed(self, what: str, arguments: Sequence[str], archives: str = "") -> Times:
+        """Runs Python as a step, and returns its times.
+
+        Raises:
+            XmlStreamError: The process failed.
+            Interrupted: A signal came, and all processes of the step have ended.
+        """
+        self._step += 1
+        report, log = self._scratch / "times.json", self._scratch / "log"
+        command = [sys.executable, "-m", "xmlstream.cli.processor_time", str(report), sys.executable, *arguments]
+        environment = {**os.environ, DIRECTORY_VARIABLE: archives}
+        with _shown(self._console, f"{self._step} of {self.STEPS}: {what}"), log.open("wb") as output:
+            process = subprocess.Popen(  # noqa: S603 - this program itself
+                command, env=environment, stdin=subprocess.DEVNULL, stdout=output, stderr=output, start_new_session=True
+            )
+            self._wait(process)
+        if process.returncode:
+            text = log.read_text(encoding="utf-8", errors="replace")
+            words = "\n".join(text.splitlines()[-3:])
+            raise XmlStreamError(f"{what} failed", where=reason_in(text) or words)
+        return Times(**json.loads(report.read_text(encoding="utf-8")))
+
+    def _wait(self, process: subprocess.Popen[bytes]) -> None:
+        """Waits for a process; if a signal came, ends it with all that it has started."""
+        while True:
+            with suppress(subprocess.TimeoutExpired):
+                process.wait(_LOOK_SECONDS)
+                return
+            if self._signals.number is not None:
+                process.terminate()
+                until = time.monotonic() + _GRACE_SECONDS
+                while process.poll() is None and time.monotonic() < until and not self._signals.at_once:
+                    time.sleep(_LOOK_SECONDS)
+                with suppress(ProcessLookupError):
+                    os.killpg(process.pid, signal.SIGKILL)
+                process.wait()
+                _require_no_signal(self._signals)
+
+
+@contextmanager
+def _shown(console: Console, what: str) -> Iterator[None]:
+    """Shows a step while it lasts, in a terminal with a clock, and how long it took."""
+    begun = time.monotonic()
+    if console.is_terminal:
+        columns = SpinnerColumn(), TextColumn("{task.description}"), TimeElapsedColumn()
+        with Progress(*columns, console=console, transient=True) as progress:
+            progress.add_task(what, total=None)
+            yield
+    else:
+        console.print(what, soft_wrap=True)
+        yield
+    console.print(f"{what}: {time.monotonic() - begun:.0f} s", soft_wrap=True)

@@ -34,8 +34,3 @@ def test_the_exit_status_is_that_of_the_command(tmp_path: Path) -> None:
     status, took = times(tmp_path, "raise SystemExit(7)")
     assert status == 7
     assert took.wall > 0
-
-
-@pytest.mark.parametrize(("processor", "text"), [(7.94, "4.1 s (7.9 s of processors)"), (None, "4.1 s")])
-def test_times_without_those_of_processors_are_the_wall_clocks(processor: float | None, text: str) -> None:
-    assert str(Times(4.12, processor)) == text

@@ -2,18 +2,27 @@
 
 from __future__ import annotations
 
+import io
 import os
 import re
 import shlex
 import shutil
+import signal
 import subprocess
 import sys
+import threading
+import time
+from collections.abc import Callable
+from contextlib import suppress
 from pathlib import Path
 
 import pytest
+from rich.console import Console
 
-from punct_ns.errors import UsageError, XmlStreamError
-from xmlstream.cli.prepare import archive_classes
+from operators.storage.locks import DirectoryLocks
+from punct_ns.errors import StateError, UsageError, XmlStreamError
+from xmlstream.cli.interrupts import Interrupted, Interrupts
+from xmlstream.cli.prepare import _locked, archive_classes
 from xmlstream.session.warm_start import (
     DIRECTORY_VARIABLE,
     archive,
@@ -115,7 +124,7 @@ def test_an_empty_variable_means_that_no_archive_is_used(machine: Path, monkeypa
     assert directory() is None
     assert not java_options()
     with pytest.raises(UsageError, match="no directory for the archive"):
-        archive_classes(print)
+        archive_classes(Console(stderr=True))
 
 
 def test_archives_lie_in_the_virtual_environment_or_in_the_users_cache(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -134,7 +143,7 @@ def test_a_place_that_cannot_be_written_is_bad_usage(machine: Path, monkeypatch:
     (machine / "file").touch()
     monkeypatch.setenv(DIRECTORY_VARIABLE, str(machine / "file" / "below"))
     with pytest.raises(UsageError, match="cannot be written") as raised:
-        archive_classes(print)
+        archive_classes(Console(stderr=True))
     assert DIRECTORY_VARIABLE in (raised.value.hint or "")
 
 
@@ -174,7 +183,93 @@ def test_why_java_makes_no_archive_is_said_and_what_was_there_stays(
     java = machine / "java" / "bin" / "java"
     java.write_text(f"#!/bin/sh\necho Error occurred during initialization of VM\necho {why}\nexit 1\n")
     old = keep(machine)
+    (old.parent / ".making-killed" / "new").mkdir(parents=True)
     with pytest.raises(XmlStreamError) as raised:
-        archive_classes(print)
+        archive_classes(Console(stderr=True))
     assert raised.value.where == why
     assert list(old.parent.iterdir()) == [old]
+
+
+WAITS = """#!/bin/sh
+echo $$ >> {pids}
+exec sleep 300
+"""
+
+
+@pytest.fixture
+def waiting_java(machine: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """The file of the processes of a Java that only waits."""
+    monkeypatch.delenv("SPARK_HOME")
+    pids = machine / "pids"
+    (machine / "java" / "bin" / "java").write_text(WAITS.format(pids=pids))
+    return pids
+
+
+def making(machine: Path) -> list[str]:
+    """The processes that work in a directory of archives, by their arguments."""
+    found = []
+    for process in Path("/proc").glob("[0-9]*/cmdline"):
+        with suppress(OSError):
+            command = process.read_bytes().replace(b"\0", b" ").decode()
+            if f"{machine / 'my archives'}/.making-" in command:
+                found.append(command)
+    return found
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="looks for processes in /proc")
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGKILL])
+def test_interrupted_or_killed_it_leaves_the_old_archive_and_no_process(
+    number: signal.Signals, machine: Path, waiting_java: Path
+) -> None:
+    old = keep(machine)
+    with (machine / "said").open("w") as said:
+        process = subprocess.Popen([sys.executable, "-m", "xmlstream", "prepare"], stderr=said, start_new_session=True)
+    wait_until(waiting_java.exists)
+    assert making(machine)
+    process.send_signal(number)
+    process.wait(120)
+    wait_until(lambda: not making(machine))
+    assert archive() == old
+    if number == signal.SIGKILL:
+        assert process.returncode == -number
+    else:
+        assert process.returncode == 128 + number
+        assert list(old.parent.iterdir()) == [old]
+    lines = (machine / "said").read_text().splitlines()
+    assert lines[1].startswith("1 of 4: compiling")
+    assert lines[3].startswith("2 of 4: running five queries")
+    (java,) = map(int, waiting_java.read_text().split())
+    wait_until(lambda: not Path(f"/proc/{java}").exists())
+
+
+def wait_until(holds: Callable[[], bool]) -> None:
+    until = time.monotonic() + 120
+    while not holds():
+        assert time.monotonic() < until
+        time.sleep(0.1)
+
+
+@pytest.mark.parametrize("makes", [True, False])
+def test_a_second_one_waits_for_the_first_and_takes_its_archive(makes: bool, machine: Path) -> None:
+    first, place, console = DirectoryLocks(), machine / "my archives", Console(file=io.StringIO())
+    first.take(place)
+
+    def end() -> None:
+        if makes:
+            keep(machine)
+        first.release()
+
+    threading.Timer(0.5, end).start()
+    with _locked(place, Interrupts(), console) as is_first:
+        assert is_first is not makes
+        with pytest.raises(StateError):
+            first.take(place)
+
+
+def test_one_that_waits_can_be_interrupted(machine: Path) -> None:
+    first, signals = DirectoryLocks(), Interrupts()
+    first.take(machine)
+    signals.note(signal.SIGTERM)
+    with pytest.raises(Interrupted), _locked(machine, signals, Console(file=io.StringIO())):
+        pass
+    first.release()
