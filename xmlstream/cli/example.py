@@ -6,6 +6,7 @@ They are in `data` of a checkout; a wheel installs them into `share/xmlstream/da
 from __future__ import annotations
 
 from contextlib import suppress
+from difflib import get_close_matches
 from importlib.metadata import PackageNotFoundError, distribution
 from pathlib import Path, PurePath
 
@@ -72,5 +73,7 @@ def _matching(wanted: str, known: dict[str, Path]) -> dict[str, Path]:
     found = {name: file for name, file in known.items() if wanted in (name, PurePath(name).name, PurePath(name).stem)}
     if not found:
         stems = sorted(PurePath(name).stem for name in known if name.endswith(".sql"))
-        raise UsageError(f"there is no example {wanted}", hint=f"there are {', '.join(stems)}")
+        near = get_close_matches(wanted, stems, n=1)
+        hint = f"did you mean {near[0]}?" if near else f"there are {', '.join(stems)}"
+        raise UsageError(f"there is no example {wanted}", hint=hint)
     return found

@@ -91,7 +91,9 @@ class Script:
         """
         selects = [answer for answer in self.answers if answer.sink is None]
         if selects and output is None:
-            raise UsageError("the result of SELECT has no output", hint="name a directory with -o")
+            raise UsageError(
+                "the result of SELECT has no output", hint="-o DIR for documents, -o - for standard output"
+            )
         if output is not None and not selects:
             raise UsageError(
                 f"no query writes to the output {output}", hint="leave out -o: every query has INSERT INTO"

@@ -93,3 +93,19 @@ def test_help_is_as_wide_as_the_terminal_and_no_wider_than_is_read(
         lines = [line for line in out.splitlines() if "  xmlstream" not in line and "$ xmlstream" not in line]
         assert max(map(len, lines)) <= widest
         assert max(map(len, lines)) > 0.6 * widest
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        (["example", "warehose"], "there is no example warehose\n  Hint: did you mean warehouse?"),
+        (["example", "zzz"], "there is no example zzz\n  Hint: there are fees,"),
+        (["manul"], "Did you mean 'manual'?"),
+        (["run", "q.sql", "--folow"], "--follow"),
+        (["run"], "Missing argument 'QUERY.sql'"),
+    ],
+)
+def test_a_mistake_is_answered_with_what_was_meant(arguments: list[str], words: str, say: Say) -> None:
+    code, out, err = say(*arguments)
+    assert (code, out) == (2, "")
+    assert words in err
