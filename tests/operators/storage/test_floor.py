@@ -31,6 +31,7 @@ ALLOWED: Mapping[str, str] = {
     "sources/xml/slices/sources_reader.py": "cleanSource removes or archives input documents",
     "xmlstream/cli/concatenation.py": "reads published documents for standard output",
     "xmlstream/cli/example.py": "writes example files where the user says",
+    "xmlstream/cli/manual.py": "pages of the documentation as HTML",
     "xmlstream/cli/prepare.py": "archives of classes that Java starts from",
     "xmlstream/cli/processor_time.py": "a report between two processes of `prepare`",
     "xmlstream/cli/run.py": "the null device",
