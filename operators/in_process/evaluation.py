@@ -45,6 +45,15 @@ def computed(
     return _computed(sql, x.domain, y, values, connection)
 
 
+def is_proven(expression: str, x: Attribute, zone: str) -> bool:
+    """Whether DuckDB computes the expression of the attribute as Spark does."""
+    try:
+        translated(expression, {x.name.lower(): Typed('"x"', x.domain.type, nullable=True)}, zone)
+    except NotProven:
+        return False
+    return True
+
+
 def _computed(
     sql: str, x: Domain, y: Domain, values: Sequence[Value], connection: duckdb.DuckDBPyConnection
 ) -> list[tuple[Value, Value]]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from enum import StrEnum
+from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -152,31 +153,36 @@ def _waiting(checkpoint: Path, key: dict[str, str], *, as_json: bool) -> str:
     from xmlstream.diagnosis.inspection import inspect
     from xmlstream.diagnosis.report import in_words
 
-    report = inspect(checkpoint, key, functions=_BySpark(checkpoint))
+    report = inspect(checkpoint, key, functions=_Computed(checkpoint))
     return json.dumps(report.as_json(), ensure_ascii=False, indent=2) if as_json else in_words(report)
 
 
-class _BySpark:
-    """Computes expressions by Spark, which starts with the first of them."""
+class _Computed:
+    """Computes expressions: in process what is proven there, all others by Spark, which starts with the first one."""
 
     def __init__(self, checkpoint: Path) -> None:
         self._checkpoint = checkpoint
-        self._computing: Engine | None = None
+        self._engines: dict[str, Engine] = {}
 
     def __call__(self, expression: str, x: Attribute, y: Domain, local: bool) -> Function | None:
         from operators.expressions.constant_evaluation import evaluated
+        from operators.in_process.evaluation import is_proven
+        from operators.storage.store import store_at, unseal
+        from xmlstream.runtime.same_query import QUERY
 
-        return evaluated(expression, x, y, self._engine(), local=local)
+        zone = unseal(store_at(self._checkpoint), QUERY)["timeZone"]
+        name = "duckdb" if find_spec("duckdb") and is_proven(expression, x, zone) else "spark"
+        if name not in self._engines:
+            self._engines[name] = _engine(name, zone)
+        return evaluated(expression, x, y, self._engines[name], local=local)
 
-    def _engine(self) -> Engine:
-        if self._computing is None:
-            from operators.storage.store import store_at, unseal
-            from xmlstream.runtime.same_query import QUERY
-            from xmlstream.session.engines import engine_of
-            from xmlstream.session.spark_session import open_session
 
-            session = open_session("local[1]")
-            zone = unseal(store_at(self._checkpoint), QUERY)["timeZone"]
-            session.conf.set("spark.sql.session.timeZone", zone)
-            self._computing = engine_of(session)
-        return self._computing
+def _engine(name: str, zone: str) -> Engine:
+    from xmlstream.session.engines import engine_of
+    from xmlstream.session.opening import open_session
+
+    if name == "duckdb":
+        return engine_of(open_session(conf={"spark.sql.session.timeZone": zone}, engine="duckdb"))
+    session = open_session("local[1]")
+    session.conf.set("spark.sql.session.timeZone", zone)
+    return engine_of(session)

@@ -20,7 +20,7 @@ Command = Callable[..., tuple[int, str]]
 
 @pytest.fixture
 def here(monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]) -> Command:
-    """What a command ends with, and what it says on standard error."""
+    """What a command ends with, and what it says on standard error, or else on standard output."""
     monkeypatch.setenv("COLUMNS", "200")
     monkeypatch.setenv("PATH", "/nowhere")
     monkeypatch.delenv("JAVA_HOME", raising=False)
@@ -29,7 +29,8 @@ def here(monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]) -> 
         monkeypatch.setattr(sys, "argv", ["xmlstream", *map(str, arguments)])
         with pytest.raises(SystemExit) as raised:
             main()
-        return int(str(raised.value.code)), capfd.readouterr().err
+        written = capfd.readouterr()
+        return int(str(raised.value.code or 0)), written.err or written.out
 
     return run
 
@@ -82,3 +83,27 @@ def test_without_it_a_line_says_so_and_who_promises_nothing(here: Command, tmp_p
     assert "promises nothing" not in said.splitlines()[0]
     _, said = here("run", query(tmp_path, ", schemes 'hour'"), "-o", tmp_path / "out")
     assert line not in said
+
+
+def test_what_waits_for_the_end_of_an_hour_is_found_without_java(here: Command, tmp_path: Path) -> None:
+    moments = "".join(f"<t><at>2026-01-01T{at}:00Z</at></t>" for at in ("00:10", "01:10", "01:20"))
+    (tmp_path / "s.xml").write_text(f"<ts>{moments}")
+    (tmp_path / "q.sql").write_text(
+        f"CREATE TABLE s (at TIMESTAMP) USING punctuated_xml OPTIONS (path '{tmp_path}/s.xml', rowTag 't',"
+        " punctuate 'order of at'); SELECT date_trunc('HOUR', at) AS hour, count(*) AS n FROM s GROUP BY 1"
+    )
+    state = tmp_path / "state"
+    run = (
+        "run",
+        tmp_path / "q.sql",
+        "-o",
+        tmp_path / "out",
+        "--checkpoint",
+        state,
+        "--keep-open",
+        "--engine",
+        "duckdb",
+    )
+    assert here(*run)[0] == 0
+    code, said = here("explain", "--checkpoint", state)
+    assert (code, "(by order of at): <[2026-01-01T01:20:00Z,2026-01-01T01:59:59.999999Z]>" in said) == (0, True), said
