@@ -19,9 +19,9 @@ from tests.properties.test_contract import FEW, Run, run, states
 from tests.samples.strategies import SMALL, Small, SmallSchema, sliced_streams
 
 if TYPE_CHECKING:
-    from xmlstream.session.engines import Session
+    from pyspark.sql import SparkSession
 
-pytestmark = pytest.mark.filterwarnings("ignore:Generating overly large repr")
+pytestmark = [pytest.mark.spark, pytest.mark.filterwarnings("ignore:Generating overly large repr")]
 
 _TIME = Small(Domain("INT", nullable=False, low=0, high=4), (0, 1, 2, 3, 4), tuple(range(5)))
 _KEY = Small(Domain("INT", nullable=False, low=0, high=1), (0, 1), (0, 1))
@@ -57,7 +57,7 @@ def series(draw: st.DrawFn, number: int, spaces: Sequence[SmallSchema] = SPACES)
     ],
 )
 def test_a_left_tuple_comes_with_its_last_partner_once_that_is_certain(
-    session: Session, kind: AsofKind, strict: bool, tolerance: int | None
+    spark: SparkSession, kind: AsofKind, strict: bool, tolerance: int | None
 ) -> None:
     # By day one of them has a state too large to rewrite, too.
     turn, spared = count(), strict and not AT_NIGHT
@@ -68,6 +68,6 @@ def test_a_left_tuple_comes_with_its_last_partner_once_that_is_certain(
         # In a large state right tuples that equal ones came after may be kept with them.
         with states(turn) as is_large:
             build = joining_asof(kind, strict=strict, tolerance=tolerance)
-            run(session, build, example.shorter(is_large), count_kept=not is_large)
+            run(spark, build, example.shorter(is_large), count_kept=not is_large)
 
     holds()

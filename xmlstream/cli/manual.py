@@ -149,7 +149,7 @@ def write_html(out: Path, first: Page | None = None) -> Path:
         target.parent.mkdir(parents=True, exist_ok=True)
         tokens = renderer.parse(each.text)
         for token, after in zip(tokens, [*tokens[1:], None], strict=True):
-            if token.type == "heading_open" and after is not None:
+            if token.tag.startswith("h") and token.nesting == 1 and after is not None:
                 token.attrSet("id", _anchor(after.content))
         for part in (part for token in tokens for part in (token, *(token.children or ()))):
             _relocate(part, each, paths, out)
@@ -170,13 +170,13 @@ def _anchor(heading: str) -> str:
 
 def _relocate(token: Token, page: Page, paths: set[Path], out: Path) -> None:
     """Lets a link to a page lead to its HTML, and copies a picture to where the HTML looks for it."""
-    if token.type == "link_open":
+    if token.tag == "a" and token.nesting == 1:
         path, mark, heading = str(token.attrGet("href")).partition("#")
         if (page.file.parent / path).resolve() in paths:
             token.attrSet("href", f"{path.removesuffix('.md')}.html{mark}{heading}")
-    elif token.type == "image":
+    elif token.tag == "img":
         _copy(str(token.attrGet("src")), page, out)
-    elif token.type.startswith("html_"):
+    elif not token.tag:
         for name in re.findall(r'(?:src|srcset)="([^"]+)"', token.content):
             _copy(name, page, out)
 

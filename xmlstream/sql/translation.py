@@ -152,7 +152,8 @@ class Translation:
 
     def _select(self, tree: exp.Select, reach: Tables) -> Relation:
         relation, _ = self._from_and_where(tree, reach)
-        tree, relation = self._subqueries(reach).items(tree, relation)
+        if any(item.find(exp.Query) for item in tree.expressions):
+            tree, relation = self._subqueries(reach).items(tree, relation)
         if clock_calls(trees_of(tree), relation):
             tree, relation = stamped(tree, relation)
         tree, relation, sessions = in_windows(tree, relation, self._analyst, self._text)
@@ -176,9 +177,12 @@ class Translation:
         sources = [self._source(part.this, reach) for part in (tree.args["from_"], *joins)]
         scope = sources[0].beside(*sources[1:])
         scope = replace(scope, fields=(*scope.fields, *map(element_of, views)))
-        require_own_names((on for join in joins if (on := join.args.get("on"))), scope, around, self._text)
-        parts = parted(None if tree.args.get("where") is None else tree.args["where"].this, scope, around)
-        condition = parts.own
+        condition = None if tree.args.get("where") is None else tree.args["where"].this
+        with_subqueries, correlated = list[exp.Expr](), list[exp.Expr]()
+        if around is not None or (condition is not None and condition.find(exp.Query)):
+            require_own_names((on for join in joins if (on := join.args.get("on"))), scope, around, self._text)
+            parts = parted(condition, scope, around)
+            condition, with_subqueries, correlated = parts.own, parts.with_subqueries, parts.correlated
         if condition is not None and (found := aggregates_in(condition)):
             hint = "write a condition on groups in HAVING"
             raise self._text.error("an aggregate in WHERE is not supported", found[0], hint)
@@ -197,12 +201,13 @@ class Translation:
             relation = where(relation, resolve(rest, relation, self._text), self._analyst)
         if tree.args.get("hint") is not None:
             relation = hinted(relation, tree, sources, self._text)
-        relation = self._subqueries(reach).selected(relation, parts.with_subqueries)
+        if with_subqueries:
+            relation = self._subqueries(reach).selected(relation, with_subqueries)
         if of_time is None:
-            return relation, parts.correlated
+            return relation, correlated
         clocked = with_clock(relation)
         resolved = resolve(by_field(of_time, clocked), clocked, self._text)
-        return Relation(where(clocked, resolved, self._analyst).node, relation.fields), parts.correlated
+        return Relation(where(clocked, resolved, self._analyst).node, relation.fields), correlated
 
     def _selected(self, tree: exp.Select, listed: SelectList, sessions: Sessions | None) -> Relation:
         """The relation of the items: over rows, of groups, or of each tuple."""

@@ -44,7 +44,7 @@ def test_without_a_terminal_a_page_is_printed_as_it_is_written(say: Say) -> None
 
 
 @pytest.mark.parametrize(
-    ("topic", "hint"), [("recievers", "did you mean receivers?"), ("zzz", "there are readme, punct_ns, sources,")]
+    ("topic", "hint"), [("recievers", "did you mean receivers?"), ("zzz", "there are readme, tutorial, cookbook,")]
 )
 def test_an_unknown_topic_is_bad_usage(topic: str, hint: str, say: Say) -> None:
     code, out, err = say(topic)

@@ -31,6 +31,7 @@ from operators.row_window import RowWindow
 from operators.sort_order import SortKey
 from operators.stamp import Stamp
 from operators.top_n import Rank, TopN
+from punct_ns.numeric_type import FloatType
 from punct_ns.schema import Attribute
 from punct_ns.slices import quoted
 from xmlstream.plan.nodes import Node, out_of_order, unique
@@ -181,7 +182,7 @@ def _arrive_in(keys: Sequence[SortKey], groups: Sequence[str], node: Node) -> bo
     """Whether the tuples of each group come in the order of the only key: by a rule of the source, or by the clock."""
     (key, *others), per = keys, {name.lower() for name in groups}
     domain = node.schema.attribute(key.attribute).domain
-    if others or key.descending or domain.nullable or domain.type in ("DOUBLE", "FLOAT") or out_of_order(node):
+    if others or key.descending or domain.nullable or isinstance(domain.sql, FloatType) or out_of_order(node):
         return False  # NaN is last in the order, and may come at any time
     name = key.attribute.lower()
     while node.inputs:

@@ -12,6 +12,7 @@ from operators.expressions.dialect import call_name, named, offset
 from punct_ns.errors import QueryError
 from punct_ns.schema import END, START, Attribute, Schema
 from punct_ns.slices import own
+from punct_ns.sql_type import OpaqueType
 from xmlstream.plan.nodes import Node
 from xmlstream.sql.query_text import QueryText
 from xmlstream.sql.spark.functions import (
@@ -222,8 +223,7 @@ def knows(column: exp.Column, relation: Relation) -> bool:
     """Whether a name means an attribute of the relation, or several; `a.b` means a field only of a nested attribute."""
     found, rest = _found(column, relation)
     if found and rest:
-        type_ = relation.node.schema.attribute(found[0].attribute).domain.type.upper()
-        return type_.startswith(("STRUCT", "ARRAY", "MAP"))
+        return isinstance(relation.node.schema.attribute(found[0].attribute).domain.sql, OpaqueType)
     return bool(found) or window_of(column, relation) is not None
 
 

@@ -17,12 +17,8 @@ Place = tuple[type[exp.Expr], Callable[[exp.Expr], bool], str, str | None]
 """A rule: kind of node, test for a wrong place, message and hint."""
 
 
-def is_expression(node: exp.Expr) -> bool:
-    """Whether the node is in an expression, not where a query reads tables and queries."""
-    parent = node.parent
-    return parent is not None and not isinstance(
-        parent, exp.From | exp.Join | exp.SetOperation | exp.Subquery | exp.CTE
-    )
+READS = (type(None), exp.From, exp.Join, exp.SetOperation, exp.Subquery, exp.CTE)
+"""Kinds of nodes above a table or a query that is not in an expression."""
 
 
 def is_before_in(node: exp.Expr) -> bool:
@@ -32,7 +28,7 @@ def is_before_in(node: exp.Expr) -> bool:
 
 def _is_value(node: exp.Expr) -> bool:
     """Whether the node is a query whose result is a value in an expression."""
-    return is_expression(node) and not isinstance(node.parent, exp.Exists) and node.arg_key != "query"
+    return not isinstance(node.parent, (*READS, exp.Exists)) and node.arg_key != "query"
 
 
 def _top(node: exp.Expr, passes: Callable[[exp.Expr], bool] = lambda _: True) -> exp.Expr:

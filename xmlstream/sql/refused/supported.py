@@ -21,7 +21,7 @@ from xmlstream.sql.refused.refusals import (
     purge_strategy_of,
     refusal,
 )
-from xmlstream.sql.refused.subquery_places import SUBQUERY_PLACES, Place, is_before_in, is_expression
+from xmlstream.sql.refused.subquery_places import READS, SUBQUERY_PLACES, Place, is_before_in
 from xmlstream.sql.spark.functions import (
     AGGREGATES,
     OF_ALL,
@@ -178,8 +178,12 @@ def _compares_with_null(comparison: exp.Expr) -> bool:
 _STAR = ("* is not supported here", "* is supported alone in SELECT, and in count(*)")
 _NO_ALL = "leave ALL out: duplicates count once"
 _PLACES: tuple[Place, ...] = (
-    *SUBQUERY_PLACES,
-    (exp.Table, is_expression, "TABLE is not supported here", "write the table after FROM or JOIN"),
+    (
+        exp.Table,
+        lambda node: not isinstance(node.parent, READS),
+        "TABLE is not supported here",
+        "write the table after FROM or JOIN",
+    ),
     (exp.Intersect, lambda node: not node.args.get("distinct"), "INTERSECT ALL is not supported", _NO_ALL),
     (exp.Except, lambda node: not node.args.get("distinct"), "EXCEPT ALL is not supported", _NO_ALL),
     (exp.Order, _only_sorts, "ORDER BY is not supported here", refusal("order")[1]),
@@ -283,10 +287,10 @@ _PLACES: tuple[Place, ...] = (
 )
 """Rules that depend on the place: kind of node, test for a wrong place, message and hint."""
 
-_PLACES_OF = {
-    kind: [(is_misplaced, what, hint) for of, is_misplaced, what, hint in _PLACES if issubclass(kind, of)]
-    for kind in _ALLOWED
-}
+_PLACES_OF, _SUBQUERY_PLACES_OF = (
+    {kind: [place for place in places if issubclass(kind, place[0])] for kind in _ALLOWED}
+    for places in (_PLACES, SUBQUERY_PLACES)
+)
 
 _TYPES = {
     *(exp.DType.TEXT, exp.DType.BINARY, exp.DType.BOOLEAN, exp.DType.DATE),
@@ -363,7 +367,10 @@ def _findings(node: exp.Expr) -> list[tuple[exp.Expr | str, str, str | None]]:
         return [(node, *refusal(node))]
     found: list[tuple[exp.Expr | str, str, str | None]]
     found = [(name, *refusal(name)) for name, value in node.args.items() if value and name not in _ALLOWED[kind]]
-    found += [(node, what, hint) for is_misplaced, what, hint in _PLACES_OF[kind] if is_misplaced(node)]
+    places = _PLACES_OF[kind]
+    if not (isinstance(node, exp.Query) and isinstance(node.parent, READS)):
+        places = [*_SUBQUERY_PLACES_OF[kind], *places]
+    found += [(node, what, hint) for _, is_misplaced, what, hint in places if is_misplaced(node)]
     if isinstance(node, exp.Cast):
         refused = _type_finding(node.args["to"])
     else:
