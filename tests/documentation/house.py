@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import tomllib
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -79,7 +79,9 @@ TUPLE, PUNCTUATION = "#1f63b5", "#d0651b"
 STOREY, LINE, SHAFT, ASIDE = 46.0, 28.0, 56.0, 84.0
 """Heights of a storey and of a line of modules; widths of the shaft between packages and of paths beside rooms."""
 
-ROOF = Box(70, 12, 860, 346)
+ROOF = Box(70, 12, 860, 0)
+"""Place and width of the upper package; its storeys give it its height."""
+
 WING = (ROOF.width - SHAFT) / 2
 """The width of a package that stands beside another."""
 
@@ -184,10 +186,11 @@ def _is_room(place: Path) -> bool:
 def drawn() -> str:
     """The picture, as SVG."""
     drawing = Drawing()
+    roof = replace(ROOF, height=114 + 58 * len(storeys("xmlstream")[1:]))
     height = max(356, 94 + LINE * len(OPERATORS) + 58 * len(storeys("operators")))
-    left = Box(ROOF.x, ROOF.bottom + 16, WING, height)
+    left = Box(ROOF.x, roof.bottom + 16, WING, height)
     below = Box(ROOF.x, left.bottom + 16, ROOF.width, 76)
-    _xmlstream(drawing, ROOF)
+    _xmlstream(drawing, roof)
     _operators(drawing, left)
     _sources(drawing, Box(left.right + SHAFT, left.y, WING, height))
     _punct_ns(drawing, below)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 import xml.etree.ElementTree as ET
-from itertools import pairwise
+from itertools import combinations, pairwise
 
 import pytest
 
@@ -32,6 +32,13 @@ def test_every_folder_of_the_packages_is_a_room_in_it() -> None:
     assert {path.parent.name for path in (ROOT / "sources" / "xml").glob("*/__init__.py")} <= written
 
 
+def test_every_box_is_within_another_or_beside_it() -> None:
+    boxes = [_rectangle(rect) for rect in ET.parse(house.PICTURE).getroot().iter(f"{SVG}rect") if rect.get("x")]
+    assert len(boxes) > len(PACKAGES)
+    crossing = [(a, b) for a, b in combinations(boxes, 2) if overlap(a, b) and not _within(a, b) and not _within(b, a)]
+    assert not crossing
+
+
 def test_words_are_free_of_stops_and_paths() -> None:
     root = ET.parse(house.PICTURE).getroot()
     words = [_around(text) for text in root.iter(f"{SVG}text") if text.get("text-anchor") is None]
@@ -52,6 +59,14 @@ def _around(text: ET.Element) -> tuple[str, Box]:
 def _box(circle: ET.Element, x: str, y: str) -> Box:
     radius = float(circle.get("r", 0))
     return Box(float(circle.get(x, 0)) - radius, float(circle.get(y, 0)) - radius, 2 * radius, 2 * radius)
+
+
+def _rectangle(rect: ET.Element) -> Box:
+    return Box(*(float(rect.get(name, 0)) for name in ("x", "y", "width", "height")))
+
+
+def _within(one: Box, other: Box) -> bool:
+    return other.x <= one.x and other.y <= one.y and one.right <= other.right and one.bottom <= other.bottom
 
 
 def _between(one: tuple[str, str], other: tuple[str, str]) -> Box:
