@@ -106,7 +106,7 @@ _ROW = re.compile(rf"{_NAME}(?:/\*)?")
 
 
 def row_parents(tags: Iterable[str]) -> frozenset[str]:
-    """Returns the local names of the elements of which all children are rows.
+    """Returns the local names of the elements whose children are all rows.
 
     >>> row_parents(["a", "Samples/*"])
     frozenset({'Samples'})

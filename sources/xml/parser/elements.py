@@ -111,7 +111,7 @@ class ItemElements:
     Attributes:
         tags: The names by which they are found in a tree.
         locals: The local names of the tuples' elements, if they are named.
-        parents: The local names of the elements of which all children are tuples or punctuations.
+        parents: The local names of the elements whose children are all tuples or punctuations.
         is_leaf: Whether tuples have leaves with such a name.
         punctuation: The beginning of the names of punctuations, their namespace in braces.
         namespace: The namespace of tuples with a plain tag, empty for none; None until the first of them is read.

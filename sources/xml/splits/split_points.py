@@ -302,7 +302,7 @@ def _by_all_tags(text: bytes, point: SplitPoint, unsplit: ElementNames, tags: Ta
 
 
 def parents_of(names: ElementNames) -> ElementNames:
-    """Returns the local names of the elements of which all children have such a name."""
+    """Returns the local names of the elements whose children all have such a name."""
     return frozenset(name.removesuffix(b"/*") for name in names if name.endswith(b"/*"))
 
 
