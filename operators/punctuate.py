@@ -131,10 +131,15 @@ class Punctuate(Operator):
         wanted = (UNGRAMMATICAL, AHEAD) if self.ungrammatical == "divert" else (AHEAD,)
         names = [a.name for a in state.inputs[0] if a.name in computed.columns]
         chosen = computed.where(f"{ASIDE} IN ({', '.join(map(repr, wanted))})")
+        reasons = {
+            UNGRAMMATICAL: f"punctuate by {self.rule.name} closed its values before it came",
+            AHEAD: f"it is further ahead of the tuples before it than punctuate by {self.rule.name} allows",
+        }
         found = chosen.select(ASIDE, POSITION, *map(quoted, names)).to_arrow().sort_by(POSITION)
         for row in in_utc(found).to_pylist():
             raw = {name: row[name] for name in names}
-            state.letters.append({"kind": row[ASIDE], "_position": row[POSITION], "raw": raw})
+            kind = row[ASIDE]
+            state.letters.append({"_position": row[POSITION], "kind": kind, "reason": reasons[kind], "raw": raw})
 
     def _offence(self, row: Mapping[str, Any], computed: Frame, state: OperatorState) -> UngrammaticalStream:
         schema = state.inputs[0]

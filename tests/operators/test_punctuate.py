@@ -123,7 +123,8 @@ def test_late_tuples_are_dropped_or_diverted_and_counted(session: Session, tmp_p
     assert dropping.set_aside == (0, [])
     diverting = Running(session, tmp_path / "divert", Punctuate(ByOrder("n"), "divert"), NUMBERS, positioned=True)
     diverting.shows("(1) (3) (2) (3) (0) (4)", out="(1) (3) (3) (4) <(,4)>", in_order=True)
-    letter = {"kind": "ungrammatical", "_position": 2, "raw": {"n": 2}}
+    reason = "punctuate by order of n closed its values before it came"
+    letter = {"_position": 2, "kind": "ungrammatical", "reason": reason, "raw": {"n": 2}}
     assert diverting.set_aside == (2, [letter, {**letter, "_position": 4, "raw": {"n": 0}}])
 
 
@@ -142,6 +143,7 @@ def test_a_wrong_clock_is_set_aside_and_moves_nothing(spark: SparkSession, tmp_p
     assert [(letter["kind"], letter["_position"]) for letter in running.set_aside[1]] == [
         ("ahead", 1), ("ahead", 3), ("ahead", 4)
     ]  # fmt: skip
+    assert "than punctuate by order of ts" in running.set_aside[1][0]["reason"]
     running.restart()
     second = running.slice((at(661, 660, 960), []))
     assert second.tuples == at(660, 960)

@@ -201,4 +201,5 @@ def _with_element(letter: dict[str, Any], original: Original | None) -> dict[str
     if original is None:
         return letter
     where = {"document": original.document, "line": original.line, "column": original.column}
-    return {**letter, **where, "raw": original.raw, "within": original.within}
+    # In the order of a source's own dead letters.
+    return {"_position": letter["_position"], **where, **letter, "raw": original.raw, "within": original.within}

@@ -29,11 +29,12 @@ def staged(request: pytest.FixtureRequest, tmp_path: Path) -> StagedRange:
 
 def test_dead_letters_get_the_elements_of_their_positions(staged: StagedRange) -> None:
     assert staged.first_position is not None
-    letters = [{"_position": staged.first_position + place, "raw": {"h": 0}, "kind": "x"} for place in (1, 3, 2)]
+    letters = [{"_position": staged.first_position + place, "kind": "x", "raw": {"h": 0}} for place in (1, 3, 2)]
     found = with_elements(letters, [staged])
     assert [one["raw"] for one in found] == [ROWS[1], ROWS[3], ROWS[2]]
     assert [(one["line"], one["column"]) for one in found] == [(4, 4), (6, 4), (5, 4)]
     assert {(one["within"], one["kind"]) for one in found} == {("<r up='é'><in>", "x")}
+    assert list(found[0]) == ["_position", "document", "line", "column", "kind", "raw", "within"]
 
 
 def test_what_is_not_there_any_more_stays_as_it_was_read(staged: StagedRange) -> None:
