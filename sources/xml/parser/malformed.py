@@ -24,7 +24,11 @@ from sources.xml.splits.tags import NO_ROOT, parse_content, parse_reason
 
 MalformedKind = Literal["document", "tuple", "punctuation"]
 
-MEND = "fix the source, or divert such items with the option mode 'PERMISSIVE'"
+_MENDS = ("fix the source", "divert such items with the option mode 'PERMISSIVE'")
+_GROWING = (
+    "if the document still grows, run with --keep-open or --follow (in Python keep_open=True, follow=True);"
+    " if it is complete, write its end tag"
+)
 
 LINE_BLOCK = 1 << 20
 """The number of bytes in which lines are counted at once."""
@@ -128,13 +132,28 @@ def malformed_error(malformed: Malformed, encoding: str | None = None) -> Malfor
         line=line,
         column=column,
         position=malformed.position,
-        hint=mend(malformed.kind),
+        hint=mend(malformed.kind, malformed.reason),
     )
 
 
-def mend(kind: str) -> str | None:
-    """Returns a hint how reading can continue; None for a document that is not well-formed, where it cannot."""
-    return None if kind == "document" else MEND
+def mend(kind: str, reason: str) -> str | None:
+    """Returns a hint how reading can continue; None for a document that is not well-formed and has ended.
+
+    >>> mend("tuple", "temp: 'n/a' is no DOUBLE")
+    "fix the source, divert such items with the option mode 'PERMISSIVE', or declare nullValue 'n/a' if that means null"
+    """
+    if kind == "document":
+        return _GROWING if reason.startswith("Premature end") else None
+    text = _WORD.search(reason)
+    return (
+        f"{_MENDS[0]}, {_MENDS[1]}, or declare nullValue '{text[1]}' if that means null"
+        if text
+        else ", or ".join(_MENDS)
+    )
+
+
+_WORD = re.compile(r": '([^'\d]{1,20})' is no [A-Z]")
+"""A short text without digits in the place of a value, which may mean null."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,7 +10,7 @@ from lxml import etree
 from punct_ns.slices import LIFESPAN
 from sources.xml.options.source import SourceOptions
 from sources.xml.parser.item_batches import Parsed
-from sources.xml.parser.malformed import Malformed, locate, malformed_table
+from sources.xml.parser.malformed import Malformed, locate, malformed_error, malformed_table
 from sources.xml.parser.range_parser import RangeParser
 from sources.xml.splits.byte_ranges import ByteRange
 from sources.xml.splits.tags import safe_parser, safe_pull_parser
@@ -126,6 +126,16 @@ def test_a_document_that_is_not_well_formed_is_named_where_the_parser_stopped(
     assert (one.kind, reason in one.reason) == ("document", True)
     ((line, column),) = locate(one.document, [one.offset])
     assert (line, column if place[1] else None) == place
+    hint = malformed_error(one).hint or ""
+    assert ("--keep-open or --follow" in hint) == (reason == "Premature end")
+
+
+@pytest.mark.parametrize(("value", "proposed"), [("n/a", True), ("-", True), ("1x5", False), ("it's", False)])
+def test_a_word_in_the_place_of_a_number_may_mean_null(tmp_path: Path, value: str, proposed: bool) -> None:
+    one = malformed(parsed(tmp_path / "d.xml", f"{ROOT}<row><h>{value}</h></row></r>"))[0]
+    hint = malformed_error(one).hint or ""
+    assert "divert such items" in hint
+    assert (f"declare nullValue '{value}'" in hint) == proposed
 
 
 def test_lines_and_columns_count_characters_of_the_documents_encoding(tmp_path: Path) -> None:
