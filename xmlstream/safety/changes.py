@@ -151,7 +151,14 @@ class Bounded:
 
     def __str__(self) -> str:
         left, right = self.called
-        return f"bound the join in time: … AND {right} BETWEEN {left} AND {left} + INTERVAL '1' HOUR"
+        inputs = ""
+        if left.partition(".")[0] == right.partition(".")[0]:
+            # A plan does not know the aliases of a query that joins a source with itself.
+            left, right = (
+                f"{side}.{name.rpartition('.')[2]}" for side, name in zip(("left", "right"), self.called, strict=True)
+            )
+            inputs = ", with left and right for the aliases of its inputs"
+        return f"bound the join in time{inputs}: … AND {right} BETWEEN {left} AND {left} + INTERVAL '1' HOUR"
 
     def applied(self, root: Node) -> Node:
         """The plan with the bound."""

@@ -11,6 +11,7 @@ from collections.abc import Iterable, Iterator, Sequence
 
 from operators.closing_conditions import Grouping
 from operators.project import Project
+from operators.punctuate import Punctuate
 from operators.sort import Sort
 from operators.top_n import TopN
 from punct_ns.errors import UnsafeQuery
@@ -18,7 +19,7 @@ from punct_ns.schema import Schema
 from punct_ns.scheme import Scheme, Term, is_compact
 from punct_ns.slices import quoted
 from punct_ns.sql_type import StringType
-from xmlstream.plan.nodes import Node, Results, Scan, out_of_order
+from xmlstream.plan.nodes import Node, Results, Scan, out_of_order, topological
 from xmlstream.plan.written_plan import brief, described
 from xmlstream.safety.changes import Change, by_source, changes, origins
 from xmlstream.safety.remedies import Remedy, remedies
@@ -262,8 +263,10 @@ def caution(root: Node, *, keep_open: bool = False) -> str | None:
     if not (found := troubles(verdict)):
         return None
     # A source may declare that it promises nothing, by empty schemes.
-    scans = [(one.name, one.node.operator) for one in verdict.operators if isinstance(one.node.operator, Scan)]
-    silent = [name for name, scan in scans if not scan.options.has_promise]
+    nodes = [(one.name, one.node, one.node.operator) for one in verdict.operators]
+    scans = [(name, node, operator) for name, node, operator in nodes if isinstance(operator, Scan)]
+    promising = {below for _, node, op in nodes if isinstance(op, Punctuate) for below in topological(node)}
+    silent = [name for name, node, scan in scans if node not in promising and not scan.options.has_promise]
     without = f"; {' and '.join(silent)} promise{'s' if len(silent) == 1 else ''} nothing" if silent else ""
     if not keep_open:
         return f"only the end of its input lets this query answer or purge: {_first_of(found)}{without}"

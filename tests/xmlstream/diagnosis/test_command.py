@@ -81,6 +81,9 @@ def test_without_it_a_line_says_so_and_who_promises_nothing(here: Command, tmp_p
     _, said = here("run", query(tmp_path, ", schemes ''"), "-o", tmp_path / "out")
     assert said.splitlines()[0].startswith(line)
     assert "promises nothing" not in said.splitlines()[0]
+    _, said = here("run", query(tmp_path, ", punctuate 'order of sid'"), "-o", tmp_path / "out")
+    assert said.splitlines()[0].startswith(line)
+    assert "promises nothing" not in said.splitlines()[0]
     _, said = here("run", query(tmp_path, ", schemes 'hour'"), "-o", tmp_path / "out")
     assert line not in said
 

@@ -92,6 +92,16 @@ USING punctuated_xml OPTIONS (path 'auction.xml', rowTag 'auction', schemes '{au
                 " AND auction.expires + INTERVAL '1' HOUR",
             ],
         ),
+        (
+            "SELECT a.price FROM bid a LEFT ANTI JOIN bid b ON a.auction = b.auction",
+            "dateTime prefix",
+            "",
+            [
+                "declare punctuate 'order of auction' on bid, if tuples come in that order",
+                "bound the join in time, with left and right for the aliases of its inputs: …"
+                " AND right.dateTime BETWEEN left.dateTime AND left.dateTime + INTERVAL '1' HOUR",
+            ],
+        ),
     ],
 )
 def test_rules_windows_and_bounds_are_proposed_where_they_mend(
