@@ -2,9 +2,14 @@
 
 from __future__ import annotations
 
+import errno
 import os
+import shutil
+import tempfile
 import traceback as traceback_module
+from collections.abc import Sequence
 from contextlib import ExitStack, closing
+from pathlib import Path
 from typing import Annotated, Any
 
 import typer
@@ -168,8 +173,19 @@ def run(  # noqa: PLR0913, PLR0917 - one parameter for each option
     except Exception as error:  # noqa: BLE001 - the last resort: an unforeseen error gets one line, too
         if traceback:
             traceback_module.print_exc()
-        what = f"{type(error).__name__}: {first_cause(error)}"
-        raise XmlStreamError(what, hint="--traceback shows more") from None
+        cause = first_cause(error)
+        if os.strerror(errno.ENOSPC) in cause:
+            raise _full_disk(error, [checkpoint, output, metrics, tempfile.gettempdir()], checkpoint) from None
+        raise XmlStreamError(f"{type(error).__name__}: {cause}", hint="--traceback shows more") from None
+
+
+def _full_disk(error: Exception, written: Sequence[str | None], checkpoint: str | None) -> XmlStreamError:
+    """The error for a full disk: that of the file that could not be written, or else the fullest that is written."""
+    there = [path for path in written if path and Path(path).exists()]
+    place = getattr(error, "filename", None) or min(there, key=lambda path: shutil.disk_usage(path).free)
+    goes_on = f"the same command then goes on from the checkpoint {checkpoint}"
+    restart = "then run the same command again; with --checkpoint it would go on from its last commit"
+    return XmlStreamError(f"the disk of {place} is full", hint=f"make room; {goes_on if checkpoint else restart}")
 
 
 def _require_safe(script: Any, *, follow: bool, allowed: bool, strict: bool, keep_open: bool, as_written: bool) -> None:

@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
+import errno
 import io
 import json
 import os
 import re
 import shlex
+import shutil
 import signal
 import subprocess
 import sys
 import time
 from collections.abc import Callable
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 from lxml import etree
@@ -68,6 +71,28 @@ def said(result: Result) -> list[str]:
     assert "\tat " not in result.stderr
     assert "WARN" not in result.stderr
     return result.stderr.splitlines()
+
+
+def test_a_full_disk_is_named_with_how_the_query_goes_on(
+    here: Command, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    state = tmp_path / "state"
+    state.mkdir()
+    full = OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+    def fails(*_: object, **__: object) -> None:
+        raise full
+
+    monkeypatch.setattr("xmlstream.cli.run.run_script", fails)
+    monkeypatch.setattr(shutil, "disk_usage", lambda path: SimpleNamespace(free=0 if path == str(state) else 10))
+    given = ["run", QUERY, "-D", "SENSORS=s", "-o", tmp_path / "out"]
+    ended = here(*given, "--checkpoint", state)
+    goes_on = f"make room; the same command then goes on from the checkpoint {state}"
+    assert (ended.returncode, said(ended)[-2:]) == (1, [f"the disk of {state} is full", f"  Hint: {goes_on}"])
+    full.filename = "/elsewhere/x"
+    ended = here(*given)
+    assert said(ended)[-2] == "the disk of /elsewhere/x is full"
+    assert "then run the same command again" in said(ended)[-1]
 
 
 @pytest.fixture
