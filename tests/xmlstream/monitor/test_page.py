@@ -14,7 +14,9 @@ import pytest
 from tests.harness.browser import overlapping_texts
 from tests.xmlstream.monitor.test_monitor import ROOT, overdue, record, served
 from xmlstream.monitor.monitor import Monitor
+from xmlstream.monitor.run_view import RunView
 from xmlstream.plan.nodes import names
+from xmlstream.runtime.watching import Watched
 from xmlstream.sql.script import read
 
 if TYPE_CHECKING:
@@ -54,6 +56,17 @@ def test_an_input_that_lags_is_named_with_what_it_lacks_until_it_speaks(browser:
         wait_for(page, "#axes tr.meet", "≤ 17")
         page.keyboard.press("Enter")
         wait_for(page, "#answer", "sensor2 has closed it")
+
+
+def test_of_a_run_that_has_stopped_times_count_up_to_its_end(browser: Browser, tmp_path: Path) -> None:
+    view = RunView()
+    view.begun(Watched(ROOT, True, tmp_path, tmp_path, None))
+    view.committed(record(0, sensor1="<*, [,17], *, *>", sensor2="<*, [,16], *, *>"))
+    view.recorded("stopped", time="2026-01-01T00:05:00+00:00")
+    monitor = Monitor("0", view)
+    with seen(browser, monitor) as page:
+        wait_for(page, "#lacking", "; its last punctuation came 5 min before the end")
+    monitor.close()
 
 
 def test_several_attributes_are_asked_of_together(browser: Browser, tmp_path: Path) -> None:

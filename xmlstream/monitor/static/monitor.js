@@ -73,7 +73,7 @@
     if (run.id !== null && run.id !== event.run) location.reload();
     if (run.state === "starting" && event.state !== "starting" && !document.querySelector("#plan svg")) location.reload();
     const { state, over, stands, labels, questions } = event;
-    Object.assign(run, { id: event.run, state, over, stands, labels, questions });
+    Object.assign(run, { id: event.run, ended: event.at, state, over, stands, labels, questions });
     showQuestions();
     fetchWaiting(true);
     if (over) events.close();
@@ -210,7 +210,12 @@
     showQuestions();
   }
 
-  const lastSent = time => !time ? "; it has sent no punctuation yet" : ago(time) > 3 ? `; its last punctuation came ${span(Math.round(ago(time)))} ago` : "";
+  function lastSent(time) {
+    if (!time) return "; it has sent no punctuation yet";
+    const [until, word] = goesOn() ? [Date.now(), "ago"] : [Date.parse(run.ended), "before the end"];
+    const seconds = (until - Date.parse(time)) / 1000;
+    return seconds > 3 ? `; its last punctuation came ${span(Math.round(seconds))} ${word}` : "";
+  }
 
   function showQuestions() {
     const names = [...new Set([...run.closed.flatMap(axis => axis.rows.map(r => r.attribute)), ...run.questions])];
