@@ -120,7 +120,7 @@ def read_type(name: str) -> Type:
         case "MAP":
             return Type(canonical)
     if kind not in _SIMPLE and not canonical.startswith("DECIMAL("):
-        raise NotProven(f"the type {canonical}")
+        raise NotProven(f"the type {canonical}{' of iso_duration' if canonical == 'INTERVAL' else ''}")
     return Type(canonical)
 
 

@@ -1,9 +1,10 @@
-"""Time windows in the syntax of Flink and RisingWave: rewrites their calls in a parsed query to Spark's windows.
+"""Calls that Spark lacks, rewritten to Spark's expressions: time windows of Flink and RisingWave, ISO 8601 durations.
 
     FROM TABLE(TUMBLE(TABLE bid, DESCRIPTOR(ts), INTERVAL '10' MINUTES))     a table with window_start, window_end, …
     FROM HOP(bid, ts, INTERVAL '2 MINUTES', INTERVAL '10 MINUTES')           RisingWave: first the slide, as in Flink
     CAST(t AS TIMESTAMP_LTZ(6))                                              Flink's type with Spark's precision
     GROUP BY TUMBLE(ts, INTERVAL '1' HOUR)                                   Flink's older form, with TUMBLE_START(…)
+    iso_duration(delay), try_iso_duration(delay)                             'PT1H30M' as INTERVAL DAY TO SECOND
 
 Sources: Flink's "Windowing table-valued functions" and "Group windows", RisingWave's "Time windows". Session windows in
 FROM and cumulating windows are refused; the hint gives an equal query for the same table, attribute and lengths.
@@ -19,8 +20,9 @@ from dataclasses import dataclass, field
 
 from sqlglot import exp
 
-from operators.expressions.dialect import as_read, expression
+from operators.expressions.dialect import as_read, call_name, expression
 from operators.expressions.duration import duration, length_text
+from operators.expressions.iso_duration import ISO_DURATIONS, ISO_HINT, OF_FIXED_LENGTH, is_iso_duration, iso_duration
 from punct_ns.errors import QueryError, format_error
 from xmlstream.sql.query_text import QueryText
 
@@ -76,10 +78,10 @@ class Rewriting:
         return QueryText.joined([*parts, self.text.part(done, end)]) if parts else self.text.part(start, end)
 
     def rewrite(self, tree: exp.Expr) -> None:
-        """Replaces Flink's windows and types in a tree by Spark's.
+        """Replaces Flink's windows and types and ISO 8601 durations in a tree by Spark's expressions.
 
         Raises:
-            QueryError: A window has no equivalent; the hint gives a query to write.
+            QueryError: A window has no equivalent, or a constant is no duration; the hint says what to write.
         """
         calls_in_from = set[int]()
         for node in list(tree.find_all(exp.DataType, exp.Table, exp.Anonymous, bfs=False)):
@@ -97,6 +99,27 @@ class Rewriting:
                         node.replace(self._table(node, _Call.of(call, self.text)))
                 case exp.Anonymous() if id(node) not in calls_in_from and str(node.this).upper() in _FUNCTIONS:
                     node.replace(self._function(node, _Call.of(node, self.text)))
+        for call in reversed([*tree.find_all(exp.Anonymous, bfs=False)]):  # an argument is rewritten before its call
+            if call_name(call) in ISO_DURATIONS:
+                self._duration(call)
+
+    def _duration(self, call: exp.Anonymous) -> None:
+        """Replaces `iso_duration(text)` or `try_iso_duration(text)`; an item without a name is named by the call."""
+        name, begin, end = call_name(call), call.meta["start"], call.meta["until"]
+        if len(call.expressions) != 1:
+            raise self.text.error(f"{name} takes one text", begin, f"write {name}(delay)")
+        (given,) = call.expressions
+        if isinstance(given, exp.Literal) and name == "iso_duration" and not is_iso_duration(str(given.this)):
+            raise self.text.error(f"'{given.this}' is not {OF_FIXED_LENGTH}", given, ISO_HINT)
+        written = self.for_spark(self.text.text.index("(", begin) + 1, end - 1)
+        around, instead = (iso_duration(text, name, begin) for text in (exp.var(_DATA), given))
+        if isinstance(call.parent, exp.Select) and call.arg_key == "expressions":
+            title = f"{name}({as_read(given).replace('`', '')})"
+            around, instead = (exp.alias_(each, title, quoted=True) for each in (around, instead))
+        first, *others = (self.text.standing(part, begin) for part in as_read(around).split(_DATA))
+        parts = [first, *(part for other in others for part in (written, other))]
+        self.replaced.append((begin, end, QueryText.joined(parts)))
+        call.replace(instead)
 
     def _replace(self, begin: int, end: int, instead: str, at: int) -> None:
         self.replaced.append((begin, end, self.text.standing(instead, at)))

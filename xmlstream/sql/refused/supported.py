@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterable
 from sqlglot import exp
 
 from operators.expressions.dialect import call_name, type_text
+from operators.expressions.iso_duration import OWN
 from operators.expressions.type_rules import whole_number
 from xmlstream.sql.query_text import QueryText
 from xmlstream.sql.refused.refusals import (
@@ -372,7 +373,7 @@ def _findings(node: exp.Expr) -> list[tuple[exp.Expr | str, str, str | None]]:
         places = [*_SUBQUERY_PLACES_OF[kind], *places]
     found += [(node, what, hint) for _, is_misplaced, what, hint in places if is_misplaced(node)]
     if isinstance(node, exp.Cast):
-        refused = _type_finding(node.args["to"])
+        refused = None if OWN in node.meta else _type_finding(node.args["to"])
     else:
         refused = reason_to_refuse_call(node) if isinstance(node, exp.Anonymous) else None
     return found if refused is None else [*found, (node, *refused)]

@@ -16,6 +16,7 @@ import difflib
 from sqlglot import exp
 
 from operators.expressions.dialect import call_name
+from operators.expressions.iso_duration import ISO_DURATIONS
 
 _SCALARS = (
     # arrays
@@ -165,7 +166,7 @@ def reason_to_refuse(name: str) -> tuple[str, str] | None:
     ('there is no function maxx', 'did you mean max?')
     """
     known = name.lower()
-    supported = SCALARS | AGGREGATES | CUTS_TIME | READS_THE_CLOCK
+    supported = SCALARS | AGGREGATES | CUTS_TIME | READS_THE_CLOCK | ISO_DURATIONS
     if known in supported:
         return None
     if known in REFUSED:
