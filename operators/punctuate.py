@@ -143,7 +143,10 @@ class Punctuate(Operator):
 
     def _offence(self, row: Mapping[str, Any], computed: Frame, state: OperatorState) -> UngrammaticalStream:
         schema = state.inputs[0]
-        values = tuple(None if row.get(a.name) is None else a.domain.normal(row[a.name]) for a in schema)
+        # A pattern of an opaque type distinguishes null from other values only.
+        values = tuple(
+            value if (value := row.get(a.name)) is None or a.domain.opaque else a.domain.normal(value) for a in schema
+        )
         earlier = next((p for p in added(state).set if p.matches(values)), None)
         broken, words = self.rule.broken(row, computed, schema)
         punctuation = earlier or broken

@@ -21,7 +21,7 @@ from tests.harness.running import Row, Running
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-    from xmlstream.session.engines import Session
+    from xmlstream.session.engines import InProcessSession, Session
 
 REPORTS = Schema.parse("sid STRING, hour INT, currtmp DOUBLE")
 NUMBERS = Schema.parse("n INT")
@@ -113,6 +113,13 @@ def test_a_late_tuple_is_held_against_what_was_promised_and_the_slack_to_write_i
             across.slice((rows[rows.index(max(rows)) + 1 :], []))
         expected = said(f"<{'1' if per else '*'}, {punctuation}>", schema=schema)
         assert [told.value.punctuation] == [later.value.punctuation] == expected
+
+
+def test_a_late_tuple_with_an_array_is_named(in_process: InProcessSession, tmp_path: Path) -> None:
+    schema = Schema.parse("n INT, prices ARRAY<INT>")
+    running = Running(in_process, tmp_path, Punctuate(ByOrder("n")), schema, positioned=True)
+    with pytest.raises(UngrammaticalStream, match=re.escape("the tuple (1, [3, 4]) comes after")):
+        running.slice(([(2, [1]), (1, [3, 4])], []))
 
 
 def test_late_tuples_are_dropped_or_diverted_and_counted(session: Session, tmp_path: Path) -> None:

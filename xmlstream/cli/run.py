@@ -165,9 +165,14 @@ class _Run:
             return self._wait(launched)
 
     def _wait(self, launched: Launched) -> Summary | None:
+        waits = self._settings.follow
         while self._interrupts.number is None:
             if launched.is_over():
                 return launched.wait()
+            if waits and launched.closed:
+                waits = False
+                line = "the input has ended for good, and the query is closed: nothing more comes until Ctrl-C ends the run"
+                self._console.print(line, highlight=False, soft_wrap=True)
             time.sleep(POLL_SECONDS)
         launched.stop()
         summary = launched.wait()

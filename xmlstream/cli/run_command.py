@@ -238,7 +238,7 @@ def _run(
             interrupts.leave(interrupted.code)
         if summary.closed_before:
             closed = f"the query of checkpoint {settings['checkpoint']} is closed: its input has ended for good"
-            line = f"nothing to do: {closed}"
+            line = f"nothing to do: {closed}\n  Hint: for new input begin anew, with another checkpoint and output"
         else:
             line = (
                 f"done: {summary.counts} in {seconds_since_start():.1f} s"

@@ -97,6 +97,11 @@ class Launched:
     def _summary(self) -> Summary:
         return self._tally.summary(self._execution.closed, self.findings(), exact=self._execution.noticed.exact)
 
+    @property
+    def closed(self) -> bool:
+        """Whether its input has ended for good."""
+        return self._execution.closed
+
     def is_over(self) -> bool:
         """Whether the query has ended."""
         if self.query is None:

@@ -372,6 +372,23 @@ def test_a_reader_that_has_seen_enough_leaves_no_traceback(tmp_path: Path) -> No
     assert (len(result.stdout), result.stderr) == (10, "")
 
 
+def test_a_followed_input_that_has_ended_for_good_is_reported(tmp_path: Path) -> None:
+    (tmp_path / "s.xml").write_text("<ts><t><day>1</day></t></ts>")
+    table = (
+        f"CREATE TABLE s (day INT) USING punctuated_xml OPTIONS (path '{tmp_path}/s.xml', rowTag 't', schemes 'day')"
+    )
+    (tmp_path / "q.sql").write_text(f"{table}; SELECT day, count(*) AS n FROM s GROUP BY day")
+    into = ("-o", tmp_path / "out", "--checkpoint", tmp_path / "state", "--engine", "duckdb", "--follow")
+    command = [sys.executable, "-m", "xmlstream", "run", str(tmp_path / "q.sql"), *map(str, into)]
+    with subprocess.Popen(command, stderr=subprocess.PIPE, text=True, cwd=ROOT) as process:
+        assert process.stderr is not None
+        assert any("the input has ended for good, and the query is closed" in line for line in process.stderr)
+        process.send_signal(signal.SIGINT)
+        assert "done: 1 slice" in process.stderr.read()
+    again = xmlstream("run", tmp_path / "q.sql", *into)
+    assert (again.returncode, "with another checkpoint and output" in again.stderr) == (0, True)
+
+
 def test_a_master_on_this_machine_tells_its_cores() -> None:
     assert cores_of("local[*]") == len(os.sched_getaffinity(0))
     assert cores_of("local-cluster[2, 2, 1024]") == 4
