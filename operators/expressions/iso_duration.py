@@ -17,7 +17,7 @@ import re
 
 from sqlglot import exp
 
-from operators.expressions.dialect import expression
+from operators.expressions.dialect import call_name, expression, parsed, render
 
 ISO_DURATIONS = frozenset({"iso_duration", "try_iso_duration"})
 """Functions of a query: the first raises an error for a text that is no duration, the second gives null."""
@@ -70,3 +70,19 @@ def iso_duration(text: exp.Expr, name: str, at: int) -> exp.Expr:
         if isinstance(node, exp.Cast):
             node.meta[OWN] = name
     return found.transform(lambda node: text.copy() if isinstance(node, exp.Column) else node)
+
+
+def with_iso_durations(text: str) -> str:
+    """A condition of a rule as Spark reads it: as written, or with its calls of these functions rewritten.
+
+    >>> with_iso_durations("status = 'iso_duration'")
+    "status = 'iso_duration'"
+    """
+    tree = parsed(text)
+    if tree is None or not any(call_name(call) in ISO_DURATIONS for call in tree.find_all(exp.Anonymous)):
+        return text
+    whole = exp.Paren(this=tree.copy())
+    for call in reversed([*whole.find_all(exp.Anonymous, bfs=False)]):  # an argument is rewritten before its call
+        if call_name(call) in ISO_DURATIONS and len(call.expressions) == 1:
+            call.replace(iso_duration(call.expressions[0], call_name(call), 0))
+    return render(whole)

@@ -14,6 +14,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from operators.expressions.iso_duration import with_iso_durations
 from operators.frames.matching import matching, not_matching
 from operators.punctuators.rule import ASIDE, Facts, Rule, added, ordered_attribute, unless_late
 from operators.state.operator_state import OperatorState
@@ -102,7 +103,9 @@ class ByPredicate(Rule):
             f"max({_ENDS}) OVER (PARTITION BY {group}"
             f" ORDER BY {POSITION} ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING)"
         )
-        known = self._with_ended(tuples, state).select("*", f"coalesce(({self.when}), false) AS {_ENDS}")
+        known = self._with_ended(tuples, state).select(
+            "*", f"coalesce(({with_iso_durations(self.when)}), false) AS {_ENDS}"
+        )
         return unless_late(known, f"{_ENDED} OR coalesce({ended}, false)").drop(_ENDED)
 
     def aggregates(self, schema: Schema) -> dict[str, str]:

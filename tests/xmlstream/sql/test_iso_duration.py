@@ -140,6 +140,15 @@ def test_a_text_that_is_no_duration_is_an_error_that_shows_it(spark: SparkSessio
         case.slice(s=[(1, None, "PT1H"), (2, None, text)])
 
 
+@pytest.mark.spark
+def test_a_rule_ends_groups_by_the_length_of_a_duration(spark: SparkSession) -> None:
+    rule = "schemes 'k prefix', punctuate 'end of at, when try_iso_duration(d) >= INTERVAL 1 HOUR'"
+    query = TABLE.replace("schemes 'k prefix'", rule) + "SELECT at, count(*) AS n FROM s GROUP BY at"
+    one, other = (f"2026-01-0{day}T00:00:00Z" for day in (1, 2))
+    items = f"(1, {one}, PT59M) (2, {other}, soon) (3, {one}, PT60M)"
+    xt.assert_result(query, {"s": items}, f"({one}, 2) <{one}, *>", session=spark, allow_unsafe=True)
+
+
 CALLS = [
     "SELECT k, iso_duration(d) > INTERVAL 5 MINUTES AS late, at + try_iso_duration( concat('PT', d) ) AS at FROM s",
     "SELECT iso_duration(d) AS x, k FROM s WHERE k > 1 AND ISO_DURATION(d) IS NOT NULL -- iso_duration(e)",
