@@ -171,7 +171,7 @@ class _Run:
                 return launched.wait()
             if waits and launched.closed:
                 waits = False
-                line = "the input has ended for good, and the query is closed: nothing more comes until Ctrl-C ends the run"
+                line = "the input has ended for good, and the query is closed; Ctrl-C ends the run"
                 self._console.print(line, highlight=False, soft_wrap=True)
             time.sleep(POLL_SECONDS)
         launched.stop()
