@@ -38,7 +38,7 @@ from xmlstream.sink.standard_output import ReaderGone, StandardOutput
 
 
 def infer(
-    file: Annotated[str, typer.Argument(help="The documents: a file, a directory, a glob.", metavar="FILE")],
+    file: Annotated[str, typer.Argument(help="A file, directory or glob; perhaps compressed.", metavar="FILE")],
     row_tag: Annotated[
         str | None,
         typer.Option(help="Tag of the tuples; by default the repeated element with the most content.", metavar="TAG"),
@@ -157,7 +157,7 @@ def cat(
 
 
 def check(
-    file: Annotated[str, typer.Argument(help="The stream: a file, a directory, a glob.", metavar="FILE")],
+    file: Annotated[str, typer.Argument(help="A file, directory or glob; perhaps compressed.", metavar="FILE")],
     schema: Annotated[str, typer.Option(help='Its attributes, such as "sid STRING, hour INT".', metavar="DDL")],
     row_tag: Annotated[str, typer.Option(help="Tag of its tuples.", metavar="TAG")],
     schemes: Annotated[
