@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from itertools import product
+from typing import Any
 
 from punct_ns.punctuation import Punctuation
 from tests.oracles import oracle
@@ -18,13 +19,20 @@ from tests.oracles.pair_invariants import lets_out
 Tuples = Sequence[Sequence[Tuple]]
 Punctuations = Sequence[Sequence[Punctuation]]
 Classes = Sequence[Mapping[int, int]]
-Bounds = Mapping[tuple[int, int], Callable[[Tuple, Tuple], bool]]
-"""What must be true of a tuple of one input and one of another beside, by their numbers, the smaller first."""
+Bounds = Mapping[tuple[tuple[int, int], tuple[int, int]], Callable[[Any, Any], bool]]
+"""What must also be true of two values that are not null, by the inputs of their tuples and their places there."""
 
 
 def within(bounds: Bounds, chosen: Mapping[int, Tuple]) -> bool:
-    """Whether tuples, by their inputs, satisfy what is asked of two of them."""
-    return all(holds(chosen[i], chosen[j]) for (i, j), holds in bounds.items() if i in chosen and j in chosen)
+    """Whether tuples, by their inputs, satisfy what is asked of two of them, and may with tuples of the other inputs.
+
+    A tuple with null in a bound satisfies it with no other tuple: it is in no result, and nothing waits for it.
+    """
+    for places, holds in bounds.items():
+        values = [chosen[i][at] for i, at in places if i in chosen]
+        if None in values or (len(values) == len(places) and not holds(*values)):
+            return False
+    return True
 
 
 def agree(classes: Classes, chosen: Mapping[int, Tuple]) -> bool:
@@ -79,9 +87,10 @@ def multiway_joining(classes: Classes, universe: Sequence[Tuple], bounds: Bounds
     def kept(ts: Tuples, ps: Punctuations) -> list[list[Tuple]]:
         size = (*map(len, ts), *map(len, ps))
         if size not in known or known[size][0] is not ts:
+            may_join = [[t for t in ts[i] if agree(classes, {i: t}) and within(asked, {i: t})] for i in range(len(ts))]
             found = [
-                [t for t in ts[i] if agree(classes, {i: t}) and not is_done(classes, asked, {i: t}, ts, ps, universe)]
-                for i in range(len(ts))
+                [t for t in each if not is_done(classes, asked, {i: t}, may_join, ps, universe)]
+                for i, each in enumerate(may_join)
             ]
             known.clear()
             known[size] = (ts, found)
