@@ -281,12 +281,17 @@ class Translator:
         return self._joined(tree, "OR", "{}", "true")
 
     def _joined(self, tree: exp.Expr, operator: str, decided: str, result: str) -> Part:
-        one, other = self._condition(tree.this), self._condition(tree.expression)
-        sql = f"({one.sql} {operator} {other.sql})"
-        if other.raises:
-            sql = f"CASE WHEN {decided.format(one.sql)} THEN {result} ELSE {sql} END"
-        nullable, raises = one.nullable or other.nullable, one.raises or other.raises
-        return Part(sql, BOOLEAN, nullable, raises, rows=one.rows or other.rows)
+        sides = [self._condition(side) for side in tree.flatten()]
+        *before, last = sides
+        if any(side.raises for side in sides[1:]):
+            # A chain is one CASE: one within the other, each with its conditions twice, would grow exponentially.
+            tests = " ".join(f"WHEN {decided.format(side.sql)} THEN {result}" for side in before)
+            rest = [side.sql for side in before if side.nullable]
+            sql = f"CASE {tests} ELSE ({f' {operator} '.join([*rest, last.sql])}) END"
+        else:
+            sql = f"({f' {operator} '.join(side.sql for side in sides)})"
+        nullable, raises = (any(getattr(side, name) for side in sides) for name in ("nullable", "raises"))
+        return Part(sql, BOOLEAN, nullable, raises, rows=any(side.rows for side in sides))
 
     def in_(self, tree: exp.Expr) -> Part:
         """IN, among expressions."""

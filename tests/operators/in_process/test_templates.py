@@ -52,3 +52,11 @@ def test_a_form_that_is_proven_for_literals_alone_keeps_them() -> None:
     assert translated("get(split(s, '/'), 1)", columns).sql == translated("get(split(s, '/'), 1)", columns).sql
     assert "'/'" in translated("get(split(s, '/'), 1)", columns).sql
     assert Domain(translated("date_format(CAST('2020-01-01' AS DATE), 'yyyy')", {}).type).type == "STRING"
+
+
+@pytest.mark.parametrize("operator", ["OR", "AND"])
+def test_a_chain_of_conditions_that_may_raise_an_error_grows_with_their_number(operator: str) -> None:
+    columns = {"a": Typed('"a"', "BOOLEAN", nullable=True)}
+    parts = [f"a = CAST('{'true' if number % 3 else 'false'}' AS BOOLEAN)" for number in range(40)]
+    one, two = (len(translated(f" {operator} ".join(parts[:number]), columns).sql) for number in (20, 40))
+    assert two < 2.2 * one
