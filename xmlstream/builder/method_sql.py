@@ -14,6 +14,7 @@ import difflib
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import chain
 from typing import TYPE_CHECKING, Any, get_args
 
 from operators.joins.join_sides import JoinKind
@@ -269,8 +270,8 @@ class Groups:
             raise QueryError("agg without a key and without an aggregate", hint='for example agg("count(*) AS n")')
         items = listed((*self.keys, *aggregates))
         numbers = ", ".join(str(number + 1) for number in range(len(self.keys)))
-        trees = (parse_statements(QueryText.of(f"SELECT {text}"))[0].tree for text in aggregates)
-        if not numbers and not aggregates_in(*trees):
+        trees = (parse_statements(QueryText.of(f"SELECT {text}"))[0].tree.expressions for text in aggregates)
+        if not numbers and not aggregates_in(*chain.from_iterable(trees)):
             raise QueryError(f"no aggregate in {', '.join(aggregates)}", hint="group_by needs a key, or use select")
         return self.query._of("SELECT ", *items, " FROM `input`", f" GROUP BY {numbers}" if numbers else "")
 

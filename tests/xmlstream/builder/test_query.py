@@ -173,7 +173,7 @@ WRONG: list[tuple[Callable[[Query], object], str, str | None]] = [
     (lambda q: q.where("hour"), "boolean", "'hour', line 1, column 1"),
     (lambda q: q.where("max(hour) > 1"), "aggregate in WHERE", "'max(hour) > 1', line 1, column 1"),
     (lambda q: q.where("rand() > 0.5"), "rand", "'rand() > 0.5', line 1, column 1"),
-    (lambda q: q.where("hour IN (SELECT 1)"), "subquery", None),
+    (lambda q: q.where("hour IN (SELECT 1)"), "SELECT without FROM", None),
     (lambda q: q.select("hour", "min AS HOUR"), "two attributes HOUR", None),
     (lambda q: q.select("sid + DATE '2020-01-01' AS x"), "sid", "column 1"),
     (lambda q: q.group_by("hour").agg("currtmp AS x"), "neither a key", "'currtmp AS x', line 1, column 1"),
