@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import shutil
 import sys
+import uuid
 from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
@@ -15,6 +16,8 @@ from hypothesis import HealthCheck, settings
 
 from tests.harness.browser import executable, launched
 from tests.harness.nights import AT_NIGHT
+from tests.harness.seaweed import ObjectServer
+from tests.harness.seaweed import object_server as served_objects
 
 if TYPE_CHECKING:
     from playwright.sync_api import Browser
@@ -139,6 +142,21 @@ def in_process() -> Iterator[InProcessSession]:
 def session(request: pytest.FixtureRequest) -> Session:
     """Each of the two sessions; by day Spark's for some of the cases."""
     return cast("Session", request.getfixturevalue("spark" if request.param == "spark" else "in_process"))
+
+
+@pytest.fixture(scope="session")
+def object_server() -> Iterator[ObjectServer]:
+    """The one server of S3's protocol of a test run."""
+    with served_objects() as found:
+        yield found
+
+
+@pytest.fixture
+def bucket(object_server: ObjectServer, monkeypatch: pytest.MonkeyPatch) -> str:
+    """The URL of an empty place on the server, which this process and its children find by their environment."""
+    for name, value in object_server.environment.items():
+        monkeypatch.setenv(name, value)
+    return f"s3://tests/{uuid.uuid4().hex[:12]}"
 
 
 @pytest.fixture(scope="session")

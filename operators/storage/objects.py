@@ -1,0 +1,522 @@
+"""Object stores: objects below a URL of S3, Google Cloud Storage or Azure, by the client `obstore`.
+
+A URL may carry options of the store: `s3://bucket/orders?endpoint=http://127.0.0.1:8333&region=eu-central-1`. So an
+option reaches each process that reads the URL. Credentials never stand in a URL: the client takes them from the
+environment, a profile, or the role of the machine.
+
+An object appears whole. It is *created* by a conditional write, which the store refuses if the key exists. A refusal
+alone does not tell who has written the object: a request whose response was lost is sent again, and meets its own
+object. So a refused object is read: if it has the bytes that were to be written, it counts as created.
+
+A store that does not answer is tried again for `PATIENCE` seconds, with a message in the log after `QUIET` seconds.
+"""
+
+from __future__ import annotations
+
+import io
+import logging
+import os
+import time
+import zlib
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
+from configparser import ConfigParser
+from dataclasses import dataclass
+from datetime import timedelta
+from functools import lru_cache
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, TypeVar
+from urllib.parse import parse_qsl, urlencode, urlsplit
+
+from operators.storage.durable import checksum_text
+from punct_ns.errors import DISTRIBUTION, InputError, StateError, UsageError, XmlStreamError
+
+if TYPE_CHECKING:
+    from operators.storage.store import Pieces
+
+SCHEMES = ("s3", "s3a", "gs", "az", "azure", "abfs", "abfss", "memory")
+"""Schemes of the URLs of object stores; objects of `memory` last as long as the process, for tests."""
+
+OPTIONS = ("endpoint", "region")
+"""Options that a URL can carry, and that tables take."""
+
+START_PATIENCE = 15.0
+"""Seconds for which `require_usable` waits for a store that does not answer."""
+
+PATIENCE = 600.0
+"""Seconds for which a request is repeated while a store does not answer."""
+
+QUIET = 3.0
+"""Seconds after which a message in the log names the store that does not answer."""
+
+CHUNK = 4 << 20
+"""The bytes of one ranged read; the next one is fetched while the last one is used."""
+
+requests: Counter[str] = Counter()
+"""The number of requests of this process, by kind: get, head, list, put, delete; without repetitions by the client."""
+
+_LOG = logging.getLogger("xmlstream.objects")
+_WAIT, _LONGEST_WAIT = 0.1, 5.0
+_Result = TypeVar("_Result")
+
+
+def is_object_url(path: str) -> bool:
+    """Whether a path is the URL of an object store.
+
+    >>> is_object_url("s3://bucket/in"), is_object_url("/data/in"), is_object_url("hdfs://there/in")
+    (True, False, False)
+    """
+    scheme, separator, _ = path.partition("://")
+    return bool(separator) and scheme.lower() in SCHEMES
+
+
+def joined(url: str, key: str) -> str:
+    """The URL of an object below a URL, with the same options.
+
+    >>> joined("s3://bucket/out/?region=r", "slice-1.xml")
+    's3://bucket/out/slice-1.xml?region=r'
+    """
+    place, mark, options = url.partition("?")
+    return f"{place.rstrip('/')}/{key}{mark}{options}" if key else f"{place.rstrip('/')}{mark}{options}"
+
+
+def shown(url: str) -> str:
+    """A URL without its options, as messages name it.
+
+    >>> shown("s3://bucket/out?region=r")
+    's3://bucket/out'
+    """
+    return url.partition("?")[0]
+
+
+def with_options(url: str, options: Mapping[str, str]) -> str:
+    """A URL that carries these options besides its own; of `OPTIONS`, those that are given.
+
+    >>> with_options("s3://bucket/in", {"region": "r", "rowTag": "bid"})
+    's3://bucket/in?region=r'
+    """
+    place, _, own = url.partition("?")
+    given = dict(parse_qsl(own)) | {name: options[name] for name in OPTIONS if options.get(name)}
+    return f"{place}?{urlencode(given, safe=':/')}" if given else place
+
+
+@dataclass(frozen=True, slots=True)
+class ObjectStatus:
+    """An object in a listing: its key relative to the listed store, size in bytes, ETag, and time of writing."""
+
+    key: str
+    size: int
+    tag: str
+    written: float
+
+
+@dataclass(frozen=True, slots=True)
+class ObjectStore:
+    """Objects below a URL, by key."""
+
+    url: str
+
+    @property
+    def _place(self) -> tuple[Any, str]:
+        """The client of the bucket, and the prefix of the keys in it."""
+        root, prefix, options = _split(self.url)
+        environment = tuple(os.environ.get(name, "") for name in _VARIABLES) if root.startswith("s3:") else ()
+        return _client(root, options, environment), prefix
+
+    def below(self, folder: str) -> ObjectStore:
+        """The store of the objects in a folder; its keys are relative to that folder."""
+        return ObjectStore(joined(self.url, folder))
+
+    def where(self, key: str = "") -> str:
+        """The URL of an object, as errors name it."""
+        return shown(joined(self.url, key))
+
+    def names(self, folder: str = "") -> list[str]:
+        """The sorted names of the objects and folders directly in a folder; those of folders end in a slash."""
+        found = self._call("list", lambda o, s, p: o.list_with_delimiter(s, _folder(p, folder)), folder)
+        start = len(_folder(self._place[1], folder))
+        folders = [f"{name.rstrip('/')[start:]}/" for name in found["common_prefixes"]]
+        return sorted([*folders, *(each["path"][start:] for each in found["objects"] if len(each["path"]) > start)])
+
+    def listed(self, after: str = "") -> Iterator[ObjectStatus]:
+        """All objects, those in folders too, sorted by key; only those after a key, if one is given.
+
+        A listing takes one request for each 1,000 objects.
+        """
+        prefix = _folder(self._place[1], "")
+        last = after
+
+        def page(o: Any, s: Any, _: str) -> list[Any]:
+            offset = f"{prefix}{last}" if last else None
+            return next(iter(o.list(s, prefix or None, offset=offset, chunk_size=_PAGE)), [])
+
+        while found := self._call("list", page, ""):
+            for each in sorted(found, key=lambda one: one["path"]):
+                last = each["path"][len(prefix) :]
+                yield _status(last, each)
+            if len(found) < _PAGE:
+                return
+
+    def status(self, key: str) -> ObjectStatus | None:
+        """Size, ETag and time of an object; None if it does not exist."""
+        try:
+            return _status(key, self._call("head", lambda o, s, p: o.head(s, _key(p, key)), key))
+        except FileNotFoundError:
+            return None
+
+    def size(self, key: str) -> int | None:
+        """The size of an object in bytes; None if it does not exist."""
+        found = self.status(key)
+        return None if found is None else found.size
+
+    def read(self, key: str, begin: int = 0, end: int | None = None, tag: str | None = None) -> bytes:
+        """The bytes of an object from offset `begin` up to offset `end`, or to its end if `end` is None.
+
+        Raises:
+            FileNotFoundError: The object does not exist.
+            InputError: Its ETag is not `tag`: it was replaced.
+        """
+        options: dict[str, Any] = {} if tag is None else {"if_match": tag}
+        if end is not None:
+            if end <= begin:
+                return b""
+            options["range"] = begin, end
+        elif begin:
+            options["range"] = {"offset": begin}
+
+        def get(o: Any, s: Any, p: str) -> bytes:
+            return bytes(o.get(s, _key(p, key), options=options or None).bytes())
+
+        try:
+            return self._call("get", get, key)
+        except _error("PreconditionError"):
+            what = f"{self.where(key)} was replaced while it was read"
+            raise InputError(what, hint="write each document under a name of its own") from None
+
+    def checksum(self, key: str) -> str:
+        """The length and the CRC-32 of an object.
+
+        Raises:
+            FileNotFoundError: The object does not exist.
+        """
+        content = self.read(key)
+        return checksum_text(len(content), zlib.crc32(content))
+
+    def write(self, key: str, pieces: Pieces) -> str:
+        """Writes an object, replacing one with the same key; returns its checksum."""
+        content = _content(pieces)
+        self._call("put", lambda o, s, p: o.put(s, _key(p, key), content), key)
+        return checksum_text(len(content), zlib.crc32(content))
+
+    def replace(self, key: str, pieces: Pieces, *, durable: bool = True) -> None:
+        """Makes an object or replaces it; all objects are `durable`."""
+        self.write(key, pieces)
+
+    def create(self, key: str, pieces: Pieces) -> None:
+        """Makes a new object; does nothing if the object exists with the same bytes.
+
+        Raises:
+            FileExistsError: The object exists already, with other bytes.
+        """
+        content = _content(pieces)
+        begun = time.monotonic()
+        while True:
+            try:
+                self._call("put", lambda o, s, p: o.put(s, _key(p, key), content, mode="create"), key)
+                return
+            except (_error("AlreadyExistsError"), _error("PreconditionError")):
+                try:
+                    if self.read(key) == content:
+                        return
+                except FileNotFoundError:
+                    # A conflict of two requests has written nothing.
+                    if time.monotonic() - begun < PATIENCE:
+                        time.sleep(_WAIT)
+                        continue
+                    raise
+                raise FileExistsError(f"{self.where(key)} exists") from None
+
+    def delete(self, *keys: str) -> None:
+        """Removes objects, if they exist; a key that ends in a slash removes all objects of that folder."""
+        each = [key for key in keys if not key.endswith("/")]
+        for folder in (key for key in keys if key.endswith("/")):
+            each += [f"{folder}{one.key}" for one in self.below(folder.rstrip("/")).listed()]
+        for first in range(0, len(each), _PAGE):
+            self._delete(each[first : first + _PAGE])
+
+    def _delete(self, keys: Sequence[str]) -> None:
+        self._call("delete", lambda o, s, p: _delete(o, s, [_key(p, key) for key in keys]), keys[0])
+
+    def require_usable(self) -> None:
+        """Makes sure that the store answers, and that it refuses to create an object twice.
+
+        Raises:
+            UsageError: It does not answer, denies access, or has no conditional writes.
+        """
+        key = f".probe-{os.getpid()}-{time.time_ns()}"
+        probe = _Patient(self, START_PATIENCE)
+        try:
+            probe.call("put", lambda o, s, p: o.put(s, _key(p, key), b"1", mode="create"), "")
+            try:
+                probe.call("put", lambda o, s, p: o.put(s, _key(p, key), b"2", mode="create"), "")
+            except (_error("AlreadyExistsError"), _error("PreconditionError")):
+                return
+            finally:
+                self.delete(key)
+        except _error("NotSupportedError"):
+            pass
+        except XmlStreamError as error:
+            raise UsageError(error.what, hint=error.hint) from None
+        except FileNotFoundError:
+            bucket = _split(self.url)[0]
+            raise UsageError(f"there is no bucket {bucket}", hint="make it, or check its name and endpoint") from None
+        raise UsageError(
+            f"{self.where()} has no conditional writes: two runs could commit the same slice",
+            hint="use a store that refuses a PUT with If-None-Match: * where the object exists",
+        )
+
+    def open(self, key: str = "", tag: str | None = None) -> io.BufferedReader:
+        """Opens an object for reading; with the ETag `tag`, a replaced object is an error.
+
+        Raises:
+            FileNotFoundError: The object does not exist.
+        """
+        found = self.status(key)
+        if found is None:
+            raise FileNotFoundError(2, "no such object", self.where(key))
+        return io.BufferedReader(_ObjectFile(self, key, found.size, tag or found.tag), 1 << 17)
+
+    def _call(self, kind: str, action: Callable[[Any, Any, str], _Result], key: str) -> _Result:
+        return _Patient(self, PATIENCE).call(kind, action, key)
+
+
+_PAGE = 1000
+_VARIABLES = ("AWS_ENDPOINT_URL", "AWS_ACCESS_KEY_ID", "AWS_PROFILE", "AWS_REGION", "AWS_DEFAULT_REGION")
+"""Variables of the environment that determine a client of S3, besides those that the client reads itself."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Patient:
+    """Calls the client, again while the store does not answer; turns its errors into words."""
+
+    store: ObjectStore
+    patience: float
+
+    def call(self, kind: str, action: Callable[[Any, Any, str], _Result], key: str) -> _Result:
+        obstore = _obstore()
+        client, prefix = self.store._place
+        begun, wait, has_warned = time.monotonic(), _WAIT, False
+        while True:
+            requests[kind] += 1
+            try:
+                result = action(obstore, client, prefix)
+                if has_warned:
+                    _LOG.warning("%s answers again, after %.0f s", self.store.where(), time.monotonic() - begun)
+                return result
+            except (_error("PermissionDeniedError"), _error("UnauthenticatedError")) as error:
+                what = f"access to {self.store.where(key)} is denied: {_reason(error)}"
+                raise StateError(what, hint=_CREDENTIALS) from None
+            except (FileNotFoundError, _error("AlreadyExistsError"), _error("PreconditionError")):
+                raise
+            except (_error("NotSupportedError"), _error("InvalidPathError")):
+                raise
+            except _error("BaseError") as error:
+                waited = time.monotonic() - begun
+                if waited >= self.patience:
+                    what = f"{self.store.where(key)} has not answered for {waited:.0f} s: {_reason(error)}"
+                    raise StateError(what, hint="start the run again once the store answers") from None
+                if waited >= QUIET and not has_warned:
+                    has_warned = True
+                    text = "%s does not answer; waiting for up to %.0f s: %s"
+                    _LOG.warning(text, self.store.where(), self.patience, _reason(error))
+                time.sleep(min(wait, max(self.patience - waited, 0.0)))
+                wait = min(2 * wait, _LONGEST_WAIT)
+
+
+_CREDENTIALS = (
+    "set AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY or AWS_PROFILE (Google: GOOGLE_APPLICATION_CREDENTIALS, Azure: "
+    "AZURE_STORAGE_ACCOUNT_NAME and AZURE_STORAGE_ACCOUNT_KEY), or give the machine a role"
+)
+
+
+class _ObjectFile(io.RawIOBase):
+    """An object as a file that is read in chunks; while it is read forward, the next chunk is fetched ahead."""
+
+    def __init__(self, store: ObjectStore, key: str, size: int, tag: str) -> None:
+        self._store, self._key, self._size, self._tag = store, key, size, tag
+        self._at = 0
+        self._chunk, self._begin = b"", 0
+        self._ahead: tuple[int, Future[bytes]] | None = None
+        self.name = store.where(key)
+
+    def readable(self) -> bool:
+        return True
+
+    def seekable(self) -> bool:
+        return True
+
+    def tell(self) -> int:
+        return self._at
+
+    def seek(self, offset: int, whence: int = io.SEEK_SET) -> int:
+        self._at = offset + {io.SEEK_SET: 0, io.SEEK_CUR: self._at, io.SEEK_END: self._size}[whence]
+        return self._at
+
+    def readinto(self, buffer: Any) -> int:
+        view = memoryview(buffer).cast("B")
+        if not view or self._at >= self._size:
+            return 0
+        if not self._begin <= self._at < self._begin + len(self._chunk):
+            self._fetch()
+        from_ = self._at - self._begin
+        part = self._chunk[from_ : from_ + len(view)]
+        view[: len(part)] = part
+        self._at += len(part)
+        return len(part)
+
+    def _fetch(self) -> None:
+        """Has the chunk at the present offset; begins to fetch the next one if this one follows the last."""
+        follows = bool(self._chunk) and self._at == self._begin + len(self._chunk)
+        ahead, self._ahead = self._ahead, None
+        if ahead is not None and ahead[0] == self._at:
+            self._chunk = ahead[1].result()
+        else:
+            # The first read of a task is often of some bytes: only a reader that goes on is given whole chunks.
+            self._chunk = self._read(self._at, CHUNK if follows else CHUNK >> 4)
+        self._begin = self._at
+        after = self._begin + len(self._chunk)
+        if follows and after < self._size:
+            self._ahead = after, _threads().submit(self._read, after, CHUNK)
+
+    def _read(self, begin: int, length: int) -> bytes:
+        content = self._store.read(self._key, begin, min(begin + length, self._size), self._tag)
+        if not content:
+            raise InputError(f"{self.name} ends before its end")
+        return content
+
+
+@lru_cache(maxsize=1)
+def _threads() -> ThreadPoolExecutor:
+    return ThreadPoolExecutor(8, thread_name_prefix="objects")
+
+
+def _obstore() -> Any:
+    try:
+        import obstore
+    except ImportError:
+        what = "reading and writing object stores needs the package obstore"
+        raise UsageError(what, hint=f"pip install '{DISTRIBUTION}[objects]'") from None
+    return obstore
+
+
+def _error(name: str) -> type[Exception]:
+    _obstore()
+    import obstore.exceptions
+
+    found: type[Exception] = getattr(obstore.exceptions, name)
+    return found
+
+
+def _split(url: str) -> tuple[str, str, tuple[tuple[str, str], ...]]:
+    """The root of a URL (its bucket), the prefix of keys in the bucket, and the options."""
+    parts = urlsplit(url.partition("?")[0])
+    if parts.password or (parts.username and not parts.scheme.startswith("abfs")):
+        raise UsageError(f"{parts.scheme}://…@{parts.hostname} contains credentials", hint=_CREDENTIALS)
+    if not parts.netloc and parts.scheme != "memory":
+        raise UsageError(f"{url} names no bucket", hint="write s3://bucket/path")
+    options = parse_qsl(url.partition("?")[2])
+    if unknown := [name for name, _ in options if name not in OPTIONS]:
+        raise UsageError(f"{shown(url)}: unknown option {unknown[0]}", hint=f"a URL takes {' and '.join(OPTIONS)}")
+    scheme = "s3" if parts.scheme.lower() == "s3a" else parts.scheme.lower()
+    return f"{scheme}://{parts.netloc}", parts.path.strip("/"), tuple(sorted(options))
+
+
+@lru_cache(maxsize=64)
+def _client(root: str, options: tuple[tuple[str, str], ...], environment: tuple[str, ...]) -> Any:
+    """The client of a bucket; the environment is an argument, so that a changed one makes another client."""
+    _obstore()
+    from obstore.store import MemoryStore, from_url
+
+    opened: Any = from_url
+    scheme = root.partition(":")[0]
+    if scheme == "memory":
+        return MemoryStore()
+    given = dict(options)
+    config: dict[str, Any] = {}
+    endpoint = given.get("endpoint") or (os.environ.get("AWS_ENDPOINT_URL", "") if scheme == "s3" else "")
+    if endpoint:
+        config["endpoint"] = endpoint
+    if scheme == "s3":
+        config |= _profile()
+        region = given.get("region") or os.environ.get("AWS_REGION") or os.environ.get("AWS_DEFAULT_REGION")
+        config["region"] = region or config.get("region") or "us-east-1"
+    client: dict[str, Any] = {"timeout": "30s", "connect_timeout": "5s"}
+    if endpoint.startswith("http://"):
+        client["allow_http"] = "true"
+    # The client repeats a request a few times; the patience with a store that is away is ours, with words.
+    retry: Any = {"max_retries": 3, "retry_timeout": timedelta(seconds=10)}
+    try:
+        return opened(root, config=config or None, client_options=client, retry_config=retry)
+    except _error("BaseError") as error:
+        raise UsageError(f"{root} cannot be opened: {_reason(error)}") from None
+
+
+def _profile() -> dict[str, str]:
+    """Keys and region of a profile in the files of AWS's tools, if the environment has no keys."""
+    if os.environ.get("AWS_ACCESS_KEY_ID"):
+        return {}
+    home = Path.home() / ".aws"
+    name = os.environ.get("AWS_PROFILE") or "default"
+    places = {
+        os.environ.get("AWS_SHARED_CREDENTIALS_FILE") or home / "credentials": name,
+        os.environ.get("AWS_CONFIG_FILE") or home / "config": name if name == "default" else f"profile {name}",
+    }
+    found: dict[str, str] = {}
+    for path, section in places.items():
+        files = ConfigParser(interpolation=None)
+        files.read(path)
+        if files.has_section(section):
+            found = {**dict(files[section]), **found}
+    if os.environ.get("AWS_PROFILE") and not found:
+        raise UsageError(f"there is no profile {name} in {home}", hint="check AWS_PROFILE")
+    names = ("aws_access_key_id", "aws_secret_access_key", "aws_session_token", "region")
+    keys = {each.removeprefix("aws_"): found[each] for each in names if each in found}
+    if os.environ.get("AWS_PROFILE") and "access_key_id" not in keys:
+        what = f"the profile {name} has no aws_access_key_id: other kinds of profiles are not read"
+        raise UsageError(what, hint="export the credentials: eval $(aws configure export-credentials --format env)")
+    return keys
+
+
+def _folder(prefix: str, folder: str) -> str:
+    path = "/".join(part for part in (prefix, folder.strip("/")) if part)
+    return f"{path}/" if path else ""
+
+
+def _key(prefix: str, key: str) -> str:
+    return "/".join(part for part in (prefix, key) if part)
+
+
+def _status(key: str, found: Any) -> ObjectStatus:
+    tag = found["e_tag"] or found.get("version") or ""
+    return ObjectStatus(key, found["size"], tag, found["last_modified"].timestamp())
+
+
+def _content(pieces: Pieces) -> bytes:
+    return b"".join(bytes(piece) for piece in pieces)
+
+
+def _delete(o: Any, client: Any, keys: list[str]) -> None:
+    try:
+        o.delete(client, keys)
+    except FileNotFoundError:
+        # Stores that are asked for several objects at once may stop at the first that is gone.
+        for key in keys if len(keys) > 1 else ():
+            _delete(o, client, [key])
+
+
+def _reason(error: BaseException) -> str:
+    """The cause in the client's error, without the request."""
+    text = " ".join(str(error).split("\n")[0].split())
+    kind, _, request = text.partition(": Error performing ")
+    return request.rpartition(" - ")[2][:200] or kind[:200]

@@ -1,0 +1,152 @@
+"""Object stores: what a store promises, on a real server of S3's protocol and in memory."""
+
+from __future__ import annotations
+
+import uuid
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+import pytest
+
+from operators.storage import objects
+from operators.storage.objects import ObjectStore, is_object_url, joined, with_options
+from punct_ns.errors import InputError, StateError, UsageError
+
+
+@pytest.fixture(params=["memory", "server"])
+def store(request: pytest.FixtureRequest) -> ObjectStore:
+    if request.param == "memory":
+        return ObjectStore(f"memory://tests/{uuid.uuid4().hex}")
+    return ObjectStore(request.getfixturevalue("bucket"))
+
+
+def test_an_object_is_read_whole_in_part_and_by_its_size(store: ObjectStore) -> None:
+    assert store.write("a/b.xml", [b"01234", b"56789"]) == "10-a684c7c6" == store.checksum("a/b.xml")
+    assert store.read("a/b.xml") == b"0123456789"
+    assert store.read("a/b.xml", 3, 6) == b"345"
+    assert store.read("a/b.xml", 8) == b"89"
+    assert store.read("a/b.xml", 4, 4) == b""
+    assert store.size("a/b.xml") == 10
+    assert store.size("a") is None
+    with pytest.raises(FileNotFoundError):
+        store.read("a/c.xml")
+
+
+def test_names_are_those_of_objects_and_folders(store: ObjectStore) -> None:
+    for key in ("b", "a/1", "a/2", "c/d/3"):
+        store.write(key, [b"x"])
+    assert store.names() == ["a/", "b", "c/"]
+    assert store.names("a") == ["1", "2"] == store.below("a").names()
+    assert store.names("nothing") == []
+    assert [one.key for one in store.listed()] == ["a/1", "a/2", "b", "c/d/3"]
+    assert [one.key for one in store.listed(after="a/2")] == ["b", "c/d/3"]
+    store.delete("a/", "b", "was never there")
+    assert [one.key for one in store.listed()] == ["c/d/3"]
+
+
+def test_a_listing_takes_a_request_for_a_thousand_objects(store: ObjectStore) -> None:
+    with ThreadPoolExecutor(8) as threads:
+        list(threads.map(lambda number: store.write(f"{number:05d}", [b"x"]), range(1001)))
+    objects.requests.clear()
+    assert [one.key for one in store.listed()] == [f"{number:05d}" for number in range(1001)]
+    assert objects.requests == {"list": 2}
+    objects.requests.clear()
+    assert list(store.listed(after="01000")) == []
+    assert objects.requests == {"list": 1}
+
+
+def test_an_object_is_created_once_unless_it_has_the_same_bytes(store: ObjectStore) -> None:
+    store.create("n", [b"ours"])
+    store.create("n", [b"ou", b"rs"])
+    with pytest.raises(FileExistsError):
+        store.create("n", [b"another's"])
+    assert store.read("n") == b"ours"
+
+
+def test_of_several_writers_one_creates_an_object(store: ObjectStore) -> None:
+    def create(number: int) -> bool:
+        try:
+            store.create("n", [str(number).encode()])
+        except FileExistsError:
+            return False
+        return True
+
+    with ThreadPoolExecutor(8) as threads:
+        assert sum(threads.map(create, range(8))) == 1
+
+
+def test_a_replaced_object_is_an_error_for_who_reads_the_former_one(store: ObjectStore) -> None:
+    store.write("a", [b"one"])
+    file = store.open("a")
+    before = store.status("a")
+    assert before is not None
+    store.write("a", [b"two, longer"])
+    with pytest.raises(InputError, match="a was replaced while it was read"):
+        file.read()
+    with pytest.raises(InputError, match="was replaced"):
+        store.read("a", tag=before.tag)
+
+
+def test_a_file_is_read_in_chunks_forward_and_back(store: ObjectStore, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(objects, "CHUNK", 1 << 18)
+    content = bytes(range(256)) * 8001
+    store.write("a", [content])
+    with store.open("a") as file:
+        assert b"".join(iter(lambda: file.read(99_999), b"")) == content
+        assert file.seek(-5, 2) == len(content) - 5
+        assert file.read() == content[-5:]
+        file.seek(300_000)
+        assert file.read(5) == content[300_000:300_005]
+    with pytest.raises(FileNotFoundError):
+        store.open("b")
+
+
+def test_a_probe_finds_a_usable_store_and_leaves_nothing(store: ObjectStore) -> None:
+    store.require_usable()
+    assert list(store.listed()) == []
+
+
+def test_what_is_wrong_with_access_has_words(bucket: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    store = ObjectStore(bucket)
+    with monkeypatch.context() as wrong:
+        wrong.setenv("AWS_ACCESS_KEY_ID", "bob")
+        with pytest.raises(UsageError, match=r"access to .* is denied") as error:
+            store.require_usable()
+        assert "bob" not in str(error.value)
+        with pytest.raises(StateError, match="is denied"):
+            store.read("a")
+    monkeypatch.setattr(objects, "START_PATIENCE", 0.5)
+    with pytest.raises(UsageError, match=r"s3://tests/\w+ has not answered for \d+ s"):
+        ObjectStore(f"{bucket}?endpoint=http://127.0.0.1:1").require_usable()
+
+
+def test_a_profile_has_the_keys_that_the_environment_lacks(
+    bucket: str, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    (tmp_path / "credentials").write_text(
+        "[ann]\naws_access_key_id = ann\naws_secret_access_key = what-she-alone-knows\n"
+    )
+    monkeypatch.delenv("AWS_ACCESS_KEY_ID")
+    monkeypatch.delenv("AWS_SECRET_ACCESS_KEY")
+    monkeypatch.setenv("AWS_SHARED_CREDENTIALS_FILE", str(tmp_path / "credentials"))
+    monkeypatch.setenv("AWS_CONFIG_FILE", str(tmp_path / "config"))
+    monkeypatch.setenv("AWS_PROFILE", "ann")
+    ObjectStore(bucket).require_usable()
+    monkeypatch.setenv("AWS_PROFILE", "bob")
+    with pytest.raises(UsageError, match="there is no profile bob"):
+        ObjectStore(bucket).require_usable()
+
+
+def test_a_url_carries_options_and_no_credentials() -> None:
+    assert is_object_url("S3A://b/c")
+    assert not is_object_url("postgresql://b/c")
+    assert joined("s3://b", "c/d") == "s3://b/c/d"
+    assert with_options("s3://b/c?region=r", {"endpoint": "http://h:1", "path": "x"}) == (
+        "s3://b/c?region=r&endpoint=http://h:1"
+    )
+    with pytest.raises(UsageError, match="contains credentials"):
+        ObjectStore("s3://key:secret@b/c").names()
+    with pytest.raises(UsageError, match="unknown option secret"):
+        ObjectStore("s3://b/c?secret=x").names()
+    with pytest.raises(UsageError, match="names no bucket"):
+        ObjectStore("s3:///c").names()
