@@ -223,7 +223,7 @@ class ObjectStore:
         begun = time.monotonic()
         while True:
             try:
-                self._call("put", lambda o, s, p: o.put(s, _key(p, key), content, mode="create"), key)
+                self._call("create", lambda o, s, p: o.put(s, _key(p, key), content, mode="create"), key)
                 return
             except (_error("AlreadyExistsError"), _error("PreconditionError")):
                 try:
@@ -257,9 +257,9 @@ class ObjectStore:
         key = f".probe-{os.getpid()}-{time.time_ns()}"
         probe = _Patient(self, START_PATIENCE)
         try:
-            probe.call("put", lambda o, s, p: o.put(s, _key(p, key), b"1", mode="create"), "")
+            probe.call("create", lambda o, s, p: o.put(s, _key(p, key), b"1", mode="create"), "")
             try:
-                probe.call("put", lambda o, s, p: o.put(s, _key(p, key), b"2", mode="create"), "")
+                probe.call("create", lambda o, s, p: o.put(s, _key(p, key), b"2", mode="create"), "")
             except (_error("AlreadyExistsError"), _error("PreconditionError")):
                 return
             finally:
@@ -296,6 +296,12 @@ _VARIABLES = ("AWS_ENDPOINT_URL", "AWS_ACCESS_KEY_ID", "AWS_PROFILE", "AWS_REGIO
 """Variables of the environment that determine a client of S3, besides those that the client reads itself."""
 
 
+def _answers() -> tuple[type[Exception], ...]:
+    """Errors that are a store's answer, which a repetition would not change."""
+    names = ("PreconditionError", "NotModifiedError", "NotSupportedError", "InvalidPathError")
+    return FileNotFoundError, *map(_error, names)
+
+
 @dataclass(frozen=True, slots=True)
 class _Patient:
     """Calls the client, again while the store does not answer; turns its errors into words."""
@@ -308,7 +314,7 @@ class _Patient:
         client, prefix = self.store._place
         begun, wait, has_warned = time.monotonic(), _WAIT, False
         while True:
-            requests[kind] += 1
+            requests["put" if kind == "create" else kind] += 1
             try:
                 result = action(obstore, client, prefix)
                 if has_warned:
@@ -317,11 +323,11 @@ class _Patient:
             except (_error("PermissionDeniedError"), _error("UnauthenticatedError")) as error:
                 what = f"access to {self.store.where(key)} is denied: {_reason(error)}"
                 raise StateError(what, hint=_CREDENTIALS) from None
-            except (FileNotFoundError, _error("AlreadyExistsError"), _error("PreconditionError")):
-                raise
-            except (_error("NotSupportedError"), _error("InvalidPathError")):
+            except _answers():
                 raise
             except _error("BaseError") as error:
+                if kind == "create" and isinstance(error, _error("AlreadyExistsError")):
+                    raise  # any other request meets it as a conflict of two requests, which did nothing
                 waited = time.monotonic() - begun
                 if waited >= self.patience:
                     what = f"{self.store.where(key)} has not answered for {waited:.0f} s: {_reason(error)}"

@@ -81,7 +81,7 @@ def _answers(server: ObjectServer) -> bool:
         secret_access_key=SECRET,
         region="us-east-1",
         client_options={"allow_http": True},
-        retry_config={"max_retries": 0},  # type: ignore[typeddict-item]
+        retry_config={"max_retries": 0},
     )
     try:
         obstore.put(client, "is-there", b"1")

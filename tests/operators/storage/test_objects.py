@@ -11,6 +11,8 @@ import pytest
 from operators.storage import objects
 from operators.storage.objects import ObjectStore, is_object_url, joined, with_options
 from punct_ns.errors import InputError, StateError, UsageError
+from tests.harness.fault_proxy import FAULTS, fault_proxy
+from tests.harness.seaweed import ObjectServer
 
 
 @pytest.fixture(params=["memory", "server"])
@@ -150,3 +152,47 @@ def test_a_url_carries_options_and_no_credentials() -> None:
         ObjectStore("s3://b/c?secret=x").names()
     with pytest.raises(UsageError, match="names no bucket"):
         ObjectStore("s3:///c").names()
+
+
+def test_faults_between_client_and_store_lose_and_double_nothing(object_server: ObjectServer, bucket: str) -> None:
+    # The client's own retries are few, so that every kind of fault reaches this module.
+    with fault_proxy(object_server.endpoint) as proxy:
+        proxy.rate = 0.3
+        store = ObjectStore(f"{bucket}?endpoint={proxy.endpoint}")
+
+        def create(number: int) -> list[str]:
+            lost = []
+            for writer in ("one", "two"):
+                try:
+                    store.create(f"{number:03d}", [f"{writer} of {number}".encode()])
+                except FileExistsError:
+                    lost.append(writer)
+            return lost
+
+        with ThreadPoolExecutor(8) as threads:
+            assert list(threads.map(create, range(40))) == [["two"]] * 40
+            read = threads.map(lambda number: store.read(f"{number:03d}"), range(40))
+            assert list(read) == [f"one of {number}".encode() for number in range(40)]
+        assert [one.key for one in store.listed()] == [f"{number:03d}" for number in range(40)]
+        assert len(proxy.faults) == len(FAULTS)
+
+
+def test_a_store_that_goes_away_is_waited_for_with_words(
+    object_server: ObjectServer, bucket: str, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    monkeypatch.setattr(objects, "QUIET", 0.0)
+    with fault_proxy(object_server.endpoint) as proxy:
+        store = ObjectStore(f"{bucket}?endpoint={proxy.endpoint}")
+        store.write("a", [b"1"])
+        proxy.down.set()
+        with ThreadPoolExecutor(1) as threads:
+            reading = threads.submit(store.read, "a")
+            while "does not answer" not in caplog.text:
+                assert not reading.done()
+            proxy.down.clear()
+            assert reading.result() == b"1"
+        assert "answers again" in caplog.text
+        monkeypatch.setattr(objects, "PATIENCE", 0.5)
+        proxy.down.set()
+        with pytest.raises(StateError, match="has not answered for"):
+            store.read("a")
