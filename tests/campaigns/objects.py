@@ -2,7 +2,7 @@
 
     .venv/bin/python -m tests.campaigns.objects [--kills 60] [--starts 100] [--faults 500]
 
-A server of S3's protocol has input, output and checkpoint, behind a proxy that loses, delays, cuts and refuses. What a query writes is
+A server of S3's protocol has input, output and checkpoint, behind a proxy that makes faults. What a query writes is
 byte-equal to what it writes into a directory. `tests/xmlstream/runtime/test_on_objects.py` does the same with few.
 """
 
