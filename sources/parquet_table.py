@@ -13,13 +13,15 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path, PurePath
 from urllib.parse import unquote
 
+from operators.storage.objects import is_object_url
 from punct_ns.errors import InputError, UsageError
-from sources.local_paths import glob_of, local_path
+from sources.local_paths import local_path
+from sources.places import is_glob, located, name_of, parquet_source, place_of, shown
 
 NULL = "__HIVE_DEFAULT_PARTITION__"
 """The directory value for null, and for the empty string, which Hive does not distinguish from null."""
@@ -46,21 +48,21 @@ def partition_texts(path: str) -> Mapping[str, str | None]:
     {'hour': '7', 'what': 'a/b'}
     """
     found: dict[str, str | None] = {}
-    for part in PurePath(path).parent.parts:
+    for part in PurePath(shown(path)).parent.parts:
         name, equals, text = part.partition("=")
         if equals and name and text:
             found[unquote(name)] = None if text == NULL else unquote(text)
     return found
 
 
-def partitioned_documents(directory: Path) -> Iterator[Path]:
-    """Yields the documents in the partitions of a directory, at any depth, and those with punctuations."""
-    for entry in directory.iterdir():
-        if is_partition(entry.name) and entry.is_dir():
-            yield from (inner for inner in entry.iterdir() if not inner.is_dir())
-            yield from partitioned_documents(entry)
-        elif entry.name == CLOSED and entry.is_dir():
-            yield from entry.iterdir()
+def in_partition(names: Sequence[str]) -> bool:
+    """Whether these names of directories lead to a partition of a table, or to its documents with punctuations.
+
+    >>> in_partition(["hour=7", "what=a"]), in_partition(["_closed"]), in_partition(["_closed", "hour=7"])
+    (True, True, False)
+    """
+    *above, last = names
+    return all(map(is_partition, above)) and (is_partition(last) or last == CLOSED)
 
 
 def in_order_of_slices(path: str) -> tuple[int, bool, str]:
@@ -99,7 +101,7 @@ def parquet_footer(path: str) -> ParquetFooter | None:
     import pyarrow.parquet as pq
 
     try:
-        with pq.ParquetFile(path) as file:
+        with pq.ParquetFile(parquet_source(path)) as file:
             metadata = file.schema_arrow.metadata or {}
             items = file.metadata.num_rows + len(json.loads(metadata.get(PUNCTUATIONS, b"[]")))
     except (OSError, ValueError, pa.ArrowException):
@@ -137,6 +139,7 @@ def parquet_options(given: Mapping[str, str], columns: str | None = None) -> dic
         UsageError: An option concerns XML, there is no path, or the columns are unknown.
     """
     proper = {name.lower(): name for name in _KNOWN}
+    given = located(given)
     for key in given:
         if key.lower() not in proper:
             raise UsageError(f"punctuated Parquet has no option {key}", hint=f"it has {', '.join(_KNOWN)}")
@@ -158,9 +161,11 @@ def parquet_options(given: Mapping[str, str], columns: str | None = None) -> dic
 
 def _documents(path: str) -> list[str]:
     """Returns a document from which the columns can be read: the first in a directory, or beside its partitions."""
-    place = local_path(path)
-    if glob_of(place) is not None:
+    if is_glob(path):
         raise UsageError(f"the columns of {path} are not known", hint="declare them where the path is a glob")
+    if is_object_url(path):
+        return _first_of(path)
+    place = local_path(path)
     try:
         found = sorted(Path(place).iterdir()) if Path(place).is_dir() else [Path(place)]
         closings = sorted(Path(place).glob(f"{CLOSED}/slice-*{CLOSED_SUFFIX}"))
@@ -169,3 +174,10 @@ def _documents(path: str) -> list[str]:
     if closings:
         return [str(closings[0])]
     return [str(file) for file in found if not file.name.startswith((".", "_")) and file.suffix == ".parquet"][:1]
+
+
+def _first_of(url: str) -> list[str]:
+    place = place_of(url, one=False, directories=False, partition=in_partition)
+    found = [place.only()] if place.single else sorted((path for path, _ in place.present()), key=name_of)
+    closings = [path for path in found if PurePath(shown(path)).parent.name == CLOSED]
+    return (closings or [path for path in found if shown(path).endswith(".parquet")])[:1]

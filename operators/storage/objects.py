@@ -113,9 +113,10 @@ class ObjectStatus:
 
 @dataclass(frozen=True, slots=True)
 class ObjectStore:
-    """Objects below a URL, by key."""
+    """Objects below a URL, by key; a request is repeated for `patience` seconds while the store does not answer."""
 
     url: str
+    patience: float = PATIENCE
 
     @property
     def _place(self) -> tuple[Any, str]:
@@ -126,7 +127,7 @@ class ObjectStore:
 
     def below(self, folder: str) -> ObjectStore:
         """The store of the objects in a folder; its keys are relative to that folder."""
-        return ObjectStore(joined(self.url, folder))
+        return ObjectStore(joined(self.url, folder), self.patience)
 
     def where(self, key: str = "") -> str:
         """The URL of an object, as errors name it."""
@@ -276,19 +277,26 @@ class ObjectStore:
             hint="use a store that refuses a PUT with If-None-Match: * where the object exists",
         )
 
-    def open(self, key: str = "", tag: str | None = None) -> io.BufferedReader:
+    def open(self, key: str = "", tag: str | None = None, size: int | None = None) -> io.BufferedReader:
         """Opens an object for reading; with the ETag `tag`, a replaced object is an error.
+
+        Args:
+            key: Its key.
+            tag: Its ETag.
+            size: Its size, or the number of bytes that are read of it; None to request both.
 
         Raises:
             FileNotFoundError: The object does not exist.
         """
+        if size is not None:
+            return io.BufferedReader(_ObjectFile(self, key, size, tag or None), 1 << 17)
         found = self.status(key)
         if found is None:
             raise FileNotFoundError(2, "no such object", self.where(key))
         return io.BufferedReader(_ObjectFile(self, key, found.size, tag or found.tag), 1 << 17)
 
     def _call(self, kind: str, action: Callable[[Any, Any, str], _Result], key: str) -> _Result:
-        return _Patient(self, PATIENCE).call(kind, action, key)
+        return _Patient(self, self.patience).call(kind, action, key)
 
 
 _PAGE = 1000
@@ -349,7 +357,7 @@ _CREDENTIALS = (
 class _ObjectFile(io.RawIOBase):
     """An object as a file that is read in chunks; while it is read forward, the next chunk is fetched ahead."""
 
-    def __init__(self, store: ObjectStore, key: str, size: int, tag: str) -> None:
+    def __init__(self, store: ObjectStore, key: str, size: int, tag: str | None) -> None:
         self._store, self._key, self._size, self._tag = store, key, size, tag
         self._at = 0
         self._chunk, self._begin = b"", 0
@@ -396,7 +404,10 @@ class _ObjectFile(io.RawIOBase):
             self._ahead = after, _threads().submit(self._read, after, CHUNK)
 
     def _read(self, begin: int, length: int) -> bytes:
-        content = self._store.read(self._key, begin, min(begin + length, self._size), self._tag)
+        try:
+            content = self._store.read(self._key, begin, min(begin + length, self._size), self._tag)
+        except FileNotFoundError:
+            raise InputError(f"{self.name} was removed before it was completely read") from None
         if not content:
             raise InputError(f"{self.name} ends before its end")
         return content
@@ -426,7 +437,7 @@ def _error(name: str) -> type[Exception]:
 
 def _split(url: str) -> tuple[str, str, tuple[tuple[str, str], ...]]:
     """The root of a URL (its bucket), the prefix of keys in the bucket, and the options."""
-    parts = urlsplit(url.partition("?")[0])
+    parts = urlsplit(url.partition("?")[0], allow_fragments=False)
     if parts.password or (parts.username and not parts.scheme.startswith("abfs")):
         raise UsageError(f"{parts.scheme}://…@{parts.hostname} contains credentials", hint=_CREDENTIALS)
     if not parts.netloc and parts.scheme != "memory":

@@ -10,13 +10,14 @@ input by which it arrives (`sources.xml.grammar.punctuation_columns`).
 from __future__ import annotations
 
 from collections.abc import Sequence
-from pathlib import Path
+from pathlib import Path, PurePath
 
 from operators.describe import Describe
 from operators.merge import Merge
 from operators.project import Project
 from operators.select import Select
 from punct_ns.errors import InputError, UsageError
+from sources.places import path_of, shown
 from sources.xml.options.source import SourceOptions
 from sources.xml.splits.documents import Documents
 from xmlstream.plan.nodes import Node, Scan, names, topological
@@ -66,7 +67,7 @@ def _scans(scan: Scan, name: str, record: Path) -> tuple[Node, ...]:
     of_one = "one" if scan.options.documents == "merge" else "sequence"
     for path in merged_documents(scan.options, record):
         options = scan.options.replace(path=path, documents=of_one, partitionOf=of)
-        label = f"{scan.name}-{Path(path).stem}"
+        label = f"{scan.name}-{PurePath(shown(path)).stem}"
         found.append(Node(Scan(label, options), (), label))
     return tuple(found)
 
@@ -90,4 +91,4 @@ def merged_documents(options: SourceOptions, record: Path | None = None) -> list
             f"there is no {what} at {options.path}",
             hint="merged documents must exist when the query begins; documents in sequence may arrive later",
         )
-    return list(paths)
+    return list(map(path_of, paths))

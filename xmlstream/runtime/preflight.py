@@ -6,11 +6,12 @@ Inputs must exist. A query must write outside of its inputs, or it would read it
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from fnmatch import fnmatchcase
-from pathlib import Path
+from pathlib import Path, PurePosixPath
 
+from operators.storage.objects import is_object_url
 from punct_ns.errors import InputError, QueryError, UsageError
 from sources.local_paths import local_path, split_glob
+from sources.places import matches, shown, split_url
 from sources.xml.options.source import SourceOptions
 from sources.xml.splits.documents import Documents
 from xmlstream.plan.nodes import Node, Scan, Static, topological
@@ -70,7 +71,7 @@ def require_documents(sources: Iterable[SourceOptions]) -> None:
     for options in sources:
         if not options.is_merged and not Documents(options, log=False).find():
             hint = "names that begin with . or _ or end in .tmp are ignored; --follow waits for a document"
-            raise UsageError(f"there is no document at {options.path}", hint=hint)
+            raise UsageError(f"there is no document at {shown(options.path)}", hint=hint)
 
 
 _IN_OUTPUT = ("slice-000000000.xml", "_dead_letters/source-000000000.jsonl")
@@ -101,45 +102,47 @@ def require_disjoint(
     Raises:
         UsageError: A source would read an output, the checkpoint or the metrics file.
     """
-    written: list[tuple[str, Path, tuple[str, ...]]]
-    written = [(f"the output {output}", Path(output), _IN_OUTPUT) for output in outputs if output != "-"]
+    written = [(f"the output {shown(output)}", output, _IN_OUTPUT) for output in outputs if output != "-"]
     if checkpoint is not None:
-        place = Path(checkpoint.removeprefix("file://"))
-        written.append((f"the checkpoint {checkpoint}", place, _IN_CHECKPOINT))
+        written.append((f"the checkpoint {shown(checkpoint)}", checkpoint.removeprefix("file://"), _IN_CHECKPOINT))
     if metrics is not None:
-        written.append((f"the metrics file {metrics}", Path(metrics).parent, (Path(metrics).name,)))
+        folder, _, name = shown(metrics).rpartition("/")
+        written.append((f"the metrics file {shown(metrics)}", folder or ".", (name,)))
     for path in dict.fromkeys(paths):
         for what, place, files in written:
-            if _reads(local_path(path), place.resolve(), files):
+            if is_object_url(path) != is_object_url(place):
+                continue
+            reads = _reads_objects if is_object_url(path) else _reads
+            if reads(path, place, files):
                 raise UsageError(
-                    f"{what} lies in the input {path}: the query would read what it writes",
+                    f"{what} lies in the input {shown(path)}: the query would read what it writes",
                     hint="name a place outside of the input",
                 )
 
 
-def _reads(path: str, place: Path, files: Sequence[str]) -> bool:
+def _reads(path: str, directory: str, files: Sequence[str]) -> bool:
     """Whether a source with this path would read these files in a place, or is itself a document of that place."""
-    known, pattern = split_glob(path)
-    known = known.resolve()
+    known, pattern = split_glob(local_path(path))
+    known, place = known.resolve(), Path(directory).resolve()
     if pattern:
         if known not in (place, *place.parents):
             return False
         found = [(place / file).relative_to(known).parts for file in files]
         # If a glob matches a directory, the files in it are read.
-        return any(_matches(pattern, names) or _matches(pattern, names[:-1]) for names in found)
+        return any(matches(pattern, names) or matches(pattern, names[:-1]) for names in found)
     if known.is_dir():
         return known in (place, *place.parents)
     # The path is a document of an earlier query in the output, which --overwrite would remove.
     return known.parent == place and slice_of(known.name) is not None
 
 
-def _matches(pattern: Sequence[str], names: Sequence[str]) -> bool:
-    """Whether a glob matches a path; both are given as lists of names."""
-    if not pattern or not names:
-        return not names and all(part == "**" for part in pattern)
-    is_hidden = names[0].startswith(".")
-    if pattern[0] == "**":
-        return _matches(pattern[1:], names) or (not is_hidden and _matches(pattern, names[1:]))
-    if is_hidden and not pattern[0].startswith("."):
-        return False
-    return fnmatchcase(names[0], pattern[0]) and _matches(pattern[1:], names[1:])
+def _reads_objects(url: str, folder: str, files: Sequence[str]) -> bool:
+    """The same for URLs: as to folders, only the names tell."""
+    known, pattern = split_url(url)
+    place, written = PurePosixPath(known), PurePosixPath(split_url(folder)[0])
+    if pattern:
+        found = [(written / file).relative_to(place).parts for file in files if place in (written, *written.parents)]
+        return any(matches(pattern, names) or matches(pattern, names[:-1]) for names in found)
+    if place in (written, *written.parents):
+        return True
+    return place.parent == written and slice_of(place.name) is not None

@@ -12,9 +12,11 @@ import uuid
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
+from operators.storage.objects import is_object_url
 from operators.storage.store import Place, Store, sealed, store_at, unseal
 from punct_ns.errors import StateError
 from sources.local_paths import local_path
+from sources.places import shown
 from xmlstream.plan.nodes import Node, Results, Scan, Static, plain, topological
 from xmlstream.plan.written_plan import described
 from xmlstream.sink.target import Target
@@ -130,6 +132,8 @@ _OTHERWISE = {"path", "schema", "domains"}
 
 def _canonical(path: str) -> str:
     """A path in a form that can be compared: absolute, with links resolved."""
+    if is_object_url(path):
+        return shown(path)
     return path if path == "-" or "://" in path else os.path.realpath(local_path(path))
 
 

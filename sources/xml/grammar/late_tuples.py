@@ -31,6 +31,7 @@ from punct_ns.pattern import WILDCARD, Constant, Pattern, values
 from punct_ns.punctuation import Punctuation
 from punct_ns.schema import Schema
 from punct_ns.slices import POSITION, arrow_type
+from sources.places import shown
 from sources.xml.grammar.punctuation_columns import PREFIX_LIMIT, EncodedPunctuations, PunctuationColumns
 from sources.xml.options.arrow_text import Longs, Mask
 from sources.xml.options.source import SourceOptions
@@ -360,7 +361,7 @@ def late_tuple_rows(late: Sequence[LateTuple], part: Part) -> list[dict[str, Any
 
 
 def _document(position: int, part: Part) -> str:
-    return [r.path for r in part.ranges if r.base + r.start <= position][-1]
+    return [shown(r.path) for r in part.ranges if r.base + r.start <= position][-1]
 
 
 def missing_attributes(path: Path, punctuations: Sequence[Punctuation], options: SourceOptions) -> frozenset[str]:

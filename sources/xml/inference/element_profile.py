@@ -18,6 +18,7 @@ from lxml import etree
 
 from punct_ns.domain import BLANKS, Domain
 from punct_ns.errors import InputError
+from sources.places import shown
 from sources.xml.options.formats import IsoRewriting
 from sources.xml.options.leaf_paths import local_tag
 from sources.xml.parser.elements import XSI
@@ -285,9 +286,10 @@ class _Profiler:
             with suppress(etree.XMLSyntaxError):
                 self._take()
             if not self._sample.root.children:
-                raise InputError(f"{self._path} is no XML document: {_reason(error)}") from None
+                raise InputError(f"{shown(self._path)} is no XML document: {_reason(error)}") from None
             raise InputError(
-                f"{self._path} is not well-formed: {_reason(error)}", hint="fix it, or infer from another document"
+                f"{shown(self._path)} is not well-formed: {_reason(error)}",
+                hint="fix it, or infer from another document",
             ) from None
         return size
 

@@ -26,6 +26,7 @@ from fnmatch import fnmatchcase
 from pathlib import Path
 from typing import Any
 
+from operators.storage.objects import is_object_url
 from punct_ns.domain import Domain
 from punct_ns.errors import UsageError
 from punct_ns.schema import Schema, flattened, windows
@@ -34,6 +35,7 @@ from punct_ns.slices import quoted
 from punct_ns.sql_type import StringType
 from punct_ns.temporal_type import DateType, TimestampType
 from sources.local_paths import glob_of, local_path
+from sources.places import is_glob, located
 from sources.xml.options.formats import date_pattern
 from sources.xml.options.leaf_paths import LeafPath, default_path
 from sources.xml.options.nested_values import Structure, element_of, is_readable
@@ -207,7 +209,7 @@ class SourceOptions:
 
     Attributes:
         path: A file, a directory or a glob, on a file system that the driver and all executors see. If a file with
-            exactly this name exists, it is not a glob.
+            exactly this name exists, it is not a glob. Or the URL of an object store, with its options.
         row_tag: Local name of the tuples' elements, in any namespace but the punctuations'; `{uri}name` for a single
             namespace; `name/*` for all children of such elements. Several are separated by bars, `a|b`.
         schema: The attributes, with the declared bounds of their domains and what the schemes imply.
@@ -314,7 +316,7 @@ class SourceOptions:
         Raises:
             UsageError: An option is unknown, missing, not allowed for `giver`, or has an invalid value.
         """
-        given = by_proper_names(options, giver)
+        given = by_proper_names(located(options), giver)
         if schema is not None:
             given["schema"] = schema
         for needed, hint in _NEEDED.items():
@@ -418,6 +420,9 @@ class SourceOptions:
                 "cleanSource 'archive' and sourceArchiveDir require each other",
                 hint="sourceArchiveDir names the directory that documents are moved to once they are read",
             )
+        if self.source_archive_dir and is_object_url(self.path):
+            hint = "cleanSource 'delete' removes them; or leave it out"
+            raise UsageError("cleanSource 'archive' moves files, and no objects", hint=hint)
         if self.source_archive_dir and _would_read(self.path, self.source_archive_dir):
             raise UsageError(f"documents moved to sourceArchiveDir {self.source_archive_dir} would be read again")
         if self.partitioned_by and not (self.is_merged or self.partition_of):
@@ -427,7 +432,7 @@ class SourceOptions:
             )
         if self.structural and self.documents == "directories":
             raise structure_of_many()
-        if self.structural and self.documents == "sequence" and glob_of(local_path(self.path)) is not None:
+        if self.structural and self.documents == "sequence" and is_glob(self.path):
             raise structure_of_many()
 
     def replace(self, **options: str | None) -> SourceOptions:

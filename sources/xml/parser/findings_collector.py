@@ -68,7 +68,7 @@ def _events(
     """Yields start and end tags, up to the end or to a part that is not well-formed."""
     parser = safe_pull_parser(encoding)
     try:
-        with open_document(path) as file:
+        with open_document(path, end) as file:
             file.seek(start)
             parser.feed(b"".join(tag.encode() for tag in open_ if start) + file.read(end - start))
     except (InputError, FlawError, etree.XMLSyntaxError):

@@ -17,6 +17,7 @@ from lxml import etree
 
 from punct_ns.errors import MalformedInput
 from punct_ns.slices import POSITION_SHOWN
+from sources.places import shown
 from sources.xml.splits.documents import open_document
 from sources.xml.splits.prolog import PROLOG_LIMIT, Charset, FlawError, prolog_of
 from sources.xml.splits.split_points import ElementNames, Fragment, fragments
@@ -116,7 +117,7 @@ def malformed_table(malformed: Iterable[Malformed], encoding: str | None = None,
         places = locate(document, [one.offset for one in those], encoding)
         for one, (line, column) in zip(those, places, strict=True):
             raw, within = (one.raw, one.within) if whole and one.kind != "document" else (None, None)
-            rows.append((one.position, document, line, column, one.kind, one.reason, raw, within))
+            rows.append((one.position, shown(document), line, column, one.kind, one.reason, raw, within))
     rows.sort(key=itemgetter(0))
     columns = zip(*rows, strict=True) if rows else [() for _ in MALFORMED]
     arrays = [pa.array(column, field.type) for column, field in zip(columns, MALFORMED, strict=True)]
@@ -128,7 +129,7 @@ def malformed_error(malformed: Malformed, encoding: str | None = None) -> Malfor
     ((line, column),) = locate(malformed.document, [malformed.offset], encoding)
     return MalformedInput(
         malformed.reason,
-        document=malformed.document,
+        document=shown(malformed.document),
         line=line,
         column=column,
         position=malformed.position,

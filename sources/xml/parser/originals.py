@@ -15,6 +15,7 @@ import numpy.typing as npt
 
 from punct_ns.errors import InputError
 from punct_ns.slices import POSITION
+from sources.places import shown
 from sources.xml.options.source import SourceOptions
 from sources.xml.parser.item_batches import Parsed
 from sources.xml.parser.item_parser import ItemParser
@@ -108,4 +109,4 @@ def _placed(found: Iterable[Original], encoding: str | None) -> Iterator[Origina
     for document, those in by_document.items():
         places = locate(document, [one.offset for one in those], encoding)
         for one, (line, column) in zip(those, places, strict=True):
-            yield replace(one, line=line, column=column)
+            yield replace(one, document=shown(document), line=line, column=column)

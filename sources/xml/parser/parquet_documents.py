@@ -20,6 +20,7 @@ from punct_ns.punctuation import Punctuation
 from punct_ns.schema import Schema
 from punct_ns.sql_type import StringType
 from sources.parquet_table import PUNCTUATIONS, SCHEMA, partition_texts
+from sources.places import parquet_source
 from sources.xml.options.source import SourceOptions
 from sources.xml.splits.prolog import FlawError
 
@@ -43,7 +44,7 @@ def parquet_pieces(path: str, options: SourceOptions, wanted: pa.Schema) -> Iter
         FlawError: It is not Parquet, lacks a column, or has values that are not of the declared types.
     """
     try:
-        with pq.ParquetFile(path) as file:
+        with pq.ParquetFile(parquet_source(path)) as file:
             there = {name.lower(): name for name in file.schema_arrow.names}
             values = _partition_values(path, there.keys(), options.schema)
             for attribute in options.schema:

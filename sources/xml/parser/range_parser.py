@@ -145,7 +145,7 @@ class RangeParser:
     def _texts(self, range_: ByteRange) -> Iterator[tuple[LocatedText, list[Items]]]:
         if range_.start == range_.end and range_.ends == "split":
             return
-        with open_document(range_.path) as file:
+        with open_document(range_.path, range_.end) as file:
             given = self._options
             columns = sum(len(stream.batches.looked_at) for stream in self.streams)
             limit, doctype = given.max_item_bytes, given.doctype

@@ -20,6 +20,7 @@ from typing import Any
 
 from punct_ns.errors import InputError, StateError, UsageError
 from sources.local_paths import local_path
+from sources.places import delete, shown
 from sources.xml.options.source import SourceOptions
 from sources.xml.slices.micro_batches import FIRST_SLICE, MicroBatches, ReadTask, SliceGrowth
 from sources.xml.splits.documents import Documents
@@ -149,24 +150,24 @@ class SourceCleaner:
             ]
             for path in found.paths[self._cleaned[number] : end.document]:
                 if path not in left:
-                    _clean(Path(path), source)
+                    _clean(path, source)
             if not left:
                 self._cleaned[number] = end.document
 
 
-def _clean(path: Path, source: SourceOptions) -> None:
+def _clean(path: str, source: SourceOptions) -> None:
     try:
         # It may be gone: Spark commits an offset twice, and two sources may share a directory.
         with contextlib.suppress(FileNotFoundError):
             if source.clean_source == "delete":
-                path.unlink()
+                delete(path)
             else:
                 archive = Path(local_path(source.source_archive_dir))
                 archive.mkdir(parents=True, exist_ok=True)
-                shutil.move(path, _free(archive / path.name))
+                shutil.move(path, _free(archive / Path(path).name))
     except OSError as error:
         what = "removed" if source.clean_source == "delete" else f"moved to {source.source_archive_dir}"
-        raise InputError(f"{path} cannot be {what}: {(error.strerror or str(error)).lower()}") from None
+        raise InputError(f"{shown(path)} cannot be {what}: {(error.strerror or str(error)).lower()}") from None
 
 
 def _free(path: Path) -> Path:

@@ -18,6 +18,7 @@ import pyarrow.parquet as pq
 from operators.storage.store import store_at, store_of
 from punct_ns.errors import InputError
 from punct_ns.slices import POSITION, POSITION_SHOWN
+from sources.places import shown
 from sources.xml.grammar.grammar_filter import GrammarFilter, also_restricted, known_restricted
 from sources.xml.grammar.late_tuples import late_tuple_rows
 from sources.xml.options.source import SourceOptions
@@ -59,7 +60,7 @@ def staged_again(range_: StagedRange, names: Collection[str]) -> Path:
     for store, key in (store_of(row["path"]) for row in rows if row["path"] is not None):
         store.delete(key)
     if path is None:
-        raise InputError(f"{range_.part.ranges[0].path} has changed while it was read")
+        raise InputError(f"{shown(range_.part.ranges[0].path)} has changed while it was read")
     return Path(path)
 
 

@@ -9,9 +9,9 @@ import codecs
 import json
 from collections.abc import Collection
 from dataclasses import asdict, dataclass, replace
-from pathlib import Path
 from typing import BinaryIO, Literal
 
+from sources.places import status_of
 from sources.xml.options.option_table import WhenDoctype
 from sources.xml.options.source import SourceOptions
 from sources.xml.splits.documents import RATIO, WHOLE
@@ -68,8 +68,10 @@ class ByteRange:
         """Its number of bytes; an estimate for a compressed document, 0 if that has been removed."""
         if self.end != WHOLE:
             return self.end - self.start
-        path = Path(self.path)
-        return RATIO * path.stat().st_size if path.exists() else 0
+        try:
+            return RATIO * status_of(self.path).size
+        except FileNotFoundError:
+            return 0
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,23 +8,19 @@ compressed document is read from its start, in bounded memory.
 from __future__ import annotations
 
 import bz2
-import errno
 import gzip
 import lzma
-import os
-import stat
 import zlib
 from collections.abc import Callable, Iterable, Mapping
-from glob import glob
-from pathlib import Path
 from types import TracebackType
 from typing import Any, BinaryIO, Self, cast
 
 import pyarrow as pa
 
+from operators.storage.objects import is_object_url
 from punct_ns.errors import InputError, UsageError
-from sources.local_paths import glob_of, local_path, split_glob
-from sources.parquet_table import in_order_of_slices, partitioned_documents
+from sources.parquet_table import in_order_of_slices, in_partition
+from sources.places import is_glob, name_of, open_at, place_of, plain_path, shown
 from sources.xml.options.source import SourceOptions, structure_of_many
 from sources.xml.splits.prolog import FlawError
 from sources.xml.splits.read_documents import READ_LOG, DocumentLog, ReadDocuments
@@ -38,43 +34,18 @@ RATIO = 8
 _BLOCK = 1 << 16
 
 
-def _zstd(path: str) -> BinaryIO:
-    stream: Any = pa.CompressedInputStream(pa.OSFile(path, "rb"), "zstd")
+def _zstd(file: Any) -> BinaryIO:
+    stream: Any = pa.CompressedInputStream(pa.OSFile(file, "rb") if isinstance(file, str) else file, "zstd")
     return stream  # type: ignore[no-any-return]
 
 
-_OPENERS: Mapping[bytes, Callable[[str], Any]] = {
+_OPENERS: Mapping[bytes, Callable[[Any], Any]] = {
     b"\x1f\x8b": gzip.open,
     b"BZh": bz2.open,
     b"\xfd7zXZ\x00": lzma.open,
     b"\x28\xb5\x2f\xfd": _zstd,
 }
-"""Openers of compressed files, by their first bytes."""
-
-
-def is_compressed(path: str) -> bool:
-    """Whether a document is compressed, decided by its first bytes, not by its name.
-
-    Raises:
-        OSError: It cannot be read.
-    """
-    return _opener(path) is not None
-
-
-def decompressed(path: str) -> Decompressed | None:
-    """Opens a compressed document; None if it is not compressed.
-
-    Raises:
-        OSError: It cannot be read.
-    """
-    opener = _opener(path)
-    return None if opener is None else Decompressed(lambda: opener(path))
-
-
-def _opener(path: str) -> Callable[[str], Any] | None:
-    with Path(path).open("rb") as file:
-        start = file.read(max(map(len, _OPENERS)))
-    return next((opener for begins, opener in _OPENERS.items() if start.startswith(begins)), None)
+"""Openers of compressed files, by their first bytes; they take a path or an open file."""
 
 
 class Decompressed:
@@ -140,20 +111,20 @@ class Documents:
             UsageError: A directory or glob has no document log, or promises by the structure of its documents; or the
                 path is on no file system.
         """
-        self._path = local_path(options.path)
-        self._is_document = stat.S_ISDIR if directories else stat.S_ISREG
-        self._pattern = None if options.documents == "one" else glob_of(self._path)
+        is_one = options.documents == "one"
         # A table's documents may be in partitions; punctuations of a slice apply after all its documents.
-        self._is_table = options.format == "parquet" and self._pattern is None and not directories
-        self._order: Callable[[str], Any] = in_order_of_slices if self._is_table else str
-        self.single = self._pattern is None and (options.documents == "one" or not Path(self._path).is_dir())
+        is_table = options.format == "parquet" and not directories and (is_one or not is_glob(options.path))
+        partition = in_partition if is_table else None
+        self._place = place_of(options.path, one=is_one, directories=directories, partition=partition)
+        self._order: Callable[[str], Any] = _in_order_of_slices if is_table else name_of
+        self.single = self._place.single
         if options.is_merged:
             raise UsageError(f"the documents of {options.path} are many streams", hint="a query merges them")
         if options.structural and not self.single:
             raise structure_of_many()
         self._log: DocumentLog | None = None
         read: DocumentLog | None = None
-        self.paths: list[str] = [self._path] if self.single else []
+        self.paths: list[str] = [plain_path(options.path)] if self.single else []
         if log and not self.single:
             if options.document_log is None:
                 raise UsageError(
@@ -161,9 +132,11 @@ class Documents:
                     hint="it names a directory that records in which order the documents were found",
                 )
             self._log, read = (DocumentLog(options.document_log, name) for name in (DOCUMENT_LOG, READ_LOG))
-            self._root = split_glob(self._path)[0]
-            # By names relative to the root, which may be renamed or moved between runs.
-            self.paths = [str(self._root / name) for name in _recorded(self._log)]
+            try:
+                self.paths = [self._place.recorded(line) for line in self._log.read()]
+            except KeyError:
+                raise self._log.damaged() from None
+        self._numbers = {name_of(path): number for number, path in enumerate(self.paths)}
         self._read = ReadDocuments(read, self.paths)
 
     def find(self) -> list[str]:
@@ -173,24 +146,25 @@ class Documents:
             InputError: There is nothing at the path.
         """
         if self.single:
-            if not Path(self._path).is_file():
-                raise InputError(f"there is no file {self._path}")
+            self.paths[:] = [self._place.only()] * max(1, len(self.paths))
             return self.paths
         found = self._new()
-        if found:
+        if found and not self._place.is_snapshot:
             # A listing may miss a file that is renamed meanwhile: list again for files that precede the last of these.
             last = self._order(found[-1])
             found = [path for path in self._new() if self._order(path) <= last]
         if found and self._log is not None:
-            self._log.add({"path": os.path.relpath(path, self._root)} for path in found)
+            self._log.add(map(self._place.record, found))
+        self._numbers |= {name_of(path): number for number, path in enumerate(found, len(self.paths))}
         self.paths += found
         return self.paths
 
     def read_anew(self, path: str) -> None:
         """Adds a document that replaces one that was read, after all others."""
-        if self._log is not None:
-            self._log.add([{"path": os.path.relpath(path, self._root)}])
         self._read.forget(path)
+        if self._log is not None:
+            self._log.add([self._place.record(path)])
+        self._numbers[name_of(path)] = len(self.paths)
         self.paths.append(path)
 
     def were_read(self, documents: Iterable[int]) -> None:
@@ -204,60 +178,45 @@ class Documents:
     def reach(self, document: int) -> None:
         """Restores how often a single document has been replaced, as an offset records it."""
         if self.single:
-            self.paths += [self._path] * (document + 1 - len(self.paths))
+            self.paths += self.paths[:1] * (document + 1 - len(self.paths))
 
     def _new(self) -> list[str]:
         """Returns the present documents that are not known yet, in order."""
-        if self._pattern is not None:
-            candidates = [Path(path) for path in glob(self._pattern, recursive=True)]  # noqa: PTH207 - absolute patterns too
-            if self._is_document is stat.S_ISREG:
-                candidates = [inner for path in candidates for inner in (path.iterdir() if path.is_dir() else [path])]
-        elif Path(self._path).is_dir():
-            candidates = list(Path(self._path).iterdir())
-            if self._is_table:
-                candidates += partitioned_documents(Path(self._path))
-        else:
-            raise InputError(f"there is no directory {self._path}")
-        known, found = set(self.paths), list[str]()
-        for candidate in filter(_is_meant, candidates):
-            path, status = str(candidate), _status(candidate)
-            if status is None or not self._is_document(status.st_mode):
-                continue
-            if path in known:
-                self._read.look(path, status)
-            else:
+        found = list[str]()
+        for path, status in self._place.present():
+            number = self._numbers.get(name_of(path))
+            if number is None:
                 found.append(path)
+            elif not self._read.look(path, status):
+                # An object that was not read yet is read as it is now.
+                self.paths[number] = path
         return sorted(found, key=self._order)
 
 
-def open_document(path: str) -> BinaryIO:
-    """Opens a document, decompressed if it is compressed.
+def open_document(path: str, end: int | None = None) -> BinaryIO:
+    """Opens a document, decompressed if it is compressed (`Decompressed`).
+
+    Args:
+        path: The document.
+        end: The offset after the last byte that is read; None if it is not known.
 
     Raises:
         InputError: It cannot be opened.
     """
     try:
-        return cast("BinaryIO", decompressed(path) or Path(path).open("rb"))
+        file = open_at(path, end)
+        start = file.read(max(map(len, _OPENERS)))
+        opener = next((opener for begins, opener in _OPENERS.items() if start.startswith(begins)), None)
+        if opener is None:
+            file.seek(0)
+            return file
+        if is_object_url(path):
+            return cast("BinaryIO", Decompressed(lambda: (file.seek(0), opener(file))[1]))
+        file.close()
+        return cast("BinaryIO", Decompressed(lambda: opener(path)))
     except OSError as error:
-        raise InputError(f"{path} cannot be read: {(error.strerror or str(error)).lower()}") from None
+        raise InputError(f"{shown(path)} cannot be read: {(error.strerror or str(error)).lower()}") from None
 
 
-def _status(path: Path) -> os.stat_result | None:
-    """Returns the status of a path; None if it does not exist, or no longer."""
-    try:
-        return path.stat()
-    except OSError as error:
-        if error.errno in (errno.ENOENT, errno.ENOTDIR, errno.ELOOP):
-            return None
-        raise
-
-
-def _is_meant(path: Path) -> bool:
-    return not path.name.startswith((".", "_")) and path.suffix != ".tmp"
-
-
-def _recorded(log: DocumentLog) -> list[str]:
-    try:
-        return [line["path"] for line in log.read()]
-    except KeyError:
-        raise log.damaged() from None
+def _in_order_of_slices(path: str) -> tuple[int, bool, str]:
+    return in_order_of_slices(shown(path))

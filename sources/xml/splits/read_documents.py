@@ -19,9 +19,11 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, cast
 
+from operators.storage.objects import is_object_url
 from operators.storage.store import store_at
 from punct_ns.errors import InputError, StateError
 from sources.local_paths import local_path
+from sources.places import DocumentStatus, name_of, shown, status_of
 
 
 class DocumentLog:
@@ -65,16 +67,16 @@ class Fingerprints:
     """Compares documents with what was read of them."""
 
     def __init__(self) -> None:
-        self._sound: tuple[str, str | None, tuple[int, ...]] | None = None
+        self._sound: tuple[str, str | None, tuple[object, ...]] | None = None
 
     def replaced(self, path: str, byte: int, before: str | None) -> InputError | None:
         """Returns an error if a document is no longer the one that was read up to a byte; else None.
 
         Without an earlier fingerprint, only shrinking is detected.
         """
-        status = Path(path).stat()
-        now = path, before, (status.st_ino, status.st_size, status.st_mtime_ns)
-        if status.st_size >= byte and (not before or now == self._sound):
+        status = status_of(path)
+        now = path, before, (status.identity, status.size, status.written)
+        if status.size >= byte and (not before or now == self._sound):
             return None
         if (found := replacement(path, byte, before)) is None:
             self._sound = now
@@ -83,7 +85,11 @@ class Fingerprints:
 
 def replacement(path: str, byte: int, before: str | None) -> InputError | None:
     """Returns an error if a document no longer has the fingerprint that it had up to a byte; else None."""
-    size = Path(path).stat().st_size
+    size = status_of(path).size
+    if is_object_url(path):
+        if not before or before == fingerprint(path, byte):
+            return None
+        return InputError(f"{shown(path)} was replaced by another object after it was read", hint=_HINT)
     if size < byte:
         return InputError(f"{path} has shrunk to {size} bytes; {byte} were read", hint=_HINT)
     if not before:
@@ -108,13 +114,16 @@ def replacement(path: str, byte: int, before: str | None) -> InputError | None:
     )
 
 
-def inode_of(print_: str) -> int:
-    """Returns the inode in a document's fingerprint."""
-    return int(print_.partition("-")[0])
+_TAG = "etag "
 
 
 def fingerprint(path: str, byte: int) -> str:
-    """Returns a document's fingerprint up to a byte: its inode, and checksums of the first and last bytes read."""
+    """Returns a document's fingerprint up to a byte: its inode, and checksums of the first and last bytes read.
+
+    That of an object is its ETag.
+    """
+    if is_object_url(path):
+        return f"{_TAG}{status_of(path).identity}"
     with Path(path).open("rb") as file:
         head = file.read(min(byte, _BYTES))
         file.seek(max(0, byte - _BYTES))
@@ -134,9 +143,10 @@ class _AsRead:
     written: int
     print: str
 
-    def is_unchanged(self, status: os.stat_result) -> bool:
-        now = status.st_size, status.st_mtime_ns, status.st_ino
-        return now == (self.size, self.written, inode_of(self.print))
+    def is_unchanged(self, status: DocumentStatus) -> bool:
+        is_object = self.print.startswith(_TAG)
+        identity = self.print.removeprefix(_TAG) if is_object else self.print.partition("-")[0]
+        return status == DocumentStatus(self.size, self.written, identity)
 
 
 class ReadDocuments:
@@ -151,23 +161,24 @@ class ReadDocuments:
     def __init__(self, log: DocumentLog | None, paths: Sequence[str]) -> None:
         self._log = log
         self._read: dict[str, _AsRead] = {}
-        self._changed: dict[str, os.stat_result] = {}
-        last = {path: number for number, path in enumerate(paths)}
+        self._changed: dict[str, tuple[str, DocumentStatus]] = {}
+        last = {name_of(path): number for number, path in enumerate(paths)}
         for line in [] if log is None else log.read():
             try:
                 as_read = _AsRead(line["document"], line["size"], line["written"], line["print"])
-                path = paths[as_read.number] if as_read.number < len(paths) else None
+                path = name_of(paths[as_read.number]) if as_read.number < len(paths) else None
             except (KeyError, TypeError):
                 assert log is not None
                 raise log.damaged() from None
             if path is not None and last[path] == as_read.number:
                 self._read[path] = as_read
 
-    def look(self, path: str, status: os.stat_result) -> None:
-        """Compares a present document's status with the log."""
-        as_read = self._read.get(path)
+    def look(self, path: str, status: DocumentStatus) -> bool:
+        """Compares a present document's status with the log; returns whether it was read."""
+        as_read = self._read.get(name_of(path))
         if as_read is not None and not as_read.is_unchanged(status):
-            self._changed[path] = status
+            self._changed[name_of(path)] = path, status
+        return as_read is not None
 
     def replaced(self, before: int) -> list[tuple[str, InputError]]:
         """Returns the documents that were replaced by other files, each with an error.
@@ -176,8 +187,8 @@ class ReadDocuments:
         """
         changed, self._changed = self._changed, {}
         found = []
-        for path, status in changed.items():
-            as_read = self._read[path]
+        for name, (path, status) in changed.items():
+            as_read = self._read[name]
             if as_read.number >= before:
                 continue
             try:
@@ -186,20 +197,22 @@ class ReadDocuments:
                 continue
             if problem is not None:
                 found.append((path, problem))
-            elif status.st_size == as_read.size:
+            elif status.size == as_read.size:
                 print_ = fingerprint(path, as_read.size)
-                self._read[path] = replace(as_read, written=status.st_mtime_ns, print=print_)
+                self._read[name] = replace(as_read, written=status.written, print=print_)
         return found
 
     def forget(self, path: str) -> None:
         """Forgets a document that another file has replaced."""
-        self._read.pop(path, None)
+        self._read.pop(name_of(path), None)
 
     def add(self, documents: Iterable[tuple[int, str]]) -> None:
         """Records documents, by number and path, as completely read; skips those that were removed."""
         if self._log is None:
             return
-        added = {path: as_read for number, path in documents if (as_read := _as_read(number, path)) is not None}
+        added = {
+            name_of(path): as_read for number, path in documents if (as_read := _as_read(number, path)) is not None
+        }
         if added:
             self._log.add(
                 {"document": one.number, "size": one.size, "written": one.written, "print": one.print}
@@ -210,7 +223,7 @@ class ReadDocuments:
 
 def _as_read(number: int, path: str) -> _AsRead | None:
     try:
-        status = Path(path).stat()
-        return _AsRead(number, status.st_size, status.st_mtime_ns, fingerprint(path, status.st_size))
+        status = status_of(path)
+        return _AsRead(number, status.size, status.written, fingerprint(path, status.size))
     except FileNotFoundError:
         return None

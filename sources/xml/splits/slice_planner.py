@@ -11,12 +11,13 @@ import json
 import time
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
-from pathlib import Path
 from typing import Any
 
+from operators.storage.objects import is_object_url
 from operators.storage.store import Place, store_at
 from punct_ns.errors import InputError
 from sources.local_paths import local_path
+from sources.places import name_of, shown, status_of
 from sources.xml.options.source import SourceOptions
 from sources.xml.splits.byte_ranges import ByteRange
 from sources.xml.splits.documents import Documents
@@ -64,31 +65,31 @@ class Unfinished:
 
     def end(self, path: str) -> int | None:
         """Returns the byte up to which a skipped document is read; None for other documents."""
-        return self._passed.get(path)
+        return self._passed.get(name_of(path))
 
     def may_pass(self, path: str, *, is_last: bool) -> bool:
         """Whether an unfinished document may be skipped now."""
         if self._options.unfinished != "skip":
             return False
         is_final = not (self._options.follow or self._options.keep_open)
-        return is_final or (not is_last and self.is_old(path))
+        return is_final or is_object_url(path) or (not is_last and self.is_old(path))
 
     def is_old(self, path: str) -> bool:
         """Whether a document has not been written to for the time in the option unfinishedAge."""
         try:
-            return time.time() - Path(path).stat().st_mtime >= self._options.unfinished_age
+            return time.time() - status_of(path).written / 1e9 >= self._options.unfinished_age
         except FileNotFoundError:
             return False
 
     def pass_over(self, path: str, byte: int) -> None:
         """Skips a document permanently after a byte."""
         if self._store is not None:
-            self._store.log(_PASSED).append([json.dumps({"path": path, "byte": byte})])
-        self._passed[path] = byte
+            self._store.log(_PASSED).append([json.dumps({"path": name_of(path), "byte": byte})])
+        self._passed[name_of(path)] = byte
 
     def tell(self, documents: int, unfinished: str | None, behind: int) -> None:
         """Writes a note of the present state if it has changed."""
-        now = WaitingNote(documents, unfinished, behind, tuple(self._passed))
+        now = WaitingNote(documents, unfinished, behind, tuple(map(shown, self._passed)))
         if self._store is None or now == self._told:
             return
         self._store.replace(_NOTE, [json.dumps(asdict(now)).encode()], durable=False)
@@ -176,7 +177,6 @@ class Planner:
         self._find_replaced(start, sizes)
         at, ranges, files, ended, read = start, list[ByteRange](), 0, False, list[int]()
         skips = self._options.unfinished == "skip"
-        settled = not self._options.follow and not self._options.keep_open and not skips
         while not at.closed and at.document < len(sizes):
             if (passed := self._unfinished.end(self._documents.paths[at.document])) is not None:
                 at = self._passed(at, passed, ranges)
@@ -192,6 +192,9 @@ class Planner:
                 sizes.append(_size(path))
                 at = replace(at.next(at.byte), print="")
                 continue
+            # An object is whole when it appears.
+            waits = self._options.follow and not is_object_url(path)
+            settled = not waits and not self._options.keep_open and not skips
             found = scan_splits(self._place(at), size, left, self._options, settled=settled)
             ranges += found.ranges
             at = replace(at, namespaces=found.namespaces)
@@ -227,6 +230,9 @@ class Planner:
             ranges += found.ranges
             at = at.next(found.byte)
         if end.byte > at.byte:
+            path = self._documents.paths[at.document]
+            if is_object_url(path) and (replaced := self._fingerprints.replaced(path, end.byte, end.print)):
+                raise replaced
             ranges += split_range(replace(self._place(at), base=end.base), end.byte, self._options)
         return _in_namespaces(self._with_end(end, ranges) if end.closed and not start.closed else ranges, end)
 
@@ -245,12 +251,12 @@ class Planner:
         behind = len(sizes) - at.document - 1
         if stuck and not is_slice and self._options.unfinished == "fail" and self._unfinished.is_old(stuck):
             raise InputError(
-                f"{stuck} is unfinished, and was not written to for a while",
+                f"{shown(stuck)} is unfinished, and was not written to for a while",
                 where=f"{behind} document{' waits' if behind == 1 else 's wait'} behind it" if behind else None,
                 hint="fix it, or skip it with the option unfinished 'skip'; unfinishedAge sets how long to wait",
             )
         if not self._documents.single:
-            self._unfinished.tell(len(sizes), stuck, behind if stuck else 0)
+            self._unfinished.tell(len(sizes), stuck and shown(stuck), behind if stuck else 0)
 
     def _find_replaced(self, start: Offset, sizes: list[int]) -> None:
         """Stops, or adds the new file, for each completely read document that another file has replaced."""
@@ -268,7 +274,7 @@ class Planner:
 
     def _present(self, at: Offset, size: int) -> int:
         if size == GONE:
-            raise InputError(f"{self._documents.paths[at.document]} was removed before it was completely read")
+            raise InputError(f"{shown(self._documents.paths[at.document])} was removed before it was completely read")
         return size
 
     def _place(self, at: Offset) -> ScanOrigin:
@@ -288,6 +294,6 @@ def _in_namespaces(ranges: list[ByteRange], at: Offset) -> list[ByteRange]:
 
 def _size(path: str) -> int:
     try:
-        return Path(path).stat().st_size
+        return status_of(path).size
     except FileNotFoundError:
         return GONE

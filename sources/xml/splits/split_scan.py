@@ -5,15 +5,16 @@ from __future__ import annotations
 import contextlib
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
-from typing import BinaryIO, Literal
+from typing import Any, BinaryIO, Literal
 
 from lxml import etree
 
 from punct_ns.errors import InputError
 from sources.parquet_table import parquet_footer
+from sources.places import shown
 from sources.xml.options.source import SourceOptions
 from sources.xml.splits.byte_ranges import ByteRange
-from sources.xml.splits.documents import WHOLE, is_compressed, open_document
+from sources.xml.splits.documents import WHOLE, Decompressed, open_document
 from sources.xml.splits.namespaces import TupleNamespaces
 from sources.xml.splits.prolog import Charset, FlawError, Prolog, prolog_of
 from sources.xml.splits.split_points import SplitPoint, last_split_point
@@ -77,6 +78,10 @@ def scan_splits(
         options: The options of the source.
         settled: Whether nothing will be added at the end.
     """
+    if size < origin.byte:
+        raise InputError(
+            f"{shown(origin.path)} has shrunk to {size} bytes; {origin.byte} were read", hint="a stream only grows"
+        )
     first = TupleNamespaces(options, origin.namespaces)
     found = _scan(origin, size, budget, options, first, settled=settled)
     return replace(found, namespaces=first.known)
@@ -85,16 +90,14 @@ def scan_splits(
 def _scan(
     origin: ScanOrigin, size: int, budget: int | None, options: SourceOptions, first: TupleNamespaces, *, settled: bool
 ) -> SplitScan:
-    if size < origin.byte:
-        raise InputError(
-            f"{origin.path} has shrunk to {size} bytes; {origin.byte} were read", hint="a stream only grows"
-        )
     nothing = SplitScan([], origin.byte, origin.open, "more")
     if size == origin.byte and not settled:
         return nothing
-    if options.format == "parquet" or is_compressed(origin.path):
-        return _parquet(origin, size) if options.format == "parquet" else _compressed(origin, options, first)
+    if options.format == "parquet":
+        return _parquet(origin, size)
     with open_document(origin.path) as file:
+        if isinstance(file, Decompressed):
+            return _compressed(origin, file, options, first)
         try:
             prolog = prolog_of(file, size, complete=settled, encoding=options.encoding, doctype=options.doctype)
         except FlawError:
@@ -237,9 +240,9 @@ def _parquet(origin: ScanOrigin, size: int) -> SplitScan:
     return SplitScan([ByteRange(origin.path, origin.base, 0, end, ends="root")], end, (), "ended")
 
 
-def _compressed(origin: ScanOrigin, options: SourceOptions, first: TupleNamespaces) -> SplitScan:
+def _compressed(origin: ScanOrigin, file: Any, options: SourceOptions, first: TupleNamespaces) -> SplitScan:
     """Returns a compressed document as one range, for one task; it is assumed to be complete."""
-    with contextlib.suppress(FlawError), open_document(origin.path) as file:
+    with contextlib.suppress(FlawError):
         prolog = prolog_of(file, WHOLE, complete=True, encoding=options.encoding, doctype=options.doctype)
         if prolog is not None and prolog.charset.splittable:
             file.seek(prolog.content)

@@ -153,7 +153,7 @@ def test_a_file_url_is_its_path() -> None:
     assert Target("out.v2").directory == Path("out.v2")
 
 
-@pytest.mark.parametrize("path", ["s3a://bucket/in", "kafka://there/topic"])
+@pytest.mark.parametrize("path", ["hdfs://there/in", "kafka://there/topic"])
 def test_a_sink_or_a_source_without_a_path_of_files_is_refused_at_its_table(path: str) -> None:
     files = "USING punctuated_xml OPTIONS (rowTag 'r', path"
     for at, (source, sink) in enumerate([(path, "out"), ("in", path)]):

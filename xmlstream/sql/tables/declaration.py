@@ -13,8 +13,8 @@ from punct_ns.errors import InputError, QueryError, UsageError
 from punct_ns.schema import Schema
 from punct_ns.slices import quoted
 from sources import xmark
-from sources.local_paths import local_path
 from sources.parquet_table import parquet_options
+from sources.places import plain_path
 from sources.xml.options.source import SourceOptions
 from xmlstream.plan.nodes import STATIC_FORMATS, Node, source, static_table
 from xmlstream.sql.query_text import QueryText
@@ -109,7 +109,7 @@ def scan(name: str, options: Mapping[str, str], schema: str | None, using: str =
     if (written := STREAM_FORMATS[using]) is not None:
         plain, schema = written(plain, schema), None
     read = SourceOptions.parse(plain, schema, giver="user")
-    local_path(read.path)  # refuses a path that is not local
+    plain_path(read.path)  # refuses a path on another file system
     node = source(name, read)
     for option, put in ABOVE.items():
         node = put(node, above[option]) if option in above else node

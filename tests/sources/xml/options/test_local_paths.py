@@ -56,4 +56,4 @@ def test_a_directory_may_be_called_as_a_file_system_is(tmp_path: Path, monkeypat
     assert absolute("s:/a.xml") == str(tmp_path / "s:" / "a.xml")
     assert absolute("in/s:/[a].xml") == str(tmp_path / "in" / "s:" / "[a].xml")
     with pytest.raises(UsageError, match="on no file system"):
-        found("s3://bucket/a.xml")
+        found("hdfs://there/a.xml")

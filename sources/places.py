@@ -1,0 +1,457 @@
+"""Places of documents: how they are listed, opened and told apart, on the file system and in an object store.
+
+The path of a document in an object store is its URL with the options of the store, its ETag and its size:
+`s3://bucket/in/a.xml?region=r&etag=…&size=…`. So each process that reads it needs no request to know them, and finds
+out that another object has taken its name. In such a URL `%3F` is a question mark, and `%25` a percent sign.
+"""
+
+from __future__ import annotations
+
+import errno
+import os
+import stat
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from fnmatch import fnmatchcase
+from glob import glob, has_magic
+from pathlib import Path
+from typing import Any, BinaryIO, Protocol, cast
+from urllib.parse import parse_qsl, urlencode
+
+from operators.storage.objects import OPTIONS, START_PATIENCE, ObjectStatus, ObjectStore, is_object_url, with_options
+from punct_ns.errors import InputError, StateError, UsageError
+from sources.local_paths import glob_of, local_path, split_glob
+
+LIST_ALL = 60.0
+"""The seconds after which all objects are listed again, for those whose names sort before the last one found."""
+
+
+@dataclass(frozen=True, slots=True)
+class DocumentStatus:
+    """Size in bytes, time of the last writing in nanoseconds, and identity of a document: its inode, or its ETag."""
+
+    size: int
+    written: int
+    identity: str
+
+
+def plain_path(path: str) -> str:
+    """The path of a source, local if it names the file system; the URL of an object store is unchanged.
+
+    Raises:
+        UsageError: It is on another file system.
+
+    >>> plain_path("file:///data/bids.xml"), plain_path("s3://bucket/bids.xml")
+    ('/data/bids.xml', 's3://bucket/bids.xml')
+    """
+    return path if is_object_url(path) else local_path(path)
+
+
+def is_glob(path: str) -> bool:
+    """Whether a path is a glob; in the URL of an object store, each asterisk or bracket makes it one."""
+    return bool(_location(path)[2]) if is_object_url(path) else glob_of(local_path(path)) is not None
+
+
+def split_url(url: str) -> tuple[str, tuple[str, ...]]:
+    """The place that is listed for a URL of an object store, and the parts of a glob below it.
+
+    >>> split_url("s3a://bucket/in/day-*/a.xml?region=r")
+    ('s3://bucket/in', ('day-*', 'a.xml'))
+    """
+    store, folder, pattern = _location(url)
+    place = shown(store.url).replace("s3a://", "s3://", 1)
+    return f"{place}/{folder}".rstrip("/"), pattern
+
+
+def located(options: Mapping[str, str]) -> dict[str, str]:
+    """Options of a table in which those of the store are in the URL, if the path is that of an object store.
+
+    >>> located({"Path": "s3://bucket/in", "Region": "r", "rowTag": "bid"})
+    {'Path': 's3://bucket/in?region=r', 'rowTag': 'bid'}
+    """
+    path = next((name for name in options if name.lower() == "path"), "")
+    if not is_object_url(options.get(path, "")):
+        return dict(options)
+    stores = {name.lower(): value for name, value in options.items() if name.lower() in OPTIONS}
+    others = {name: value for name, value in options.items() if name.lower() not in OPTIONS}
+    return others | {path: with_options(options[path], stores)}
+
+
+def name_of(path: str) -> str:
+    """The path of a document without what tells it from others of the same name."""
+    return path.partition("?")[0] if is_object_url(path) else path
+
+
+def shown(path: str) -> str:
+    """The path of a document, as messages name it.
+
+    >>> shown("s3://bucket/in/a.xml?etag=7&size=9"), shown("who?.xml")
+    ('s3://bucket/in/a.xml', 'who?.xml')
+    """
+    return _unquoted(name_of(path)) if is_object_url(path) else path
+
+
+def path_of(path: str) -> str:
+    """The path of whatever document has the name of this one, now or later."""
+    return path if not is_object_url(path) else _url(_parsed(path).store, _parsed(path).key)
+
+
+def open_at(path: str, end: int | None = None) -> BinaryIO:
+    """Opens a document; of an object, chunks are fetched up to byte `end` at the most.
+
+    Raises:
+        OSError: It cannot be read.
+    """
+    if not is_object_url(path):
+        return Path(path).open("rb")
+    found = _parsed(path)
+    size = found.size if end is None or found.size is None else min(found.size, end)
+    return cast("BinaryIO", found.store.open(found.key, found.tag, size))
+
+
+def parquet_source(path: str) -> Any:
+    """A document as Arrow reads it: a local path, or an open object; raises OSError."""
+    return open_at(path) if is_object_url(path) else path
+
+
+def status_of(path: str) -> DocumentStatus:
+    """The status of a document; that of an object as it was found, without a request.
+
+    Raises:
+        FileNotFoundError: The document does not exist.
+    """
+    if is_object_url(path):
+        found = _parsed(path)
+        return DocumentStatus(found.size or 0, 0, found.tag or "")
+    return _local_status(Path(path).stat())
+
+
+def delete(path: str) -> None:
+    """Removes a document.
+
+    Raises:
+        OSError: It cannot be removed.
+    """
+    if is_object_url(path):
+        _parsed(path).store.delete(_parsed(path).key)
+    else:
+        Path(path).unlink()
+
+
+class Place(Protocol):
+    """A file, a directory or a glob.
+
+    Attributes:
+        single: Whether it is one document.
+        is_snapshot: Whether a listing lacks no document that was written before one that it has.
+    """
+
+    single: bool
+    is_snapshot: bool
+
+    def only(self) -> str:
+        """The path of the one document; raises InputError if it does not exist."""
+
+    def present(self) -> Iterator[tuple[str, DocumentStatus]]:
+        """The documents that are present, in any order; those known already may be left out.
+
+        Raises:
+            InputError: There is no such place.
+        """
+
+    def record(self, path: str) -> dict[str, Any]:
+        """A document as a log records it."""
+
+    def recorded(self, line: Mapping[str, Any]) -> str:
+        """The path of a recorded document; raises KeyError."""
+
+
+def place_of(
+    path: str, *, one: bool, directories: bool, partition: Callable[[Sequence[str]], bool] | None = None
+) -> Place:
+    """The place at a path.
+
+    Args:
+        path: The path.
+        one: Whether it names one document, whatever characters it has.
+        directories: Whether directories are listed, instead of documents.
+        partition: Whether documents in a folder of a directory, given by the names on the way to it, are listed too.
+
+    Raises:
+        UsageError: It is on no file system, or the object store cannot be read.
+    """
+    of: type[ObjectPlace | LocalPlace] = ObjectPlace if is_object_url(path) else LocalPlace
+    return of(path, one=one, directories=directories, partition=partition)
+
+
+class LocalPlace:
+    """A place on the file system."""
+
+    is_snapshot = False
+
+    def __init__(
+        self, path: str, *, one: bool, directories: bool, partition: Callable[[Sequence[str]], bool] | None
+    ) -> None:
+        self._path = local_path(path)
+        self._pattern = None if one else glob_of(self._path)
+        self._is_document = stat.S_ISDIR if directories else stat.S_ISREG
+        self._partition = partition
+        self.single = self._pattern is None and (one or not Path(self._path).is_dir())
+        self._root = split_glob(self._path)[0]
+
+    def only(self) -> str:
+        """See `Place.only`."""
+        if not Path(self._path).is_file():
+            raise InputError(f"there is no file {self._path}")
+        return self._path
+
+    def present(self) -> Iterator[tuple[str, DocumentStatus]]:
+        """See `Place.present`."""
+        if self._pattern is not None:
+            candidates = [Path(path) for path in glob(self._pattern, recursive=True)]  # noqa: PTH207 - absolute patterns too
+            if self._is_document is stat.S_ISREG:
+                candidates = [inner for path in candidates for inner in (path.iterdir() if path.is_dir() else [path])]
+        elif Path(self._path).is_dir():
+            candidates = list(Path(self._path).iterdir())
+            if self._partition is not None:
+                candidates += _partitioned(Path(self._path), self._partition)
+        else:
+            raise InputError(f"there is no directory {self._path}")
+        for candidate in candidates:
+            if _is_meant(candidate.name):
+                status = _status(candidate)
+                if status is not None and self._is_document(status.st_mode):
+                    yield str(candidate), _local_status(status)
+
+    # Records have names relative to the root, which may be renamed or moved between runs.
+
+    def record(self, path: str) -> dict[str, Any]:
+        """See `Place.record`."""
+        return {"path": os.path.relpath(path, self._root)}
+
+    def recorded(self, line: Mapping[str, Any]) -> str:
+        """See `Place.recorded`."""
+        return str(self._root / line["path"])
+
+
+class ObjectPlace:
+    """A place in an object store: an object, all objects directly in a folder, or those that a glob matches.
+
+    A listing begins after the last name found, so that it takes one request as long as no more than 1,000 objects are
+    new; after `LIST_ALL` seconds it begins with the first one.
+    """
+
+    is_snapshot = True
+
+    def __init__(
+        self, path: str, *, one: bool, directories: bool, partition: Callable[[Sequence[str]], bool] | None
+    ) -> None:
+        found = _parsed(path)
+        self._path, self._partition, self._directories = path, partition, directories
+        self._store, self._key = found.store, found.key
+        _, folder, self._pattern = _location(path)
+        if one:
+            folder, self._pattern = self._key, ()
+        self._folder = folder
+        self._below = self._store.below(folder)
+        # All keys that a glob can match begin with its letters before the first magic one.
+        self._begin = _literal(self._pattern[0]) if self._pattern else ""
+        self._last, self._listed_all = "", -LIST_ALL
+        self.single = one or self._is_object()
+
+    def _is_object(self) -> bool:
+        """Whether the URL is that of an object; also makes sure that the store can be read, with little patience."""
+        first = ObjectStore(self._store.url, START_PATIENCE)
+        try:
+            if not (self._pattern or self._directories or _parsed(self._path).is_folder):
+                return first.status(self._key) is not None
+            next(iter(first.below(self._folder).listed(self._begin[:-1])), None)
+        except StateError as error:
+            raise UsageError(error.what, hint=error.hint) from None
+        except FileNotFoundError:
+            raise self._no_bucket() from None
+        return False
+
+    def only(self) -> str:
+        """See `Place.only`."""
+        status = self._store.status(self._key)
+        if status is None:
+            raise InputError(f"there is no object {shown(self._path)}")
+        return self._document(self._key, status.tag, status.size)
+
+    def present(self) -> Iterator[tuple[str, DocumentStatus]]:
+        """See `Place.present`."""
+        try:
+            if self._directories:
+                yield from ((folder, DocumentStatus(0, 0, "")) for folder in self._folders())
+                return
+            for each in self._listed():
+                self._last = max(self._last, each.key)
+                yield self._document(self._in_folder(each.key), each.tag, each.size), _object_status(each)
+        except FileNotFoundError:
+            raise self._no_bucket() from None
+
+    def record(self, path: str) -> dict[str, Any]:
+        """See `Place.record`."""
+        found = _parsed(path)
+        name = found.key[len(self._folder) + 1 if self._folder else 0 :]
+        return {"path": f"{name}/"} if found.is_folder else {"path": name, "etag": found.tag, "size": found.size}
+
+    def recorded(self, line: Mapping[str, Any]) -> str:
+        """See `Place.recorded`."""
+        name = str(line["path"])
+        if name.endswith("/"):
+            return _url(self._store, f"{self._in_folder(name)}")
+        self._last = max(self._last, name)
+        return self._document(self._in_folder(name), line["etag"], line["size"])
+
+    def _listed(self) -> list[ObjectStatus]:
+        """The objects after the last one found, or all."""
+        now = time.monotonic()
+        is_all = self._partition is not None or now - self._listed_all >= LIST_ALL
+        found, pages = self._page(self._begin[:-1] if is_all else max(self._last, self._begin[:-1]))
+        if pages > _PAGE and found:
+            # Between two requests an object may be written before what the next one lists.
+            found = [one for one in self._page(self._begin[:-1])[0] if one.key <= found[-1].key]
+        if is_all:
+            self._listed_all = now
+            if not found and not self._pattern and not self._last and not _parsed(self._path).is_folder:
+                raise InputError(f"there is no object or folder {shown(self._path)}")
+        return found
+
+    def _page(self, after: str) -> tuple[list[ObjectStatus], int]:
+        """The documents after a name, and the number of objects seen."""
+        found, seen = list[ObjectStatus](), 0
+        for each in self._below.listed(after):
+            seen += 1
+            if self._begin and not each.key.startswith(self._begin):
+                if each.key > self._begin:
+                    break
+            elif self._is_document(each.key):
+                found.append(each)
+        return found, seen
+
+    def _is_document(self, key: str) -> bool:
+        *folders, name = key.split("/")
+        if not name or not _is_meant(name):
+            return False
+        if self._pattern:
+            return matches(self._pattern, [*folders, name]) or matches(self._pattern, folders)
+        return not folders or (self._partition is not None and self._partition(folders))
+
+    def _folders(self) -> list[str]:
+        """The folders in the folder, or those that the glob matches."""
+        if self._pattern:
+            all_ = {tuple(one.key.split("/")[:end]) for one in self._below.listed() for end in range(1, 9)
+                    if one.key.count("/") >= end}  # fmt: skip
+            names = ["/".join(each) for each in sorted(all_) if matches(self._pattern, each) and _is_meant(each[-1])]
+        else:
+            names = [name[:-1] for name in self._below.names() if name.endswith("/") and _is_meant(name[:-1])]
+        return [_url(self._store, f"{self._in_folder(name)}/") for name in names]
+
+    def _in_folder(self, name: str) -> str:
+        return f"{self._folder}/{name}" if self._folder else name
+
+    def _document(self, key: str, tag: str, size: int) -> str:
+        return _url(self._store, key, etag=tag, size=str(size))
+
+    def _no_bucket(self) -> UsageError:
+        bucket = shown(self._store.url)
+        return UsageError(f"there is no bucket {bucket}", hint="check its name, the endpoint and the region")
+
+
+_PAGE = 1000
+
+
+@dataclass(frozen=True, slots=True)
+class _Parsed:
+    """The URL of a document: the store of its bucket, its key, and what is known of the object."""
+
+    store: ObjectStore
+    key: str
+    tag: str | None
+    size: int | None
+    is_folder: bool
+
+
+def _parsed(path: str) -> _Parsed:
+    place, _, text = path.partition("?")
+    options = dict(parse_qsl(text, keep_blank_values=True))
+    if text and not options:
+        raise UsageError(f"{path}: a question mark begins the options of the store", hint="write * in a glob")
+    tag, size = options.pop("etag", None), options.pop("size", None)
+    scheme, _, rest = place.partition("://")
+    bucket, _, key = rest.partition("/")
+    url = f"{scheme}://{bucket}" + (f"?{urlencode(options, safe=':/')}" if options else "")
+    is_folder = not key or key.endswith("/")
+    return _Parsed(ObjectStore(url), _unquoted(key).strip("/"), tag, None if size is None else int(size), is_folder)
+
+
+def _location(path: str) -> tuple[ObjectStore, str, tuple[str, ...]]:
+    """The store of a URL's bucket, the folder that is listed, and the parts of a glob below it."""
+    found = _parsed(path)
+    parts = found.key.split("/") if found.key else []
+    known = next((at for at, part in enumerate(parts) if has_magic(part)), len(parts))
+    return found.store, "/".join(parts[:known]), tuple(parts[known:])
+
+
+def _url(store: ObjectStore, key: str, **known: str) -> str:
+    place, _, options = store.url.partition("?")
+    quoted = key.replace("%", "%25").replace("?", "%3F")
+    both = dict(parse_qsl(options)) | known
+    return f"{place}/{quoted}" + (f"?{urlencode(both, safe=':/')}" if both else "")
+
+
+def _unquoted(text: str) -> str:
+    return text.replace("%3F", "?").replace("%25", "%")
+
+
+def _literal(part: str) -> str:
+    return part[: next((at for at, letter in enumerate(part) if has_magic(letter)), len(part))]
+
+
+def _object_status(found: ObjectStatus) -> DocumentStatus:
+    # Another object with the same bytes has the same ETag: its time does not count.
+    return DocumentStatus(found.size, 0, found.tag)
+
+
+def _local_status(found: os.stat_result) -> DocumentStatus:
+    return DocumentStatus(found.st_size, found.st_mtime_ns, str(found.st_ino))
+
+
+def _status(path: Path) -> os.stat_result | None:
+    """Returns the status of a path; None if it does not exist, or no longer."""
+    try:
+        return path.stat()
+    except OSError as error:
+        if error.errno in (errno.ENOENT, errno.ENOTDIR, errno.ELOOP):
+            return None
+        raise
+
+
+def _partitioned(
+    directory: Path, partition: Callable[[Sequence[str]], bool], names: tuple[str, ...] = ()
+) -> Iterator[Path]:
+    """Yields the documents in the partitions of a directory, at any depth."""
+    for entry in directory.iterdir():
+        below = (*names, entry.name)
+        if partition(below) and entry.is_dir():
+            yield from (inner for inner in entry.iterdir() if not inner.is_dir())
+            yield from _partitioned(entry, partition, below)
+
+
+def _is_meant(name: str) -> bool:
+    return not name.startswith((".", "_")) and not name.endswith(".tmp")
+
+
+def matches(pattern: Sequence[str], names: Sequence[str]) -> bool:
+    """Whether a glob matches a path; both are given as lists of names."""
+    if not pattern or not names:
+        return not names and all(part == "**" for part in pattern)
+    is_hidden = names[0].startswith(".")
+    if pattern[0] == "**":
+        return matches(pattern[1:], names) or (not is_hidden and matches(pattern, names[1:]))
+    if is_hidden and not pattern[0].startswith("."):
+        return False
+    return fnmatchcase(names[0], pattern[0]) and matches(pattern[1:], names[1:])
