@@ -94,7 +94,10 @@ def shown(path: str) -> str:
 
 def path_of(path: str) -> str:
     """The path of whatever document has the name of this one, now or later."""
-    return path if not is_object_url(path) else _url(_parsed(path).store, _parsed(path).key)
+    if not is_object_url(path):
+        return path
+    found = _parsed(path)
+    return _url(found.store, f"{found.key}/" if found.is_folder else found.key)
 
 
 def open_at(path: str, end: int | None = None) -> BinaryIO:
@@ -378,8 +381,11 @@ class _Parsed:
 def _parsed(path: str) -> _Parsed:
     place, _, text = path.partition("?")
     options = dict(parse_qsl(text, keep_blank_values=True))
-    if text and not options:
-        raise UsageError(f"{path}: a question mark begins the options of the store", hint="write * in a glob")
+    if not options.keys() <= {*OPTIONS, "etag", "size"} or bool(text) != bool(options):
+        raise UsageError(
+            f"{path}: a question mark begins the options of the store",
+            hint=f"they are {' and '.join(OPTIONS)}; in a glob, write *",
+        )
     tag, size = options.pop("etag", None), options.pop("size", None)
     scheme, _, rest = place.partition("://")
     bucket, _, key = rest.partition("/")

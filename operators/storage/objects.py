@@ -329,13 +329,17 @@ class _Patient:
                     _LOG.warning("%s answers again, after %.0f s", self.store.where(), time.monotonic() - begun)
                 return result
             except (_error("PermissionDeniedError"), _error("UnauthenticatedError")) as error:
-                what = f"access to {self.store.where(key)} is denied: {_reason(error)}"
-                raise StateError(what, hint=_CREDENTIALS) from None
+                raise self._denied(key, error) from None
             except _answers():
                 raise
             except _error("BaseError") as error:
                 if kind == "create" and isinstance(error, _error("AlreadyExistsError")):
                     raise  # any other request meets it as a conflict of two requests, which did nothing
+                # The client does not tell apart why a listing is refused.
+                if kind == "list" and " 404 Not Found: " in str(error):
+                    raise FileNotFoundError(2, "no such bucket", self.store.where()) from None
+                if kind == "list" and (" 403 Forbidden: <" in str(error) or " 401 Unauthorized: " in str(error)):
+                    raise self._denied(key, error) from None
                 waited = time.monotonic() - begun
                 if waited >= self.patience:
                     what = f"{self.store.where(key)} has not answered for {waited:.0f} s: {_reason(error)}"
@@ -346,6 +350,10 @@ class _Patient:
                     _LOG.warning(text, self.store.where(), self.patience, _reason(error))
                 time.sleep(min(wait, max(self.patience - waited, 0.0)))
                 wait = min(2 * wait, _LONGEST_WAIT)
+
+    def _denied(self, key: str, error: Exception) -> StateError:
+        what = f"access to {self.store.where(key)} is denied: {_reason(error)}"
+        return StateError(what, hint=_CREDENTIALS)
 
 
 _CREDENTIALS = (

@@ -1,0 +1,336 @@
+"""Documents in object stores: found, read and told apart as files are, with few requests."""
+
+from __future__ import annotations
+
+import gzip
+import uuid
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from operators.storage.objects import ObjectStore, requests
+from punct_ns.errors import InputError, MalformedInput, UsageError
+from punct_ns.xml_form import PUNCT_NS
+from sources import places
+from sources.places import is_glob, located, shown, split_url
+from sources.xml.grammar.check import check_grammar
+from sources.xml.inference.proposal import proposal
+from sources.xml.options.source import SourceOptions
+from sources.xml.parser.range_parser import RangeParser, read_through
+from sources.xml.slices.micro_batches import MicroBatches
+from sources.xml.splits.documents import Documents
+from sources.xml.splits.slice_planner import Offset
+from tests.harness.xml_reading import in_slices, read
+from xmlstream.runtime.merged_documents import merged_documents
+from xmlstream.runtime.preflight import require_disjoint, require_found
+
+
+def document(first: int, rows: int = 4) -> bytes:
+    items = "".join(f"<r><a>{number}</a></r>" for number in range(first, first + rows))
+    end = f'<p:r xmlns:p="{PUNCT_NS}"><a>[{first},{first + rows - 1}]</a></p:r>'
+    return f"<s>{items}{end}</s>".encode()
+
+
+@pytest.fixture
+def url() -> str:
+    """A place in this process."""
+    return f"memory://{uuid.uuid4().hex}/here"
+
+
+@pytest.fixture(params=["memory", "server"])
+def place(request: pytest.FixtureRequest, url: str) -> str:
+    """A place in this process, and one on the server."""
+    return url if request.param == "memory" else str(request.getfixturevalue("bucket"))
+
+
+def source(path: str, **options: str) -> SourceOptions:
+    return SourceOptions.parse({"path": path, "rowTag": "r", "schema": "a INT", "schemes": "a", **options})
+
+
+def found(path: str, root: str) -> list[str]:
+    return [shown(each).removeprefix(f"{root}/") for each in Documents(source(path), log=False).find()]
+
+
+def counted(action: Callable[[], object]) -> dict[str, int]:
+    """The requests of an action, by kind."""
+    before = requests.copy()
+    action()
+    return dict(requests - before)
+
+
+class Slices:
+    """A source that is followed slice by slice; after `restart` by another process."""
+
+    def __init__(self, path: str, log: Path, **options: str) -> None:
+        self.options = source(path, **{"follow": "true", "documentLog": str(log), **options})
+        self.at = Offset()
+        self.restart()
+
+    def restart(self) -> None:
+        self.batches = MicroBatches(self.options)
+
+    def planned(self, budget: int | None = None) -> Offset:
+        self.batches.waiting(self.at)
+        return self.batches.end(self.at, budget)
+
+    def rows(self, end: Offset) -> list[int]:
+        """The values of the slice up to an offset, which is committed then."""
+        tasks = self.batches.tasks(self.at, end)
+        parsed = [one for task in tasks for range_ in task.ranges for one in RangeParser(self.options).parse(range_)]
+        self.at = Offset.of(end.json())
+        return [value for one in parsed for value in one.tuples["a"].to_pylist()]
+
+    def next(self, budget: int | None = None) -> list[int]:
+        return self.rows(self.planned(budget))
+
+
+def test_objects_are_found_as_files_are(place: str, tmp_path: Path) -> None:
+    store = ObjectStore(place).below("in")
+    names = ["b.xml", "a.xml", "c#1 %.xml", ".h.xml", "_h.xml", "c.tmp", "day-1/bid-1.xml", "day-2/bid-2.xml"]
+    for name in [*names, "day-2/ask.xml", "day-2/deep/er.xml", "days"]:
+        (tmp_path / "in" / name).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / "in" / name).write_bytes(b"<s/>")
+        store.write(name, [b"<s/>"])
+    for path in ("in", "in/", "in/a.xml", "in/day-*/bid-*.xml", "in/*", "in/**/*.xml", "in/day-[2]", "in/[ab].xml"):
+        there = found(f"{tmp_path}/{path}", str(tmp_path))
+        assert there
+        assert found(f"{place}/{path}", place) == there, path
+    assert found(f"{place}/empty/", place) == []
+    with pytest.raises(InputError, match=r"there is no object or folder .*/in/nowhere"):
+        found(f"{place}/in/nowhere", place)
+
+
+def test_what_is_in_a_url() -> None:
+    given = {"path": "s3://bucket/in/day-*/a.xml", "ENDPOINT": "http://127.0.0.1:1", "region": "r", "rowTag": "r"}
+    assert located(given) == {"path": "s3://bucket/in/day-*/a.xml?endpoint=http://127.0.0.1:1&region=r", "rowTag": "r"}
+    assert located({"path": "in", "region": "r"}) == {"path": "in", "region": "r"}
+    assert split_url(located(given)["path"]) == ("s3://bucket/in", ("day-*", "a.xml"))
+    assert source(given["path"], region="r").path == "s3://bucket/in/day-*/a.xml?region=r"
+    assert is_glob("s3://bucket/day-*/a.xml")
+    assert not is_glob("s3://bucket/day-1/a.xml?region=*")
+    with pytest.raises(UsageError, match="a question mark begins the options"):
+        is_glob("s3://bucket/bid-?.xml")
+    with pytest.raises(UsageError, match="no option region"):
+        source("in", region="r")
+    with pytest.raises(UsageError, match="moves files"):
+        source("s3://bucket/in/", cleanSource="archive", sourceArchiveDir="old")
+
+
+@pytest.mark.parametrize("form", [bytes, gzip.compress])
+def test_however_it_is_cut_an_object_says_what_the_file_says(
+    place: str, tmp_path: Path, form: Callable[[bytes], bytes], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("sources.xml.splits.split_scan.SMALLEST_WINDOW", 1)
+    monkeypatch.setattr("operators.storage.objects.CHUNK", 1 << 10)
+    for name, first in {"a.xml": 0, "b 100%.xml": 300, "c.xml": 600}.items():
+        content = form(document(first, 300))
+        (tmp_path / name).write_bytes(content)
+        ObjectStore(place).write(name, [content])
+    for budget, partition in ((None, "16m"), (None, "2000"), (5000, "1000"), (700, "16m")):
+        local, there = (source(path, maxBytesPerPartition=partition) for path in (str(tmp_path), f"{place}/"))
+        ranges = in_slices(local, budget)
+        assert len(ranges) >= 3
+        items = read(local, ranges).items
+        assert len(items) >= 903
+        assert read(there, in_slices(there, budget)).items == items
+
+
+def test_a_source_goes_on_where_it_was_and_finds_what_sorts_before(
+    place: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    store = ObjectStore(place)
+    store.write("b.xml", [document(10)])
+    store.write("c.xml", [document(20)])
+    slices = Slices(f"{place}/", tmp_path)
+    assert slices.next() == [10, 11, 12, 13, 20, 21, 22, 23]
+    store.write("d.xml", [document(30, 100)])
+    end = slices.planned(500)
+    assert 0 < end.byte < len(document(30, 100))
+    slices.restart()
+    began = slices.rows(end)
+    slices.restart()
+    store.write("a.xml", [document(0)])
+    monkeypatch.setattr(places, "LIST_ALL", 3600)
+    assert began + slices.next() == [*range(30, 130), 0, 1, 2, 3]
+    store.write("aa.xml", [document(5)])
+    store.write("e.xml", [document(40)])
+    assert slices.next() == [40, 41, 42, 43]
+    assert slices.next() == []
+    monkeypatch.setattr(places, "LIST_ALL", 0)
+    assert slices.next() == [5, 6, 7, 8]
+    slices.restart()
+    assert slices.next() == []
+
+
+def test_another_object_in_the_place_of_one_that_was_read_is_an_error_by_name(place: str, tmp_path: Path) -> None:
+    store = ObjectStore(place)
+    store.write("a.xml", [document(10)])
+    store.write("b.xml", [document(20)])
+    slices = Slices(f"{place}/", tmp_path)
+    slices.next()
+    if place.startswith("s3:"):
+        # The ETag is made of the bytes there: they may be written again.
+        store.write("a.xml", [document(10)])
+        slices.restart()
+        assert slices.next() == []
+    store.write("a.xml", [document(50)])
+    slices.restart()
+    with pytest.raises(InputError, match=r"/a\.xml was replaced by another object after it was read") as raised:
+        slices.next()
+    assert "etag" not in raised.value.what
+    slices.options = slices.options.replace(onReplaced="new")
+    slices.restart()
+    assert slices.next() == [50, 51, 52, 53]
+    slices.restart()
+    assert slices.next() == []
+
+
+def test_an_object_that_is_replaced_while_it_is_read(place: str, tmp_path: Path) -> None:
+    store = ObjectStore(place)
+    store.write("a.xml", [document(10)])
+    slices = Slices(f"{place}/", tmp_path)
+    end = slices.planned()
+    store.write("a.xml", [document(50)])
+    with pytest.raises(InputError, match=r"/a\.xml was replaced while it was read"):
+        slices.rows(end)
+    store.delete("a.xml")
+    with pytest.raises(InputError, match=r"/a\.xml was removed before it was completely read"):
+        slices.rows(end)
+
+
+def test_an_object_that_was_read_in_part_is_not_read_on_in_another(place: str, tmp_path: Path) -> None:
+    store = ObjectStore(place)
+    store.write("a.xml", [document(10, 100)])
+    slices = Slices(f"{place}/", tmp_path)
+    end = slices.planned(500)
+    assert end.byte
+    store.write("a.xml", [document(500, 100)])
+    slices.restart()
+    with pytest.raises(InputError, match=r"/a\.xml was replaced"):
+        slices.rows(end)
+    slices.at = end
+    with pytest.raises(InputError, match=r"/a\.xml was replaced"):
+        slices.planned()
+    slices.options = slices.options.replace(onReplaced="new")
+    slices.restart()
+    assert slices.next() == list(range(500, 600))
+
+
+def test_an_object_that_is_not_read_yet_may_be_replaced(place: str, tmp_path: Path) -> None:
+    store = ObjectStore(place)
+    store.write("a.xml", [document(10)])
+    store.write("b.xml", [document(20)])
+    slices = Slices(f"{place}/", tmp_path, maxFilesPerSlice="1")
+    assert slices.next(1 << 20) == [10, 11, 12, 13]
+    store.write("b.xml", [document(60)])
+    slices.restart()
+    assert slices.next() == [60, 61, 62, 63]
+    slices.restart()
+    assert slices.next() == []
+
+
+def test_one_object_is_the_whole_input(place: str, tmp_path: Path) -> None:
+    ObjectStore(place).write("a.xml", [document(10)])
+    slices = Slices(f"{place}/a.xml", tmp_path)
+    assert slices.next() == [10, 11, 12, 13]
+    assert slices.at.closed
+    assert slices.next() == []
+
+
+def test_an_object_is_not_waited_for(place: str, tmp_path: Path) -> None:
+    store = ObjectStore(place)
+    store.write("a.xml", [document(10)[:-20]])
+    store.write("b.xml", [document(20)])
+    slices = Slices(f"{place}/", tmp_path / "1")
+    end = slices.planned()
+    tasks = slices.batches.tasks(slices.at, end)
+    (malformed,) = [
+        bad
+        for task in tasks
+        for range_ in task.ranges
+        for one in RangeParser(slices.options).parse(range_)
+        for bad in one.malformed
+    ]
+    assert malformed.kind == "document"
+    skipping = Slices(f"{place}/", tmp_path / "2", unfinished="skip", unfinishedAge="1h")
+    assert skipping.next() == [10, 11, 12, 13, 20, 21, 22, 23]
+
+
+def test_requests_are_few(url: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    store = ObjectStore(url)
+    for number in range(5):
+        store.write(f"{number}.xml", [document(10 * number)])
+    slices = Slices(f"{url}/", tmp_path)
+    # Whether the store can be read; the listing; each document where the slice is planned, and in its task.
+    assert counted(slices.restart) == {"list": 1}
+    assert counted(slices.next) == {"list": 1, "get": 10}
+    for _ in range(3):
+        assert counted(slices.next) == {"list": 1}
+    store.write("5.xml", [document(50)])
+    assert counted(slices.next) == {"list": 1, "get": 2}
+    assert counted(slices.restart) == {"list": 1}
+    assert counted(slices.next) == {"list": 1}
+    assert counted(lambda: require_found(source(f"{url}/"))) == {"list": 2}
+    assert counted(lambda: Documents(source(f"{url}/5.xml"), log=False).find()) == {"head": 2}
+    # 1,000 objects a request; later ones take as many as are new.
+    for number in range(1100):
+        store.write(f"x{number:04}.xml", [b"<s/>"])
+    slices.restart()
+    slices.planned()
+    assert counted(slices.batches.documents.find) == {"list": 1}
+
+
+def test_a_large_object_is_read_in_chunks_that_a_task_needs(url: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("operators.storage.objects.CHUNK", 1 << 18)
+    ObjectStore(url).write("a.xml", [document(0, 100_000)])
+    options = source(f"{url}/a.xml", maxBytesPerPartition="500000")
+    ranges = in_slices(options, None)
+    assert len(ranges) >= 3
+    size = ranges[-1].end
+    parser = RangeParser(options)
+    for range_ in ranges:
+        took = counted(lambda range_=range_: list(parser.parse(range_)))  # type: ignore[misc]
+        assert took["get"] <= 3 + range_.length / (1 << 18) + 1, (range_, size)
+
+
+def test_what_reads_a_document_reads_an_object(place: str) -> None:
+    store = ObjectStore(place)
+    store.write("in/a.xml", [document(10)])
+    store.write("in/b.xml", [document(20)])
+    inferred = proposal(f"{place}/in/")
+    assert (inferred.options["rowTag"], inferred.schema) == ("r", "`a` BIGINT")
+    assert check_grammar(source(f"{place}/in/")).violation is None
+    merged = merged_documents(source(f"{place}/in/", documents="merge"))
+    assert merged == [f"{place}/in/a.xml", f"{place}/in/b.xml"]
+    assert sum(one.tuples.num_rows for path in merged for one in read_through(source(path, documents="one"))) == 8
+    directories = merged_documents(source(f"{place}/", documents="directories"))
+    assert directories == [f"{place}/in/"]
+    store.write("in/c.xml", [b"<s><r><a>x</a></r></s>"])
+    with pytest.raises(MalformedInput) as raised:
+        list(read_through(source(f"{place}/in/c.xml")))
+    assert str(raised.value).count(f"{place}/in/c.xml") == 1
+    assert "etag" not in str(raised.value)
+
+
+def test_a_query_does_not_read_what_it_writes() -> None:
+    for path, output in [("in/", "in"), ("in", "in/out"), ("in/**/*.xml", "in/out"), ("in/*/*.xml", "in/out")]:
+        with pytest.raises(UsageError, match="lies in the input"):
+            require_disjoint([f"s3://bucket/{path}?region=r"], [f"s3a://bucket/{output}"])
+    with pytest.raises(UsageError, match="the checkpoint"):
+        require_disjoint(["s3://bucket/in"], [], "s3://bucket/in/state")
+    with pytest.raises(UsageError, match="the metrics file"):
+        require_disjoint(["s3://bucket/in"], [], metrics="s3://bucket/in/metrics.jsonl")
+    require_disjoint(["s3://bucket/in", "/in"], ["s3://bucket/out", "s3://other/in", "s3://bucket/inner"], "in")
+
+
+def test_a_store_that_cannot_be_read(bucket: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    with pytest.raises(UsageError, match="there is no bucket s3://nowhere-at-all"):
+        require_found(source("s3://nowhere-at-all/in/"))
+    with pytest.raises(UsageError, match="no object or folder"):
+        require_found(source(f"{bucket}/nowhere.xml"))
+    monkeypatch.setenv("AWS_ACCESS_KEY_ID", "another")
+    for path in ("in/", "a.xml", "in/*.xml"):
+        with pytest.raises(UsageError, match=f"access to {bucket}.* is denied") as raised:
+            require_found(source(f"{bucket}/{path}"))
+        assert "AWS_ACCESS_KEY_ID" in (raised.value.hint or "")
