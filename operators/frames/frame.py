@@ -211,6 +211,13 @@ class Engine(Protocol):
     def given(self, frame: Any) -> Frame:
         """A table that the user gave as the engine's own kind of table."""
 
+    def require_files(self, path: str) -> None:
+        """Makes sure that it reads static tables from the object store of a URL.
+
+        Raises:
+            UsageError: It does not.
+        """
+
     def files(self, format: str, columns: str, options: Mapping[str, str], path: str) -> Frame:
         """The rows of files in a format, read with the options of Spark's reader for it."""
 

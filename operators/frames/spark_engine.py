@@ -38,7 +38,7 @@ from operators.frames.frame import (
     Where,
 )
 from operators.frames.held import FEW, Field, Leaf, computed, fields_of
-from punct_ns.errors import XmlStreamError
+from punct_ns.errors import UsageError, XmlStreamError
 from punct_ns.slices import literal, own, quoted
 
 if TYPE_CHECKING:
@@ -79,6 +79,17 @@ class SparkEngine:
     def given(self, frame: DataFrame) -> Frame:
         """A DataFrame as a frame."""
         return Frame(self, tuple(frame.columns), Table(frame), [frame])
+
+    def require_files(self, path: str) -> None:
+        """See `Engine.require_files`."""
+        scheme = path.partition("://")[0]
+        java: Any = self.spark._jvm
+        try:
+            java.org.apache.hadoop.fs.FileSystem.getFileSystemClass(scheme, self.spark._jsc.hadoopConfiguration())
+        except Exception:  # noqa: BLE001 - whatever Java throws, it has no such file system
+            what = f"Spark has no file system for {path}, which a static table needs"
+            hint = "declare it USING punctuated_xml or punctuated_parquet, copy the files, or give Spark hadoop-aws"
+            raise UsageError(what, hint=hint) from None
 
     def files(self, format: str, columns: str, options: Mapping[str, str], path: str) -> Frame:
         """The rows of files, by Spark's reader; a path that exists names itself, whatever characters it contains."""

@@ -118,6 +118,11 @@ class InProcessEngine:
             raise UsageError(f"a static table is a {type(frame).__name__}, which DuckDB does not read", hint=hint)
         return self._of_table(frame, of_arrow(frame.schema))
 
+    def require_files(self, path: str) -> None:
+        """See `Engine.require_files`."""
+        hint = "declare it USING punctuated_xml or punctuated_parquet, or copy the files"
+        raise UsageError(f"DuckDB does not read {path}, which a static table needs", hint=hint)
+
     def files(self, format: str, columns: str, options: Mapping[str, str], path: str) -> Frame:
         """The rows of a static table: Parquet, or CSV without quotes.
 

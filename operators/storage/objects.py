@@ -16,6 +16,7 @@ from __future__ import annotations
 import io
 import logging
 import os
+import re
 import time
 import zlib
 from collections import Counter
@@ -542,6 +543,7 @@ def _delete(o: Any, client: Any, keys: list[str]) -> None:
 
 def _reason(error: BaseException) -> str:
     """The cause in the client's error, without the request."""
-    text = " ".join(str(error).split("\n")[0].split())
+    text = " ".join(str(error).split("\n")[0].split()).partition(": <?xml")[0].rstrip(": ")
     kind, _, request = text.partition(": Error performing ")
-    return request.rpartition(" - ")[2][:200] or kind[:200]
+    code = re.search(r"<Code>(\w+)</Code>", str(error))
+    return (request.rpartition(" - ")[2] or kind)[:200] + (f" ({code[1]})" if code else "")

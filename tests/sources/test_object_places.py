@@ -79,7 +79,7 @@ class Slices:
         tasks = self.batches.tasks(self.at, end)
         parsed = [one for task in tasks for range_ in task.ranges for one in RangeParser(self.options).parse(range_)]
         self.at = Offset.of(end.json())
-        return [value for one in parsed for value in one.tuples["a"].to_pylist()]
+        return [int(value) for one in parsed for value in one.tuples["a"].to_pylist() if value is not None]
 
     def next(self, budget: int | None = None) -> list[int]:
         return self.rows(self.planned(budget))

@@ -28,6 +28,7 @@ from punct_ns.errors import QueryError, UsageError
 from punct_ns.schema import Attribute, Schema
 from punct_ns.scheme import Scheme
 from punct_ns.slices import is_own, quoted
+from sources.places import shown
 from sources.xml.options.source import SourceOptions
 
 if TYPE_CHECKING:
@@ -48,7 +49,7 @@ class Scan(LogicalProperties):
 
     def parameters(self, output: Schema) -> str:
         """Path of the source, and the attributes that are read."""
-        return f"{self.options.path} ({', '.join(self.options.columns)})"
+        return f"{shown(self.options.path)} ({', '.join(self.options.columns)})"
 
     def pruned(self, needed: AbstractSet[str]) -> Scan:
         """Restricts the attributes that are read to the needed ones and those in the source's schemes.

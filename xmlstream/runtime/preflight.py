@@ -102,6 +102,7 @@ def require_disjoint(
     Raises:
         UsageError: A source would read an output, the checkpoint or the metrics file.
     """
+    written: list[tuple[str, str, tuple[str, ...]]]
     written = [(f"the output {shown(output)}", output, _IN_OUTPUT) for output in outputs if output != "-"]
     if checkpoint is not None:
         written.append((f"the checkpoint {shown(checkpoint)}", checkpoint.removeprefix("file://"), _IN_CHECKPOINT))

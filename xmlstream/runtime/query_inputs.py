@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 from operators.state.operator_state import OperatorState
 from operators.state.slice_tuples import Slice, Tuples
 from operators.state.state_schema import StateSchema
+from operators.storage.objects import is_object_url
 from operators.storage.segments import COLLECTED
 from operators.storage.store import Place, Store
 from punct_ns.domain import Cut
@@ -43,6 +44,8 @@ class StaticInput:
         # The first slice reads it; the working directory may have changed by then.
         self._path = absolute(dict(static.options).get("path", ""))
         self._closed = state.punctuations("added")
+        if is_object_url(self._path) and not self.closed:
+            engine.require_files(self._path)
 
     @staticmethod
     def state_schema(static: Static) -> StateSchema:

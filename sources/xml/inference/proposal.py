@@ -13,6 +13,7 @@ from typing import Any
 from punct_ns.errors import InputError, UsageError
 from punct_ns.slices import quoted
 from punct_ns.xml_form import PUNCT_NS
+from sources.places import located, shown
 from sources.xml.grammar.check import check_grammar
 from sources.xml.inference.element_profile import MOST_TEXTS, ORDERED, Sample, sampled
 from sources.xml.inference.inferred_columns import (
@@ -148,11 +149,12 @@ def proposal(
         InputError: There is nothing at the path, it is not well-formed, or has no such element.
         UsageError: An option is invalid.
     """
-    options = {**by_proper_names(given or {}, "user"), "path": path}
+    besides = {name: value for name, value in (given or {}).items() if name.lower() != "path"}
+    options = by_proper_names(located({**besides, "path": path}), "user")
     base = SourceOptions.parse({**options, "rowTag": "row"}, "x STRING")
     documents = Documents(base.replace(documents=None), log=False).find()
     if not documents:
-        raise InputError(f"there is no document at {path}")
+        raise InputError(f"there is no document at {shown(path)}")
     sample = sampled(documents, size, base.encoding)
     row, others = _row(sample, row_tag, base, path)
     found = _declared(sample, row, options)
