@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from punct_ns.slices import quoted
+from sources.places import shown
 from sources.xml.inference.proposal import proposal
 from xmlstream.builder.query import Query
 from xmlstream.builder.run_options import Keyword, takes
@@ -192,7 +193,7 @@ def read_parquet(
 
 
 def _name_of(path: str | Path) -> str:
-    return re.sub(r"\W+", "_", Path(path).stem).strip("_") or "source"
+    return re.sub(r"\W+", "_", Path(shown(str(path))).stem).strip("_") or "source"
 
 
 def _texts(options: Mapping[str, Any]) -> dict[str, str]:
