@@ -26,7 +26,7 @@ ALLOWED: Mapping[str, str] = {
     "sources/generators/": "writes the documents of samples, which are inputs",
     "sources/receivers/open_documents.py": "the documents of a spool grow while others read them",
     "sources/receivers/spool.py": "makes the directory of the journal",
-    "sources/xml/splits/documents.py": "reads input documents",
+    "sources/places.py": "opens input documents, and removes those that cleanSource removes",
     "sources/xml/splits/read_documents.py": "reads input documents for their fingerprints",
     "sources/xml/slices/sources_reader.py": "cleanSource removes or archives input documents",
     "xmlstream/cli/concatenation.py": "reads published documents for standard output",
