@@ -48,6 +48,7 @@ NAVIGATION = {
     "Guides": (
         "xmlstream/manual/cookbook.md",
         "xmlstream/manual/operations.md",
+        "xmlstream/manual/clusters.md",
         "sources/README.md",
         "sources/receivers/README.md",
         "xmlstream/sql/README.md",
@@ -73,6 +74,8 @@ INDEX = {
     ("xmlstream/manual/operations.md", "Backup"): "checkpoint backup, restore",
     ("xmlstream/manual/operations.md", "A dead source"): "idle source, stuck, no output",
     ("xmlstream/manual/operations.md", "A service"): "systemd, daemon",
+    ("xmlstream/manual/clusters.md", "URLs and credentials"): "s3, minio, gcs, azure, blob storage, s3a, abfss",
+    ("xmlstream/manual/clusters.md", "On a cluster"): "spark-submit, kubernetes, yarn, emr, databricks",
     ("xmlstream/manual/cookbook.md", "de-duplication"): "deduplicate, deduplication, drop duplicates",
     ("xmlstream/manual/cookbook.md", "Absence"): "missing events, timeout, anti join",
     ("xmlstream/manual/cookbook.md", "top n"): "top n, top k, ranking",
