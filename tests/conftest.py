@@ -156,6 +156,9 @@ def bucket(object_server: ObjectServer, monkeypatch: pytest.MonkeyPatch) -> str:
     """The URL of an empty place on the server, which this process and its children find by their environment."""
     for name, value in object_server.environment.items():
         monkeypatch.setenv(name, value)
+        # Spark's Java process has begun with the environment of then, and gives that to its Python processes.
+        if (pyspark := sys.modules.get("pyspark")) and (context := pyspark.SparkContext._active_spark_context):
+            monkeypatch.setitem(context.environment, name, value)
     return f"s3://tests/{uuid.uuid4().hex[:12]}"
 
 
