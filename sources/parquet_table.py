@@ -155,14 +155,14 @@ def parquet_options(given: Mapping[str, str], columns: str | None = None) -> dic
             options = {**{name: text for name, text in stored.items() if text is not None}, **options}
     if "schema" not in options:
         hint = "declare them, as in CREATE TABLE t (hour INT, maxtemp DOUBLE) USING punctuated_parquet …"
-        raise UsageError(f"no document at {options['path']} has the columns", hint=hint)
+        raise UsageError(f"no document at {shown(options['path'])} has the columns", hint=hint)
     return {"rowTag": "row", "format": "parquet", **options}
 
 
 def _documents(path: str) -> list[str]:
     """Returns a document from which the columns can be read: the first in a directory, or beside its partitions."""
     if is_glob(path):
-        raise UsageError(f"the columns of {path} are not known", hint="declare them where the path is a glob")
+        raise UsageError(f"the columns of {shown(path)} are not known", hint="declare them where the path is a glob")
     if is_object_url(path):
         return _first_of(path)
     place = local_path(path)

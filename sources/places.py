@@ -79,7 +79,7 @@ def located(options: Mapping[str, str]) -> dict[str, str]:
 
 
 def name_of(path: str) -> str:
-    """The path of a document without what tells it from others of the same name."""
+    """The path of a document without what distinguishes it from others of the same name."""
     return path.partition("?")[0] if is_object_url(path) else path
 
 
@@ -305,7 +305,7 @@ class ObjectPlace:
         """See `Place.recorded`."""
         name = str(line["path"])
         if name.endswith("/"):
-            return _url(self._store, f"{self._in_folder(name)}")
+            return _url(self._store, self._in_folder(name))
         self._last = max(self._last, name)
         return self._document(self._in_folder(name), line["etag"], line["size"])
 
@@ -346,12 +346,12 @@ class ObjectPlace:
     def _folders(self) -> list[str]:
         """The folders in the folder, or those that the glob matches."""
         if self._pattern:
-            all_ = {tuple(one.key.split("/")[:end]) for one in self._below.listed() for end in range(1, 9)
-                    if one.key.count("/") >= end}  # fmt: skip
-            names = ["/".join(each) for each in sorted(all_) if matches(self._pattern, each) and _is_meant(each[-1])]
+            keys = [each.key.split("/")[:-1] for each in self._below.listed()]
+            above = sorted({tuple(names[:end]) for names in keys for end in range(1, len(names) + 1)})
+            found = ["/".join(names) for names in above if matches(self._pattern, names) and _is_meant(names[-1])]
         else:
-            names = [name[:-1] for name in self._below.names() if name.endswith("/") and _is_meant(name[:-1])]
-        return [_url(self._store, f"{self._in_folder(name)}/") for name in names]
+            found = [name[:-1] for name in self._below.names() if name.endswith("/") and _is_meant(name)]
+        return [_url(self._store, f"{self._in_folder(name)}/") for name in found]
 
     def _in_folder(self, name: str) -> str:
         return f"{self._folder}/{name}" if self._folder else name

@@ -306,6 +306,7 @@ def test_what_reads_a_document_reads_an_object(place: str) -> None:
     assert sum(one.tuples.num_rows for path in merged for one in read_through(source(path, documents="one"))) == 8
     directories = merged_documents(source(f"{place}/", documents="directories"))
     assert directories == [f"{place}/in/"]
+    assert merged_documents(source(f"{place}/i*", documents="directories")) == directories
     store.write("in/c.xml", [b"<s><r><a>x</a></r></s>"])
     with pytest.raises(MalformedInput) as raised:
         list(read_through(source(f"{place}/in/c.xml")))

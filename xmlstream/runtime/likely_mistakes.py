@@ -15,6 +15,7 @@ from typing import Any
 from operators.punctuate import Punctuate
 from operators.storage.store import Place, store_at
 from punct_ns.scheme import Scheme, Term
+from sources.places import shown
 from sources.xml.options.leaf_paths import local_tag
 from sources.xml.options.source import SourceOptions
 from sources.xml.parser.source_findings import Findings
@@ -193,7 +194,7 @@ def _documents(options: SourceOptions, waiting: WaitingNote | None) -> _Sentence
     if waiting is None:
         return
     if not waiting.documents:
-        yield "no document", f"there is no document at {options.path} yet"
+        yield "no document", f"there is no document at {shown(options.path)} yet"
     if waiting.unfinished is not None and waiting.behind:
         wait = f"{counted(waiting.behind, 'document')} behind it {'waits' if waiting.behind == 1 else 'wait'}"
         hint = "the option unfinished 'skip' passes over it, 'fail' stops the query"

@@ -119,7 +119,7 @@ class Documents:
         self._order: Callable[[str], Any] = _in_order_of_slices if is_table else name_of
         self.single = self._place.single
         if options.is_merged:
-            raise UsageError(f"the documents of {options.path} are many streams", hint="a query merges them")
+            raise UsageError(f"the documents of {shown(options.path)} are many streams", hint="a query merges them")
         if options.structural and not self.single:
             raise structure_of_many()
         self._log: DocumentLog | None = None
@@ -128,7 +128,7 @@ class Documents:
         if log and not self.single:
             if options.document_log is None:
                 raise UsageError(
-                    f"a stream over {options.path} needs the option documentLog",
+                    f"a stream over {shown(options.path)} needs the option documentLog",
                     hint="it names a directory that records in which order the documents were found",
                 )
             self._log, read = (DocumentLog(options.document_log, name) for name in (DOCUMENT_LOG, READ_LOG))
