@@ -1,13 +1,14 @@
 """Locks of directories: a checkpoint or an output belongs to one run at a time, and a second run is refused.
 
 The operating system locks the directory itself, so that the lock ends with its process and leaves no file behind. On a
-file system that cannot lock directories, a file `.lock` in the directory is locked.
+file system that cannot lock directories, a file `.lock` in the directory is locked; where that fails too, a warning says so.
 """
 
 from __future__ import annotations
 
 import contextlib
 import fcntl
+import logging
 import os
 import threading
 import time
@@ -17,6 +18,8 @@ from pathlib import Path
 from punct_ns.errors import StateError
 
 _WAIT = "wait until it ends, or stop it; when a process dies, its locks end"
+
+_LOG = logging.getLogger("xmlstream.locks")
 
 _guard = threading.RLock()
 
@@ -51,9 +54,10 @@ class DirectoryLocks:
                 raise StateError(f"{directory} is in use by another query of this process", hint=_WAIT)
             _held[path] = self
             self._paths.append(path)
-        if not self._lock(path, os.O_RDONLY):
-            # This file system locks no directories: NFS locks only files that are open for writing.
-            self._lock(os.path.join(path, ".lock"), os.O_RDWR | os.O_CREAT)  # noqa: PTH118 - a path of the system's
+        # Some file systems lock no directories: NFS locks only files that are open for writing.
+        file = os.path.join(path, ".lock")  # noqa: PTH118 - a path of the system's
+        if not self._lock(path, os.O_RDONLY) and not self._lock(file, os.O_RDWR | os.O_CREAT):
+            _LOG.warning("the file system of %s has no locks: make sure that only one run uses it", directory)
 
     def _lock(self, path: str, flags: int) -> bool:
         descriptor = os.open(path, flags, 0o666)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import shutil
+import errno
 import subprocess
 import sys
 from pathlib import Path
@@ -175,6 +176,19 @@ def test_what_a_run_uses_is_refused_to_others_until_it_ends_or_dies(tmp_path: Pa
         other.kill()
     second.take(tmp_path)
     second.release()
+
+
+def test_a_file_system_without_locks_is_named(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    def refuse(descriptor: int, how: int) -> None:
+        raise OSError(errno.ENOLCK, "no locks available")
+
+    monkeypatch.setattr("operators.storage.locks.fcntl.flock", refuse)
+    locks = DirectoryLocks()
+    locks.take(tmp_path)
+    locks.release()
+    assert f"the file system of {tmp_path} has no locks" in caplog.text
 
 
 def test_who_has_ended_without_a_word_is_no_hindrance(tmp_path: Path) -> None:
