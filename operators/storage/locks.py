@@ -1,7 +1,7 @@
 """Locks of directories: a checkpoint or an output belongs to one run at a time, and a second run is refused.
 
 The operating system locks the directory itself, so that the lock ends with its process and leaves no file behind. On a
-file system that cannot lock directories, a file `.lock` in the directory is locked; where that fails too, a warning says so.
+file system that cannot lock directories, a file `.lock` in the directory is locked; failing that, a warning says so.
 """
 
 from __future__ import annotations

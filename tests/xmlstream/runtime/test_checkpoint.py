@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-import shutil
 import errno
+import shutil
 import subprocess
 import sys
 from pathlib import Path
