@@ -23,7 +23,7 @@ from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from configparser import ConfigParser
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import timedelta
 from functools import lru_cache
 from pathlib import Path
@@ -114,10 +114,10 @@ class ObjectStatus:
 
 @dataclass(frozen=True, slots=True)
 class ObjectStore:
-    """Objects below a URL, by key; a request is repeated for `patience` seconds while the store does not answer."""
+    """Objects below a URL, by key; `patience` is the time to wait for a store that is away, by default `PATIENCE`."""
 
     url: str
-    patience: float = PATIENCE
+    patience: float | None = None
 
     @property
     def _place(self) -> tuple[Any, str]:
@@ -128,7 +128,7 @@ class ObjectStore:
 
     def below(self, folder: str) -> ObjectStore:
         """The store of the objects in a folder; its keys are relative to that folder."""
-        return ObjectStore(joined(self.url, folder), self.patience)
+        return replace(self, url=joined(self.url, folder))
 
     def where(self, key: str = "") -> str:
         """The URL of an object, as errors name it."""
@@ -297,7 +297,7 @@ class ObjectStore:
         return io.BufferedReader(_ObjectFile(self, key, found.size, tag or found.tag), 1 << 17)
 
     def _call(self, kind: str, action: Callable[[Any, Any, str], _Result], key: str) -> _Result:
-        return _Patient(self, self.patience).call(kind, action, key)
+        return _Patient(self, PATIENCE if self.patience is None else self.patience).call(kind, action, key)
 
 
 _PAGE = 1000

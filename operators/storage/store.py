@@ -220,12 +220,20 @@ def unseal(store: Store, key: str) -> dict[str, Any]:
     Raises:
         StateError: The object is gone, or not as it was written.
     """
-    with contextlib.suppress(OSError, ValueError):
-        text, _, found = store.read(key).removesuffix(b"\n").rpartition(b"\n")
+    with contextlib.suppress(OSError):
+        if (value := unsealed(store.read(key))) is not None:
+            return value
+    raise damaged(store.path(key))
+
+
+def unsealed(content: bytes) -> dict[str, Any] | None:
+    """The value of the content of a sealed object; None if it is not as it was written."""
+    text, _, found = content.removesuffix(b"\n").rpartition(b"\n")
+    with contextlib.suppress(ValueError):
         if found == _sum(text):
             value: dict[str, Any] = json.loads(text)
             return value
-    raise damaged(store.path(key))
+    return None
 
 
 def _sum(text: bytes) -> bytes:

@@ -36,6 +36,7 @@ class CommonOptions(TypedDict, total=False):
             `10 minutes`, `PT10M`; by default after both 40 slices and a minute.
         name: Name of the query in Spark.
         on_slice: Called with the report of each committed slice.
+        work: With a checkpoint in an object store, the directory of its working copy; by default a temporary one.
         as_written: Run the plan as written, without the optimizer's rules.
         monitor: Serve a live page of the run: at this port, at `HOST:PORT`, or with True at a free port. The handle's
             `monitor` is its URL. Needs the extra `monitor`.
@@ -52,6 +53,7 @@ class CommonOptions(TypedDict, total=False):
     warn_after: str | None
     name: str | None
     on_slice: Callable[[dict[str, Any]], None] | None
+    work: str | Path | None
     as_written: bool
     monitor: bool | int | str
     allow_unsafe: bool
@@ -149,7 +151,7 @@ def settings(
 
 def settings_of(targets: Sequence[Target], checkpoint: str | Path | None, *, follow: bool, **options: Any) -> Settings:
     """The runner's settings for several results."""
-    metrics = options.pop("metrics", None)
+    metrics, work = options.pop("metrics", None), options.pop("work", None)
     if (monitor := options.pop("monitor", False)) is not False:
         from xmlstream.monitor.monitor import Monitor
 
@@ -162,6 +164,7 @@ def settings_of(targets: Sequence[Target], checkpoint: str | Path | None, *, fol
         checkpoint=None if checkpoint is None else str(checkpoint),
         follow=follow,
         metrics=None if metrics is None else str(metrics),
+        work=None if work is None else str(work),
         **options,
     )
 

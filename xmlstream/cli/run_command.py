@@ -73,7 +73,12 @@ def run(  # noqa: PLR0913, PLR0917 - one parameter for each option
         str | None, _option(_INPUT, "TIME", "With --follow, shortest time between two slices: 500ms, 10s, 5m.")
     ] = None,
     checkpoint: Annotated[
-        str | None, _option(_INPUT, "DIR", "Directory for the query's state; a later run resumes from it.")
+        str | None,
+        _option(_INPUT, "DIR", "Directory or s3://… for the query's state; a later run resumes from it."),
+    ] = None,
+    work: Annotated[
+        str | None,
+        _option(_INPUT, "DIR", "Directory for the working copy of a checkpoint at s3://…; else a temporary one."),
     ] = None,
     keep_open: Annotated[
         bool, _flag(_INPUT, "--keep-open", "The end of the input does not close the query: a later run resumes.")
@@ -146,6 +151,7 @@ def run(  # noqa: PLR0913, PLR0917 - one parameter for each option
             {
                 "targets": script.targets(output, row_tag, root_tag, xml or ()),
                 "checkpoint": checkpoint,
+                "work": work,
                 "follow": follow,
                 "keep_open": keep_open,
                 "metrics": metrics,

@@ -39,6 +39,8 @@ from typing import Any
 from operators.storage.durable import EMPTY_SEAL, RESTORE, AppendOnlyFile, damaged, make_directory, sync
 from operators.storage.store import Place, Store, sealed, store_at, unseal
 from punct_ns.errors import StateError
+from xmlstream.plan.written_plan import PLAN_FILE
+from xmlstream.runtime.remote_checkpoint import RemoteCheckpoint
 from xmlstream.sink.sink import Draft
 
 _DONE = 'v1\n{"nextBatchWatermarkMs":0}'
@@ -229,6 +231,7 @@ The next run removes it: a checkpoint without it, which no run has locked, was l
 """
 
 _STAGE = "staged"
+_PUBLISHED = "published.jsonl"
 
 
 class Checkpoint:
@@ -243,18 +246,19 @@ class Checkpoint:
         documents: The published documents of all commits.
     """
 
-    def __init__(self, place: Place) -> None:
-        """Restore the checkpoint.
+    def __init__(self, place: Place, remote: RemoteCheckpoint | None = None) -> None:
+        """Restore the checkpoint; its commits count where `remote` puts them, if it is given.
 
         Raises:
             StateError: The checkpoint is damaged, or has lost commits.
         """
         self._has_ended = False
+        self._remote = remote
         self._committing = threading.Lock()
         self.store = store_at(place)
         self.stage = self.store.path(_STAGE)
         self.commits = CommitLog(self.store.below("commits"))
-        self._published = self.store.log("published.jsonl")
+        self._published = self.store.log(_PUBLISHED)
         self._logs: dict[str, AppendOnlyFile] = {}
         self.spark = SparkLog(self.store)
         records = self.commits.records()
@@ -287,12 +291,15 @@ class Checkpoint:
                 raise StateError(f"the run of the checkpoint {self.store.path()} has ended")
             number = record["slice"]
             whole = self.commits.is_whole(number)
-            paths = list(unsynced)
+            paths, logs = list(unsynced), list[str]()
             for name in self._document_files():
                 if name.endswith(".jsonl") and name not in self._logs:
                     self._logs[name] = self.store.log(f"{DOCUMENTS}/{name}")
-                    paths += self.store.unsynced(f"{DOCUMENTS}/{name}")
-            sync(paths)
+                    logs.append(f"{DOCUMENTS}/{name}")
+            if self._remote is not None:
+                self._remote.upload(paths)
+            else:
+                sync([*paths, *(path for log in logs for path in self.store.unsynced(log))])
             self._published.append(map(json.dumps, self._unlisted if whole else ()))
             made = {
                 **record,
@@ -300,13 +307,24 @@ class Checkpoint:
                 "published": self._published.seal(),
                 "documents": {name: log.seal() for name, log in self._logs.items()},
             }
+            if self._remote is not None:
+                seals = {f"{DOCUMENTS}/{name}": seal for name, seal in made["documents"].items()}
+                made = self._remote.commit(made, {_PUBLISHED: made["published"], **seals})
             self.commits.commit(number, made)
             self._unlisted = [*([] if whole else self._unlisted), *_listings(record["outputs"])]
 
     def end(self) -> None:
         """Refuses later commits, since another run may use the checkpoint from now on."""
         with self._committing:
+            if self._remote is not None and not self._has_ended:
+                self._remote.end()
             self._has_ended = True
+
+    def note_plan(self, plan: Iterable[bytes]) -> None:
+        """Keeps the plan that this run is about to run."""
+        self.store.replace(PLAN_FILE, plan)
+        if self._remote is not None:
+            self._remote.note()
 
     def clear_stage(self) -> None:
         """Removes the staged tuples of the current slice, which is committed.

@@ -28,6 +28,7 @@ import pyarrow as pa
 from operators.behaviour import advance
 from operators.state.ages import PurgeAfter
 from operators.state.slice_tuples import Slice, Tuples
+from operators.storage.objects import requests
 from punct_ns.punctuation import Punctuation
 from punct_ns.slices import POSITION, quoted
 from sources.xml.parser.source_findings import Findings
@@ -199,6 +200,7 @@ class Execution:
         self._inputs = SourceInputs(engine, self._states.items(), self._names, documents, dead_letters)
         self._copies = [copies(result, self._names) for result in self._results]
         self._clocks: Clocks | None = None
+        self._requested = requests.copy()
         if latest:
             on_commit(latest)
 
@@ -272,6 +274,7 @@ class Execution:
             exact=noticed.exact,
             findings=tuple(finding.json() for finding in noticed.findings()),
             memory=self.memory(),
+            requests=self._requests(),
         )
         record = {
             "slice": slice_id,
@@ -294,6 +297,11 @@ class Execution:
         self._checkpoint.commit(record, unsynced)
         self._time, self.noticed, self._last_activity = now, noticed, active
         self._committed(record, drafts)
+
+    def _requests(self) -> dict[str, int]:
+        """The requests to object stores since the last call."""
+        before, self._requested = self._requested, requests.copy()
+        return dict(self._requested - before)
 
     def _kept_behind(self) -> dict[str, int]:
         """The number of tuples that the operators above each source keep, by source."""

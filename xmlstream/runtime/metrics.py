@@ -51,6 +51,7 @@ class SliceReport:
         exact: Whether no tuple has been overdue up to this slice.
         findings: All findings up to this slice (`xmlstream.runtime.likely_mistakes`).
         memory: Bytes that processes take (`xmlstream.session.java_process`).
+        requests: Requests of this process to object stores since the last report, by kind; absent if there were none.
     """
 
     slice: int
@@ -63,10 +64,11 @@ class SliceReport:
     exact: bool = True
     findings: tuple[dict[str, Any], ...] = ()
     memory: Mapping[str, int] = field(default_factory=dict)
+    requests: Mapping[str, int] = field(default_factory=dict)
 
     def json(self) -> dict[str, Any]:
         """The report as a JSON object."""
-        return asdict(self)
+        return {name: value for name, value in asdict(self).items() if name != "requests" or value}
 
 
 def last_activity(

@@ -89,23 +89,30 @@ _IN_CHECKPOINT = (
 
 
 def require_disjoint(
-    paths: Iterable[str], outputs: Sequence[str], checkpoint: str | None = None, metrics: str | None = None
+    paths: Iterable[str],
+    outputs: Sequence[str],
+    checkpoint: str | None = None,
+    metrics: str | None = None,
+    work: str | None = None,
 ) -> None:
     """Makes sure that no source reads what the query writes.
 
     Args:
         paths: The paths of the sources: files, directories, globs.
         outputs: The directories of the results; `-` is ignored.
-        checkpoint: The directory of the state.
+        checkpoint: The directory of the state, or its URL.
         metrics: The metrics file.
+        work: The working copy of a checkpoint in an object store.
 
     Raises:
-        UsageError: A source would read an output, the checkpoint or the metrics file.
+        UsageError: A source would read an output, the checkpoint, its working copy or the metrics file.
     """
     written: list[tuple[str, str, tuple[str, ...]]]
     written = [(f"the output {shown(output)}", output, _IN_OUTPUT) for output in outputs if output != "-"]
     if checkpoint is not None:
         written.append((f"the checkpoint {shown(checkpoint)}", checkpoint.removeprefix("file://"), _IN_CHECKPOINT))
+    if work is not None:
+        written.append((f"the working copy {work}", work, _IN_CHECKPOINT))
     if metrics is not None:
         folder, _, name = shown(metrics).rpartition("/")
         written.append((f"the metrics file {shown(metrics)}", folder or ".", (name,)))

@@ -16,6 +16,7 @@ from operators.storage.store import Place, hidden, shown, store_at
 from punct_ns.errors import StateError
 from xmlstream.plan.nodes import Node
 from xmlstream.runtime.checkpoint import Checkpoint
+from xmlstream.runtime.remote_checkpoint import RemoteCheckpoint
 from xmlstream.runtime.same_query import SameQuery
 from xmlstream.runtime.source_input import forget_letters
 from xmlstream.sink.document_names import documents_in, slice_of
@@ -117,7 +118,14 @@ class Recovered:
 
 
 def recover(
-    directory: Path, root: Node, targets: Sequence[Target], time_zone: str, *, overwrite: bool, moved: bool
+    directory: Path,
+    root: Node,
+    targets: Sequence[Target],
+    time_zone: str,
+    *,
+    overwrite: bool,
+    moved: bool,
+    remote: RemoteCheckpoint | None = None,
 ) -> Recovered:
     """Locks and checks the checkpoint in a directory and the outputs; makes a new checkpoint if there is none.
 
@@ -128,6 +136,7 @@ def recover(
         time_zone: The time zone of the session.
         overwrite: Whether documents of other queries may be removed from the outputs.
         moved: Whether inputs and outputs may lie in other places than before, and published documents may be gone.
+        remote: The checkpoint in an object store whose working copy the directory is.
 
     Raises:
         StateError: The checkpoint or an output is in use, belongs to another query, or is damaged.
@@ -142,6 +151,8 @@ def recover(
             if place is not None and place.is_dir():
                 used.take(place)
         same = SameQuery(directory, root, time_zone, targets)
+        if remote is not None:
+            _take_over(remote, same, moved=moved)
         before = same.outputs_before()
         if not Checkpoint.has_commits(directory):
             # A run without a commit has left drafts at most.
@@ -151,7 +162,7 @@ def recover(
             same.begin()
         else:
             same.require(moved=moved)
-        checkpoint = Checkpoint(directory)
+        checkpoint = Checkpoint(directory, remote)
         for result, place in enumerate(places):
             documents = {d.draft.name: d.draft.checksum for d in checkpoint.documents if d.result == result}
             if moved and checkpoint.latest and place is not None and before[result] not in ("-", str(place)):
@@ -168,6 +179,13 @@ def recover(
         used.release()
         raise
     return Recovered(checkpoint, same.id, home / "_dead_letters", used)
+
+
+def _take_over(remote: RemoteCheckpoint, same: SameQuery, *, moved: bool) -> None:
+    """Takes a checkpoint over, unless it belongs to another query: such a run must not stop the one that goes on."""
+    if remote.look():
+        same.require(moved=moved)
+    remote.begin()
 
 
 def _settle(

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager, nullcontext, suppress
 from datetime import UTC, datetime
 from functools import partial
 from html import escape
@@ -26,7 +26,7 @@ from sources.xml.slices.sources_reader import shared_scans
 from sources.xml.slices.staged_rows import StagedRange
 from sources.xml.spark.error_transport import original_error
 from xmlstream.plan.nodes import Node, Scan, Static, names, results, topological
-from xmlstream.plan.written_plan import PLAN_FILE, encoded
+from xmlstream.plan.written_plan import encoded
 from xmlstream.runtime.checkpoint import DOCUMENTS, ENDED, Checkpoint
 from xmlstream.runtime.driving import driver
 from xmlstream.runtime.execution import Execution
@@ -37,6 +37,7 @@ from xmlstream.runtime.metrics import MetricsFile
 from xmlstream.runtime.preflight import require_disjoint, require_documents, require_stream
 from xmlstream.runtime.query_clocks import CLOCK, Clocks, clocks_of
 from xmlstream.runtime.recovery import Recovered, recover
+from xmlstream.runtime.remote_checkpoint import RemoteCheckpoint
 from xmlstream.runtime.same_query import QUERY
 from xmlstream.runtime.settings import Settings
 from xmlstream.runtime.tally import Progress, Summary, Tally
@@ -248,25 +249,36 @@ def _recovered(session: Session, root: Node, settings: Settings) -> Recovered:
     """The checkpoint of a query that can be started with these settings."""
     require_stream(root)
     settings.require_understood()
-    require_disjoint(_paths(root), settings.outputs, settings.checkpoint, settings.metrics)
+    require_disjoint(_paths(root), settings.outputs, settings.checkpoint, settings.metrics, settings.work)
     directory = settings.make_checkpoint()
-    if not settings.follow and store_at(directory).size(QUERY) is None:
-        require_documents(node.operator.options for node in topological(root) if isinstance(node.operator, Scan))
-    return recover(
-        directory,
-        root,
-        settings.targets,
-        engine_of(session).zone,
-        overwrite=settings.overwrite,
-        moved=settings.moved,
-    )
+    try:
+        remote = None if settings.store is None else RemoteCheckpoint(settings.store.url, directory)
+        if remote is not None:
+            remote.store.require_usable()
+        is_begun = store_at(directory).size(QUERY) is not None if remote is None else remote.is_begun()
+        if not settings.follow and not is_begun:
+            require_documents(node.operator.options for node in topological(root) if isinstance(node.operator, Scan))
+        with nullcontext() if remote is None else remote.named():
+            return recover(
+                directory,
+                root,
+                settings.targets,
+                engine_of(session).zone,
+                overwrite=settings.overwrite,
+                moved=settings.moved,
+                remote=remote,
+            )
+    except BaseException:
+        if settings.is_temporary:
+            store_at(directory.parent).delete(f"{directory.name}/")
+        raise
 
 
 def _launched(session: Session, root: Node, settings: Settings, recovered: Recovered) -> Launched:
     checkpoint, engine = recovered.checkpoint, engine_of(session)
     directory = checkpoint.store.path()
     root = spread(root, directory / DOCUMENTS, follow=settings.follow)
-    checkpoint.store.replace(PLAN_FILE, sealed(encoded(root)))
+    checkpoint.note_plan(sealed(encoded(root)))
     draw = None if settings.picture is None else partial(settings.picture, root)
     tally = Tally(MetricsFile(Path(settings.metrics)) if settings.metrics else None, settings.on_slice, draw)
     sinks = [
@@ -304,7 +316,7 @@ def _launched(session: Session, root: Node, settings: Settings, recovered: Recov
             _note_end(execution, checkpoint)
             recovered.end()
             watcher.ended(execution.failure)
-            if settings.checkpoint is None:
+            if settings.is_temporary:
                 store_at(directory.parent).delete(f"{directory.name}/")
 
     once = _once(end)

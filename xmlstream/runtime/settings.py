@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from operators.state.ages import PurgeAfter
+from operators.storage.objects import ObjectStore, is_object_url
 from punct_ns.errors import UsageError
 from sources.xml.options.formats import seconds
 from xmlstream.plan.nodes import Node
@@ -24,7 +25,9 @@ class Settings:
 
     Attributes:
         targets: The targets of the plan's results, in the plan's order.
-        checkpoint: Directory of the query's state; None for a temporary one that is deleted when the run ends.
+        checkpoint: Directory of the query's state, or URL in an object store; None for a temporary directory that is
+            deleted when the run ends.
+        work: With a checkpoint in an object store, the directory of the working copy; None for a temporary one.
         follow: Whether the query waits for more input at the end of its input, instead of ending there.
         keep_open: Whether the query stays open at the end of its input, so that a later run can go on.
         metrics: A file to which one JSON object per slice is appended.
@@ -42,6 +45,7 @@ class Settings:
 
     targets: tuple[Target, ...]
     checkpoint: str | None = None
+    work: str | None = None
     follow: bool = False
     keep_open: bool = False
     metrics: str | None = None
@@ -109,9 +113,23 @@ class Settings:
         """Makes sure that the spans of time are valid.
 
         Raises:
-            UsageError: A span cannot be parsed, or is not allowed for such a run.
+            UsageError: A span cannot be parsed, or is not allowed for such a run; or there is a working copy of a
+                checkpoint that is a directory.
         """
         _ = self.pace, self.limit, self.patience
+        if self.work is not None and self.store is None:
+            what = f"the working copy {self.work} for a checkpoint that is not in an object store"
+            raise UsageError(what, hint="name a checkpoint such as s3://bucket/state, or leave out --work (work=)")
+
+    @property
+    def store(self) -> ObjectStore | None:
+        """The object store of the checkpoint; None for a directory."""
+        return ObjectStore(self.checkpoint) if self.checkpoint and is_object_url(self.checkpoint) else None
+
+    @property
+    def is_temporary(self) -> bool:
+        """Whether the directory of the checkpoint, or of its working copy, is deleted when the run ends."""
+        return self.checkpoint is None or (self.store is not None and self.work is None)
 
     @property
     def outputs(self) -> list[str]:
@@ -138,13 +156,16 @@ class Settings:
         return {name: str(flag).lower() for name, flag in flags.items()}
 
     def make_checkpoint(self) -> Path:
-        """The directory of the checkpoint; a new temporary one if none is named.
+        """The directory of the checkpoint, or of its working copy; a new temporary one if none is named.
 
         Raises:
-            UsageError: The checkpoint is not a path of a file system.
+            UsageError: The checkpoint is neither a path of a file system nor in an object store.
         """
-        if self.checkpoint is None:
+        if self.is_temporary:
             return Path(tempfile.mkdtemp(prefix="xmlstream-"))
+        assert self.checkpoint is not None
+        if self.work is not None:
+            return Path(self.work).absolute()
         if "://" in self.checkpoint and not self.checkpoint.startswith("file://"):
             raise UsageError(
                 f"the checkpoint {self.checkpoint} is no path of a file system",

@@ -1,0 +1,409 @@
+"""A checkpoint in an object store: the commits count there, and the run works on a *working copy* in a directory.
+
+    commits/000000007.json    the log: a record for each slice (`xmlstream.runtime.checkpoint`), and the barriers
+    objects/RUN/…             files of the working copy, as a run has put them: segments, closed strings, drafts
+    logs/…/BEGIN-END-RUN      parts of the working copy's append-only files
+    runs/RUN.json             `query.json` and `plan.json` of a run; `runs/RUN.ended.json`: how it has ended
+    _dead_letters/            dead letters, if no output is a directory
+
+All objects have names of their own and are never replaced. A commit puts what the slice has written, then creates the
+next record of the log, by one request: from then on the slice counts. The record is the sealed record of the slice, and
+names besides all objects that count (`remote`). What the newest record does not name may be removed: another run never
+names it again, since it contains the id of the run that has put it.
+
+**Barriers.** The log is numbered without gaps. A run begins by creating a barrier, a record with its id, under the next
+number, and reads the records before it. From then on all its numbers follow the barrier. An older run would create its
+next record under the number that the barrier has taken: the store refuses, and the older run stops. So no two runs
+commit to one log; neither lock, lease nor clock is needed. Commits before a whole record are removed, barriers are kept
+for `BARRIER_SECONDS`: a run that has slept for less always meets the barrier that was put before its next number.
+
+A request that is repeated after a lost response meets the record of its own run, which has the same bytes
+(`ObjectStore.create`).
+"""
+
+from __future__ import annotations
+
+import contextlib
+import shutil
+import tempfile
+import time
+import uuid
+import zlib
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
+from pathlib import Path
+from typing import Any, TypeVar
+
+from operators.storage.durable import RESTORE, checksum, checksum_text, sync
+from operators.storage.objects import START_PATIENCE, ObjectStore, is_object_url, shown
+from operators.storage.store import Store, sealed, unsealed
+from punct_ns.errors import StateError, XmlStreamError
+from xmlstream.plan.written_plan import PLAN_FILE
+
+AT_ONCE = 16
+"""The most requests at the same time."""
+
+LITTER_SECONDS = 24 * 3600
+"""The age at which a start removes objects that no commit names."""
+
+BARRIER_SECONDS = 30 * 24 * 3600
+"""The age at which a start removes barriers that precede a whole record."""
+
+NOTES = ("query.json", PLAN_FILE)
+"""The files of the working copy that a run puts once, before its first commit."""
+
+LETTERS = "_dead_letters"
+"""The folder of dead letters, in the working copy and in the store."""
+
+_ENDED = "ended.json"
+_IDENTITY = "spark/metadata"
+_TRIES = 8
+_AHEAD = 4
+"""The records that are read at once where the last commit is looked for: mostly it comes before one barrier."""
+
+_Item = TypeVar("_Item")
+_Result = TypeVar("_Result")
+
+
+class RemoteCheckpoint:
+    """A checkpoint in an object store, and its working copy.
+
+    Attributes:
+        run: The id of this run.
+        store: The objects of the checkpoint.
+    """
+
+    def __init__(self, url: str, directory: Path) -> None:
+        self.run = uuid.uuid4().hex[:16]
+        self.store = ObjectStore(url)
+        self._local = Store(directory)
+        self._next = 0
+        self._log: list[int] = []
+        self._objects: dict[str, list[str]] = {}
+        self._parts: dict[str, list[list[Any]]] = {}
+        self._runs: list[str] = []
+        self._letters: set[str] = set()
+        self._behind: list[Future[None]] = []
+        self._threads = ThreadPoolExecutor(AT_ONCE, thread_name_prefix="checkpoint")
+
+    def is_begun(self) -> bool:
+        """Whether a run has begun with the checkpoint."""
+        return bool(self.store.names("commits"))
+
+    def look(self) -> bool:
+        """Restores `query.json` only, before the barrier; returns whether a slice is committed."""
+        last = self._last(self._numbers())
+        self._restore_notes()
+        return last is not None
+
+    def begin(self) -> None:
+        """Takes the checkpoint over from earlier runs by a barrier, and restores the working copy.
+
+        Raises:
+            StateError: The checkpoint is damaged, or the store does not answer.
+        """
+        barrier = sealed({"barrier": self.run, "time": time.time()})
+        while True:
+            numbers = self._numbers()
+            number = numbers[-1] + 1 if numbers else 0
+            try:
+                self.store.create(_key(number), barrier)
+            except FileExistsError:
+                continue  # another run was faster
+            break
+        self._next = number + 1
+        last = self._restore(numbers)
+        self._behind.append(self._threads.submit(self._remove_litter, numbers, last))
+
+    def restore(self) -> None:
+        """Restores the working copy, to be read; takes nothing over.
+
+        Raises:
+            StateError: The checkpoint is damaged.
+        """
+        for left in range(_TRIES, -1, -1):
+            try:
+                self._restore(self._numbers())
+            except StateError:
+                # A run has gone on, and removed what it no longer needs.
+                if not left:
+                    raise
+            else:
+                break
+        with contextlib.suppress(FileNotFoundError):
+            for run in self._runs[:1]:
+                self._local.replace(_ENDED, [self.store.read(f"runs/{run}.{_ENDED}")], durable=False)
+
+    def note(self) -> None:
+        """Puts what this run has written about its query and plan."""
+        notes = {name: self._local.read(name).decode() for name in NOTES}
+        self.store.create(f"runs/{self.run}.json", sealed(notes))
+
+    def upload(self, paths: Iterable[Path]) -> None:
+        """Puts the files that a slice has written to the working copy; syncs those that lie elsewhere."""
+        root = self._local.root
+        elsewhere = [path for path in paths if not path.is_relative_to(root)]
+        files = [path for path in paths if path.is_relative_to(root) and path.is_file()]
+        keys = [key for key in dict.fromkeys(str(path.relative_to(root)) for path in files) if key not in self._objects]
+        letters = [name for name in self._local.names(LETTERS) if name not in self._letters]
+
+        def put(key: str) -> list[str]:
+            there = f"objects/{self.run}/{key}"
+            return [there, self.store.write(there, [self._local.read(key)])]
+
+        def send(name: str) -> None:
+            self.store.write(f"{LETTERS}/{_of_run(name, self.run)}", [self._local.read(f"{LETTERS}/{name}")])
+
+        sent = [self._threads.submit(send, name) for name in letters]
+        self._objects.update(zip(keys, self._all(put, keys), strict=True))
+        sync(elsewhere)
+        for each in sent:
+            each.result()
+        self._letters.update(letters)
+
+    def commit(self, record: Mapping[str, Any], logs: Mapping[str, str]) -> dict[str, Any]:
+        """Commits a slice whose files are uploaded; removes in the background what it no longer names.
+
+        Args:
+            record: The record of the slice.
+            logs: The seals of the append-only files, by key.
+
+        Returns:
+            The record as it was committed, for the working copy.
+
+        Raises:
+            StateError: Another run has taken over, or the store does not answer.
+        """
+        number = self._next
+        parts = dict(zip(logs, self._all(self._appended, logs.items()), strict=True))
+        objects = {key: there for key, there in self._objects.items() if self._local.size(key) is not None}
+        log = [*([] if record["whole"] else self._log), number]
+        identity = self._local.read(_IDENTITY).decode() if self._local.size(_IDENTITY) is not None else None
+        remote = {"run": self.run, "log": log, "objects": objects, "logs": parts, "identity": identity}
+        made = {**record, "remote": remote}
+        try:
+            self.store.create(_key(number), sealed(made))
+        except FileExistsError:
+            raise StateError(
+                f"another run has taken over the checkpoint {self.store.where()}",
+                hint="let one run use a checkpoint; this run has committed nothing since, and the other one goes on",
+            ) from None
+        gone = _named(self._objects, self._parts) - _named(objects, parts)
+        old = [_key(each) for each in self._log if each not in log]
+        self._next, self._log, self._objects, self._parts = number + 1, log, dict(objects), parts
+        self._delete([*gone, *old])
+        return made
+
+    def end(self) -> None:
+        """Puts the note of the run's end, if there is one, and waits for removals; a store that is away gets seconds.
+
+        Nothing relies on this.
+        """
+        with contextlib.suppress(XmlStreamError, OSError):
+            if self._local.size(_ENDED) is not None:
+                hasty = ObjectStore(self.store.url, START_PATIENCE)
+                hasty.write(f"runs/{self.run}.{_ENDED}", [self._local.read(_ENDED)])
+                self.settle()
+        self._threads.shutdown(wait=False, cancel_futures=True)
+
+    def settle(self) -> None:
+        """Waits for the removals in the background."""
+        for each in self._behind:
+            with contextlib.suppress(XmlStreamError, OSError):
+                each.result()
+        self._behind = []
+
+    @contextlib.contextmanager
+    def named(self) -> Iterator[None]:
+        """Has errors of the `with` statement's body name the store instead of the working copy."""
+        with naming(self.store.url, self._local.root):
+            yield
+
+    def _delete(self, keys: Sequence[str]) -> None:
+        self._behind = [each for each in self._behind if not each.done()]
+        if keys:
+            self._behind.append(self._threads.submit(self.store.delete, *keys))
+
+    def _all(self, action: Callable[[_Item], _Result], items: Iterable[_Item]) -> list[_Result]:
+        return list(self._threads.map(action, items))
+
+    def _numbers(self) -> list[int]:
+        stems = (name.removesuffix(".json") for name in self.store.names("commits"))
+        return sorted(map(int, filter(str.isdecimal, stems)))
+
+    def _read(self, key: str) -> tuple[bytes, dict[str, Any]]:
+        """A sealed object: its bytes and its value."""
+        try:
+            content = self.store.read(key)
+        except FileNotFoundError:
+            raise self._damaged(key, "gone") from None
+        if (value := unsealed(content)) is None:
+            raise self._damaged(key)
+        return content, value
+
+    def _damaged(self, key: str, state: str = "not as it was written") -> StateError:
+        return StateError(f"the checkpoint is damaged: {self.store.where(key)} is {state}", hint=RESTORE)
+
+    def _last(self, numbers: Sequence[int]) -> tuple[int, bytes, dict[str, Any]] | None:
+        """The number, bytes and value of the last commit; notes the runs of its record and of the barriers after it."""
+        self._runs = []
+        for end in range(len(numbers), 0, -_AHEAD):
+            some = numbers[max(end - _AHEAD, 0) : end][::-1]
+            for number, (content, value) in zip(some, self._all(self._read_at, some), strict=True):
+                self._runs.append(value["barrier"] if "barrier" in value else value["remote"]["run"])
+                if "slice" in value:
+                    return number, content, value
+        return None
+
+    def _read_at(self, number: int) -> tuple[bytes, dict[str, Any]]:
+        return self._read(_key(number))
+
+    def _restore(self, numbers: Sequence[int]) -> dict[str, Any] | None:
+        """Brings the working copy into the state of the last commit; returns its record."""
+        found = self._last(numbers)
+        files = {path for name in ("state", "drafts") for path in self._local.path(name).rglob("*") if path.is_file()}
+        stale = ("commits/", "spark/offsets/", "spark/commits/", "documents/", "published.jsonl", "clock", _ENDED)
+        self._local.delete(*stale, *NOTES)
+        self._log, self._objects, self._parts = [], {}, {}
+        if found is not None:
+            number, content, last = found
+            remote = last["remote"]
+            self._log, self._objects, self._parts = remote["log"], dict(remote["objects"]), remote["logs"]
+            earlier = [each for each in self._log if each != number]
+            for text, record in [*self._all(self._read_at, earlier), (content, last)]:
+                self._local.replace(f"commits/{record['slice']:09d}.json", [text], durable=False)
+            if remote["identity"] is not None:
+                self._local.replace(_IDENTITY, [remote["identity"].encode()], durable=False)
+            self._all(self._fetch, self._objects.items())
+            self._all(self._fetch_log, self._parts.items())
+        for path in files - {self._local.path(key) for key in self._objects}:
+            path.unlink()
+        self._restore_notes()
+        return found[2] if found else None
+
+    def _fetch(self, of: tuple[str, Sequence[str]]) -> None:
+        """Brings a file into the working copy, unless it is there."""
+        key, (there, sum_) = of
+        if self._local.size(key) is None or checksum(self._local.path(key)) != sum_:
+            self._local.write(key, [self._content(there, sum_)])
+
+    def _fetch_log(self, of: tuple[str, Sequence[Sequence[Any]]]) -> None:
+        key, parts = of
+        self._local.write(key, [self._content(there, sum_) for _, _, there, sum_ in parts])
+
+    def _content(self, there: str, sum_: str) -> bytes:
+        try:
+            content = self.store.read(there)
+        except FileNotFoundError:
+            raise self._damaged(there, "gone") from None
+        if checksum_text(len(content), zlib.crc32(content)) != sum_:
+            raise self._damaged(there)
+        return content
+
+    def _restore_notes(self) -> None:
+        """Restores `query.json` and the plan of the last run that has noted them."""
+        for run in self._runs:
+            if self.store.size(key := f"runs/{run}.json") is not None:
+                for name, text in self._read(key)[1].items():
+                    self._local.replace(name, [text.encode()], durable=False)
+                return
+
+    def _appended(self, of: tuple[str, str]) -> list[list[Any]]:
+        """Puts the lines that were appended to a file since the last commit; returns its parts, in order.
+
+        A part is put together with those before it that are not larger: each byte is put O(log n) times, and n commits
+        leave O(log n) parts.
+        """
+        key, seal = of
+        parts = list(self._parts.get(key, ()))
+        end = int(seal.partition("-")[0])
+        begin = parts[-1][1] if parts else 0
+        if end == begin:
+            return parts
+        while parts and parts[-1][1] - parts[-1][0] <= end - begin:
+            begin = parts.pop()[0]
+        there = f"logs/{key}/{begin}-{end}-{self.run}"
+        return [*parts, [begin, end, there, self.store.write(there, [self._local.read(key, begin, end)])]]
+
+    def _remove_litter(self, numbers: Sequence[int], last: Mapping[str, Any] | None) -> None:
+        """Removes old objects that no commit names, and dead letters of slices that were not committed."""
+        needed = _named(last["remote"]["objects"], last["remote"]["logs"]) if last is not None else set()
+        first = min(last["remote"]["log"]) if last is not None else numbers[-1] if numbers else 0
+        committed = last["slice"] if last is not None else -1
+        now = time.time()
+
+        def is_litter(key: str, age: float) -> bool:
+            folder, _, name = key.partition("/")
+            match folder:
+                case "commits":
+                    return age > BARRIER_SECONDS and int(name.partition(".")[0]) < first
+                case "objects" | "logs":
+                    return age > LITTER_SECONDS and key not in needed and self.run not in key
+                case "runs":
+                    return age > LITTER_SECONDS and name.partition(".")[0] not in {self.run, *self._runs}
+                case "_dead_letters":
+                    return f"-{self.run}." not in name and _slice_of_letters(name) > committed
+            return False
+
+        found = [one.key for one in self.store.listed() if is_litter(one.key, now - one.written)]
+        if found:
+            self.store.delete(*found)
+
+
+def _key(number: int) -> str:
+    return f"commits/{number:09d}.json"
+
+
+def _named(objects: Mapping[str, Sequence[str]], parts: Mapping[str, Sequence[Sequence[Any]]]) -> set[str]:
+    """The keys of the objects that a commit with these files and parts of files names."""
+    return {there for there, _ in objects.values()} | {part[2] for each in parts.values() for part in each}
+
+
+def _of_run(name: str, run: str) -> str:
+    """The name of a file of dead letters in the store.
+
+    >>> _of_run("bids-000000003.jsonl", "4e1f")
+    'bids-000000003-4e1f.jsonl'
+    """
+    stem, dot, suffix = name.rpartition(".")
+    return f"{stem}-{run}{dot}{suffix}"
+
+
+def _slice_of_letters(name: str) -> int:
+    number = name.rsplit("-", 2)[-2:][0]
+    return int(number) if number.isdecimal() else -1
+
+
+@contextlib.contextmanager
+def naming(url: str, directory: Path) -> Iterator[None]:
+    """Has errors of the `with` statement's body name the store instead of its working copy."""
+    try:
+        yield
+    except XmlStreamError as error:
+        where = shown(url)
+        error.what = error.what.replace(str(directory), where)
+        error.where = error.where and error.where.replace(str(directory), where)
+        error.hint = error.hint and error.hint.replace(str(directory), where)
+        error.args = (error.what,)
+        raise
+
+
+@contextlib.contextmanager
+def readable(checkpoint: str) -> Iterator[Path]:
+    """The directory of a checkpoint, to be read; of one in an object store, a copy until the end of the `with` body.
+
+    Raises:
+        StateError: The checkpoint is damaged.
+        UsageError: The store does not answer, or denies access.
+    """
+    if not is_object_url(checkpoint):
+        yield Path(checkpoint.removeprefix("file://"))
+        return
+    directory = Path(tempfile.mkdtemp(prefix="xmlstream-"))
+    try:
+        with naming(checkpoint, directory):
+            remote = RemoteCheckpoint(checkpoint, directory)
+            remote.restore()
+            yield directory
+    finally:
+        shutil.rmtree(directory, ignore_errors=True)
