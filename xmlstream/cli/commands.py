@@ -64,7 +64,7 @@ def infer(
 
 
 def monitor(
-    checkpoint: Annotated[Path, typer.Option(help="Where the run's state lives.", metavar="DIR")],
+    checkpoint: Annotated[str, typer.Option(help="Where the run's state lives.", metavar="DIR")],
     address: Annotated[
         str, typer.Option("--at", help="Where to serve; port 0 is a free one.", metavar="[HOST:]PORT")
     ] = "0",
@@ -75,17 +75,20 @@ def monitor(
     """Serve the page of a run from its checkpoint, until interrupted; it reads and never writes."""
     from xmlstream.monitor.monitor import Monitor
     from xmlstream.monitor.recorded import keep_reading, recorded
+    from xmlstream.runtime.remote_checkpoint import readable
 
-    view = recorded(checkpoint, metrics)
-    server, until = Monitor(address, view), threading.Event()
-    reader = threading.Thread(target=keep_reading, args=(checkpoint, view, until), name="checkpoint", daemon=True)
-    reader.start()
-    typer.echo(f"monitor: {server.where}", err=True)
-    try:
-        server.wait()
-    finally:
-        until.set()
-        server.close()
+    with readable(checkpoint) as (directory, refresh):
+        view = recorded(directory, metrics)
+        server, until = Monitor(address, view), threading.Event()
+        arguments = directory, view, until, refresh
+        reader = threading.Thread(target=keep_reading, args=arguments, name="checkpoint", daemon=True)
+        reader.start()
+        typer.echo(f"monitor: {server.where}", err=True)
+        try:
+            server.wait()
+        finally:
+            until.set()
+            server.close()
 
 
 app = typer.Typer(cls=Commands, pretty_exceptions_enable=False, rich_markup_mode=None, context_settings=SETTINGS)

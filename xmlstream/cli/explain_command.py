@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from enum import StrEnum
 from importlib.util import find_spec
 from pathlib import Path
@@ -49,7 +50,7 @@ def explain(  # noqa: PLR0913, PLR0917 - one for each option
         typer.Option("--plans", help="List the ways to join three streams or more, and what each keeps."),
     ] = False,
     metrics: Annotated[
-        Path | None,
+        str | None,
         typer.Option(
             "--metrics",
             help="With --plans, metrics or checkpoint of an earlier run, for the rates of its sources.",
@@ -57,7 +58,7 @@ def explain(  # noqa: PLR0913, PLR0917 - one for each option
         ),
     ] = None,
     checkpoint: Annotated[
-        Path | None,
+        str | None,
         typer.Option(
             "--checkpoint", help="Show which punctuations the query of this checkpoint waits for.", metavar="DIR"
         ),
@@ -119,15 +120,17 @@ def explain(  # noqa: PLR0913, PLR0917 - one for each option
     typer.echo(explained(root, follow=follow, format_=format_.value, title=title, query=text))
 
 
-def _plans(root: Node, metrics: Path | None, *, as_json: bool) -> str:
+def _plans(root: Node, metrics: str | None, *, as_json: bool) -> str:
     """The ways to join, compared at declared or measured rates."""
     from xmlstream.optimizer.choose_joins import with_rates
     from xmlstream.optimizer.rules import join_choices
     from xmlstream.plan.nodes import Scan, topological
     from xmlstream.runtime.measured import measured_rates
+    from xmlstream.runtime.remote_checkpoint import readable
 
     if metrics is not None:
-        root = with_rates(root, measured_rates(metrics))
+        with readable(metrics) as (path, _):
+            root = with_rates(root, measured_rates(path))
     choices = join_choices(root)
     rates = {
         node.operator.name: node.operator.options.rate for node in topological(root) if isinstance(node.operator, Scan)
@@ -149,11 +152,14 @@ _COMPARED = (
 )
 
 
-def _waiting(checkpoint: Path, key: dict[str, str], *, as_json: bool) -> str:
+def _waiting(checkpoint: str, key: dict[str, str], *, as_json: bool) -> str:
+    from operators.storage.objects import shown
     from xmlstream.diagnosis.inspection import inspect
     from xmlstream.diagnosis.report import in_words
+    from xmlstream.runtime.remote_checkpoint import readable
 
-    report = inspect(checkpoint, key, functions=_Computed(checkpoint))
+    with readable(checkpoint) as (directory, _):
+        report = replace(inspect(directory, key, functions=_Computed(directory)), checkpoint=shown(checkpoint))
     return json.dumps(report.as_json(), ensure_ascii=False, indent=2) if as_json else in_words(report)
 
 

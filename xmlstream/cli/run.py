@@ -75,6 +75,7 @@ def run_script(
         XmlStreamError: The query is wrong, or has failed.
         Interrupted: A signal came before the end of the input; Java and the workers have ended.
     """
+    logging.getLogger("xmlstream.objects").addHandler(_Printed(console))
     _require_startable(script, settings)
     if environment.keep_java_quiet:
         # Hides py4j's log lines about an error or a Java that has ended: the command prints its own message.
@@ -97,6 +98,17 @@ def run_script(
         elif run.was_interrupted():
             _end(environment, LEAVING_SECONDS)
         return run.outcome()
+
+
+class _Printed(logging.Handler):
+    """Prints the messages about a store that does not answer."""
+
+    def __init__(self, console: Console) -> None:
+        super().__init__(logging.WARNING)
+        self._console = console
+
+    def emit(self, record: logging.LogRecord) -> None:
+        self._console.print(record.getMessage(), markup=False, highlight=False, soft_wrap=True)
 
 
 class _Run:
@@ -194,8 +206,8 @@ def _require_startable(script: Script, settings: Settings) -> None:
     settings.require_understood()
     outputs = [target.output for target in settings.targets if target.directory is not None]
     paths = [source.options.path for source in script.sources]
-    require_disjoint(paths, outputs, settings.checkpoint, settings.metrics)
-    goes_on = settings.checkpoint is not None and (Path(settings.checkpoint) / "query.json").exists()
+    require_disjoint(paths, outputs, settings.checkpoint, settings.metrics, settings.work)
+    goes_on = settings.has_begun
     if not goes_on and not settings.overwrite:
         for output in outputs:
             require_fresh(output, overwrite=False)

@@ -181,7 +181,7 @@ def run(  # noqa: PLR0913, PLR0917 - one parameter for each option
             traceback_module.print_exc()
         cause = first_cause(error)
         if os.strerror(errno.ENOSPC) in cause:
-            raise _full_disk(error, [checkpoint, output, metrics, tempfile.gettempdir()], checkpoint) from None
+            raise _full_disk(error, [checkpoint, work, output, metrics, tempfile.gettempdir()], checkpoint) from None
         raise XmlStreamError(f"{type(error).__name__}: {cause}", hint="--traceback shows more") from None
 
 

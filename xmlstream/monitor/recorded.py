@@ -7,7 +7,7 @@ moment later.
 from __future__ import annotations
 
 import threading
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
@@ -57,11 +57,17 @@ def _end(checkpoint: Path, view: RunView) -> dict[str, str]:
     return {"how": "closed" if view.totals.last.get("closed", False) else "died", "time": view.totals.time}
 
 
-def keep_reading(checkpoint: Path, view: RunView, until: threading.Event) -> None:
-    """Passes new commits to the view until the query's input has ended or `until` is set."""
+def keep_reading(
+    checkpoint: Path, view: RunView, until: threading.Event, refresh: Callable[[], None] = lambda: None
+) -> None:
+    """Passes new commits to the view until the query's input has ended or `until` is set.
+
+    `refresh` brings the checkpoint up to date if it is a copy.
+    """
     log, last = CommitLog(checkpoint / "commits"), view.totals.last.get("slice", -1)
     while not view.totals.last.get("closed", False) and not until.wait(LOOK_EVERY_SECONDS):
         try:
+            refresh()
             records: Sequence[dict[str, Any]] = log.records()
         except (StateError, OSError):
             continue

@@ -213,6 +213,13 @@ def made_whole(records: list[dict[str, Any]]) -> dict[str, Any] | None:
     return {**last, "operators": whole}
 
 
+def segments_of(recorded: Mapping[str, Any] | None) -> dict[str, str]:
+    """The checksums of the segments in the recorded state of an operator, by the names of the segments."""
+    logs = recorded["kept"].values() if recorded else ()
+    found = [segment for log in logs for part in log["segments"] for segment in (part, *part["removed"])]
+    return {segment["name"]: segment["checksum"] for segment in found}
+
+
 @dataclass(frozen=True, slots=True)
 class Document:
     """A published document: the number of its result in the order of the plan, its name and its checksum."""
@@ -309,7 +316,9 @@ class Checkpoint:
             }
             if self._remote is not None:
                 seals = {f"{DOCUMENTS}/{name}": seal for name, seal in made["documents"].items()}
-                made = self._remote.commit(made, {_PUBLISHED: made["published"], **seals})
+                states = record["operators"].items()
+                kept = {f"state/{name}/{segment}" for name, state in states for segment in segments_of(state)}
+                made = self._remote.commit(made, {_PUBLISHED: made["published"], **seals}, kept)
             self.commits.commit(number, made)
             self._unlisted = [*([] if whole else self._unlisted), *_listings(record["outputs"])]
 

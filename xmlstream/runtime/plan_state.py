@@ -14,6 +14,7 @@ from operators.storage.store import Store
 from punct_ns.errors import StateError
 from punct_ns.lifespan import Bound
 from xmlstream.plan.nodes import Node, Results, Scan, Static, names, topological
+from xmlstream.runtime.checkpoint import segments_of
 from xmlstream.runtime.query_inputs import StaticInput
 from xmlstream.runtime.source_input import SourceInput
 
@@ -46,14 +47,14 @@ class PlanState(dict[Node, OperatorState]):
             name = self._names[node]
             recorded = committed.get(name)
             store = self._stores[node] = SegmentStore(engine, checkpoint.below(f"state/{name}"))
-            store.require_sound(_segments(recorded))
+            store.require_sound(segments_of(recorded))
             try:
                 self[node] = _state(node, store, recorded, purge_after)
             except StateError as error:
                 raise StateError(
                     f"the checkpoint {checkpoint.path()}, state of {name}: {error.what}", hint=error.hint
                 ) from None
-            store.retain(_segments(recorded))
+            store.retain(segments_of(recorded))
 
     def begin(self, slice_id: int, time: datetime, has_closed: Callable[[Bound], bool]) -> None:
         """Begins a slice at its recorded time; `has_closed` returns whether a stream has closed all below a bound."""
@@ -82,7 +83,7 @@ class PlanState(dict[Node, OperatorState]):
     def retain(self, committed: Mapping[str, Any]) -> None:
         """Removes the segments that the commit does not name."""
         for node, store in self._stores.items():
-            store.retain(_segments(committed[self._names[node]]))
+            store.retain(segments_of(committed[self._names[node]]))
 
 
 def _state(
@@ -102,10 +103,3 @@ def _state(
     streams = [any(isinstance(each.operator, Scan) for each in topological(below)) for below in node.inputs]
     lasting = [i for i, reads_stream in enumerate(streams) if not reads_stream]
     return OperatorState(store, inputs, declared, committed, purge_after, lasting)
-
-
-def _segments(recorded: dict[str, Any] | None) -> dict[str, str]:
-    """The checksums of the segments in the recorded state of an operator, by the names of the segments."""
-    logs = recorded["kept"].values() if recorded else ()
-    found = [segment for log in logs for part in log["segments"] for segment in (part, *part["removed"])]
-    return {segment["name"]: segment["checksum"] for segment in found}

@@ -29,12 +29,14 @@ import tempfile
 import time
 import uuid
 import zlib
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Set
 from concurrent.futures import Future, ThreadPoolExecutor
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, TypeVar
 
 from operators.storage.durable import RESTORE, checksum, checksum_text, sync
+from operators.storage.locks import DirectoryLocks
 from operators.storage.objects import START_PATIENCE, ObjectStore, is_object_url, shown
 from operators.storage.store import Store, sealed, unsealed
 from punct_ns.errors import StateError, XmlStreamError
@@ -76,6 +78,8 @@ class RemoteCheckpoint:
     def __init__(self, url: str, directory: Path) -> None:
         self.run = uuid.uuid4().hex[:16]
         self.store = ObjectStore(url)
+        # What nothing relies on does not keep a process from its end.
+        self._hasty = ObjectStore(url, START_PATIENCE)
         self._local = Store(directory)
         self._next = 0
         self._log: list[int] = []
@@ -116,14 +120,17 @@ class RemoteCheckpoint:
         self._behind.append(self._threads.submit(self._remove_litter, numbers, last))
 
     def restore(self) -> None:
-        """Restores the working copy, to be read; takes nothing over.
+        """Restores the working copy, to be read, unless it is as of the last commit; takes nothing over.
 
         Raises:
             StateError: The checkpoint is damaged.
         """
         for left in range(_TRIES, -1, -1):
+            numbers = self._numbers()
             try:
-                self._restore(self._numbers())
+                if numbers[-1:] != [self._next - 1]:
+                    self._restore(numbers)
+                    self._next = numbers[-1] + 1 if numbers else 0
             except StateError:
                 # A run has gone on, and removed what it no longer needs.
                 if not left:
@@ -161,12 +168,13 @@ class RemoteCheckpoint:
             each.result()
         self._letters.update(letters)
 
-    def commit(self, record: Mapping[str, Any], logs: Mapping[str, str]) -> dict[str, Any]:
+    def commit(self, record: Mapping[str, Any], logs: Mapping[str, str], kept: Set[str]) -> dict[str, Any]:
         """Commits a slice whose files are uploaded; removes in the background what it no longer names.
 
         Args:
             record: The record of the slice.
             logs: The seals of the append-only files, by key.
+            kept: The keys of the segments that the record names.
 
         Returns:
             The record as it was committed, for the working copy.
@@ -176,7 +184,7 @@ class RemoteCheckpoint:
         """
         number = self._next
         parts = dict(zip(logs, self._all(self._appended, logs.items()), strict=True))
-        objects = {key: there for key, there in self._objects.items() if self._local.size(key) is not None}
+        objects = {key: there for key, there in self._objects.items() if self._counts(key, kept)}
         log = [*([] if record["whole"] else self._log), number]
         identity = self._local.read(_IDENTITY).decode() if self._local.size(_IDENTITY) is not None else None
         remote = {"run": self.run, "log": log, "objects": objects, "logs": parts, "identity": identity}
@@ -194,6 +202,12 @@ class RemoteCheckpoint:
         self._delete([*gone, *old])
         return made
 
+    def _counts(self, key: str, kept: Set[str]) -> bool:
+        """Whether a file counts with a commit: a segment that it names, or a draft that is not loaded yet."""
+        if key.startswith("state/"):
+            return "/".join(key.split("/")[:3]) in kept  # the segment may be a folder
+        return self._local.size(key) is not None
+
     def end(self) -> None:
         """Puts the note of the run's end, if there is one, and waits for removals; a store that is away gets seconds.
 
@@ -201,8 +215,7 @@ class RemoteCheckpoint:
         """
         with contextlib.suppress(XmlStreamError, OSError):
             if self._local.size(_ENDED) is not None:
-                hasty = ObjectStore(self.store.url, START_PATIENCE)
-                hasty.write(f"runs/{self.run}.{_ENDED}", [self._local.read(_ENDED)])
+                self._hasty.write(f"runs/{self.run}.{_ENDED}", [self._local.read(_ENDED)])
                 self.settle()
         self._threads.shutdown(wait=False, cancel_futures=True)
 
@@ -222,7 +235,7 @@ class RemoteCheckpoint:
     def _delete(self, keys: Sequence[str]) -> None:
         self._behind = [each for each in self._behind if not each.done()]
         if keys:
-            self._behind.append(self._threads.submit(self.store.delete, *keys))
+            self._behind.append(self._threads.submit(self._hasty.delete, *keys))
 
     def _all(self, action: Callable[[_Item], _Result], items: Iterable[_Item]) -> list[_Result]:
         return list(self._threads.map(action, items))
@@ -345,9 +358,9 @@ class RemoteCheckpoint:
                     return f"-{self.run}." not in name and _slice_of_letters(name) > committed
             return False
 
-        found = [one.key for one in self.store.listed() if is_litter(one.key, now - one.written)]
+        found = [one.key for one in self._hasty.listed() if is_litter(one.key, now - one.written)]
         if found:
-            self.store.delete(*found)
+            self._hasty.delete(*found)
 
 
 def _key(number: int) -> str:
@@ -389,21 +402,28 @@ def naming(url: str, directory: Path) -> Iterator[None]:
 
 
 @contextlib.contextmanager
-def readable(checkpoint: str) -> Iterator[Path]:
-    """The directory of a checkpoint, to be read; of one in an object store, a copy until the end of the `with` body.
+def readable(checkpoint: str) -> Iterator[tuple[Path, Callable[[], None]]]:
+    """The directory of a checkpoint, to be read, and what brings it up to date; it writes nothing elsewhere.
+
+    Of a checkpoint in an object store this is a copy, until the end of the `with` body. It is locked, as the directory
+    of a run is: from the store, a run that waits looks like one that was killed.
 
     Raises:
-        StateError: The checkpoint is damaged.
-        UsageError: The store does not answer, or denies access.
+        StateError: The checkpoint is damaged, or the store does not answer, or denies access.
     """
     if not is_object_url(checkpoint):
-        yield Path(checkpoint.removeprefix("file://"))
+        yield Path(checkpoint.removeprefix("file://")), lambda: None
         return
-    directory = Path(tempfile.mkdtemp(prefix="xmlstream-"))
+    home = Path(tempfile.mkdtemp(prefix="xmlstream-"))
+    directory, locks = home / (shown(checkpoint).rstrip("/").rpartition("/")[2] or "state"), DirectoryLocks()
+    directory.mkdir()
+    remote = RemoteCheckpoint(checkpoint, directory)
+    remote.store = replace(remote.store, patience=START_PATIENCE)
     try:
-        with naming(checkpoint, directory):
-            remote = RemoteCheckpoint(checkpoint, directory)
+        locks.take(directory)
+        with remote.named():
             remote.restore()
-            yield directory
+            yield directory, remote.restore
     finally:
-        shutil.rmtree(directory, ignore_errors=True)
+        locks.release()
+        shutil.rmtree(home, ignore_errors=True)

@@ -11,9 +11,11 @@ from typing import Any
 
 from operators.state.ages import PurgeAfter
 from operators.storage.objects import ObjectStore, is_object_url
+from operators.storage.store import store_at
 from punct_ns.errors import UsageError
 from sources.xml.options.formats import seconds
 from xmlstream.plan.nodes import Node
+from xmlstream.runtime.same_query import QUERY
 from xmlstream.runtime.silent_schemes import Patience
 from xmlstream.runtime.watching import Watcher
 from xmlstream.sink.target import Target
@@ -125,6 +127,18 @@ class Settings:
     def store(self) -> ObjectStore | None:
         """The object store of the checkpoint; None for a directory."""
         return ObjectStore(self.checkpoint) if self.checkpoint and is_object_url(self.checkpoint) else None
+
+    @property
+    def has_begun(self) -> bool:
+        """Whether a query has begun with the checkpoint.
+
+        Raises:
+            UsageError: The checkpoint is in a store that cannot be used.
+        """
+        if self.store is not None:
+            self.store.require_usable()
+            return bool(self.store.names("commits"))
+        return self.checkpoint is not None and store_at(self.checkpoint).size(QUERY) is not None
 
     @property
     def is_temporary(self) -> bool:
