@@ -336,11 +336,13 @@ class _Patient:
             except _error("BaseError") as error:
                 if kind == "create" and isinstance(error, _error("AlreadyExistsError")):
                     raise  # any other request meets it as a conflict of two requests, which did nothing
-                # The client does not tell apart why a listing is refused.
-                if kind == "list" and " 404 Not Found: " in str(error):
+                refused = _refused(error)
+                if kind == "list" and refused == _NOT_FOUND:
                     raise FileNotFoundError(2, "no such bucket", self.store.where()) from None
-                if kind == "list" and (" 403 Forbidden: <" in str(error) or " 401 Unauthorized: " in str(error)):
+                if refused in _DENIED:  # the client knows these of some requests only
                     raise self._denied(key, error) from None
+                if refused is not None:
+                    raise StateError(f"{self.store.where(key)} is refused: {_reason(error)}", hint=_PLACE) from None
                 waited = time.monotonic() - begun
                 if waited >= self.patience:
                     what = f"{self.store.where(key)} has not answered for {waited:.0f} s: {_reason(error)}"
@@ -361,6 +363,18 @@ _CREDENTIALS = (
     "set AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY or AWS_PROFILE (Google: GOOGLE_APPLICATION_CREDENTIALS, Azure: "
     "AZURE_STORAGE_ACCOUNT_NAME and AZURE_STORAGE_ACCOUNT_KEY), or give the machine a role"
 )
+
+
+_NOT_FOUND, _DENIED = 404, (401, 403)
+_PLACE = "check the name of the bucket, its endpoint and its region"
+_PASSING = {404, 408, 409, 412, 425, 429}
+"""Statuses of requests that may succeed later, or that the client knows."""
+
+
+def _refused(error: BaseException) -> int | None:
+    """The status by which a store refuses a request for good; None if the same request may succeed later."""
+    found = re.search(r"status code: (4\d\d)", str(error))
+    return int(found[1]) if found and int(found[1]) not in _PASSING else None
 
 
 class _ObjectFile(io.RawIOBase):
@@ -546,4 +560,4 @@ def _reason(error: BaseException) -> str:
     text = " ".join(str(error).split("\n")[0].split()).partition(": <?xml")[0].rstrip(": ")
     kind, _, request = text.partition(": Error performing ")
     code = re.search(r"<Code>(\w+)</Code>", str(error))
-    return (request.rpartition(" - ")[2] or kind)[:200] + (f" ({code[1]})" if code else "")
+    return (request.rpartition(" - ")[2] or kind).partition(": <")[0][:200] + (f" ({code[1]})" if code else "")
