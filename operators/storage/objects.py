@@ -367,7 +367,7 @@ _CREDENTIALS = (
 
 _NOT_FOUND, _DENIED = 404, (401, 403)
 _PLACE = "check the name of the bucket, its endpoint and its region"
-_PASSING = {404, 408, 409, 412, 425, 429}
+_PASSING = {408, 409, 412, 425, 429}
 """Statuses of requests that may succeed later, or that the client knows."""
 
 
