@@ -24,7 +24,6 @@ A request that is repeated after a lost response meets the record of its own run
 from __future__ import annotations
 
 import contextlib
-import shutil
 import tempfile
 import time
 import uuid
@@ -35,10 +34,10 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any, TypeVar
 
-from operators.storage.durable import RESTORE, checksum, checksum_text, sync
+from operators.storage.durable import RESTORE, checksum, checksum_text, make_directory, sync
 from operators.storage.locks import DirectoryLocks
 from operators.storage.objects import START_PATIENCE, ObjectStore, is_object_url, shown
-from operators.storage.store import Store, sealed, unsealed
+from operators.storage.store import Store, sealed, store_at, unsealed
 from punct_ns.errors import StateError, XmlStreamError
 from xmlstream.plan.written_plan import PLAN_FILE
 
@@ -274,7 +273,8 @@ class RemoteCheckpoint:
     def _restore(self, numbers: Sequence[int]) -> dict[str, Any] | None:
         """Brings the working copy into the state of the last commit; returns its record."""
         found = self._last(numbers)
-        files = {path for name in ("state", "drafts") for path in self._local.path(name).rglob("*") if path.is_file()}
+        root = self._local.root
+        files = [path for name in ("state", "drafts") for path in (root / name).rglob("*") if path.is_file()]
         stale = ("commits/", "spark/offsets/", "spark/commits/", "documents/", "published.jsonl", "clock", _ENDED)
         self._local.delete(*stale, *NOTES)
         self._log, self._objects, self._parts = [], {}, {}
@@ -289,8 +289,7 @@ class RemoteCheckpoint:
                 self._local.replace(_IDENTITY, [remote["identity"].encode()], durable=False)
             self._all(self._fetch, self._objects.items())
             self._all(self._fetch_log, self._parts.items())
-        for path in files - {self._local.path(key) for key in self._objects}:
-            path.unlink()
+        self._local.delete(*{str(path.relative_to(root)) for path in files}.difference(self._objects))
         self._restore_notes()
         return found[2] if found else None
 
@@ -416,7 +415,7 @@ def readable(checkpoint: str) -> Iterator[tuple[Path, Callable[[], None]]]:
         return
     home = Path(tempfile.mkdtemp(prefix="xmlstream-"))
     directory, locks = home / (shown(checkpoint).rstrip("/").rpartition("/")[2] or "state"), DirectoryLocks()
-    directory.mkdir()
+    make_directory(directory)
     remote = RemoteCheckpoint(checkpoint, directory)
     remote.store = replace(remote.store, patience=START_PATIENCE)
     try:
@@ -426,4 +425,4 @@ def readable(checkpoint: str) -> Iterator[tuple[Path, Callable[[], None]]]:
             yield directory, remote.restore
     finally:
         locks.release()
-        shutil.rmtree(home, ignore_errors=True)
+        store_at(home.parent).delete(f"{home.name}/")
