@@ -1,4 +1,4 @@
-"""Places of documents: how they are listed, opened and told apart, on the file system and in an object store.
+"""Places of documents: how they are listed, opened and distinguished, on the file system and in an object store.
 
 The path of a document in an object store is its URL with the options of the store, its ETag and its size:
 `s3://bucket/in/a.xml?region=r&etag=…&size=…`. So each process that reads it needs no request to know them, and finds

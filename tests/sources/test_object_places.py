@@ -13,6 +13,7 @@ from operators.storage.objects import ObjectStore, requests
 from punct_ns.errors import InputError, MalformedInput, UsageError
 from punct_ns.xml_form import PUNCT_NS
 from sources import places
+from sources.parquet_table import partition_texts
 from sources.places import is_glob, located, shown, split_url
 from sources.xml.grammar.check import check_grammar
 from sources.xml.inference.proposal import proposal
@@ -312,6 +313,23 @@ def test_what_reads_a_document_reads_an_object(place: str) -> None:
         list(read_through(source(f"{place}/in/c.xml")))
     assert str(raised.value).count(f"{place}/in/c.xml") == 1
     assert "etag" not in str(raised.value)
+
+
+def test_documents_of_a_table_are_found_in_its_partitions(url: str, tmp_path: Path) -> None:
+    files = ["_closed/slice-000000001.closed", "_closed/slice-000000000.closed", "_other/a.parquet", "deep/a.parquet"]
+    parts = ("hour=1/what=a%2Fb/slice-000000001.parquet", "hour=1/slice-000000000.parquet", "hour=2/_closed/x.closed")
+    for name in (*files, *parts, "a.parquet", "hour=3/.hidden.parquet"):
+        (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / name).write_bytes(b"-")
+        ObjectStore(url).write(name, [b"-"])
+    there, local = (
+        [shown(each).removeprefix(f"{root}/") for each in Documents(source(root, format="parquet"), log=False).find()]
+        for root in (url, str(tmp_path))
+    )
+    assert len(local) == 6
+    assert there == local
+    (partition,) = [each for each in Documents(source(url, format="parquet"), log=False).find() if "what=" in each]
+    assert partition_texts(partition) == {"hour": "1", "what": "a/b"}
 
 
 def test_a_query_does_not_read_what_it_writes() -> None:

@@ -5,6 +5,7 @@ Inputs must exist. A query must write outside of its inputs, or it would read it
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterable, Sequence
 from pathlib import Path, PurePosixPath
 
@@ -114,8 +115,8 @@ def require_disjoint(
     if work is not None:
         written.append((f"the working copy {work}", work, _IN_CHECKPOINT))
     if metrics is not None:
-        folder, _, name = shown(metrics).rpartition("/")
-        written.append((f"the metrics file {shown(metrics)}", folder or ".", (name,)))
+        folder, name = os.path.split(shown(metrics))
+        written.append((f"the metrics file {shown(metrics)}", folder, (name,)))
     for path in dict.fromkeys(paths):
         for what, place, files in written:
             if is_object_url(path) != is_object_url(place):

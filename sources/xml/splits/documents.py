@@ -211,7 +211,8 @@ def open_document(path: str, end: int | None = None) -> BinaryIO:
             file.seek(0)
             return file
         if is_object_url(path):
-            return cast("BinaryIO", Decompressed(lambda: (file.seek(0), opener(file))[1]))
+            # What was fetched of the object is used.
+            return cast("BinaryIO", Decompressed(lambda: opener(file) if file.seek(0) == 0 else None))
         file.close()
         return cast("BinaryIO", Decompressed(lambda: opener(path)))
     except OSError as error:
