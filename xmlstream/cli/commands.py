@@ -69,7 +69,7 @@ def monitor(
         str, typer.Option("--at", help="Where to serve; port 0 is a free one.", metavar="[HOST:]PORT")
     ] = "0",
     metrics: Annotated[
-        Path | None, typer.Option(help="The run's metrics file, for all of its slices.", metavar="FILE")
+        str | None, typer.Option(help="The run's metrics file, for all of its slices.", metavar="FILE")
     ] = None,
 ) -> None:
     """Serve the page of a run from its checkpoint, until interrupted; it reads and never writes."""
@@ -149,7 +149,7 @@ def _code(error: XmlStreamError) -> int:
 
 
 def cat(
-    output: Annotated[Path, typer.Argument(help="Directory that `xmlstream run -o` wrote.", metavar="OUT")],
+    output: Annotated[str, typer.Argument(help="Directory or URL that `xmlstream run -o` wrote.", metavar="OUT")],
 ) -> None:
     """Print the committed output of a query as one well-formed document."""
     from xmlstream.cli.concatenation import concatenate

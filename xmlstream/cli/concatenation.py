@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from pathlib import Path
+from pathlib import Path, PurePath
 from typing import BinaryIO
 from xml.parsers import expat
 
 from punct_ns.errors import MalformedInput, StateError, UsageError
 from punct_ns.xml_form import PUNCT_NS
 from xmlstream.sink.document_names import slice_of
+from xmlstream.sink.output import Output
 from xmlstream.sink.sink import INEXACT
 from xmlstream.sink.standard_output import Written
 
@@ -17,8 +18,8 @@ CHUNK = 1 << 16
 """Bytes per read."""
 
 
-def concatenate(directory: Path, out: Written) -> int:
-    """Writes the committed documents of an output directory as one well-formed document.
+def concatenate(place: Path | str, out: Written) -> int:
+    """Writes the committed documents of an output, a directory or a URL, as one well-formed document.
 
     Returns:
         The number of documents.
@@ -28,27 +29,29 @@ def concatenate(directory: Path, out: Written) -> int:
         MalformedInput: A document is not well-formed.
         StateError: The start tags of the documents' roots differ, so they come from different queries.
     """
-    if not directory.is_dir():
+    output = Output.of(place)
+    directory = output.directory
+    if directory is not None and not directory.is_dir():
         raise UsageError(f"there is no output {directory}", hint="name the directory that `xmlstream run -o` wrote")
-    paths = sorted(directory.glob("slice-*.xml"))
+    names = [name for name in output.documents() if slice_of(name) is not None and "/" not in name]
+    paths = sorted(name for name in names if name.endswith(".xml"))
     if not paths:
-        others = sorted({path.suffix[1:] for path in directory.iterdir() if slice_of(path.name) is not None})
-        if others:
-            what = f"{directory} has {' and '.join(others)} documents, but no XML"
+        if others := sorted({PurePath(name).suffix[1:] for name in names}):
+            what = f"{output.where} has {' and '.join(others)} documents, but no XML"
             raise UsageError(what, hint="`xmlstream cat` is only for XML")
         raise UsageError(
-            f"there is no document in {directory}",
+            f"there is no document in {output.where}",
             hint="a query writes its first document with its first result; the findings that `xmlstream run` prints "
             "may explain why there is none",
         )
     out.write(b'<?xml version="1.0" encoding="UTF-8"?>\n')
-    exactness = INEXACT if INEXACT in (_root(paths[-1]) or b"") else b""
+    exactness = INEXACT if INEXACT in (_root(output, paths[-1]) or b"") else b""
     root: bytes | None = None
     ended_line = False
     for path in paths:
         begins = True
-        with path.open("rb") as document:
-            for is_root, part in _parts(document, path):
+        with output.open(path) as document:
+            for is_root, part in _parts(document, f"{output.where}/{path}"):
                 if not is_root:
                     # A document's first line break follows the last one of the document before it.
                     kept = part.removeprefix(b"\n") if begins and ended_line else part
@@ -58,8 +61,8 @@ def concatenate(directory: Path, out: Written) -> int:
                     root = part.replace(INEXACT, b"")
                     out.write(root[:-1] + exactness + root[-1:])
                 elif part.replace(INEXACT, b"") != root:
-                    what = f"the root of {path.name} differs from the root of the documents before it"
-                    raise StateError(what, where=str(directory))
+                    what = f"the root of {path} differs from the root of the documents before it"
+                    raise StateError(what, where=output.where)
     if root is None:
         root = f'<rows xmlns:punct="{PUNCT_NS}">'.encode()
         out.write(root)
@@ -67,13 +70,13 @@ def concatenate(directory: Path, out: Written) -> int:
     return len(paths)
 
 
-def _root(path: Path) -> bytes | None:
+def _root(output: Output, name: str) -> bytes | None:
     """The start tag of the root; None if the root is empty. The last document's says whether all are exact."""
-    with path.open("rb") as document:
-        return next((part for is_root, part in _parts(document, path) if is_root), None)
+    with output.open(name) as document:
+        return next((part for is_root, part in _parts(document, f"{output.where}/{name}") if is_root), None)
 
 
-def _parts(document: BinaryIO, path: Path) -> Iterator[tuple[bool, bytes]]:
+def _parts(document: BinaryIO, path: str) -> Iterator[tuple[bool, bytes]]:
     """Yields (True, start tag of the root), then (False, part of its content) until the end tag."""
     marks = _Marks()
     read = 0
@@ -100,7 +103,7 @@ def _parts(document: BinaryIO, path: Path) -> Iterator[tuple[bool, bytes]]:
     except expat.ExpatError as error:
         raise MalformedInput(
             f"the document is not well-formed: {expat.ErrorString(error.code)}",
-            document=str(path),
+            document=path,
             line=error.lineno,
             column=error.offset + 1,
         ) from None

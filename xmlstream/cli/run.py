@@ -204,15 +204,15 @@ def _end(environment: Environment, seconds: float) -> None:
 def _require_startable(script: Script, settings: Settings) -> None:
     """Finds before Spark starts the mistakes that would stop the query soon after."""
     settings.require_understood()
-    outputs = [target.output for target in settings.targets if target.directory is not None]
     paths = [source.options.path for source in script.sources]
-    require_disjoint(paths, outputs, settings.checkpoint, settings.metrics, settings.work)
-    goes_on = settings.has_begun
-    if not goes_on and not settings.overwrite:
-        for output in outputs:
-            require_fresh(output, overwrite=False)
+    require_disjoint(paths, settings.outputs, settings.checkpoint, settings.metrics, settings.work)
     for target in settings.targets:
         target.require_reachable()
+    goes_on = settings.has_begun
+    if not goes_on and not settings.overwrite:
+        for output in (target.documents() for target in settings.targets):
+            if output is not None:
+                require_fresh(output, overwrite=False)
     if any(target.output == "-" for target in settings.targets):
         StandardOutput()
     for source in script.sources:

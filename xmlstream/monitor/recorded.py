@@ -13,7 +13,8 @@ from pathlib import Path
 from typing import Any
 
 from operators.storage.locks import is_locked
-from operators.storage.store import store_at, unseal
+from operators.storage.objects import ObjectStore, is_object_url
+from operators.storage.store import Store, store_at, unseal
 from punct_ns.errors import StateError
 from xmlstream.diagnosis.inspection import plan_of
 from xmlstream.monitor.run_view import RunView
@@ -26,7 +27,7 @@ LOOK_EVERY_SECONDS = 0.5
 """Time between two checks for new commits."""
 
 
-def recorded(checkpoint: Path, metrics: Path | None = None) -> RunView:
+def recorded(checkpoint: Path, metrics: Path | str | None = None) -> RunView:
     """Reads the view of a run from its checkpoint, and earlier slices from its metrics file.
 
     Raises:
@@ -79,8 +80,8 @@ def keep_reading(
     view.recorded(**_end(checkpoint, view))
 
 
-def _dead_letters(checkpoint: Path) -> Path:
-    """Directory of the dead letters: in the first output that is a directory, else in the checkpoint."""
+def _dead_letters(checkpoint: Path) -> Store | ObjectStore:
+    """Place of the dead letters: below the first output with documents, else in the checkpoint."""
     outputs = [output["output"] for output in unseal(store_at(checkpoint), QUERY)["outputs"]]
-    home = next((Path(output) for output in outputs if output != "-"), checkpoint)
-    return home / "_dead_letters"
+    home = next((output for output in outputs if output != "-"), str(checkpoint))
+    return (ObjectStore(home) if is_object_url(home) else store_at(home)).below("_dead_letters")

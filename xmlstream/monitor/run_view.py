@@ -19,6 +19,8 @@ from functools import cached_property
 from typing import Any
 
 from operators.expressions.constant_evaluation import evaluated
+from operators.storage.objects import ObjectStore
+from operators.storage.store import store_at
 from punct_ns.errors import UsageError, XmlStreamError
 from xmlstream.diagnosis.inspection import inspect, nobody
 from xmlstream.diagnosis.missing import Functions
@@ -370,10 +372,13 @@ class RunView:
     def letters(self) -> list[dict[str, Any]]:
         """The last dead letters, newest first."""
         found: list[dict[str, Any]] = []
-        letters = self._run.dead_letters.glob("*.jsonl") if self._run is not None else ()
-        paths = sorted(letters, key=lambda path: path.stem[-9:])
-        for path in reversed(paths):
-            lines = path.read_text(encoding="utf-8").splitlines()
+        if self._run is None:
+            return found
+        letters = self._run.dead_letters
+        place = letters if isinstance(letters, ObjectStore) else store_at(letters)
+        names = [name for name in place.names() if name.endswith(".jsonl")]
+        for name in sorted(names, key=lambda name: name[-15:], reverse=True):
+            lines = place.read(name).decode().splitlines()
             found += [json.loads(line) for line in reversed(lines)]
             if len(found) >= LETTERS:
                 break

@@ -12,9 +12,10 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from datetime import timedelta
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeAlias
 
 from operators.storage.durable import AppendOnlyFile
+from operators.storage.objects import ObjectStore, is_object_url
 from punct_ns.errors import UsageError, reason
 
 
@@ -116,14 +117,47 @@ class MetricsFile:
             self.append(report)
 
 
-def read_metrics(path: Path) -> list[dict[str, Any]]:
-    """The reports in a metrics file; without a last line that a killed run has begun.
+class MetricsObjects:
+    """An object for each committed slice below a URL, `000000007.json`, since no object can be appended to.
+
+    Raises:
+        UsageError: The store cannot be used.
+    """
+
+    def __init__(self, url: str) -> None:
+        self._objects = ObjectStore(url)
+        self._objects.require_usable()
+
+    def append(self, report: dict[str, Any]) -> None:
+        """Makes the object of a slice; one that an earlier run has made is replaced by the same."""
+        self._objects.write(f"{report['slice']:09d}.json", [json.dumps(report).encode(), b"\n"])
+
+    def restore(self, report: dict[str, Any]) -> None:
+        """Makes the object of the last slice of an earlier run, in case that run has not made it."""
+        self.append(report)
+
+
+Metrics: TypeAlias = MetricsFile | MetricsObjects
+"""Where the reports of slices go."""
+
+
+def metrics_at(path: str) -> Metrics:
+    """The metrics at a path or below a URL; raises as the classes do."""
+    return MetricsObjects(path) if is_object_url(path) else MetricsFile(Path(path))
+
+
+def read_metrics(path: Path | str) -> list[dict[str, Any]]:
+    """The reports in a metrics file, or below a URL; without a last line that a killed run has begun.
 
     Raises:
         UsageError: The file cannot be read, or is not a metrics file.
     """
     try:
-        lines = path.read_text(encoding="utf-8").splitlines(keepends=True)
+        if is_object_url(str(path)):
+            objects = ObjectStore(str(path))
+            lines = [objects.read(name).decode() for name in objects.names()]
+        else:
+            lines = Path(path).read_text(encoding="utf-8").splitlines(keepends=True)
         reports = [json.loads(line) for line in lines if line.endswith("\n")]
     except OSError as error:
         raise UsageError(f"the metrics file {path} cannot be read: {reason(error)}") from None

@@ -6,12 +6,13 @@ the checkpoint.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 from operators.storage.durable import make_directory
 from operators.storage.locks import DirectoryLocks
+from operators.storage.objects import ObjectStore, is_object_url
 from operators.storage.store import Place, hidden, shown, store_at
 from punct_ns.errors import StateError
 from xmlstream.plan.nodes import Node
@@ -19,27 +20,31 @@ from xmlstream.runtime.checkpoint import Checkpoint
 from xmlstream.runtime.remote_checkpoint import RemoteCheckpoint
 from xmlstream.runtime.same_query import SameQuery
 from xmlstream.runtime.source_input import forget_letters
-from xmlstream.sink.document_names import documents_in, slice_of
+from xmlstream.sink.document_names import slice_of
+from xmlstream.sink.output import Output, move_to_objects
 from xmlstream.sink.sink_kind import SinkHome
 from xmlstream.sink.target import Target, require_fresh
 
-READ = 256 << 20
+READ, READ_OBJECTS = 256 << 20, 16 << 20
 """The bytes of the last documents whose checksums are compared; of earlier documents, only the size is compared."""
+
+LETTERS = "_dead_letters"
+"""The folder of dead letters below the first output, or in the checkpoint."""
 
 _GO_ON = "--moved (moved=True) goes on without"
 
 
 class PublishedOutput:
-    """An output directory before a run goes on; `documents` are the documents published there, with their checksums.
+    """An output before a run goes on; `documents` are the documents published there, with their checksums.
 
     Documents of slices before `since` may be gone, since an earlier run has accepted that they are missing.
     """
 
-    def __init__(self, place: Place, documents: Mapping[str, str], since: int = 0) -> None:
-        self._store, self._documents = store_at(place), documents
-        self._where = str(self._store.path())
+    def __init__(self, place: Place | Output, documents: Mapping[str, str], since: int = 0) -> None:
+        self._output = place if isinstance(place, Output) else Output(place)
+        self._documents, self._where = documents, self._output.where
         self._wanted = {name: sum_ for name, sum_ in documents.items() if (slice_of(name) or 0) >= since}
-        self._there = {name: self._store.size(name) or 0 for name in documents_in(self._store)}
+        self._there = self._output.documents()
 
     @property
     def missing(self) -> list[str]:
@@ -71,11 +76,11 @@ class PublishedOutput:
                 where=self._where,
                 hint="move them away; if they are this query's, its checkpoint is older than they are: restore both",
             )
-        left = READ
+        left = READ if self._output.directory is not None else READ_OBJECTS
         for name, sum_ in reversed(self._wanted.items()):
             here = name if name in self._there else hidden(name)
             size = self._there[here]
-            if not sum_.startswith(f"{size}-") or (left > 0 and self._store.checksum(here) != sum_):
+            if not sum_.startswith(f"{size}-") or (left > 0 and self._output.checksum(here) != sum_):
                 raise StateError(
                     f"{name} is not as it was published",
                     where=self._where,
@@ -88,9 +93,9 @@ class PublishedOutput:
         for name in self._there:
             if _is_draft(name):
                 if shown(name) in self._documents and shown(name) not in self._there:
-                    self._store.publish(name, shown(name))
+                    self._output.publish(shown(name))
                 else:
-                    self._store.delete(name)
+                    self._output.delete(name)
 
 
 def _is_draft(name: str) -> bool:
@@ -99,17 +104,33 @@ def _is_draft(name: str) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class Recovered:
-    """A recovered checkpoint, the query's id, the directory of dead letters, and the locks of the run."""
+    """A recovered checkpoint, the query's id, the directory of dead letters, and the locks of the run.
+
+    If the first output is an object store, `letter_objects` receives the dead letters once their slice is committed.
+    """
 
     checkpoint: Checkpoint
     query: str
     dead_letters: Path
     used: DirectoryLocks
+    letter_objects: ObjectStore | None = None
+
+    def publish_letters(self) -> None:
+        """Moves the dead letters of committed slices to the object store, if there is one.
+
+        Raises:
+            StateError: An object with such a name exists with other bytes, or the store cannot be reached.
+        """
+        if self.letter_objects is not None:
+            drafts = store_at(self.dead_letters)
+            for name in drafts.names():
+                move_to_objects(drafts, name, self.letter_objects, name)
 
     def home(self, result: int, *, overwrite: bool) -> SinkHome:
         """The facts about the run that the sink of a result needs."""
-        drafts = self.checkpoint.store.path(f"drafts/{result}")
-        return SinkHome(drafts, self.query, self.checkpoint.latest is not None, overwrite)
+        return SinkHome(
+            _drafts(self.checkpoint.store.path(), result), self.query, self.checkpoint.latest is not None, overwrite
+        )
 
     def end(self) -> None:
         """Ends commits to the checkpoint, and releases the locks."""
@@ -140,45 +161,65 @@ def recover(
 
     Raises:
         StateError: The checkpoint or an output is in use, belongs to another query, or is damaged.
-        UsageError: An output is a file.
+        UsageError: An output is a file, or an object store that cannot be used.
     """
     used = DirectoryLocks()
     try:
         make_directory(directory)
         used.take(directory)
-        places = [target.directory and target.directory.resolve() for target in targets]
-        for place in places:
-            if place is not None and place.is_dir():
-                used.take(place)
+        outputs = [target.documents(_drafts(directory, result)) for result, target in enumerate(targets)]
+        _take(used, outputs)
+        for output in outputs:
+            if output is not None:
+                output.require_usable()
         same = SameQuery(directory, root, time_zone, targets)
         if remote is not None:
             _take_over(remote, same, moved=moved)
         before = same.outputs_before()
         if not Checkpoint.has_commits(directory):
             # A run without a commit has left drafts at most.
-            for place in places:
-                if place is not None and str(place) not in before:
-                    require_fresh(str(place), overwrite=overwrite)
+            for output in outputs:
+                if output is not None and output.where not in before:
+                    require_fresh(output, overwrite=overwrite)
             same.begin()
         else:
             same.require(moved=moved)
         checkpoint = Checkpoint(directory, remote)
-        for result, place in enumerate(places):
+        for result, output in enumerate(outputs):
             documents = {d.draft.name: d.draft.checksum for d in checkpoint.documents if d.result == result}
-            if moved and checkpoint.latest and place is not None and before[result] not in ("-", str(place)):
+            if moved and checkpoint.latest and output is not None and before[result] not in ("-", output.where):
                 # Drafts that were committed and not published may still lie in the former output.
-                PublishedOutput(Path(before[result]), documents).settle()
-            if place is not None:
-                _settle(place, documents, same, result, overwrite=overwrite, moved=moved)
-                make_directory(place)
-                used.take(place)
-        home = next((place for place in places if place is not None), directory)
-        if checkpoint.latest or str(home) in before:
-            forget_letters(home / "_dead_letters", checkpoint.latest["slice"] if checkpoint.latest else -1)
+                PublishedOutput(_former(before[result], _drafts(directory, result)), documents).settle()
+            if output is not None:
+                _settle(output, documents, same, result, overwrite=overwrite, moved=moved)
+                _take(used, [output])
+        home = next((output for output in outputs if output is not None), Output(directory))
+        letters = (home.directory or directory) / LETTERS
+        if checkpoint.latest or home.where in before:
+            forget_letters(letters, checkpoint.latest["slice"] if checkpoint.latest else -1)
+        elif overwrite and home.objects is not None:
+            home.objects.delete(f"{LETTERS}/")
     except BaseException:
         used.release()
         raise
-    return Recovered(checkpoint, same.id, home / "_dead_letters", used)
+    objects = None if home.objects is None else home.objects.below(LETTERS)
+    return Recovered(checkpoint, same.id, letters, used, objects)
+
+
+def _take(used: DirectoryLocks, outputs: Iterable[Output | None]) -> None:
+    """Locks the directories among outputs that exist; an object store is protected by the checkpoint's lock."""
+    for output in outputs:
+        if output is not None and output.directory is not None and output.directory.is_dir():
+            used.take(output.directory)
+
+
+def _drafts(directory: Path, result: int) -> Path:
+    return directory / "drafts" / str(result)
+
+
+def _former(output: str, drafts: Path) -> Output:
+    """The output that a checkpoint has recorded."""
+    return Output(ObjectStore(output), drafts) if is_object_url(output) else Output(Path(output))
 
 
 def _take_over(remote: RemoteCheckpoint, same: SameQuery, *, moved: bool) -> None:
@@ -189,16 +230,18 @@ def _take_over(remote: RemoteCheckpoint, same: SameQuery, *, moved: bool) -> Non
 
 
 def _settle(
-    place: Path, documents: dict[str, str], same: SameQuery, result: int, *, overwrite: bool, moved: bool
+    output: Output, documents: dict[str, str], same: SameQuery, result: int, *, overwrite: bool, moved: bool
 ) -> None:
     """Brings an output into the state of the last commit: publishes committed drafts, removes others, and checks it."""
-    output = PublishedOutput(place, documents, same.since(result))
-    if moved and output.missing:
+    published = PublishedOutput(output, documents, same.since(result))
+    if moved and published.missing:
         last = max(slice_of(name) or 0 for name in documents)
         same.forget(result, last + 1)
-        output = PublishedOutput(place, documents, last + 1)
-    if overwrite:
-        store_at(place).delete(*output.strange)
-        output = PublishedOutput(place, documents, same.since(result))
-    output.require_as_published()
-    output.settle()
+        published = PublishedOutput(output, documents, last + 1)
+    if overwrite and published.strange:
+        output.delete(*published.strange)
+        published = PublishedOutput(output, documents, same.since(result))
+    published.require_as_published()
+    published.settle()
+    if output.directory is not None:
+        make_directory(output.directory)

@@ -14,7 +14,6 @@ from contextlib import contextmanager, nullcontext, suppress
 from datetime import UTC, datetime
 from functools import partial
 from html import escape
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from operators.storage.store import sealed, store_at
@@ -33,7 +32,7 @@ from xmlstream.runtime.execution import Execution
 from xmlstream.runtime.in_process import RunningQuery
 from xmlstream.runtime.likely_mistakes import Finding
 from xmlstream.runtime.merged_documents import spread
-from xmlstream.runtime.metrics import MetricsFile
+from xmlstream.runtime.metrics import metrics_at
 from xmlstream.runtime.preflight import require_disjoint, require_documents, require_stream
 from xmlstream.runtime.query_clocks import CLOCK, Clocks, clocks_of
 from xmlstream.runtime.recovery import Recovered, recover
@@ -280,15 +279,17 @@ def _launched(session: Session, root: Node, settings: Settings, recovered: Recov
     root = spread(root, directory / DOCUMENTS, follow=settings.follow)
     checkpoint.note_plan(sealed(encoded(root)))
     draw = None if settings.picture is None else partial(settings.picture, root)
-    tally = Tally(MetricsFile(Path(settings.metrics)) if settings.metrics else None, settings.on_slice, draw)
+    tally = Tally(metrics_at(settings.metrics) if settings.metrics else None, settings.on_slice, draw)
     sinks = [
         target.sink(node.schema, node.schemes, recovered.home(number, overwrite=settings.overwrite))
         for number, (target, node) in enumerate(zip(settings.targets, results(root), strict=True))
     ]
     watcher = settings.watcher or Nobody()
-    watcher.begun(Watched(root, settings.follow, directory, recovered.dead_letters, settings.name, engine))
+    letters = recovered.letter_objects or recovered.dead_letters
+    watcher.begun(Watched(root, settings.follow, directory, letters, settings.name, engine))
 
     def committed(record: dict[str, Any]) -> None:
+        recovered.publish_letters()
         is_restored = record is checkpoint.latest
         (tally.restore if is_restored else tally.slice)(record["report"])
         (watcher.restored if is_restored else watcher.committed)(record)

@@ -147,17 +147,17 @@ class Settings:
 
     @property
     def outputs(self) -> list[str]:
-        """The directories to which results are written, all different once links are resolved.
+        """The directories and URLs of results as documents, all different once links are resolved.
 
         Raises:
             UsageError: Two results are written to one place.
         """
         targets = [target for target in self.targets if target.taken is None]
-        places = [target.output if target.directory is None else os.path.realpath(target.output) for target in targets]
+        places = [target.shown if target.directory is None else os.path.realpath(target.output) for target in targets]
         outputs = [target.shown for target in targets]
         if twice := [output for output, place in zip(outputs, places, strict=True) if places.count(place) > 1]:
             raise UsageError(f"two results go to {twice[0]}", hint="name a directory for each")
-        return [target.output for target in targets if target.directory is not None]
+        return [target.output for target in targets if target.documents() is not None]
 
     @property
     def source_options(self) -> dict[str, str]:

@@ -13,7 +13,7 @@ from html import escape
 from typing import Any
 
 from xmlstream.runtime.likely_mistakes import Finding
-from xmlstream.runtime.metrics import MetricsFile, Totals, counted
+from xmlstream.runtime.metrics import Metrics, Totals, counted
 
 EVERY_SECONDS = 1.0
 """The shortest time between two drawings."""
@@ -117,7 +117,7 @@ class Tally:
 
     def __init__(
         self,
-        metrics: MetricsFile | None,
+        metrics: Metrics | None,
         on_slice: Callable[[dict[str, Any]], None] | None,
         picture: Callable[[Mapping[str, str]], str] | None = None,
     ) -> None:

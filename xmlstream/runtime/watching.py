@@ -11,6 +11,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
 
+from operators.storage.objects import ObjectStore
+from operators.storage.store import Place
 from punct_ns.errors import XmlStreamError
 from xmlstream.plan.nodes import Node
 
@@ -26,7 +28,7 @@ class Watched:
         root: The plan that runs.
         follow: Whether it waits for more input.
         checkpoint: Directory of its state.
-        dead_letters: Directory for items that are set aside.
+        dead_letters: Place of the items that are set aside.
         name: Its name in Spark, if it has one.
         engine: What computes its expressions; None if the run is in another process.
     """
@@ -34,7 +36,7 @@ class Watched:
     root: Node
     follow: bool
     checkpoint: Path
-    dead_letters: Path
+    dead_letters: Place | ObjectStore
     name: str | None = None
     engine: Engine | None = None
 

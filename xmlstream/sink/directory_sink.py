@@ -1,7 +1,7 @@
 """Directory of documents, one per slice, drafted under hidden names and published after the commit.
 
 A restart publishes the documents that the last commit names. So a reader of the directory sees committed slices only,
-and each document whole.
+and each document whole. The documents may be objects of a store (`xmlstream.sink.output`).
 
 A large slice becomes several documents. The tasks that hold its tuples write them, so that the tuples do not pass
 through the driver: each task writes documents under hidden names, and reports each one in a row; a task with few tuples
@@ -22,10 +22,11 @@ from typing import Any
 import pyarrow as pa
 
 from operators.storage.durable import sync
-from operators.storage.store import Place, Store, hidden, store_at
+from operators.storage.store import Place, Store, hidden
 from punct_ns.slices import POSITION
 from sources.xml.spark.error_transport import transported
 from xmlstream.sink.document_names import names_of
+from xmlstream.sink.output import Output
 from xmlstream.sink.sink import AT_ONCE, Bytes, ComputedSlice, Draft, Exactness, Form, Sink
 
 REPORT = "name STRING, rows BIGINT, checksum STRING, first BIGINT, tuples BINARY"
@@ -116,8 +117,9 @@ def reported(reports: pa.Table) -> tuple[list[WrittenPart], pa.Table | None, int
 class DocumentSink(Sink):
     """Common part of sinks that write documents; a draft lists its documents in the order of publication."""
 
-    def __init__(self, place: Place, form: Form) -> None:
-        self._store, self._form = store_at(place), form
+    def __init__(self, place: Place | Output, form: Form) -> None:
+        self._output = place if isinstance(place, Output) else Output(place)
+        self._store, self._form = self._output.drafts, form
 
     def _written(self, name: str, pieces: Sequence[Bytes]) -> tuple[str, str]:
         """Writes a hidden document; returns its name and its checksum."""
@@ -130,18 +132,18 @@ class DocumentSink(Sink):
     def publish(self, draft: Draft | None) -> None:
         """Publishes the drafts in order; those published before stay as they are."""
         for name in names_of(draft) if draft is not None else ():
-            self._store.publish(hidden(name), name)
+            self._output.publish(name)
 
 
 class DirectorySink(DocumentSink):
     """Directory of one document per slice, `slice-000000007.xml`; the parts of a large slice precede it."""
 
-    def __init__(self, place: Place, form: Form) -> None:
+    def __init__(self, place: Place | Output, form: Form) -> None:
         super().__init__(place, form)
         self._remove_leavings()
 
     def part_writer(self, slice_id: int, exactness: Exactness) -> PartWriter | None:
-        """Tasks write documents of the form into the output directory, under hidden names."""
+        """Tasks write documents of the form into the directory of drafts, under hidden names."""
         bounds = FEW, MANY
         return PartWriter(self._form, self._store, slice_id, exactness, *bounds)
 

@@ -8,7 +8,7 @@ table's schema declares TIMESTAMP.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from urllib.parse import unquote
 
 from operators.storage.store import Place, Store, shown, store_at
@@ -109,7 +109,12 @@ def is_document(name: str) -> bool:
 
 def documents_in(place: Place) -> list[str]:
     """The documents and drafts of an output, sorted by name; marks follow the documents."""
-    return sorted(_below(store_at(place), ""), key=lambda name: (shown(name).endswith(f"/{SUCCESS}"), name))
+    return in_order(_below(store_at(place), ""))
+
+
+def in_order(names: Iterable[str]) -> list[str]:
+    """Names of documents and drafts in the order of their publication, marks last."""
+    return sorted(names, key=lambda name: (shown(name).endswith(f"/{SUCCESS}"), name))
 
 
 def names_of(draft: Draft) -> list[str]:

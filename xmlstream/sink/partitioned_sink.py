@@ -16,7 +16,7 @@ from collections.abc import Iterator, Sequence
 
 import pyarrow as pa
 
-from operators.storage.store import Place, hidden, shown
+from operators.storage.store import Place, shown
 from punct_ns.domain import Value
 from punct_ns.pattern import matches
 from punct_ns.punctuation import Punctuation
@@ -26,7 +26,8 @@ from punct_ns.sql_type import StringType
 from sources.parquet_table import CLOSED, CLOSED_SUFFIX
 from xmlstream.sink.arrow_columns import plain
 from xmlstream.sink.directory_sink import DocumentSink
-from xmlstream.sink.document_names import SUCCESS, directory_of, documents_in, values_of
+from xmlstream.sink.document_names import SUCCESS, directory_of, values_of
+from xmlstream.sink.output import Output
 from xmlstream.sink.result_tables import ParquetForm
 from xmlstream.sink.sink import ComputedSlice, Draft, Exactness, Form, together
 
@@ -41,11 +42,16 @@ class PartitionedSink(DocumentSink):
     """
 
     def __init__(
-        self, place: Place, form: Form, schema: Schema, by: Sequence[Attribute], closings: ParquetForm | None = None
+        self,
+        place: Place | Output,
+        form: Form,
+        schema: Schema,
+        by: Sequence[Attribute],
+        closings: ParquetForm | None = None,
     ) -> None:
         super().__init__(place, form)
         self._closings = closings
-        self._has_attributes = any(name.startswith(f"{CLOSED}/") for name in documents_in(place) if name == shown(name))
+        self._has_attributes = False
         self._schema, self._by = schema, tuple(by)
         self._open: set[Partition] | None = None
 
@@ -57,7 +63,8 @@ class PartitionedSink(DocumentSink):
         drafts: list[tuple[str, str]] = []
         for values, rows in self._parts(tuples):
             directory = directory_of(self._by, values)
-            if not self._is_marked(directory):
+            # A mark stays even if an overdue tuple follows.
+            if values not in self._open and not self._output.exists(f"{directory}/{SUCCESS}"):
                 self._open.add(values)
             pieces = self._form.document([(rows, ())], slice_.exactness, slice_.written)
             drafts.append(self._written(f"{directory}/slice-{slice_.number:09d}{self._form.suffix}", pieces))
@@ -74,14 +81,11 @@ class PartitionedSink(DocumentSink):
             drafts.append(self._written(f"{directory_of(self._by, values)}/{SUCCESS}", [mark]))
         return Draft(*drafts[-1], drafts[:-1]) if drafts else None
 
-    def _is_marked(self, directory: str) -> bool:
-        """Whether the partition was complete before: a mark stays even if an overdue tuple follows."""
-        mark = f"{directory}/{SUCCESS}"
-        return any(self._store.size(key) is not None for key in (mark, hidden(mark)))
-
     def _found(self) -> set[Partition]:
-        """The partitions with documents and without a mark."""
-        published = [path.rpartition("/") for path in documents_in(self._store) if path == shown(path)]
+        """The partitions with documents and without a mark; notes whether documents with punctuations exist."""
+        names = [name for name in self._output.documents() if name == shown(name)]
+        self._has_attributes = any(name.startswith(f"{CLOSED}/") for name in names)
+        published = [name.rpartition("/") for name in names]
         marked = {directory for directory, _, name in published if name == SUCCESS}
         found = (values_of(directory, self._by) for directory in {each for each, _, _ in published} - marked)
         return {values for values in found if values is not None}

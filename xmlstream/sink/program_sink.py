@@ -10,7 +10,7 @@ from punct_ns.errors import UsageError
 from punct_ns.schema import Schema
 from xmlstream.sink.result_tables import ResultSlice
 from xmlstream.sink.sink import ComputedSlice, Draft, Sink, SinkLeft
-from xmlstream.sink.sink_kind import SinkKind
+from xmlstream.sink.sink_kind import SinkHome, SinkKind
 
 if TYPE_CHECKING:
     from xmlstream.sink.target import Target
@@ -102,7 +102,7 @@ class LoopSink(Sink):
             raise SinkLeft
 
 
-def _sink(target: Target, schema: Schema) -> Sink:
+def _sink(target: Target, schema: Schema, home: SinkHome) -> Sink:
     assert target.taken is not None
     return target.taken if isinstance(target.taken, LoopSink) else ProgramSink(target.taken, schema)
 

@@ -8,8 +8,10 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from pathlib import Path
+from pathlib import Path, PurePath
 from typing import TYPE_CHECKING
+
+from operators.storage.objects import OPTIONS, is_object_url, shown
 
 if TYPE_CHECKING:
     from punct_ns.schema import Schema
@@ -61,14 +63,14 @@ class SinkKind:
     example: str
     suffix: str = ""
     url_schemes: tuple[str, ...] = ()
-    options: tuple[str, ...] = ("path",)
+    options: tuple[str, ...] = ("path", *OPTIONS)
     needed: str = "path names a directory, which receives one document per slice"
     output: Callable[[Mapping[str, str], str], str] | None = None
     is_path: bool = True
     has_elements: bool = False
     form: Callable[[Schema, Sequence[Scheme]], Form] | None = None
     loader: Callable[[str, Schema, SinkHome], Loader] | None = None
-    sink: Callable[[Target, Schema], Sink] | None = None
+    sink: Callable[[Target, Schema, SinkHome], Sink] | None = None
     shown: Callable[[str], str] = str
     check: Callable[[str], None] | None = None
 
@@ -76,4 +78,4 @@ class SinkKind:
         """Whether the scheme or the ending of an output names this kind."""
         if any(output.startswith(f"{scheme}://") for scheme in self.url_schemes):
             return True
-        return bool(self.suffix) and Path(output).suffix == self.suffix
+        return bool(self.suffix) and PurePath(shown(output) if is_object_url(output) else output).suffix == self.suffix

@@ -8,14 +8,16 @@ from dataclasses import dataclass, field
 from pathlib import Path, PurePath
 from typing import Any
 
-from operators.storage.store import store_at
+from operators.storage.objects import ObjectStore, is_object_url
+from operators.storage.objects import shown as without_options
 from punct_ns.errors import StateError, UsageError
 from punct_ns.schema import Schema
 from punct_ns.scheme import Scheme
 from sources.local_paths import local_path
 from xmlstream.sink.delta import DELTA
 from xmlstream.sink.directory_sink import DirectorySink
-from xmlstream.sink.document_names import documents_in, require_partitions
+from xmlstream.sink.document_names import require_partitions
+from xmlstream.sink.output import Output
 from xmlstream.sink.partitioned_sink import PartitionedSink
 from xmlstream.sink.postgresql import POSTGRESQL
 from xmlstream.sink.program_sink import PROGRAM, LoopSink, TwoPhaseSink, two_phases
@@ -65,13 +67,15 @@ class Target:
         """Removes `file://`, and refuses addresses and file endings that cannot be written."""
         if not self.kind.is_path:
             return
+        ending = PurePath(without_options(self.output)).suffix.removeprefix(".").lower()
+        if self.form is None and self.kind is XML and ending in _NOT_WRITTEN.split():
+            raise UsageError(f"the output {self.shown}: results cannot be written as {ending}", hint=_OUTPUTS)
+        if is_object_url(self.output):
+            return
         if _URL.match(self.output) and not Path(self.output).exists():
             if not self.output.lower().startswith("file:/"):
                 raise UsageError(f"cannot write to {self.output}", hint=_OUTPUTS)
             object.__setattr__(self, "output", local_path(f"file{self.output[4:]}"))
-        ending = PurePath(self.output).suffix.removeprefix(".").lower()
-        if self.form is None and self.kind is XML and ending in _NOT_WRITTEN.split():
-            raise UsageError(f"the output {self.output}: results cannot be written as {ending}", hint=_OUTPUTS)
 
     @staticmethod
     def of(
@@ -101,19 +105,34 @@ class Target:
     @property
     def directory(self) -> Path | None:
         """Directory of documents; None if the target is not one."""
-        is_one = self.kind.is_path and self.kind.loader is None and self.output != "-"
-        return Path(self.output) if is_one else None
+        return Path(self.output) if self._has_documents and self.objects is None else None
+
+    @property
+    def objects(self) -> ObjectStore | None:
+        """Object store that receives documents; None if the target is not one."""
+        return ObjectStore(self.output) if self._has_documents and is_object_url(self.output) else None
+
+    @property
+    def _has_documents(self) -> bool:
+        return self.kind.is_path and self.kind.loader is None and self.output != "-"
+
+    def documents(self, drafts: Path | None = None) -> Output | None:
+        """Documents at the target, with the `drafts` of an object store; None if it has no documents."""
+        if self.directory is not None:
+            return Output(self.directory.resolve())
+        return None if self.objects is None else Output(self.objects, drafts)
 
     @property
     def shown(self) -> str:
-        """Output without its password, to be shown and recorded."""
-        return self.kind.shown(self.output)
+        """Output without its password and its options, to be shown and recorded."""
+        return without_options(self.output) if is_object_url(self.output) else self.kind.shown(self.output)
 
     @property
     def recorded(self) -> dict[str, Any]:
         """Description of the target that a checkpoint records."""
         is_table = self.kind.is_path and self.kind.loader is not None
-        output = str(Path(self.output).absolute()) if is_table else self.shown
+        is_local = is_table and not is_object_url(self.output)
+        output = str(Path(self.output).absolute()) if is_local else self.shown
         others = {"partition_by": list(self.partition_by), "xml": list(self.xml)}
         given = {name: columns for name, columns in others.items() if columns}
         return {"output": output, "row_tag": self.row_tag, "root_tag": self.root_tag, "form": self.kind.name, **given}
@@ -126,6 +145,8 @@ class Target:
         """
         if self.kind.check is not None:
             self.kind.check(self.output)
+        if self.kind.is_path and is_object_url(self.output):
+            ObjectStore(self.output).require_usable()
 
     def sink(self, schema: Schema, schemes: Sequence[Scheme], home: SinkHome) -> Sink:
         """Sink for tuples of this schema and punctuations of these schemes.
@@ -136,7 +157,7 @@ class Target:
                 cannot be written as XML.
             StateError: The table holds results of another query.
         """
-        kind, path = self.kind, Path(self.output).absolute()
+        kind = self.kind
         if self.xml and not kind.has_elements:
             what = f"the column {self.xml[0]} of {self.shown} cannot be written as XML"
             raise UsageError(what, hint="write punctuated_xml; other forms write the column as text")
@@ -147,31 +168,34 @@ class Target:
             return StagedSink(home.drafts, schema, schemes, kind.loader(self.output, schema, home))
         if kind.form is None:
             assert kind.sink is not None
-            return kind.sink(self, schema)
+            return kind.sink(self, schema, home)
+        output = self.documents(home.drafts)
+        assert output is not None
         if not self.partition_by:
-            return DirectorySink(path, kind.form(schema, schemes))
+            return DirectorySink(output, kind.form(schema, schemes))
         by = require_partitions(schema, self.partition_by)
         form = kind.form(Schema(tuple(a for a in schema if a not in by)), ())
         closings = ParquetForm(schema, schemes) if isinstance(form, ParquetForm) else None
-        return PartitionedSink(path, form, schema, by, closings)
+        return PartitionedSink(output, form, schema, by, closings)
 
 
-def require_fresh(output: str, *, overwrite: bool) -> None:
+def require_fresh(output: Output, *, overwrite: bool) -> None:
     """Checks that the output of a new query holds no documents of another query; `overwrite` removes them.
 
     Raises:
         StateError: It holds such documents, and `overwrite` is not set.
         UsageError: The output is a file.
     """
-    directory = Path(output)
-    if directory.exists() and not directory.is_dir():
+    directory = output.directory
+    if directory is not None and directory.exists() and not directory.is_dir():
         raise UsageError(
-            f"the output {output} is a file", hint="name a directory, which receives one document per slice"
+            f"the output {output.where} is a file", hint="name a directory, which receives one document per slice"
         )
-    found = documents_in(directory)
+    found = output.documents()
     if found and not overwrite:
         raise StateError(
-            f"the output {output} holds {len(found)} document{'' if len(found) == 1 else 's'} of an earlier query",
+            f"the output {output.where} holds {len(found)} document{'' if len(found) == 1 else 's'} "
+            "of an earlier query",
             hint="name another directory, give the checkpoint of that query, or --overwrite",
         )
-    store_at(directory).delete(*found)
+    output.delete(*found)

@@ -136,7 +136,7 @@ def test_the_manual_has_a_row_for_each_kind_of_sink_with_its_options() -> None:
 @pytest.mark.parametrize(
     "output",
     [
-        *("s3a://bucket/out", "hdfs://there/out", "kafka://there/topic", "mysql://there/base", "S3://b/out.parquet"),
+        *("hdfs://there/out", "kafka://there/topic", "mysql://there/base", "s3://bucket/out.avro"),
         *("jdbc:postgresql://there/base", "out.avro", "out.ORC", "file:///tmp/out.avro"),
     ],
 )

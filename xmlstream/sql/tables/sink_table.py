@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 from operators.expressions.output_columns import Column
 from operators.expressions.type_rules import lossless_cast
+from operators.storage.objects import OPTIONS, is_object_url, with_options
 from punct_ns.errors import UsageError
 from punct_ns.schema import Attribute, Schema, flattened
 from punct_ns.slices import quoted
@@ -59,6 +60,10 @@ class SinkTable:
             raise declaration.error(f"the option {kind.options[0]} is missing", kind.needed)
         if kind.output is not None:
             output = kind.output(given, declaration.name)
+        elif is_object_url(output):
+            output = with_options(output, given)
+        elif others := [option for option in OPTIONS if option in given]:
+            raise declaration.error(f"{others[0]} is an option of an object store", "the path is one: s3://bucket/out")
         tags = given.get("rowtag", "row"), given.get("roottag", "rows")
         try:
             target = Target(output, *tags, kind.name, declaration.partition_by, tuple(xml))
