@@ -12,7 +12,8 @@ Keep:       the left tuples that have no partner yet, until S covers their key; 
             them (right tuples, where θ looks at them). Where θ bounds an attribute of the other side, until everything
             within the bounds is covered, as in a join.
 Propagate:  the parts of the left's punctuations that no undecided left tuple matches. Semi: also those of the right's
-            punctuations, described on the join attributes, that no kept right tuple matches, moved to the left's.
+            punctuations, described on the join attributes, that no kept right tuple matches, moved to the left's. With
+            θ also the keys whose left tuples can find no partner any more, whatever values their domains allow.
 Safe when:  each side's schemes describe the join attributes, and attributes that are bounded from above by a prefix.
 Source:     after Tucker et al. 2003, Tables 3 and 4 for join and difference.
 """

@@ -7,11 +7,15 @@ those that are no attributes of it anyway (`BoundedKey`).
 Punctuations of one side describe its join attributes and what the other side's tuples bound of it. They are translated
 into the terms of the other side's keys, and so close, purge and release its tuples as those of a plain key do (joinPs
 of Tucker et al. 2003, Table 4).
+
+A key is closed, too, once no tuple of it can find a partner any more: null and values within an attribute's domain that
+leave no partner, whatever comes, need not be covered. Under `b.t < a.t`, with no `a.t` beyond 9, `<*, (,8]>` of `b`
+closes all keys of `a`. Only of computed bounds any value of their type counts as possible.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property, partial
 from typing import TYPE_CHECKING
@@ -30,7 +34,7 @@ from punct_ns.closed_intervals import End, Relation, beyond, contained
 from punct_ns.domain import Domain, Value
 from punct_ns.errors import QueryError
 from punct_ns.image import Function, preimage
-from punct_ns.pattern import pattern_of
+from punct_ns.pattern import NULL, pattern_of, values
 from punct_ns.punctuation import Punctuation
 from punct_ns.schema import Attribute, Schema
 from punct_ns.scheme import Scheme, Term
@@ -138,25 +142,49 @@ class BoundedKey:
         return {**sets, f"bounded-{other}": self.schema(inputs)} if self.bounds else sets
 
     def newly_covered(self, punctuations: Sequence[Punctuation], state: OperatorState) -> list[Punctuation]:
-        """The punctuations over this side's tuples that the other side's punctuations newly give."""
+        """The punctuations over this side's tuples that the other side's punctuations newly give.
+
+        Also keys that are closed now and had no partners left before, so that they can be forgotten.
+        """
         other = 1 - self.side
         new = completed(punctuations, self.names, state, other)
         if not self.bounds or not new:
             return new
         schema, width = self.schema(state.inputs), len(self.on)
-        there = {i: i for i in range(width)}
-        of_ends = partial(contained, places=there, ends=self._ends(state), schema=schema)
-        found = closed_so_far(state, other).following(new, of_ends)
-        return state.punctuations(f"bounded-{other}").absorb(found)
+        there, ends = {i: i for i in range(width)}, self._ends(state)
+        of_ends = partial(contained, places=there, ends=ends, schema=schema)
+        vain = self._vain(ends, state)
+        found = [_relieved(p, vain) for p in closed_so_far(state, other).following(new, of_ends)]
+        newly = state.punctuations(f"bounded-{other}").absorb(found)
+        keys = [p for p in new if all(i < width for i in p.restricted)]
+        closed = [Punctuation.at(schema, {i: p.patterns[i] for i in p.restricted}, p.lifespan) for p in keys]
+        return list(dict.fromkeys((*newly, *closed)))
 
     def covered(self, state: OperatorState) -> list[Punctuation]:
         """All punctuations over this side's tuples, and those on tuples that can have no partner anyway."""
         other = 1 - self.side
         if not self.bounds:
             return list(closed_so_far(state, other).set)
+        return [*state.punctuations(f"bounded-{other}").set, *self._never(self._ends(state), state)]
+
+    def _never(self, ends: Mapping[int, Sequence[End]], state: OperatorState) -> list[Punctuation]:
+        """The punctuations on tuples that can have no partner, each by one of the ends."""
         schema, known = self.schema(state.inputs), self._closed(state.inputs)
-        never = [p for at, ends in self._ends(state).items() for p in beyond(ends, schema, known[at].domain)]
-        return [*state.punctuations(f"bounded-{other}").set, *never]
+        return [p for at, several in ends.items() for p in beyond(several, schema, known[at].domain)]
+
+    def _vain(self, ends: Mapping[int, Sequence[End]], state: OperatorState) -> dict[int, ValueSet]:
+        """By the place of an attribute in bounds, no join attribute, its values that leave no partner; so does null.
+
+        A computed value is left out: it is also null where it fails.
+        """
+        schema = self.schema(state.inputs)
+        places = {schema.index(bound.plain) for bound in self.bounds if bound.plain is not None}
+        found = {i: values(NULL, schema[i].domain) for i in places if i >= len(self.on)}
+        compared = {at: [end for end in several if end.f is None] for at, several in ends.items()}
+        for p in self._never(compared, state):
+            for i in found.keys() & p.restricted:
+                found[i] = found[i].union(values(p.patterns[i], schema[i].domain))
+        return found
 
     def _ends(self, state: OperatorState) -> dict[int, list[End]]:
         """The ends of what a tuple waits for, by the place of the bounded attribute among the closed attributes."""
@@ -227,6 +255,15 @@ class BoundedKey:
             return name in bounded and bounded[name].is_closed_by(term)
 
         return any(all(map(serves, scheme.terms)) for scheme in schemes)
+
+
+def _relieved(p: Punctuation, vain: Mapping[int, ValueSet]) -> Punctuation:
+    """The punctuation without the patterns that match all but values in vain."""
+    left = {i: p.patterns[i] for i in p.restricted}
+    for i, held in vain.items():
+        if i in left and held.union(values(left[i], held.domain)).is_all:
+            del left[i]
+    return Punctuation.at(p.schema, left, p.lifespan)
 
 
 def end_of(bound: Bound, at: int, schema: Schema, theirs: Schema, state: OperatorState) -> End:

@@ -3,6 +3,8 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+import pytest
+
 from operators.semi_join import SemiJoin
 from punct_ns.schema import Schema
 from punct_ns.scheme import format_schemes, parse_schemes
@@ -47,6 +49,41 @@ def test_with_a_condition_right_tuples_are_kept_not_their_keys(session: Session,
         out="                      | (1, a)   | (1, a) <*, *>",
         kept="4                    |          | 0            ",
     )  # fmt: skip
+
+
+CASE = Schema.parse("id STRING, least INT", domains="least 0..2")
+STAY = Schema.parse("guest STRING, x INT, y INT", domains="x 0..2, y 0..2")
+STAYS = SemiJoin(("id",), ("guest",), residual="x < least AND least <= y").bounded(CASE, STAY)
+
+
+@pytest.mark.parametrize(
+    "stays",
+    [
+        "<k, (,0], [1,)> <k, (,1], [2,)> |                 ",
+        "<k, (,0], [1,)>                 | <k, (,1], [2,)> ",
+        "<k, (,1], [2,)>                 | <k, (,0], [1,)> ",
+    ],
+)
+def test_a_key_is_closed_once_no_left_tuple_can_find_a_partner(session: Session, tmp_path: Path, stays: str) -> None:
+    # 1 waits for (0, 1) and (0, 2), 2 for (0, 2) and (1, 2); 0 and null wait for nothing. (1, 1) is nobody's partner.
+    join = Running(session, tmp_path, STAYS, CASE, STAY)
+    in_one_slice = stays.rstrip().endswith("|")
+    join.shows("|", stays, out="<k, *> |" if in_one_slice else "| <k, *>", kept="0 | 0")
+    join.shows("(k, 2)", "(k, 1, 1)", out="", kept="0")
+
+
+def test_a_key_that_may_still_find_a_partner_is_not_closed(session: Session, tmp_path: Path) -> None:
+    # (1, 2) of the right may come, and 2 finds it.
+    join = Running(session, tmp_path, STAYS, CASE, STAY)
+    join.shows(" | (k, 2)", "<k, *, [0,1]> <k, 0, *> | (k, 1, 2)", out="| (k, 2)", kept="0 | 1")
+
+
+def test_a_key_that_had_no_partners_left_is_forgotten_once_both_close_it(session: Session, tmp_path: Path) -> None:
+    join = Running(session, tmp_path, STAYS, CASE, STAY)
+    join.shows("<k, *> | ", "| <k, (,1], *>", out="<k, *> |")
+    assert join.punctuations_held
+    join.shows("", "<k, *, *>", out="")
+    assert not join.punctuations_held
 
 
 def test_schemes_of_the_right_are_promised_of_the_left() -> None:

@@ -95,7 +95,7 @@ def semi_joining(
     anti: bool,
     may: Callable[[Tuple], bool] = lambda right: True,
 ) -> Invariants:
-    """Left tuples with a partner, or without; `may` is false of right tuples that are nobody's, by what they are."""
+    """Left tuples with a partner, or without; `may` is whether a right tuple can be the partner of any."""
 
     def partners(t: Tuple, other: Tuple) -> bool:
         return _equal(key(t), key(other)) and (condition is None or condition(t, other))

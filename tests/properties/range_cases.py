@@ -43,6 +43,9 @@ SPACES = [
     for smalls in ((_FEW, _FEW, _TWO), (_SOME, _FEW, _TWO))
 ]
 
+_FAR: list[Tuple] = [(a, b, 0) for a in (-9, 9) for b in (-9, 9)]
+"""Left tuples outside of the domains, whose values may come as far as is known of values that are computed."""
+
 
 def ranging(kind: Kind, residual: str) -> Callable[[SmallSchema], Case]:
     """The case of a join of that kind on the last attribute, with that condition."""
@@ -55,9 +58,6 @@ def ranging(kind: Kind, residual: str) -> Callable[[SmallSchema], Case]:
         known = all(v is not None for v, looked in zip(values, looked_at, strict=True) if looked)
         return known and holds(*(0 if v is None else v for v in values))
 
-    def may(right: Tuple) -> bool:
-        return all(v is not None for v, looked in zip(right[:2], looked_at[2:], strict=True) if looked)
-
     def key(t: Tuple) -> Tuple:
         return t[-1:]
 
@@ -66,7 +66,12 @@ def ranging(kind: Kind, residual: str) -> Callable[[SmallSchema], Case]:
         on = ("stream", left.names[-1]), ("stream_2", right.names[-1])
         if kind == "semi" or kind == "anti":  # noqa: PLR1714  so that mypy knows what is left
             semi = SemiJoin(*on, kind == "anti", residual).bounded(left, right)
-            specified = pair_invariants.semi_joining(key, condition, space.universe, anti=semi.anti, may=may)
+            computed = any(bound.plain is None for bound in semi.bounds[0])
+            lefts = [*space.universe, *(_FAR if computed else ())]
+            mays = {right for right in space.universe if any(condition(left, right) for left in lefts)}
+            specified = pair_invariants.semi_joining(
+                key, condition, space.universe, anti=semi.anti, may=mays.__contains__
+            )
             return Case(semi, (left, right), specified, space.universe, cuts=True)
         join = Join(kind, *on, residual).bounded(left, right)
         return marked_pairs(join, space, pair_invariants.joining(kind, key, condition, space.universe))
