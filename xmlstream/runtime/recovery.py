@@ -167,11 +167,9 @@ def recover(
     try:
         make_directory(directory)
         used.take(directory)
-        outputs = [target.documents(_drafts(directory, result)) for result, target in enumerate(targets)]
+        drafted = ((target, _drafts(directory, result)) for result, target in enumerate(targets))
+        outputs = _usable([target.documents(drafts) for target, drafts in drafted])
         _take(used, outputs)
-        for output in outputs:
-            if output is not None:
-                output.require_usable()
         same = SameQuery(directory, root, time_zone, targets)
         if remote is not None:
             _take_over(remote, same, moved=moved)
@@ -187,10 +185,10 @@ def recover(
         checkpoint = Checkpoint(directory, remote)
         for result, output in enumerate(outputs):
             documents = {d.draft.name: d.draft.checksum for d in checkpoint.documents if d.result == result}
-            if moved and checkpoint.latest and output is not None and before[result] not in ("-", output.where):
-                # Drafts that were committed and not published may still lie in the former output.
-                PublishedOutput(_former(before[result], _drafts(directory, result)), documents).settle()
             if output is not None:
+                if moved and checkpoint.latest and before[result] not in ("-", output.where):
+                    # Drafts that were committed and not published may still lie in the former output.
+                    PublishedOutput(_former(before[result], _drafts(directory, result)), documents).settle()
                 _settle(output, documents, same, result, overwrite=overwrite, moved=moved)
                 _take(used, [output])
         home = next((output for output in outputs if output is not None), Output(directory))
@@ -211,6 +209,14 @@ def _take(used: DirectoryLocks, outputs: Iterable[Output | None]) -> None:
     for output in outputs:
         if output is not None and output.directory is not None and output.directory.is_dir():
             used.take(output.directory)
+
+
+def _usable(outputs: Sequence[Output | None]) -> Sequence[Output | None]:
+    """The outputs, which can be used."""
+    for output in outputs:
+        if output is not None:
+            output.require_usable()
+    return outputs
 
 
 def _drafts(directory: Path, result: int) -> Path:
