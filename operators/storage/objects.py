@@ -482,17 +482,9 @@ def _client(root: str, options: tuple[tuple[str, str], ...], environment: tuple[
     scheme = root.partition(":")[0]
     if scheme == "memory":
         return MemoryStore()
-    given = dict(options)
-    config: dict[str, Any] = {}
-    endpoint = given.get("endpoint") or (os.environ.get("AWS_ENDPOINT_URL", "") if scheme == "s3" else "")
-    if endpoint:
-        config["endpoint"] = endpoint
-    if scheme == "s3":
-        config |= _profile()
-        region = given.get("region") or os.environ.get("AWS_REGION") or os.environ.get("AWS_DEFAULT_REGION")
-        config["region"] = region or config.get("region") or "us-east-1"
+    config: Any = _settings(scheme, dict(options))
     client: dict[str, Any] = {"timeout": "30s", "connect_timeout": "5s"}
-    if endpoint.startswith("http://"):
+    if config.get("endpoint", "").startswith("http://"):
         client["allow_http"] = "true"
     # The client repeats a request a few times; the patience with a store that is away is ours, with words.
     retry: Any = {"max_retries": 3, "retry_timeout": timedelta(seconds=10)}
@@ -500,6 +492,26 @@ def _client(root: str, options: tuple[tuple[str, str], ...], environment: tuple[
         return opened(root, config=config or None, client_options=client, retry_config=retry)
     except _error("BaseError") as error:
         raise UsageError(f"{root} cannot be opened: {_reason(error)}") from None
+
+
+def _settings(scheme: str, given: Mapping[str, str]) -> dict[str, str]:
+    """The settings of a client that it does not take from the environment itself."""
+    endpoint = given.get("endpoint") or (os.environ.get("AWS_ENDPOINT_URL", "") if scheme == "s3" else "")
+    config = {"endpoint": endpoint} if endpoint else {}
+    if scheme == "s3":
+        config |= _profile()
+        region = given.get("region") or os.environ.get("AWS_REGION") or os.environ.get("AWS_DEFAULT_REGION")
+        config["region"] = region or config.get("region") or "us-east-1"
+    return config
+
+
+def settings_for_others(url: str) -> dict[str, str]:
+    """The settings by which another client reaches the store of a URL: `endpoint`, `region`, keys of a profile.
+
+    What the environment has by the names of the store's own tools is not among them.
+    """
+    root, _, options = _split(url)
+    return _settings(root.partition(":")[0], dict(options))
 
 
 def _profile() -> dict[str, str]:

@@ -1,23 +1,25 @@
 """Delta Lake as a sink: rows go into one Delta table, closed values into another beside it, `<name>_closed`.
 
 In Delta's log, the query is the transaction identifier and the slice its version, so that no slice is added twice. Rows
-are written before closed values, so that nothing counts as final before it can be read.
+are written before closed values, so that nothing counts as final before it can be read. A table may lie in an object
+store: Delta's log needs conditional writes, as a checkpoint does.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable
-from pathlib import Path
+from pathlib import Path, PurePath
 from typing import Any
 
 import pyarrow as pa
 
+from operators.storage.objects import ObjectStore, is_object_url, joined, settings_for_others, shown
 from punct_ns.errors import StateError, UsageError, XmlStreamError, not_installed
 from punct_ns.schema import Schema
 from punct_ns.slices import arrow_type
 from xmlstream.sink.closed_table import closed_schema
 from xmlstream.sink.sink_kind import SinkHome, SinkKind
-from xmlstream.sink.staged_sink import StagedSlice
+from xmlstream.sink.staged_sink import StagedSlice, differences, fitted
 from xmlstream.sink.xml_values import require_text_types
 
 _OWNER = "xmlstream.query"
@@ -30,9 +32,10 @@ class DeltaLoader:
     def __init__(self, output: str, schema: Schema, home: SinkHome) -> None:
         require_text_types(schema)
         rows: list[pa.Field[Any]] = [pa.field(a.name, arrow_type(a.domain)) for a in schema]
-        self._path, self._query = Path(output).absolute(), home.query
-        self._mark = {_OWNER: home.query}
-        self._beside = self._path.with_name(f"{self._path.stem}_closed{self._path.suffix}")
+        self._output, (self._path, self._options) = output, _located(output)
+        self._query, self._mark = home.query, {_OWNER: home.query}
+        path = PurePath(self._path)
+        self._beside = f"{self._path.removesuffix(path.name)}{path.stem}_closed{path.suffix}"
         self._tables = {self._path: pa.schema(rows), self._beside: closed_schema(schema)}
         self._goes_on, self._overwrite = home.goes_on, home.overwrite
 
@@ -40,16 +43,18 @@ class DeltaLoader:
         """Creates missing tables, and checks existing ones; raises the errors of `Loader.prepare`."""
         delta = _deltalake()
         properties = delta.CommitProperties(custom_metadata=self._mark)
+        if self._options is not None:
+            ObjectStore(self._output).require_usable()
         for path, wanted in self._tables.items():
-            if not delta.DeltaTable.is_deltatable(str(path)):
-                if path.exists() and (not path.is_dir() or any(path.iterdir())):
+            if not delta.DeltaTable.is_deltatable(path, self._options):
+                if self._holds_something(path):
                     raise UsageError(f"{path} exists, but is not a Delta table", hint="name another place")
                 made = delta.Schema.from_arrow(wanted)
-                delta.DeltaTable.create(str(path), made, commit_properties=properties)
+                delta.DeltaTable.create(path, made, commit_properties=properties, storage_options=self._options)
                 continue
-            table = delta.DeltaTable(str(path))
+            table = delta.DeltaTable(path, storage_options=self._options)
             found = pa.schema(table.schema().to_arrow())
-            if others := _differences(found, wanted):
+            if others := differences(found, wanted):
                 raise UsageError(
                     f"the table {path} has other columns than the result: {'; '.join(others)}",
                     hint="name another table, or match its columns in the query with CAST and AS",
@@ -62,7 +67,9 @@ class DeltaLoader:
                 )
             if owners:
                 empty = pa.table({field.name: pa.array([], field.type) for field in wanted}, schema=wanted)
-                delta.write_deltalake(str(path), empty, mode="overwrite", commit_properties=properties)
+                delta.write_deltalake(
+                    path, empty, mode="overwrite", commit_properties=properties, storage_options=self._options
+                )
 
     def load(self, staged: StagedSlice) -> None:
         """Adds the rows, then the closed values, unless the tables hold them already; raises as `Loader.load`."""
@@ -72,7 +79,14 @@ class DeltaLoader:
     def close(self) -> None:
         """Does nothing: no connection is open."""
 
-    def _add(self, path: Path, staged: StagedSlice, batches: Iterable[pa.RecordBatch]) -> None:
+    def _holds_something(self, path: str) -> bool:
+        """Whether a place has files or objects, or is a file."""
+        if self._options is not None:
+            return next(ObjectStore(path + self._output[len(shown(self._output)) :]).listed(), None) is not None
+        local = Path(path)
+        return local.exists() and (not local.is_dir() or any(local.iterdir()))
+
+    def _add(self, path: str, staged: StagedSlice, batches: Iterable[pa.RecordBatch]) -> None:
         delta = _deltalake()
         schema = self._tables[path]
         metadata = {**self._mark, "xmlstream.slice": str(staged.number), "xmlstream.exact": str(staged.exact).lower()}
@@ -80,11 +94,13 @@ class DeltaLoader:
             custom_metadata=metadata, app_transactions=[delta.Transaction(self._query, staged.number)]
         )
         try:
-            known = delta.DeltaTable(str(path)).transaction_version(self._query)
+            known = delta.DeltaTable(path, storage_options=self._options).transaction_version(self._query)
             if known is not None and known >= staged.number:
                 return
-            rows = pa.RecordBatchReader.from_batches(schema, (_fitted(batch, schema) for batch in batches))
-            delta.write_deltalake(str(path), rows, mode="append", commit_properties=properties)
+            rows = pa.RecordBatchReader.from_batches(schema, (fitted(batch, schema) for batch in batches))
+            delta.write_deltalake(
+                path, rows, mode="append", commit_properties=properties, storage_options=self._options
+            )
         except (OSError, delta.exceptions.DeltaError) as error:
             hint = "nothing is lost: the next run with the same checkpoint continues here"
             raise XmlStreamError(f"{path} cannot be written: {str(error).splitlines()[0]}", hint=hint) from None
@@ -94,20 +110,16 @@ DELTA = SinkKind(name="delta", example="out.delta", suffix=".delta", loader=Delt
 """A table of Delta Lake, and beside it the table of closed values."""
 
 
-def _fitted(batch: pa.RecordBatch, schema: pa.Schema) -> pa.RecordBatch:
-    """Casts a batch to the table's types: moments in UTC, whatever the session's zone is."""
-    arrays = [batch[field.name].cast(field.type) for field in schema]
-    return pa.RecordBatch.from_arrays(arrays, schema=schema)
-
-
-def _differences(found: pa.Schema, wanted: pa.Schema) -> list[str]:
-    there = {field.name: field.type for field in found}
-    missing = [
-        f"{field.name} is {there[field.name]}, not {field.type}" if field.name in there else f"{field.name} is missing"
-        for field in wanted
-        if there.get(field.name) != field.type
-    ]
-    return missing + [f"it has {name}" for name in there if name not in wanted.names]
+def _located(output: str) -> tuple[str, dict[str, str] | None]:
+    """The path of a table, or its URL and the settings of its store."""
+    if not is_object_url(output):
+        return str(Path(output).absolute()), None
+    settings = settings_for_others(output)
+    if settings.get("endpoint", "").startswith("http://"):
+        settings["allow_http"] = "true"
+    if output.startswith("s3"):
+        settings["conditional_put"] = "etag"
+    return shown(joined(output, "")), settings
 
 
 def _deltalake() -> Any:

@@ -99,3 +99,20 @@ class StagedSink(DirectorySink):
     def close(self) -> None:
         """Closes the loader."""
         self._loader.close()
+
+
+def fitted(batch: pa.RecordBatch, schema: pa.Schema) -> pa.RecordBatch:
+    """Casts a batch to the table's types: moments in UTC, whatever the session's zone is."""
+    arrays = [batch[field.name].cast(field.type) for field in schema]
+    return pa.RecordBatch.from_arrays(arrays, schema=schema)
+
+
+def differences(found: pa.Schema, wanted: pa.Schema) -> list[str]:
+    """The differences of a table's columns from the wanted ones, in words; their order does not matter."""
+    there = {field.name: field.type for field in found}
+    missing = [
+        f"{field.name} is {there[field.name]}, not {field.type}" if field.name in there else f"{field.name} is missing"
+        for field in wanted
+        if there.get(field.name) != field.type
+    ]
+    return missing + [f"it has {name}" for name in there if name not in wanted.names]

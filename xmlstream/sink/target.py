@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from pathlib import Path, PurePath
 from typing import Any
 
-from operators.storage.objects import ObjectStore, is_object_url
+from operators.storage.objects import ObjectStore, is_object_url, joined
 from operators.storage.objects import shown as without_options
 from punct_ns.errors import StateError, UsageError
 from punct_ns.schema import Schema
@@ -17,6 +17,7 @@ from sources.local_paths import local_path
 from xmlstream.sink.delta import DELTA
 from xmlstream.sink.directory_sink import DirectorySink
 from xmlstream.sink.document_names import require_partitions
+from xmlstream.sink.iceberg import ICEBERG
 from xmlstream.sink.output import Output
 from xmlstream.sink.partitioned_sink import PartitionedSink
 from xmlstream.sink.postgresql import POSTGRESQL
@@ -27,7 +28,7 @@ from xmlstream.sink.sink_kind import SinkHome, SinkKind
 from xmlstream.sink.staged_sink import StagedSink
 from xmlstream.sink.xml_documents import XML
 
-SINKS: Mapping[str, SinkKind] = {kind.name: kind for kind in (XML, PARQUET, CSV, JSON, DELTA, POSTGRESQL)}
+SINKS: Mapping[str, SinkKind] = {kind.name: kind for kind in (XML, PARQUET, CSV, JSON, DELTA, ICEBERG, POSTGRESQL)}
 """Kinds of sinks that an output or a table can name, by the name that follows USING."""
 
 PARTITIONED = ", ".join(name for name, kind in SINKS.items() if kind.form)
@@ -125,7 +126,7 @@ class Target:
     @property
     def shown(self) -> str:
         """Output without its password and its options, to be shown and recorded."""
-        return without_options(self.output) if is_object_url(self.output) else self.kind.shown(self.output)
+        return without_options(joined(self.output, "")) if is_object_url(self.output) else self.kind.shown(self.output)
 
     @property
     def recorded(self) -> dict[str, Any]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 from collections.abc import Callable, Iterator
 from dataclasses import replace
@@ -14,7 +15,12 @@ import psycopg
 import pyarrow as pa
 import pytest
 from deltalake import DeltaTable
+from pyiceberg import catalog
+from pyiceberg.catalog.sql import SqlCatalog
+from pyiceberg.exceptions import CommitFailedException, CommitStateUnknownException
+from pyiceberg.utils.config import Config
 
+from operators.storage.objects import ObjectStore, with_options
 from punct_ns.errors import QueryError, StateError, UsageError, XmlStreamError
 from punct_ns.punctuation import Punctuation
 from punct_ns.schema import Schema
@@ -52,17 +58,36 @@ VALUES: list[tuple[Any, ...]] = [
 ]
 
 
+_ICEBERG_NAMES = {
+    "S3__ENDPOINT": "AWS_ENDPOINT_URL",
+    "S3__ACCESS_KEY_ID": "AWS_ACCESS_KEY_ID",
+    "S3__SECRET_ACCESS_KEY": "AWS_SECRET_ACCESS_KEY",
+    "S3__REGION": "AWS_REGION",
+}
+"""Variables of the environment by which pyiceberg reaches a store, and those of the server in tests."""
+
+
 @pytest.fixture(scope="module")
 def server() -> Iterator[str]:
     with postgres() as url:
         yield url
 
 
-@pytest.fixture(params=["delta", "postgresql"])
-def place(request: pytest.FixtureRequest, tmp_path: Path) -> str:
+@pytest.fixture(params=["delta", "delta objects", "iceberg", "iceberg objects", "postgresql"])
+def place(request: pytest.FixtureRequest, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> str:
     """An output of each form, which nobody has written to."""
-    if request.param == "delta":
-        return str(tmp_path / "hottest.delta")
+    form, _, objects = request.param.partition(" ")
+    home = request.getfixturevalue("bucket") if objects else str(tmp_path)
+    if form == "delta":
+        return f"{home}/hottest.delta"
+    if form == "iceberg":
+        settings = {"URI": f"sqlite:///{tmp_path}/catalog.db", "WAREHOUSE": home if objects else f"file://{home}"}
+        for name, variable in _ICEBERG_NAMES.items() if objects else ():
+            settings[name] = os.environ[variable]
+        for name, value in settings.items():
+            monkeypatch.setenv(f"PYICEBERG_CATALOG__TESTS__{name}", value)
+        monkeypatch.setattr(catalog, "_ENV_CONFIG", Config())  # which was read at the import
+        return "iceberg://tests/there.hottest"
     url: str = request.getfixturevalue("server")
     table = re.sub(r"\W", "_", tmp_path.name)[-40:]
     return f"{url}#{table}"
@@ -70,6 +95,15 @@ def place(request: pytest.FixtureRequest, tmp_path: Path) -> str:
 
 def _read(output: str, suffix: str = "") -> list[dict[str, Any]]:
     """The rows of a table, or of the one beside it."""
+    if output.startswith("iceberg"):
+        found_rows: list[dict[str, Any]] = (
+            catalog.load_catalog("tests").load_table(f"there.hottest{suffix}").scan().to_arrow().to_pylist()
+        )
+        return found_rows
+    if output.startswith("s3"):
+        url = output.replace(".delta", f"{suffix}.delta")
+        options = {"aws_allow_http": "true", "aws_conditional_put": "etag"}
+        return DeltaTable(url, storage_options=options).to_pyarrow_table().to_pylist()
     if not output.startswith("postgresql"):
         path = Path(output)
         rows: list[dict[str, Any]] = (
@@ -292,3 +326,61 @@ def test_a_sink_is_declared_and_its_password_is_not_recorded(sink: str, output: 
 def test_a_sink_that_is_declared_wrong_is_refused(sink: str, what: str) -> None:
     with pytest.raises(QueryError, match=what):
         script.read(f"{TABLES} CREATE TABLE t {sink}; INSERT INTO t SELECT * FROM s")
+
+
+@pytest.fixture
+def hottest(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> str:
+    """A table of Iceberg in a catalog of its own."""
+    for name, value in {"URI": f"sqlite:///{tmp_path}/catalog.db", "WAREHOUSE": f"file://{tmp_path}"}.items():
+        monkeypatch.setenv(f"PYICEBERG_CATALOG__TESTS__{name}", value)
+    monkeypatch.setattr(catalog, "_ENV_CONFIG", Config())
+    return "iceberg://tests/there.hottest"
+
+
+@pytest.mark.parametrize("is_lost", [False, True])
+def test_a_commit_of_iceberg_that_another_was_faster_than_or_whose_answer_is_lost_counts_once(
+    hottest: str, tmp_path: Path, is_lost: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    sink = _sink(hottest, tmp_path)
+    sink.publish(sink.draft(_slice(0, (1, 0.5))))
+    commit, failures = SqlCatalog.commit_table, [1]
+
+    def committed(self: SqlCatalog, *args: Any) -> Any:
+        done = commit(self, *args) if is_lost or not failures else None
+        if failures and failures.pop():
+            raise CommitStateUnknownException("no answer") if is_lost else CommitFailedException("another was faster")
+        return done
+
+    monkeypatch.setattr(SqlCatalog, "commit_table", committed)
+    sink.publish(sink.draft(_slice(1, (2, 0.5))))
+    assert not failures
+    assert _hours(hottest) == [1, 2]
+    table = catalog.load_catalog("tests").load_table("there.hottest")
+    summaries = [dict(snapshot.summary.additional_properties) for snapshot in table.snapshots() if snapshot.summary]
+    assert [(each["xmlstream.query"], each["xmlstream.slice"]) for each in summaries] == [("q", "0"), ("q", "1")]
+    assert summaries[0]["xmlstream.exact"] == "true"
+
+
+def test_a_catalog_of_iceberg_that_is_not_configured_or_no_table_is_named_in_words() -> None:
+    with pytest.raises(UsageError, match="catalog nowhere cannot be opened") as raised:
+        Target("iceberg://nowhere/there.hottest").require_reachable()
+    assert "PYICEBERG_CATALOG__NOWHERE__URI" in (raised.value.hint or "")
+    with pytest.raises(UsageError, match="names no table of a catalog"):
+        Target("iceberg://nowhere/hottest").require_reachable()
+
+
+def test_tables_in_an_object_store_that_denies_access_are_named(
+    bucket: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("AWS_ACCESS_KEY_ID", "nobody")
+    with pytest.raises(UsageError, match=r"access to s3://tests/.* is denied"):
+        _sink(f"{bucket}/hottest.delta", tmp_path)
+
+
+def test_a_table_of_delta_does_not_begin_among_other_objects(bucket: str, tmp_path: Path) -> None:
+    ObjectStore(bucket).write("hottest.delta/notes.txt", [b"mine"])
+    with pytest.raises(UsageError, match=r"exists, but is not a Delta table"):
+        _sink(f"{bucket}/hottest.delta", tmp_path)
+    endpoint = os.environ["AWS_ENDPOINT_URL"]
+    with pytest.raises(UsageError, match=r"exists, but is not a Delta table"):
+        _sink(with_options(f"{bucket}/hottest.delta", {"endpoint": endpoint}), tmp_path)

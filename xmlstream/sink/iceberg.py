@@ -1,0 +1,183 @@
+"""Iceberg as a sink: rows go into one table of a catalog, closed values into another beside it, `<name>_closed`.
+
+The catalog is configured as for pyiceberg's own tools: in `~/.pyiceberg.yaml`, or by variables of the environment. A
+commit adds the rows of a slice and sets two properties of the table, the query and its last slice, by which a slice
+that is loaded again is recognised even after all older snapshots have expired. The snapshot's summary has both, too.
+Rows are written before closed values, so that nothing counts as final before it can be read.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
+
+import pyarrow as pa
+
+from punct_ns.errors import StateError, UsageError, XmlStreamError, not_installed
+from punct_ns.schema import Schema
+from punct_ns.slices import arrow_type
+from xmlstream.sink.closed_table import closed_schema
+from xmlstream.sink.sink_kind import SinkHome, SinkKind
+from xmlstream.sink.staged_sink import StagedSlice, differences, fitted
+from xmlstream.sink.xml_values import require_text_types
+
+if TYPE_CHECKING:
+    from pyiceberg.catalog import Catalog
+    from pyiceberg.table import Table
+
+QUERY, SLICE, EXACT = "xmlstream.query", "xmlstream.slice", "xmlstream.exact"
+"""Properties of a table and of the summaries of its snapshots: query, last slice, whether the result is exact."""
+
+_SCHEME = "iceberg://"
+_ATTEMPTS = 5
+"""Number of times that a commit is tried while others commit to the same table."""
+
+
+class IcebergLoader:
+    """Loads one result of a query into its two tables."""
+
+    def __init__(self, output: str, schema: Schema, home: SinkHome) -> None:
+        require_text_types(schema)
+        rows: list[pa.Field[Any]] = [pa.field(a.name, arrow_type(a.domain)) for a in schema]
+        self._output, (_, self._name) = output, _parts(output)
+        self._beside = f"{self._name}_closed"
+        self._tables = {self._name: pa.schema(rows), self._beside: closed_schema(schema)}
+        self._query, self._goes_on, self._overwrite = home.query, home.goes_on, home.overwrite
+
+    @cached_property
+    def _catalog(self) -> Catalog:
+        return _opened(self._output)
+
+    def prepare(self) -> None:
+        """Creates missing tables, and checks existing ones; raises the errors of `Loader.prepare`."""
+        self._catalog.create_namespace_if_not_exists(self._name.rpartition(".")[0])
+        for name, wanted in self._tables.items():
+            table = self._catalog.create_table_if_not_exists(name, wanted, properties={QUERY: self._query})
+            if others := differences(_plain(table.schema().as_arrow()), _plain(wanted)):
+                raise UsageError(
+                    f"the table {name} has other columns than the result: {'; '.join(others)}",
+                    hint="name another table, or match its columns in the query with CAST and AS",
+                )
+            if table.properties.get(QUERY, self._query) == self._query:
+                continue
+            if self._goes_on or not self._overwrite:
+                raise StateError(
+                    f"the table {name} has slices of another query",
+                    hint="name another table, give the checkpoint of that query, or --overwrite",
+                )
+            with table.transaction() as begun:
+                begun.delete(_everything())
+                begun.remove_properties(SLICE)
+                begun.set_properties({QUERY: self._query})
+
+    def load(self, staged: StagedSlice) -> None:
+        """Adds the rows, then the closed values, unless the tables hold them already; raises as `Loader.load`."""
+        self._add(self._name, staged, staged.batches())
+        self._add(self._beside, staged, staged.closed.to_batches())
+
+    def close(self) -> None:
+        """Does nothing: no connection is open."""
+
+    def _add(self, name: str, staged: StagedSlice, batches: Iterable[pa.RecordBatch]) -> None:
+        from pyiceberg.exceptions import CommitFailedException, CommitStateUnknownException
+
+        wanted = self._tables[name]
+        rows = pa.Table.from_batches([fitted(batch, wanted) for batch in batches], wanted)
+        marks = {QUERY: self._query, SLICE: str(staged.number)}
+        summary = {**marks, EXACT: str(staged.exact).lower()}
+        for left in reversed(range(_ATTEMPTS)):
+            try:
+                table = self._catalog.load_table(name)
+                if self._has(table, staged.number):
+                    return
+                with table.transaction() as begun:
+                    if len(rows):
+                        begun.append(rows, snapshot_properties=summary)
+                    begun.set_properties(marks)
+            except (CommitFailedException, CommitStateUnknownException) as error:
+                # Another writer was faster, or the answer was lost: the table says whether it has the slice.
+                if not left:
+                    raise _not_written(name, error) from None
+            except Exception as error:  # noqa: BLE001 - each kind of catalog and of file system has errors of its own
+                raise _not_written(name, error) from None
+            else:
+                return
+
+    def _has(self, table: Table, number: int) -> bool:
+        return table.properties.get(QUERY) == self._query and int(table.properties.get(SLICE, -1)) >= number
+
+
+def _not_written(name: str, error: Exception) -> XmlStreamError:
+    hint = "nothing is lost: the next run with the same checkpoint continues here"
+    return XmlStreamError(f"the table {name} cannot be written: {_reason(error)}", hint=hint)
+
+
+def _parts(output: str) -> tuple[str, str]:
+    """The catalog and the table of an output.
+
+    >>> _parts("iceberg://default/warehouse.hottest")
+    ('default', 'warehouse.hottest')
+    """
+    catalog, _, table = output.removeprefix(_SCHEME).partition("/")
+    if not catalog or not table.rpartition(".")[0] or "/" in table:
+        what = f"{output} names no table of a catalog"
+        raise UsageError(what, hint="write iceberg://catalog/namespace.table, or the options catalog and table")
+    return catalog, table
+
+
+def _opened(output: str) -> Catalog:
+    """The catalog of an output.
+
+    Raises:
+        UsageError: It is not configured, or cannot be reached; or pyiceberg is not installed.
+    """
+    name, table = _parts(output)
+    try:
+        from pyiceberg.catalog import load_catalog
+    except ImportError:
+        raise not_installed("pyiceberg", "iceberg") from None
+    try:
+        catalog = load_catalog(name)
+        catalog.namespace_exists(table.rpartition(".")[0])
+    except Exception as error:  # noqa: BLE001 - each kind of catalog has errors of its own
+        what = f"the Iceberg catalog {name} cannot be opened: {_reason(error)}"
+        hint = f"configure it in ~/.pyiceberg.yaml or by PYICEBERG_CATALOG__{name.upper()}__URI and __WAREHOUSE"
+        raise UsageError(what, hint=hint) from None
+    return catalog
+
+
+def require_reachable(output: str) -> None:
+    """Makes sure that the catalog of an output can be reached; raises as `_opened`."""
+    _opened(output)
+
+
+def _reason(error: Exception) -> str:
+    return (str(error) or type(error).__name__).splitlines()[0]
+
+
+def _everything() -> Any:
+    from pyiceberg.expressions import AlwaysTrue
+
+    return AlwaysTrue()
+
+
+def _plain(schema: pa.Schema) -> pa.Schema:
+    """The schema with the types that Iceberg distinguishes: it has no small integers, and one type of strings."""
+    types = {pa.int8(): pa.int32(), pa.int16(): pa.int32(), pa.large_string(): pa.string()}
+    fields: list[pa.Field[Any]] = [pa.field(field.name, types.get(field.type, field.type)) for field in schema]
+    return pa.schema(fields)
+
+
+ICEBERG = SinkKind(
+    name="iceberg",
+    example="iceberg://catalog/namespace.table",
+    url_schemes=("iceberg",),
+    options=("table", "catalog"),
+    needed="table names a namespace and a table, as in warehouse.hottest; catalog is one of pyiceberg's, else default",
+    output=lambda options, _: f"{_SCHEME}{options.get('catalog', 'default')}/{options['table']}",
+    is_path=False,
+    loader=IcebergLoader,
+    check=require_reachable,
+)
+"""A table of Iceberg, and beside it the table of closed values."""
