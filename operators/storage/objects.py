@@ -30,7 +30,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 from urllib.parse import parse_qsl, urlencode, urlsplit
 
-from operators.storage.durable import checksum_text
+from operators.storage.durable import checksum, checksum_text
 from punct_ns.errors import DISTRIBUTION, InputError, StateError, UsageError, XmlStreamError
 
 if TYPE_CHECKING:
@@ -210,6 +210,16 @@ class ObjectStore:
         content = _content(pieces)
         self._call("put", lambda o, s, p: o.put(s, _key(p, key), content), key)
         return checksum_text(len(content), zlib.crc32(content))
+
+    def write_file(self, key: str, path: Path) -> str:
+        """Writes a file as an object, a large one in parts; returns its checksum.
+
+        Raises:
+            OSError: The file cannot be read.
+        """
+        found = checksum(path)
+        self._call("put", lambda o, s, p: o.put(s, _key(p, key), path), key)
+        return found
 
     def replace(self, key: str, pieces: Pieces, *, durable: bool = True) -> None:
         """Makes an object or replaces it; all objects are `durable`."""

@@ -303,9 +303,7 @@ class Checkpoint:
                 if name.endswith(".jsonl") and name not in self._logs:
                     self._logs[name] = self.store.log(f"{DOCUMENTS}/{name}")
                     logs.append(f"{DOCUMENTS}/{name}")
-            if self._remote is not None:
-                self._remote.upload(paths)
-            else:
+            if self._remote is None:
                 sync([*paths, *(path for log in logs for path in self.store.unsynced(log))])
             self._published.append(map(json.dumps, self._unlisted if whole else ()))
             made = {
@@ -318,7 +316,7 @@ class Checkpoint:
                 seals = {f"{DOCUMENTS}/{name}": seal for name, seal in made["documents"].items()}
                 states = record["operators"].items()
                 kept = {f"state/{name}/{segment}" for name, state in states for segment in segments_of(state)}
-                made = self._remote.commit(made, {_PUBLISHED: made["published"], **seals}, kept)
+                made = self._remote.commit(made, {_PUBLISHED: made["published"], **seals}, kept, paths)
             self.commits.commit(number, made)
             self._unlisted = [*([] if whole else self._unlisted), *_listings(record["outputs"])]
 

@@ -36,7 +36,7 @@ from typing import Any, TypeVar
 
 from operators.storage.durable import RESTORE, checksum, checksum_text, make_directory, sync
 from operators.storage.locks import DirectoryLocks
-from operators.storage.objects import START_PATIENCE, ObjectStore, is_object_url, shown
+from operators.storage.objects import CHUNK, START_PATIENCE, ObjectStore, is_object_url, shown
 from operators.storage.store import Store, sealed, store_at, unsealed
 from punct_ns.errors import StateError, XmlStreamError
 from xmlstream.plan.written_plan import PLAN_FILE
@@ -145,35 +145,16 @@ class RemoteCheckpoint:
         notes = {name: self._local.read(name).decode() for name in NOTES}
         self.store.create(f"runs/{self.run}.json", sealed(notes))
 
-    def upload(self, paths: Iterable[Path]) -> None:
-        """Puts the files that a slice has written to the working copy; syncs those that lie elsewhere."""
-        root = self._local.root
-        elsewhere = [path for path in paths if not path.is_relative_to(root)]
-        files = [path for path in paths if path.is_relative_to(root) and path.is_file()]
-        keys = [key for key in dict.fromkeys(str(path.relative_to(root)) for path in files) if key not in self._objects]
-        letters = [name for name in self._local.names(LETTERS) if name not in self._letters]
-
-        def put(key: str) -> list[str]:
-            there = f"objects/{self.run}/{key}"
-            return [there, self.store.write(there, [self._local.read(key)])]
-
-        def send(name: str) -> None:
-            self.store.write(f"{LETTERS}/{_of_run(name, self.run)}", [self._local.read(f"{LETTERS}/{name}")])
-
-        sent = [self._threads.submit(send, name) for name in letters]
-        self._objects.update(zip(keys, self._all(put, keys), strict=True))
-        sync(elsewhere)
-        for each in sent:
-            each.result()
-        self._letters.update(letters)
-
-    def commit(self, record: Mapping[str, Any], logs: Mapping[str, str], kept: Set[str]) -> dict[str, Any]:
-        """Commits a slice whose files are uploaded; removes in the background what it no longer names.
+    def commit(
+        self, record: Mapping[str, Any], logs: Mapping[str, str], kept: Set[str], paths: Iterable[Path]
+    ) -> dict[str, Any]:
+        """Puts the files of a slice, then commits it; removes in the background what the commit no longer names.
 
         Args:
             record: The record of the slice.
             logs: The seals of the append-only files, by key.
             kept: The keys of the segments that the record names.
+            paths: The files that the slice has written; those outside of the working copy are synced.
 
         Returns:
             The record as it was committed, for the working copy.
@@ -182,7 +163,7 @@ class RemoteCheckpoint:
             StateError: Another run has taken over, or the store does not answer.
         """
         number = self._next
-        parts = dict(zip(logs, self._all(self._appended, logs.items()), strict=True))
+        parts = self._put(logs, paths)
         objects = {key: there for key, there in self._objects.items() if self._counts(key, kept)}
         log = [*([] if record["whole"] else self._log), number]
         identity = self._local.read(_IDENTITY).decode() if self._local.size(_IDENTITY) is not None else None
@@ -200,6 +181,29 @@ class RemoteCheckpoint:
         self._next, self._log, self._objects, self._parts = number + 1, log, dict(objects), parts
         self._delete([*gone, *old])
         return made
+
+    def _put(self, logs: Mapping[str, str], paths: Iterable[Path]) -> dict[str, list[list[Any]]]:
+        """Puts the files of a slice, what was appended to logs, and dead letters; returns the parts of the logs."""
+        root = self._local.root
+        paths = list(paths)
+        files = [path for path in paths if path.is_relative_to(root) and path.is_file()]
+        keys = [key for key in dict.fromkeys(str(path.relative_to(root)) for path in files) if key not in self._objects]
+        letters = [name for name in self._local.names(LETTERS) if name not in self._letters]
+
+        def put(key: str) -> list[str]:
+            there = f"objects/{self.run}/{key}"
+            return [there, self.store.write_file(there, self._local.path(key))]
+
+        def send(name: str) -> None:
+            self.store.write_file(f"{LETTERS}/{_of_run(name, self.run)}", self._local.path(f"{LETTERS}/{name}"))
+
+        sent = self._threads.map(send, letters)
+        objects = self._threads.map(put, keys)
+        parts = self._threads.map(self._appended, logs.items())
+        sync(path for path in paths if not path.is_relative_to(root))
+        self._letters.update(name for name, _ in zip(letters, sent, strict=True))
+        self._objects.update(zip(keys, objects, strict=True))
+        return dict(zip(logs, parts, strict=True))
 
     def _counts(self, key: str, kept: Set[str]) -> bool:
         """Whether a file counts with a commit: a segment that it names, or a draft that is not loaded yet."""
@@ -297,20 +301,30 @@ class RemoteCheckpoint:
         """Brings a file into the working copy, unless it is there."""
         key, (there, sum_) = of
         if self._local.size(key) is None or checksum(self._local.path(key)) != sum_:
-            self._local.write(key, [self._content(there, sum_)])
+            self._local.write(key, self._pieces(there, sum_))
 
     def _fetch_log(self, of: tuple[str, Sequence[Sequence[Any]]]) -> None:
         key, parts = of
-        self._local.write(key, [self._content(there, sum_) for _, _, there, sum_ in parts])
+        self._local.write(key, (piece for _, _, there, sum_ in parts for piece in self._pieces(there, sum_)))
 
-    def _content(self, there: str, sum_: str) -> bytes:
+    def _pieces(self, there: str, sum_: str) -> Iterator[bytes]:
+        """The content of an object, in pieces if it is large.
+
+        Raises:
+            StateError: The object is gone, or has another checksum.
+        """
+        size = int(sum_.partition("-")[0])
+        length = crc = 0
         try:
-            content = self.store.read(there)
+            for begin in range(0, max(size, 1), CHUNK):
+                # The last one is read to the end of the object, which may be too long.
+                piece = self.store.read(there, begin, begin + CHUNK if begin + CHUNK < size else None)
+                length, crc = length + len(piece), zlib.crc32(piece, crc)
+                yield piece
         except FileNotFoundError:
             raise self._damaged(there, "gone") from None
-        if checksum_text(len(content), zlib.crc32(content)) != sum_:
+        if checksum_text(length, crc) != sum_:
             raise self._damaged(there)
-        return content
 
     def _restore_notes(self) -> None:
         """Restores `query.json` and the plan of the last run that has noted them."""
@@ -355,7 +369,7 @@ class RemoteCheckpoint:
                     return age > LITTER_SECONDS and name.partition(".")[0] not in {self.run, *self._runs}
                 case "_dead_letters":
                     return f"-{self.run}." not in name and _slice_of_letters(name) > committed
-            return False
+            return folder.startswith(".probe-") and age > LITTER_SECONDS
 
         found = [one.key for one in self._hasty.listed() if is_litter(one.key, now - one.written)]
         if found:

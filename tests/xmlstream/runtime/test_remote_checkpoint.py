@@ -120,14 +120,15 @@ def test_a_working_copy_with_a_name_stays_and_is_used_again(
     assert documents(out) == whole
     assert (work / "query.json").exists()
     fetched = []
-    content = RemoteCheckpoint._content
+    read = ObjectStore.read
 
-    def noting(self: RemoteCheckpoint, there: str, sum_: str) -> bytes:
-        fetched.append(there)
-        return content(self, there, sum_)
+    def noting(self: ObjectStore, key: str, *others: Any, **given: Any) -> bytes:
+        fetched.append(key)
+        return read(self, key, *others, **given)
 
-    with mock.patch.object(RemoteCheckpoint, "_content", noting):
+    with mock.patch.object(ObjectStore, "read", noting):
         assert asked.run(out, url, work=work).closed_before
+    assert fetched
     assert not [there for there in fetched if there.startswith("objects/")]
 
 
@@ -274,17 +275,23 @@ def test_drafts_of_a_committed_slice_outlast_the_working_copy(
 def test_a_lost_response_is_no_other_run(
     in_process: InProcessSession, sensors: Path, whole: dict[str, bytes], bucket: str, tmp_path: Path
 ) -> None:
-    """Each record is put, and the request repeated as if its response had been lost."""
-    created = ObjectStore.create
+    """Of each request that puts a record, the store acts and the response is lost: the request comes again."""
+    import obstore
+    from obstore.exceptions import GenericError
 
-    def lost(self: ObjectStore, key: str, pieces: Any) -> None:
-        content = [bytes(piece) for piece in pieces]
-        created(self, key, content)
-        created(self, key, content)
+    put, lost = obstore.put, set[str]()
 
-    with mock.patch.object(ObjectStore, "create", lost):
+    def losing(client: Any, key: str, *others: Any, **given: Any) -> Any:
+        done = put(client, key, *others, **given)
+        if "/commits/" in key and key not in lost:
+            lost.add(key)
+            raise GenericError("the connection was closed")
+        return done
+
+    with mock.patch.object(obstore, "put", losing):
         query(in_process, sensors).run(tmp_path / "out", bucket)
     assert documents(tmp_path / "out") == whole
+    assert len(lost) == 1 + len(committed(bucket)) > 4
 
 
 @pytest.mark.parametrize("is_gone", [True, False], ids=["gone", "changed"])
