@@ -135,7 +135,8 @@ def test_a_working_copy_with_a_name_stays_and_is_used_again(
 def test_many_whole_records_and_few_parts_of_logs(
     in_process: InProcessSession, sensors: Path, whole: dict[str, bytes], url: str, tmp_path: Path
 ) -> None:
-    with mock.patch("xmlstream.runtime.checkpoint.WHOLE_EVERY", 2):
+    pieces = mock.patch.object(remote_checkpoint, "CHUNK", 100)  # and files in many pieces
+    with mock.patch("xmlstream.runtime.checkpoint.WHOLE_EVERY", 2), pieces:
         asked, out = query(in_process, sensors), tmp_path / "out"
         runs = ending_after_each_slice(lambda **options: asked.run(out, url, **options))
     assert documents(out) == whole
