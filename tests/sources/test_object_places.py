@@ -254,6 +254,9 @@ def test_an_object_is_not_waited_for(place: str, tmp_path: Path) -> None:
         for bad in one.malformed
     ]
     assert malformed.kind == "document"
+    with pytest.raises(MalformedInput, match="Premature end") as raised:
+        list(read_through(slices.options))
+    assert "unfinished 'skip'" in (raised.value.hint or "")
     skipping = Slices(f"{place}/", tmp_path / "2", unfinished="skip", unfinishedAge="1h")
     assert skipping.next() == [10, 11, 12, 13, 20, 21, 22, 23]
 

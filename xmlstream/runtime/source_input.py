@@ -346,7 +346,7 @@ class SourceInput:
                     line=row["line"],
                     column=row["column"],
                     position=row["_position"],
-                    hint=mend(row["kind"], row["reason"]),
+                    hint=mend(row["kind"], row["reason"], row["document"]),
                 )
             self.set_aside += 1
             if self._options.ungrammatical == "divert" if is_late else self._options.mode == "PERMISSIVE":

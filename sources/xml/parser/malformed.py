@@ -15,6 +15,7 @@ from typing import BinaryIO, Literal
 import pyarrow as pa
 from lxml import etree
 
+from operators.storage.objects import is_object_url
 from punct_ns.errors import MalformedInput
 from punct_ns.slices import POSITION_SHOWN
 from sources.places import shown
@@ -30,6 +31,8 @@ _GROWING = (
     "if the document still grows, run with --keep-open or --follow (in Python keep_open=True, follow=True);"
     " if it is complete, write its end tag"
 )
+
+_CUT_OFF = "write the whole document under another name, or pass over its rest with the option unfinished 'skip'"
 
 LINE_BLOCK = 1 << 20
 """The number of bytes in which lines are counted at once."""
@@ -133,18 +136,20 @@ def malformed_error(malformed: Malformed, encoding: str | None = None) -> Malfor
         line=line,
         column=column,
         position=malformed.position,
-        hint=mend(malformed.kind, malformed.reason),
+        hint=mend(malformed.kind, malformed.reason, malformed.document),
     )
 
 
-def mend(kind: str, reason: str) -> str | None:
+def mend(kind: str, reason: str, document: str) -> str | None:
     """Returns a hint how reading can continue; None for a document that is not well-formed and has ended.
 
-    >>> mend("tuple", "temp: 'n/a' is no DOUBLE")
+    >>> mend("tuple", "temp: 'n/a' is no DOUBLE", "in.xml")
     "fix the source, divert such items with the option mode 'PERMISSIVE', or declare nullValue 'n/a' if that means null"
     """
     if kind == "document":
-        return _GROWING if reason.startswith("Premature end") else None
+        if not reason.startswith("Premature end"):
+            return None
+        return _CUT_OFF if is_object_url(document) else _GROWING
     text = _WORD.search(reason)
     return (
         f"{_MENDS[0]}, {_MENDS[1]}, or declare nullValue '{text[1]}' if that means null"
