@@ -80,6 +80,9 @@ def run_script(
     if environment.keep_java_quiet:
         # Hides py4j's log lines about an error or a Java that has ended: the command prints its own message.
         logging.getLogger().addHandler(logging.NullHandler())
+        # But not that a store does not answer.
+        if logging.lastResort is not None:
+            logging.getLogger("xmlstream").addHandler(logging.lastResort)
     with noted() as interrupts:
         run = _Run(script, settings, environment, console, interrupts, as_written=as_written)
         thread = threading.Thread(target=run.begin, name="query", daemon=True)
