@@ -267,15 +267,15 @@ class ObjectStore:
             UsageError: It does not answer, denies access, or has no conditional writes.
         """
         key = f".probe-{os.getpid()}-{time.time_ns()}"
-        probe = _Patient(self, START_PATIENCE)
+        store = replace(self, patience=START_PATIENCE)
         try:
-            probe.call("create", lambda o, s, p: o.put(s, _key(p, key), b"1", mode="create"), "")
+            store.create(key, [b"1"])
             try:
-                probe.call("create", lambda o, s, p: o.put(s, _key(p, key), b"2", mode="create"), "")
-            except (_error("AlreadyExistsError"), _error("PreconditionError")):
+                store.create(key, [b"2"])
+            except FileExistsError:
                 return
             finally:
-                self.delete(key)
+                store.delete(key)
         except _error("NotSupportedError"):
             pass
         except XmlStreamError as error:

@@ -170,6 +170,7 @@ def test_faults_between_client_and_store_lose_and_double_nothing(object_server: 
             return lost
 
         with ThreadPoolExecutor(8) as threads:
+            list(threads.map(lambda number: ObjectStore(store.url).require_usable(), range(20)))
             assert list(threads.map(create, range(40))) == [["two"]] * 40
             read = threads.map(lambda number: store.read(f"{number:03d}"), range(40))
             assert list(read) == [f"one of {number}".encode() for number in range(40)]
