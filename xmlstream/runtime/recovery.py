@@ -90,12 +90,10 @@ class PublishedOutput:
 
     def settle(self) -> None:
         """Publishes drafts that were committed, and removes the others."""
-        for name in self._there:
-            if _is_draft(name):
-                if shown(name) in self._documents and shown(name) not in self._there:
-                    self._output.publish(shown(name))
-                else:
-                    self._output.delete(name)
+        drafts = [shown(name) for name in self._there if _is_draft(name)]
+        committed = [name for name in drafts if name in self._documents and name not in self._there]
+        self._output.publish(*committed)
+        self._output.delete(*map(hidden, {*drafts} - {*committed}))
 
 
 def _is_draft(name: str) -> bool:

@@ -131,8 +131,8 @@ class DocumentSink(Sink):
 
     def publish(self, draft: Draft | None) -> None:
         """Publishes the drafts in order; those published before stay as they are."""
-        for name in names_of(draft) if draft is not None else ():
-            self._output.publish(name)
+        if draft is not None:
+            self._output.publish(*names_of(draft))
 
 
 class DirectorySink(DocumentSink):

@@ -8,6 +8,8 @@ killed before it deleted the draft.
 
 from __future__ import annotations
 
+from collections import deque
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import BinaryIO, TypeAlias
 
@@ -15,7 +17,10 @@ from operators.storage.objects import ObjectStore, is_object_url
 from operators.storage.store import Place, Store, hidden, shown, store_at
 from punct_ns.errors import StateError
 from sources.parquet_table import CLOSED, is_partition
-from xmlstream.sink.document_names import documents_in, in_order, is_document
+from xmlstream.sink.document_names import SUCCESS, documents_in, in_order, is_document
+
+_AT_ONCE = 16
+"""Number of documents that are put to an object store at the same time."""
 
 Published: TypeAlias = Store | ObjectStore
 """Where documents are published: a directory, or an object store."""
@@ -102,12 +107,23 @@ class Output:
         for home in {self._home(name) for name in names}:
             home.delete(*(name for name in names if self._home(name) == home))
 
-    def publish(self, name: str) -> None:
-        """Publishes the draft of a document; does nothing if the draft is gone, as after an earlier call.
+    def publish(self, *names: str) -> None:
+        """Publishes the drafts of documents, in order; does nothing for drafts that are gone, as after an earlier call.
+
+        An object store takes the documents of partitions several at a time, before all others: no reader can rely on
+        an order among them, but on one of documents with punctuations and of marks, which follow.
 
         Raises:
-            StateError: The object store has an object with that name and other bytes, or cannot be reached.
+            StateError: The object store has an object with such a name and other bytes, or cannot be reached.
         """
+        at_once = [name for name in names if self._objects is not None and _is_in_partition(name)]
+        if len(at_once) > 1:
+            with ThreadPoolExecutor(_AT_ONCE, thread_name_prefix="publish") as threads:
+                deque(threads.map(self._publish, at_once), maxlen=0)
+        for name in names:
+            self._publish(name)
+
+    def _publish(self, name: str) -> None:
         draft = hidden(name)
         if self._objects is None:
             self._local.publish(draft, name)
@@ -133,6 +149,15 @@ def move_to_objects(drafts: Store, draft: str, objects: ObjectStore, name: str) 
             hint="move it away, and start the query again with the same checkpoint",
         ) from None
     drafts.delete(draft)
+
+
+def _is_in_partition(name: str) -> bool:
+    """Whether a document holds tuples of a partition.
+
+    >>> _is_in_partition("hour=7/slice-000000001.csv"), _is_in_partition("hour=7/_SUCCESS")
+    (True, False)
+    """
+    return "=" in name and not name.endswith(f"/{SUCCESS}")
 
 
 def _is_published(key: str) -> bool:

@@ -6,6 +6,7 @@ import io
 import json
 import os
 import re
+import threading
 from collections import Counter
 from collections.abc import Callable
 from pathlib import Path
@@ -257,6 +258,31 @@ def test_tasks_write_the_parts_of_a_large_slice(
     assert puts[-1] == "slice-000000000.xml"
     assert not drafts_in(tmp_path / "state")
     assert sorted(re.findall(rb"<k>(k\d+)</k>", cat(url))) == sorted(f"k{n}".encode() for n in range(60))
+
+
+def test_marks_follow_the_documents_of_partitions_which_are_put_several_at_a_time(
+    in_process: Session, tmp_path: Path, bucket: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    source, hours = tmp_path / "in", range(20)
+    source.mkdir()
+    rows = "".join(f"<r><k>k</k><hour>{hour}</hour></r>" for hour in hours)
+    (source / "1.xml").write_text(f"<rs xmlns:p='{PUNCT_NS}'>{rows}<p:r><k>*</k><hour>[,9]</hour></p:r></rs>")
+    done: list[str] = []
+    create: Callable[..., None] = ObjectStore.create
+    together = threading.Barrier(2, timeout=60)
+
+    def created(self: ObjectStore, key: str, pieces: Any) -> None:
+        if key in ("hour=0/slice-000000000.json", "hour=1/slice-000000000.json"):
+            together.wait()
+        create(self, key, pieces)
+        done.append(key)
+
+    monkeypatch.setattr(ObjectStore, "create", created)
+    query = xs.from_sql(in_process, SOURCE.format(source) + "SELECT k, hour FROM s")
+    insert = query.insert_into(f"{bucket}.json", partition_by="hour")
+    xs.run([insert], tmp_path / "state", keep_open=True)
+    assert sorted(done[:20]) == sorted(f"hour={hour}/slice-000000000.json" for hour in hours)
+    assert sorted(done[20:]) == sorted(f"hour={hour}/_SUCCESS" for hour in range(10))
 
 
 def test_an_output_may_move_to_an_object_store(
