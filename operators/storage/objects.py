@@ -279,7 +279,7 @@ class ObjectStore:
         except _error("NotSupportedError"):
             pass
         except XmlStreamError as error:
-            raise UsageError(error.what, hint=error.hint) from None
+            raise UsageError(error.what.replace(f"/{key}", ""), hint=error.hint) from None
         except FileNotFoundError:
             bucket = _split(self.url)[0]
             raise UsageError(f"there is no bucket {bucket}", hint="make it, or check its name and endpoint") from None

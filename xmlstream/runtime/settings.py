@@ -183,6 +183,6 @@ class Settings:
         if "://" in self.checkpoint and not self.checkpoint.startswith("file://"):
             raise UsageError(
                 f"the checkpoint {self.checkpoint} is no path of a file system",
-                hint="name a directory that driver and executors share, for instance on NFS",
+                hint="name a directory that driver and executors share, or a URL of an object store: s3:, gs:, az:",
             )
         return Path(self.checkpoint.removeprefix("file://")).absolute()

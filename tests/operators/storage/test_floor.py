@@ -38,6 +38,7 @@ ALLOWED: Mapping[str, str] = {
     "xmlstream/secret/trace.py": "writes a figure where the user says",
     "xmlstream/session/": "scratch of Java and of Python workers, sockets, the null device",
     "xmlstream/testing/case.py": "the temporary directory of a user's test",
+    "xmlstream/sink/output.py": "reads published documents for standard output",
     "xmlstream/sink/standard_output.py": "the null device",
 }
 """Modules, or folders of them, that handle other files, each with what they are."""
