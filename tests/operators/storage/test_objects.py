@@ -122,6 +122,23 @@ def test_what_is_wrong_with_access_has_words(bucket: str, monkeypatch: pytest.Mo
         ObjectStore(f"{bucket}?endpoint=http://127.0.0.1:1").require_usable()
 
 
+def test_a_listing_that_is_denied_is_not_repeated(bucket: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The client reports it as an error like others, by its status."""
+    monkeypatch.setenv("AWS_ACCESS_KEY_ID", "bob")  # another client: they are kept by the key
+    monkeypatch.setenv("AWS_SECRET_ACCESS_KEY", "wrong")
+    before = objects.requests["list"]
+    with pytest.raises(StateError, match=r"access to s3://.* is denied: .*403") as error:
+        ObjectStore(bucket).names()
+    assert error.value.hint
+    assert objects.requests["list"] == before + 1
+
+
+def test_a_file_is_put_as_it_is(store: ObjectStore, tmp_path: Path) -> None:
+    (tmp_path / "file").write_bytes(b"some bytes" * 1_000_000)
+    assert store.write_file("a/b", tmp_path / "file") == store.checksum("a/b")
+    assert store.read("a/b") == (tmp_path / "file").read_bytes()
+
+
 def test_a_profile_has_the_keys_that_the_environment_lacks(
     bucket: str, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
