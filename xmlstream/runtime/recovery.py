@@ -82,11 +82,18 @@ class PublishedOutput:
             size = self._there[here]
             if not sum_.startswith(f"{size}-") or (left > 0 and self._output.checksum(here) != sum_):
                 raise StateError(
-                    f"{name} is not as it was published",
+                    f"{name} is not as it was published{self._compared(here, sum_)}",
                     where=self._where,
                     hint=f"restore it from a copy, or remove it: {_GO_ON} it",
                 )
             left -= size
+
+    def _compared(self, name: str, wanted: str) -> str:
+        """The checksums of an object and of the document that should be there."""
+        if self._output.directory is not None:
+            return ""
+        found = self._output.checksum(name)
+        return f": its length and checksum are {found}, those of this query's document are {wanted}"
 
     def settle(self) -> None:
         """Publishes drafts that were committed, and removes the others."""

@@ -20,6 +20,7 @@ from operators.storage.objects import ObjectStore, joined, requests, with_option
 from punct_ns.errors import QueryError, StateError, UsageError
 from punct_ns.xml_form import PUNCT_NS
 from xmlstream.cli.concatenation import concatenate
+from xmlstream.monitor.recorded import recorded
 from xmlstream.runtime import execution
 from xmlstream.runtime.metrics import read_metrics
 from xmlstream.sink import directory_sink
@@ -179,7 +180,7 @@ def test_an_object_that_appears_during_the_run_is_an_error_that_names_both(
     assert f"{bucket}/{key} exists and is not from this query" in raised.value.what
     assert "7-" in raised.value.what
     assert re.search(r"those of this query's object are \d+-[0-9a-f]{8}", raised.value.what)
-    with pytest.raises(StateError, match=f"{key} is not as it was published"):
+    with pytest.raises(StateError, match=f"{key} is not as it was published: its length and checksum are 7-"):
         one(in_process, source, bucket, tmp_path / "state")
     ObjectStore(bucket).delete(key)
     one(in_process, source, bucket, tmp_path / "state")
@@ -213,6 +214,12 @@ def test_damaged_and_missing_objects_are_found_by_a_start(in_process: Session, t
         one(in_process, source, url, tmp_path / "state", keep_open=True)
     one(in_process, documents(source), url, tmp_path / "state", moved=True)
     assert sorted(objects_in(url)) == [f"slice-{n:09}.xml" for n in (0, 2, 3)]
+
+
+def test_the_page_of_a_run_shows_dead_letters_from_the_store(in_process: Session, tmp_path: Path, url: str) -> None:
+    one(in_process, documents(tmp_path / "in", late=2), url, tmp_path / "state")
+    (letter,) = recorded(tmp_path / "state").letters()
+    assert letter["kind"] == "ungrammatical"
 
 
 def test_a_start_and_a_slice_take_few_requests(in_process: Session, tmp_path: Path, bucket: str) -> None:
