@@ -292,6 +292,9 @@ class Execution:
         unsynced = self._states.unsynced()
         for sink, draft in zip(self._sinks, drafts, strict=True):
             unsynced += sink.unsynced(draft) if draft is not None else ()
+        if self._dead_letters.is_relative_to(self._checkpoint.store.path("drafts")):
+            # They are drafts, published after the commit, which must have them.
+            unsynced += self._dead_letters.glob(f"*-{slice_id:09d}.jsonl")
         for sink in self._sinks:
             sink.deliver()
         self._checkpoint.commit(record, unsynced)

@@ -197,7 +197,7 @@ def recover(
                 _settle(output, documents, same, result, overwrite=overwrite, moved=moved)
                 _take(used, [output])
         home = next((output for output in outputs if output is not None), Output(directory))
-        letters = (home.directory or directory) / LETTERS
+        letters = (home.directory or directory / "drafts") / LETTERS
         if checkpoint.latest or home.where in before:
             forget_letters(letters, checkpoint.latest["slice"] if checkpoint.latest else -1)
         elif overwrite and home.objects is not None:

@@ -93,7 +93,7 @@ def files_in(directory: Path) -> dict[str, bytes]:
 
 
 def drafts_in(checkpoint: Path) -> list[str]:
-    return [path.name for folder in ("drafts", "_dead_letters") for path in (checkpoint / folder).rglob("*.*")]
+    return [path.name for path in (checkpoint / "drafts").rglob("*.*")]
 
 
 def cat(place: Path | str) -> bytes:
