@@ -59,6 +59,8 @@ requests: Counter[str] = Counter()
 
 _LOG = logging.getLogger("xmlstream.objects")
 _WAIT, _LONGEST_WAIT = 0.1, 5.0
+_SECONDS, _LARGE_SECONDS, _LARGE = 30, 600, 8 << 20
+"""The seconds that a request may take, and those that one with so many bytes may take."""
 _Result = TypeVar("_Result")
 
 
@@ -119,12 +121,11 @@ class ObjectStore:
     url: str
     patience: float | None = None
 
-    @property
-    def _place(self) -> tuple[Any, str]:
-        """The client of the bucket, and the prefix of the keys in it."""
+    def _place(self, seconds: int = _SECONDS) -> tuple[Any, str]:
+        """The client of the bucket, which gives a request so many seconds, and the prefix of the keys in it."""
         root, prefix, options = _split(self.url)
         environment = tuple(os.environ.get(name, "") for name in _VARIABLES) if root.startswith("s3:") else ()
-        return _client(root, options, environment), prefix
+        return _client(root, options, environment, seconds), prefix
 
     def below(self, folder: str) -> ObjectStore:
         """The store of the objects in a folder; its keys are relative to that folder."""
@@ -137,7 +138,7 @@ class ObjectStore:
     def names(self, folder: str = "") -> list[str]:
         """The sorted names of the objects and folders directly in a folder; those of folders end in a slash."""
         found = self._call("list", lambda o, s, p: o.list_with_delimiter(s, _folder(p, folder)), folder)
-        start = len(_folder(self._place[1], folder))
+        start = len(_folder(self._place()[1], folder))
         folders = [f"{name.rstrip('/')[start:]}/" for name in found["common_prefixes"]]
         return sorted([*folders, *(each["path"][start:] for each in found["objects"] if len(each["path"]) > start)])
 
@@ -146,7 +147,7 @@ class ObjectStore:
 
         A listing takes one request for each 1,000 objects.
         """
-        prefix = _folder(self._place[1], "")
+        prefix = _folder(self._place()[1], "")
         last = after
 
         def page(o: Any, s: Any, _: str) -> list[Any]:
@@ -233,9 +234,11 @@ class ObjectStore:
         """
         content = _content(pieces)
         begun = time.monotonic()
+        # Only unconditional writes are made of several requests.
+        seconds = _SECONDS if len(content) < _LARGE else _LARGE_SECONDS
         while True:
             try:
-                self._call("create", lambda o, s, p: o.put(s, _key(p, key), content, mode="create"), key)
+                self._call("create", lambda o, s, p: o.put(s, _key(p, key), content, mode="create"), key, seconds)
                 return
             except (_error("AlreadyExistsError"), _error("PreconditionError")):
                 try:
@@ -306,8 +309,11 @@ class ObjectStore:
             raise FileNotFoundError(2, "no such object", self.where(key))
         return io.BufferedReader(_ObjectFile(self, key, found.size, tag or found.tag), 1 << 17)
 
-    def _call(self, kind: str, action: Callable[[Any, Any, str], _Result], key: str) -> _Result:
-        return _Patient(self, PATIENCE if self.patience is None else self.patience).call(kind, action, key)
+    def _call(
+        self, kind: str, action: Callable[[Any, Any, str], _Result], key: str, seconds: int = _SECONDS
+    ) -> _Result:
+        patience = PATIENCE if self.patience is None else self.patience
+        return _Patient(self, patience, seconds).call(kind, action, key)
 
 
 _PAGE = 1000
@@ -327,10 +333,11 @@ class _Patient:
 
     store: ObjectStore
     patience: float
+    seconds: int = _SECONDS
 
     def call(self, kind: str, action: Callable[[Any, Any, str], _Result], key: str) -> _Result:
         obstore = _obstore()
-        client, prefix = self.store._place
+        client, prefix = self.store._place(self.seconds)
         begun, wait, has_warned = time.monotonic(), _WAIT, False
         while True:
             requests["put" if kind == "create" else kind] += 1
@@ -483,7 +490,7 @@ def _split(url: str) -> tuple[str, str, tuple[tuple[str, str], ...]]:
 
 
 @lru_cache(maxsize=64)
-def _client(root: str, options: tuple[tuple[str, str], ...], environment: tuple[str, ...]) -> Any:
+def _client(root: str, options: tuple[tuple[str, str], ...], environment: tuple[str, ...], seconds: int) -> Any:
     """The client of a bucket; the environment is an argument, so that a changed one makes another client."""
     _obstore()
     from obstore.store import MemoryStore, from_url
@@ -491,9 +498,9 @@ def _client(root: str, options: tuple[tuple[str, str], ...], environment: tuple[
     opened: Any = from_url
     scheme = root.partition(":")[0]
     if scheme == "memory":
-        return MemoryStore()
+        return MemoryStore() if seconds == _SECONDS else _client(root, options, environment, _SECONDS)
     config: Any = _settings(scheme, dict(options))
-    client: dict[str, Any] = {"timeout": "30s", "connect_timeout": "5s"}
+    client: dict[str, Any] = {"timeout": f"{seconds}s", "connect_timeout": "5s"}
     if config.get("endpoint", "").startswith("http://"):
         client["allow_http"] = "true"
     # The client repeats a request a few times; the patience with a store that is away is ours, with words.
