@@ -229,8 +229,8 @@ def test_a_start_and_a_slice_take_few_requests(in_process: Session, tmp_path: Pa
         return dict(requests - before)
 
     counted(2)
-    # Three slices more: a put each. The start probes (two puts, a delete), lists, and reads the last documents.
-    assert counted(5) == {"put": 2 + 3, "delete": 1, "list": 1, "get": 2}
+    # Three slices more: a put each. The start probes (two puts, a get, a delete), lists, and reads the last documents.
+    assert counted(5) == {"put": 2 + 3, "delete": 1, "list": 1, "get": 1 + 2}
 
 
 def test_reports_of_slices_are_objects(in_process: Session, tmp_path: Path, url: str) -> None:
@@ -282,7 +282,8 @@ def test_marks_follow_the_documents_of_partitions_which_are_put_several_at_a_tim
         if key in ("hour=0/slice-000000000.json", "hour=1/slice-000000000.json"):
             together.wait()
         create(self, key, pieces)
-        done.append(key)
+        if not key.startswith(".probe"):
+            done.append(key)
 
     monkeypatch.setattr(ObjectStore, "create", created)
     query = xs.from_sql(in_process, SOURCE.format(source) + "SELECT k, hour FROM s")
