@@ -28,6 +28,7 @@ PROPERTIES = sorted(Path("tests").glob("**/test_*.py"))
 
 CAMPAIGNS = {
     "damage": ["tests.campaigns.damage"],
+    "objects": ["tests.campaigns.objects", "--kills", "20", "--starts", "20", "--faults", "200"],
     "receivers": ["tests.campaigns.receivers", "--kills", "5"],
     "sinks": ["tests.campaigns.sinks"],
 }
