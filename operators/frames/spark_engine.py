@@ -38,6 +38,8 @@ from operators.frames.frame import (
     Where,
 )
 from operators.frames.held import FEW, Field, Leaf, computed, fields_of
+from operators.storage.objects import is_object_url
+from operators.storage.shared_files import RowsOfObjects, conformed, opened
 from punct_ns.errors import UsageError, XmlStreamError
 from punct_ns.slices import literal, own, quoted
 
@@ -128,12 +130,21 @@ class SparkEngine:
     def parquet(self, columns: str, *paths: str, few: bool = False) -> Frame:
         """The rows of Parquet files or directories."""
         struct = _struct(columns)
+        in_store = is_object_url(paths[0])
         leaf = Leaf(
             _fields(struct),
-            lambda: self.spark.read.schema(struct).options(**LITERAL).parquet(*paths),
+            lambda: self._of_objects(struct, paths) if in_store else self._of_files(struct, paths),
             (lambda: pa.concat_tables(_read(path, struct) for path in paths)) if few and _is_plain(struct) else None,
         )
         return Frame(self, tuple(struct.names), Table(leaf))
+
+    def _of_files(self, struct: StructType, paths: Sequence[str]) -> DataFrame:
+        return self.spark.read.schema(struct).options(**LITERAL).parquet(*paths)
+
+    def _of_objects(self, struct: StructType, urls: Sequence[str]) -> DataFrame:
+        """The rows of Parquet objects, which tasks read without a file system of Spark: each reads whole objects."""
+        made = self._given_rows(pa.table({"url": list(urls)}), _struct("url STRING"))
+        return self._mapped(made, RowsOfObjects(_arrow(struct)), struct)
 
     def table(self, frame: Frame) -> pa.Table:
         """Computes the rows in Spark, and collects them; computes them here if that is simple."""
@@ -150,22 +161,23 @@ class SparkEngine:
         self.made(frame).write.mode("overwrite").options(**_WRITTEN).parquet(path)
 
     def write_parts(self, frame: Frame, writer: Any, columns: str) -> pa.Table:
-        """Applies the writer to each partition.
+        """Applies the writer to each partition."""
+        return self._mapped(self.made(frame), writer, _struct(columns)).toArrow()
 
-        Does the same as `DataFrame.mapInArrow`, which requires pandas to be installed although it would not use it.
+    def _mapped(self, made: DataFrame, function: Any, struct: StructType) -> DataFrame:
+        """Does the same as `DataFrame.mapInArrow`, which requires pandas to be installed although it would not use it.
+
+        Applies a function, from record batches to record batches, to each partition.
         """
         from pyspark.sql import DataFrame
         from pyspark.sql import functions as F
-        from pyspark.sql.types import StructType
         from pyspark.sql.udf import UserDefinedFunction
         from pyspark.util import PythonEvalType
 
-        made = self.made(frame)
-        reports = StructType.fromDDL(columns)
-        udf: Any = UserDefinedFunction(writer, reports, "written", PythonEvalType.SQL_MAP_ARROW_ITER_UDF)
-        column = udf(*(F.col(quoted(name)) for name in frame.columns))
+        udf: Any = UserDefinedFunction(function, struct, "mapped", PythonEvalType.SQL_MAP_ARROW_ITER_UDF)
+        column = udf(*(F.col(quoted(name)) for name in made.columns))
         java: Any = made._jdf
-        return DataFrame(java.mapInArrow(column._jc, False, None), self.spark).toArrow()
+        return DataFrame(java.mapInArrow(column._jc, False, None), self.spark)
 
     def struct(self, frame: Frame) -> str:
         """The types of the columns: as they follow from those of the leaves, or as Spark's analyser finds them."""
@@ -337,9 +349,8 @@ def _arrow(struct: StructType) -> pa.Schema:
 
 def _read(path: str, struct: StructType) -> pa.Table:
     """The rows of a Parquet file or directory; a column that it lacks is null."""
-    table = pq.read_table(path, partitioning=None, coerce_int96_timestamp_unit="us")
-    columns = [table[name] if name in table.column_names else pa.nulls(len(table)) for name in struct.names]
-    return pa.table(columns, struct.names).cast(_arrow(struct))
+    table = pq.read_table(opened(path), partitioning=None, coerce_int96_timestamp_unit="us")
+    return conformed(table, _arrow(struct))
 
 
 PATIENCE_SECONDS = 120.0

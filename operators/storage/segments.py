@@ -4,6 +4,10 @@ The driver collects a segment of up to about `COLLECTED` bytes as Arrow, because
 `HELD` rows, the engine reads them from the driver's memory; more rows are read from a Parquet file that the driver
 writes, since Spark reads a million rows faster from a file than from a plan that holds them. Segments beyond
 `COLLECTED` are written by the engine and never pass the driver.
+
+Where executors do not see the driver's disk, segments of more than `HELD` rows lie in the object store of the
+checkpoint alone (`operators.storage.shared_files`): the driver or the tasks put them, tasks read them, and a start does
+not bring them to the driver.
 """
 
 from __future__ import annotations
@@ -21,6 +25,8 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from operators.storage.durable import damaged
+from operators.storage.objects import ObjectStore
+from operators.storage.shared_files import PARTS, FilePlace, PartsOfTask, SharedFolder, noted, opened, put_parts
 from operators.storage.store import Place, store_at
 from punct_ns.slices import own
 
@@ -38,6 +44,9 @@ _WIDTH = {"string": 48, "binary": 48}
 """Estimated bytes of a value, by type; eight for other types."""
 
 _ROW_GROUP = 1 << 16
+
+_APART = "parts"
+"""The recorded checksum of a segment whose parts lie in the object store; the checkpoint has a checksum of each."""
 
 _LEAVING = own("leaving")
 
@@ -58,8 +67,16 @@ class Segment:
 class SegmentStore:
     """The segments of one operator, in their own store."""
 
-    def __init__(self, engine: Engine, place: Place) -> None:
+    def __init__(self, engine: Engine, place: Place, shared: SharedFolder | None = None) -> None:
+        """Segments in a store.
+
+        Args:
+            engine: What computes them.
+            place: Their store.
+            shared: Where executors read and write them, if they do not see the store.
+        """
         self.engine = engine
+        self._shared = shared
         self._store = store_at(place)
         self._tables: dict[str, pa.Table] = {}
         self._frames: dict[str, Frame] = {}
@@ -91,6 +108,10 @@ class SegmentStore:
         if self.collects(frame, at_most):
             return self._hold(frame.to_arrow(), frame)
         name = self._name()
+        if self._shared is not None:
+            reports = self.engine.write_parts(frame, PartsOfTask(self._shared.url(name)), PARTS)
+            rows = noted(reports, name, self._shared)
+            return Segment(name, rows, frame.struct()) if rows else self._hold(self._nothing(frame), frame)
         frame.write(self._store.path_to_write(name))
         rows = sum(pq.read_metadata(part).num_rows for part in self._store.paths(name))
         return Segment(name, rows, frame.struct())
@@ -116,6 +137,9 @@ class SegmentStore:
             with pa.ipc.open_file(pa.memory_map(str(self._store.path(segment.name)))) as file:
                 self._mapped[segment.name] = file.get_batch(0)
         return self._mapped[segment.name]
+
+    def _nothing(self, frame: Frame) -> pa.Table:
+        return self.engine.empty(frame.struct()).to_arrow()
 
     def nothing(self, ddl: str) -> Frame:
         """An empty frame with these columns."""
@@ -150,6 +174,8 @@ class SegmentStore:
         if segment.name not in self._frames:
             if segment.name in self._tables and segment.rows <= HELD:
                 frame = self.engine.rows(self._tables[segment.name], segment.struct)
+            elif self._shared is not None:
+                frame = self._shared_frame(segment, self._shared)
             else:
                 self._persist(segment)
                 path = str(self._store.path(segment.name))
@@ -157,13 +183,24 @@ class SegmentStore:
             self._frames[segment.name] = frame
         return self._frames[segment.name]
 
+    def _shared_frame(self, segment: Segment, shared: SharedFolder) -> Frame:
+        """The rows of a segment, for executors that do not see the store."""
+        if segment.rows <= HELD and self._store.size(segment.name) is not None:
+            tables = [pq.read_table(part, partitioning=None) for part in self._store.paths(segment.name)]
+            return self.engine.rows(pa.concat_tables(tables), segment.struct)
+        self._persist(segment)
+        urls = shared.urls(segment.name)
+        if not urls:
+            return self.engine.empty(segment.struct)
+        return self.engine.parquet(segment.struct, *urls, few=segment.rows <= HELD)
+
     def batches(self, segment: Segment, columns: Sequence[str] | None = None) -> Iterator[pa.RecordBatch]:
         """The segment's rows, or some of their columns, batch by batch."""
         if (table := self._tables.get(segment.name)) is not None:
             yield from (table.select(columns) if columns is not None else table).to_batches()
             return
-        for part in self._store.paths(segment.name) if segment.rows else ():
-            with pq.ParquetFile(part) as file:
+        for part in self._parts(segment.name) if segment.rows else ():
+            with pq.ParquetFile(opened(part)) as file:
                 read = file.iter_batches(columns=None if columns is None else list(columns))
                 yield from (_leaving(batch) for batch in read) if segment.leaving else read
 
@@ -171,10 +208,13 @@ class SegmentStore:
         """Writes the segment, which is durable once `unsynced` is synced; returns the record for `restore`."""
         if (known := self._checksums.get(segment.name)) is None:
             self._persist(segment)
-            known = self._sums.pop(segment.name, None) or self._store.checksum(segment.name)
+            if self._shared is not None and self._store.size(segment.name) is None:
+                known = _APART
+            else:
+                known = self._sums.pop(segment.name, None) or self._store.checksum(segment.name)
+                self._unsynced.append(segment.name)
             self._checksums[segment.name] = known
             self._drafts.discard(segment.name)
-            self._unsynced.append(segment.name)
         return {"name": segment.name, "rows": segment.rows, "struct": segment.struct, "checksum": known}
 
     def unsynced(self) -> list[Path]:
@@ -185,6 +225,10 @@ class SegmentStore:
     def _persist(self, segment: Segment) -> None:
         if segment.name in self._tables and self._store.size(segment.name) is None:
             table, out = self._tables[segment.name], pa.BufferOutputStream()
+            if self._shared is not None and segment.rows > HELD:
+                put_parts(table, segment.name, self._shared)
+                del self._tables[segment.name]
+                return
             pq.write_table(table, out, compression="lz4", row_group_size=_ROW_GROUP, store_schema=False)
             self._sums[segment.name] = self._store.write(segment.name, [out.getvalue()])
             if segment.rows > HELD:
@@ -202,12 +246,23 @@ class SegmentStore:
             StateError: A segment is gone or damaged.
         """
         for name, recorded in checksums.items():
-            try:
-                is_sound = self._store.checksum(name) == recorded
-            except FileNotFoundError:
-                is_sound = False
+            if self._store.size(name) is None:
+                is_sound = self._is_shared(name)
+            else:
+                is_sound = recorded == _APART or self._store.checksum(name) == recorded
             if not is_sound:
                 raise damaged(self._store.path(name))
+
+    def _parts(self, name: str) -> Sequence[FilePlace]:
+        """The files or objects with the rows of a segment."""
+        if self._shared is None or self._store.size(name) is not None:
+            return self._store.paths(name)
+        return self._shared.urls(name)
+
+    def _is_shared(self, name: str) -> bool:
+        """Whether a segment is in the object store, with all of its parts."""
+        urls = [] if self._shared is None else self._shared.urls(name)
+        return bool(urls) and all(ObjectStore(url).size("") is not None for url in urls)
 
     def retain(self, names: Iterable[str]) -> None:
         """Forgets and deletes all segments but these, after a commit that no longer needs the others."""

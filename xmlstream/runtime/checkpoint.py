@@ -37,6 +37,7 @@ from pathlib import Path
 from typing import Any
 
 from operators.storage.durable import EMPTY_SEAL, RESTORE, AppendOnlyFile, damaged, make_directory, sync
+from operators.storage.objects import ObjectStore
 from operators.storage.store import Place, Store, sealed, store_at, unseal
 from punct_ns.errors import StateError
 from xmlstream.plan.written_plan import PLAN_FILE
@@ -249,6 +250,7 @@ class Checkpoint:
         commits: The log of commits.
         spark: Spark's own log.
         stage: Directory for the tuples of the current slice.
+        remote: The checkpoint in an object store whose working copy this is.
         latest: The record of the last commit, made whole; None before the first.
         documents: The published documents of all commits.
     """
@@ -260,7 +262,7 @@ class Checkpoint:
             StateError: The checkpoint is damaged, or has lost commits.
         """
         self._has_ended = False
-        self._remote = remote
+        self.remote = remote
         self._committing = threading.Lock()
         self.store = store_at(place)
         self.stage = self.store.path(_STAGE)
@@ -303,7 +305,7 @@ class Checkpoint:
                 if name.endswith(".jsonl") and name not in self._logs:
                     self._logs[name] = self.store.log(f"{DOCUMENTS}/{name}")
                     logs.append(f"{DOCUMENTS}/{name}")
-            if self._remote is None:
+            if self.remote is None:
                 sync([*paths, *(path for log in logs for path in self.store.unsynced(log))])
             self._published.append(map(json.dumps, self._unlisted if whole else ()))
             made = {
@@ -312,26 +314,26 @@ class Checkpoint:
                 "published": self._published.seal(),
                 "documents": {name: log.seal() for name, log in self._logs.items()},
             }
-            if self._remote is not None:
+            if self.remote is not None:
                 seals = {f"{DOCUMENTS}/{name}": seal for name, seal in made["documents"].items()}
                 states = record["operators"].items()
                 kept = {f"state/{name}/{segment}" for name, state in states for segment in segments_of(state)}
-                made = self._remote.commit(made, {_PUBLISHED: made["published"], **seals}, kept, paths)
+                made = self.remote.commit(made, {_PUBLISHED: made["published"], **seals}, kept, paths)
             self.commits.commit(number, made)
             self._unlisted = [*([] if whole else self._unlisted), *_listings(record["outputs"])]
 
     def end(self) -> None:
         """Refuses later commits, since another run may use the checkpoint from now on."""
         with self._committing:
-            if self._remote is not None and not self._has_ended:
-                self._remote.end()
+            if self.remote is not None and not self._has_ended:
+                self.remote.end()
             self._has_ended = True
 
     def note_plan(self, plan: Iterable[bytes]) -> None:
         """Keeps the plan that this run is about to run."""
         self.store.replace(PLAN_FILE, plan)
-        if self._remote is not None:
-            self._remote.note()
+        if self.remote is not None:
+            self.remote.note()
 
     def clear_stage(self) -> None:
         """Removes the staged tuples of the current slice, which is committed.
@@ -339,6 +341,23 @@ class Checkpoint:
         Folders stay: what drives slices in process has the stages of this slice and of the next one there.
         """
         self.store.delete(*(f"{_STAGE}/{name}" for name in self.store.names(_STAGE) if not name.endswith("/")))
+        if self.remote is not None:
+            self.remote.clear_stage()
+
+    @property
+    def shared(self) -> RemoteCheckpoint | None:
+        """The object store, if executors share nothing else with this process."""
+        return self.remote if self.remote is not None and self.remote.is_shared else None
+
+    @property
+    def tasks_stage(self) -> str:
+        """Where tasks write the tuples of the current slice: a directory or a URL."""
+        return str(self.stage) if self.shared is None else self.shared.staged.url
+
+    @property
+    def noted(self) -> Store | ObjectStore:
+        """Where tasks find what the query notes of its sources, in a folder for each source."""
+        return self.store.below(DOCUMENTS) if self.shared is None else self.shared.staged.below(DOCUMENTS)
 
     def _restore_logs(self, seals: dict[str, str]) -> None:
         """Restores the document logs to the last commit: an uncommitted slice will find its documents again."""

@@ -58,7 +58,9 @@ def by_spark(
     java: Any = spark._jvm
     largest = java.java.lang.Runtime.getRuntime().maxMemory() // 2
     if not limits_reads():
-        return by_loop(readers, process, checkpoint, settings, stager=_stager(spark, readers), largest_slice=largest)
+        return by_loop(
+            readers, process, checkpoint, settings, stager=_stager(spark, readers, checkpoint), largest_slice=largest
+        )
     from sources.xml.spark.multi_source_reader import MultiSourceXml, multi_source_options, register_multi_source
 
     register_multi_source(spark)
@@ -125,12 +127,18 @@ class _InDriver:
         return None if tasks is None else self._stager.begin(tasks, self._stage).rows()
 
 
-def _stager(spark: SparkSession, readers: Sequence[SourceOptions]) -> Stager:
+def _stager(spark: SparkSession, readers: Sequence[SourceOptions], checkpoint: Checkpoint) -> Stager:
     """What stages tasks for a session: this machine, if Spark is on it only."""
+    shared = None if checkpoint.shared is None else checkpoint.tasks_stage
     from sources.xml.spark.task_stager import SparkStager
 
     cores = _cores(spark)
-    return SparkStager(spark, readers) if cores is None else LocalStager(readers, cores)
+    return SparkStager(spark, readers, shared) if cores is None else LocalStager(readers, cores)
+
+
+def is_apart(session: Session) -> bool:
+    """Whether a session has workers on other machines."""
+    return not is_in_process(session) and _cores(session) is None
 
 
 def _cores(spark: SparkSession) -> int | None:

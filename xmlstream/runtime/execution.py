@@ -28,7 +28,7 @@ import pyarrow as pa
 from operators.behaviour import advance
 from operators.state.ages import PurgeAfter
 from operators.state.slice_tuples import Slice, Tuples
-from operators.storage.objects import requests
+from operators.storage.objects import ObjectStore, requests
 from punct_ns.punctuation import Punctuation
 from punct_ns.slices import POSITION, quoted
 from sources.xml.parser.source_findings import Findings
@@ -70,8 +70,11 @@ class ComputedResult:
     parts: tuple[WrittenPart, ...] = ()
 
     @staticmethod
-    def of(result: Slice, root: Node, writer: PartWriter | None) -> ComputedResult:
-        """Computes the tuples of a result, whose node is `root`; if they are many, tasks write them by the writer."""
+    def of(result: Slice, root: Node, writer: PartWriter | None, apart: ObjectStore | None = None) -> ComputedResult:
+        """Computes the tuples of a result, whose node is `root`; if they are many, tasks write them by the writer.
+
+        Tasks that do not see the writer's store write to the store `apart`; this process brings the parts over.
+        """
         if result.tuples is None:
             return ComputedResult()
         frame = _columns(result.tuples, root)
@@ -79,9 +82,13 @@ class ComputedResult:
             table = frame.to_arrow()
             return ComputedResult(table.num_rows, table)
         try:
-            parts, sent, rows = reported(frame.engine.write_parts(frame, writer, REPORT))
+            within = writer if apart is None else replace(writer, store=apart)
+            parts, sent, rows = reported(frame.engine.write_parts(frame, within, REPORT))
         except Exception as error:  # noqa: BLE001 - raised again, if possible as the error of the task
             raise original_error(error) or error from None
+        if apart is not None:
+            for part in parts:
+                writer.store.write(part.name, [apart.read(part.name)])
         return ComputedResult(rows, sent, tuple(parts))
 
 
@@ -193,11 +200,11 @@ class Execution:
         self.noticed = Noticed.of(root, documents, (latest or {}).get("noticed", {}), patience)
         self._last_activity: dict[str, Any] = (latest or {}).get("last_activity", {})
         operators = latest["operators"] if latest else {}
-        self._states = PlanState(engine, root, checkpoint.store, operators, purge_after)
+        self._states = PlanState(engine, root, checkpoint.store, operators, purge_after, checkpoint.shared)
         self._below = [{self._names[node] for node in topological(result)} for result in self._results]
         consumers = Counter(below for node in topological(root) for below in node.inputs)
         self._shared = {node for node, count in consumers.items() if count > 1 and node.inputs}
-        self._inputs = SourceInputs(engine, self._states.items(), self._names, documents, dead_letters)
+        self._inputs = SourceInputs(engine, self._states.items(), self._names, checkpoint.noted, dead_letters)
         self._copies = [copies(result, self._names) for result in self._results]
         self._clocks: Clocks | None = None
         self._requested = requests.copy()
@@ -323,8 +330,10 @@ class Execution:
         slices = counts.slices
         for node in self._states:
             counts.hand_on(node, came[node] if node in came else self._advanced(node, slices))
+        apart = None if self._checkpoint.shared is None else self._checkpoint.shared.staged
         computed = [
-            ComputedResult.of(slices[node], node, writer) for node, writer in zip(self._results, writers, strict=True)
+            ComputedResult.of(slices[node], node, writer, apart)
+            for node, writer in zip(self._results, writers, strict=True)
         ]
         counts.results.update((node, one.rows) for node, one in zip(self._results, computed, strict=True))
         return _Part(slices, computed, {node: counts.of(node) for node in slices})

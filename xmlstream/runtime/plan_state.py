@@ -16,6 +16,7 @@ from punct_ns.lifespan import Bound
 from xmlstream.plan.nodes import Node, Results, Scan, Static, names, topological
 from xmlstream.runtime.checkpoint import segments_of
 from xmlstream.runtime.query_inputs import StaticInput
+from xmlstream.runtime.remote_checkpoint import RemoteCheckpoint
 from xmlstream.runtime.source_input import SourceInput
 
 if TYPE_CHECKING:
@@ -36,8 +37,12 @@ class PlanState(dict[Node, OperatorState]):
         checkpoint: Store,
         committed: Mapping[str, Any],
         purge_after: PurgeAfter | None = None,
+        shared: RemoteCheckpoint | None = None,
     ) -> None:
-        """Restore the states that a commit recorded by the nodes' names, and remove all other segments."""
+        """Restore the states that a commit recorded by the nodes' names, and remove all other segments.
+
+        `shared` is the checkpoint in an object store, if the executors do not see its working copy.
+        """
         super().__init__()
         self._names = names(root)
         self._stores: dict[Node, SegmentStore] = {}
@@ -46,7 +51,9 @@ class PlanState(dict[Node, OperatorState]):
                 continue
             name = self._names[node]
             recorded = committed.get(name)
-            store = self._stores[node] = SegmentStore(engine, checkpoint.below(f"state/{name}"))
+            folder = f"state/{name}"
+            segments = None if shared is None else shared.segments(folder)
+            store = self._stores[node] = SegmentStore(engine, checkpoint.below(folder), segments)
             store.require_sound(segments_of(recorded))
             try:
                 self[node] = _state(node, store, recorded, purge_after)

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 from operators.state.operator_state import OperatorState
 from operators.state.slice_tuples import Slice, Tuples
 from operators.state.state_schema import StateSchema
-from operators.storage.objects import is_object_url
+from operators.storage.objects import ObjectStore, is_object_url
 from operators.storage.segments import COLLECTED
 from operators.storage.store import Place, Store
 from punct_ns.domain import Cut
@@ -97,7 +97,7 @@ class SourceInputs:
         engine: Engine,
         states: Iterable[tuple[Node, OperatorState]],
         names: Mapping[Node, str],
-        documents: Store,
+        documents: Store | ObjectStore,
         dead_letters: Place,
     ) -> None:
         """Restore the inputs from their states.
@@ -106,7 +106,7 @@ class SourceInputs:
             engine: What computes tuples.
             states: The nodes of the plan, with their recorded states.
             names: The names of the nodes.
-            documents: Store of the document logs of all sources.
+            documents: Where tasks find the names of the restricted attributes, in a folder for each source.
             dead_letters: Directory for items that are set aside.
         """
         self._streams: dict[Node, SourceInput] = {}

@@ -3,6 +3,7 @@
     commits/000000007.json    the log: a record for each slice (`xmlstream.runtime.checkpoint`), and the barriers
     objects/RUN/…             files of the working copy, as a run has put them: segments, closed strings, drafts
     logs/…/BEGIN-END-RUN      parts of the working copy's append-only files
+    staged/RUN/…              tuples of the current slice, where executors share nothing but the store with the driver
     runs/RUN.json             `query.json` and `plan.json` of a run; `runs/RUN.ended.json`: how it has ended
     _dead_letters/            dead letters, if no output is a directory
 
@@ -17,6 +18,9 @@ next record under the number that the barrier has taken: the store refuses, and 
 commit to one log; neither lock, lease nor clock is needed. Commits before a whole record are removed, barriers are kept
 for `BARRIER_SECONDS`: a run that has slept for less always meets the barrier that was put before its next number.
 
+**Clusters.** Where the executors do not see the working copy (`is_shared`), they write and read objects: the stage, and
+large segments in parts, `objects/RUN/state/NAME/SEGMENT/PART`. Parts are not brought into the working copy.
+
 A request that is repeated after a lost response meets the record of its own run, which has the same bytes
 (`ObjectStore.create`).
 """
@@ -30,13 +34,13 @@ import uuid
 import zlib
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Set
 from concurrent.futures import Future, ThreadPoolExecutor
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, TypeVar
 
 from operators.storage.durable import RESTORE, checksum, checksum_text, make_directory, sync
 from operators.storage.locks import DirectoryLocks
-from operators.storage.objects import CHUNK, START_PATIENCE, ObjectStore, is_object_url, shown
+from operators.storage.objects import CHUNK, START_PATIENCE, ObjectStore, is_object_url, joined, shown
 from operators.storage.store import Store, sealed, store_at, unsealed
 from punct_ns.errors import StateError, XmlStreamError
 from xmlstream.plan.written_plan import PLAN_FILE
@@ -72,10 +76,14 @@ class RemoteCheckpoint:
     Attributes:
         run: The id of this run.
         store: The objects of the checkpoint.
+        is_shared: Whether executors share nothing with this process but the store.
+        staged: The store of what is staged for this run, if it is shared.
     """
 
-    def __init__(self, url: str, directory: Path) -> None:
+    def __init__(self, url: str, directory: Path, *, is_shared: bool = False) -> None:
         self.run = uuid.uuid4().hex[:16]
+        self.is_shared = is_shared
+        self.staged = ObjectStore(url).below(f"staged/{self.run}")
         self.store = ObjectStore(url)
         # What nothing relies on does not keep a process from its end.
         self._hasty = ObjectStore(url, START_PATIENCE)
@@ -145,6 +153,29 @@ class RemoteCheckpoint:
         notes = {name: self._local.read(name).decode() for name in NOTES}
         self.store.create(f"runs/{self.run}.json", sealed(notes))
 
+    def segments(self, folder: str) -> SharedSegments | None:
+        """The segments in a folder, for executors that do not see the working copy; None if they see it."""
+        return SharedSegments(self, folder) if self.is_shared else None
+
+    def place(self, key: str) -> str:
+        """The key in the store of a file of the working copy that this run puts."""
+        return f"objects/{self.run}/{key}"
+
+    def places(self, key: str) -> list[str]:
+        """The keys in the store of a file of the working copy, or of the files of a folder; in order of their names."""
+        if key in self._objects:
+            return [self._objects[key][0]]
+        return [self._objects[each][0] for each in sorted(self._objects) if each.startswith(f"{key}/")]
+
+    def note_put(self, key: str, checksum: str) -> None:
+        """Notes that an object was put at its `place`."""
+        self._objects[key] = [self.place(key), checksum]
+
+    def clear_stage(self) -> None:
+        """Removes what was staged for slices that are committed; folders stay."""
+        if self.is_shared:
+            self._delete([f"staged/{self.run}/{name}" for name in self.staged.names() if not name.endswith("/")])
+
     def commit(
         self, record: Mapping[str, Any], logs: Mapping[str, str], kept: Set[str], paths: Iterable[Path]
     ) -> dict[str, Any]:
@@ -191,7 +222,7 @@ class RemoteCheckpoint:
         letters = [name for name in self._local.names(LETTERS) if name not in self._letters]
 
         def put(key: str) -> list[str]:
-            there = f"objects/{self.run}/{key}"
+            there = self.place(key)
             return [there, self.store.write_file(there, self._local.path(key))]
 
         def send(name: str) -> None:
@@ -219,6 +250,8 @@ class RemoteCheckpoint:
         with contextlib.suppress(XmlStreamError, OSError):
             if self._local.size(_ENDED) is not None:
                 self._hasty.write(f"runs/{self.run}.{_ENDED}", [self._local.read(_ENDED)])
+                if self.is_shared:
+                    self._hasty.delete(f"staged/{self.run}/")
                 self.settle()
         self._threads.shutdown(wait=False, cancel_futures=True)
 
@@ -291,11 +324,15 @@ class RemoteCheckpoint:
                 self._local.replace(f"commits/{record['slice']:09d}.json", [text], durable=False)
             if remote["identity"] is not None:
                 self._local.replace(_IDENTITY, [remote["identity"].encode()], durable=False)
-            self._all(self._fetch, self._objects.items())
+            self._all(self._fetch, (item for item in self._objects.items() if not self._is_apart(item[0])))
             self._all(self._fetch_log, self._parts.items())
         self._local.delete(*{str(path.relative_to(root)) for path in files}.difference(self._objects))
         self._restore_notes()
         return found[2] if found else None
+
+    def _is_apart(self, key: str) -> bool:
+        """Whether an object is a part of a segment that only executors need."""
+        return self.is_shared and key.startswith("state/") and key.count("/") > 2
 
     def _fetch(self, of: tuple[str, Sequence[str]]) -> None:
         """Brings a file into the working copy, unless it is there."""
@@ -363,6 +400,8 @@ class RemoteCheckpoint:
             match folder:
                 case "commits":
                     return age > BARRIER_SECONDS and int(name.partition(".")[0]) < first
+                case "staged":
+                    return age > LITTER_SECONDS and self.run not in key
                 case "objects" | "logs":
                     return age > LITTER_SECONDS and key not in needed and self.run not in key
                 case "runs":
@@ -374,6 +413,26 @@ class RemoteCheckpoint:
         found = [one.key for one in self._hasty.listed() if is_litter(one.key, now - one.written)]
         if found:
             self._hasty.delete(*found)
+
+
+@dataclass(frozen=True, slots=True)
+class SharedSegments:
+    """The segments of a folder of the working copy, as objects that executors read and write; a `SharedFolder`."""
+
+    checkpoint: RemoteCheckpoint
+    folder: str
+
+    def url(self, name: str) -> str:
+        """The URL of a new object of this run."""
+        return joined(self.checkpoint.store.url, self.checkpoint.place(f"{self.folder}/{name}"))
+
+    def urls(self, name: str) -> list[str]:
+        """The URLs of an object that exists, or of its parts."""
+        return [joined(self.checkpoint.store.url, key) for key in self.checkpoint.places(f"{self.folder}/{name}")]
+
+    def note(self, name: str, checksum: str) -> None:
+        """Notes that an object was put at its URL."""
+        self.checkpoint.note_put(f"{self.folder}/{name}", checksum)
 
 
 def _key(number: int) -> str:

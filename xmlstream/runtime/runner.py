@@ -16,6 +16,7 @@ from functools import partial
 from html import escape
 from typing import TYPE_CHECKING, Any
 
+from operators.storage.objects import ObjectStore, joined
 from operators.storage.store import sealed, store_at
 from punct_ns.errors import StateError, XmlStreamError
 from sources.local_paths import absolute
@@ -27,7 +28,7 @@ from sources.xml.spark.error_transport import original_error
 from xmlstream.plan.nodes import Node, Scan, Static, names, results, topological
 from xmlstream.plan.written_plan import encoded
 from xmlstream.runtime.checkpoint import DOCUMENTS, ENDED, Checkpoint
-from xmlstream.runtime.driving import driver
+from xmlstream.runtime.driving import driver, is_apart
 from xmlstream.runtime.execution import Execution
 from xmlstream.runtime.in_process import RunningQuery
 from xmlstream.runtime.likely_mistakes import Finding
@@ -251,7 +252,9 @@ def _recovered(session: Session, root: Node, settings: Settings) -> Recovered:
     require_disjoint(_paths(root), settings.outputs, settings.checkpoint, settings.metrics, settings.work)
     directory = settings.make_checkpoint()
     try:
-        remote = None if settings.store is None else RemoteCheckpoint(settings.store.url, directory)
+        remote = None
+        if settings.store is not None:
+            remote = RemoteCheckpoint(settings.store.url, directory, is_shared=is_apart(session))
         if remote is not None:
             remote.store.require_usable()
         is_begun = store_at(directory).size(QUERY) is not None if remote is None else remote.is_begun()
@@ -361,11 +364,14 @@ def _sources(root: Node, checkpoint: Checkpoint, settings: Settings) -> Iterator
     for node, name in names(root).items():
         if not isinstance(node.operator, Scan):
             continue
-        known = checkpoint.store.path(f"{DOCUMENTS}/{name}")
+        known, noted = checkpoint.store.path(f"{DOCUMENTS}/{name}"), checkpoint.noted.below(name)
+        restricted = (
+            joined(noted.url, RESTRICTED_FILE) if isinstance(noted, ObjectStore) else noted.path(RESTRICTED_FILE)
+        )
         options = node.operator.options
         # Processes that plan or read may have been started in another working directory.
-        named = {"path": absolute(options.path), "stage": str(checkpoint.stage), "source": name}
-        named |= {"documentLog": str(known), "restricted": str(known / RESTRICTED_FILE)}
+        named = {"path": absolute(options.path), "stage": checkpoint.tasks_stage, "source": name}
+        named |= {"documentLog": str(known), "restricted": str(restricted)}
         clock = str(checkpoint.store.path(CLOCK)) if node in clocked else None
         yield options.replace(**named, **settings.source_options, clock=clock)
 

@@ -31,7 +31,9 @@ from operators.state.operator_state import OperatorState
 from operators.state.slice_tuples import Slice, Tuples
 from operators.state.state_schema import StateSchema
 from operators.storage.durable import sync
+from operators.storage.objects import ObjectStore
 from operators.storage.segments import HELD
+from operators.storage.shared_files import FilePlace, opened, place_of
 from operators.storage.store import Place, store_at
 from punct_ns.domain import NAN, Cut, Domain
 from punct_ns.errors import MalformedInput, UngrammaticalStream, place
@@ -93,12 +95,12 @@ MOST_PUNCTUATIONS = 256
 """The most punctuations that are compared with zone maps one by one."""
 
 
-def may_match(path: Path, punctuations: Sequence[Punctuation], schema: Schema) -> bool:
+def may_match(path: FilePlace, punctuations: Sequence[Punctuation], schema: Schema) -> bool:
     """Whether the file may contain a tuple that one of the punctuations matches; errs towards True."""
     if len(punctuations) > MOST_PUNCTUATIONS:
         return True
     described = sorted({i for p in punctuations for i in p.restricted})
-    footer = pq.read_metadata(path)
+    footer = pq.read_metadata(opened(path))
     columns = {footer.schema.column(i).name: i for i in range(footer.num_columns)}
     for group in range(footer.num_row_groups):
         zone: dict[int, tuple[Pattern, ...]] = {}
@@ -153,7 +155,7 @@ class RangePiece:
     """
 
     range: StagedRange
-    path: Path | None
+    path: FilePlace | None
     tuples: int
     punctuations: pa.Table | None
     bad: list[dict[str, Any]]
@@ -163,14 +165,14 @@ class RangePiece:
     def of(range_: StagedRange) -> RangePiece:
         """The piece that is the whole range."""
         bad = range_.malformed.to_pylist() if range_.malformed is not None else []
-        path = None if range_.path is None else Path(range_.path)
+        path = None if range_.path is None else place_of(range_.path)
         return RangePiece(range_, path, range_.tuples, range_.punctuations, bad)
 
     def parted(self, position: int) -> tuple[RangePiece, RangePiece]:
         """The pieces before a position, and from that position on."""
         assert self.path is not None
         first, second = parted_file(self.path, position)
-        before = 0 if first is None else pq.read_metadata(first).num_rows
+        before = 0 if first is None else pq.read_metadata(opened(first)).num_rows
         punctuations: list[pa.Table | None] = [None, None]
         if self.punctuations is not None:
             behind = pc.greater_equal(self.punctuations[POSITION], position)
@@ -213,7 +215,7 @@ class SourceInput:
         state: OperatorState,
         dead_letters: Place,
         plan_name: str,
-        documents: Place | None = None,
+        documents: Place | ObjectStore | None = None,
     ) -> None:
         """Restore the source from its state.
 
@@ -235,7 +237,8 @@ class SourceInput:
         self._letters: list[dict[str, Any]] = []
         self._of_partitions: Mapping[str, int] = {}
         self._dead_letters, self._plan_name = dead_letters, plan_name
-        self._restricted, self._documents = frozenset[str](), None if documents is None else store_at(documents)
+        self._restricted = frozenset[str]()
+        self._documents = store_at(documents) if isinstance(documents, str | Path) else documents
         restricted = {self._schema[i].name for p in self._closed.set for i in p.restricted}
         self._note_restricted(restricted | {self._schema[i].name for i in self._closed.on_disk})
         columns = [a for a in self._schema if a.name in scan.options.columns]
@@ -369,7 +372,7 @@ class SourceInput:
         path, closed, on_disk = piece.path, list(self._closed.set), self._closed.on_disk
         if not may_match(path, closed, self._schema):
             closed = []
-        there = pq.read_schema(path).names if on_disk else ()
+        there = pq.read_schema(opened(path)).names if on_disk else ()
         unread = frozenset(name for i in on_disk if (name := self._schema[i].name) not in there)
         if names := unread | missing_attributes(path, closed, self._options):
             path = staged_again(piece.range, names)

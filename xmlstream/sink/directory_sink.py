@@ -22,6 +22,7 @@ from typing import Any
 import pyarrow as pa
 
 from operators.storage.durable import sync
+from operators.storage.objects import ObjectStore
 from operators.storage.store import Place, Store, hidden
 from punct_ns.slices import POSITION
 from sources.xml.spark.error_transport import transported
@@ -46,7 +47,7 @@ class PartWriter:
 
     Attributes:
         form: Encoding of the documents.
-        store: Place of the documents, visible to tasks and driver.
+        store: Place of the documents, visible to the tasks.
         slice_id: Number of the slice.
         exactness: Exactness of the result before the slice.
         few: Most tuples of a task to send with its report.
@@ -54,7 +55,7 @@ class PartWriter:
     """
 
     form: Form
-    store: Store
+    store: Store | ObjectStore
     slice_id: int
     exactness: Exactness
     few: int = FEW
@@ -76,7 +77,8 @@ class PartWriter:
     def _written(self, table: pa.Table) -> pa.RecordBatch:
         name = f".slice-{self.slice_id:09d}-{uuid.uuid4().hex}.part"
         checksum = self.store.write(name, self.form.document([(table, ())], self.exactness, AT_ONCE))
-        sync([self.store.path(name)])
+        if isinstance(self.store, Store):
+            sync([self.store.path(name)])
         return _report(name, table, checksum, None)
 
 

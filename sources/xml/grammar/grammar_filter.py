@@ -18,6 +18,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute
 
+from operators.storage.objects import ObjectStore, is_object_url
 from operators.storage.store import store_of
 from punct_ns.punctuation import Punctuation
 from punct_ns.punctuation_set import PunctuationSet
@@ -51,8 +52,11 @@ def known_restricted(options: SourceOptions) -> frozenset[str]:
     if options.restricted is None:
         return frozenset()
     try:
-        store, key = store_of(options.restricted)
-        names = json.loads(store.read(key))
+        if is_object_url(options.restricted):
+            names = json.loads(ObjectStore(options.restricted).read(""))
+        else:
+            store, key = store_of(options.restricted)
+            names = json.loads(store.read(key))
     except (OSError, ValueError):
         return frozenset()
     return frozenset(names).intersection(options.schema.names) if isinstance(names, list) else frozenset()

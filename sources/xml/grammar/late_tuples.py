@@ -15,7 +15,6 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from operator import itemgetter
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -24,7 +23,7 @@ import pyarrow as pa
 import pyarrow.compute
 import pyarrow.parquet as pq
 
-from operators.storage.store import store_at
+from operators.storage.shared_files import FilePlace, beside, opened, written
 from punct_ns.domain import Cut, Domain
 from punct_ns.grammar import sentence
 from punct_ns.pattern import WILDCARD, Constant, Pattern, values
@@ -364,7 +363,7 @@ def _document(position: int, part: Part) -> str:
     return [shown(r.path) for r in part.ranges if r.base + r.start <= position][-1]
 
 
-def missing_attributes(path: Path, punctuations: Sequence[Punctuation], options: SourceOptions) -> frozenset[str]:
+def missing_attributes(path: FilePlace, punctuations: Sequence[Punctuation], options: SourceOptions) -> frozenset[str]:
     """Returns the attributes that a file lacks and that are needed to decide whether its tuples are late.
 
     Args:
@@ -373,7 +372,7 @@ def missing_attributes(path: Path, punctuations: Sequence[Punctuation], options:
         options: The options of the source.
     """
     schema = options.schema
-    there = {i for i, name in enumerate(schema.names) if name in pq.read_schema(path).names}
+    there = {i for i, name in enumerate(schema.names) if name in pq.read_schema(opened(path)).names}
     doubtful = [p for p in punctuations if not there.issuperset(p.restricted)]
     if not doubtful:
         return frozenset()
@@ -383,7 +382,7 @@ def missing_attributes(path: Path, punctuations: Sequence[Punctuation], options:
     return frozenset(schema[i].name for p in doubtful for i in p.restricted if i not in there)
 
 
-def late_tuples(path: Path, punctuations: Sequence[Punctuation], options: SourceOptions) -> list[LateTuple]:
+def late_tuples(path: FilePlace, punctuations: Sequence[Punctuation], options: SourceOptions) -> list[LateTuple]:
     """Returns the late tuples, in order; reads only the restricted attributes to find them.
 
     Args:
@@ -396,48 +395,48 @@ def late_tuples(path: Path, punctuations: Sequence[Punctuation], options: Source
         return []
     if options.ungrammatical == "fail":
         found = found[:1]
-    rows = pq.read_table(path, partitioning=None).take(found).to_pylist()
+    rows = pq.read_table(opened(path), partitioning=None).take(found).to_pylist()
     return [LateTuple.of(row.pop(POSITION), row, punctuations, options.schema) for row in rows]
 
 
 def late_rows(
-    path: Path, punctuations: PositionedPunctuations, options: SourceOptions
+    path: FilePlace, punctuations: PositionedPunctuations, options: SourceOptions
 ) -> Iterator[tuple[int, Mapping[str, Any]]]:
     """Yields the tuples of a staged file that an earlier punctuation matches, in order, with their positions."""
     found = _late(path, punctuations, options)
     if len(found):
-        for row in pq.read_table(path, partitioning=None).take(found).to_pylist():
+        for row in pq.read_table(opened(path), partitioning=None).take(found).to_pylist():
             yield row.pop(POSITION), row
 
 
-def _late(path: Path, punctuations: PositionedPunctuations, options: SourceOptions) -> Longs:
+def _late(path: FilePlace, punctuations: PositionedPunctuations, options: SourceOptions) -> Longs:
     """Returns the late rows, in order."""
-    there = pq.read_schema(path).names
+    there = pq.read_schema(opened(path)).names
     restricted = sorted({i for _, p in punctuations for i in p.restricted if options.schema[i].name in there})
     attributes = [options.schema[i] for i in restricted]
     names = [*(attribute.name for attribute in attributes), POSITION]
-    table = pq.read_table(path, columns=names, partitioning=None).select(names)
+    table = pq.read_table(opened(path), columns=names, partitioning=None).select(names)
     kinds = [table.schema.field(a.name).type if a.domain.opaque else arrow_type(a.domain) for a in attributes]
     fields = [pa.field(name, kind) for name, kind in zip(names, [*kinds, pa.int64()], strict=True)]
     return violating_rows(table.cast(pa.schema(fields)), punctuations, options.schema)
 
 
-def file_without(path: Path, positions: Sequence[int]) -> Path | None:
+def file_without(path: FilePlace, positions: Sequence[int]) -> FilePlace | None:
     """Writes another file without the tuples at these positions; None if no tuple is left."""
-    table = pq.read_table(path, partitioning=None)
+    table = pq.read_table(opened(path), partitioning=None)
     stays = ~np.isin(table[POSITION].to_numpy(), np.array(positions, np.int64))
     if not stays.any():
         return None
-    left = store_at(path.parent).path_to_write(f"tuples-{uuid.uuid4().hex}.parquet")
-    pq.write_table(table.filter(pa.array(stays)), left, compression="none", store_schema=False)
-    return left
+    return written(
+        table.filter(pa.array(stays)), beside(path, f"tuples-{uuid.uuid4().hex}.parquet"), compression="none"
+    )
 
 
 Closes = Callable[[int, "pa.Array[Any]"], "np.ndarray[Any, np.dtype[np.bool_]]"]
 """Returns which of some distinct strings are closed, for the attribute with an index."""
 
 
-def closed_string_tuples(path: Path, places: Iterable[int], closes: Closes, schema: Schema) -> list[LateTuple]:
+def closed_string_tuples(path: FilePlace, places: Iterable[int], closes: Closes, schema: Schema) -> list[LateTuple]:
     """Returns the tuples, in order, with a closed string; looks up each distinct string once.
 
     Args:
@@ -453,13 +452,13 @@ def closed_string_tuples(path: Path, places: Iterable[int], closes: Closes, sche
     if not found:
         return []
     rows = sorted(found)
-    tuples = pq.read_table(path, partitioning=None).take(rows).to_pylist()
+    tuples = pq.read_table(opened(path), partitioning=None).take(rows).to_pylist()
     return [LateTuple(t.pop(POSITION), t, found[row]) for row, t in zip(rows, tuples, strict=True)]
 
 
-def _rows(path: Path, name: str, closes: Callable[[Any], Any]) -> Iterator[tuple[int, str]]:
+def _rows(path: FilePlace, name: str, closes: Callable[[Any], Any]) -> Iterator[tuple[int, str]]:
     """Yields the rows with a closed string, and that string."""
-    column = pc.cast(pq.read_table(path, columns=[name], partitioning=None)[name], pa.string())
+    column = pc.cast(pq.read_table(opened(path), columns=[name], partitioning=None)[name], pa.string())
     different = pc.drop_null(pc.unique(column))
     closed = different.filter(pa.array(closes(different)))
     if not len(closed):

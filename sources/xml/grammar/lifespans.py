@@ -11,7 +11,6 @@ import uuid
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -19,7 +18,7 @@ import pyarrow as pa
 import pyarrow.compute
 import pyarrow.parquet as pq
 
-from operators.storage.store import store_at
+from operators.storage.shared_files import FilePlace, beside, opened, written
 from punct_ns.domain import Cut
 from punct_ns.lifespan import Bound, Lifespan
 from punct_ns.punctuation import Punctuation
@@ -124,7 +123,7 @@ def counted_lifespans(punctuations: pa.Table, options: SourceOptions) -> list[tu
 
 
 def judged(
-    path: Path,
+    path: FilePlace,
     before: Sequence[Punctuation],
     punctuations: pa.Table | None,
     closed: PunctuationSet,
@@ -178,16 +177,14 @@ def _closing(punctuations: pa.Table | None, options: SourceOptions) -> Iterator[
         yield int(at[row]), p
 
 
-def parted_file(path: Path, position: int) -> tuple[Path | None, Path]:
+def parted_file(path: FilePlace, position: int) -> tuple[FilePlace | None, FilePlace]:
     """Splits the file at a position into two other files; the first is None if it would be empty."""
-    table = pq.read_table(path, partitioning=None)
+    table = pq.read_table(opened(path), partitioning=None)
     behind = table[POSITION].to_numpy() >= position
-    made, stage = [], store_at(path.parent)
+    made = list[FilePlace | None]()
     for mask in (~behind, behind):
-        part = table.filter(pa.array(mask))
-        made.append(stage.path_to_write(f"tuples-{uuid.uuid4().hex}.parquet") if len(part) else None)
-        if made[-1] is not None:
-            pq.write_table(part, made[-1], compression="none", store_schema=False)
+        part, place = table.filter(pa.array(mask)), beside(path, f"tuples-{uuid.uuid4().hex}.parquet")
+        made.append(written(part, place, compression="none") if len(part) else None)
     first, second = made
     assert second is not None
     return first, second

@@ -9,13 +9,14 @@ from __future__ import annotations
 import uuid
 from collections.abc import Collection, Iterable, Sequence
 from dataclasses import replace
-from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from operators.storage.store import store_at, store_of
+from operators.storage.objects import ObjectStore, is_object_url, joined
+from operators.storage.shared_files import FilePlace, place_of, removed
+from operators.storage.store import store_at
 from punct_ns.errors import InputError
 from punct_ns.slices import POSITION, POSITION_SHOWN
 from sources.places import shown
@@ -53,15 +54,16 @@ def stage(ranges: Iterable[ByteRange], options: SourceOptions) -> list[dict[str,
         part = heard
 
 
-def staged_again(range_: StagedRange, names: Collection[str]) -> Path:
+def staged_again(range_: StagedRange, names: Collection[str]) -> FilePlace:
     """Stages a range again, with these additional attributes, and returns the file."""
     rows = stage(range_.part.ranges, range_.part.with_columns(names).options)
     path = rows.pop(range_.part.stream)["path"]
-    for store, key in (store_of(row["path"]) for row in rows if row["path"] is not None):
-        store.delete(key)
+    for row in rows:
+        if row["path"] is not None:
+            removed(row["path"])
     if path is None:
         raise InputError(f"{shown(range_.part.ranges[0].path)} has changed while it was read")
-    return Path(path)
+    return place_of(path)
 
 
 def _parsed(part: Part, streams: Sequence[_Stream]) -> Part | None:
@@ -140,13 +142,14 @@ def _encoded(said: pa.Table) -> pa.Table:
 
 
 class _TupleFile:
-    """The Parquet file of a range's tuples; created with the first tuple."""
+    """The Parquet file of a range's tuples; created with the first tuple. In an object store it is put at its end."""
 
     def __init__(self, options: SourceOptions, schema: pa.Schema) -> None:
         assert options.stage is not None
-        self._store, self._schema = store_at(options.stage), schema
+        self._stage, self._schema = options.stage, schema
         self._writer: pq.ParquetWriter | None = None
         self._draft = f".{uuid.uuid4().hex}.parquet"
+        self._object = pa.BufferOutputStream() if is_object_url(options.stage) else None
         self.tuples = 0
         self.bounds: list[int] = []
 
@@ -158,9 +161,9 @@ class _TupleFile:
         self.bounds = [self.bounds[0] if self.bounds else at[0].as_py(), at[-1].as_py()]
         if self._writer is None:
             strings: Any = [field.name for field in self._schema if pa.types.is_string(field.type)]
-            path = self._store.path_to_write(self._draft)
+            file = self._object or store_at(self._stage).path_to_write(self._draft)
             self._writer = pq.ParquetWriter(
-                path, self._schema, compression="none", use_dictionary=strings, store_schema=False
+                file, self._schema, compression="none", use_dictionary=strings, store_schema=False
             )
         self._writer.write_table(tuples, row_group_size=len(tuples))
         self.tuples += tuples.num_rows
@@ -169,17 +172,22 @@ class _TupleFile:
         """Removes the file, if there is one."""
         if self._writer is not None:
             self._writer.close()
-            self._store.delete(self._draft)
+            if self._object is None:
+                store_at(self._stage).delete(self._draft)
 
     def close(self) -> str | None:
-        """Renames the file to its visible name, and returns that; None if there is no file."""
+        """Gives the file its visible name, and returns its path or URL; None if there is no file."""
         if self._writer is None:
             return None
         self._writer.close()
         # Not named after the source: Spark silently skips files with names like _bid or .bid.
         key = f"tuples-{self.bounds[0]:019d}-{uuid.uuid4().hex}.parquet"
-        self._store.publish(self._draft, key)
-        return str(self._store.path(key))
+        if self._object is not None:
+            ObjectStore(self._stage).write(key, [self._object.getvalue()])
+            return joined(self._stage, key)
+        store = store_at(self._stage)
+        store.publish(self._draft, key)
+        return str(store.path(key))
 
 
 def with_elements(dead_letters: Sequence[dict[str, Any]], ranges: Sequence[StagedRange]) -> list[dict[str, Any]]:

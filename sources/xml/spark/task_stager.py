@@ -17,16 +17,20 @@ if TYPE_CHECKING:
 
 
 class SparkStager:
-    """Has Spark's workers stage tasks; their files lie where driver and executors see them."""
+    """Has Spark's workers stage tasks; their files lie where driver and executors see them.
+
+    That is the directory of a slice, or `shared`, the URL of a stage in an object store.
+    """
 
     works_ahead = False
 
-    def __init__(self, spark: SparkSession, sources: Sequence[SourceOptions]) -> None:
-        self._spark, self._sources = spark, tuple(sources)
+    def __init__(self, spark: SparkSession, sources: Sequence[SourceOptions], shared: str | None = None) -> None:
+        self._spark, self._sources, self._shared = spark, tuple(sources), shared
 
     def begin(self, tasks: Sequence[ReadTask], stage: Path) -> SparkStaged:
         """The tasks of a slice; Spark stages them when their rows are needed."""
-        options = [with_stage(self._sources[task.reader], str(stage)) for task in tasks]
+        place = self._shared or str(stage)
+        options = [with_stage(self._sources[task.reader], place) for task in tasks]
         return SparkStaged(self._spark, list(zip(tasks, options, strict=True)))
 
     def close(self) -> None:

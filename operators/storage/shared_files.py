@@ -1,0 +1,187 @@
+"""Parquet that executors and the driver exchange: by paths, or in an object store where they share nothing else.
+
+A *place* is the path of a file, or the URL of an object. Executors that do not see the driver's disk are given URLs.
+A task writes an object whole, after it has written its rows in memory, and reads one by one request. So the rows of an
+object are bounded, and many rows have several objects, its *parts*.
+"""
+
+from __future__ import annotations
+
+import io
+import threading
+import uuid
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+from pathlib import Path
+from typing import Any, Protocol, TypeAlias
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from operators.storage.objects import ObjectStore, is_object_url, joined
+
+FilePlace: TypeAlias = Path | str
+"""A path, or the URL of an object."""
+
+PART_BYTES = 32 << 20
+"""The bytes of rows in Arrow from which on a task begins another part."""
+
+PART_ROWS = 1 << 17
+"""The rows of a part that the driver puts."""
+
+PARTS = "name STRING, rows BIGINT, checksum STRING"
+"""The schema of a task's report of a part, as Spark DDL."""
+
+
+_FIELDS: list[pa.Field[Any]] = [
+    pa.field("name", pa.string()),
+    pa.field("rows", pa.int64()),
+    pa.field("checksum", pa.string()),
+]
+_REPORT = pa.schema(_FIELDS)
+
+
+class SharedFolder(Protocol):
+    """A folder of the checkpoint in its object store, whose objects executors read and write."""
+
+    def url(self, name: str) -> str:
+        """The URL of a new object of this run."""
+
+    def urls(self, name: str) -> list[str]:
+        """The URLs of an object that exists, or of its parts."""
+
+    def note(self, name: str, checksum: str) -> None:
+        """Notes that an object was put at its URL."""
+
+
+def place_of(text: str) -> FilePlace:
+    """The place that a staged row names."""
+    return text if is_object_url(text) else Path(text)
+
+
+def opened(place: FilePlace) -> Any:
+    """What Arrow reads: a path, or an open object, which this thread may have read before.
+
+    Raises:
+        FileNotFoundError: The object does not exist.
+    """
+    if isinstance(place, Path) or not is_object_url(place):
+        return place
+    file = _object(place, threading.get_ident())
+    file.seek(0)
+    return file
+
+
+@lru_cache(maxsize=16)
+def _object(url: str, thread: int) -> io.BufferedReader:
+    """An object that is never replaced: a footer that was read once is not requested again."""
+    return ObjectStore(url).open()
+
+
+def beside(place: FilePlace, name: str) -> FilePlace:
+    """The place with another name in the same folder.
+
+    >>> beside("s3://bucket/stage/a.parquet?region=r", "b.parquet")
+    's3://bucket/stage/b.parquet?region=r'
+    """
+    if isinstance(place, Path):
+        return place.with_name(name)
+    folder, _, options = place.partition("?")
+    return f"{folder.rpartition('/')[0]}/{name}{'?' if options else ''}{options}"
+
+
+def written(table: pa.Table, place: FilePlace, **options: Any) -> FilePlace:
+    """Writes a table as Parquet, with these options of Arrow's writer; returns the place."""
+    if isinstance(place, Path):
+        pq.write_table(table, place, store_schema=False, **options)
+    else:
+        put(table, place, **options)
+    return place
+
+
+def put(table: pa.Table, url: str, **options: Any) -> str:
+    """Puts a table as an object of Parquet; returns its checksum."""
+    out = pa.BufferOutputStream()
+    pq.write_table(table, out, store_schema=False, **options)
+    return ObjectStore(url).write("", [out.getvalue()])
+
+
+def removed(place: str) -> None:
+    """Removes a file or an object."""
+    if is_object_url(place):
+        ObjectStore(place).delete("")
+    else:
+        Path(place).unlink(missing_ok=True)
+
+
+def put_parts(table: pa.Table, name: str, folder: SharedFolder) -> None:
+    """Puts a table as the parts of an object, and notes them."""
+    for number, first in enumerate(range(0, len(table), PART_ROWS)):
+        part = f"{name}/{number:05d}.parquet"
+        folder.note(part, put(table.slice(first, PART_ROWS), folder.url(part), compression="lz4"))
+
+
+def noted(reports: pa.Table, name: str, folder: SharedFolder) -> int:
+    """Notes the parts that tasks report (`PartsOfTask`); returns the number of their rows."""
+    rows = reports.to_pylist()
+    for row in rows:
+        folder.note(f"{name}/{row['name']}", row["checksum"])
+    return sum(row["rows"] for row in rows)
+
+
+@dataclass(frozen=True, slots=True)
+class PartsOfTask:
+    """Writes the rows of a task as parts below a URL, within that task; a task that is repeated writes other parts."""
+
+    url: str
+
+    def __call__(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        """Yields a report of each part (`PARTS`)."""
+        held: list[pa.RecordBatch] = []
+        size = 0
+        for batch in batches:
+            if batch.num_rows:
+                held.append(batch)
+                size += batch.nbytes
+            if size >= PART_BYTES:
+                yield self._put(held)
+                held, size = [], 0
+        if held:
+            yield self._put(held)
+
+    def _put(self, held: Sequence[pa.RecordBatch]) -> pa.RecordBatch:
+        name, table = f"{uuid.uuid4().hex}.parquet", pa.Table.from_batches(held)
+        checksum = put(table, joined(self.url, name), compression="lz4")
+        report = {"name": name, "rows": len(table), "checksum": checksum}
+        return pa.RecordBatch.from_pylist([report], _REPORT)
+
+
+@dataclass(frozen=True, slots=True)
+class RowsOfObjects:
+    """Reads the Parquet objects of a task, within that task; a column that an object lacks is null.
+
+    Attributes:
+        schema: The columns and types to read.
+    """
+
+    schema: pa.Schema
+
+    def __call__(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        """Yields the rows of the objects whose URLs are in the first column."""
+        for batch in batches:
+            for url in batch.column(0).to_pylist():
+                yield from self._rows(pa.BufferReader(ObjectStore(str(url)).read("")))
+
+    def _rows(self, content: pa.BufferReader) -> Iterator[pa.RecordBatch]:
+        with pq.ParquetFile(content, coerce_int96_timestamp_unit="us") as file:
+            there = [name for name in self.schema.names if name in file.schema_arrow.names]
+            for group in range(file.num_row_groups):
+                table = file.read_row_group(group, columns=there)
+                yield from conformed(table, self.schema).to_batches()
+
+
+def conformed(table: pa.Table, schema: pa.Schema) -> pa.Table:
+    """The columns of a schema with its types; a column that the table lacks is null."""
+    columns = [table[name] if name in table.column_names else pa.nulls(len(table)) for name in schema.names]
+    return pa.table(columns, schema.names).cast(schema)
