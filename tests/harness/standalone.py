@@ -1,16 +1,22 @@
-"""A standalone cluster on this machine: Spark's master and one worker, processes of their own."""
+"""A standalone cluster on this machine: Spark's master and workers, processes of their own.
+
+Workers see all files of this machine, or not those of a directory: then they are like machines that share no disk.
+"""
 
 from __future__ import annotations
 
 import os
 import re
+import shutil
 import subprocess
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass
 from pathlib import Path
 
 import pyspark
+import pytest
 
 from xmlstream.session.spark_session import JAVA_OPTIONS
 from xmlstream.session.warm_start import java_options
@@ -27,19 +33,69 @@ _MASTER, _WORKER = (f"org.apache.spark.deploy.{name}" for name in ("master.Maste
 def standalone(directory: Path, cores: int = 2, memory: str = "3g") -> Iterator[str]:
     """A master and a worker of so many cores and so much memory; the master's address, `spark://127.0.0.1:…`."""
     with ExitStack() as stack:
-        log = stack.enter_context(_daemon(directory, "master", _MASTER, "--host", HOST, "--port", "0"))
-        address = _said(log, r"Starting Spark master at (spark://\S+)")
-        own = ("--cores", str(cores), "--memory", memory, "--work-dir", str(directory / "work"), "--host", HOST)
-        log = stack.enter_context(_daemon(directory, "worker", _WORKER, *own, address))
-        _said(log, r"(Successfully registered with master)")
+        address = _master(stack, directory)
+        _worker(stack, directory, "worker", address, directory / "work", cores=cores, memory=memory)
         yield address
 
 
+@dataclass(frozen=True, slots=True)
+class Apart:
+    """A cluster whose workers have disks of their own; `workers` are their processes."""
+
+    address: str
+    workers: Sequence[subprocess.Popen[bytes]]
+
+    def seen(self, place: Path) -> list[list[str]]:
+        """What each worker finds in a directory."""
+        roots = [Path(f"/proc/{worker.pid}/root{place}") for worker in self.workers]
+        return [sorted(path.name for path in root.iterdir()) for root in roots]
+
+
 @contextmanager
-def _daemon(directory: Path, name: str, main: str, *arguments: str) -> Iterator[Path]:
+def standalone_apart(directory: Path, hidden: Path, workers: int = 2) -> Iterator[Apart]:
+    """A master and workers of one core, to which the directory `hidden` is an empty disk of their own."""
+    unshare = ["unshare", "--mount", "--propagation", "private", "--"]
+    mount = ["sh", "-c", 'mount -t tmpfs tmpfs "$0" && exec "$@"', str(hidden)]
+    if shutil.which("unshare") is None or subprocess.run([*unshare, *mount, "true"], check=False).returncode:
+        pytest.skip("processes cannot have disks of their own here")
+    with ExitStack() as stack:
+        address = _master(stack, directory)
+        each = [
+            _worker(stack, directory, f"worker-{number}", address, hidden / "work", before=[*unshare, *mount])
+            for number in range(workers)
+        ]
+        yield Apart(address, each)
+
+
+def _master(stack: ExitStack, directory: Path) -> str:
+    log, _ = stack.enter_context(_daemon(directory, "master", _MASTER, "--host", HOST, "--port", "0"))
+    return _said(log, r"Starting Spark master at (spark://\S+)")
+
+
+def _worker(
+    stack: ExitStack,
+    directory: Path,
+    name: str,
+    address: str,
+    work: Path,
+    *,
+    cores: int = 1,
+    memory: str = "1g",
+    before: Sequence[str] = (),
+) -> subprocess.Popen[bytes]:
+    own = ("--cores", str(cores), "--memory", memory, "--work-dir", str(work), "--host", HOST)
+    log, process = stack.enter_context(_daemon(directory, name, _WORKER, *own, address, before=before))
+    _said(log, r"(Successfully registered with master)")
+    return process
+
+
+@contextmanager
+def _daemon(
+    directory: Path, name: str, main: str, *arguments: str, before: Sequence[str] = ()
+) -> Iterator[tuple[Path, subprocess.Popen[bytes]]]:
     home = Path(pyspark.__file__).parent
     log = directory / f"{name}.log"
-    command = [str(home / "bin" / "spark-class"), main, "--webui-port", "0", *arguments]
+    command = [*before, str(home / "bin" / "spark-class"), main, "--webui-port", "0", *arguments]
     # Spark's own configuration logs warnings alone, and the port is a matter of information.
     settings = directory / "log4j2.properties"
     settings.write_text(
@@ -51,7 +107,7 @@ def _daemon(directory: Path, name: str, main: str, *arguments: str) -> Iterator[
     environment = {**os.environ, "SPARK_HOME": str(home), "SPARK_LOCAL_IP": HOST, "SPARK_DAEMON_JAVA_OPTS": java}
     with log.open("wb") as out, subprocess.Popen(command, stdout=out, stderr=out, env=environment) as process:
         try:
-            yield log
+            yield log, process
         finally:
             process.terminate()
 
