@@ -28,14 +28,14 @@ WORDS = (
 """Words of conversation in place of the field's: a stream does not *tell* or *say*, it declares, promises, closes."""
 
 LIMITS = {
-    "modules": 368,
-    "lines": 66_712,
+    "modules": 374,
+    "lines": 69_359,
     "contracts": 17,
     "words of conversation": 8,
 }
 """What `--check` holds the figures to, lowered whenever they fall: nothing that went comes back unseen."""
 
-LEAST_CODE = 102
+LEAST_CODE = 104
 """Lines of code of a module, on average, at the least."""
 
 
