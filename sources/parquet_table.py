@@ -18,7 +18,7 @@ from dataclasses import dataclass
 from pathlib import Path, PurePath
 from urllib.parse import unquote
 
-from operators.storage.objects import is_object_url
+from operators.storage.object_urls import is_object_url
 from punct_ns.errors import InputError, UsageError
 from sources.local_paths import local_path
 from sources.places import is_glob, located, name_of, parquet_source, place_of, shown

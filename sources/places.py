@@ -19,7 +19,8 @@ from pathlib import Path
 from typing import Any, BinaryIO, Protocol, cast
 from urllib.parse import parse_qsl, urlencode
 
-from operators.storage.objects import OPTIONS, START_PATIENCE, ObjectStatus, ObjectStore, is_object_url, with_options
+from operators.storage.object_urls import OPTIONS, is_object_url, with_options
+from operators.storage.objects import START_PATIENCE, ObjectStatus, ObjectStore
 from punct_ns.errors import InputError, StateError, UsageError
 from sources.local_paths import glob_of, local_path, split_glob
 

@@ -38,7 +38,7 @@ from operators.frames.frame import (
     Where,
 )
 from operators.frames.held import FEW, Field, Leaf, computed, fields_of
-from operators.storage.objects import is_object_url
+from operators.storage.object_urls import is_object_url
 from operators.storage.shared_files import RowsOfObjects, conformed, opened
 from punct_ns.errors import UsageError, XmlStreamError
 from punct_ns.slices import literal, own, quoted

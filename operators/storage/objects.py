@@ -1,8 +1,4 @@
-"""Object stores: objects below a URL of S3, Google Cloud Storage or Azure, by the client `obstore`.
-
-A URL may carry options of the store: `s3://bucket/orders?endpoint=http://127.0.0.1:8333&region=eu-central-1`. So an
-option reaches each process that reads the URL. Credentials never stand in a URL: the client takes them from the
-environment, a profile, or the role of the machine.
+"""Object stores: objects below a URL of S3, Google Cloud Storage or Azure (`operators.storage.object_urls`).
 
 An object appears whole. It is *created* by a conditional write, which the store refuses if the key exists. A refusal
 alone does not tell who has written the object: a request whose response was lost is sent again, and meets its own
@@ -20,27 +16,29 @@ import re
 import time
 import zlib
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
-from configparser import ConfigParser
 from dataclasses import dataclass, replace
-from datetime import timedelta
 from functools import lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
-from urllib.parse import parse_qsl, urlencode, urlsplit
 
 from operators.storage.durable import checksum, checksum_text
-from punct_ns.errors import DISTRIBUTION, InputError, StateError, UsageError, XmlStreamError
+from operators.storage.object_urls import (
+    CREDENTIALS,
+    SECONDS,
+    bucket_of,
+    client_error,
+    client_package,
+    joined,
+    opened,
+    reason,
+    shown,
+)
+from punct_ns.errors import InputError, StateError, UsageError, XmlStreamError
 
 if TYPE_CHECKING:
     from operators.storage.store import Pieces
-
-SCHEMES = ("s3", "s3a", "gs", "az", "azure", "abfs", "abfss", "memory")
-"""Schemes of the URLs of object stores; objects of `memory` last as long as the process, for tests."""
-
-OPTIONS = ("endpoint", "region")
-"""Options that a URL can carry, and that tables take."""
 
 START_PATIENCE = 15.0
 """Seconds for which `require_usable` waits for a store that does not answer."""
@@ -59,49 +57,9 @@ requests: Counter[str] = Counter()
 
 _LOG = logging.getLogger("xmlstream.objects")
 _WAIT, _LONGEST_WAIT = 0.1, 5.0
-_SECONDS, _LARGE_SECONDS, _LARGE = 30, 600, 8 << 20
-"""The seconds that a request may take, and those that one with so many bytes may take."""
+_LARGE_SECONDS, _LARGE = 600, 8 << 20
+"""The seconds that a request with so many bytes may take."""
 _Result = TypeVar("_Result")
-
-
-def is_object_url(path: str) -> bool:
-    """Whether a path is the URL of an object store.
-
-    >>> is_object_url("s3://bucket/in"), is_object_url("/data/in"), is_object_url("hdfs://there/in")
-    (True, False, False)
-    """
-    scheme, separator, _ = path.partition("://")
-    return bool(separator) and scheme.lower() in SCHEMES
-
-
-def joined(url: str, key: str) -> str:
-    """The URL of an object below a URL, with the same options.
-
-    >>> joined("s3://bucket/out/?region=r", "slice-1.xml")
-    's3://bucket/out/slice-1.xml?region=r'
-    """
-    place, mark, options = url.partition("?")
-    return f"{place.rstrip('/')}/{key}{mark}{options}" if key else f"{place.rstrip('/')}{mark}{options}"
-
-
-def shown(url: str) -> str:
-    """A URL without its options, as messages name it.
-
-    >>> shown("s3://bucket/out?region=r")
-    's3://bucket/out'
-    """
-    return url.partition("?")[0]
-
-
-def with_options(url: str, options: Mapping[str, str]) -> str:
-    """A URL that carries these options besides its own; of `OPTIONS`, those that are given.
-
-    >>> with_options("s3://bucket/in", {"region": "r", "rowTag": "bid"})
-    's3://bucket/in?region=r'
-    """
-    place, _, own = url.partition("?")
-    given = dict(parse_qsl(own)) | {name: options[name] for name in OPTIONS if options.get(name)}
-    return f"{place}?{urlencode(given, safe=':/')}" if given else place
 
 
 @dataclass(frozen=True, slots=True)
@@ -121,12 +79,6 @@ class ObjectStore:
     url: str
     patience: float | None = None
 
-    def _place(self, seconds: int = _SECONDS) -> tuple[Any, str]:
-        """The client of the bucket, which gives a request so many seconds, and the prefix of the keys in it."""
-        root, prefix, options = _split(self.url)
-        environment = tuple(os.environ.get(name, "") for name in _VARIABLES) if root.startswith("s3:") else ()
-        return _client(root, options, environment, seconds), prefix
-
     def below(self, folder: str) -> ObjectStore:
         """The store of the objects in a folder; its keys are relative to that folder."""
         return replace(self, url=joined(self.url, folder))
@@ -138,7 +90,7 @@ class ObjectStore:
     def names(self, folder: str = "") -> list[str]:
         """The sorted names of the objects and folders directly in a folder; those of folders end in a slash."""
         found = self._call("list", lambda o, s, p: o.list_with_delimiter(s, _folder(p, folder)), folder)
-        start = len(_folder(self._place()[1], folder))
+        start = len(_folder(opened(self.url)[1], folder))
         folders = [f"{name.rstrip('/')[start:]}/" for name in found["common_prefixes"]]
         return sorted([*folders, *(each["path"][start:] for each in found["objects"] if len(each["path"]) > start)])
 
@@ -147,7 +99,7 @@ class ObjectStore:
 
         A listing takes one request for each 1,000 objects.
         """
-        prefix = _folder(self._place()[1], "")
+        prefix = _folder(opened(self.url)[1], "")
         last = after
 
         def page(o: Any, s: Any, _: str) -> list[Any]:
@@ -193,7 +145,7 @@ class ObjectStore:
 
         try:
             return self._call("get", get, key)
-        except _error("PreconditionError"):
+        except client_error("PreconditionError"):
             what = f"{self.where(key)} was replaced while it was read"
             raise InputError(what, hint="write each document under a name of its own") from None
 
@@ -235,12 +187,12 @@ class ObjectStore:
         content = _content(pieces)
         begun = time.monotonic()
         # Only unconditional writes are made of several requests.
-        seconds = _SECONDS if len(content) < _LARGE else _LARGE_SECONDS
+        seconds = SECONDS if len(content) < _LARGE else _LARGE_SECONDS
         while True:
             try:
                 self._call("create", lambda o, s, p: o.put(s, _key(p, key), content, mode="create"), key, seconds)
                 return
-            except (_error("AlreadyExistsError"), _error("PreconditionError")):
+            except (client_error("AlreadyExistsError"), client_error("PreconditionError")):
                 try:
                     if self.read(key) == content:
                         return
@@ -279,13 +231,14 @@ class ObjectStore:
                 return
             finally:
                 store.delete(key)
-        except _error("NotSupportedError"):
+        except client_error("NotSupportedError"):
             pass
         except XmlStreamError as error:
             raise UsageError(error.what.replace(f"/{key}", ""), hint=error.hint) from None
         except FileNotFoundError:
-            bucket = _split(self.url)[0]
-            raise UsageError(f"there is no bucket {bucket}", hint="make it, or check its name and endpoint") from None
+            raise UsageError(
+                f"there is no bucket {bucket_of(self.url)}", hint="make it, or check its name and endpoint"
+            ) from None
         raise UsageError(
             f"{self.where()} has no conditional writes: two runs could commit the same slice",
             hint="use a store that refuses a PUT with If-None-Match: * where the object exists",
@@ -309,22 +262,18 @@ class ObjectStore:
             raise FileNotFoundError(2, "no such object", self.where(key))
         return io.BufferedReader(_ObjectFile(self, key, found.size, tag or found.tag), 1 << 17)
 
-    def _call(
-        self, kind: str, action: Callable[[Any, Any, str], _Result], key: str, seconds: int = _SECONDS
-    ) -> _Result:
+    def _call(self, kind: str, action: Callable[[Any, Any, str], _Result], key: str, seconds: int = SECONDS) -> _Result:
         patience = PATIENCE if self.patience is None else self.patience
         return _Patient(self, patience, seconds).call(kind, action, key)
 
 
 _PAGE = 1000
-_VARIABLES = ("AWS_ENDPOINT_URL", "AWS_ACCESS_KEY_ID", "AWS_PROFILE", "AWS_REGION", "AWS_DEFAULT_REGION")
-"""Variables of the environment that determine a client of S3, besides those that the client reads itself."""
 
 
 def _answers() -> tuple[type[Exception], ...]:
     """Errors that are a store's answer, which a repetition would not change."""
     names = ("PreconditionError", "NotModifiedError", "NotSupportedError", "InvalidPathError")
-    return FileNotFoundError, *map(_error, names)
+    return FileNotFoundError, *map(client_error, names)
 
 
 @dataclass(frozen=True, slots=True)
@@ -333,11 +282,11 @@ class _Patient:
 
     store: ObjectStore
     patience: float
-    seconds: int = _SECONDS
+    seconds: int = SECONDS
 
     def call(self, kind: str, action: Callable[[Any, Any, str], _Result], key: str) -> _Result:
-        obstore = _obstore()
-        client, prefix = self.store._place(self.seconds)
+        obstore = client_package()
+        client, prefix = opened(self.store.url, self.seconds)
         begun, wait, has_warned = time.monotonic(), _WAIT, False
         while True:
             requests["put" if kind == "create" else kind] += 1
@@ -346,12 +295,12 @@ class _Patient:
                 if has_warned:
                     _LOG.warning("%s answers again, after %.0f s", self.store.where(), time.monotonic() - begun)
                 return result
-            except (_error("PermissionDeniedError"), _error("UnauthenticatedError")) as error:
+            except (client_error("PermissionDeniedError"), client_error("UnauthenticatedError")) as error:
                 raise self._denied(key, error) from None
             except _answers():
                 raise
-            except _error("BaseError") as error:
-                if kind == "create" and isinstance(error, _error("AlreadyExistsError")):
+            except client_error("BaseError") as error:
+                if kind == "create" and isinstance(error, client_error("AlreadyExistsError")):
                     raise  # any other request meets it as a conflict of two requests, which did nothing
                 refused = _refused(error)
                 if kind == "list" and refused == _NOT_FOUND:
@@ -359,27 +308,21 @@ class _Patient:
                 if refused in _DENIED:  # the client knows these of some requests only
                     raise self._denied(key, error) from None
                 if refused is not None:
-                    raise StateError(f"{self.store.where(key)} is refused: {_reason(error)}", hint=_PLACE) from None
+                    raise StateError(f"{self.store.where(key)} is refused: {reason(error)}", hint=_PLACE) from None
                 waited = time.monotonic() - begun
                 if waited >= self.patience:
-                    what = f"{self.store.where(key)} has not answered for {waited:.0f} s: {_reason(error)}"
+                    what = f"{self.store.where(key)} has not answered for {waited:.0f} s: {reason(error)}"
                     raise StateError(what, hint="start the run again once the store answers") from None
                 if waited >= QUIET and not has_warned:
                     has_warned = True
                     text = "%s does not answer; waiting for up to %.0f s: %s"
-                    _LOG.warning(text, self.store.where(), self.patience, _reason(error))
+                    _LOG.warning(text, self.store.where(), self.patience, reason(error))
                 time.sleep(min(wait, max(self.patience - waited, 0.0)))
                 wait = min(2 * wait, _LONGEST_WAIT)
 
     def _denied(self, key: str, error: Exception) -> StateError:
-        what = f"access to {self.store.where(key)} is denied: {_reason(error)}"
-        return StateError(what, hint=_CREDENTIALS)
-
-
-_CREDENTIALS = (
-    "set AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY or AWS_PROFILE (Google: GOOGLE_APPLICATION_CREDENTIALS, Azure: "
-    "AZURE_STORAGE_ACCOUNT_NAME and AZURE_STORAGE_ACCOUNT_KEY), or give the machine a role"
-)
+        what = f"access to {self.store.where(key)} is denied: {reason(error)}"
+        return StateError(what, hint=CREDENTIALS)
 
 
 _NOT_FOUND, _DENIED = 404, (401, 403)
@@ -458,105 +401,6 @@ def _threads() -> ThreadPoolExecutor:
     return ThreadPoolExecutor(8, thread_name_prefix="objects")
 
 
-def _obstore() -> Any:
-    try:
-        import obstore
-    except ImportError:
-        what = "reading and writing object stores needs the package obstore"
-        raise UsageError(what, hint=f"pip install '{DISTRIBUTION}[objects]'") from None
-    return obstore
-
-
-def _error(name: str) -> type[Exception]:
-    _obstore()
-    import obstore.exceptions
-
-    found: type[Exception] = getattr(obstore.exceptions, name)
-    return found
-
-
-def _split(url: str) -> tuple[str, str, tuple[tuple[str, str], ...]]:
-    """The root of a URL (its bucket), the prefix of keys in the bucket, and the options."""
-    parts = urlsplit(url.partition("?")[0], allow_fragments=False)
-    if parts.password or (parts.username and not parts.scheme.startswith("abfs")):
-        raise UsageError(f"{parts.scheme}://…@{parts.hostname} contains credentials", hint=_CREDENTIALS)
-    if not parts.netloc and parts.scheme != "memory":
-        raise UsageError(f"{url} names no bucket", hint="write s3://bucket/path")
-    options = parse_qsl(url.partition("?")[2])
-    if unknown := [name for name, _ in options if name not in OPTIONS]:
-        raise UsageError(f"{shown(url)}: unknown option {unknown[0]}", hint=f"a URL takes {' and '.join(OPTIONS)}")
-    scheme = "s3" if parts.scheme.lower() == "s3a" else parts.scheme.lower()
-    return f"{scheme}://{parts.netloc}", parts.path.strip("/"), tuple(sorted(options))
-
-
-@lru_cache(maxsize=64)
-def _client(root: str, options: tuple[tuple[str, str], ...], environment: tuple[str, ...], seconds: int) -> Any:
-    """The client of a bucket; the environment is an argument, so that a changed one makes another client."""
-    _obstore()
-    from obstore.store import MemoryStore, from_url
-
-    opened: Any = from_url
-    scheme = root.partition(":")[0]
-    if scheme == "memory":
-        return MemoryStore() if seconds == _SECONDS else _client(root, options, environment, _SECONDS)
-    config: Any = _settings(scheme, dict(options))
-    client: dict[str, Any] = {"timeout": f"{seconds}s", "connect_timeout": "5s"}
-    if config.get("endpoint", "").startswith("http://"):
-        client["allow_http"] = "true"
-    # The client repeats a request a few times; the patience with a store that is away is ours, with words.
-    retry: Any = {"max_retries": 3, "retry_timeout": timedelta(seconds=10)}
-    try:
-        return opened(root, config=config or None, client_options=client, retry_config=retry)
-    except _error("BaseError") as error:
-        raise UsageError(f"{root} cannot be opened: {_reason(error)}") from None
-
-
-def _settings(scheme: str, given: Mapping[str, str]) -> dict[str, str]:
-    """The settings of a client that it does not take from the environment itself."""
-    endpoint = given.get("endpoint") or (os.environ.get("AWS_ENDPOINT_URL", "") if scheme == "s3" else "")
-    config = {"endpoint": endpoint} if endpoint else {}
-    if scheme == "s3":
-        config |= _profile()
-        region = given.get("region") or os.environ.get("AWS_REGION") or os.environ.get("AWS_DEFAULT_REGION")
-        config["region"] = region or config.get("region") or "us-east-1"
-    return config
-
-
-def settings_for_others(url: str) -> dict[str, str]:
-    """The settings by which another client reaches the store of a URL: `endpoint`, `region`, keys of a profile.
-
-    What the environment has by the names of the store's own tools is not among them.
-    """
-    root, _, options = _split(url)
-    return _settings(root.partition(":")[0], dict(options))
-
-
-def _profile() -> dict[str, str]:
-    """Keys and region of a profile in the files of AWS's tools, if the environment has no keys."""
-    if os.environ.get("AWS_ACCESS_KEY_ID"):
-        return {}
-    home = Path.home() / ".aws"
-    name = os.environ.get("AWS_PROFILE") or "default"
-    places = {
-        os.environ.get("AWS_SHARED_CREDENTIALS_FILE") or home / "credentials": name,
-        os.environ.get("AWS_CONFIG_FILE") or home / "config": name if name == "default" else f"profile {name}",
-    }
-    found: dict[str, str] = {}
-    for path, section in places.items():
-        files = ConfigParser(interpolation=None)
-        files.read(path)
-        if files.has_section(section):
-            found = {**dict(files[section]), **found}
-    if os.environ.get("AWS_PROFILE") and not found:
-        raise UsageError(f"there is no profile {name} in {home}", hint="check AWS_PROFILE")
-    names = ("aws_access_key_id", "aws_secret_access_key", "aws_session_token", "region")
-    keys = {each.removeprefix("aws_"): found[each] for each in names if each in found}
-    if os.environ.get("AWS_PROFILE") and "access_key_id" not in keys:
-        what = f"the profile {name} has no aws_access_key_id: other kinds of profiles are not read"
-        raise UsageError(what, hint="export the credentials: eval $(aws configure export-credentials --format env)")
-    return keys
-
-
 def _folder(prefix: str, folder: str) -> str:
     path = "/".join(part for part in (prefix, folder.strip("/")) if part)
     return f"{path}/" if path else ""
@@ -582,11 +426,3 @@ def _delete(o: Any, client: Any, keys: list[str]) -> None:
         # Stores that are asked for several objects at once may stop at the first that is gone.
         for key in keys if len(keys) > 1 else ():
             _delete(o, client, [key])
-
-
-def _reason(error: BaseException) -> str:
-    """The cause in the client's error, without the request."""
-    text = " ".join(str(error).split("\n")[0].split()).partition(": <?xml")[0].rstrip(": ")
-    kind, _, request = text.partition(": Error performing ")
-    code = re.search(r"<Code>(\w+)</Code>", str(error))
-    return (request.rpartition(" - ")[2] or kind).partition(": <")[0][:200] + (f" ({code[1]})" if code else "")

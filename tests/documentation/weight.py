@@ -28,8 +28,8 @@ WORDS = (
 """Words of conversation in place of the field's: a stream does not *tell* or *say*, it declares, promises, closes."""
 
 LIMITS = {
-    "modules": 374,
-    "lines": 69_359,
+    "modules": 375,
+    "lines": 69_422,
     "contracts": 17,
     "words of conversation": 8,
 }

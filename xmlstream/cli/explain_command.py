@@ -153,7 +153,7 @@ _COMPARED = (
 
 
 def _waiting(checkpoint: str, key: dict[str, str], *, as_json: bool) -> str:
-    from operators.storage.objects import shown
+    from operators.storage.object_urls import shown
     from xmlstream.diagnosis.inspection import inspect
     from xmlstream.diagnosis.report import in_words
     from xmlstream.runtime.remote_checkpoint import readable

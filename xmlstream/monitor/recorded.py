@@ -13,7 +13,8 @@ from pathlib import Path
 from typing import Any
 
 from operators.storage.locks import is_locked
-from operators.storage.objects import ObjectStore, is_object_url
+from operators.storage.object_urls import is_object_url
+from operators.storage.objects import ObjectStore
 from operators.storage.store import Store, store_at, unseal
 from punct_ns.errors import StateError
 from xmlstream.diagnosis.inspection import plan_of

@@ -9,7 +9,7 @@ import os
 from collections.abc import Iterable, Sequence
 from pathlib import Path, PurePosixPath
 
-from operators.storage.objects import is_object_url
+from operators.storage.object_urls import is_object_url
 from punct_ns.errors import InputError, QueryError, UsageError
 from sources.local_paths import local_path, split_glob
 from sources.places import matches, shown, split_url

@@ -12,7 +12,8 @@ from typing import TYPE_CHECKING
 from operators.state.operator_state import OperatorState
 from operators.state.slice_tuples import Slice, Tuples
 from operators.state.state_schema import StateSchema
-from operators.storage.objects import ObjectStore, is_object_url
+from operators.storage.object_urls import is_object_url
+from operators.storage.objects import ObjectStore
 from operators.storage.segments import COLLECTED
 from operators.storage.store import Place, Store
 from punct_ns.domain import Cut

@@ -12,7 +12,8 @@ from pathlib import Path
 
 from operators.storage.durable import make_directory
 from operators.storage.locks import DirectoryLocks
-from operators.storage.objects import ObjectStore, is_object_url
+from operators.storage.object_urls import is_object_url
+from operators.storage.objects import ObjectStore
 from operators.storage.store import Place, hidden, shown, store_at
 from punct_ns.errors import StateError
 from xmlstream.plan.nodes import Node

@@ -16,7 +16,8 @@ from functools import partial
 from html import escape
 from typing import TYPE_CHECKING, Any
 
-from operators.storage.objects import ObjectStore, joined
+from operators.storage.object_urls import joined
+from operators.storage.objects import ObjectStore
 from operators.storage.store import sealed, store_at
 from punct_ns.errors import StateError, XmlStreamError
 from sources.local_paths import absolute

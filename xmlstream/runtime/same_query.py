@@ -12,7 +12,7 @@ import uuid
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from operators.storage.objects import is_object_url
+from operators.storage.object_urls import is_object_url
 from operators.storage.store import Place, Store, sealed, store_at, unseal
 from punct_ns.errors import StateError
 from sources.local_paths import local_path

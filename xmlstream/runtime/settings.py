@@ -10,7 +10,8 @@ from pathlib import Path
 from typing import Any
 
 from operators.state.ages import PurgeAfter
-from operators.storage.objects import ObjectStore, is_object_url
+from operators.storage.object_urls import is_object_url
+from operators.storage.objects import ObjectStore
 from operators.storage.store import store_at
 from punct_ns.errors import UsageError
 from sources.xml.options.formats import seconds

@@ -13,7 +13,8 @@ from typing import Any
 
 import pyarrow as pa
 
-from operators.storage.objects import ObjectStore, is_object_url, joined, settings_for_others, shown
+from operators.storage.object_urls import is_object_url, joined, settings_for_others, shown
+from operators.storage.objects import ObjectStore
 from punct_ns.errors import StateError, UsageError, XmlStreamError, not_installed
 from punct_ns.schema import Schema
 from punct_ns.slices import arrow_type

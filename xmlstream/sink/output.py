@@ -13,7 +13,8 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import BinaryIO, TypeAlias
 
-from operators.storage.objects import ObjectStore, is_object_url
+from operators.storage.object_urls import is_object_url
+from operators.storage.objects import ObjectStore
 from operators.storage.store import Place, Store, hidden, shown, store_at
 from punct_ns.errors import StateError
 from sources.parquet_table import CLOSED, is_partition

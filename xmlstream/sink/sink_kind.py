@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path, PurePath
 from typing import TYPE_CHECKING
 
-from operators.storage.objects import OPTIONS, is_object_url, shown
+from operators.storage.object_urls import OPTIONS, is_object_url, shown
 
 if TYPE_CHECKING:
     from punct_ns.schema import Schema

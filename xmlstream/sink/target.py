@@ -8,8 +8,9 @@ from dataclasses import dataclass, field
 from pathlib import Path, PurePath
 from typing import Any
 
-from operators.storage.objects import ObjectStore, is_object_url, joined
-from operators.storage.objects import shown as without_options
+from operators.storage.object_urls import is_object_url, joined
+from operators.storage.object_urls import shown as without_options
+from operators.storage.objects import ObjectStore
 from punct_ns.errors import StateError, UsageError
 from punct_ns.schema import Schema
 from punct_ns.scheme import Scheme

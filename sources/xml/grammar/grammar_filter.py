@@ -18,7 +18,8 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute
 
-from operators.storage.objects import ObjectStore, is_object_url
+from operators.storage.object_urls import is_object_url
+from operators.storage.objects import ObjectStore
 from operators.storage.store import store_of
 from punct_ns.punctuation import Punctuation
 from punct_ns.punctuation_set import PunctuationSet

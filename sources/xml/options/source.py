@@ -26,7 +26,7 @@ from fnmatch import fnmatchcase
 from pathlib import Path
 from typing import Any
 
-from operators.storage.objects import is_object_url
+from operators.storage.object_urls import is_object_url
 from punct_ns.domain import Domain
 from punct_ns.errors import UsageError
 from punct_ns.schema import Schema, flattened, windows

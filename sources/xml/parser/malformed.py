@@ -15,7 +15,7 @@ from typing import BinaryIO, Literal
 import pyarrow as pa
 from lxml import etree
 
-from operators.storage.objects import is_object_url
+from operators.storage.object_urls import is_object_url
 from punct_ns.errors import MalformedInput
 from punct_ns.slices import POSITION_SHOWN
 from sources.places import shown

@@ -14,7 +14,8 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from operators.storage.objects import ObjectStore, is_object_url, joined
+from operators.storage.object_urls import is_object_url, joined
+from operators.storage.objects import ObjectStore
 from operators.storage.shared_files import FilePlace, place_of, removed
 from operators.storage.store import store_at
 from punct_ns.errors import InputError

@@ -17,7 +17,7 @@ from typing import Any, BinaryIO, Self, cast
 
 import pyarrow as pa
 
-from operators.storage.objects import is_object_url
+from operators.storage.object_urls import is_object_url
 from punct_ns.errors import InputError, UsageError
 from sources.parquet_table import in_order_of_slices, in_partition
 from sources.places import is_glob, name_of, open_at, place_of, plain_path, shown

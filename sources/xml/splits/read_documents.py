@@ -19,7 +19,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, cast
 
-from operators.storage.objects import is_object_url
+from operators.storage.object_urls import is_object_url
 from operators.storage.store import store_at
 from punct_ns.errors import InputError, StateError
 from sources.local_paths import local_path

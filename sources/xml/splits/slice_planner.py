@@ -13,7 +13,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from typing import Any
 
-from operators.storage.objects import is_object_url
+from operators.storage.object_urls import is_object_url
 from operators.storage.store import Place, store_at
 from punct_ns.errors import InputError
 from sources.local_paths import local_path

@@ -9,7 +9,8 @@ from pathlib import Path
 import pytest
 
 from operators.storage import objects
-from operators.storage.objects import ObjectStore, is_object_url, joined, with_options
+from operators.storage.object_urls import is_object_url, joined, with_options
+from operators.storage.objects import ObjectStore
 from punct_ns.errors import InputError, StateError, UsageError
 from tests.harness.fault_proxy import FAULTS, fault_proxy
 from tests.harness.seaweed import ObjectServer

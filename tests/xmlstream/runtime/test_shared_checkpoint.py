@@ -14,7 +14,8 @@ import pytest
 import xmlstream as xs
 from operators.frames.spark_engine import SparkEngine
 from operators.storage import segments, shared_files
-from operators.storage.objects import ObjectStore, joined, requests
+from operators.storage.object_urls import joined
+from operators.storage.objects import ObjectStore, requests
 from operators.storage.segments import SegmentStore
 from operators.storage.shared_files import PartsOfTask, RowsOfObjects
 from punct_ns.errors import StateError

@@ -15,8 +15,9 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 import xmlstream as xs
-from operators.storage import objects
-from operators.storage.objects import ObjectStore, joined, requests, with_options
+from operators.storage import object_urls
+from operators.storage.object_urls import joined, with_options
+from operators.storage.objects import ObjectStore, requests
 from punct_ns.errors import QueryError, StateError, UsageError
 from punct_ns.xml_form import PUNCT_NS
 from xmlstream.cli.concatenation import concatenate
@@ -41,7 +42,7 @@ def url(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> str:
     """A place in a store of this process, and one on a real server."""
     if request.param == "server":
         return str(request.getfixturevalue("bucket"))
-    objects._client.cache_clear()  # forgets what the store of another test holds
+    object_urls.forget_clients()  # forgets what the store of another test holds
     return "memory://tests/there"
 
 

@@ -20,7 +20,8 @@ from pyiceberg.catalog.sql import SqlCatalog
 from pyiceberg.exceptions import CommitFailedException, CommitStateUnknownException
 from pyiceberg.utils.config import Config
 
-from operators.storage.objects import ObjectStore, with_options
+from operators.storage.object_urls import with_options
+from operators.storage.objects import ObjectStore
 from punct_ns.errors import QueryError, StateError, UsageError, XmlStreamError
 from punct_ns.punctuation import Punctuation
 from punct_ns.schema import Schema

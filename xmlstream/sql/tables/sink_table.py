@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from operators.expressions.output_columns import Column
 from operators.expressions.type_rules import lossless_cast
-from operators.storage.objects import OPTIONS, is_object_url, with_options
+from operators.storage.object_urls import OPTIONS, is_object_url, with_options
 from punct_ns.errors import UsageError
 from punct_ns.schema import Attribute, Schema, flattened
 from punct_ns.slices import quoted
