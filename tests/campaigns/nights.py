@@ -96,6 +96,8 @@ def run(search: Search, seconds: float) -> Outcome:
         text=True,
         errors="replace",
         start_new_session=True,  # an interrupt of the night ends Python first, and Java after it
+        # A night in the background of a shell ignores interrupts, and would hand that on.
+        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),  # noqa: PLW1509 - no threads run
     )
     try:
         output, _ = process.communicate(timeout=seconds)
