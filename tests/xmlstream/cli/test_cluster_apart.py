@@ -14,7 +14,10 @@ from pathlib import Path
 import pytest
 
 from operators.storage.objects import ObjectStore
+from sources.generators.auction_documents import write_auctions
+from sources.generators.auction_house import House
 from sources.generators.sensors import write_sensors
+from tests.harness.nights import AT_NIGHT
 from tests.harness.standalone import JAVA, Apart, standalone_apart
 
 pytestmark = [pytest.mark.spark, pytest.mark.slow]
@@ -43,8 +46,27 @@ USING punctuated_xml OPTIONS (path '${SENSORS}/sensor1.xml', rowTag 'tempdata', 
 CREATE TABLE two (sid STRING, hour INT, min INT, currtmp DOUBLE)
 USING punctuated_xml OPTIONS (path '${SENSORS}/sensor2.xml', rowTag 'tempdata', schemes 'hour');
 SELECT one.hour, one.min, one.currtmp AS first, two.currtmp AS second FROM one JOIN two
+ON one.hour = two.hour AND one.min = two.min
 """
-JOIN_ON = "ON one.hour = two.hour AND one.min = two.min"
+
+
+def of_sensors(text: str) -> str:
+    """A query over two sensors in slices of which the second one's are larger: its tuples are kept over slices."""
+    text = text.replace("schemes 'hour'", "schemes 'hour', maxBytesPerSlice '12k'", 1)
+    return text.replace("schemes 'hour')", "schemes 'hour', maxBytesPerSlice '30k')")
+
+
+def of_auctions(text: str) -> str:
+    """A query over auctions and two streams of bids in three slices and more."""
+    return text.replace("maxBytesPerSlice '55m'", "maxBytesPerSlice '20k'").replace("'160m'", "'100k'")
+
+
+QUERIES = {
+    "join": of_sensors(JOIN),
+    "warehouse": of_sensors(Path("data/warehouse.sql").read_text()),
+    "closing price": of_auctions(Path("data/auctions/tucker_2007_query_2.sql").read_text()),
+}
+"""By day the join runs alone: its tasks write segments and results."""
 
 
 def begun(query: Path, driver: Path, *arguments: str, master: str) -> subprocess.Popen[bytes]:
@@ -68,21 +90,22 @@ def rows(documents: dict[str, bytes]) -> dict[str, list[str]]:
     return {name: sorted(lines) for name, lines in found.items()}
 
 
-@pytest.mark.parametrize("text", [Path("data/warehouse.sql").read_text(), JOIN + JOIN_ON], ids=["warehouse", "join"])
+@pytest.mark.parametrize("name", QUERIES if AT_NIGHT else ["join"])
 def test_a_cluster_that_shares_only_a_store_writes_what_one_process_writes(
-    text: str, cluster: Apart, bucket: str, tmp_path: Path
+    name: str, cluster: Apart, bucket: str, tmp_path: Path
 ) -> None:
     home, driver, store = tmp_path / "in", tmp_path / "driver", ObjectStore(bucket)
-    write_sensors(home, sensors=2, hours=6, punctuations_per_hour=1, reports_per_hour=60, seed=4)
-    # The second stream is ahead: its tuples are kept over slices.
-    text = text.replace("schemes 'hour'", "schemes 'hour', maxBytesPerSlice '12k'", 1)
-    text = text.replace("schemes 'hour')", "schemes 'hour', maxBytesPerSlice '30k')")
-    (query := tmp_path / "query.sql").write_text(text)
-    alone = ["--engine", "duckdb", "-D", f"SENSORS={home}", "-o", str(tmp_path / "alone")]
+    if name == "closing price":
+        write_auctions(home, 4000, House(seed=4, in_flight=20, active=50, bid_streams=2))
+    else:
+        write_sensors(home, sensors=2, hours=6, punctuations_per_hour=1, reports_per_hour=60, seed=4)
+    variable = "AUCTIONS" if name == "closing price" else "SENSORS"
+    (query := tmp_path / "query.sql").write_text(QUERIES[name])
+    alone = ["--engine", "duckdb", "-D", f"{variable}={home}", "-o", str(tmp_path / "alone")]
     subprocess.run([sys.executable, "-m", "xmlstream", "run", str(query), *alone], check=True, timeout=100)
     for path in home.iterdir():
         store.write(f"in/{path.name}", [path.read_bytes()])
-    given = ["-D", f"SENSORS={bucket}/in", "-o", f"{bucket}/out", "--checkpoint", f"{bucket}/state"]
+    given = ["-D", f"{variable}={bucket}/in", "-o", f"{bucket}/out", "--checkpoint", f"{bucket}/state"]
     with begun(query, driver / "first", *given, master=cluster.address) as first:
         # The barrier and two slices.
         end = time.monotonic() + 300
@@ -98,7 +121,7 @@ def test_a_cluster_that_shares_only_a_store_writes_what_one_process_writes(
     published, out = store.below("out"), tmp_path / "alone"
     documents = {name: published.read(name) for name in published.names()}
     assert rows(documents) == rows({path.name: path.read_bytes() for path in out.glob("slice-*.xml")})
-    if text.endswith(JOIN_ON):
+    if name == "join":
         # The second run began with tuples that tasks had written, and tasks wrote results.
         assert kept
         assert "slice-000000002-00001.xml" in documents
