@@ -162,6 +162,8 @@ def _client(root: str, options: tuple[tuple[str, str], ...], environment: tuple[
 def _settings(scheme: str, given: Mapping[str, str]) -> dict[str, str]:
     """The settings of a client that it does not take from the environment itself."""
     endpoint = given.get("endpoint") or (os.environ.get("AWS_ENDPOINT_URL", "") if scheme == "s3" else "")
+    if urlsplit(endpoint).path.strip("/"):
+        raise UsageError(f"the endpoint {endpoint} has a path", hint="options end a URL: s3://bucket/a.xml?endpoint=…")
     config = {"endpoint": endpoint} if endpoint else {}
     if scheme == "s3":
         config |= _profile()

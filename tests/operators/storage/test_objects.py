@@ -168,6 +168,8 @@ def test_a_url_carries_options_and_no_credentials() -> None:
         ObjectStore("s3://key:secret@b/c").names()
     with pytest.raises(UsageError, match="unknown option secret"):
         ObjectStore("s3://b/c?secret=x").names()
+    with pytest.raises(UsageError, match=r"the endpoint http://h:1/d\.xml has a path"):
+        ObjectStore("s3://b/c?endpoint=http://h:1/d.xml").names()
     with pytest.raises(UsageError, match="names no bucket"):
         ObjectStore("s3:///c").names()
 
