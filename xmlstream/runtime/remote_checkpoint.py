@@ -125,7 +125,7 @@ class RemoteCheckpoint:
             break
         self._next = number + 1
         last = self._restore(numbers)
-        self._behind.append(self._threads.submit(self._remove_litter, numbers, last))
+        self._behind.append(self._threads.submit(self._remove_litter, number, numbers, last))
 
     def restore(self) -> None:
         """Restores the working copy, to be read, unless it is as of the last commit; takes nothing over.
@@ -389,12 +389,13 @@ class RemoteCheckpoint:
         there = f"logs/{key}/{begin}-{end}-{self.run}"
         return [*parts, [begin, end, there, self.store.write(there, [self._local.read(key, begin, end)])]]
 
-    def _remove_litter(self, numbers: Sequence[int], last: Mapping[str, Any] | None) -> None:
-        """Removes old objects that no commit names, and dead letters of slices that were not committed."""
+    def _remove_litter(self, barrier: int, numbers: Sequence[int], last: Mapping[str, Any] | None) -> None:
+        """Removes old objects that no commit names, and dead letters before the barrier of slices not committed."""
         needed = _named(last["remote"]["objects"], last["remote"]["logs"]) if last is not None else set()
         first = min(last["remote"]["log"]) if last is not None else numbers[-1] if numbers else 0
         committed = last["slice"] if last is not None else -1
-        now = time.time()
+        now, listed = time.time(), list(self._hasty.listed())
+        begun = next((now - one.written for one in listed if one.key == _key(barrier)), now)
 
         def is_litter(key: str, age: float) -> bool:
             folder, _, name = key.partition("/")
@@ -408,12 +409,11 @@ class RemoteCheckpoint:
                 case "runs":
                     return age > LITTER_SECONDS and name.partition(".")[0] not in {self.run, *self._runs}
                 case "_dead_letters":
-                    return f"-{self.run}." not in name and _slice_of_letters(name) > committed
+                    return age >= begun and f"-{self.run}." not in name and _slice_of_letters(name) > committed
             return folder.startswith(".probe-") and age > LITTER_SECONDS
 
-        found = [one.key for one in self._hasty.listed() if is_litter(one.key, now - one.written)]
-        if found:
-            self._hasty.delete(*found)
+        found = [one.key for one in listed if is_litter(one.key, now - one.written)]
+        self._hasty.delete(*found)
 
 
 @dataclass(frozen=True, slots=True)

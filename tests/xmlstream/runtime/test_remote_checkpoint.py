@@ -389,6 +389,20 @@ def test_the_requests_of_starts_and_slices_are_few_and_reported(
     assert not [report for report in reports if "requests" in report]
 
 
+def test_a_start_removes_dead_letters_of_runs_before_it_and_none_of_those_after_it(tmp_path: Path) -> None:
+    url = f"memory://letters/{tmp_path.name}"
+    store = ObjectStore(url)
+    store.write("_dead_letters/s-000000001-dead.jsonl", [b"{}"])
+    run = RemoteCheckpoint(url, tmp_path / "one")
+    run.begin()
+    run.settle()
+    assert store.names("_dead_letters") == []
+    # A run that has taken over meanwhile, when the first one comes to look for litter.
+    store.write("_dead_letters/s-000000001-next.jsonl", [b"{}"])
+    run._remove_litter(0, [], None)
+    assert store.names("_dead_letters") == ["s-000000001-next.jsonl"]
+
+
 def test_dead_letters_without_an_output_directory_go_to_the_store(
     in_process: InProcessSession, url: str, tmp_path: Path
 ) -> None:
