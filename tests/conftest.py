@@ -16,7 +16,7 @@ from hypothesis import HealthCheck, settings
 
 from tests.harness.browser import executable, launched
 from tests.harness.nights import AT_NIGHT
-from tests.harness.seaweed import ObjectServer
+from tests.harness.seaweed import BUCKET, ObjectServer
 from tests.harness.seaweed import object_server as served_objects
 
 if TYPE_CHECKING:
@@ -159,7 +159,7 @@ def bucket(object_server: ObjectServer, monkeypatch: pytest.MonkeyPatch) -> str:
         # Spark's Java process has begun with the environment of then, and gives that to its Python processes.
         if (pyspark := sys.modules.get("pyspark")) and (context := pyspark.SparkContext._active_spark_context):
             monkeypatch.setitem(context.environment, name, value)
-    return f"s3://tests/{uuid.uuid4().hex[:12]}"
+    return f"s3://{BUCKET}/{uuid.uuid4().hex[:12]}"
 
 
 @pytest.fixture(scope="session")

@@ -19,10 +19,13 @@ from tests.harness.feeds import HOST, free_port, until_acknowledged, wait_for_li
 
 KEY, SECRET = "ann", "what-she-alone-knows"
 
+BUCKET = "tests"
+"""A bucket that exists from the start."""
+
 
 @dataclass(frozen=True, slots=True)
 class ObjectServer:
-    """A running server; a bucket exists once an object is written to it, and its name has three letters or more."""
+    """A running server; another bucket than `BUCKET` exists once an object is written to it."""
 
     endpoint: str
     directory: Path
@@ -70,12 +73,12 @@ def object_server() -> Iterator[ObjectServer]:
 
 
 def _answers(server: ObjectServer) -> bool:
-    """Whether it takes an object; it listens sooner."""
+    """Whether it takes an object, the first one of `BUCKET`; it listens sooner."""
     import obstore
     from obstore.store import S3Store
 
     client = S3Store(
-        "probe",
+        BUCKET,
         endpoint=server.endpoint,
         access_key_id=KEY,
         secret_access_key=SECRET,
