@@ -25,7 +25,6 @@ stays open, as v does in every `(,v)`.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import timedelta
 from typing import TYPE_CHECKING
@@ -41,6 +40,8 @@ from operators.punctuators.rule import (
     Facts,
     Rule,
     added,
+    greatest_of,
+    one_row,
     ordered_attribute,
     prefix_of,
     unless_late,
@@ -48,7 +49,7 @@ from operators.punctuators.rule import (
 )
 from operators.state.operator_state import OperatorState
 from operators.state.slice_tuples import Tuples
-from operators.state.state_schema import Combine, LogSchema, StateSchema
+from operators.state.state_schema import LogSchema, StateSchema
 from punct_ns.domain import Domain, Value
 from punct_ns.errors import QueryError, UsageError
 from punct_ns.notation import format_pattern
@@ -119,7 +120,7 @@ class ByOrder(Rule):
         if not self.per:
             return StateSchema(notes=["greatest"])
         keys = Schema(self._keys(schema))
-        return StateSchema({"greatest": LogSchema(keys, combine=_greatest(self._key_names(schema), self.attribute))})
+        return StateSchema({"greatest": LogSchema(keys, combine=greatest_of(self._key_names(schema), self.attribute))})
 
     def flagged(self, tuples: Frame, state: OperatorState) -> Frame:
         """Late is a tuple that is behind the greatest value before it by more than the slack."""
@@ -210,8 +211,7 @@ class ByOrder(Rule):
         if (greatest := state.notes.get("greatest")) is None:
             return None
         domain = state.inputs[0].attribute(self.attribute).domain
-        value = pa.array([distance.value_of(greatest, domain)], arrow_type(domain))
-        return tuples.engine.rows(pa.table({self.attribute: value}), self._ddl(domain))
+        return one_row(tuples.engine, state.inputs[0].attribute(self.attribute), distance.value_of(greatest, domain))
 
     def _far(self, rows: Frame, schema: Schema) -> Frame:
         """The rows with the column `_FAR`: each is compared with the greatest value before it that was not too far."""
@@ -254,12 +254,6 @@ class ByOrder(Rule):
         return Punctuation.of(schema, {**constants, self.attribute: passed})
 
 
-def _greatest(keys: Sequence[str], attribute: str) -> Combine:
-    """Combines rows to the greatest value of an attribute for each of these keys."""
-    greatest = f"max({quoted(attribute)}) AS {quoted(attribute)}"
-    return lambda rows, _ages: rows.group_by(keys, [greatest])
-
-
 _BEFORE_STEP, _LAST, _LISTED, _STEP = map(own, ("before", "last", "listed", "step"))
 """For a row's member: its greatest value before the row, and in the slice; whether it is on the roster; its step."""
 
@@ -300,7 +294,7 @@ class ByRoster(Rule):
     def state_schema(self, schema: Schema) -> StateSchema:
         """The greatest value of each member."""
         member = Schema((schema.attribute(self.member),))
-        return StateSchema({"latest": LogSchema(member, combine=_greatest([self.member], self.attribute))})
+        return StateSchema({"latest": LogSchema(member, combine=greatest_of([self.member], self.attribute))})
 
     def flagged(self, tuples: Frame, state: OperatorState) -> Frame:
         """Late is a tuple behind the position at which its value had passed."""

@@ -1,4 +1,4 @@
-"""Punctuation by a condition on tuples: limits of a domain that always hold, or a predicate for a group's last tuple.
+"""Punctuation by a condition on tuples: limits of a domain that always hold, or the end of a group.
 
 *By domain*: no value lies outside the limits; punctuations close the values outside, once, at the beginning. Source:
 Tucker et al. 2003, §6.2 (stream semantics): for sensors that measure from 20F to 95F punctuate closes the values above
@@ -7,21 +7,31 @@ Tucker et al. 2003, §6.2 (stream semantics): for sensors that measure from 20F 
 *By predicate*: a tuple shows that its group has ended, for example an auction's by `status = 'closed'`. After such a
 tuple, one punctuation restricts all named attributes to its values, by constants, null among them. The tuple itself is
 still emitted; a later one with the same values is late.
+
+*By time*: a group has also ended once no tuple of it has come for long enough, as when a logout is never sent. The time
+is an attribute of the stream's own tuples, so that a stream has the same answers whenever it is read: a group ends with
+the first tuple, of any group, whose time is more than `idle` after the greatest time of the group. Null and NaN are no
+time: they end nothing, and a group without another time ends by its predicate alone.
 """
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from operators.expressions.iso_duration import with_iso_durations
 from operators.frames.matching import matching, not_matching
-from operators.punctuators.rule import ASIDE, Facts, Rule, added, ordered_attribute, unless_late
+from operators.punctuators import distance
+from operators.punctuators.distance import Distance
+from operators.punctuators.rule import ASIDE, Facts, Rule, added, greatest_of, one_row, ordered_attribute, unless_late
 from operators.state.operator_state import OperatorState
+from operators.state.slice_tuples import Tuples
+from operators.state.state_schema import LogSchema, StateSchema
 from punct_ns.errors import QueryError, UsageError
 from punct_ns.pattern import Constant, patterns
 from punct_ns.punctuation import Punctuation
-from punct_ns.schema import Schema
+from punct_ns.schema import Attribute, Schema
 from punct_ns.scheme import Scheme, Term
 from punct_ns.slices import POSITION, condition, in_utc, is_inline, own, quoted
 from punct_ns.value_set import ValueSet
@@ -70,20 +80,35 @@ class ByDomain(Rule):
         return found
 
 
-_ENDED, _ENDS = own("ended"), own("ends")
-"""BOOLEAN: whether an earlier slice ended the tuple's group; whether the tuple ends it."""
+_ENDED, _ENDS, _IDLE, _CAME = map(own, ("ended", "ends", "idle", "came"))
+"""BOOLEAN: whether an earlier slice ended the tuple's group; whether the tuple ends it; whether the group was idle for
+too long before it; for a group, whether a tuple of it came."""
+
+_IS_TIME, _NOW, _LAST, _GREATEST = map(own, ("is_time", "now", "last", "greatest"))
+"""True for the row that is no tuple, but the greatest time before the slice, else null; the greatest time before the
+row, of all rows and of its group; the greatest time of all rows."""
+
+_BEFORE = f"ORDER BY {POSITION} NULLS FIRST ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING"
 
 
 @dataclass(frozen=True, slots=True)
 class ByPredicate(Rule):
-    """A tuple for which `when`, Spark SQL over the input's attributes, is true ends the group of its `attributes`."""
+    """The end of the group of a tuple, by the values of its `attributes`.
 
-    when: str
+    A tuple for which `when`, Spark SQL over the input's attributes, is true is the last one of its group. With `idle`,
+    a group also ends once the attribute `time` of any tuple is more than that after the greatest one of the group; then
+    `when` may be None, and one time is kept for each group that has not ended.
+    """
+
+    when: str | None
     attributes: tuple[str, ...]
+    idle: Distance | None = None
+    time: str | None = None
 
     @property
     def name(self) -> str:
-        return f"predicate {self.when}"
+        when = [f"predicate {self.when}"] if self.when else []
+        return " or ".join([*when, *([f"{self.idle} of {self.time} without a tuple"] if self.time else [])])
 
     def require(self, schema: Schema) -> None:
         """The input has the attributes, and their types have constants; else QueryError or UsageError."""
@@ -91,40 +116,84 @@ class ByPredicate(Rule):
             raise UsageError("a predicate that ends nothing", hint="name the attributes whose values have passed")
         for name in self.attributes:
             ordered_attribute(schema, name)
+        if self.when is None and self.idle is None:
+            raise UsageError("nothing ends a group", hint="give a condition for its last tuple, or an idle time")
+        if (self.idle is None) != (self.time is None):
+            raise UsageError("an idle time needs both its length and the attribute with the time")
+        if self.time is not None:
+            time = ordered_attribute(schema, self.time)
+            distance.require(self.idle, time)
+            if time in map(schema.attribute, self.attributes):
+                raise QueryError(f"{time.name} cannot be both the time and an attribute of the group that ends")
 
     def promises(self) -> tuple[Scheme, ...]:
         """Constants for all of the attributes together."""
         return (Scheme(tuple(Term(name) for name in self.attributes)),)
 
+    def state_schema(self, schema: Schema) -> StateSchema:
+        """With `idle`, the greatest time, and that of each group that has not ended."""
+        if self.time is None:
+            return StateSchema()
+        group = self._group(schema)
+        combine = greatest_of(group.names, schema.attribute(self.time).name)
+        return StateSchema({"open": LogSchema(group, combine=combine)}, notes=["greatest"])
+
     def flagged(self, tuples: Frame, state: OperatorState) -> Frame:
         """Late is a tuple whose group an earlier tuple ended, in this slice or before."""
-        group = ", ".join(map(quoted, self.attributes))
-        ended = (
-            f"max({_ENDS}) OVER (PARTITION BY {group}"
-            f" ORDER BY {POSITION} ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING)"
+        known = self._with_ended(tuples, state)
+        ends = f"coalesce(({with_iso_durations(self.when)}), false)" if self.when else "false"
+        if self.time is None:
+            known = known.select("*", f"{ends} AS {_ENDS}")
+            return unless_late(known, f"{_ENDED} OR coalesce({self._before_it(_ENDS)}, false)").drop(_ENDED)
+        time = state.inputs[0].attribute(self.time)
+        place = distance.comparable(quoted(time.name), time.domain)
+        rows = self._with_times(known, time, state).select(
+            "*",
+            f"{POSITION} IS NOT NULL AND {ends} AS {_ENDS}",
+            f"max({place}) OVER ({_BEFORE}) AS {_NOW}",
+            f"{self._before_it(f'IF({_IS_TIME}, NULL, {place})')} AS {_LAST}",
+            f"max({place}) OVER () AS {_GREATEST}",
         )
-        known = self._with_ended(tuples, state).select(
-            "*", f"coalesce(({with_iso_durations(self.when)}), false) AS {_ENDS}"
-        )
-        return unless_late(known, f"{_ENDED} OR coalesce({ended}, false)").drop(_ENDED)
+        too_long = f"{_NOW} > {distance.after(_LAST, self.idle, time.domain)}"
+        rows = rows.select("*", f"{POSITION} IS NOT NULL AND coalesce({too_long}, false) AS {_IDLE}")
+        ended_before_it = f"coalesce({self._before_it(f'{_ENDS} OR {_IDLE}')}, false)"
+        return unless_late(rows, f"{_ENDED} OR {_IDLE} OR {ended_before_it}").drop(_ENDED, _NOW, _LAST)
 
     def aggregates(self, schema: Schema) -> dict[str, str]:
-        """The number of tuples that end a group."""
-        return {"ending": f"count_if({_ENDS} AND {ASIDE} IS NULL)"}
+        """The number of tuples that end a group; with `idle`, the greatest time."""
+        found = {"ending": f"count_if({_ENDS} AND {ASIDE} IS NULL)"}
+        if self.time is not None:
+            found["greatest"] = distance.as_text(f"max({_GREATEST})", schema.attribute(self.time).domain)
+        return found
 
     def new_punctuations(self, flagged: Frame | None, facts: Facts, state: OperatorState) -> list[Punctuation]:
         """One punctuation for each group that a tuple of the slice ended."""
-        if flagged is None or not facts["ending"]:
+        if flagged is None:
             return []
         schema = state.inputs[0]
-        ending = flagged.where(f"{_ENDS} AND {ASIDE} IS NULL").select(*map(quoted, self.attributes))
-        columns = in_utc(ending.to_arrow()).columns
-        return [self._of(values, schema) for values in zip(*(c.to_pylist() for c in columns), strict=True)]
+        if self.time is not None:
+            state.notes["greatest"] = facts["greatest"]
+            groups = self._groups(flagged, schema).where(_ENDED)
+        elif facts["ending"]:
+            groups = flagged.where(f"{_ENDS} AND {ASIDE} IS NULL")
+        else:
+            return []
+        columns = in_utc(groups.select(*map(quoted, self.attributes)).to_arrow()).columns
+        ended = list(zip(*(c.to_pylist() for c in columns), strict=True))
+        if self.time is not None:
+            self._keep(flagged, facts["on"], ended, state)
+        return [self._of(values, schema) for values in ended]
 
     def broken(self, values: Facts, flagged: Frame, schema: Schema) -> tuple[Punctuation, str]:
-        return self._of(tuple(values[schema.attribute(name).name] for name in self.attributes), schema), ""
+        words = f"before it came a {self.time} that is more than {self.idle} after the last one of its group"
+        broken = self._of(tuple(values[schema.attribute(name).name] for name in self.attributes), schema)
+        return broken, words if values.get(_IDLE) else ""
 
-    def _of(self, values: tuple[object, ...], schema: Schema) -> Punctuation:
+    def _before_it(self, expression: str) -> str:
+        """The greatest value of the rows before a tuple that are of its group."""
+        return f"max({expression}) OVER (PARTITION BY {', '.join(map(quoted, self.attributes))} {_BEFORE})"
+
+    def _of(self, values: Sequence[object], schema: Schema) -> Punctuation:
         pairs = [(schema.attribute(name), v) for name, v in zip(self.attributes, values, strict=True)]
         return Punctuation.of(schema, {a.name: Constant(None if v is None else a.domain.normal(v)) for a, v in pairs})
 
@@ -135,3 +204,38 @@ class ByPredicate(Rule):
             return tuples.select("*", f"({condition(ended)}) AS {_ENDED}")
         late, others = matching(tuples, ended), not_matching(tuples, ended)
         return late.select("*", f"true AS {_ENDED}").union(others.select("*", f"false AS {_ENDED}"))
+
+    def _with_times(self, known: Frame, time: Attribute, state: OperatorState) -> Frame:
+        """The tuples, the times of the groups that have not ended, and the greatest time, as rows in one task."""
+        greatest = state.notes.get("greatest")
+        value = None if greatest is None else distance.value_of(greatest, time.domain)
+        rows = known.union_by_name(one_row(known.engine, time, value).select("*", f"true AS {_IS_TIME}"))
+        kept = state.log("open").whole()
+        return (rows if kept is None else rows.union_by_name(kept.frame)).in_one_task()
+
+    def _groups(self, flagged: Frame, schema: Schema) -> Frame:
+        """The groups that had not ended before the slice: the greatest time, whether a tuple came, and `_ENDED`."""
+        assert self.time is not None
+        time = schema.attribute(self.time)
+        place = distance.comparable(quoted(time.name), time.domain)
+        idle = f"max({_GREATEST}) > {distance.after(f'max({place})', self.idle, time.domain)}"
+        aggregates = [
+            f"max({place}) AS {_LAST}",
+            f"max({POSITION}) IS NOT NULL AS {_CAME}",
+            f"coalesce(max({_ENDS}), false) OR coalesce({idle}, false) AS {_ENDED}",
+        ]
+        return flagged.where(f"{ASIDE} IS NULL AND {_IS_TIME} IS NULL").group_by(self._group(schema).names, aggregates)
+
+    def _keep(self, flagged: Frame, at_most: int, ended: Sequence[Sequence[object]], state: OperatorState) -> None:
+        """Keeps the times of groups that have tuples and have not ended, and forgets those of the others."""
+        assert self.time is not None
+        schema, kept = state.inputs[0], state.log("open")
+        time, group = schema.attribute(self.time).name, self._group(schema)
+        alive = self._groups(flagged, schema).where(f"{_CAME} AND NOT {_ENDED} AND {_LAST} IS NOT NULL")
+        alive = alive.select(*map(quoted, group.names), f"{_LAST} AS {quoted(time)}")
+        kept.add(Tuples(alive, at_most, exact=False))
+        kept.settle()
+        kept.purge([self._of(values, group) for values in ended])
+
+    def _group(self, schema: Schema) -> Schema:
+        return Schema(tuple(map(schema.attribute, self.attributes)))

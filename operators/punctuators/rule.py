@@ -6,21 +6,24 @@ slice or of one before, has closed its value. A rule that remembers earlier slic
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Protocol
+
+import pyarrow as pa
 
 from operators.state.closed_set import ClosedSet
 from operators.state.operator_state import OperatorState
-from operators.state.state_schema import StateSchema
+from operators.state.state_schema import Combine, StateSchema
+from punct_ns.domain import Value
 from punct_ns.errors import QueryError
 from punct_ns.pattern import Range
 from punct_ns.punctuation import Punctuation
 from punct_ns.schema import Attribute, Schema
 from punct_ns.scheme import Scheme, Term
-from punct_ns.slices import own
+from punct_ns.slices import arrow_type, own, quoted
 
 if TYPE_CHECKING:
-    from operators.frames.frame import Frame
+    from operators.frames.frame import Engine, Frame
 
 ASIDE = own("aside")
 """STRING: why a tuple is set aside; null for a tuple that is emitted."""
@@ -98,3 +101,15 @@ def up_to(name: str, values: Facts, schema: Schema) -> Punctuation:
 def unless_late(tuples: Frame, late: str) -> Frame:
     """The tuples with the column `ASIDE`, where `late` is Spark SQL that is true for late ones."""
     return tuples.select("*", f"IF({late}, '{UNGRAMMATICAL}', NULL) AS {ASIDE}")
+
+
+def greatest_of(keys: Sequence[str], attribute: str) -> Combine:
+    """Combines rows to the greatest value of an attribute for each of these keys."""
+    greatest = f"max({quoted(attribute)}) AS {quoted(attribute)}"
+    return lambda rows, _ages: rows.group_by(keys, [greatest])
+
+
+def one_row(engine: Engine, attribute: Attribute, value: Value | None) -> Frame:
+    """A row with a value of an attribute: no literal, so that Spark generates the same code in every slice."""
+    table = pa.table({attribute.name: pa.array([value], arrow_type(attribute.domain))})
+    return engine.rows(table, f"{quoted(attribute.name)} {attribute.domain.type}")

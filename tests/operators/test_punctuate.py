@@ -286,6 +286,31 @@ def test_a_tuple_that_closes_its_auction_is_the_last_one_of_it(
         assert running.set_aside[0] == 2
 
 
+def test_a_group_ends_by_its_last_tuple_or_once_none_has_come_for_long_enough(session: Session, tmp_path: Path) -> None:
+    visits = Schema.parse("sid STRING, minute INT, kind STRING")
+    rule = ByPredicate("kind = 'logout'", ("sid",), 30, "minute")
+    running = Running(session, tmp_path, Punctuate(rule, "drop"), visits, positioned=True)
+    running.shows(
+        "(A, 0, x) (B, 20, x) (C, null, x) (A, 30, x) (B, 31, logout) (B, 32, x)",
+        out="(A, 0, x) (B, 20, x) (C, null, x) (A, 30, x) (B, 31, logout) <B, *, *>",
+        kept="1",
+        in_order=True,
+    )
+    running.restart()
+    # At minute 60 A may still send a tuple of minute 60, and does; E, which has just begun, ends it at minute 91.
+    running.shows("(D, 60, x) (A, 60, x)", out="(D, 60, x) (A, 60, x)", kept="2", in_order=True)
+    running.restart()
+    running.shows("(C, 1, x) (E, 91, x) (A, 91, x)", out="(C, 1, x) (E, 91, x) <{A,C,D}, *, *>", kept="1")
+    assert running.set_aside[0] == 1
+    running.restart()
+    running.shows("(D, 91, x) (F, 91, x)", out="(F, 91, x)", kept="2")
+    failing = Running(session, tmp_path / "fail", Punctuate(rule), visits, positioned=True)
+    with pytest.raises(
+        UngrammaticalStream, match="before it came a minute that is more than 30 after the last one of its group"
+    ):
+        failing.shows("(A, 0, x) (B, 31, x) (A, 5, x)", out="")
+
+
 # By clock.
 
 
@@ -343,12 +368,14 @@ def test_the_rules_promise_what_they_will_say() -> None:
         Punctuate(ByOrder("currtmp", per="hour")),
         Punctuate(ByRoster("hour", "sid", ("S01",))),
         Punctuate(ByPredicate("currtmp > 90", ("sid", "hour"))),
+        Punctuate(ByPredicate(None, ("sid",), 3, "hour")),
         Punctuate(ByDomain("hour 0..23")),
     ) == [
         "sid; hour prefix; currtmp prefix",
         "sid; hour prefix; hour, currtmp prefix",
         "sid; hour prefix",
         "sid; hour prefix; sid, hour",
+        "sid; hour prefix",
         "sid; hour prefix",
     ]
     assert format_schemes(Punctuate(ByClock("ts")).schemes(())) == "ts prefix"
@@ -375,6 +402,11 @@ def test_the_rules_promise_what_they_will_say() -> None:
         (ByDomain("n .."), "exclude no value"),
         (ByPredicate("n > 5", ()), "ends nothing"),
         (ByPredicate("n > 5", ("tags",)), "no punctuation can restrict tags"),
+        (ByPredicate(None, ("n",)), "nothing ends a group"),
+        (ByPredicate("n > 5", ("s",), 3), "an idle time needs both"),
+        (ByPredicate("n > 5", ("s",), time="n"), "an idle time needs both"),
+        (ByPredicate(None, ("s", "n"), 3, "N"), "n cannot be both the time and an attribute of the group"),
+        (ByPredicate(None, ("s",), 3, "ts"), "3 is no distance of ts TIMESTAMP"),
         (ByClock("d"), "'clock of d' needs a TIMESTAMP, but d is DATE"),
         (ByClock("ts", timedelta(-1)), "below zero"),
     ],

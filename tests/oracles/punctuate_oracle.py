@@ -112,3 +112,32 @@ class Predicate:
         if self.when(t):
             self.ended.append(self._group(t))
         return "on"
+
+
+@dataclass
+class Idle:
+    """A predicate, or a time that no tuple of the group has had for too long."""
+
+    when: Callable[[Tuple], bool]
+    places: tuple[int, ...]
+    time: int
+    idle: float
+    now: Any = None
+    last: list[tuple[Tuple, Any]] = field(default_factory=list)
+    ended: list[Tuple] = field(default_factory=list)
+
+    def passed(self, t: Tuple) -> bool:
+        group = tuple(t[place] for place in self.places)
+        latest = [value for key, value in self.last if oracle.same_tuple(key, group)]
+        idle = bool(latest) and self.now > max(latest) + self.idle
+        return idle or oracle.is_in(group, self.ended)
+
+    def fate(self, t: Tuple) -> str:
+        late = self.passed(t)
+        group, value = tuple(t[place] for place in self.places), t[self.time]
+        if late or self.when(t):
+            self.ended.append(group)
+        if says_something(value):
+            self.last.append((group, value))
+            self.now = value if self.now is None else max(self.now, value)
+        return "late" if late else "on"

@@ -49,6 +49,11 @@ RULES: dict[str, tuple[Rule, Callable[[], Teller]]] = {
         ByPredicate("n % 4 = 1", ("x", "who")),
         lambda: punctuate_oracle.Predicate(lambda t: t[1] is not None and t[1] % 4 == 1, (2, 0)),
     ),
+    "predicate or time": (
+        ByPredicate("n % 7 = 1", ("x", "who"), 2, "N"),
+        lambda: punctuate_oracle.Idle(lambda t: t[1] is not None and t[1] % 7 == 1, (2, 0), 1, 2),
+    ),
+    "time": (ByPredicate(None, ("who",), 1, "n"), lambda: punctuate_oracle.Idle(lambda t: False, (0,), 1, 1)),
 }
 
 

@@ -40,6 +40,7 @@ def test_values_of_parameters_keep_their_types() -> None:
         ByRoster("n", "d", (date(2003, 5, 15),)),
         ByRoster("n", "ts", (datetime(2003, 5, 15, tzinfo=UTC),)),
         ByPredicate("s = 'x'", ("s",)),
+        ByPredicate(None, ("s",), timedelta(minutes=2), "ts"),
     ]
     root = scan
     for rule in rules:

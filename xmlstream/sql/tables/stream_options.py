@@ -6,6 +6,7 @@
     clock of ts, delay 2m
     roster of sid (S01, S02), order of hour
     end of auction, end of region, when status = 'closed'
+    end of sid, when kind = 'logout', or after 30m of ts
 
 `;` separates rules, `,` separates their parts. A distance for a timestamp has a unit, as in `30s`, `10m`, `2h`; a
 distance for a date is a number of days.
@@ -50,7 +51,7 @@ PUNCTUATE = "punctuate"
 
 _RULE_HINT = (
     "a rule is `order of ts, per sid, slack 10s, max_ahead 5m`, `clock of ts, delay 2m`, "
-    "`roster of sid (S01, S02), order of hour` or `end of auction, when status = 'closed'`"
+    "`roster of sid (S01, S02), order of hour` or `end of sid, when kind = 'logout', or after 30m of ts`"
 )
 
 
@@ -97,6 +98,10 @@ class _Parts:
         self._text = text
         self.unread: dict[str, list[str]] = {}
         head, when, condition = text.partition(", when ")
+        # The condition may have commas; what follows it begins with a word that no condition begins with.
+        *conditions, last = split_outside(condition, ",")
+        if conditions and last.strip().lower().startswith(f"{_AFTER} "):
+            head, condition = f"{head},{last}", ",".join(conditions)
         for part in split_outside(head, ","):
             word = next((word for word in _RULE_WORDS if part.strip().lower().startswith(f"{word} ")), None)
             if word is None:
@@ -147,7 +152,17 @@ def _roster(parts: _Parts, schema: Schema) -> Rule:
 
 
 def _end(parts: _Parts, schema: Schema) -> Rule:
-    return ByPredicate(parts.one("when"), tuple(map(_name, parts.all("end of"))))
+    group = tuple(map(_name, parts.all("end of")))
+    if _AFTER not in parts.unread:
+        return ByPredicate(parts.one("when"), group)
+    when = parts.one("when") if "when" in parts.unread else None
+    idle, of, time = parts.one(_AFTER).partition(" of ")
+    if not of:
+        raise UsageError(
+            f"'{_AFTER} {idle}' names no time", hint=f"write which attribute has it: {_AFTER} {idle} of ts"
+        )
+    time = _name(time.strip())
+    return ByPredicate(when, group, _distance(_AFTER, idle, schema.attribute(time).domain), time)
 
 
 _KINDS: Mapping[str, Callable[[_Parts, Schema], Rule]] = {
@@ -157,7 +172,8 @@ _KINDS: Mapping[str, Callable[[_Parts, Schema], Rule]] = {
     "order of": _order,
 }
 _DISTANCES = ("slack", "max_ahead")
-_RULE_WORDS = (*_KINDS, *_DISTANCES, "per", "delay")
+_AFTER = "or after"
+_RULE_WORDS = (*_KINDS, *_DISTANCES, "per", "delay", _AFTER)
 
 
 def _name(text: str) -> str:

@@ -38,6 +38,14 @@ SCHEMA = Schema.parse("sid STRING, `a b` INT, n BIGINT, ts TIMESTAMP, d DATE, pr
             "end of n, end of sid, when line IN (1, 2) AND sid = 'a;b'",
             [ByPredicate("line IN (1, 2) AND sid = 'a;b'", ("n", "sid"))],
         ),
+        (
+            "end of sid, when line IN (1, 2) OR sid = ', or after 3', or after 30m of ts; order of n",
+            [
+                ByPredicate("line IN (1, 2) OR sid = ', or after 3'", ("sid",), timedelta(minutes=30), "ts"),
+                ByOrder("n"),
+            ],
+        ),
+        ("end of sid, or after 2 of `a b`", [ByPredicate(None, ("sid",), 2, "a b")]),
     ],
 )
 def test_rules_are_read(text: str, expected: list[Rule]) -> None:
@@ -53,6 +61,11 @@ def test_rules_are_read(text: str, expected: list[Rule]) -> None:
         ("order of n, slack 1, slack 2", "has 'slack' 2 times"),
         ("order of n, delay 3s", "'delay 3s' has no meaning in the rule"),
         ("order of nn", "no attribute nn"),
+        ("end of sid", "has 'when' 0 times"),
+        ("end of sid, or after 30m", "'or after 30m' names no time"),
+        ("end of sid, or after soon of ts", "or after 'soon' is not a span of time"),
+        ("end of sid, or after 1m of ts of n", "'of n' after ts cannot be read"),
+        ("order of ts, or after 1m of ts", "'or after 1m of ts' has no meaning in the rule"),
         ("order of n ascending", "'ascending' after n cannot be read"),
         ("order of n, slack soon", "slack 'soon' is not a number"),
         ("order of ts, slack 10", "slack '10' is not a span of time"),
