@@ -12,6 +12,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
+from inspect import signature
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -341,10 +342,13 @@ def _is_plain(struct: StructType) -> bool:
 
 
 def _arrow(struct: StructType) -> pa.Schema:
-    """Arrow's types as Spark gives them."""
+    """Arrow's types as Spark gives them, with timestamps in UTC."""
     from pyspark.sql.pandas.types import to_arrow_schema
 
-    return to_arrow_schema(struct, timezone="UTC")
+    convert: Any = to_arrow_schema
+    # Before PySpark 4.2 there was no choice of the zone.
+    found: pa.Schema = convert(struct, **({"timezone": "UTC"} if "timezone" in signature(convert).parameters else {}))
+    return found
 
 
 def _read(path: str, struct: StructType) -> pa.Table:
