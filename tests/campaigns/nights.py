@@ -27,12 +27,16 @@ PROPERTIES = sorted(Path("tests").glob("**/test_*.py"))
 """Where searches are: all tests whose examples Hypothesis draws, and those that do more at night."""
 
 CAMPAIGNS = {
-    "damage": ["tests.campaigns.damage"],
-    "objects": ["tests.campaigns.objects", "--kills", "20", "--starts", "20", "--faults", "200"],
-    "receivers": ["tests.campaigns.receivers", "--kills", "5"],
-    "sinks": ["tests.campaigns.sinks"],
+    "damage": [sys.executable, "-m", "tests.campaigns.damage"],
+    "objects": [sys.executable, "-m", "tests.campaigns.objects", "--kills", "20", "--starts", "20", "--faults", "200"],
+    "oldest": ["env", "HYPOTHESIS_PROFILE=quick", "make", "oldest"],
+    "receivers": [sys.executable, "-m", "tests.campaigns.receivers", "--kills", "5"],
+    "sinks": [sys.executable, "-m", "tests.campaigns.sinks"],
 }
-"""What is killed and damaged at random, beside the properties. `make signals` takes an hour and stays by itself."""
+"""What is killed and damaged at random, and what runs on PySpark's oldest version, beside the properties.
+
+`make signals` takes an hour and stays by itself.
+"""
 
 DRAWS = re.compile(r"^from hypothesis|tests\.harness\.nights", re.MULTILINE)
 PASSING = re.compile(r"(\d+) passing, ")
@@ -51,7 +55,7 @@ class Search:
 
     def command(self) -> list[str]:
         if self.name in CAMPAIGNS:
-            return [sys.executable, "-m", *CAMPAIGNS[self.name]]
+            return CAMPAIGNS[self.name]
         options = ["-p", "no:cacheprovider", "--hypothesis-show-statistics", "--capture=no"]
         return [sys.executable, "-m", "pytest", *options, f"--hypothesis-seed={self.seed}", self.name]
 
