@@ -27,7 +27,7 @@ from operators.closing_conditions import Condition, Grouping, StateModel
 from operators.expressions.aggregates import Aggregate, attributes_of, ignores_duplicates, operands
 from operators.expressions.throwable import takes_equals_alike
 from operators.required_punctuations import Held, Way, on
-from operators.state.completion import completed, completion_sets, forget_completed
+from operators.state.completion import closed_so_far, completed, completion_sets, forget_completed
 from operators.state.operator_state import NewPunctuations, OperatorState
 from operators.state.slice_tuples import Slice, Tuples
 from operators.state.state_schema import LogSchema, StateSchema
@@ -93,8 +93,9 @@ class GroupBy(Operator):
         return StateSchema({"groups": log}, completion_sets(inputs[0], keys))
 
     def step(self, inputs: Sequence[Slice], state: OperatorState) -> Tuples | None:
+        """Takes the new tuples, but not once the one group without keys is complete: even no tuples would begin it."""
         new = inputs[0].tuples
-        if new is not None:
+        if new is not None and (self.keys or not closed_so_far(state).set):
             known = self._aggregation.partials(new.frame)
             kept = self._aggregation.kept_form(new.frame) if known is None else known
             state.log("groups").add(new.some(kept), partial=known is not None)

@@ -129,6 +129,15 @@ def test_without_keys_there_is_one_group_even_of_an_empty_stream(session: Sessio
     )  # fmt: skip
 
 
+def test_the_group_without_keys_is_complete_once(session: Session, tmp_path: Path) -> None:
+    """Where nobody knows that no tuple comes, as behind a select that none satisfies, no tuples are no new group."""
+    count = GroupBy((), (aggregate("n", "BIGINT", "count(*)"),))
+    running = Running(session, tmp_path, count, REPORTS, bounded=True)
+    running.shows("(1, 0, 3) | <*, *, *> |  ", out="| (1) <*> |", kept="1 | 0 | 0")
+    running.restart()
+    running.shows(" | <*, *, *>", out=" | ", kept="0 | 0")
+
+
 def test_a_sum_of_decimals_has_sparks_type_however_it_is_cut(session: Session, tmp_path: Path) -> None:
     prices = Schema.parse("item INT, price DECIMAL(10,2)")
     total = GroupBy(("item",), (aggregate("total", "DECIMAL(20,2)", "sum(price)"),))
