@@ -58,7 +58,7 @@ def _field(text: str) -> str:
     return " ".join([f"{name if found[2] else f'`{name}`'}:{canonical_name(type_)}", *rest])
 
 
-def split_outside(text: str, separator: str) -> list[str]:
+def split_outside(text: str, separator: str, quotes: str = "`'\"") -> list[str]:
     """Splits a text at the separators that are outside quotes and brackets.
 
     >>> split_outside("a STRUCT<x: INT, y: INT>, `b,c` INT", ",")
@@ -68,7 +68,7 @@ def split_outside(text: str, separator: str) -> list[str]:
     for at, char in enumerate(text):
         if quote:
             quote = "" if char == quote else quote
-        elif char in "`'\"":
+        elif char in quotes:
             quote = char
         elif char in _OPENING:
             depth += 1

@@ -23,9 +23,11 @@ and window_tuple (`operators.secret_window`).
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterator, Mapping
 from datetime import timedelta
 from decimal import Decimal, InvalidOperation
+from typing import NamedTuple
 
 from operators.punctuate import Punctuate
 from operators.punctuators.distance import Distance
@@ -80,35 +82,76 @@ def rules(text: str, schema: Schema) -> Iterator[Rule]:
     Raises:
         UsageError: The text cannot be read.
     """
-    for written in filter(None, map(str.strip, split_outside(text, ";"))):
+    for written in written_rules(text):
         parts = _Parts(written)
         # A roster also has `order of`, so it is tried first.
         read = next((one for kind, one in _KINDS.items() if kind in parts.unread), None)
         if read is None:
-            raise UsageError(f"the rule '{written}' cannot be read", hint=_RULE_HINT)
+            raise UsageError(f"the rule '{written.text}' cannot be read", hint=_RULE_HINT)
         yield read(parts, schema)
         for word, (value, *_) in parts.unread.items():
-            raise UsageError(f"'{word} {value}' has no meaning in the rule '{written}'", hint=_RULE_HINT)
+            raise UsageError(f"'{word} {value}' has no meaning in the rule '{written.text}'", hint=_RULE_HINT)
+
+
+class WrittenRule(NamedTuple):
+    """A rule as text, and its condition after `when` with its place in the text of the option; None without one."""
+
+    text: str
+    head: str
+    condition: str | None
+    at: int
+
+
+def written_rules(text: str) -> Iterator[WrittenRule]:
+    """The rules of a text, not read yet. A single quote begins a string only in a condition.
+
+    >>> [rule.condition for rule in written_rules("roster of sid (O'Brien), order of n; end of a, when b = ';'")]
+    [None, "b = ';'"]
+
+    Raises:
+        UsageError: A bracket or a quote of the text has no end.
+    """
+    done = 0
+    while done < len(text):
+        found = _RULE.match(text, done)
+        if found is None:
+            what = f"a bracket or a quote in the rule '{text[done:].strip()}' does not end"
+            raise UsageError(what, hint=_RULE_HINT)
+        done, written = found.end(), found[0].removesuffix(";").strip()
+        if written:
+            head, condition = _with_head(found["head"], found["condition"])
+            yield WrittenRule(written, head, condition and condition.strip(), found.start("condition"))
+
+
+def _with_head(head: str, condition: str | None) -> tuple[str, str | None]:
+    """Moves what follows the condition, and is no condition, to the other parts of its rule."""
+    *conditions, last = split_outside(condition or "", ",")
+    if conditions and last.strip().lower().startswith(f"{_AFTER} "):
+        return f"{head},{last}", ",".join(conditions)
+    return head, condition
+
+
+_RULE = re.compile(
+    r"""(?P<head> (?: "[^"]*" | `[^`]*` | \( (?: "[^"]*" | [^()"] )* \) | [^;"`()] )*? )
+        (?: ,\s*when\s+ (?P<condition> (?: '(?:[^'\\]|\\.)*' | "(?:[^"\\]|\\.)*" | `[^`]*` | [^;'"`] )* ) )?
+        (?: ; | \Z)""",
+    re.VERBOSE | re.IGNORECASE | re.DOTALL,
+)
 
 
 class _Parts:
     """The unread parts of a rule, by their first words."""
 
-    def __init__(self, text: str) -> None:
-        self._text = text
+    def __init__(self, rule: WrittenRule) -> None:
+        self._text = rule.text
         self.unread: dict[str, list[str]] = {}
-        head, when, condition = text.partition(", when ")
-        # The condition may have commas; what follows it begins with a word that no condition begins with.
-        *conditions, last = split_outside(condition, ",")
-        if conditions and last.strip().lower().startswith(f"{_AFTER} "):
-            head, condition = f"{head},{last}", ",".join(conditions)
-        for part in split_outside(head, ","):
+        for part in split_outside(rule.head, ",", quotes=_QUOTES):
             word = next((word for word in _RULE_WORDS if part.strip().lower().startswith(f"{word} ")), None)
             if word is None:
-                raise UsageError(f"'{part.strip()}' in the rule '{text}' cannot be read", hint=_RULE_HINT)
+                raise UsageError(f"'{part.strip()}' in the rule '{rule.text}' cannot be read", hint=_RULE_HINT)
             self.unread.setdefault(word, []).append(part.strip()[len(word) :].strip())
-        if when:
-            self.unread["when"] = [condition.strip()]
+        if rule.condition is not None:
+            self.unread["when"] = [rule.condition]
 
     def all(self, word: str) -> list[str]:
         """Takes the values of all parts with that word."""
@@ -141,13 +184,18 @@ def _roster(parts: _Parts, schema: Schema) -> Rule:
     domain = schema.attribute(member).domain
     is_list = listed.startswith("(") and listed.endswith(")")
     try:
-        members = [parse_pattern(each, domain) for each in split_outside(listed[1:-1], ",")] if is_list else []
+        names = split_outside(listed[1:-1], ",", quotes=_QUOTES) if is_list else []
+        members = [parse_pattern(each, domain) for each in names]
     except ValueError:
         members = []
     roster = [one.value for one in members if isinstance(one, Constant) and one.value is not None]
     if not roster or len(roster) < len(members):
         what = f"'roster of {member}' needs a list of {domain.type} values in parentheses, not '{listed}'"
         raise UsageError(what, hint=_RULE_HINT)
+    for each in map(str.strip, names):
+        if len(each) > 1 and each[0] == each[-1] == "'":
+            hint = f"write {each[1:-1] or 'the name'}; a name with a comma stands in double quotes"
+            raise UsageError(f"{each} on the roster of {member} has single quotes around it", hint=hint)
     return ByRoster(_name(parts.one("order of")), member, tuple(roster))
 
 
@@ -171,6 +219,9 @@ _KINDS: Mapping[str, Callable[[_Parts, Schema], Rule]] = {
     "end of": _end,
     "order of": _order,
 }
+_QUOTES = '`"'
+"""What quotes within a rule, but for its condition: a single quote is a letter of a name."""
+
 _DISTANCES = ("slack", "max_ahead")
 _AFTER = "or after"
 _RULE_WORDS = (*_KINDS, *_DISTANCES, "per", "delay", _AFTER)

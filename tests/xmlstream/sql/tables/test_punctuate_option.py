@@ -20,6 +20,8 @@ from xmlstream.sql.tables.stream_options import rules
 
 SCHEMA = Schema.parse("sid STRING, `a b` INT, n BIGINT, ts TIMESTAMP, d DATE, price DECIMAL(8,2), x DOUBLE, line INT")
 
+OF_NAMES = ByRoster("n", "sid", ("O'Brien", "'t Hooft", "D'Arcy; 2"))
+
 
 @pytest.mark.parametrize(
     ("text", "expected"),
@@ -33,6 +35,7 @@ SCHEMA = Schema.parse("sid STRING, `a b` INT, n BIGINT, ts TIMESTAMP, d DATE, pr
         ("clock of ts; order of n", [ByClock("ts"), ByOrder("n")]),
         ("clock of ts, delay 2m", [ByClock("ts", timedelta(minutes=2))]),
         ('roster of sid (S01, "S;,2"), order of n', [ByRoster("n", "sid", ("S01", "S;,2"))]),
+        ("roster of sid (O'Brien, 't Hooft, \"D'Arcy; 2\"), order of n; order of x", [OF_NAMES, ByOrder("x")]),
         ("order of n, roster of line (3,1,2)", [ByRoster("n", "line", (3, 1, 2))]),
         (
             "end of n, end of sid, when line IN (1, 2) AND sid = 'a;b'",
@@ -46,6 +49,7 @@ SCHEMA = Schema.parse("sid STRING, `a b` INT, n BIGINT, ts TIMESTAMP, d DATE, pr
             ],
         ),
         ("end of sid, or after 2 of `a b`", [ByPredicate(None, ("sid",), 2, "a b")]),
+        ("end of n,\n  WHEN sid = 'it''s; )' ; order of n", [ByPredicate("sid = 'it''s; )'", ("n",)), ByOrder("n")]),
     ],
 )
 def test_rules_are_read(text: str, expected: list[Rule]) -> None:
@@ -73,6 +77,8 @@ def test_rules_are_read(text: str, expected: list[Rule]) -> None:
         ("roster of sid, order of n", "'roster of sid' needs a list of STRING values in parentheses, not ''"),
         ("roster of line (a), order of n", "'roster of line' needs a list of INT values in parentheses, not '(a)'"),
         ("roster of sid (S01)", "has 'order of' 0 times"),
+        ("roster of sid ('S01', 'S02'), order of n", "'S01' on the roster of sid has single quotes around it"),
+        ('roster of sid (S01, "S02), order of n', "a bracket or a quote in the rule 'roster of sid (S01, \"S02), ord"),
         ("end of n", "has 'when' 0 times"),
     ],
 )
