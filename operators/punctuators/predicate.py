@@ -141,7 +141,7 @@ class ByPredicate(Rule):
     def flagged(self, tuples: Frame, state: OperatorState) -> Frame:
         """Late is a tuple whose group an earlier tuple ended, in this slice or before."""
         known = self._with_ended(tuples, state)
-        ends = f"coalesce(({with_iso_durations(self.when)}), false)" if self.when else "false"
+        ends = f"coalesce(({with_iso_durations(self.when)}\n), false)" if self.when else "false"
         if self.time is None:
             known = known.select("*", f"{ends} AS {_ENDS}")
             return unless_late(known, f"{_ENDED} OR coalesce({self._before_it(_ENDS)}, false)").drop(_ENDED)

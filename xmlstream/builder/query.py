@@ -18,6 +18,7 @@ from operators.distinct_on import DistinctOn
 from operators.joins.purge_strategy import EAGER, strategy_named
 from operators.multiway_join import MultiwayJoin
 from operators.punctuate import Punctuate, Ungrammatical
+from operators.punctuators.predicate import ByPredicate
 from operators.punctuators.rule import Rule
 from operators.secret_window import SecretWindow
 from operators.sort import Sort
@@ -270,7 +271,13 @@ class Query(Runnable):
         Args:
             rule: For example `ByOrder("ts")`; see `operators.punctuate`.
             ungrammatical: What to do with a tuple that breaks the rule.
+
+        Raises:
+            QueryError: The rule does not fit the source, or its condition is none on a row of it.
         """
+        if isinstance(rule, ByPredicate) and rule.when is not None:
+            text = QueryText.of(rule.when, f"'{rule.when}'")
+            translation.require_condition(text, self.root, analyst_of(self.spark))
         return Query(self.spark, Node(Punctuate(rule, ungrammatical), (self.root,), "punctuate"))
 
     def group_by(self, *keys: str) -> Groups:

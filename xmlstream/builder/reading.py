@@ -9,12 +9,14 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from operators.punctuate import Punctuate
+from operators.punctuators.predicate import ByPredicate
 from punct_ns.slices import quoted
 from sources.places import shown
 from sources.xml.inference.proposal import proposal
 from xmlstream.builder.query import Query
 from xmlstream.builder.run_options import Keyword, takes
-from xmlstream.plan.nodes import results, static_frame
+from xmlstream.plan.nodes import Node, results, static_frame
 from xmlstream.sql import script
 from xmlstream.sql.tables.create_table import create_table
 from xmlstream.sql.tables.declaration import ABOVE, scan
@@ -130,13 +132,25 @@ def read(
     source = name or _name_of(path)
     options = {**_texts(options), "path": str(path)}
     if schema is not None or any(option.lower() == "schema" for option in options):
-        return Query(spark, scan(source, options, None if schema is None else _ddl(schema)))
+        return _read(spark, scan(source, options, None if schema is None else _ddl(schema)))
     above = {option: value for option, value in options.items() if option.lower() in ABOVE}
     plain = {option: value for option, value in options.items() if option not in above and option.lower() != "rowtag"}
     row_tag = next((value for option, value in options.items() if option.lower() == "rowtag"), None)
     inferred = proposal(str(path), row_tag, plain)
     sys.stderr.write(f"{create_table(inferred)}\n")
-    return Query(spark, scan(source, {**inferred.options, **above}, inferred.schema))
+    return _read(spark, scan(source, {**inferred.options, **above}, inferred.schema))
+
+
+def _read(spark: Session, node: Node) -> Query:
+    """The query of a source; the conditions of its rules are checked."""
+    below, rules = node, []
+    while below.inputs:
+        rules += [below.operator.rule] if isinstance(below.operator, Punctuate) else []
+        below = below.inputs[0]
+    for rule in rules:
+        if isinstance(rule, ByPredicate):
+            Query(spark, below).punctuate(rule)
+    return Query(spark, node)
 
 
 def _ddl(schema: str | StructType | Sequence[str]) -> str:
@@ -164,7 +178,7 @@ def read_xmark(spark: Session, path: str | Path, stream: str, *, name: str | Non
         UsageError: There is no such stream, or an option is unknown or invalid.
     """
     options = {**_texts(options), "path": str(path), "stream": stream}
-    return Query(spark, scan(name or stream, options, None, "xmark"))
+    return _read(spark, scan(name or stream, options, None, "xmark"))
 
 
 def read_parquet(
@@ -189,7 +203,7 @@ def read_parquet(
     """
     options = {**_texts(options), "path": str(path)}
     ddl = None if schema is None else _ddl(schema)
-    return Query(spark, scan(name or _name_of(path), options, ddl, "punctuated_parquet"))
+    return _read(spark, scan(name or _name_of(path), options, ddl, "punctuated_parquet"))
 
 
 def _name_of(path: str | Path) -> str:

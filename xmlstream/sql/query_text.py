@@ -74,6 +74,18 @@ class QueryText:
         source, line, column = self.place(at)
         return QueryText(text, (Piece(0, source, line, column, stands_in=True),))
 
+    def within_quotes(self, literal: exp.Expr) -> QueryText:
+        """The value of a string, each character with its place; all of it at the string if it has other escapes."""
+        value, start, end = literal.name, literal.meta.get("start"), literal.meta.get("end")
+        if start is None or end is None:
+            return QueryText.of(value)
+        parts, done = list[QueryText](), start + 1
+        for escape in _ESCAPES.finditer(self.text, start + 1, end):
+            parts += [self.part(done, escape.start()), self.standing(escape[0][1], escape.start())]
+            done = escape.end()
+        whole = QueryText.joined([*parts, self.part(done, end)])
+        return whole if whole.text == value else self.standing(value, start)
+
     def _piece(self, at: int) -> Piece:
         return self.pieces[bisect_right([p.start for p in self.pieces], max(at, 0)) - 1]
 
@@ -109,6 +121,9 @@ _STRINGS_COMMENTS_VARIABLES = re.compile(
     r"""|(?P<variable>\$\{[^{}\s]*\})""",
     re.DOTALL,
 )
+_ESCAPES = re.compile(r"''|\"\"|\\[\\'\"]")
+"""In a string, a quote or a backslash that is written with two characters."""
+
 _OPENED = re.compile(r"(?P<string>['\"])|(?P<name>`)|(?P<comment>/\*)")
 _HEXADECIMAL = re.compile(r"(?i)\bx'(?![0-9a-f]*')[^']*'")
 _CALLED = {"string": "a string", "name": "a quoted name", "comment": "a comment"}

@@ -30,7 +30,7 @@ from xmlstream.sql.refused.refusals import refusal
 from xmlstream.sql.statements import Statement, parse_statements
 from xmlstream.sql.tables.declaration import Declaration, declared
 from xmlstream.sql.tables.sink_table import SinkTable
-from xmlstream.sql.translation import planned, sketched
+from xmlstream.sql.translation import planned, require_condition, sketched
 
 if TYPE_CHECKING:
     from xmlstream.session.engines import Session
@@ -55,13 +55,17 @@ class Answer:
 
 @dataclass(frozen=True, slots=True)
 class Script:
-    """Parsed file: tables by name, views in order, queries, their sources, and warnings."""
+    """Parsed file: tables by name, views in order, queries, their sources, and warnings.
+
+    `conditions` are those of the rules in `punctuate`, each with the source that it is about.
+    """
 
     tables: Mapping[str, Node]
     views: tuple[View, ...]
     answers: tuple[Answer, ...]
     sources: tuple[Scan, ...] = ()
     warnings: tuple[str, ...] = ()
+    conditions: tuple[tuple[QueryText, Node], ...] = ()
 
     def plan(self, spark: Session) -> Node:
         """The plan of all queries, as written, before optimization.
@@ -71,6 +75,8 @@ class Script:
                 differently.
         """
         analyst = analyst_of(spark)
+        for condition, node in self.conditions:
+            require_condition(condition, node, analyst)
         return self._plan(lambda query, tables: planned(query, tables, analyst))
 
     def sketch(self) -> Node:
@@ -163,12 +169,25 @@ def read(text: str, variables: Mapping[str, str] | None = None, source: str | No
                 hint = "CREATE VIEW names a query; a separate run can read the written table"
                 what = f"{table.name} is written by this query, and cannot also be read"
                 raise query.text.error(what, table, hint)
-    script = Script(tables, tuple(views), tuple(answers))
+    conditions = tuple(
+        (condition, _source_of(tables[declaration.name]))
+        for name, declaration in declarations.items()
+        if name not in targets
+        for condition in declaration.conditions()
+    )
+    for condition, node in conditions:
+        require_condition(condition, node)
+    script = Script(tables, tuple(views), tuple(answers), conditions=conditions)
     scans = (node.operator for node in topological(script.sketch()))
     sources = tuple(scan for scan in scans if isinstance(scan, Scan))
     is_flinks = any(statement.rewriting.replaced for statement in statements)
     warnings = [line for each in statements for line in differences(each.tree, whole)] if is_flinks else []
     return replace(script, sources=sources, warnings=tuple(warnings))
+
+
+def _source_of(node: Node) -> Node:
+    """The source below the rules of a table."""
+    return _source_of(node.inputs[0]) if node.inputs else node
 
 
 def _declarations(statements: list[Statement], text: QueryText) -> dict[str, Declaration]:

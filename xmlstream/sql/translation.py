@@ -18,6 +18,7 @@ from operators.sort_order import SortKey
 from punct_ns.domain import Domain
 from punct_ns.errors import QueryError
 from punct_ns.schema import structured
+from punct_ns.slices import own
 from xmlstream.plan.nodes import Node
 from xmlstream.sql.clauses.current_time import by_field, split, stamped, with_clock
 from xmlstream.sql.clauses.from_clause import From, element_of, exploded
@@ -43,7 +44,7 @@ from xmlstream.sql.query_text import QueryText
 from xmlstream.sql.refused.supported import require_supported
 from xmlstream.sql.spark.analysis import Analyst, NamesOnly, WholeAnalyst
 from xmlstream.sql.spark.functions import RANKS, aggregates_in, function_of
-from xmlstream.sql.statements import Statement
+from xmlstream.sql.statements import Statement, parse_statements
 
 Tables = Mapping[str, Relation]
 
@@ -292,6 +293,33 @@ def planned(query: Statement, tables: Mapping[str, Relation], analyst: WholeAnal
     if [*map(_comparable, found)] != [*map(_comparable, types)]:
         raise query.text.error(f"the result has types {found}, but Spark finds {types}", query.start)
     return root
+
+
+def require_condition(condition: QueryText, node: Node, analyst: WholeAnalyst | None = None) -> None:
+    """Checks the condition of a rule on the rows of a node; without an analyst all but its types.
+
+    Raises:
+        QueryError: It is no condition on one row, uses an unsupported part of SQL or an unknown name, or is no BOOLEAN.
+    """
+    # It is checked as WHERE of a query; what is put around it has its place.
+    # Two brackets, since Spark reads `t WHERE (a)` as a table with other names.
+    before, after = (condition.standing(text, 0) for text in (f"SELECT * FROM {_ROW} WHERE ((", "\n))"))
+    query, *more = parse_statements(QueryText.joined([before, condition, after]))
+    clauses = {clause for clause, value in query.tree.args.items() if value}
+    if more or not isinstance(query.tree, exp.Select) or clauses != {"expressions", "from_", "where"}:
+        raise condition.error(f"'{condition.text}' is not one condition", 0, _OF_ONE_ROW)
+    where_, relation = query.tree.args["where"].this, Relation.of(node)
+    beyond = [*where_.find_all(exp.Query, exp.Window), *aggregates_in(where_), *clock_calls([where_], relation)]
+    if beyond:
+        what = f"{render(beyond[0])} cannot stand in the condition of a rule, which sees one row at a time"
+        raise query.text.error(what, beyond[0], _OF_ONE_ROW)
+    sketched(query, {_ROW: relation})
+    if analyst is not None:
+        planned(query, {_ROW: relation}, analyst)
+
+
+_ROW = own("row")
+_OF_ONE_ROW = "write a condition on the attributes of the row: end of auction, when status = 'closed'"
 
 
 @contextmanager

@@ -21,7 +21,7 @@ from xmlstream.sql.query_text import QueryText
 from xmlstream.sql.refused.did_you_mean import DECLARED
 from xmlstream.sql.refused.refusals import place_of, refusal
 from xmlstream.sql.refused.supported import require_types
-from xmlstream.sql.tables.stream_options import PUNCTUATE, SEMANTICS, punctuated, reported
+from xmlstream.sql.tables.stream_options import PUNCTUATE, SEMANTICS, punctuated, reported, written_rules
 
 FORMAT = "punctuated_xml"
 
@@ -35,7 +35,10 @@ STREAM_FORMATS: Mapping[str, Callable[[Mapping[str, str], str | None], Mapping[s
 
 @dataclass(frozen=True, slots=True)
 class Declaration:
-    """Parts of a CREATE TABLE, not interpreted yet; `columns` is Spark DDL, None without columns."""
+    """Parts of a CREATE TABLE, not interpreted yet; `columns` is Spark DDL, None without columns.
+
+    `rules` is the option `punctuate` with the places of its characters.
+    """
 
     name: str
     columns: str | None
@@ -44,6 +47,7 @@ class Declaration:
     text: QueryText
     at: int | None
     partition_by: tuple[str, ...] = ()
+    rules: QueryText | None = None
 
     @staticmethod
     def of(tree: exp.Create, text: QueryText) -> Declaration:
@@ -66,7 +70,19 @@ class Declaration:
         if ddl is not None and (twice := [key for key in options if key.lower() == "schema"]):
             hint = f"leave out the option {twice[0]}"
             raise text.error(f"table {name} has its columns twice", columns[0], hint)
-        return Declaration(name, ddl, using, options, text, at, tuple(by))
+        plain = {
+            option: value.name if isinstance(value, exp.Literal) else str(value.this).lower()
+            for option, value in options.items()
+        }
+        rules = next((text.within_quotes(value) for key, value in options.items() if key.lower() == PUNCTUATE), None)
+        return Declaration(name, ddl, using, plain, text, at, tuple(by), rules)
+
+    def conditions(self) -> list[QueryText]:
+        """The conditions of the rules in `punctuate`, which `declared` does not check."""
+        if self.rules is None:
+            return []
+        found = ((rule.at, rule.condition) for rule in written_rules(self.rules.text) if rule.condition is not None)
+        return [self.rules.part(at, at + len(condition)) for at, condition in found]
 
     def error(self, what: str, hint: str | None = None) -> QueryError:
         """Error that points at the table's name."""
@@ -164,9 +180,9 @@ def _null(column: exp.Expr, text: QueryText) -> str:
 
 def _properties(
     properties: exp.Properties | None, text: QueryText, table: str, at: int | None
-) -> tuple[str, dict[str, str], list[str]]:
+) -> tuple[str, dict[str, exp.Expr], list[str]]:
     """The format, the options and the attributes in PARTITIONED BY."""
-    using, options, by = None, {}, list[str]()
+    using, options, by = None, dict[str, exp.Expr](), list[str]()
     for part in properties.expressions if properties else ():
         match part:
             case exp.FileFormatProperty():
@@ -192,7 +208,7 @@ def _properties(
     return using, options, by
 
 
-def _pairs(options: exp.OptionsProperty, text: QueryText, table: str) -> Iterator[tuple[str, str]]:
+def _pairs(options: exp.OptionsProperty, text: QueryText, table: str) -> Iterator[tuple[str, exp.Expr]]:
     seen: set[str] = set()
     for option in options.expressions:
         key, value = option.this, option.args.get("value")
@@ -205,7 +221,7 @@ def _pairs(options: exp.OptionsProperty, text: QueryText, table: str) -> Iterato
         if name.lower() in seen:
             raise text.error(f"table {table} has the option {name} twice", option)
         seen.add(name.lower())
-        yield name, value.name if isinstance(value, exp.Literal) else str(value.this).lower()
+        yield name, value
 
 
 def _has_escape(value: exp.Expr, text: QueryText) -> bool:

@@ -3,9 +3,11 @@ from __future__ import annotations
 from datetime import timedelta
 from decimal import Decimal
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import pytest
 
+import xmlstream as xs
 from operators.punctuate import Punctuate
 from operators.punctuators.order import ByClock, ByOrder, ByRoster
 from operators.punctuators.predicate import ByPredicate
@@ -17,6 +19,9 @@ from xmlstream.plan.nodes import Scan
 from xmlstream.safety.verdicts import judged
 from xmlstream.sql import script
 from xmlstream.sql.tables.stream_options import rules
+
+if TYPE_CHECKING:
+    from xmlstream.session.engines import InProcessSession, Session
 
 SCHEMA = Schema.parse("sid STRING, `a b` INT, n BIGINT, ts TIMESTAMP, d DATE, price DECIMAL(8,2), x DOUBLE, line INT")
 
@@ -116,3 +121,51 @@ def test_a_rule_that_makes_no_sense_is_refused_where_the_table_is_declared(tmp_p
             script.read(query(text, more), {}, "q.sql")
         assert told.value.where is not None
         assert "line 1" in told.value.where
+
+
+def sold(condition: str) -> str:
+    return (
+        "CREATE TABLE bid (auction INT, price INT, status STRING) USING punctuated_xml\n"
+        f"OPTIONS (path 'b.xml', rowTag 'b', punctuate 'end of auction,\n  when {condition}');\n"
+        "SELECT auction, max(price) AS price FROM bid GROUP BY auction"
+    )
+
+
+@pytest.mark.parametrize(
+    ("condition", "refusal", "column"),
+    [
+        ("state = 1", "there is no attribute state", 8),
+        ("status = ''it''''s'' AND state", "there is no attribute state", 33),
+        ("price > 1 AND nofunc(price)", "the function nofunc is not supported", 22),
+        ("price +", "an expression or a name is missing", 8),
+        ("price > 1)) GROUP BY ((price", "is not one condition", 8),
+        ("price > 1 AND count(*) > 1", r"count(*) cannot stand in the condition of a rule", 22),
+        ("price > 1 AND rank() OVER (ORDER BY price) = 1", "cannot stand in the condition of a rule", 22),
+        ("EXISTS (SELECT price FROM bid)", "cannot stand in the condition of a rule", 23),
+        ("price > 1 AND now() > at", "now() cannot stand in the condition of a rule", 22),
+    ],
+)
+def test_a_condition_that_cannot_be_is_refused_at_its_place_before_anything_starts(
+    condition: str, refusal: str, column: int
+) -> None:
+    with pytest.raises(QueryError) as told:
+        script.read(sold(condition), {}, "q.sql")
+    assert refusal in told.value.what
+    assert told.value.where == f"q.sql, line 3, column {column}"
+
+
+def test_a_condition_without_a_truth_is_refused_at_its_place_on_both_engines(session: Session) -> None:
+    for condition in ("price", "status", "price + 1 -- a comment"):
+        with pytest.raises(QueryError, match=r"(?i)boolean") as told:
+            script.read(sold(condition), {}, "q.sql").plan(session)
+        assert told.value.where == "q.sql, line 3, column 8"
+    root = script.read(sold("price IS NULL -- a comment"), {}).plan(session)
+    assert root.schema.names == ("auction", "price")
+
+
+def test_the_builder_refuses_such_a_condition_when_it_is_given(in_process: InProcessSession) -> None:
+    bids = xs.read(in_process, "b.xml", "auction INT, price INT", rowTag="b")
+    with pytest.raises(QueryError, match="there is no attribute state"):
+        bids.punctuate(ByPredicate("state = 1", ("auction",)))
+    with pytest.raises(QueryError, match="there is no attribute state"):
+        xs.read(in_process, "b.xml", "auction INT", rowTag="b", punctuate="end of auction, when state = 1")
