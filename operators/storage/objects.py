@@ -52,6 +52,9 @@ QUIET = 3.0
 CHUNK = 4 << 20
 """The bytes of one ranged read; the next one is fetched while the last one is used."""
 
+AT_ONCE = 16
+"""The most requests that a part of a run makes at the same time."""
+
 requests: Counter[str] = Counter()
 """The number of requests of this process, by kind: get, head, list, put, delete; without repetitions by the client."""
 

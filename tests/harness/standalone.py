@@ -10,7 +10,7 @@ import re
 import shutil
 import subprocess
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -40,15 +40,27 @@ def standalone(directory: Path, cores: int = 2, memory: str = "3g") -> Iterator[
 
 @dataclass(frozen=True, slots=True)
 class Apart:
-    """A cluster whose workers have disks of their own; `workers` are their processes."""
+    """A cluster whose workers have disks of their own.
+
+    Attributes:
+        address: The master's.
+        workers: The processes of the workers.
+        begin: Begins another worker, under a name of its own.
+    """
 
     address: str
-    workers: Sequence[subprocess.Popen[bytes]]
+    workers: list[subprocess.Popen[bytes]]
+    begin: Callable[[str], subprocess.Popen[bytes]]
 
     def seen(self, place: Path) -> list[list[str]]:
         """What each worker finds in a directory."""
         roots = [Path(f"/proc/{worker.pid}/root{place}") for worker in self.workers]
         return [sorted(path.name for path in root.iterdir()) for root in roots]
+
+    def lose(self, number: int) -> None:
+        """Kills a worker, and with it its executor and its disk; an empty one takes its place."""
+        self.workers[number].kill()
+        self.workers[number] = self.begin(f"worker-after-{self.workers[number].pid}")
 
 
 @contextmanager
@@ -60,11 +72,11 @@ def standalone_apart(directory: Path, hidden: Path, workers: int = 2) -> Iterato
         pytest.skip("processes cannot have disks of their own here")
     with ExitStack() as stack:
         address = _master(stack, directory)
-        each = [
-            _worker(stack, directory, f"worker-{number}", address, hidden / "work", before=[*unshare, *mount])
-            for number in range(workers)
-        ]
-        yield Apart(address, each)
+
+        def begin(name: str) -> subprocess.Popen[bytes]:
+            return _worker(stack, directory, name, address, hidden / "work", before=[*unshare, *mount])
+
+        yield Apart(address, [begin(f"worker-{number}") for number in range(workers)], begin)
 
 
 def _master(stack: ExitStack, directory: Path) -> str:

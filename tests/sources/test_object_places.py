@@ -114,8 +114,9 @@ def test_what_is_in_a_url() -> None:
         is_glob("s3://bucket/bid-?.xml")
     with pytest.raises(UsageError, match="no option region"):
         source("in", region="r")
-    with pytest.raises(UsageError, match="moves files"):
-        source("s3://bucket/in/", cleanSource="archive", sourceArchiveDir="old")
+    for path, archive in (("s3://bucket/in/", "old"), ("in", "s3://bucket/old")):
+        with pytest.raises(UsageError, match="moves files"):
+            source(path, cleanSource="archive", sourceArchiveDir=archive)
 
 
 @pytest.mark.parametrize("form", [bytes, gzip.compress])

@@ -126,11 +126,9 @@ def _plans(root: Node, metrics: str | None, *, as_json: bool) -> str:
     from xmlstream.optimizer.rules import join_choices
     from xmlstream.plan.nodes import Scan, topological
     from xmlstream.runtime.measured import measured_rates
-    from xmlstream.runtime.remote_checkpoint import readable
 
     if metrics is not None:
-        with readable(metrics) as (path, _):
-            root = with_rates(root, measured_rates(path))
+        root = with_rates(root, measured_rates(metrics))
     choices = join_choices(root)
     rates = {
         node.operator.name: node.operator.options.rate for node in topological(root) if isinstance(node.operator, Scan)

@@ -5,21 +5,25 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-
+from operators.storage.object_urls import is_object_url
 from punct_ns.errors import UsageError
 from xmlstream.runtime.checkpoint import CommitLog
 from xmlstream.runtime.metrics import read_metrics
+from xmlstream.runtime.remote_checkpoint import readable
 
 
-def measured_rates(path: Path) -> dict[str, float]:
+def measured_rates(path: str) -> dict[str, float]:
     """The average number of tuples that each source and operator emits in a slice, by name.
 
     Raises:
-        UsageError: `path` is neither a metrics file nor a checkpoint, or has no slice with tuples.
+        UsageError: What is at the path or the URL is neither metrics nor a checkpoint, or has no slice with tuples.
     """
-    commits = path / "commits"
-    reports = [each["report"] for each in CommitLog(commits).records()] if commits.is_dir() else read_metrics(path)
+    with readable(path) as (directory, _):
+        commits = directory / "commits"
+        if commits.is_dir():
+            reports = [each["report"] for each in CommitLog(commits).records()]
+        else:
+            reports = read_metrics(path if is_object_url(path) else directory)
     # Slices without items only wait for input.
     found = [report["operators"] for report in reports if report["items_in"]]
     if not found:

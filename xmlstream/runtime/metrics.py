@@ -9,6 +9,7 @@ from __future__ import annotations
 import json
 from collections import Counter
 from collections.abc import Collection, Iterable, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import asdict, dataclass, field
 from datetime import timedelta
 from pathlib import Path
@@ -16,7 +17,7 @@ from typing import Any, TypeAlias
 
 from operators.storage.durable import AppendOnlyFile
 from operators.storage.object_urls import is_object_url
-from operators.storage.objects import ObjectStore
+from operators.storage.objects import AT_ONCE, ObjectStore
 from punct_ns.errors import UsageError, reason
 
 
@@ -156,7 +157,8 @@ def read_metrics(path: Path | str) -> list[dict[str, Any]]:
     try:
         if is_object_url(str(path)):
             objects = ObjectStore(str(path))
-            lines = [objects.read(name).decode() for name in objects.names()]
+            with ThreadPoolExecutor(AT_ONCE, thread_name_prefix="metrics") as threads:
+                lines = [each.decode() for each in threads.map(objects.read, objects.names())]
         else:
             lines = Path(path).read_text(encoding="utf-8").splitlines(keepends=True)
         reports = [json.loads(line) for line in lines if line.endswith("\n")]

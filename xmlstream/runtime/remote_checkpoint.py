@@ -41,13 +41,10 @@ from typing import Any, TypeVar
 from operators.storage.durable import RESTORE, checksum, checksum_text, make_directory, sync
 from operators.storage.locks import DirectoryLocks
 from operators.storage.object_urls import is_object_url, joined, shown
-from operators.storage.objects import CHUNK, START_PATIENCE, ObjectStore
+from operators.storage.objects import AT_ONCE, CHUNK, START_PATIENCE, ObjectStore
 from operators.storage.store import Store, sealed, store_at, unsealed
 from punct_ns.errors import StateError, XmlStreamError
 from xmlstream.plan.written_plan import PLAN_FILE
-
-AT_ONCE = 16
-"""The most requests at the same time."""
 
 LITTER_SECONDS = 24 * 3600
 """The age at which a start removes objects that no commit names."""

@@ -14,14 +14,11 @@ from pathlib import Path
 from typing import BinaryIO, TypeAlias
 
 from operators.storage.object_urls import is_object_url
-from operators.storage.objects import ObjectStore
+from operators.storage.objects import AT_ONCE, ObjectStore
 from operators.storage.store import Place, Store, hidden, shown, store_at
 from punct_ns.errors import StateError
 from sources.parquet_table import CLOSED, is_partition
 from xmlstream.sink.document_names import SUCCESS, documents_in, in_order, is_document
-
-_AT_ONCE = 16
-"""Number of documents that are put to an object store at the same time."""
 
 Published: TypeAlias = Store | ObjectStore
 """Where documents are published: a directory, or an object store."""
@@ -119,7 +116,7 @@ class Output:
         """
         at_once = [name for name in names if self._objects is not None and _is_in_partition(name)]
         if len(at_once) > 1:
-            with ThreadPoolExecutor(_AT_ONCE, thread_name_prefix="publish") as threads:
+            with ThreadPoolExecutor(AT_ONCE, thread_name_prefix="publish") as threads:
                 deque(threads.map(self._publish, at_once), maxlen=0)
         for name in names:
             self._publish(name)

@@ -420,9 +420,9 @@ class SourceOptions:
                 "cleanSource 'archive' and sourceArchiveDir require each other",
                 hint="sourceArchiveDir names the directory that documents are moved to once they are read",
             )
-        if self.source_archive_dir and is_object_url(self.path):
+        if self.source_archive_dir and (is_object_url(self.path) or is_object_url(self.source_archive_dir)):
             hint = "cleanSource 'delete' removes them; or leave it out"
-            raise UsageError("cleanSource 'archive' moves files, and no objects", hint=hint)
+            raise UsageError("cleanSource 'archive' moves files, neither from nor to an object store", hint=hint)
         if self.source_archive_dir and _would_read(self.path, self.source_archive_dir):
             raise UsageError(f"documents moved to sourceArchiveDir {self.source_archive_dir} would be read again")
         if self.partitioned_by and not (self.is_merged or self.partition_of):

@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 from typer.testing import CliRunner
 
+from operators.storage.objects import ObjectStore
 from punct_ns.errors import UsageError
 from xmlstream.cli.commands import app
 from xmlstream.runtime.measured import measured_rates
@@ -42,7 +43,7 @@ def plans(tmp_path: Path, *options: str, rate: str = "") -> str:
 
 
 def test_rates_are_means_over_slices_in_which_something_came(metrics: Path) -> None:
-    assert measured_rates(metrics) == {"s1": 10, "s2": 1, "s3": 1, "multiway_join": 1}
+    assert measured_rates(str(metrics)) == {"s1": 10, "s2": 1, "s3": 1, "multiway_join": 1}
 
 
 def test_ways_to_join_are_compared_at_measured_rates(metrics: Path, tmp_path: Path) -> None:
@@ -50,6 +51,13 @@ def test_ways_to_join_are_compared_at_measured_rates(metrics: Path, tmp_path: Pa
     told = plans(tmp_path, "--metrics", str(metrics))
     assert told.startswith("join(s1, join(s2, s3)): keeps 13 (chosen)")
     assert "Rates, in tuples a slice: s1 10, s2 1, s3 1." in told
+
+
+def test_rates_are_measured_by_the_objects_of_a_run_on_a_store(metrics: Path, tmp_path: Path) -> None:
+    url = f"memory://{tmp_path.name}/metrics.jsonl"
+    for number, line in enumerate(metrics.read_text().splitlines(keepends=True)[:3]):
+        ObjectStore(url).write(f"{number:09d}.json", [line.encode()])
+    assert plans(tmp_path, "--metrics", url) == plans(tmp_path, "--metrics", str(metrics))
 
 
 def test_a_rate_that_is_declared_is_not_overridden(metrics: Path, tmp_path: Path) -> None:
@@ -70,4 +78,4 @@ def test_what_tells_of_no_slice_is_refused(tmp_path: Path, text: str | None) -> 
     if text is not None:
         path.write_text(text)
     with pytest.raises(UsageError, match=r"metrics.jsonl"):
-        measured_rates(path)
+        measured_rates(str(path))
