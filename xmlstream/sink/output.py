@@ -32,10 +32,12 @@ class Output:
 
         Args:
             place: Where documents are published.
-            drafts: The directory of drafts, for an object store; a directory holds its drafts itself.
+            drafts: The directory of drafts, for an object store; None if it is only read. A directory holds its drafts
+                itself.
         """
         self._objects = place if isinstance(place, ObjectStore) else None
-        self._local = store_at(drafts or Path("/nowhere")) if isinstance(place, ObjectStore) else store_at(place)
+        at = drafts if isinstance(place, ObjectStore) else place
+        self._drafts = None if at is None else store_at(at)
 
     @staticmethod
     def of(path: str | Path) -> Output:
@@ -44,13 +46,14 @@ class Output:
 
     @property
     def drafts(self) -> Store:
-        """The store of drafts."""
-        return self._local
+        """The store of drafts, which an object store that is only read has not."""
+        assert self._drafts is not None, f"{self.where} was opened to be read"
+        return self._drafts
 
     @property
     def where(self) -> str:
         """The path or URL, as errors name it."""
-        return str(self._local.path()) if self._objects is None else self._objects.where()
+        return str(self.drafts.path()) if self._objects is None else self._objects.where()
 
     @property
     def objects(self) -> ObjectStore | None:
@@ -60,7 +63,7 @@ class Output:
     @property
     def directory(self) -> Path | None:
         """The directory; None for an object store."""
-        return self._local.path() if self._objects is None else None
+        return self.drafts.path() if self._objects is None else None
 
     def require_usable(self) -> None:
         """Makes sure that the object store, if it is one, can be written; raises as `ObjectStore.require_usable`."""
@@ -72,17 +75,19 @@ class Output:
 
         In an object store this takes one listing: a request for each 1,000 objects.
         """
+        here = self._drafts
+        found = {} if here is None else {name: here.size(name) or 0 for name in documents_in(here)}
         if self._objects is None:
-            return {name: self._local.size(name) or 0 for name in documents_in(self._local)}
-        found = {each.key: each.size for each in self._objects.listed() if _is_published(each.key)}
-        found |= {name: self._local.size(name) or 0 for name in documents_in(self._local) if name != shown(name)}
+            return found
+        found = {name: size for name, size in found.items() if name != shown(name)}
+        found |= {each.key: each.size for each in self._objects.listed() if _is_published(each.key)}
         return {name: found[name] for name in in_order(found)}
 
     def exists(self, name: str) -> bool:
         """Whether a document or its draft exists."""
-        if self._local.size(hidden(name)) is not None:
+        if self.drafts.size(hidden(name)) is not None:
             return True
-        return (self._local if self._objects is None else self._objects).size(name) is not None
+        return (self.drafts if self._objects is None else self._objects).size(name) is not None
 
     def checksum(self, name: str) -> str:
         """The checksum of a document or a draft.
@@ -98,7 +103,7 @@ class Output:
         Raises:
             OSError: It does not exist, or cannot be read.
         """
-        return self._local.path(name).open("rb") if self._objects is None else self._objects.open(name)
+        return self.drafts.path(name).open("rb") if self._objects is None else self._objects.open(name)
 
     def delete(self, *names: str) -> None:
         """Removes documents and drafts."""
@@ -124,12 +129,12 @@ class Output:
     def _publish(self, name: str) -> None:
         draft = hidden(name)
         if self._objects is None:
-            self._local.publish(draft, name)
-        elif self._local.size(draft) is not None:
-            move_to_objects(self._local, draft, self._objects, name)
+            self.drafts.publish(draft, name)
+        elif self.drafts.size(draft) is not None:
+            move_to_objects(self.drafts, draft, self._objects, name)
 
     def _home(self, name: str) -> Published:
-        return self._local if self._objects is None or name != shown(name) else self._objects
+        return self.drafts if self._objects is None or name != shown(name) else self._objects
 
 
 def move_to_objects(drafts: Store, draft: str, objects: ObjectStore, name: str) -> None:
