@@ -194,6 +194,7 @@ class ByOrder(Rule):
         rows = table.drop_columns([_BOUND]).rename_columns([*table.column_names[:-2], self.attribute])
         kept.add(Tuples(flagged.engine.rows(rows, ddl), rows.num_rows))
         kept.settle()
+        table = table.sort_by([(key.name, "ascending") for key in self._keys(schema)])
         values = zip(*(column.to_pylist() for column in table.columns[:-2]), strict=True)
         texts: list[str] = table[_BOUND].to_pylist()  # type: ignore[assignment]
         return [

@@ -173,13 +173,16 @@ class ByPredicate(Rule):
         schema = state.inputs[0]
         if self.time is not None:
             state.notes["greatest"] = facts["greatest"]
-            groups = self._groups(flagged, schema).where(_ENDED)
+            groups, order = self._groups(flagged, schema).where(_ENDED), self._group(schema).names
         elif facts["ending"]:
-            groups = flagged.where(f"{_ENDS} AND {ASIDE} IS NULL")
+            groups, order = flagged.where(f"{_ENDS} AND {ASIDE} IS NULL"), (POSITION,)
         else:
             return []
-        columns = in_utc(groups.select(*map(quoted, self.attributes)).to_arrow()).columns
-        ended = list(zip(*(c.to_pylist() for c in columns), strict=True))
+        # In the same order in each run.
+        columns = dict.fromkeys([*order, *self._group(schema).names])
+        table = groups.select(*map(quoted, columns)).to_arrow().sort_by([(name, "ascending") for name in order])
+        found = in_utc(table.select(list(self._group(schema).names))).columns
+        ended = list(zip(*(c.to_pylist() for c in found), strict=True))
         if self.time is not None:
             self._keep(flagged, facts["on"], ended, state)
         return [self._of(values, schema) for values in ended]

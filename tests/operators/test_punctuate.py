@@ -198,6 +198,17 @@ def test_each_sensor_has_a_clock_of_its_own_and_the_slow_one_is_not_cut_off(sess
         running.slice(([(None, 6, 70.0)], []))
 
 
+def test_the_punctuations_of_many_keys_come_in_the_order_of_the_keys(
+    in_process: InProcessSession, tmp_path: Path
+) -> None:
+    # An engine has groups in any order, so that two runs of a query would write two documents.
+    names = [f"S{number:03}" for number in range(100)]
+    running = Running(in_process, tmp_path, Punctuate(ByOrder("hour", per="sid")), REPORTS, positioned=True)
+    for hour in (1, 2):
+        found = running.slice(([(name, hour, 70.0) for name in reversed(names)], [])).punctuations
+        assert [str(p) for p in found] == [f"<{name}, (,{hour - 1}], *>" for name in names]
+
+
 def test_a_wrong_clock_of_one_sensor_moves_nobody(spark: SparkSession, tmp_path: Path) -> None:
     rule = ByOrder("hour", slack=1, max_ahead=5, per=("sid",))
     running = Running(spark, tmp_path, Punctuate(rule, "drop"), REPORTS, positioned=True)
@@ -309,6 +320,17 @@ def test_a_group_ends_by_its_last_tuple_or_once_none_has_come_for_long_enough(se
         UngrammaticalStream, match="before it came a minute that is more than 30 after the last one of its group"
     ):
         failing.shows("(A, 0, x) (B, 31, x) (A, 5, x)", out="")
+
+
+def test_groups_are_closed_in_the_order_of_the_tuples_that_end_them(
+    in_process: InProcessSession, tmp_path: Path
+) -> None:
+    auctions = Schema.parse("auctionid INT, region STRING")
+    rule = ByPredicate("region = 'closed'", ("auctionid", "region"))
+    running = Running(in_process, tmp_path, Punctuate(rule), auctions, positioned=True)
+    ended = [number * 7919 % 1201 * 2 for number in range(100)]
+    found = running.slice(([(number, "closed") for number in ended], [])).punctuations
+    assert [str(p) for p in found] == [f"<{number}, closed>" for number in ended]
 
 
 # By clock.
