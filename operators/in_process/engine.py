@@ -26,9 +26,9 @@ from operators.in_process import zones
 from operators.in_process.columns import Named, declared, inner, of_arrow, struct
 from operators.in_process.expressions import Typed
 from operators.in_process.part import text
-from operators.in_process.plain_csv import plain_csv
+from operators.in_process.plain_csv import plain_csv, require_readable
 from operators.in_process.relations import Relations
-from operators.in_process.spark_type import INTEGERS, NotProven, in_duckdb, name_in_duckdb
+from operators.in_process.spark_type import INTEGERS, in_duckdb, name_in_duckdb
 from punct_ns.errors import QueryError, StateError, UsageError, XmlStreamError
 
 if TYPE_CHECKING:
@@ -130,11 +130,10 @@ class InProcessEngine:
             NotProven: The format or an option is another one.
         """
         place = path.removeprefix("file://")
+        require_readable(format, columns, options)
         if format.lower() == "csv":
             named = declared(columns)
             return self._of_table(plain_csv(place, named, options), named)
-        if format.lower() != "parquet" or [name for name in options if name.lower() != "mode"]:
-            raise NotProven(f"a static table of format {format} with options {', '.join(options)}")
         return self.parquet(columns, place)
 
     def table(self, frame: Frame) -> pa.Table:

@@ -9,7 +9,7 @@ from typing import Any
 
 import pyarrow as pa
 
-from operators.in_process.columns import Named
+from operators.in_process.columns import Named, declared
 from operators.in_process.spark_type import INTEGERS, NotProven
 from punct_ns.domain import Domain
 from punct_ns.errors import InputError
@@ -38,11 +38,10 @@ def plain_csv(path: str, columns: Named, options: Mapping[str, str]) -> pa.Table
         NotProven: The files have quotes or escapes, or there are other options or types.
         InputError: A line has another number of fields, or a field is no value of its type.
     """
-    given = {name.lower(): value for name, value in options.items() if name.lower() != "mode"}
-    has_header = given.pop("header", "false").lower() == "true"
-    separator = given.pop("sep", given.pop("delimiter", ","))
-    if given:
-        raise NotProven(f"the option {next(iter(given))} of CSV")
+    _require_plain(columns, options)
+    given = {name.lower(): value for name, value in options.items()}
+    has_header = given.get("header", "false").lower() == "true"
+    separator = given.get("sep", given.get("delimiter", ","))
     readers = [_reader(name, typed.type) for name, typed in columns]
     files = sorted(Path(path).iterdir()) if Path(path).is_dir() else [Path(path)]
     rows = [
@@ -55,6 +54,27 @@ def plain_csv(path: str, columns: Named, options: Mapping[str, str]) -> pa.Table
         pa.array([row[at] for row in rows], arrow_type(Domain(typed.type))) for at, (_, typed) in enumerate(columns)
     ]
     return pa.Table.from_arrays(arrays, names=[name for name, _ in columns])
+
+
+def require_readable(format_: str, columns: str, options: Mapping[str, str]) -> None:
+    """Checks that static tables of a format are read as Spark reads them; NotProven if that is not certain."""
+    if format_.lower() == "csv":
+        _require_plain(declared(columns), options)
+    elif format_.lower() != "parquet":
+        raise NotProven(f"a static table USING {format_}")
+    elif others := [name for name in options if name.lower() != "mode"]:
+        raise NotProven(f"a static table USING parquet with the option {others[0]}")
+
+
+def _require_plain(columns: Named, options: Mapping[str, str]) -> None:
+    """Checks what can be known without the files; NotProven for another option or type."""
+    if others := [name for name in options if name.lower() not in _OPTIONS]:
+        raise NotProven(f"the option {others[0]} of CSV")
+    for name, typed in columns:
+        _reader(name, typed.type)
+
+
+_OPTIONS = {"header", "sep", "delimiter", "mode"}
 
 
 def _rows(

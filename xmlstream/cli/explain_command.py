@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from punct_ns.image import Function
     from punct_ns.schema import Attribute
     from xmlstream.plan.nodes import Node
+    from xmlstream.sql.script import Script
 
 
 class Format(StrEnum):
@@ -71,6 +72,12 @@ def explain(  # noqa: PLR0913, PLR0917 - one for each option
             metavar="NAME=PATTERN",
         ),
     ] = None,
+    engine: Annotated[
+        str | None,
+        typer.Option(
+            "--engine", help="Also check the query as spark or duckdb would, which computes it then.", metavar="NAME"
+        ),
+    ] = None,
     format_: Annotated[
         Format, typer.Option("--format", help="For people, for programs, as a picture, or as a page.")
     ] = Format.TEXT,
@@ -86,8 +93,10 @@ def explain(  # noqa: PLR0913, PLR0917 - one for each option
             hint="xmlstream explain QUERY.sql, or xmlstream explain --checkpoint DIR",
         )
     if checkpoint is not None:
-        if define or follow or as_written or plans or metrics:
-            raise UsageError("--define, --follow, --as-written, --plans and --metrics do not apply to a checkpoint")
+        if define or follow or as_written or plans or metrics or engine:
+            raise UsageError(
+                "--define, --follow, --as-written, --plans, --metrics and --engine do not apply to a checkpoint"
+            )
         if format_ not in (Format.TEXT, Format.JSON):
             raise UsageError(f"--checkpoint has no format {format_.value}", hint="--format text or json")
         typer.echo(_waiting(checkpoint, name_values(key, "--key", "NAME=PATTERN"), as_json=format_ is Format.JSON))
@@ -109,6 +118,8 @@ def explain(  # noqa: PLR0913, PLR0917 - one for each option
     warn(script.warnings)
     root = script.sketch()
     require_stream(root)
+    if engine is not None:
+        _require_planned(script, engine)
     if follow:
         warn(read_once(root))
     if plans:
@@ -118,6 +129,16 @@ def explain(  # noqa: PLR0913, PLR0917 - one for each option
         return
     root = root if as_written else optimized(root)
     typer.echo(explained(root, follow=follow, format_=format_.value, title=title, query=text))
+
+
+def _require_planned(script: Script, engine: str) -> None:
+    """Plans the query with the types that an engine knows, as a run does; QueryError for what the engine refuses."""
+    from rich.console import Console
+
+    from xmlstream.cli.run import Environment, session_in
+
+    with session_in(Environment(engine=engine), Console(stderr=True)) as session:
+        script.plan(session)
 
 
 def _plans(root: Node, metrics: str | None, *, as_json: bool) -> str:

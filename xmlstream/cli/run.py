@@ -165,7 +165,7 @@ class _Run:
 
     def _run(self) -> Summary | None:
         with ExitStack() as stack:
-            spark = stack.enter_context(_session(self._environment, self._console))
+            spark = stack.enter_context(session_in(self._environment, self._console))
             written = self._script.plan(spark)
             settings = self._settings
             root = written if self._as_written else optimized(written)
@@ -223,7 +223,8 @@ def _require_startable(script: Script, settings: Settings) -> None:
 
 
 @contextmanager
-def _session(environment: Environment, console: Console) -> Iterator[Session]:
+def session_in(environment: Environment, console: Console) -> Iterator[Session]:
+    """A session for a command, until it ends; Spark's start is shown."""
     if environment.engine != "spark":
         session = open_session(environment.master, environment.conf, engine=environment.engine)  # type: ignore[call-overload]
         try:

@@ -18,12 +18,16 @@ from operators.in_process.coercion import common_type
 from operators.in_process.expressions import Columns, Typed, translated
 from operators.in_process.generators import generator
 from operators.in_process.names import default_name
+from operators.in_process.plain_csv import require_readable
 from operators.in_process.readings import HINT, misread, misreading
 from operators.in_process.spark_type import NotProven, name_in_duckdb, read_type
+from operators.punctuate import Punctuate
+from operators.punctuators.order import ByOrder
 from punct_ns.domain import Domain
 from punct_ns.errors import QueryError
 from punct_ns.numeric_type import NumericType
 from punct_ns.schema import Attribute, Schema, structured
+from xmlstream.plan.nodes import Node, Static
 
 if TYPE_CHECKING:
     from xmlstream.sql.statements import Statement
@@ -59,6 +63,17 @@ class ProvenAnalyst:
         found = self._translated(schema, expression)
         if found.type not in ("BOOLEAN", "VOID"):
             raise QueryError(f"the condition {expression} is of type {found.type}, not BOOLEAN")
+
+    def require_table(self, node: Node) -> None:
+        """Checks that a static table has a format that is read alike, and that no rule sets aside what is far ahead."""
+        match node.operator:
+            case Static(format=str() as format_, options=options, schema=schema):
+                given = {name: value for name, value in options if name != "path"}
+                require_readable(format_, schema.ddl(), given)
+            case Punctuate(rule=ByOrder(max_ahead=ahead) as rule) if ahead is not None:
+                raise NotProven(f"max_ahead of the rule '{rule.name}'")
+        for below in node.inputs:
+            self.require_table(below)
 
     def widened(self, schemas: Sequence[Schema]) -> list[str]:
         """The types of Spark's union."""

@@ -55,17 +55,14 @@ class Answer:
 
 @dataclass(frozen=True, slots=True)
 class Script:
-    """Parsed file: tables by name, views in order, queries, their sources, and warnings.
-
-    `conditions` are those of the rules in `punctuate`, each with the source that it is about.
-    """
+    """Parsed file: tables by name, views in order, queries, their sources, warnings, and what declares the tables."""
 
     tables: Mapping[str, Node]
     views: tuple[View, ...]
     answers: tuple[Answer, ...]
     sources: tuple[Scan, ...] = ()
     warnings: tuple[str, ...] = ()
-    conditions: tuple[tuple[QueryText, Node], ...] = ()
+    declarations: tuple[Declaration, ...] = ()
 
     def plan(self, spark: Session) -> Node:
         """The plan of all queries, as written, before optimization.
@@ -75,8 +72,12 @@ class Script:
                 differently.
         """
         analyst = analyst_of(spark)
-        for condition, node in self.conditions:
-            require_condition(condition, node, analyst)
+        for declaration in self.declarations:
+            node = self.tables[declaration.name]
+            for condition in declaration.conditions():
+                require_condition(condition, _source_of(node), analyst)
+            with declaration.placed():
+                analyst.require_table(node)
         return self._plan(lambda query, tables: planned(query, tables, analyst))
 
     def sketch(self) -> Node:
@@ -164,25 +165,26 @@ def read(text: str, variables: Mapping[str, str] | None = None, source: str | No
         raise QueryError("there is no query", hint="after the tables write SELECT … FROM …")
     tables = {d.name: declared(d) for name, d in declarations.items() if name not in targets}
     for query in (*(view.query for view in views), *(answer.query for answer in answers)):
-        for table in query.tree.find_all(exp.Table):
-            if table.name.lower() in targets:
-                hint = "CREATE VIEW names a query; a separate run can read the written table"
-                what = f"{table.name} is written by this query, and cannot also be read"
-                raise query.text.error(what, table, hint)
-    conditions = tuple(
-        (condition, _source_of(tables[declaration.name]))
-        for name, declaration in declarations.items()
-        if name not in targets
-        for condition in declaration.conditions()
-    )
-    for condition, node in conditions:
-        require_condition(condition, node)
-    script = Script(tables, tuple(views), tuple(answers), conditions=conditions)
+        _require_unread(targets, query)
+    sources_ = tuple(declaration for name, declaration in declarations.items() if name not in targets)
+    for declaration in sources_:
+        for condition in declaration.conditions():
+            require_condition(condition, _source_of(tables[declaration.name]))
+    script = Script(tables, tuple(views), tuple(answers), declarations=sources_)
     scans = (node.operator for node in topological(script.sketch()))
     sources = tuple(scan for scan in scans if isinstance(scan, Scan))
     is_flinks = any(statement.rewriting.replaced for statement in statements)
     warnings = [line for each in statements for line in differences(each.tree, whole)] if is_flinks else []
     return replace(script, sources=sources, warnings=tuple(warnings))
+
+
+def _require_unread(targets: set[str], query: Statement) -> None:
+    """Refuses a query that reads what the file writes."""
+    for table in query.tree.find_all(exp.Table):
+        if table.name.lower() in targets:
+            hint = "CREATE VIEW names a query; a separate run can read the written table"
+            what = f"{table.name} is written by this query, and cannot also be read"
+            raise query.text.error(what, table, hint)
 
 
 def _source_of(node: Node) -> Node:

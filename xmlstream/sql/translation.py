@@ -6,13 +6,14 @@ Both walk the same clauses. Names are compared without case, as in Spark.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import replace
 
 from sqlglot import exp
 
-from operators.expressions.dialect import render
+from operators.expressions.dialect import call_name, offset, render
 from operators.expressions.type_rules import whole_number
 from operators.sort_order import SortKey
 from punct_ns.domain import Domain
@@ -324,15 +325,22 @@ _OF_ONE_ROW = "write a condition on the attributes of the row: end of auction, w
 
 @contextmanager
 def _placed(query: Statement) -> Iterator[None]:
-    """Gives errors raised while planning a place: the beginning of the query if they have none."""
+    """Gives errors raised while planning a place: the function that they name, or else the beginning of the query."""
     try:
         yield
     except QueryError as error:
         if error.where is not None:
             raise
-        raise query.text.error(error.what, query.start, error.hint) from None
+        named_ = _OF_A_FUNCTION.match(error.what)
+        calls = query.tree.find_all(exp.Anonymous)
+        call = None if named_ is None else next((each for each in calls if call_name(each) == named_[1]), None)
+        at = query.start if call is None else offset(call)
+        raise query.text.error(error.what, query.start if at is None else at, error.hint) from None
     except ValueError as error:  # a type or a literal of Spark that is not supported here
         raise query.text.error(str(error), query.start) from None
+
+
+_OF_A_FUNCTION = re.compile(r"the function (\w+) ")
 
 
 def _translated(query: Statement, tables: Mapping[str, Relation], translation: Translation) -> Node:

@@ -499,3 +499,49 @@ def test_bad_input_ends_with_1_and_says_where(sensors: Path, tmp_path: Path) -> 
     assert "two" in text
     assert f"sensor1.xml, line {line}" in text
     assert not list((tmp_path / "out").glob("slice-*.xml"))
+
+
+REPORT = "CREATE TABLE report (sid STRING, ts INT) USING punctuated_xml OPTIONS (path 'r.xml', rowTag 'r'{});\n"
+
+
+@pytest.mark.parametrize(
+    ("query", "refused"),
+    [
+        (
+            REPORT.format("") + "SELECT ts, soundex(sid) AS sound FROM report",
+            ["the function soundex is not proven to be equal in DuckDB", "  standard input, line 2, column 12"],
+        ),
+        (
+            REPORT.format(", punctuate 'order of ts, max_ahead 5'") + "SELECT ts FROM report",
+            [
+                "table report: max_ahead of the rule 'order of ts' is not proven to be equal in DuckDB",
+                "  standard input, line 1, column 14",
+            ],
+        ),
+        (
+            REPORT.format("")
+            + "CREATE TABLE place (sid STRING, at STRING) USING json OPTIONS (path 'places.json');\n"
+            + "SELECT ts, at FROM report JOIN place USING (sid)",
+            [
+                "table place: a static table USING json is not proven to be equal in DuckDB",
+                "  standard input, line 2, column 14",
+            ],
+        ),
+    ],
+)
+def test_explain_says_what_an_engine_refuses_as_run_does_before_anything_starts(
+    here: Command, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, query: str, refused: list[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    Path("r.xml").write_text("<r/>", encoding="utf-8")
+    assert here("explain", "-", stdin=query).returncode == 0
+    for command in (["explain", "-"], ["run", "-", "-o", "out"]):
+        result = here(*command, "--engine", "duckdb", stdin=query)
+        assert result.returncode == 2
+        assert said(result) == [*refused, "  Hint: leave out --engine duckdb"]
+        assert not result.stdout
+    assert not Path("out").exists()
+    fine = here("explain", "-", "--engine", "duckdb", stdin=REPORT.format("") + "SELECT ts FROM report")
+    assert fine.returncode == 0
+    assert fine.stdout
+    assert said(here("explain", "-", "--engine", "flink", stdin=query))[0] == "there is no engine flink"

@@ -37,6 +37,7 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
     from pyspark.sql.types import StructField
 
+    from xmlstream.plan.nodes import Node
     from xmlstream.sql.statements import Statement
 
 
@@ -201,7 +202,10 @@ class Analyst(Protocol):
 
 
 class WholeAnalyst(Analyst, Protocol):
-    """Knows the types of expressions, and whether a query means what this package reads in it."""
+    """Knows the types of expressions, what an engine reads, and whether a query means what this package reads in it."""
+
+    def require_table(self, node: Node) -> None:
+        """Checks that the engine can read a declared table; QueryError if not."""
 
     def require_faithful(self, statement: Statement, tables: Mapping[str, Schema]) -> list[str] | None:
         """Checks the query; returns its result's types if they are known; QueryError if it means something else."""
@@ -267,6 +271,9 @@ class SparkAnalyst:
         with explained():
             self._catalogue.frame(schema).where(expression)
         self._conditions.add((schema, expression))
+
+    def require_table(self, node: Node) -> None:
+        """Accepts any table."""
 
     def widened(self, schemas: Sequence[Schema]) -> list[str]:
         """The types of Spark's union, from left to right; without Spark if all are equal."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 
 from sqlglot import exp
@@ -84,6 +85,16 @@ class Declaration:
         found = ((rule.at, rule.condition) for rule in written_rules(self.rules.text) if rule.condition is not None)
         return [self.rules.part(at, at + len(condition)) for at, condition in found]
 
+    @contextmanager
+    def placed(self) -> Iterator[None]:
+        """Gives errors without a place that of the table's name."""
+        try:
+            yield
+        except (QueryError, UsageError, InputError) as error:
+            if isinstance(error, QueryError) and error.where is not None:
+                raise
+            raise self.error(error.what, error.hint) from None
+
     def error(self, what: str, hint: str | None = None) -> QueryError:
         """Error that points at the table's name."""
         return self.text.error(f"table {self.name}: {what}", self.at, hint)
@@ -98,15 +109,11 @@ def declared(declaration: Declaration) -> Node:
     using, name = declaration.using, declaration.name
     if declaration.partition_by:
         raise declaration.error("a source cannot be PARTITIONED BY", "Spark finds the partitions of a static table")
-    try:
+    with declaration.placed():
         if using.lower() in STREAM_FORMATS:
             return scan(name, declaration.options, declaration.columns, using.lower())
         if using.lower() in STATIC_FORMATS:
             return static_table(name, using.lower(), declaration.options, declaration.columns)
-    except (QueryError, UsageError, InputError) as error:
-        if isinstance(error, QueryError) and error.where is not None:
-            raise
-        raise declaration.error(error.what, error.hint) from None
     hint = f"a stream is read USING {' or '.join(STREAM_FORMATS)}, a static table USING {', '.join(STATIC_FORMATS)}"
     raise declaration.text.error(f"USING {using} is not supported", declaration.at, hint)
 
