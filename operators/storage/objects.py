@@ -4,7 +4,8 @@ An object appears whole. It is *created* by a conditional write, which the store
 alone does not tell who has written the object: a request whose response was lost is sent again, and meets its own
 object. So a refused object is read: if it has the bytes that were to be written, it counts as created.
 
-A store that does not answer is tried again for `PATIENCE` seconds, with a message in the log after `QUIET` seconds.
+A store that does not answer is tried again for `PATIENCE` seconds. A message in the log names it after `QUIET` seconds,
+also if it has accepted the connection and says nothing (`_Watch`), and another one once it answers.
 """
 
 from __future__ import annotations
@@ -13,11 +14,13 @@ import io
 import logging
 import os
 import re
+import threading
 import time
 import zlib
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from functools import lru_cache
 from pathlib import Path
@@ -47,7 +50,10 @@ PATIENCE = 600.0
 """Seconds for which a request is repeated while a store does not answer."""
 
 QUIET = 3.0
-"""Seconds after which a message in the log names the store that does not answer."""
+"""Seconds after which a message in the log names the store that does not answer; large requests are given more."""
+
+_BYTES_PER_SECOND = 1e6
+"""A store that takes or gives so many bytes a second counts as one that answers."""
 
 CHUNK = 4 << 20
 """The bytes of one ranged read; the next one is fetched while the last one is used."""
@@ -60,6 +66,7 @@ requests: Counter[str] = Counter()
 
 _LOG = logging.getLogger("xmlstream.objects")
 _WAIT, _LONGEST_WAIT = 0.1, 5.0
+_LOOK = 0.25
 _LARGE_SECONDS, _LARGE = 600, 8 << 20
 """The seconds that a request with so many bytes may take."""
 _Result = TypeVar("_Result")
@@ -147,7 +154,7 @@ class ObjectStore:
             return bytes(o.get(s, _key(p, key), options=options or None).bytes())
 
         try:
-            return self._call("get", get, key)
+            return self._call("get", get, key, size=end - begin if end is not None else 0)
         except client_error("PreconditionError"):
             what = f"{self.where(key)} was replaced while it was read"
             raise InputError(what, hint="write each document under a name of its own") from None
@@ -164,7 +171,7 @@ class ObjectStore:
     def write(self, key: str, pieces: Pieces) -> str:
         """Writes an object, replacing one with the same key; returns its checksum."""
         content = _content(pieces)
-        self._call("put", lambda o, s, p: o.put(s, _key(p, key), content), key)
+        self._call("put", lambda o, s, p: o.put(s, _key(p, key), content), key, size=len(content))
         return checksum_text(len(content), zlib.crc32(content))
 
     def write_file(self, key: str, path: Path) -> str:
@@ -174,7 +181,8 @@ class ObjectStore:
             OSError: The file cannot be read.
         """
         found = checksum(path)
-        self._call("put", lambda o, s, p: o.put(s, _key(p, key), path), key)
+        size = int(found.partition("-")[0])
+        self._call("put", lambda o, s, p: o.put(s, _key(p, key), path), key, size=size)
         return found
 
     def replace(self, key: str, pieces: Pieces, *, durable: bool = True) -> None:
@@ -191,9 +199,13 @@ class ObjectStore:
         begun = time.monotonic()
         # Only unconditional writes are made of several requests.
         seconds = SECONDS if len(content) < _LARGE else _LARGE_SECONDS
+
+        def put(o: Any, s: Any, p: str) -> None:
+            o.put(s, _key(p, key), content, mode="create")
+
         while True:
             try:
-                self._call("create", lambda o, s, p: o.put(s, _key(p, key), content, mode="create"), key, seconds)
+                self._call("create", put, key, seconds, len(content))
                 return
             except (client_error("AlreadyExistsError"), client_error("PreconditionError")):
                 try:
@@ -265,9 +277,16 @@ class ObjectStore:
             raise FileNotFoundError(2, "no such object", self.where(key))
         return io.BufferedReader(_ObjectFile(self, key, found.size, tag or found.tag), 1 << 17)
 
-    def _call(self, kind: str, action: Callable[[Any, Any, str], _Result], key: str, seconds: int = SECONDS) -> _Result:
+    def _call(
+        self,
+        kind: str,
+        action: Callable[[Any, Any, str], _Result],
+        key: str,
+        seconds: int = SECONDS,
+        size: int = 0,
+    ) -> _Result:
         patience = PATIENCE if self.patience is None else self.patience
-        return _Patient(self, patience, seconds).call(kind, action, key)
+        return _Patient(self, patience, seconds, size).call(kind, action, key)
 
 
 _PAGE = 1000
@@ -286,42 +305,39 @@ class _Patient:
     store: ObjectStore
     patience: float
     seconds: int = SECONDS
+    size: int = 0
 
     def call(self, kind: str, action: Callable[[Any, Any, str], _Result], key: str) -> _Result:
         obstore = client_package()
         client, prefix = opened(self.store.url, self.seconds)
-        begun, wait, has_warned = time.monotonic(), _WAIT, False
-        while True:
-            requests["put" if kind == "create" else kind] += 1
-            try:
-                result = action(obstore, client, prefix)
-                if has_warned:
-                    _LOG.warning("%s answers again, after %.0f s", self.store.where(), time.monotonic() - begun)
-                return result
-            except (client_error("PermissionDeniedError"), client_error("UnauthenticatedError")) as error:
-                raise self._denied(key, error) from None
-            except _answers():
-                raise
-            except client_error("BaseError") as error:
-                if kind == "create" and isinstance(error, client_error("AlreadyExistsError")):
-                    raise  # any other request meets it as a conflict of two requests, which did nothing
-                refused = _refused(error)
-                if kind == "list" and refused == _NOT_FOUND:
-                    raise FileNotFoundError(2, "no such bucket", self.store.where()) from None
-                if refused in _DENIED:  # the client knows these of some requests only
+        begun, wait = time.monotonic(), _WAIT
+        with _WATCH.over(bucket_of(self.store.url), self.patience, QUIET + self.size / _BYTES_PER_SECOND) as request:
+            while True:
+                requests["put" if kind == "create" else kind] += 1
+                try:
+                    return action(obstore, client, prefix)
+                except (client_error("PermissionDeniedError"), client_error("UnauthenticatedError")) as error:
                     raise self._denied(key, error) from None
-                if refused is not None:
-                    raise StateError(f"{self.store.where(key)} is refused: {reason(error)}", hint=_PLACE) from None
-                waited = time.monotonic() - begun
-                if waited >= self.patience:
-                    what = f"{self.store.where(key)} has not answered for {waited:.0f} s: {reason(error)}"
-                    raise StateError(what, hint="start the run again once the store answers") from None
-                if waited >= QUIET and not has_warned:
-                    has_warned = True
-                    text = "%s does not answer; waiting for up to %.0f s: %s"
-                    _LOG.warning(text, self.store.where(), self.patience, reason(error))
-                time.sleep(min(wait, max(self.patience - waited, 0.0)))
-                wait = min(2 * wait, _LONGEST_WAIT)
+                except _answers():
+                    raise
+                except client_error("BaseError") as error:
+                    if kind == "create" and isinstance(error, client_error("AlreadyExistsError")):
+                        raise  # any other request meets it as a conflict of two requests, which did nothing
+                    refused = _refused(error)
+                    if kind == "list" and refused == _NOT_FOUND:
+                        raise FileNotFoundError(2, "no such bucket", self.store.where()) from None
+                    if refused in _DENIED:  # the client knows these of some requests only
+                        raise self._denied(key, error) from None
+                    if refused is not None:
+                        raise StateError(f"{self.store.where(key)} is refused: {reason(error)}", hint=_PLACE) from None
+                    waited = time.monotonic() - begun
+                    if waited >= self.patience:
+                        request.is_answered = False
+                        what = f"{self.store.where(key)} has not answered for {waited:.0f} s: {reason(error)}"
+                        raise StateError(what, hint="start the run again once the store answers") from None
+                    request.why = reason(error)
+                    time.sleep(min(wait, max(self.patience - waited, 0.0)))
+                    wait = min(2 * wait, _LONGEST_WAIT)
 
     def _denied(self, key: str, error: Exception) -> StateError:
         what = f"access to {self.store.where(key)} is denied: {reason(error)}"
@@ -338,6 +354,89 @@ def _refused(error: BaseException) -> int | None:
     """The status by which a store refuses a request for good; None if the same request may succeed later."""
     found = re.search(r"status code: (4\d\d)", str(error))
     return int(found[1]) if found and int(found[1]) not in _PASSING else None
+
+
+@dataclass(slots=True)
+class _UnderWay:
+    """A request, with its repetitions.
+
+    Attributes:
+        bucket: The URL of the bucket.
+        patience: The seconds for which it is repeated.
+        begun: When it began.
+        due: When the log names its store, if no other request to the bucket is answered until then.
+        why: Why it failed last.
+        is_announced: Whether the log has named the store because of it.
+        is_answered: Whether it does not end because nothing has answered it.
+    """
+
+    bucket: str
+    patience: float
+    begun: float
+    due: float
+    why: str = ""
+    is_announced: bool = False
+    is_answered: bool = True
+
+
+class _Watch:
+    """Names stores that answer no request, in the log; one thread of the process looks after all requests."""
+
+    def __init__(self) -> None:
+        self._changed = threading.Condition()
+        self._requests: list[_UnderWay] = []
+        self._thread: threading.Thread | None = None
+
+    @contextmanager
+    def over(self, bucket: str, patience: float, quiet: float) -> Iterator[_UnderWay]:
+        """Watches over a request while the body runs; it is due after `quiet` seconds."""
+        now = time.monotonic()
+        request = _UnderWay(bucket, patience, now, now + quiet)
+        with self._changed:
+            self._requests.append(request)
+            self._changed.notify()
+            # A process that was forked has no threads of its parent.
+            if self._thread is None or not self._thread.is_alive():
+                self._thread = threading.Thread(target=self._look, name="objects-watch", daemon=True)
+                self._thread.start()
+        try:
+            yield request
+        finally:
+            now = time.monotonic()
+            with self._changed:
+                self._requests = [one for one in self._requests if one is not request]
+                if request.is_answered:
+                    for one in self._requests:
+                        if one.bucket == bucket:
+                            one.due = max(one.due, now + QUIET)
+            if request.is_announced and request.is_answered:
+                _LOG.warning("%s answers again, after %.0f s", bucket, now - request.begun)
+
+    def _look(self) -> None:
+        while True:
+            with self._changed:
+                self._changed.wait_for(lambda: self._requests)
+                late = self._late(time.monotonic())
+            for one, seconds in late:
+                if one.why:
+                    _LOG.warning("%s does not answer; waiting for up to %.0f s: %s", one.bucket, one.patience, one.why)
+                else:
+                    text = "%s has completed no request for %.0f s; waiting for up to %.0f s"
+                    _LOG.warning(text, one.bucket, seconds, one.patience)
+            time.sleep(_LOOK)
+
+    def _late(self, now: float) -> list[tuple[_UnderWay, float]]:
+        """One late request of each bucket that is not announced yet, and its seconds; notes that it is announced."""
+        late = {one.bucket: one for one in self._requests if one.due <= now}
+        for one in self._requests:
+            if one.is_announced:
+                late.pop(one.bucket, None)
+        for one in late.values():
+            one.is_announced = True
+        return [(one, now - one.begun) for one in late.values()]
+
+
+_WATCH = _Watch()
 
 
 class _ObjectFile(io.RawIOBase):

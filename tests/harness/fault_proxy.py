@@ -40,6 +40,7 @@ class FaultProxy:
         kinds: The faults to draw from.
         seconds: The delay of every response, besides faults.
         down: While set, every connection ends at once.
+        answers: While not set, every request waits.
         faults: The number of faults made, by kind.
         requests: The number of requests, by method.
     """
@@ -49,6 +50,7 @@ class FaultProxy:
     kinds: Sequence[str] = FAULTS
     seconds: float = 0.0
     down: threading.Event = field(default_factory=threading.Event)
+    answers: threading.Event = field(default_factory=threading.Event)
     faults: Counter[str] = field(default_factory=Counter)
     requests: Counter[str] = field(default_factory=Counter)
 
@@ -72,6 +74,7 @@ def fault_proxy(upstream: str, seed: int = 0) -> Iterator[FaultProxy]:  # noqa: 
                 fault = draws.choice(proxy.kinds) if draws.random() < proxy.rate else None
                 if fault is not None:
                     proxy.faults[fault] += 1
+            proxy.answers.wait()
             if proxy.down.is_set() or fault == "refused":
                 self.close_connection = True
                 return
@@ -135,10 +138,12 @@ def fault_proxy(upstream: str, seed: int = 0) -> Iterator[FaultProxy]:  # noqa: 
 
     server = Server((HOST, 0), Handler)
     proxy = FaultProxy(f"http://{HOST}:{server.server_port}")
+    proxy.answers.set()
     thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.05}, daemon=True)
     thread.start()
     try:
         yield proxy
     finally:
+        proxy.answers.set()
         server.shutdown()
         server.server_close()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import uuid
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
@@ -217,3 +218,35 @@ def test_a_store_that_goes_away_is_waited_for_with_words(
         proxy.down.set()
         with pytest.raises(StateError, match="has not answered for"):
             store.read("a")
+
+
+def test_a_store_that_accepts_requests_and_says_nothing_is_named_once(
+    object_server: ObjectServer, bucket: str, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    monkeypatch.setattr(objects, "QUIET", 0.1)
+    with fault_proxy(object_server.endpoint) as proxy, ThreadPoolExecutor(4) as threads:
+        store = ObjectStore(f"{bucket}?endpoint={proxy.endpoint}")
+        store.write("a", [b"1"])
+        proxy.answers.clear()
+        reads = [threads.submit(store.read, "a") for _ in range(4)]
+        while "has completed no request" not in caplog.text:
+            assert not any(each.done() for each in reads)
+        proxy.answers.set()
+        assert [each.result() for each in reads] == [b"1"] * 4
+    messages = [record.getMessage() for record in caplog.records]
+    assert re.fullmatch(r"s3://tests has completed no request for \d s; waiting for up to 600 s", messages[0])
+    assert re.fullmatch(r"s3://tests answers again, after \d s", messages[1])
+    assert len(messages) == 2
+
+
+def test_a_large_request_that_takes_its_time_is_not_announced(
+    object_server: ObjectServer, bucket: str, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    monkeypatch.setattr(objects, "QUIET", 0.0)
+    with fault_proxy(object_server.endpoint) as proxy:
+        store = ObjectStore(f"{bucket}?endpoint={proxy.endpoint}")
+        proxy.seconds = 1.0
+        store.write("a", [b"1" * 60_000_000])
+        assert caplog.text == ""
+        store.size("a")
+    assert "has completed no request" in caplog.text
