@@ -1,14 +1,16 @@
 """Iceberg as a sink: rows go into one table of a catalog, closed values into another beside it, `<name>_closed`.
 
-The catalog is configured as for pyiceberg's own tools: in `~/.pyiceberg.yaml`, or by variables of the environment. A
-commit adds the rows of a slice and sets two properties of the table, the query and its last slice, by which a slice
-that is loaded again is recognised even after all older snapshots have expired. The snapshot's summary has both, too.
-Rows are written before closed values, so that nothing counts as final before it can be read.
+The catalog is configured as for pyiceberg's own tools: in `~/.pyiceberg.yaml`, or by variables of the environment;
+endpoint and region of S3 may also stand in AWS_ENDPOINT_URL and AWS_REGION. A commit adds the rows of a slice and sets
+two properties of the table, the query and its last slice, by which a slice that is loaded again is recognised even
+after all older snapshots have expired. The snapshot's summary has both, too. Rows are written before closed values, so
+that nothing counts as final before it can be read.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+import os
+from collections.abc import Iterable, Mapping
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
@@ -135,16 +137,33 @@ def _opened(output: str) -> Catalog:
     name, table = _parts(output)
     try:
         from pyiceberg.catalog import load_catalog
+        from pyiceberg.utils.config import Config
     except ImportError:
         raise not_installed("pyiceberg", "iceberg") from None
     try:
-        catalog = load_catalog(name)
+        catalog = load_catalog(name, **_of_environment(Config().get_catalog_config(name) or {}))
         catalog.namespace_exists(table.rpartition(".")[0])
     except Exception as error:  # noqa: BLE001 - each kind of catalog has errors of its own
         what = f"the Iceberg catalog {name} cannot be opened: {_reason(error)}"
         hint = f"configure it in ~/.pyiceberg.yaml or by PYICEBERG_CATALOG__{name.upper()}__URI and __WAREHOUSE"
         raise UsageError(what, hint=hint) from None
     return catalog
+
+
+def _of_environment(configured: Mapping[str, Any]) -> dict[str, str]:
+    """Endpoint and region of S3 that the catalog's configuration lacks, as the environment has them.
+
+    Of a bucket without a region pyiceberg asks Amazon, also where the bucket is on another server.
+    """
+    own = {name: os.environ.get(name) for name in ("AWS_ENDPOINT_URL", "AWS_REGION", "AWS_DEFAULT_REGION")}
+    found: dict[str, str] = {}
+    if own["AWS_ENDPOINT_URL"] and "s3.endpoint" not in configured:
+        found["s3.endpoint"] = own["AWS_ENDPOINT_URL"]
+    elsewhere = "us-east-1" if "s3.endpoint" in {**configured, **found} else None
+    region = own["AWS_REGION"] or own["AWS_DEFAULT_REGION"] or elsewhere
+    if region and not {"s3.region", "client.region"} & configured.keys():
+        found["s3.region"] = region
+    return found
 
 
 def require_reachable(output: str) -> None:

@@ -166,6 +166,24 @@ def test_a_slice_is_there_once_however_often_it_is_published(place: str, tmp_pat
     assert not list((tmp_path / "drafts").iterdir())
 
 
+@pytest.mark.parametrize("region", ["AWS_REGION", None])
+def test_a_catalog_reaches_the_store_of_the_environment_and_looks_up_no_region(
+    region: str | None, bucket: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def looked_up(bucket: str) -> str:
+        raise AssertionError(f"Amazon is asked where {bucket} is")
+
+    monkeypatch.setattr("pyiceberg.io.pyarrow._cached_resolve_s3_region", looked_up)
+    monkeypatch.setenv("PYICEBERG_CATALOG__TESTS__URI", f"sqlite:///{tmp_path}/catalog.db")
+    monkeypatch.setenv("PYICEBERG_CATALOG__TESTS__WAREHOUSE", bucket)
+    monkeypatch.setattr(catalog, "_ENV_CONFIG", Config())
+    if region is None:
+        monkeypatch.delenv("AWS_REGION")
+    sink = _sink("iceberg://tests/there.hottest", tmp_path)
+    sink.publish(sink.draft(_slice(0, (1, 0.5))))
+    assert any(each.key.endswith(".parquet") for each in ObjectStore(bucket).listed())
+
+
 def test_a_process_that_dies_before_the_table_has_the_slice_loads_it_later(
     place: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
