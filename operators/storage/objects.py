@@ -58,6 +58,9 @@ _BYTES_PER_SECOND = 1e6
 CHUNK = 4 << 20
 """The bytes of one ranged read; the next one is fetched while the last one is used."""
 
+ANNOUNCED = re.compile(r"\w+://\S* (does not answer; |has completed no request for |answers again, )")
+"""Begins the messages about a store that does not answer: Spark's planning process can only print them."""
+
 AT_ONCE = 16
 """The most requests that a part of a run makes at the same time."""
 

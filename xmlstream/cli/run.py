@@ -13,13 +13,14 @@ import sys
 import threading
 import time
 from collections.abc import Iterator, Mapping
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from rich.console import Console
 
+from operators.storage.objects import ANNOUNCED
 from punct_ns.errors import UsageError
 from xmlstream.cli.interrupts import Interrupted, Interrupts, noted
 from xmlstream.cli.progress import noticed, shown
@@ -45,6 +46,9 @@ if TYPE_CHECKING:
 
 POLL_SECONDS = 0.05
 """Longest time before an interrupt is noticed."""
+
+_PASSING_SECONDS = 0.5
+"""Time between two looks at Java's log."""
 
 LEAVING_SECONDS = 8.0
 """Longest time for Java to stop Spark and to remove its temporary files."""
@@ -75,14 +79,11 @@ def run_script(
         XmlStreamError: The query is wrong, or has failed.
         Interrupted: A signal came before the end of the input; Java and the workers have ended.
     """
-    logging.getLogger("xmlstream.objects").addHandler(_Printed(console))
+    logging.getLogger("xmlstream").addHandler(_Printed(console))
     _require_startable(script, settings)
     if environment.keep_java_quiet:
         # Hides py4j's log lines about an error or a Java that has ended: the command prints its own message.
         logging.getLogger().addHandler(logging.NullHandler())
-        # But not that a store does not answer.
-        if logging.lastResort is not None:
-            logging.getLogger("xmlstream").addHandler(logging.lastResort)
     with noted() as interrupts:
         run = _Run(script, settings, environment, console, interrupts, as_written=as_written)
         thread = threading.Thread(target=run.begin, name="query", daemon=True)
@@ -104,7 +105,7 @@ def run_script(
 
 
 class _Printed(logging.Handler):
-    """Prints the messages about a store that does not answer."""
+    """Prints warnings, as that a store does not answer."""
 
     def __init__(self, console: Console) -> None:
         super().__init__(logging.WARNING)
@@ -237,7 +238,7 @@ def session_in(environment: Environment, console: Console) -> Iterator[Session]:
             stack.enter_context(console.status("starting Spark"))
         else:
             console.print("starting Spark")
-        spark = _started(environment)
+        spark = _started(environment, console)
     try:
         warm_up(spark)
         yield spark
@@ -248,12 +249,26 @@ def session_in(environment: Environment, console: Console) -> Iterator[Session]:
             spark.stop()
 
 
-def _started(environment: Environment) -> SparkSession:
+def _started(environment: Environment, console: Console) -> SparkSession:
     if not environment.keep_java_quiet:
         return open_session(environment.master, environment.conf)
     with quiet_java() as log:
+        threading.Thread(target=_pass_on, args=(log, console), name="stores", daemon=True).start()
         try:
             return open_session(environment.master, environment.conf)
         except UsageError as error:
             where = reason_in(log.read_text(encoding="utf-8", errors="replace")) or error.where
             raise UsageError(error.what, where=where, hint=error.hint) from None
+
+
+def _pass_on(log: Path, console: Console) -> None:
+    """Prints what Spark's Python processes, whose output Java's log has, say about a store that does not answer."""
+    with suppress(OSError), log.open(encoding="utf-8", errors="replace") as lines:
+        while True:
+            begin = lines.tell()
+            line = lines.readline()
+            if not line.endswith("\n"):
+                lines.seek(begin)
+                time.sleep(_PASSING_SECONDS)
+            elif ANNOUNCED.match(line):
+                console.print(line.rstrip("\n"), markup=False, highlight=False, soft_wrap=True)

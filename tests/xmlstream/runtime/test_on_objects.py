@@ -3,6 +3,11 @@
 from __future__ import annotations
 
 import random
+import re
+import signal
+import subprocess
+import sys
+import time
 from pathlib import Path
 
 import pytest
@@ -51,3 +56,33 @@ def test_a_query_removes_what_it_has_read_from_the_store(in_process: InProcessSe
     out = ObjectStore(f"{bucket}/out")
     (answer,) = (out.read(name).decode() for name in out.names() if name.startswith("slice-"))
     assert "<row><a>1</a><n>6</n></row>" in answer
+
+
+@pytest.mark.parametrize("engine", ["duckdb", pytest.param("spark", marks=[pytest.mark.spark, pytest.mark.slow])])
+def test_the_terminal_names_an_input_that_is_silent(
+    engine: str, bucket: str, object_server: ObjectServer, tmp_path: Path
+) -> None:
+    ObjectStore(f"{bucket}/in").write("a.xml", [b"<s><r><a>1</a></r></s>"])
+    query = tmp_path / "query.sql"
+    with fault_proxy(object_server.endpoint) as proxy:
+        options = f"path '{bucket}/in/?endpoint={proxy.endpoint}', rowTag 'r'"
+        query.write_text(f"CREATE TABLE s (a INT) USING punctuated_xml OPTIONS ({options}); SELECT a FROM s")
+        command = [sys.executable, "-m", "xmlstream", "run", str(query), "--engine", engine, "--follow"]
+        command += ["-o", str(tmp_path / "out"), "--checkpoint", str(tmp_path / "state")]
+        with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True) as process:
+            assert process.stdout is not None
+            try:
+                while not (tmp_path / "out" / "slice-000000000.xml").exists():
+                    assert process.poll() is None
+                    time.sleep(0.1)
+                proxy.answers.clear()
+                said = [next(line for line in process.stdout if "s3://" in line)]
+                proxy.answers.set()
+                said.append(next(line for line in process.stdout if "s3://" in line))
+                process.send_signal(signal.SIGINT)
+                said += [line for line in process.stdout if "s3://" in line]
+            finally:
+                process.kill()
+    assert re.fullmatch(r"s3://tests has completed no request for \d s; waiting for up to 600 s\n", said[0])
+    assert re.fullmatch(r"s3://tests answers again, after \d+ s\n", said[1])
+    assert said[2:] == []
