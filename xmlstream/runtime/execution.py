@@ -231,7 +231,8 @@ class Execution:
                 self._ending = True
                 raise QueryStopped("the reader of the results has gone") from None
             except BaseException as failure:
-                self.failure = failure
+                remote = self._checkpoint.remote
+                self.failure = failure if remote is None else remote.cause(failure)
                 raise
 
     def end(self) -> None:

@@ -201,15 +201,25 @@ class RemoteCheckpoint:
         try:
             self.store.create(_key(number), sealed(made))
         except FileExistsError:
-            raise StateError(
-                f"another run has taken over the checkpoint {self.store.where()}",
-                hint="let one run use a checkpoint; this run has committed nothing since, and the other one goes on",
-            ) from None
+            raise self._taken_over() from None
         gone = _named(self._objects, self._parts) - _named(objects, parts)
         old = [_key(each) for each in self._log if each not in log]
         self._next, self._log, self._objects, self._parts = number + 1, log, dict(objects), parts
         self._delete([*gone, *old])
         return made
+
+    def cause(self, failure: BaseException) -> BaseException:
+        """The cause of a failure: tasks of this run may miss objects that another one, which took over, has removed."""
+        with contextlib.suppress(XmlStreamError, OSError):
+            if self.is_shared and self._hasty.size(_key(self._next)) is not None:
+                return self._taken_over()
+        return failure
+
+    def _taken_over(self) -> StateError:
+        return StateError(
+            f"another run has taken over the checkpoint {self.store.where()}",
+            hint="let one run use a checkpoint; this run has committed nothing since, and the other one goes on",
+        )
 
     def _put(self, logs: Mapping[str, str], paths: Iterable[Path]) -> dict[str, list[list[Any]]]:
         """Puts the files of a slice, what was appended to logs, and dead letters; returns the parts of the logs."""

@@ -25,6 +25,7 @@ from sources.generators.sensors import write_sensors
 from tests.campaigns.signals import QUERY
 from xmlstream.runtime import remote_checkpoint
 from xmlstream.runtime.checkpoint import CommitLog
+from xmlstream.runtime.execution import Execution
 from xmlstream.runtime.remote_checkpoint import RemoteCheckpoint, readable
 from xmlstream.sink.directory_sink import DirectorySink
 from xmlstream.sink.staged_sink import StagedSink
@@ -166,6 +167,23 @@ def test_a_younger_run_takes_over_and_the_older_one_stops_in_words(
     assert committed(url) == [*range(len(committed(url)))]
     with readable(url) as (copy, _):
         assert [each["slice"] for each in CommitLog(copy / "commits").records()] == committed(url)
+
+
+@pytest.mark.parametrize("takes_over", [False, True])
+def test_on_a_cluster_a_task_that_misses_what_a_younger_run_has_removed_is_explained(
+    takes_over: bool, in_process: InProcessSession, sensors: Path, url: str, tmp_path: Path
+) -> None:
+    def missing(execution: Execution, *_: object) -> None:
+        assert execution._checkpoint.remote is not None
+        execution._checkpoint.remote.is_shared = True
+        if takes_over:
+            RemoteCheckpoint(url, tmp_path / "younger").begin()
+        raise FileNotFoundError("no such object")
+
+    words = f"another run has taken over the checkpoint {url}" if takes_over else "no such object"
+    error = StateError if takes_over else FileNotFoundError
+    with mock.patch.object(Execution, "_write_letters", missing), pytest.raises(error, match=words):
+        query(in_process, sensors).run(tmp_path / "out", url)
 
 
 def test_of_many_runs_at_once_no_two_commit_a_slice(
