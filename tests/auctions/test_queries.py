@@ -26,13 +26,15 @@ from sources.generators.auction_documents import write_auctions
 from sources.generators.auction_house import House
 from tests.auctions.answers import BY_THE_CLOCK, ONE_STREAM, SITE, TWO_STREAMS, Answer
 from tests.auctions.ledger import COLUMNS, ledger, load, require_written, rows_of
+from tests.harness.data_queries import malformed
 from tests.harness.nights import AT_NIGHT
 from tests.harness.sealed_files import unseal
 from tests.harness.set_clock import set_clock
 
 if TYPE_CHECKING:
     import duckdb
-    from pyspark.sql import SparkSession
+
+    from xmlstream.session.engines import InProcessSession, Session
 
 QUERIES = Path(__file__).parents[2] / "data" / "auctions"
 
@@ -50,6 +52,8 @@ HOUSES = {
     "two streams of bids": (11_000, House(seed=5, in_flight=30, active=12, pace=1, heartbeat=300, bid_streams=2)),
 }
 """How many events of which house each family is asked of; `active` and `in_flight` are small, so that much closes."""
+IN_PROCESS = () if AT_NIGHT else ("one stream of bids",)
+"""Where Spark takes longest: by day `tests.xmlstream.queries.test_both_engines` holds it to the other engine."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,19 +99,12 @@ def shared(documents: dict[str, str]) -> None:
     documents["bid2"] = "".join([*merged, *behind])
 
 
-def malformed(documents: dict[str, str]) -> None:
-    """Lets every fortieth bid have a URL of too few parts."""
-    places = [found.span() for found in re.finditer(r"(?<=<url>)[^<]*", documents["bid"])][::40]
-    for start, end in reversed(places):
-        documents["bid"] = f"{documents['bid'][:start]}no/url{documents['bid'][end:]}"
-
-
 def prefix(text: str, part: float) -> str:
     """So much of a document, in whole lines."""
     return text if part == 1 else text[: text.index("\n", int(len(text) * part)) + 1]
 
 
-def grown(spark: SparkSession, family: str, directory: Path) -> Iterator[Step]:
+def grown(session: Session, family: str, directory: Path) -> Iterator[Step]:
     """Runs the queries of a family together while their input grows."""
     events, house = HOUSES[family]
     write_auctions(directory / "whole", events, house)
@@ -115,7 +112,7 @@ def grown(spark: SparkSession, family: str, directory: Path) -> Iterator[Step]:
     if house.bid_streams == 2:
         shared(whole)
     else:
-        malformed(whole)
+        whole["bid"] = malformed(whole["bid"])
     (directory / "in").mkdir()
     texts = {name: (QUERIES / f"{name}.sql").read_text(encoding="utf-8") for name in FAMILIES[family]}
     if family == "the clock":
@@ -123,11 +120,11 @@ def grown(spark: SparkSession, family: str, directory: Path) -> Iterator[Step]:
         texts = {name: text.replace("'320m'", "'64k'") for name, text in texts.items()}
         texts["came"] = texts["nexmark_q12"].partition("SELECT bidder")[0] + "SELECT * FROM bid"
     inserts = [
-        xs.from_sql(spark, text, {"AUCTIONS": f"{directory}/in"}).insert_into(directory / name)
+        xs.from_sql(session, text, {"AUCTIONS": f"{directory}/in"}).insert_into(directory / name)
         for name, text in texts.items()
     ]
     if "nexmark_q10" in texts:
-        filed = xs.from_sql(spark, texts["nexmark_q10"], {"AUCTIONS": f"{directory}/in"})
+        filed = xs.from_sql(session, texts["nexmark_q10"], {"AUCTIONS": f"{directory}/in"})
         inserts.append(filed.insert_into(directory / "filed.parquet", partition_by="minute"))
     for parts in (*STEPS, dict.fromkeys(("person", "auction", "bid"), 1.0)):
         documents = {name: prefix(text, parts[name.rstrip("12")]) for name, text in whole.items()}
@@ -173,14 +170,22 @@ def came(database: duckdb.DuckDBPyConnection, directory: Path) -> None:
 
 
 @pytest.fixture(scope="module")
-def runs(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> Callable[[str], list[Step]]:
+def runs(
+    in_process: InProcessSession, request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
+) -> Callable[[str], list[Step]]:
     """The steps of a family, which runs once."""
 
     @cache
     def run(family: str) -> list[Step]:
-        return list(grown(spark, family, tmp_path_factory.mktemp("auctions")))
+        session = in_process if family in IN_PROCESS else request.getfixturevalue("spark")
+        return list(grown(session, family, tmp_path_factory.mktemp("auctions")))
 
     return run
+
+
+def in_its_engine(family: str, *others: str) -> Any:
+    """A case of a family, marked if it runs under Spark."""
+    return pytest.param(family, *others, marks=() if family in IN_PROCESS else pytest.mark.spark)
 
 
 def test_every_query_has_an_answer_of_its_own() -> None:
@@ -195,9 +200,10 @@ def test_a_query_says_what_it_asks_whose_it_is_and_what_closes_it(path: Path) ->
     assert re.search(r"\(\w+\.[\w*]+|every punctuation goes on", comment)
 
 
-@pytest.mark.spark
 @pytest.mark.slow
-@pytest.mark.parametrize(("family", "name"), [(family, name) for family in FAMILIES for name in FAMILIES[family]])
+@pytest.mark.parametrize(
+    ("family", "name"), [in_its_engine(family, name) for family in FAMILIES for name in FAMILIES[family]]
+)
 def test_at_every_prefix_what_is_due_is_out_and_nothing_else(
     family: str, name: str, runs: Callable[[str], list[Step]]
 ) -> None:
@@ -211,9 +217,8 @@ def test_at_every_prefix_what_is_due_is_out_and_nothing_else(
         assert all(0 < due < asked for due, asked in sizes[:-1])
 
 
-@pytest.mark.spark
 @pytest.mark.slow
-@pytest.mark.parametrize("family", FAMILIES)
+@pytest.mark.parametrize("family", map(in_its_engine, FAMILIES))
 def test_what_is_kept_is_what_something_may_still_come_for(family: str, runs: Callable[[str], list[Step]]) -> None:
     relations = [relation for answer in FAMILIES[family].values() for relation in answer.kept]
     *steps, end = runs(family)
@@ -222,12 +227,14 @@ def test_what_is_kept_is_what_something_may_still_come_for(family: str, runs: Ca
     assert end.kept == 0
 
 
-@pytest.mark.spark
 @pytest.mark.slow
-def test_bids_are_filed_by_the_minute_and_what_is_closed_is_marked(runs: Callable[[str], list[Step]]) -> None:
+@pytest.mark.parametrize("family", [in_its_engine("one stream of bids")])
+def test_bids_are_filed_by_the_minute_and_what_is_closed_is_marked(
+    family: str, runs: Callable[[str], list[Step]]
+) -> None:
     """NEXMark's Query 10: each minute's directory is marked once a heartbeat has passed its end, and not before."""
     marked = []
-    for step in runs("one stream of bids"):
+    for step in runs(family):
         over = "TRUE" if step.is_end else "minute + INTERVAL 1 MINUTE <= (FROM bid_until)"
         asked = f"SELECT date_trunc('minute', dateTime) AS minute, count(*), sum(price)::BIGINT, {over} FROM bid"
         assert step.minutes == step.database.sql(f"{asked} GROUP BY minute ORDER BY minute").fetchall()

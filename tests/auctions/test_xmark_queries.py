@@ -13,15 +13,22 @@ import xmlstream as xs
 from tests.auctions.answers import SITE
 from tests.auctions.ledger import require_written, rows_of
 from tests.auctions.site import plain, site
+from tests.harness.nights import AT_NIGHT
 
 if TYPE_CHECKING:
     import duckdb
-    from pyspark.sql import SparkSession
+
+    from xmlstream.session.engines import Session
 
 DATA = Path(__file__).parents[2] / "data"
 
 CUTS = ("</person>", "</closed_auction>")
 """The document is cut behind about half of these."""
+
+ENGINE = "spark" if AT_NIGHT else "in_process"
+"""By day `tests.xmlstream.queries.test_both_engines` holds Spark to the other engine."""
+
+pytestmark = [pytest.mark.slow, *([pytest.mark.spark] if AT_NIGHT else [])]
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,12 +41,13 @@ class Step:
 
 
 @pytest.fixture(scope="module")
-def steps(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> list[Step]:
+def steps(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> list[Step]:
     """The queries, run together while the document grows."""
+    session: Session = request.getfixturevalue(ENGINE)
     directory, whole = tmp_path_factory.mktemp("site"), (DATA / "xmark.xml").read_text(encoding="utf-8")
     inserts = [
         xs.from_sql(
-            spark,
+            session,
             (DATA / "auctions" / f"{name}.sql").read_text(encoding="utf-8"),
             {"XMARK": str(directory / "site.xml")},
         ).insert_into(directory / name, xml="description" if name == "xmark_q13" else ())
@@ -63,8 +71,6 @@ def steps(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> list
     return found
 
 
-@pytest.mark.spark
-@pytest.mark.slow
 @pytest.mark.parametrize("name", SITE)
 def test_at_every_prefix_what_is_due_is_out_and_nothing_else(name: str, steps: list[Step]) -> None:
     answer = SITE[name]
@@ -73,8 +79,6 @@ def test_at_every_prefix_what_is_due_is_out_and_nothing_else(name: str, steps: l
     assert steps[-1].rows[name]
 
 
-@pytest.mark.spark
-@pytest.mark.slow
 def test_items_come_in_the_order_of_their_locations(steps: list[Step]) -> None:
     for step in steps:
         locations = [row[1] for row in step.rows["xmark_q19"]]

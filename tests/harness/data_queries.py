@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
+from itertools import count
 from pathlib import Path
 from shutil import copy
 from typing import TYPE_CHECKING
@@ -96,6 +98,12 @@ def write_inputs(directory: Path, events: int, factor: float | None = None) -> N
     else:
         counts = {kind: int(count * factor) for kind, count in _AT_ONE.items()}
         (directory / "site.xml").write_text(XMark(7, **counts).document(), encoding="utf-8")
+
+
+def malformed(bids: str) -> str:
+    """The bids with a URL of too few parts in every fortieth."""
+    number = count()
+    return re.sub("<url>[^<]*", lambda found: found[0] if next(number) % 40 else "<url>no/url", bids)
 
 
 def run(inserts: Iterable[xs.Insert], checkpoint: Path | None = None) -> None:

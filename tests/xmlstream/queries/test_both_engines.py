@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from tests.harness.data_queries import REFUSED, Written, queries, refusal, run, write_inputs, written
+from tests.harness.data_queries import REFUSED, Written, malformed, queries, refusal, run, write_inputs, written
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -26,6 +26,8 @@ ASKED = queries(SLICE)
 def inputs(tmp_path_factory: pytest.TempPathFactory) -> Path:
     directory = tmp_path_factory.mktemp("inputs")
     write_inputs(directory, EVENTS)
+    bids = directory / "one" / "bid.xml"
+    bids.write_text(malformed(bids.read_text(encoding="utf-8")), encoding="utf-8")
     return directory
 
 

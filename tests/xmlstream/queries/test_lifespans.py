@@ -18,7 +18,7 @@ from tests.xmlstream.runtime.killed_run import AROUND_THE_COMMIT, POINTS, crash
 from xmlstream.runtime.likely_mistakes import of_source
 
 if TYPE_CHECKING:
-    from pyspark.sql import SparkSession
+    from xmlstream.session.engines import Session
 
 KEYS = 5
 DECLARED = {"schema": "id STRING, t INT", "rowTag": "r", "schemes": "id; t prefix"}
@@ -48,8 +48,8 @@ def lives(count: int) -> list[tuple[str, str, str]]:
     return sorted((f"k{key}", "2", str(life * KEYS + key)) for life in range(count) for key in range(KEYS))
 
 
-def counted(spark: SparkSession, path: Path, **options: str) -> xs.Query:
-    return xs.read(spark, str(path), **DECLARED, **options).group_by("id").agg("count(*) AS n", "min(t) AS since")
+def counted(session: Session, path: Path, **options: str) -> xs.Query:
+    return xs.read(session, str(path), **DECLARED, **options).group_by("id").agg("count(*) AS n", "min(t) AS since")
 
 
 def test_check_knows_when_lifespans_end(tmp_path: Path) -> None:
@@ -103,51 +103,47 @@ def test_a_lifespan_that_cannot_be_read_is_malformed_in_words(tmp_path: Path, li
         check_grammar(SourceOptions.parse({"path": str(path), **DECLARED, "mode": "FAILFAST"}))
 
 
-@pytest.mark.spark
 @pytest.mark.parametrize("slice_", ["10m", "700", "200"])
 def test_each_life_is_a_group_of_its_own_however_the_stream_is_cut(
-    spark: SparkSession, tmp_path: Path, slice_: str
+    session: Session, tmp_path: Path, slice_: str
 ) -> None:
     path = write(tmp_path / "in.xml", 6)
-    counted(spark, path, maxBytesPerSlice=slice_).run(tmp_path / "out")
+    counted(session, path, maxBytesPerSlice=slice_).run(tmp_path / "out")
     assert rows(tmp_path / "out") == lives(6)
 
 
-@pytest.mark.spark
 @pytest.mark.parametrize("slice_", ["10m", "300"])
-def test_a_tuple_that_comes_before_the_end_is_ungrammatical(spark: SparkSession, tmp_path: Path, slice_: str) -> None:
+def test_a_tuple_that_comes_before_the_end_is_ungrammatical(session: Session, tmp_path: Path, slice_: str) -> None:
     path = write(tmp_path / "in.xml", 4, early=1)
     with pytest.raises(UngrammaticalStream, match=r"\(k0, 10\) comes after .*<(k0|{k0,.*}), .> while t < 10"):
-        counted(spark, path, maxBytesPerSlice=slice_).run(tmp_path / "out")
-    counted(spark, path, maxBytesPerSlice=slice_, ungrammatical="drop").run(tmp_path / "dropped")
+        counted(session, path, maxBytesPerSlice=slice_).run(tmp_path / "out")
+    counted(session, path, maxBytesPerSlice=slice_, ungrammatical="drop").run(tmp_path / "dropped")
     assert rows(tmp_path / "dropped") == lives(4)
 
 
-@pytest.mark.spark
-def test_what_goes_out_is_read_again_with_its_lifespans(spark: SparkSession, tmp_path: Path) -> None:
+def test_what_goes_out_is_read_again_with_its_lifespans(session: Session, tmp_path: Path) -> None:
     """A selection writes the bound by the result's name; the next query finds the same lives."""
     path = write(tmp_path / "in.xml", 5)
-    xs.read(spark, str(path), **DECLARED).select("id AS who", "t AS at").run(tmp_path / "out", row_tag="r")
+    xs.read(session, str(path), **DECLARED).select("id AS who", "t AS at").run(tmp_path / "out", row_tag="r")
     (document,) = (tmp_path / "out").glob("slice-*.xml")
     assert 'punct:lifespan="at &lt; 10"' in document.read_text()
     again = {"schema": "who STRING, at INT", "rowTag": "r", "schemes": "who; at prefix"}
-    next_ = xs.read(spark, str(document), **again).group_by("who").agg("count(*) AS n", "min(at) AS since")
+    next_ = xs.read(session, str(document), **again).group_by("who").agg("count(*) AS n", "min(at) AS since")
     next_.run(tmp_path / "next")
     assert rows(tmp_path / "next") == lives(5)
     # Of what keeps tuples back no bound is sure to be closed in time: its promises end at once, and lives are the same.
-    counted(spark, path).run(tmp_path / "counts")
+    counted(session, path).run(tmp_path / "counts")
     assert 'punct:lifespan="PT0S"' in next(iter((tmp_path / "counts").glob("slice-*.xml"))).read_text()
 
 
-def joined(spark: SparkSession, path: Path, **options: str) -> xs.Query:
-    left, right = (xs.read(spark, str(path), **DECLARED, **options, name=name) for name in ("left_", "right_"))
+def joined(session: Session, path: Path, **options: str) -> xs.Query:
+    left, right = (xs.read(session, str(path), **DECLARED, **options, name=name) for name in ("left_", "right_"))
     other = right.with_column_renamed("id", "key").with_column_renamed("t", "u")
     return left.join(other, "id = key").select("id", "t", "u")
 
 
-@pytest.mark.spark
 @pytest.mark.parametrize("kind", ["group by", "join"])
-def test_nothing_held_grows_however_many_lives_there_are(spark: SparkSession, tmp_path: Path, kind: str) -> None:
+def test_nothing_held_grows_however_many_lives_there_are(session: Session, tmp_path: Path, kind: str) -> None:
     """Neither sets of operators and sources, nor kept tuples, nor files of the checkpoint, nor commits."""
     count = 200 if AT_NIGHT else 10
     path, checkpoint = write(tmp_path / "in.xml", count), tmp_path / "state"
@@ -160,7 +156,7 @@ def test_nothing_held_grows_however_many_lives_there_are(spark: SparkSession, tm
         files.append(sum(file.is_file() for file in (checkpoint / "state").rglob("*")))
         commits.append(max(file.stat().st_size for file in (checkpoint / "commits").glob("*.json")))
 
-    asked = (counted if kind == "group by" else joined)(spark, path, maxBytesPerSlice="700")
+    asked = (counted if kind == "group by" else joined)(session, path, maxBytesPerSlice="700")
     asked.run(tmp_path / "out", checkpoint, on_slice=look)
     found = rows(tmp_path / "out")
     if kind == "group by":
@@ -176,10 +172,9 @@ def test_nothing_held_grows_however_many_lives_there_are(spark: SparkSession, tm
     assert max(commits[half:]) <= 1.5 * max(commits[:half]), commits
 
 
-@pytest.mark.spark
 @pytest.mark.slow
-def test_after_a_crash_at_every_point_the_lives_are_the_same(spark: SparkSession, tmp_path: Path) -> None:
-    asked = counted(spark, write(tmp_path / "in.xml", 12), maxBytesPerSlice="500")
+def test_after_a_crash_at_every_point_the_lives_are_the_same(session: Session, tmp_path: Path) -> None:
+    asked = counted(session, write(tmp_path / "in.xml", 12), maxBytesPerSlice="500")
     for slice_id, point in enumerate(POINTS if AT_NIGHT else AROUND_THE_COMMIT, start=2):
         crash(lambda: asked.run(tmp_path / "out", tmp_path / "state"), point, slice_id)
     asked.run(tmp_path / "out", tmp_path / "state")

@@ -23,6 +23,9 @@ from xmlstream.sql.script import read
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
+    from xmlstream.session.engines import Session
+
+
 TABLE = """CREATE TABLE s (k INT, v INT) USING punctuated_xml
 OPTIONS (path '{}', rowTag 'r', schemes 'k', maxFilesPerSlice '1');
 """
@@ -89,13 +92,12 @@ def test_where_there_is_no_time_it_is_said_what_to_write(query: str, what: str) 
     assert "current_timestamp()" in str(raised.value.hint)
 
 
-@pytest.mark.spark
 @pytest.mark.slow
-def test_killed_at_every_point_the_times_are_those_of_the_commits(spark: SparkSession, tmp_path: Path) -> None:
+def test_killed_at_every_point_the_times_are_those_of_the_commits(session: Session, tmp_path: Path) -> None:
     """What was written of a slice that was not committed is gone; what was committed is not computed again."""
     source = TABLE.format(reports(tmp_path, len(POINTS) + 4))
     text = source + "SELECT *, current_timestamp() AS goes FROM (SELECT DISTINCT v, k, now() AS came FROM s)"
-    asked, out, checkpoint = xs.from_sql(spark, text), tmp_path / "out", tmp_path / "checkpoint"
+    asked, out, checkpoint = xs.from_sql(session, text), tmp_path / "out", tmp_path / "checkpoint"
     seen: dict[int, str] = {}
     for slice_id, point in enumerate(POINTS if AT_NIGHT else AROUND_THE_COMMIT, start=1):
         crash(lambda: asked.run(out, checkpoint, keep_open=True), point, slice_id)

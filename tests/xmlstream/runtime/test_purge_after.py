@@ -16,9 +16,7 @@ from tests.xmlstream.runtime.killed_run import AROUND_THE_COMMIT, POINTS, crash
 from xmlstream.cli.concatenation import concatenate
 
 if TYPE_CHECKING:
-    from pyspark.sql import SparkSession
-
-pytestmark = pytest.mark.spark
+    from xmlstream.session.engines import Session
 
 TABLES = """
 CREATE TABLE bid (auction STRING, price INT) USING punctuated_xml
@@ -57,8 +55,8 @@ def cat(out: Path) -> str:
     return written.getvalue().decode()
 
 
-def test_overdue_tuples_are_counted_kept_as_dead_letters_and_said(spark: SparkSession, given: Path) -> None:
-    asked = xs.from_sql(spark, TABLES + PRICES, {"IN": str(given / "in")})
+def test_overdue_tuples_are_counted_kept_as_dead_letters_and_said(session: Session, given: Path) -> None:
+    asked = xs.from_sql(session, TABLES + PRICES, {"IN": str(given / "in")})
     plain = asked.run(given / "plain", metrics=given / "plain.jsonl")
     assert plain.exact
     assert plain.findings == ()
@@ -89,18 +87,18 @@ def test_overdue_tuples_are_counted_kept_as_dead_letters_and_said(spark: SparkSe
     assert most < without
 
 
-def test_a_static_table_is_never_overdue(spark: SparkSession, given: Path) -> None:
-    asked = xs.from_sql(spark, TABLES + NAMED, {"IN": str(given / "in")})
+def test_a_static_table_is_never_overdue(session: Session, given: Path) -> None:
+    asked = xs.from_sql(session, TABLES + NAMED, {"IN": str(given / "in")})
     summary = asked.run(given / "out", purge_after="1 slice")
     assert summary.tuples_out == 3
     assert "item" not in {letter["source"] for letter in dead_letters(given / "out")}
 
 
-def test_a_document_says_so_even_where_a_slice_has_no_other_result(spark: SparkSession, tmp_path: Path) -> None:
+def test_a_document_says_so_even_where_a_slice_has_no_other_result(session: Session, tmp_path: Path) -> None:
     (tmp_path / "in").mkdir()
     bids = "".join(f"<bid><auction>a{n}</auction><price>1</price></bid>\n" for n in range(100))
     (tmp_path / "in" / "bid.xml").write_text(f"<bids>{bids}</bids>")
-    asked = xs.from_sql(spark, TABLES + PRICES, {"IN": str(tmp_path / "in")})
+    asked = xs.from_sql(session, TABLES + PRICES, {"IN": str(tmp_path / "in")})
     asked.run(tmp_path / "out", purge_after="1 slice")
     first, *_ = sorted((tmp_path / "out").glob("slice-*.xml"))
     assert 'exact="false">\n</rows>' in first.read_text()
@@ -108,8 +106,8 @@ def test_a_document_says_so_even_where_a_slice_has_no_other_result(spark: SparkS
 
 
 @pytest.mark.slow
-def test_after_a_crash_at_every_point_the_same_is_overdue(spark: SparkSession, given: Path) -> None:
-    asked = xs.from_sql(spark, TABLES + PRICES, {"IN": str(given / "in")})
+def test_after_a_crash_at_every_point_the_same_is_overdue(session: Session, given: Path) -> None:
+    asked = xs.from_sql(session, TABLES + PRICES, {"IN": str(given / "in")})
     asked.run(given / "whole", purge_after="3 slices")
     for slice_id, point in enumerate(POINTS if AT_NIGHT else AROUND_THE_COMMIT, start=3):
         crash(lambda: asked.run(given / "out", given / "state", purge_after="3 slices"), point, slice_id)
