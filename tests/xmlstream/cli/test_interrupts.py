@@ -22,6 +22,8 @@ from xmlstream.cli import interrupts
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
+    from xmlstream.session.engines import InProcessSession
+
 CODES = [(signal.SIGINT, 130), (signal.SIGTERM, 143)]
 
 
@@ -115,8 +117,9 @@ def test_nothing_is_left_of_a_run_that_is_ended_while_spark_starts(command: list
 @pytest.mark.spark
 @pytest.mark.slow
 def test_ctrl_c_ends_a_run_after_its_slice_and_the_next_goes_on(
-    spark: SparkSession, command: list[object], tmp_path: Path
+    in_process: InProcessSession, command: list[object], tmp_path: Path
 ) -> None:
+    """The next run is one in process: what Spark has kept, either engine goes on with."""
     run = Running(command, tmp_path)
     while not documents(tmp_path / "out"):
         assert run.process.poll() is None
@@ -124,7 +127,7 @@ def test_ctrl_c_ends_a_run_after_its_slice_and_the_next_goes_on(
     run.send(signal.SIGINT, to_group=True)
     assert run.ended().faults(130) == []
     begun = documents(tmp_path / "out")
-    asked = xs.from_sql(spark, QUERY, {"SENSORS": str(tmp_path / "in")})
+    asked = xs.from_sql(in_process, QUERY, {"SENSORS": str(tmp_path / "in")})
     asked.run(tmp_path / "out", tmp_path / "state")
     asked.run(tmp_path / "whole", tmp_path / "whole-state")
     whole = documents(tmp_path / "whole")

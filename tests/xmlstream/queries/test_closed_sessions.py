@@ -18,15 +18,13 @@ from tests.harness.nights import AT_NIGHT
 from tests.samples.sessions import SCHEMA, TAG, identifiers, write_sessions
 
 if TYPE_CHECKING:
-    from pyspark.sql import SparkSession
-
-pytestmark = pytest.mark.spark
+    from xmlstream.session.engines import Session
 
 SESSIONS, EACH = (30_000, 1000) if AT_NIGHT else (900, 150)
 
 
-def views(spark: SparkSession, directory: Path, name: str = "views", **options: Any) -> xs.Query:
-    return xs.read(spark, directory, SCHEMA, name=name, rowTag=TAG, schemes="sid", maxFilesPerSlice=1, **options)
+def views(session: Session, directory: Path, name: str = "views", **options: Any) -> xs.Query:
+    return xs.read(session, directory, SCHEMA, name=name, rowTag=TAG, schemes="sid", maxFilesPerSlice=1, **options)
 
 
 QUERIES: dict[str, tuple[Callable[[xs.Query, xs.Query], xs.Query], int]] = {
@@ -38,13 +36,13 @@ QUERIES: dict[str, tuple[Callable[[xs.Query, xs.Query], xs.Query], int]] = {
 
 @pytest.mark.parametrize("kind", QUERIES)
 def test_operators_hold_nothing_of_sessions_that_are_closed(
-    spark: SparkSession, tmp_path: Path, kind: str, monkeypatch: pytest.MonkeyPatch
+    session: Session, tmp_path: Path, kind: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(closed_set, "HELD", EACH + EACH // 3)
     sids = identifiers(SESSIONS)
     build, rows = QUERIES[kind]
-    first = views(spark, write_sessions(tmp_path / "first", sids, EACH))
-    other = views(spark, write_sessions(tmp_path / "other", sids, EACH, late=1), "other")
+    first = views(session, write_sessions(tmp_path / "first", sids, EACH))
+    other = views(session, write_sessions(tmp_path / "other", sids, EACH, late=1), "other")
     if kind == "join":
         other = other.with_column_renamed("sid", "key").with_column_renamed("n", "m")
     reports: list[dict[str, Any]] = []
@@ -58,13 +56,13 @@ def test_operators_hold_nothing_of_sessions_that_are_closed(
 
 
 def test_a_tuple_of_a_session_closed_long_ago_is_found_on_disk(
-    spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    session: Session, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(closed_set, "HELD", 30)
     monkeypatch.setattr(constant_runs, "TOGETHER", 2)
     sids = identifiers(300)
     directory = write_sessions(tmp_path / "in", sids, 50)
-    query = views(spark, directory, ungrammatical="divert").group_by("n").agg("count(*) AS n_of")
+    query = views(session, directory, ungrammatical="divert").group_by("n").agg("count(*) AS n_of")
 
     def again() -> Any:
         return query.run(tmp_path / "out", tmp_path / "checkpoint", keep_open=True)
@@ -78,7 +76,7 @@ def test_a_tuple_of_a_session_closed_long_ago_is_found_on_disk(
     assert [one["reason"] for one in told] == [
         f"the tuple ({sid}, 0) comes after the punctuation <{sid}, *>, which matches it" for sid in (sids[7], sids[299])
     ]
-    stopping = views(spark, directory).group_by("n").agg("count(*) AS n_of")
+    stopping = views(session, directory).group_by("n").agg("count(*) AS n_of")
     with pytest.raises(UngrammaticalStream, match=sids[7]):
         stopping.run(tmp_path / "stopped")
     # What lies on disk is part of the checkpoint.

@@ -38,7 +38,7 @@ from xmlstream.sink.target import Target
 from xmlstream.sql import script
 
 if TYPE_CHECKING:
-    from pyspark.sql import SparkSession
+    from xmlstream.session.engines import Session
 
 SCHEMA = "sid STRING, hour INT, temp DOUBLE"
 ROWS = [("a", 1, 0.5), ("b", 1, None), (None, 2, 1.5), ("a", 2, -0.0), ("c", 3, 2.5), ("a", 4, 3.5)]
@@ -70,18 +70,17 @@ def _answers(slices: list[xs.ResultSlice]) -> tuple[list[str], set[str]]:
     return rows, set(map(str, PunctuationSet(said[0].schema, said)))
 
 
-@pytest.mark.spark
-def test_xml_to_parquet_to_query_is_xml_to_query_at_every_cut(spark: SparkSession, tmp_path: Path) -> None:
+def test_xml_to_parquet_to_query_is_xml_to_query_at_every_cut(session: Session, tmp_path: Path) -> None:
     items = _items()
     _write(tmp_path / "whole", "1.xml", items)
     options: dict[str, Any] = {"rowTag": "r", "schemes": "hour"}
-    expected = _answers(list(_sums(xs.read(spark, tmp_path / "whole", SCHEMA, **options)).slices()))
+    expected = _answers(list(_sums(xs.read(session, tmp_path / "whole", SCHEMA, **options)).slices()))
     assert len(expected[0]) == 4
     # Each cut into nights at another place; the reader follows night by night, from its checkpoint.
     for cut in range(1, len(items), 3):
         home = tmp_path / str(cut)
         home.mkdir()
-        copied = xs.read(spark, home / "in", SCHEMA, name="s", maxFilesPerSlice=1, **options).select(
+        copied = xs.read(session, home / "in", SCHEMA, name="s", maxFilesPerSlice=1, **options).select(
             "temp", "hour", "sid"
         )
         found: list[xs.ResultSlice] = []
@@ -89,25 +88,24 @@ def test_xml_to_parquet_to_query_is_xml_to_query_at_every_cut(spark: SparkSessio
             _write(home / "in", night, part)
             closes = night == "1.xml"
             copied.run(home / "out.parquet", home / "copied", keep_open=closes)
-            read = xs.read_parquet(spark, home / "out.parquet", name="copy")
+            read = xs.read_parquet(session, home / "out.parquet", name="copy")
             assert read.columns == ["temp", "hour", "sid"]
             assert [str(scheme) for scheme in read.root.schemes] == ["hour"]
             found += _sums(read).slices(home / "read", keep_open=True)
         assert _answers(found) == expected
 
 
-@pytest.mark.spark
-def test_a_query_over_what_is_written_follows_it(spark: SparkSession, tmp_path: Path) -> None:
+def test_a_query_over_what_is_written_follows_it(session: Session, tmp_path: Path) -> None:
     items = _items()
     _write(tmp_path / "in", "1.xml", items[:6])
-    copied = xs.read(spark, tmp_path / "in", SCHEMA, rowTag="r", schemes="hour", name="s").select("hour", "temp")
+    copied = xs.read(session, tmp_path / "in", SCHEMA, rowTag="r", schemes="hour", name="s").select("hour", "temp")
     copied.run(tmp_path / "out.parquet", tmp_path / "copied", keep_open=True)
     tables = script.read(
         "CREATE TABLE copy (temp DOUBLE, hour BIGINT) USING punctuated_parquet OPTIONS (path '${OUT}', schemes 'hour');"
         "SELECT hour, count(*) AS n FROM copy GROUP BY hour",
         {"OUT": str(tmp_path / "out.parquet")},
     )
-    query = xs.Query(spark, tables.plan(spark))
+    query = xs.Query(session, tables.plan(session))
     seen = []
     for slice_ in query.slices(follow=True):
         seen += slice_.tuples.to_pylist()

@@ -20,18 +20,16 @@ from tests.harness.punctuation_elements import read_element
 from tests.oracles import oracle
 
 if TYPE_CHECKING:
-    from pyspark.sql import SparkSession
-
-pytestmark = pytest.mark.spark
+    from xmlstream.session.engines import Session
 
 SENSOR = "sid STRING, hour INT, min INT, currtmp DOUBLE"
 RESULT = Schema.parse("hour INT, maxtemp DOUBLE")
 
 
-def warehouse(spark: SparkSession, one: Path, two: Path, **options: str) -> xs.Query:
+def warehouse(session: Session, one: Path, two: Path, **options: str) -> xs.Query:
     """The paper's query."""
     options = {"rowTag": "tempdata", "schemes": "hour", **options}
-    first, second = (xs.read(spark, path, schema=SENSOR, **options) for path in (one, two))
+    first, second = (xs.read(session, path, schema=SENSOR, **options) for path in (one, two))
     union = first.select("currtmp", "hour").union(second.select("currtmp", "hour"))
     return union.group_by("hour").agg("max(currtmp) AS maxtemp")
 
@@ -72,13 +70,13 @@ def assert_grammatical(out: Path) -> None:
     ("per_hour", "size"),
     [(0, "64m"), (1, "24k"), (2, "64m"), (15, "24k"), (30, "64m"), *([(0, "24k"), (2, "24k")] if AT_NIGHT else [])],
 )
-def test_the_answer_is_that_of_a_recomputation(spark: SparkSession, tmp_path: Path, per_hour: int, size: str) -> None:
+def test_the_answer_is_that_of_a_recomputation(session: Session, tmp_path: Path, per_hour: int, size: str) -> None:
     one, two = write_sensors(
         tmp_path, sensors=2, hours=20, punctuations_per_hour=per_hour, reports_per_hour=60, seed=per_hour
     )
     reports: list[dict[str, Any]] = []
     out = tmp_path / "out"
-    summary = warehouse(spark, one, two, maxBytesPerSlice=size).run(out, row_tag="maxtemp", on_slice=reports.append)
+    summary = warehouse(session, one, two, maxBytesPerSlice=size).run(out, row_tag="maxtemp", on_slice=reports.append)
     assert answered(out) == recomputed(one, two)
     assert_grammatical(out)
     assert summary.closed
@@ -87,7 +85,7 @@ def test_the_answer_is_that_of_a_recomputation(spark: SparkSession, tmp_path: Pa
 
 
 def test_an_hour_comes_out_in_the_slice_of_its_last_punctuation_and_is_not_kept_after_it(
-    spark: SparkSession, tmp_path: Path
+    session: Session, tmp_path: Path
 ) -> None:
     feeds = [tmp_path / "sensor1", tmp_path / "sensor2"]
     arrivals = [  # one document of each feed is a slice
@@ -102,7 +100,7 @@ def test_an_hour_comes_out_in_the_slice_of_its_last_punctuation_and_is_not_kept_
             (feed / f"{number}.xml").write_text(f"<s xmlns:p='{PUNCT_NS}'>{part}</s>")
     schema = "_h INT, _c DOUBLE"
     read = [
-        xs.read(spark, feed, schema=schema, name=feed.name, rowTag="t", schemes="_h", maxFilesPerSlice=1)
+        xs.read(session, feed, schema=schema, name=feed.name, rowTag="t", schemes="_h", maxFilesPerSlice=1)
         for feed in feeds
     ]
     hours = [source.select("_h AS hour", "_c AS temp") for source in read]
@@ -120,7 +118,7 @@ def test_an_hour_comes_out_in_the_slice_of_its_last_punctuation_and_is_not_kept_
     assert kept == {"union": [3, 4, 4, 1], "group_by": [2, 2, 2, 1]}
 
 
-def test_a_directory_that_fills_while_the_query_runs(spark: SparkSession, tmp_path: Path) -> None:
+def test_a_directory_that_fills_while_the_query_runs(session: Session, tmp_path: Path) -> None:
     one, two = write_sensors(tmp_path, sensors=2, hours=9, punctuations_per_hour=1, reports_per_hour=30, seed=5)
     whole = one.read_text().splitlines(keepends=True)
     head, items, tail = whole[:2], whole[2:-1], whole[-1]
@@ -135,7 +133,7 @@ def test_a_directory_that_fills_while_the_query_runs(spark: SparkSession, tmp_pa
 
     arrive(0)
     out, checkpoint = tmp_path / "out", tmp_path / "checkpoint"
-    query = warehouse(spark, feed, two).start(out, checkpoint, row_tag="maxtemp")
+    query = warehouse(session, feed, two).start(out, checkpoint, row_tag="maxtemp")
     try:
         query.processAllAvailable()
         early = answered(out)
@@ -149,30 +147,28 @@ def test_a_directory_that_fills_while_the_query_runs(spark: SparkSession, tmp_pa
     assert 0 < len(early) < 9
     assert answered(out) == recomputed(one, two)
     assert_grammatical(out)
-    again = warehouse(spark, feed, two).run(out, checkpoint, row_tag="maxtemp")
+    again = warehouse(session, feed, two).run(out, checkpoint, row_tag="maxtemp")
     assert answered(out) == recomputed(one, two)
     assert again.closed
-    assert warehouse(spark, feed, two).run(out, checkpoint, row_tag="maxtemp").closed_before
+    assert warehouse(session, feed, two).run(out, checkpoint, row_tag="maxtemp").closed_before
 
 
-def test_the_output_is_a_source_again(spark: SparkSession, tmp_path: Path) -> None:
+def test_the_output_is_a_source_again(session: Session, tmp_path: Path) -> None:
     one, two = write_sensors(tmp_path, sensors=2, hours=6, punctuations_per_hour=1, reports_per_hour=60, seed=1)
-    warehouse(spark, one, two, maxBytesPerSlice="16k").run(tmp_path / "first", row_tag="maxtemp")
-    again = xs.read(spark, tmp_path / "first", schema="hour INT, maxtemp DOUBLE", rowTag="maxtemp", schemes="hour")
+    warehouse(session, one, two, maxBytesPerSlice="16k").run(tmp_path / "first", row_tag="maxtemp")
+    again = xs.read(session, tmp_path / "first", schema="hour INT, maxtemp DOUBLE", rowTag="maxtemp", schemes="hour")
     again.select("hour", "maxtemp").run(tmp_path / "second", row_tag="maxtemp")
     assert answered(tmp_path / "second") == recomputed(one, two)
     assert_grammatical(tmp_path / "second")
 
 
-def refused(
-    spark: SparkSession, tmp_path: Path, content: str, **options: str
-) -> tuple[pytest.ExceptionInfo[Any], Path]:
+def refused(session: Session, tmp_path: Path, content: str, **options: str) -> tuple[pytest.ExceptionInfo[Any], Path]:
     """What a query over bad content raises, the bad part in the second slice."""
     good = "<s xmlns:p='" + PUNCT_NS + "'>\n" + "<t><h>1</h><c>2</c></t>\n" * 300 + "<p:t><h>1</h></p:t>\n"
     document, out = tmp_path / "bad.xml", tmp_path / "out"
     document.write_text(good + content + "</s>")
     source = xs.read(
-        spark, document, schema="h INT, c DOUBLE", rowTag="t", schemes="h", maxBytesPerSlice="4k", **options
+        session, document, schema="h INT, c DOUBLE", rowTag="t", schemes="h", maxBytesPerSlice="4k", **options
     )
     with pytest.raises((MalformedInput, UngrammaticalStream)) as error:
         source.group_by("h").agg("count(c) AS n").run(out)
@@ -189,9 +185,9 @@ def refused(
     ids=["not well-formed", "value", "punctuation"],
 )
 def test_bad_input_is_named_with_file_and_line_and_nothing_is_half_committed(
-    spark: SparkSession, tmp_path: Path, content: str, says: str, line: int
+    session: Session, tmp_path: Path, content: str, says: str, line: int
 ) -> None:
-    error, out = refused(spark, tmp_path, content)
+    error, out = refused(session, tmp_path, content)
     assert isinstance(error.value, MalformedInput)
     assert says in error.value.what
     assert "bad.xml" in str(error.value)
@@ -202,20 +198,18 @@ def test_bad_input_is_named_with_file_and_line_and_nothing_is_half_committed(
     assert not list(out.glob(".slice-*"))
 
 
-def test_a_tuple_after_the_punctuation_of_an_earlier_slice_is_ungrammatical(
-    spark: SparkSession, tmp_path: Path
-) -> None:
-    error, _ = refused(spark, tmp_path, "<t><h>7</h><c>3</c></t>" * 300 + "<t><h>1</h><c>3</c></t>\n")
+def test_a_tuple_after_the_punctuation_of_an_earlier_slice_is_ungrammatical(session: Session, tmp_path: Path) -> None:
+    error, _ = refused(session, tmp_path, "<t><h>7</h><c>3</c></t>" * 300 + "<t><h>1</h><c>3</c></t>\n")
     assert isinstance(error.value, UngrammaticalStream)
     assert "<1, *>" in str(error.value)
 
 
 @pytest.mark.parametrize("mode", ["PERMISSIVE", "DROPMALFORMED"])
 def test_a_file_that_is_cut_off_inside_a_tuple_does_not_end_the_stream(
-    spark: SparkSession, tmp_path: Path, mode: str
+    session: Session, tmp_path: Path, mode: str
 ) -> None:
     (tmp_path / "in.xml").write_text("<s><t><h>1</h></t><t><h>2")
-    source = xs.read(spark, tmp_path / "in.xml", schema="h INT", rowTag="t", schemes="h", mode=mode)
+    source = xs.read(session, tmp_path / "in.xml", schema="h INT", rowTag="t", schemes="h", mode=mode)
     out, checkpoint = tmp_path / "out", tmp_path / "checkpoint"
     with pytest.raises(MalformedInput, match="Premature end") as raised:
         source.group_by("h").agg("count(*) AS n").run(out, checkpoint)
@@ -223,11 +217,11 @@ def test_a_file_that_is_cut_off_inside_a_tuple_does_not_end_the_stream(
     assert not list(out.glob("slice-*.xml"))
 
 
-def test_misspelt_and_undeclared_leaves_close_nothing(spark: SparkSession, tmp_path: Path) -> None:
+def test_misspelt_and_undeclared_leaves_close_nothing(session: Session, tmp_path: Path) -> None:
     said = "<p:t><hh>1</hh></p:t><p:t><h>1</h><z>5</z></p:t><p:t/><p:t><h>2</h><z>*</z></p:t>"
     (tmp_path / "in").mkdir()
     (tmp_path / "in" / "a.xml").write_text(f"<s xmlns:p='{PUNCT_NS}'><t><h>1</h></t><t><h>2</h></t>{said}</s>")
-    source = xs.read(spark, tmp_path / "in", schema="h INT", rowTag="t", schemes="h", mode="PERMISSIVE")
+    source = xs.read(session, tmp_path / "in", schema="h INT", rowTag="t", schemes="h", mode="PERMISSIVE")
     reports: list[dict[str, Any]] = []
     out = tmp_path / "out"
     source.group_by("h").agg("count(*) AS n").run(out, keep_open=True, on_slice=reports.append)
@@ -236,10 +230,10 @@ def test_misspelt_and_undeclared_leaves_close_nothing(spark: SparkSession, tmp_p
     assert [r["operators"][-1]["kept"] for r in reports] == [1]
 
 
-def test_an_output_or_a_checkpoint_of_another_query_is_not_touched(spark: SparkSession, tmp_path: Path) -> None:
+def test_an_output_or_a_checkpoint_of_another_query_is_not_touched(session: Session, tmp_path: Path) -> None:
     one, two = write_sensors(tmp_path, sensors=2, hours=2, punctuations_per_hour=1, reports_per_hour=60, seed=1)
     out, checkpoint = tmp_path / "out", tmp_path / "checkpoint"
-    query = warehouse(spark, one, two)
+    query = warehouse(session, one, two)
     query.run(out, checkpoint, row_tag="maxtemp")
     before = {path.name: path.read_bytes() for path in out.iterdir()}
     with pytest.raises(StateError):
@@ -251,9 +245,9 @@ def test_an_output_or_a_checkpoint_of_another_query_is_not_touched(spark: SparkS
     shutil.rmtree(out)
 
 
-def test_as_written_union_is_run_where_else_nothing_could_tell_its_work(spark: SparkSession, tmp_path: Path) -> None:
+def test_as_written_union_is_run_where_else_nothing_could_tell_its_work(session: Session, tmp_path: Path) -> None:
     one, two = write_sensors(tmp_path, sensors=2, hours=2, punctuations_per_hour=1, reports_per_hour=60, seed=1)
-    query = warehouse(spark, one, two)
+    query = warehouse(session, one, two)
     assert "union: " in query.explain(as_written=True)
     assert "union: " not in query.explain()
     reports: list[dict[str, Any]] = []
@@ -269,10 +263,10 @@ def test_as_written_union_is_run_where_else_nothing_could_tell_its_work(spark: S
         query.run(tmp_path / "other", checkpoint)
 
 
-def test_metrics_are_one_json_object_a_slice_and_not_written_twice(spark: SparkSession, tmp_path: Path) -> None:
+def test_metrics_are_one_json_object_a_slice_and_not_written_twice(session: Session, tmp_path: Path) -> None:
     one, two = write_sensors(tmp_path, sensors=2, hours=6, punctuations_per_hour=1, reports_per_hour=60, seed=1)
     metrics, checkpoint = tmp_path / "metrics.jsonl", tmp_path / "checkpoint"
-    query = warehouse(spark, one, two, maxBytesPerSlice="16k")
+    query = warehouse(session, one, two, maxBytesPerSlice="16k")
     query.run(tmp_path / "out", checkpoint, row_tag="maxtemp", metrics=metrics)
     query.run(tmp_path / "out", checkpoint, row_tag="maxtemp", metrics=metrics)
     slices = [json.loads(line) for line in metrics.read_text().splitlines()]

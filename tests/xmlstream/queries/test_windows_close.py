@@ -17,7 +17,7 @@ from xmlstream.builder.query import Query
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-pytestmark = pytest.mark.spark
+    from xmlstream.session.engines import Session
 
 ROOT = '<readings xmlns:punct="http://www.cse.ogi.edu/dot/niagara/punct">{}</readings>'
 SCHEMA = "sid INT, ts TIMESTAMP NOT NULL, v INT"
@@ -35,12 +35,12 @@ def until(second: int) -> str:
     return f"<punct:r><ts>(,{moment(second)})</ts></punct:r>"
 
 
-def readings(spark: SparkSession, directory: Path, slices: Sequence[str]) -> Query:
+def readings(session: Session, directory: Path, slices: Sequence[str]) -> Query:
     """A source of one document a slice."""
     (directory / "in").mkdir()
     for number, items in enumerate(slices):
         (directory / "in" / f"{number:03d}.xml").write_text(ROOT.format(items), encoding="utf-8")
-    return xs.read(spark, directory / "in", schema=SCHEMA, rowTag="r", schemes="ts prefix", maxFilesPerSlice="1")
+    return xs.read(session, directory / "in", schema=SCHEMA, rowTag="r", schemes="ts prefix", maxFilesPerSlice="1")
 
 
 def written(directory: Path) -> dict[int, list[tuple[str | None, ...]]]:
@@ -67,9 +67,9 @@ def begins(second: int) -> str:
     [(TUMBLING, {1: [0], 2: [10]}), (HOPPING, {1: [-5, 0], 2: [5, 10]})],
 )
 def test_the_last_window_comes_with_its_punctuation_though_no_tuple_follows(
-    window: str, starts: dict[int, list[int]], as_written: bool, spark: SparkSession, tmp_path: Path
+    window: str, starts: dict[int, list[int]], as_written: bool, session: Session, tmp_path: Path
 ) -> None:
-    source = readings(spark, tmp_path, [reading(3) + reading(12), until(10), until(20)])
+    source = readings(session, tmp_path, [reading(3) + reading(12), until(10), until(20)])
     counted = source.group_by(window).agg("count(*) AS n")
     counted.select("window.start", "n").run(tmp_path / "out", keep_open=True, as_written=as_written)
     found = {number: sorted(rows) for number, rows in written(tmp_path).items()}
@@ -78,9 +78,9 @@ def test_the_last_window_comes_with_its_punctuation_though_no_tuple_follows(
 
 @pytest.mark.parametrize("as_written", [False, True])
 def test_a_session_comes_with_its_punctuation_though_no_tuple_follows(
-    as_written: bool, spark: SparkSession, tmp_path: Path
+    as_written: bool, session: Session, tmp_path: Path
 ) -> None:
-    source = readings(spark, tmp_path, [reading(3), reading(7), until(17), until(18)])
+    source = readings(session, tmp_path, [reading(3), reading(7), until(17), until(18)])
     sessions = source.group_by("sid", xs.session_window("ts", "10 seconds")).agg("count(*) AS n", "max(v) AS v")
     found = sessions.select("session_window.end", "n", "v")
     found.run(tmp_path / "out", keep_open=True, as_written=as_written)
@@ -116,7 +116,7 @@ def test_one_tuple_far_in_the_future_closes_nothing_and_stops_nothing(
     [(TUMBLING, 0, 1, {"10"}), (HOPPING, 1, 2, {"5", "10"}), (SESSION, 9, 10, {"1"})],
 )
 def test_a_slow_sensor_closes_its_own_windows_late_and_nobody_elses(
-    window: str, first: int, later: int, counts: set[str], spark: SparkSession, tmp_path: Path
+    window: str, first: int, later: int, counts: set[str], session: Session, tmp_path: Path
 ) -> None:
     # Sensor 7 lags by two slices.
     slices = [
@@ -128,7 +128,7 @@ def test_a_slow_sensor_closes_its_own_windows_late_and_nobody_elses(
         )
         for start in range(0, 60, 10)
     ]
-    source = readings(spark, tmp_path, slices).punctuate(xs.ByOrder("ts", per="sid"))
+    source = readings(session, tmp_path, slices).punctuate(xs.ByOrder("ts", per="sid"))
     counted = source.group_by("sid", window).agg("count(*) AS n").select("sid", "n")
     counted.run(tmp_path / "out", keep_open=True)
     out = written(tmp_path)

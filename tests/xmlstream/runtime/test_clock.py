@@ -14,7 +14,7 @@ from lxml import etree
 
 import xmlstream as xs
 from punct_ns.errors import QueryError
-from tests.harness.nights import AT_NIGHT
+from tests.harness.nights import AT_NIGHT, IN_PROCESS_BY_DAY
 from tests.harness.sealed_files import unseal
 from tests.harness.set_clock import BEGIN, set_clock
 from tests.xmlstream.runtime.killed_run import AROUND_THE_COMMIT, POINTS, crash
@@ -93,6 +93,7 @@ def test_where_there_is_no_time_it_is_said_what_to_write(query: str, what: str) 
 
 
 @pytest.mark.slow
+@IN_PROCESS_BY_DAY
 def test_killed_at_every_point_the_times_are_those_of_the_commits(session: Session, tmp_path: Path) -> None:
     """What was written of a slice that was not committed is gone; what was committed is not computed again."""
     source = TABLE.format(reports(tmp_path, len(POINTS) + 4))

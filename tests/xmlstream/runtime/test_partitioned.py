@@ -19,7 +19,7 @@ from sources.xml.grammar.punctuation_columns import coalesced_punctuations, of_o
 from xmlstream.sql.tables.declaration import scan
 
 if TYPE_CHECKING:
-    from pyspark.sql import SparkSession
+    from xmlstream.session.engines import Session
 
 
 def bid(auction: int, hour: int) -> str:
@@ -33,8 +33,8 @@ def said(**patterns: str) -> str:
 class Feed:
     """Partitions of bids by auction, each a directory of documents, and the query over them, which is run again."""
 
-    def __init__(self, spark: SparkSession, directory: Path, keys: str = "auction", **options: Any) -> None:
-        self.directory, self.spark = directory, spark
+    def __init__(self, session: Session, directory: Path, keys: str = "auction", **options: Any) -> None:
+        self.directory, self.session = directory, session
         self.options = {"partitionedBy": keys, "schemes": "auction; hour prefix", **options}
         self.documents = 0
 
@@ -47,7 +47,7 @@ class Feed:
     def answer(self) -> dict[int, int]:
         """One more run to the end of what is there; of each auction that is out how many bids it had."""
         query = xs.read(
-            self.spark,
+            self.session,
             self.directory / "in",
             "auction INT, hour INT NOT NULL",
             name="bid",
@@ -65,9 +65,8 @@ class Feed:
         return {int(auction): int(n) for auction, n in found}
 
 
-@pytest.mark.spark
-def test_a_partition_that_says_nothing_holds_up_nobody_elses_keys(spark: SparkSession, tmp_path: Path) -> None:
-    feed = Feed(spark, tmp_path)
+def test_a_partition_that_says_nothing_holds_up_nobody_elses_keys(session: Session, tmp_path: Path) -> None:
+    feed = Feed(session, tmp_path)
     feed.write(0, bid(1, 5), bid(1, 6), bid(3, 6), said(auction="1"))
     feed.write(1, bid(2, 5), bid(2, 7), bid(4, 7))
     feed.write(2)
@@ -82,11 +81,10 @@ def test_a_partition_that_says_nothing_holds_up_nobody_elses_keys(spark: SparkSe
     assert feed.answer() == {1: 2, 2: 2, 3: 3, 4: 1}
 
 
-@pytest.mark.spark
 def test_a_tuple_of_a_value_that_another_partition_has_closed_is_ungrammatical(
-    spark: SparkSession, tmp_path: Path
+    session: Session, tmp_path: Path
 ) -> None:
-    feed = Feed(spark, tmp_path / "divert", ungrammatical="divert")
+    feed = Feed(session, tmp_path / "divert", ungrammatical="divert")
     feed.write(0, bid(1, 5), said(auction="1"))
     feed.write(1, bid(2, 5))
     assert feed.answer() == {1: 1}
@@ -95,7 +93,7 @@ def test_a_tuple_of_a_value_that_another_partition_has_closed_is_ungrammatical(
     (letters,) = (tmp_path / "divert").rglob("bid-partition-1-*.jsonl")
     (letter,) = map(json.loads, letters.read_text().splitlines())
     assert letter["source"] == "bid-partition-1"
-    strict = Feed(spark, tmp_path / "fail")
+    strict = Feed(session, tmp_path / "fail")
     strict.write(0, bid(1, 5), said(auction="1"))
     strict.write(1, bid(2, 5))
     strict.answer()
@@ -104,9 +102,8 @@ def test_a_tuple_of_a_value_that_another_partition_has_closed_is_ungrammatical(
         strict.answer()
 
 
-@pytest.mark.spark
-def test_keys_of_several_attributes_are_fixed_by_all_of_them(spark: SparkSession, tmp_path: Path) -> None:
-    feed = Feed(spark, tmp_path, "auction, hour", schemes="auction, hour; auction")
+def test_keys_of_several_attributes_are_fixed_by_all_of_them(session: Session, tmp_path: Path) -> None:
+    feed = Feed(session, tmp_path, "auction, hour", schemes="auction, hour; auction")
     feed.write(0, bid(1, 5), *(said(auction="1", hour=text) for text in ("[6,)", "(,4]")))
     feed.write(1, bid(2, 5), said(auction="2"))
     assert feed.answer() == {}

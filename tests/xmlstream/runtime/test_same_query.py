@@ -16,11 +16,7 @@ from punct_ns.xml_form import PUNCT_NS
 from tests.harness.sealed_files import seal, unseal
 
 if TYPE_CHECKING:
-    from pyspark.sql import SparkSession
-
-    from xmlstream.session.engines import InProcessSession
-
-pytestmark = pytest.mark.spark
+    from xmlstream.session.engines import InProcessSession, Session
 
 
 def night(directory: Path, number: int, text: str = "") -> None:
@@ -30,9 +26,9 @@ def night(directory: Path, number: int, text: str = "") -> None:
 
 
 def counted(
-    spark: SparkSession | InProcessSession, path: str | Path, schema: str = "a INT, b INT", **options: Any
+    session: Session | InProcessSession, path: str | Path, schema: str = "a INT, b INT", **options: Any
 ) -> xs.Query:
-    read = xs.read(spark, path, schema, name="s", rowTag="t", schemes="a", **options)
+    read = xs.read(session, path, schema, name="s", rowTag="t", schemes="a", **options)
     return read.group_by("a").agg("count(*) AS n")
 
 
@@ -67,12 +63,12 @@ def test_a_tuple_that_broke_an_order_can_be_diverted_by_the_next_run(
 
 
 def test_a_checkpoint_says_what_is_otherwise_and_goes_on_with_what_was_moved(
-    spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    session: Session, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(tmp_path)
     nights, out, checkpoint = tmp_path / "nights", tmp_path / "out", tmp_path / "checkpoint"
     night(nights, 1)
-    counted(spark, "./nights").run("out", "checkpoint", keep_open=True)
+    counted(session, "./nights").run("out", "checkpoint", keep_open=True)
 
     def refusal(query: xs.Query, to: Path = out, **options: Any) -> str:
         with pytest.raises(StateError) as told:
@@ -80,15 +76,15 @@ def test_a_checkpoint_says_what_is_otherwise_and_goes_on_with_what_was_moved(
         assert told.value.hint
         return told.value.what
 
-    asked = counted(spark, nights)
-    assert "the option nullValue of s is not given, not '-'" in refusal(counted(spark, nights, nullValue="-"))
-    assert "the column b of s is INT, not BIGINT" in refusal(counted(spark, nights, "a INT, b BIGINT"))
-    assert "its group_by is" in refusal(xs.from_sql(spark, _sql(nights, "max(b)")))
+    asked = counted(session, nights)
+    assert "the option nullValue of s is not given, not '-'" in refusal(counted(session, nights, nullValue="-"))
+    assert "the column b of s is INT, not BIGINT" in refusal(counted(session, nights, "a INT, b BIGINT"))
+    assert "its group_by is" in refusal(xs.from_sql(session, _sql(nights, "max(b)")))
     assert "the row tag in" in refusal(asked, row_tag="x")
     assert f"writes to {tmp_path / 'other'}, before to {out}" in refusal(asked, tmp_path / "other")
     assert not (tmp_path / "other").exists()
     shutil.copytree(nights, tmp_path / "moved")
-    assert f"reads s from {tmp_path / 'moved'}, before from {nights}" in refusal(counted(spark, "moved"))
+    assert f"reads s from {tmp_path / 'moved'}, before from {nights}" in refusal(counted(session, "moved"))
     (document,) = out.glob("slice-*.xml")
     text = document.read_bytes()
     document.unlink()
@@ -108,7 +104,7 @@ def test_a_checkpoint_says_what_is_otherwise_and_goes_on_with_what_was_moved(
     for path in (nights, out):
         shutil.move(path, tmp_path / f"elsewhere-{path.name}")
     night(tmp_path / "elsewhere-nights", 3)
-    moved = counted(spark, tmp_path / "elsewhere-nights")
+    moved = counted(session, tmp_path / "elsewhere-nights")
     moved.run(tmp_path / "elsewhere-out", checkpoint, keep_open=True, moved=True)
     assert answered(tmp_path / "elsewhere-out") == ["1", "2", "3"]
     next((tmp_path / "elsewhere-out").glob("slice-*.xml")).unlink()
@@ -121,10 +117,10 @@ def test_a_checkpoint_says_what_is_otherwise_and_goes_on_with_what_was_moved(
     assert "has format 1, and this version of xmlstream reads format 2" in refusal(moved)
 
 
-def test_state_under_another_name_is_refused_and_not_read_as_empty(spark: SparkSession, tmp_path: Path) -> None:
+def test_state_under_another_name_is_refused_and_not_read_as_empty(session: Session, tmp_path: Path) -> None:
     """As where another version calls a log otherwise."""
     night(tmp_path / "nights", 1, "<t><a>7</a><b>1</b></t>")
-    query = counted(spark, tmp_path / "nights")
+    query = counted(session, tmp_path / "nights")
     query.run(tmp_path / "out", tmp_path / "checkpoint", keep_open=True)
     (commit,) = (tmp_path / "checkpoint" / "commits").glob("*.json")
     record = unseal(commit)
@@ -157,10 +153,10 @@ def _sql(path: Path, aggregate: str) -> str:
     )
 
 
-def test_results_do_not_change_places_nor_meet_in_one(spark: SparkSession, tmp_path: Path) -> None:
+def test_results_do_not_change_places_nor_meet_in_one(session: Session, tmp_path: Path) -> None:
     night(tmp_path / "nights", 1)
-    counts = counted(spark, tmp_path / "nights")
-    highest = xs.from_sql(spark, _sql(tmp_path / "nights", "max(b)"))
+    counts = counted(session, tmp_path / "nights")
+    highest = xs.from_sql(session, _sql(tmp_path / "nights", "max(b)"))
     one, two = tmp_path / "one", tmp_path / "two"
     (tmp_path / "link").symlink_to(one)
     with pytest.raises(UsageError, match="two results go to"):
@@ -171,10 +167,10 @@ def test_results_do_not_change_places_nor_meet_in_one(spark: SparkSession, tmp_p
 
 
 def test_a_second_query_on_what_is_in_use_is_refused_until_the_first_has_stopped(
-    spark: SparkSession, tmp_path: Path
+    session: Session, tmp_path: Path
 ) -> None:
     night(tmp_path / "nights", 1)
-    asked = counted(spark, tmp_path / "nights")
+    asked = counted(session, tmp_path / "nights")
     handle = asked.start(tmp_path / "out", tmp_path / "checkpoint")
     try:
         with pytest.raises(StateError, match="checkpoint is in use by another query of this process"):

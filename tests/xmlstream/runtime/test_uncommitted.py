@@ -15,9 +15,7 @@ from tests.xmlstream.runtime.killed_run import crash
 from tests.xmlstream.runtime.test_restart import documents
 
 if TYPE_CHECKING:
-    from pyspark.sql import SparkSession
-
-pytestmark = pytest.mark.spark
+    from xmlstream.session.engines import Session
 
 HEAD = f"<s xmlns:punct='{PUNCT_NS}'>"
 
@@ -31,7 +29,7 @@ def closed(a: int) -> str:
 
 
 def test_a_slice_that_is_run_again_over_another_static_table_takes_nothing_of_what_it_left(
-    spark: SparkSession, tmp_path: Path
+    session: Session, tmp_path: Path
 ) -> None:
     """What it kept of the first table was written, and would be taken by a third run for what the second one kept."""
     nights, table = tmp_path / "nights", tmp_path / "names.csv"
@@ -42,7 +40,7 @@ def test_a_slice_that_is_run_again_over_another_static_table_takes_nothing_of_wh
     CREATE TABLE names (a INT, name STRING) USING csv OPTIONS (path '{table}', header 'true');
     SELECT names.name, s.a, count(*) AS n FROM s JOIN names ON s.a = names.a GROUP BY names.name, s.a;
     """
-    asked = xs.from_sql(spark, query)
+    asked = xs.from_sql(session, query)
     out, checkpoint = tmp_path / "out", tmp_path / "checkpoint"
     table.write_text("a,name\n1,one\n2,two\n")
     crash(lambda: asked.run(out, checkpoint, keep_open=True), "before the commit", 0)
@@ -54,12 +52,12 @@ def test_a_slice_that_is_run_again_over_another_static_table_takes_nothing_of_wh
     assert told == [("tre", "4"), ("uno", "2")]
 
 
-def test_what_closes_a_query_is_decided_by_the_run_that_commits(spark: SparkSession, tmp_path: Path) -> None:
+def test_what_closes_a_query_is_decided_by_the_run_that_commits(session: Session, tmp_path: Path) -> None:
     """Only the run that fails was to close it; that of the next night keeps it open, and so later files are read."""
     nights = tmp_path / "nights"
     nights.mkdir()
     (nights / "1.xml").write_text(f"{HEAD}{rows(1)}{closed(1)}{rows(2)}")
-    source = xs.read(spark, nights, "a INT, b INT", rowTag="t", schemes="a")
+    source = xs.read(session, nights, "a INT, b INT", rowTag="t", schemes="a")
     asked = source.group_by("a").agg("count(*) AS n")
     out, checkpoint = tmp_path / "out", tmp_path / "checkpoint"
     with pytest.raises(XmlStreamError):

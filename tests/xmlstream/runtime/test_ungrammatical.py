@@ -15,9 +15,7 @@ from sources.xml.grammar.check import check_grammar
 from sources.xml.options.source import SourceOptions
 
 if TYPE_CHECKING:
-    from pyspark.sql import SparkSession
-
-pytestmark = pytest.mark.spark
+    from xmlstream.session.engines import Session
 
 SCHEMA = "a INT, b INT, note STRING"
 ROOT = f'<s xmlns:p="{PUNCT_NS}" xmlns="urn:s" of="here">'
@@ -32,22 +30,20 @@ def document(path: Path, between: int) -> Path:
     return path
 
 
-def counted(spark: SparkSession, path: Path, **options: Any) -> xs.Query:
+def counted(session: Session, path: Path, **options: Any) -> xs.Query:
     """Counts by `a`, so that `b`, which the punctuation restricts beyond what is promised, is not read."""
-    source = xs.read(spark, path, SCHEMA, name="source", rowTag="t", schemes="a", maxBytesPerSlice="3k", **options)
+    source = xs.read(session, path, SCHEMA, name="source", rowTag="t", schemes="a", maxBytesPerSlice="3k", **options)
     return source.group_by("a").agg("count(*) AS n")
 
 
 @pytest.mark.parametrize("between", [0, 300], ids=["in its slice", "slices later"])
-def test_a_late_tuple_is_told_in_one_way_wherever_it_is_found(
-    spark: SparkSession, tmp_path: Path, between: int
-) -> None:
+def test_a_late_tuple_is_told_in_one_way_wherever_it_is_found(session: Session, tmp_path: Path, between: int) -> None:
     path = document(tmp_path / "s.xml", between)
     said = "the tuple (5, 10, <late>) comes after the punctuation <5, (,30], *>, which matches it"
     where = f"{path}, line {between + 4}, column 1, item at position "
     for as_written in (False, True):
         with pytest.raises(UngrammaticalStream) as told:
-            counted(spark, path).run(tmp_path / f"out-{as_written}", as_written=as_written)
+            counted(session, path).run(tmp_path / f"out-{as_written}", as_written=as_written)
         assert told.value.what == said
         assert (told.value.where or "").startswith(f"source source, {where}")
     offence = check_grammar(SourceOptions.parse({"path": str(path), "rowTag": "t"}, SCHEMA)).violation
@@ -56,14 +52,12 @@ def test_a_late_tuple_is_told_in_one_way_wherever_it_is_found(
     assert offence.error().hint == told.value.hint
 
 
-def test_what_is_set_aside_is_kept_whole_with_its_place_and_can_be_fed_again(
-    spark: SparkSession, tmp_path: Path
-) -> None:
+def test_what_is_set_aside_is_kept_whole_with_its_place_and_can_be_fed_again(session: Session, tmp_path: Path) -> None:
     bad = "<t><a>7</a><b>ten</b><note>" + "long " * 4000 + "</note></t>"
     path = tmp_path / "s.xml"
     others = "\n".join(f"<t><a>6</a><b>{number}</b></t>" for number in range(300))
     path.write_text("\n".join([ROOT, SAID, LATE, bad, others, LATE, "</s>"]))
-    counted(spark, path, ungrammatical="divert", mode="PERMISSIVE").run(tmp_path / "out")
+    counted(session, path, ungrammatical="divert", mode="PERMISSIVE").run(tmp_path / "out")
     files = sorted((tmp_path / "out" / "_dead_letters").iterdir())
     letters = [json.loads(line) for file in files for line in file.read_text().splitlines()]
     assert [(one["kind"], one["line"], one["column"], one["raw"]) for one in letters] == [
@@ -75,6 +69,6 @@ def test_what_is_set_aside_is_kept_whole_with_its_place_and_can_be_fed_again(
     fed = tmp_path / "fed.xml"
     fed.write_text(letters[0]["within"] + "".join(one["raw"].replace("ten", "10") for one in letters) + "</s>")
     again = (
-        xs.read(spark, fed, SCHEMA, rowTag="t", schemes="a").group_by("a").agg("count(*) AS n").run(tmp_path / "fed")
+        xs.read(session, fed, SCHEMA, rowTag="t", schemes="a").group_by("a").agg("count(*) AS n").run(tmp_path / "fed")
     )
     assert (again.items_in, again.tuples_out) == (4, 2)
