@@ -53,6 +53,8 @@ def here(monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]) -> 
     monkeypatch.setenv("COLUMNS", "200")
     monkeypatch.setenv("PATH", "/nowhere")
     monkeypatch.delenv("JAVA_HOME", raising=False)
+    # The command is a script, also where these tests are run by `python -m pytest`.
+    monkeypatch.setattr(sys.modules["__main__"], "__package__", None)
 
     def run(*arguments: object, stdin: str = "") -> Result:
         monkeypatch.setattr(sys, "argv", ["xmlstream", *map(str, arguments)])
