@@ -28,7 +28,7 @@ from tests.harness.running import Running
 from tests.harness.saying import NO_STORE
 
 if TYPE_CHECKING:
-    from pyspark.sql import SparkSession
+    from xmlstream.session.engines import Session
 
 SALES = Schema.parse("k INT, v INT")
 NAMES = Schema.parse("id INT, name STRING")
@@ -117,10 +117,10 @@ class Case:
 
 
 @pytest.fixture(params=["2 slices", "2 s"])
-def begun(request: Any, spark: SparkSession, tmp_path: Path) -> Callable[..., Case]:
+def begun(request: Any, session: Session, tmp_path: Path) -> Callable[..., Case]:
     def begin(operator: Operator, *inputs: Schema, lasting: tuple[int, ...] = ()) -> Case:
         limit = PurgeAfter.parse(request.param)
-        return Case(Running(spark, tmp_path, operator, *inputs, purge_after=limit, lasting=lasting))
+        return Case(Running(session, tmp_path, operator, *inputs, purge_after=limit, lasting=lasting))
 
     return begin
 
@@ -157,7 +157,6 @@ TABLES: dict[str, tuple[Operator, list[Any], list[int], list[list[dict[str, Any]
 }
 
 
-@pytest.mark.spark
 @pytest.mark.parametrize("small", [True, False], ids=["rewritten", "filtered"])
 @pytest.mark.parametrize("restarts", [False, True], ids=["at once", "restarted each slice"])
 @pytest.mark.parametrize("name", TABLES)
@@ -179,7 +178,6 @@ def test_kept_rows_that_are_overdue_become_dead_letters(
     assert [letters for _, letters in found] == dead
 
 
-@pytest.mark.spark
 def test_sides_of_a_join_grow_old_each_for_itself(begun: Callable[..., Case]) -> None:
     case = begun(Join("inner", ("k",), ("id",)), SALES, NAMES)
     assert case.slice(([(1, 1)], []), NOTHING) == ([], 1, [])
@@ -189,7 +187,6 @@ def test_sides_of_a_join_grow_old_each_for_itself(begun: Callable[..., Case]) ->
     assert case.slice(([(2, 7)], []), NOTHING) == ([], 3, [{"id": 2, "name": "two"}])
 
 
-@pytest.mark.spark
 def test_what_is_read_once_and_for_all_is_never_overdue(begun: Callable[..., Case]) -> None:
     case = begun(Join("inner", ("k",), ("id",)), SALES, NAMES, lasting=(1,))
     case.slice(([(1, 1)], []), ([(2, "two")], []))
@@ -213,10 +210,9 @@ def test_without_it_no_log_is_asked_for_what_is_overdue(monkeypatch: pytest.Monk
         assert (state.overdue, list(state.overdue_letters())) == (0, [])
 
 
-@pytest.mark.spark
-def test_the_limit_may_come_later_and_go_again(spark: SparkSession, tmp_path: Path) -> None:
+def test_the_limit_may_come_later_and_go_again(session: Session, tmp_path: Path) -> None:
     """Rows that were there before it came count from its first slice; without it nothing is overdue."""
-    running = Running(spark, tmp_path, Distinct(), SALES)
+    running = Running(session, tmp_path, Distinct(), SALES)
     case = Case(running)
     for k in range(4):
         case.slice(([(k, 0)], []))
@@ -230,11 +226,10 @@ def test_the_limit_may_come_later_and_go_again(spark: SparkSession, tmp_path: Pa
     assert (kept, dead) == (3, [{"k": 5, "v": 0}, {"k": 6, "v": 0}])
 
 
-@pytest.mark.spark
 def test_a_large_log_is_looked_through_now_and_then(
-    spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    session: Session, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(ages, "_LARGE", 2)
-    case = Case(Running(spark, tmp_path, Distinct(), SALES, purge_after=PurgeAfter.parse("16 slices")))
+    case = Case(Running(session, tmp_path, Distinct(), SALES, purge_after=PurgeAfter.parse("16 slices")))
     kept = [case.slice(([(k, 0)], []))[1] for k in range(22)]
     assert kept == [*range(1, 19), 17, 18, 17, 18]

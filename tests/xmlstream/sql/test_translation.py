@@ -616,14 +616,17 @@ def test_every_function_that_may_be_called_is_one_of_sparks(spark: SparkSession)
     special = {"timestampadd", "timestampdiff"}
     assert known | special >= SCALARS | AGGREGATES
     assert not (SCALARS | AGGREGATES) & set(REFUSED)
-    aggregates = {name for name in known if _group(spark, name) == "agg_funcs"}
+    aggregates = aggregate_functions(spark, known)
     assert aggregates & SCALARS == set()
     assert aggregates >= AGGREGATES
 
 
-def _group(spark: SparkSession, name: str) -> str:
+def aggregate_functions(spark: SparkSession, names: set[str]) -> set[str]:
+    """Those that Spark's documentation calls aggregates."""
     jvm = spark._jvm
     assert jvm is not None
-    identifier = jvm.org.apache.spark.sql.catalyst.FunctionIdentifier(name)
-    found = jvm.org.apache.spark.sql.catalyst.analysis.FunctionRegistry.builtin().lookupFunction(identifier)
-    return str(found.get().getGroup()) if found.isDefined() else ""
+    # Each step of such a path searches all of Spark's jars.
+    catalyst = jvm.org.apache.spark.sql.catalyst
+    identifier, builtin = catalyst.FunctionIdentifier, catalyst.analysis.FunctionRegistry.builtin()
+    found = {name: builtin.lookupFunction(identifier(name)) for name in names}
+    return {name for name, about in found.items() if about.isDefined() and about.get().getGroup() == "agg_funcs"}
