@@ -5,6 +5,9 @@ selected. For that the select itself must emit a punctuation for hours from 5 on
 applies if a scheme promises punctuations on an attribute that the predicate restricts, and groups above the select
 (of a group_by, a distinct, or the keys of a join) do not have this attribute.
 
+What is excluded and what is closed may together be all. Of a closed stream an operator cuts the values of kept tuples
+out at its keys only (`operators.state.blocked_set`), so other attributes may then close later than without the rule.
+
 `r LEFT JOIN s … GROUP BY s.v`: punctuations of s on its key do not close groups of v, because the join also emits nulls
 for v, in tuples without a partner. Only a null key comes with these nulls; the join emits a punctuation that states
 this, if groups above it have other attributes of s than the key.

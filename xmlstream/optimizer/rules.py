@@ -1,7 +1,7 @@
 """The rules of the optimizer, in order: each is a function from plan to plan that makes it cheaper with equal results.
 
-No rule loses a punctuation. The order matters: for example, removing a distinct lets later rules push predicates down
-and prune columns.
+No rule loses a punctuation, though `punctuate_excluded` may delay some for others. The order matters: for example,
+removing a distinct lets later rules push predicates down and prune columns.
 """
 
 from __future__ import annotations
