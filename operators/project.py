@@ -112,7 +112,7 @@ class View:
         for choice in choices(self.columns):
             for promise in inside:
                 scheme = Scheme(tuple(computed(term, choice) for term in promise.terms))
-                names = {term.attribute.lower(): carried(term, choice, self.columns) for term in scheme.terms}
+                names = {term.attribute.lower(): carried(term, choice, self.columns) for term in promise.terms}
                 going_on = {name: each for name, each in names.items() if each}
                 for chosen in product(*going_on.values()):
                     if (renamed := scheme.renamed(dict(zip(going_on, chosen, strict=True)))) is not None:

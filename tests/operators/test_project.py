@@ -242,3 +242,12 @@ def test_schemes_go_on_through_functions_as_far_as_they_can() -> None:
     assert through(SID, again, wide) == "sid, minute; sid, wide; minute; wide", "each copy says all"
     tiled = parse_schemes("sid, minute 0..59 by 10", MINUTES)
     assert format_schemes(Project((SID, HOURLY)).schemes(tiled)) == "sid"
+
+
+def test_of_moments_computed_from_integers_the_seconds_are_promised_again() -> None:
+    seconds = Project((computed("second", "BIGINT", "unix_seconds(at)"),))
+    (of_source,) = parse_schemes("at", MINUTES)
+    moments = Project((computed("at", "TIMESTAMP", "timestamp_seconds(minute)"),))
+    (of_integers,) = moments.schemes(parse_schemes("minute", MINUTES))
+    assert format_schemes(seconds.schemes((of_integers,))) == "second"
+    assert seconds.schemes((of_source,)) == (), "a second has too many moments"
