@@ -1,13 +1,18 @@
 """The inputs of a running query, streams and static tables: the tuples and punctuations of each in a slice.
 
-A static table is read once, by the first slice, and is closed from then on. The partitions of a source
+A static table is read once, by the first slice, and is closed from then on; if its files are others when a later run
+goes on, one line says that they are not read again. The partitions of a source
 (`partitionedBy`) share punctuations: values that one partition closes, and that belong to it alone, are closed in all.
 """
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextlib import suppress
+from pathlib import Path
 from typing import TYPE_CHECKING
+from zlib import crc32
 
 from operators.state.operator_state import OperatorState
 from operators.state.slice_tuples import Slice, Tuples
@@ -20,7 +25,7 @@ from punct_ns.domain import Cut
 from punct_ns.errors import InputError, XmlStreamError
 from punct_ns.lifespan import Bound
 from punct_ns.punctuation import Punctuation
-from sources.local_paths import absolute
+from sources.local_paths import absolute, split_glob
 from sources.xml.parser.source_findings import Findings
 from sources.xml.slices.staged_rows import StagedRange
 from xmlstream.plan.nodes import Node, Scan, Static
@@ -29,6 +34,9 @@ from xmlstream.session.spark_errors import first_cause
 
 if TYPE_CHECKING:
     from operators.frames.frame import Engine, Frame
+
+
+_LOG = logging.getLogger("xmlstream.inputs")
 
 
 class StaticInput:
@@ -45,13 +53,22 @@ class StaticInput:
         # The first slice reads it; the working directory may have changed by then.
         self._path = absolute(dict(static.options).get("path", ""))
         self._closed = state.punctuations("added")
+        if self.closed and state.notes.get(_FILES) not in (None, found := _files(static, self._path)):
+            gone = "; there are none now" if found is None else ""
+            _LOG.warning(
+                "the files %s of the static table %s are not as they were when the query began%s: what it read then"
+                " stays in use; to read them again, begin anew, with another checkpoint and output",
+                self._path,
+                static.name,
+                gone,
+            )
         if is_object_url(self._path) and not self.closed:
             engine.require_files(self._path)
 
     @staticmethod
     def state_schema(static: Static) -> StateSchema:
-        """The state of a static table: whether it has been read."""
-        return StateSchema(sets={"added": static.schema})
+        """The state of a static table: whether it has been read, and what its files were then."""
+        return StateSchema(sets={"added": static.schema}, notes=[_FILES])
 
     @property
     def closed(self) -> bool:
@@ -77,6 +94,8 @@ class StaticInput:
             what = f"the static table {self._static.name} cannot be read: {first_cause(error)}"
             hint = error.hint if isinstance(error, XmlStreamError) else None
             raise InputError(what, where=where, hint=hint) from None
+        if (found := _files(self._static, self._path)) is not None:
+            self._state.notes[_FILES] = found
         self.items, self.punctuations = tuples.at_most + 1, 1
         return Slice(tuples, tuple(self._closed.absorb([Punctuation.all(self._static.schema)])))
 
@@ -88,6 +107,30 @@ class StaticInput:
         options = {"mode": "FAILFAST", **dict(static.options)}
         options.pop("path")
         return self._engine.files(static.format, static.schema.ddl(), options, self._path)
+
+
+_FILES = "files"
+"""What the files of a static table were when it was read."""
+
+_COMPARED = 16 << 20
+"""The bytes at the beginning of a file that are compared; of the others, only the number."""
+
+
+def _files(static: Static, path: str) -> str | None:
+    """A text that differs if the files at a path are others; None if there are none on this file system."""
+    if static.frame is not None or is_object_url(path):
+        return None
+    known, parts = split_glob(path.removeprefix("file://"))
+    places = sorted(known.glob(str(Path(*parts)))) if parts else [known]
+    found = []
+    with suppress(OSError):
+        for place in places:
+            for file in sorted(place.rglob("*")) if place.is_dir() else [place]:
+                if file.is_file():
+                    with file.open("rb") as opened:
+                        checksum = crc32(opened.read(_COMPARED))
+                    found.append(f"{file.name}-{file.stat().st_size}-{checksum:x}")
+    return f"{len(found)}-{crc32(' '.join(found).encode()):x}" if found else None
 
 
 class SourceInputs:
