@@ -12,12 +12,15 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+from punct_ns.domain import Domain
 from punct_ns.errors import NotationError, UsageError, XmlStreamError
 from punct_ns.notation import parse_pattern
+from punct_ns.numeric_type import DecimalType
 from punct_ns.pattern import Constant, Pattern, canonical
 from punct_ns.punctuation import Punctuation
 from punct_ns.schema import Attribute, Schema
 from punct_ns.temporal_type import DateType, TimestampType
+from sources.xml.options.nested_values import element_of, fields_of
 from xmlstream.testing import notation
 from xmlstream.testing.notation import Item, Tuple
 
@@ -108,7 +111,7 @@ def slices_of(given: Stream, schema: Schema, name: str) -> list[list[Item]]:
         for number, items in enumerate(found, 1):
             for at, item in enumerate(items, 1):
                 if not isinstance(item, Punctuation):
-                    _checked(item, schema, f"{name}, slice {number}, item {at}")
+                    items[at - 1] = _checked(item, schema, f"{name}, slice {number}, item {at}")
         return found
     if not isinstance(given, Sequence):
         what = f"a {type(given).__name__} is no stream"
@@ -182,7 +185,7 @@ def _value(value: Any, attribute: Attribute) -> Any:
             raise ValueError("null, but it is NOT NULL")
         return None
     if domain.opaque:
-        return value
+        return _nested(value, domain)
     if isinstance(value, str) and isinstance(domain.sql, DateType | TimestampType):
         value = domain.read(value)
     value = domain.normal(value)
@@ -190,6 +193,31 @@ def _value(value: Any, attribute: Attribute) -> Any:
         bounds = ("" if end is None else domain.write(end) for end in (domain.low, domain.high))
         raise ValueError(f"{domain.write(value)} lies outside its domain {'..'.join(bounds)}")
     return value
+
+
+def _nested(value: Any, domain: Domain) -> Any:
+    """An array or a structure of canonical values; any other value of an opaque type as it is."""
+    element, fields = element_of(domain), fields_of(domain)
+    if fields is not None:
+        if not isinstance(value, Mapping):
+            raise ValueError(f"{value!r} is no structure, which has its fields as in {{{fields.names[0]!r}: …}}")
+        if unknown := value.keys() - set(fields.names):
+            raise ValueError(f"{domain.type} has no field {min(unknown)}")
+        return {field.name: _within(value.get(field.name), field) for field in fields}
+    if element is not None:
+        if not isinstance(value, list | tuple):
+            raise ValueError(f"{value!r} is no array, which stands in brackets")
+        return [_within(each, Attribute(f"element {at}", element)) for at, each in enumerate(value, 1)]
+    return value
+
+
+def _within(value: Any, attribute: Attribute) -> Any:
+    """A value within another; JSON has decimals as floats, or as texts."""
+    try:
+        is_decimal = isinstance(attribute.domain.sql, DecimalType) and isinstance(value, float | str)
+        return _value(attribute.domain.read(str(value)) if is_decimal else value, attribute)
+    except ValueError as error:
+        raise ValueError(f"{attribute.name}: {error}") from None
 
 
 def _hint(value: Any, attribute: Attribute) -> str | None:

@@ -111,7 +111,7 @@ def _value(value: object, attribute: Attribute) -> str:
 
 
 def _tuple(text: str, schema: Schema) -> Tuple:
-    texts = split_patterns(f"<{text}>")
+    texts = _json_apart(text) if any(a.domain.opaque for a in schema) else split_patterns(f"<{text}>")
     if len(texts) != len(schema):
         raise ValueError(f"{len(texts)} value{'s' * (len(texts) != 1)} for {len(schema)} attributes")
     return tuple(_read(part, a) for part, a in zip(texts, schema, strict=True))
@@ -122,8 +122,33 @@ def _read(text: str, attribute: Attribute) -> object:
         return None
     try:
         if attribute.domain.opaque:
-            return json.loads(text)
+            return _json(text)
         bare = text[1:-1].replace('""', '"') if text.startswith('"') else text
         return attribute.domain.read(bare)
     except ValueError as error:
         raise ValueError(f"{attribute.name}: {error}") from None
+
+
+def _json_apart(text: str) -> list[str]:
+    """Splits at the commas outside of quotes and of the brackets of JSON, at any depth.
+
+    >>> _json_apart('5, [{"a": [1, 2]}], "a, ]"')
+    ['5', '[{"a": [1, 2]}]', '"a, ]"']
+    """
+    parts, depth, quoted = [""], 0, False
+    for char in text:
+        quoted ^= char == '"'
+        depth += 0 if quoted else (char in "[{") - (char in "]}")
+        if char == "," and not quoted and depth == 0:
+            parts.append("")
+        else:
+            parts[-1] += char
+    return [part.strip() for part in parts]
+
+
+def _json(text: str) -> object:
+    try:
+        return json.loads(text)
+    except json.JSONDecodeError as error:
+        what = f"{text} is no JSON, {error.msg.lower()} at character {error.pos + 1}"
+        raise ValueError(f'{what}: write ["a", "b"] for an array, {{"x": 1}} for a structure') from None

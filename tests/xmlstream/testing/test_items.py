@@ -74,6 +74,36 @@ def test_values_are_those_of_their_types() -> None:
     assert row == (Decimal("3.00"), date(2026, 2, 3), 1.0, True)
 
 
+NESTED = Schema.parse("k INT, x ARRAY<STRUCT<d: DATE, n: DECIMAL(5,2), words: ARRAY<STRING>>>")
+
+
+def test_arrays_and_structures_hold_values_of_their_types() -> None:
+    expected = (1, [{"d": date(2026, 2, 3), "n": Decimal("2.50"), "words": ["a, )", None]}, None])
+    line = '(1, [{"d": "2026-02-03", "n": 2.5, "words": ["a, )", null]}, null])'
+    given = {"k": 1, "x": [{"d": date(2026, 2, 3), "n": "2.5", "words": ("a, )", None)}, None]}
+    assert slices_of(line, NESTED, "s") == slices_of([given], NESTED, "s") == [[expected]]
+    assert slices_of("(1, [{}])", NESTED, "s") == [[(1, [dict.fromkeys(("d", "n", "words"))])]]
+
+
+@pytest.mark.parametrize(
+    ("value", "what"),
+    [
+        ("[a,b]", 'x: [a,b] is no JSON, expecting value at character 2: write ["a", "b"] for an array'),
+        ("2", "x: 2 is no array"),
+        ("[2]", "x: element 1: 2 is no structure"),
+        ('[null, {"D": null}]', "x: element 2: STRUCT<d:DATE,n:DECIMAL(5,2),words:ARRAY<STRING>> has no field D"),
+        ('[{"n": 2.555}]', "x: element 1: n: 2.555 has more than 2 digits"),
+        ('[{"words": ["a", 1]}]', "x: element 1: words: element 2: 1 is no string"),
+    ],
+)
+def test_an_array_that_does_not_fit_is_refused_with_the_place_within(value: str, what: str) -> None:
+    with pytest.raises(UsageError) as told:
+        slices_of(f"(1, null) (1, {value})", NESTED, "s")
+    assert told.value.what.startswith(what)
+    assert told.value.where is not None
+    assert told.value.where.startswith("s, slice 1, item 2")
+
+
 @pytest.mark.parametrize(
     ("given", "what", "where", "hint"),
     [
