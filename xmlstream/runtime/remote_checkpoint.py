@@ -28,6 +28,7 @@ A request that is repeated after a lost response meets the record of its own run
 from __future__ import annotations
 
 import contextlib
+import logging
 import tempfile
 import time
 import uuid
@@ -57,6 +58,8 @@ NOTES = ("query.json", PLAN_FILE)
 
 LETTERS = "_dead_letters"
 """The folder of dead letters, in the working copy and in the store."""
+
+_LOG = logging.getLogger("xmlstream.checkpoint")
 
 _ENDED = "ended.json"
 _IDENTITY = "spark/metadata"
@@ -122,7 +125,15 @@ class RemoteCheckpoint:
             break
         self._next = number + 1
         last = self._restore(numbers)
+        self._warn(last)
         self._behind.append(self._threads.submit(self._remove_litter, number, numbers, last))
+
+    def _warn(self, last: Mapping[str, Any] | None) -> None:
+        """Logs from which run the checkpoint is taken over, unless that run has noted its end."""
+        if self._runs and self.store.size(f"runs/{(run := self._runs[0])}.{_ENDED}") is None:
+            when = f"the last commit is of {last.get('time')}" if last is not None else "nothing is committed yet"
+            text = "taking the checkpoint %s over from run %s, which has left no note of its end; %s: if it still runs,"
+            _LOG.warning(f"{text} it stops at its next commit", self.store.where(), run, when)
 
     def restore(self) -> None:
         """Restores the working copy, to be read, unless it is as of the last commit; takes nothing over.

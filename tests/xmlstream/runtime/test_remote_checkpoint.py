@@ -186,6 +186,33 @@ def test_on_a_cluster_a_task_that_misses_what_a_younger_run_has_removed_is_expla
         query(in_process, sensors).run(tmp_path / "out", url)
 
 
+def test_a_start_says_from_which_run_it_takes_over_unless_that_has_ended(
+    in_process: InProcessSession, sensors: Path, url: str, tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    asked = query(in_process, sensors)
+
+    def end(_: object) -> None:
+        raise Ends
+
+    def lines() -> list[str]:
+        found = [record.getMessage() for record in caplog.records if record.name == "xmlstream.checkpoint"]
+        caplog.clear()
+        return found
+
+    with suppress(Ends):
+        asked.run(tmp_path / "out", url, on_slice=end)
+    assert not lines()
+    with suppress(Ends):
+        asked.run(tmp_path / "out", url, on_slice=end)
+    assert not lines()  # the run before has noted that it failed
+    store, *_, last = ObjectStore(url), *(each for each in records(url) if "slice" in each)
+    run = last["remote"]["run"]
+    store.delete(f"runs/{run}.ended.json")  # as if it had been killed
+    asked.run(tmp_path / "out", url)
+    before = f"taking the checkpoint {url} over from run {run}, which has left no note of its end; "
+    assert lines() == [f"{before}the last commit is of {last['time']}: if it still runs, it stops at its next commit"]
+
+
 def test_of_many_runs_at_once_no_two_commit_a_slice(
     in_process: InProcessSession, sensors: Path, whole: dict[str, bytes], url: str, tmp_path: Path
 ) -> None:
