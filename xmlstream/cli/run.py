@@ -79,40 +79,56 @@ def run_script(
         XmlStreamError: The query is wrong, or has failed.
         Interrupted: A signal came before the end of the input; Java and the workers have ended.
     """
-    logging.getLogger("xmlstream").addHandler(_Printed(console))
-    _require_startable(script, settings)
     if environment.keep_java_quiet:
         # Hides py4j's log lines about an error or a Java that has ended: the command prints its own message.
         logging.getLogger().addHandler(logging.NullHandler())
-    with noted() as interrupts:
-        run = _Run(script, settings, environment, console, interrupts, as_written=as_written)
-        thread = threading.Thread(target=run.begin, name="query", daemon=True)
-        thread.start()
-        announced = False
-        while thread.is_alive() and not run.must_end_at_once:
-            thread.join(POLL_SECONDS)
-            if interrupts.number is not None and not announced and console.is_terminal:
-                announced = True
-                console.print("ending after the current slice; press Ctrl-C again to end at once")
-        if thread.is_alive():
-            _end(environment, LEAVING_AT_ONCE_SECONDS)
-            # Without Java the thread ends soon, and cleans up.
-            thread.join(LEAVING_AT_ONCE_SECONDS)
-            console.show_cursor()
-        elif run.was_interrupted():
-            _end(environment, LEAVING_SECONDS)
-        return run.outcome()
+    with _warnings_on(console):
+        _require_startable(script, settings)
+        with noted() as interrupts:
+            return _watched(_Run(script, settings, environment, console, interrupts, as_written=as_written))
+
+
+def _watched(run: _Run) -> Summary:
+    """The outcome of a run in its own thread, which ends after the current slice if a signal comes, or at once."""
+    environment, console, interrupts = run.environment, run.console, run.interrupts
+    thread = threading.Thread(target=run.begin, name="query", daemon=True)
+    thread.start()
+    announced = False
+    while thread.is_alive() and not run.must_end_at_once:
+        thread.join(POLL_SECONDS)
+        if interrupts.number is not None and not announced and console.is_terminal:
+            announced = True
+            console.print("ending after the current slice; press Ctrl-C again to end at once")
+    if thread.is_alive():
+        _end(environment, LEAVING_AT_ONCE_SECONDS)
+        # Without Java the thread ends soon, and cleans up.
+        thread.join(LEAVING_AT_ONCE_SECONDS)
+        console.show_cursor()
+    elif run.was_interrupted():
+        _end(environment, LEAVING_SECONDS)
+    return run.outcome()
+
+
+@contextmanager
+def _warnings_on(console: Console) -> Iterator[None]:
+    """Prints what this package warns of, once each: a store that does not answer, a static table that has changed."""
+    logger, printed = logging.getLogger("xmlstream"), _Printed(console)
+    logger.addHandler(printed)
+    try:
+        yield
+    finally:
+        logger.removeHandler(printed)
 
 
 class _Printed(logging.Handler):
-    """Prints warnings, as that a store does not answer."""
+    """Prints messages on a console."""
 
     def __init__(self, console: Console) -> None:
         super().__init__(logging.WARNING)
-        self._console = console
+        self.console = console
 
     def emit(self, record: logging.LogRecord) -> None:
-        self._console.print(record.getMessage(), markup=False, highlight=False, soft_wrap=True)
+        self.console.print(record.getMessage(), markup=False, highlight=False, soft_wrap=True)
 
 
 class _Run:
@@ -129,7 +145,7 @@ class _Run:
         as_written: bool,
     ) -> None:
         self._script, self._settings, self._as_written = script, settings, as_written
-        self._environment, self._console, self._interrupts = environment, console, interrupts
+        self.environment, self.console, self.interrupts = environment, console, interrupts
         self._has_begun = False
         self._summary: Summary | None = None
         self._failure: BaseException | None = None
@@ -137,15 +153,15 @@ class _Run:
     @property
     def must_end_at_once(self) -> bool:
         """Whether the main thread must not wait for the current slice."""
-        interrupts = self._interrupts
+        interrupts = self.interrupts
         return interrupts.at_once or (interrupts.number is not None and not self._has_begun)
 
     def was_interrupted(self) -> bool:
         """Whether a signal came before the end of the run."""
-        if self._failure is not None and self._interrupts.number is None:
+        if self._failure is not None and self.interrupts.number is None:
             # A signal may reach Java or a worker first, as systemd sends it to each.
             time.sleep(POLL_SECONDS)
-        return self._interrupts.number is not None
+        return self.interrupts.number is not None
 
     def begin(self) -> None:
         """Runs the query, and records its summary or its failure."""
@@ -156,8 +172,8 @@ class _Run:
 
     def outcome(self) -> Summary:
         """Returns the summary, or raises the failure or `Interrupted`."""
-        number = self._interrupts.number
-        if number is not None and (self._summary is None or self._interrupts.at_once):
+        number = self.interrupts.number
+        if number is not None and (self._summary is None or self.interrupts.at_once):
             raise Interrupted(number)
         if self._failure is not None:
             raise self._failure
@@ -166,29 +182,29 @@ class _Run:
 
     def _run(self) -> Summary | None:
         with ExitStack() as stack:
-            spark = stack.enter_context(session_in(self._environment, self._console))
+            spark = stack.enter_context(session_in(self.environment, self.console))
             written = self._script.plan(spark)
             settings = self._settings
             root = written if self._as_written else optimized(written)
             view = settings.watcher.view if isinstance(settings.watcher, Monitor) else RunView()
-            verbose = self._environment.verbose
-            on_slice = stack.enter_context(shown(self._console, view, verbose=verbose, follow=settings.follow))
-            if settings.watcher is None and self._console.is_terminal:
+            verbose = self.environment.verbose
+            on_slice = stack.enter_context(shown(self.console, view, verbose=verbose, follow=settings.follow))
+            if settings.watcher is None and self.console.is_terminal:
                 settings = replace(settings, watcher=view)
             launched = launch(spark, root, replace(settings, on_slice=on_slice))
-            stack.enter_context(noticed(self._console, launched.findings))
+            stack.enter_context(noticed(self.console, launched.findings))
             self._has_begun = True
             return self._wait(launched)
 
     def _wait(self, launched: Launched) -> Summary | None:
         waits = self._settings.follow
-        while self._interrupts.number is None:
+        while self.interrupts.number is None:
             if launched.is_over():
                 return launched.wait()
             if waits and launched.closed:
                 waits = False
                 line = "the input has ended for good, and the query is closed; Ctrl-C ends the run"
-                self._console.print(line, highlight=False, soft_wrap=True)
+                self.console.print(line, highlight=False, soft_wrap=True)
             time.sleep(POLL_SECONDS)
         launched.stop()
         summary = launched.wait()

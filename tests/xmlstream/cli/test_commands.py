@@ -547,3 +547,15 @@ def test_explain_says_what_an_engine_refuses_as_run_does_before_anything_starts(
     assert fine.returncode == 0
     assert fine.stdout
     assert said(here("explain", "-", "--engine", "flink", stdin=query))[0] == "there is no engine flink"
+
+
+def test_a_warning_of_a_run_is_printed_once(here: Command, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    Path("r.xml").write_text("<s><r><sid>A</sid><ts>1</ts></r></s>", encoding="utf-8")
+    table = "CREATE TABLE place (sid STRING, at STRING) USING csv OPTIONS (path 'places.csv');\n"
+    query = REPORT.format("") + table + "SELECT ts, at FROM report JOIN place USING (sid)"
+    for name in ("Bern", "Basel"):
+        Path("places.csv").write_text(f"A,{name}\n", encoding="utf-8")
+        result = here("run", "-", "-o", "out", "--keep-open", "--checkpoint", "c", "--engine", "duckdb", stdin=query)
+        assert result.returncode == 0
+        assert sum("of the static table place" in line for line in said(result)) == (name == "Basel")
