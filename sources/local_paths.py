@@ -7,26 +7,21 @@ import re
 from glob import escape, has_magic
 from pathlib import Path
 
-from punct_ns.errors import UsageError
+from operators.storage.object_urls import require_known_scheme
 
 _SCHEME = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*")
 
 
 def local_path(path: str) -> str:
-    """Returns the path on the file system that driver and executors share.
+    """Returns the path on the file system that driver and executors share; UsageError if it is on another one.
 
     >>> local_path("file:///data/bids.xml")
     '/data/bids.xml'
     """
+    require_known_scheme(path)
     if not _names_file_system(path):
         return str(Path(path))
-    scheme, _, rest = path.partition(":/")
-    if scheme != "file":
-        raise UsageError(
-            f"{path} is on no file system that can be read as files",
-            hint="mount it, for instance, where all nodes see it",
-        )
-    return "/" + rest.lstrip("/")
+    return "/" + path.partition(":/")[2].lstrip("/")
 
 
 def absolute(path: str) -> str:

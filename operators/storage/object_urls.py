@@ -48,6 +48,25 @@ def is_object_url(path: str) -> bool:
     return bool(separator) and scheme.lower() in SCHEMES
 
 
+def require_known_scheme(path: str) -> None:
+    """Refuses what is neither a path of this file system nor the URL of an object store, such as `hdfs://there/in`.
+
+    Raises:
+        UsageError: The path begins with another scheme, and no file has this name.
+    """
+    scheme, separator, _ = path.partition(":/")
+    if not separator or _SCHEME.fullmatch(scheme) is None or scheme.lower() == "file" or is_object_url(path):
+        return
+    if not os.path.exists(path):  # noqa: PTH110 - Path.exists raises for a name that is too long
+        raise UsageError(
+            f"{path} is neither on this file system nor in an object store",
+            hint="mount it where all nodes see it, or use an object store: s3://bucket/path, gs://, az://",
+        )
+
+
+_SCHEME = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*")
+
+
 def joined(url: str, key: str) -> str:
     """The URL of an object below a URL, with the same options.
 

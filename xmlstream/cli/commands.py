@@ -38,7 +38,9 @@ from xmlstream.sink.standard_output import ReaderGone, StandardOutput
 
 
 def infer(
-    file: Annotated[str, typer.Argument(help="A file, directory or glob; perhaps compressed.", metavar="FILE")],
+    file: Annotated[
+        str, typer.Argument(help="A file, directory or glob, or its URL, s3://…; perhaps compressed.", metavar="FILE")
+    ],
     row_tag: Annotated[
         str | None,
         typer.Option(help="Tag of the tuples; by default the repeated element with the most content.", metavar="TAG"),
@@ -64,7 +66,7 @@ def infer(
 
 
 def monitor(
-    checkpoint: Annotated[str, typer.Option(help="Where the run's state lives.", metavar="DIR")],
+    checkpoint: Annotated[str, typer.Option(help="Where the run's state lives, a directory or s3://….", metavar="DIR")],
     address: Annotated[
         str, typer.Option("--at", help="Where to serve; port 0 is a free one.", metavar="[HOST:]PORT")
     ] = "0",
@@ -160,7 +162,9 @@ def cat(
 
 
 def check(
-    file: Annotated[str, typer.Argument(help="A file, directory or glob; perhaps compressed.", metavar="FILE")],
+    file: Annotated[
+        str, typer.Argument(help="A file, directory or glob, or its URL, s3://…; perhaps compressed.", metavar="FILE")
+    ],
     schema: Annotated[str, typer.Option(help='Its attributes, such as "sid STRING, hour INT".', metavar="DDL")],
     row_tag: Annotated[str, typer.Option(help="Tag of its tuples.", metavar="TAG")],
     schemes: Annotated[

@@ -7,6 +7,7 @@ from pathlib import Path, PurePath
 from typing import BinaryIO
 from xml.parsers import expat
 
+from operators.storage.object_urls import require_known_scheme
 from punct_ns.errors import MalformedInput, StateError, UsageError
 from punct_ns.xml_form import PUNCT_NS
 from xmlstream.sink.document_names import slice_of
@@ -25,10 +26,11 @@ def concatenate(place: Path | str, out: Written) -> int:
         The number of documents.
 
     Raises:
-        UsageError: The directory does not exist, or has no XML document.
+        UsageError: The directory does not exist, is on another file system, or has no XML document.
         MalformedInput: A document is not well-formed.
         StateError: The start tags of the documents' roots differ, so they come from different queries.
     """
+    require_known_scheme(str(place))
     output = Output.of(place)
     directory = output.directory
     if directory is not None and not directory.is_dir():

@@ -34,7 +34,10 @@ class Format(StrEnum):
 
 def explain(  # noqa: PLR0913, PLR0917 - one for each option
     query: Annotated[
-        str | None, typer.Argument(help="File with the query; - for standard input.", metavar="QUERY.sql")
+        str | None,
+        typer.Argument(
+            help="File with the query, whose paths may be s3://…; - for standard input.", metavar="QUERY.sql"
+        ),
     ] = None,
     define: Annotated[
         list[str] | None,
@@ -61,7 +64,9 @@ def explain(  # noqa: PLR0913, PLR0917 - one for each option
     checkpoint: Annotated[
         str | None,
         typer.Option(
-            "--checkpoint", help="Show which punctuations the query of this checkpoint waits for.", metavar="DIR"
+            "--checkpoint",
+            help="Show which punctuations the query of this checkpoint, a directory or s3://…, waits for.",
+            metavar="DIR",
         ),
     ] = None,
     key: Annotated[

@@ -34,14 +34,19 @@ _ENGINE, _WATCHING = "Engine", "Watching the run"
 
 
 def run(  # noqa: PLR0913, PLR0917 - one parameter for each option
-    query: Annotated[str, typer.Argument(help="File with the query; - for standard input.", metavar="QUERY.sql")],
+    query: Annotated[
+        str,
+        typer.Argument(
+            help="File with the query, whose paths may be s3://…; - for standard input.", metavar="QUERY.sql"
+        ),
+    ],
     output: Annotated[
         str | None,
         typer.Option(
             "--output",
             "-o",
             help="Where the result of a SELECT goes: a directory of documents; - for standard output; OUT.parquet,"
-            " OUT.delta or postgresql://… for a table.",
+            " OUT.delta or postgresql://… for a table. Directories and tables may lie in an object store: s3://….",
             metavar="OUT",
             rich_help_panel=_RESULT,
         ),
@@ -121,7 +126,7 @@ def run(  # noqa: PLR0913, PLR0917 - one parameter for each option
     monitor: Annotated[
         str | None, _option(_WATCHING, "[HOST:]PORT", "Serve a live page of the run; port 0 is a free one.")
     ] = None,
-    metrics: Annotated[str | None, _option(_WATCHING, "FILE", "File for one JSON object per slice.")] = None,
+    metrics: Annotated[str | None, _option(_WATCHING, "FILE", "File or s3://… for one JSON object per slice.")] = None,
     warn_after: Annotated[
         str | None,
         _option(

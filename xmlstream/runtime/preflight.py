@@ -59,7 +59,8 @@ def require_found(options: SourceOptions, *, waits: bool = False) -> None:
         else:
             require_documents([options])
     except InputError as error:
-        raise UsageError(error.what, hint="the path must be that of a file, a directory or a glob") from None
+        kinds = "an object, a folder" if is_object_url(options.path) else "a file, a directory"
+        raise UsageError(error.what, hint=f"the path must be that of {kinds} or a glob") from None
 
 
 def require_documents(sources: Iterable[SourceOptions]) -> None:

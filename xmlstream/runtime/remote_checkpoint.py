@@ -41,7 +41,7 @@ from typing import Any, TypeVar
 
 from operators.storage.durable import RESTORE, checksum, checksum_text, make_directory, sync
 from operators.storage.locks import DirectoryLocks
-from operators.storage.object_urls import is_object_url, joined, shown
+from operators.storage.object_urls import is_object_url, joined, require_known_scheme, shown
 from operators.storage.objects import AT_ONCE, CHUNK, START_PATIENCE, ObjectStore
 from operators.storage.store import Store, sealed, store_at, unsealed
 from punct_ns.errors import StateError, XmlStreamError
@@ -500,8 +500,10 @@ def readable(checkpoint: str) -> Iterator[tuple[Path, Callable[[], None]]]:
     of a run is: from the store, a run that waits looks like one that was killed.
 
     Raises:
+        UsageError: It is neither a directory nor in an object store.
         StateError: The checkpoint is damaged, or the store does not answer, or denies access.
     """
+    require_known_scheme(checkpoint)
     if not is_object_url(checkpoint):
         yield Path(checkpoint.removeprefix("file://")), lambda: None
         return

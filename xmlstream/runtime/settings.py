@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from operators.state.ages import PurgeAfter
-from operators.storage.object_urls import is_object_url
+from operators.storage.object_urls import is_object_url, require_known_scheme
 from operators.storage.objects import ObjectStore
 from operators.storage.store import store_at
 from punct_ns.errors import UsageError
@@ -113,13 +113,15 @@ class Settings:
         return Patience(limit, self.follow)
 
     def require_understood(self) -> None:
-        """Makes sure that the spans of time are valid.
+        """Makes sure that the spans of time are valid, and that the places can be used.
 
         Raises:
-            UsageError: A span cannot be parsed, or is not allowed for such a run; or there is a working copy of a
-                checkpoint that is a directory.
+            UsageError: A span cannot be parsed, or is not allowed for such a run; a place is on no file system and in
+                no object store; or there is a working copy of a checkpoint that is a directory.
         """
         _ = self.pace, self.limit, self.patience
+        for place in filter(None, (self.checkpoint, self.metrics, self.work)):
+            require_known_scheme(place)
         if self.work is not None and self.store is None:
             what = f"the working copy {self.work} for a checkpoint that is not in an object store"
             raise UsageError(what, hint="name a checkpoint such as s3://bucket/state, or leave out --work (work=)")
@@ -171,19 +173,10 @@ class Settings:
         return {name: str(flag).lower() for name, flag in flags.items()}
 
     def make_checkpoint(self) -> Path:
-        """The directory of the checkpoint, or of its working copy; a new temporary one if none is named.
-
-        Raises:
-            UsageError: The checkpoint is neither a path of a file system nor in an object store.
-        """
+        """The directory of the checkpoint, or of its working copy; a new temporary one if none is named."""
         if self.is_temporary:
             return Path(tempfile.mkdtemp(prefix="xmlstream-"))
         assert self.checkpoint is not None
         if self.work is not None:
             return Path(self.work).absolute()
-        if "://" in self.checkpoint and not self.checkpoint.startswith("file://"):
-            raise UsageError(
-                f"the checkpoint {self.checkpoint} is no path of a file system",
-                hint="name a directory that driver and executors share, or a URL of an object store: s3:, gs:, az:",
-            )
         return Path(self.checkpoint.removeprefix("file://")).absolute()

@@ -23,6 +23,7 @@ from operators.in_process.readings import HINT, misread, misreading
 from operators.in_process.spark_type import NotProven, name_in_duckdb, read_type
 from operators.punctuate import Punctuate
 from operators.punctuators.order import ByOrder
+from operators.storage.object_urls import require_known_scheme
 from punct_ns.domain import Domain
 from punct_ns.errors import QueryError
 from punct_ns.numeric_type import NumericType
@@ -68,7 +69,8 @@ class ProvenAnalyst:
         """Checks that a static table has a format that is read alike, and that no rule sets aside what is far ahead."""
         match node.operator:
             case Static(format=str() as format_, options=options, schema=schema):
-                given = {name: value for name, value in options if name != "path"}
+                given = dict(options)
+                require_known_scheme(given.pop("path"))
                 require_readable(format_, schema.ddl(), given)
             case Punctuate(rule=ByOrder(max_ahead=ahead) as rule) if ahead is not None:
                 raise NotProven(f"max_ahead of the rule '{rule.name}'")

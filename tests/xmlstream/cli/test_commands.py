@@ -549,6 +549,33 @@ def test_explain_says_what_an_engine_refuses_as_run_does_before_anything_starts(
     assert said(here("explain", "-", "--engine", "flink", stdin=query))[0] == "there is no engine flink"
 
 
+@pytest.mark.parametrize(
+    "command",
+    [
+        ["cat", "hdfs://there/x"],
+        ["check", "hdfs://there/x", "--schema", "a INT", "--row-tag", "a"],
+        ["infer", "hdfs://there/x"],
+        ["explain", "--checkpoint", "hdfs://there/x"],
+        ["monitor", "--checkpoint", "hdfs://there/x"],
+        *(
+            ["run", "-", "-o", "out", "--engine", "duckdb", f"--{each}", "hdfs://there/x"]
+            for each in ("metrics", "checkpoint")
+        ),
+    ],
+)
+def test_another_file_system_is_refused_everywhere_with_the_same_words(
+    here: Command, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, command: list[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    result = here(*command, stdin=REPORT.format("") + "SELECT ts FROM report")
+    assert result.returncode == 2
+    assert said(result)[-2:] == [
+        "hdfs://there/x is neither on this file system nor in an object store",
+        "  Hint: mount it where all nodes see it, or use an object store: s3://bucket/path, gs://, az://",
+    ]
+    assert not list(tmp_path.iterdir())
+
+
 def test_a_warning_of_a_run_is_printed_once(here: Command, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     Path("r.xml").write_text("<s><r><sid>A</sid><ts>1</ts></r></s>", encoding="utf-8")

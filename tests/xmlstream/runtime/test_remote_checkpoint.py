@@ -484,7 +484,7 @@ def test_what_reads_a_checkpoint_reads_one_in_a_store(
 
 def test_what_cannot_be_is_refused_in_words(in_process: InProcessSession, sensors: Path, tmp_path: Path) -> None:
     asked = query(in_process, sensors)
-    with pytest.raises(UsageError, match="no path of a file system"):
+    with pytest.raises(UsageError, match="hdfs://there/state is neither on this file system"):
         asked.run(tmp_path / "out", "hdfs://there/state")
     with pytest.raises(UsageError, match=r"the working copy .*work for a checkpoint that is not in an object store"):
         asked.run(tmp_path / "out", tmp_path / "state", work=tmp_path / "work")

@@ -55,5 +55,5 @@ def test_a_directory_may_be_called_as_a_file_system_is(tmp_path: Path, monkeypat
     assert found("s:/a.xml") == ["s:/a.xml"]
     assert absolute("s:/a.xml") == str(tmp_path / "s:" / "a.xml")
     assert absolute("in/s:/[a].xml") == str(tmp_path / "in" / "s:" / "[a].xml")
-    with pytest.raises(UsageError, match="on no file system"):
+    with pytest.raises(UsageError, match="is neither on this file system nor in an object store"):
         found("hdfs://there/a.xml")
