@@ -586,3 +586,23 @@ def test_a_warning_of_a_run_is_printed_once(here: Command, tmp_path: Path, monke
         result = here("run", "-", "-o", "out", "--keep-open", "--checkpoint", "c", "--engine", "duckdb", stdin=query)
         assert result.returncode == 0
         assert sum("of the static table place" in line for line in said(result)) == (name == "Basel")
+
+
+@pytest.mark.parametrize(
+    ("schema", "tag", "code", "line"),
+    [
+        ("a INT", "u", 1, "no tuple or punctuation in r.xml: no element is a u; there are a, b, t"),
+        ("c INT", "t", 1, "no tuple or punctuation in r.xml: no tuple has a value of c, at the path c"),
+        ("a INT, c INT", "t", 0, "noticed in r.xml: no tuple has a value of c, at the path c"),
+    ],
+)
+def test_check_fails_if_nothing_is_as_declared_and_notices_a_column_that_no_tuple_has(
+    here: Command, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, schema: str, tag: str, code: int, line: str
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    Path("r.xml").write_text("<r><t><a>1</a><b>2</b></t></r>", encoding="utf-8")
+    result = here("check", "r.xml", "--schema", schema, "--row-tag", tag)
+    assert result.returncode == code
+    assert said(result)[0].startswith(line)
+    Path("r.xml").write_text("<r/>", encoding="utf-8")  # as a source writes it that has sent nothing
+    assert here("check", "r.xml", "--schema", schema, "--row-tag", tag).returncode == 0
