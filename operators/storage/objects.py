@@ -70,6 +70,7 @@ requests: Counter[str] = Counter()
 _LOG = logging.getLogger("xmlstream.objects")
 _WAIT, _LONGEST_WAIT = 0.1, 5.0
 _LOOK = 0.25
+_OF_ONE = 4
 _LARGE_SECONDS, _LARGE = 600, 8 << 20
 """The seconds that a request with so many bytes may take."""
 _Result = TypeVar("_Result")
@@ -442,6 +443,48 @@ class _Watch:
 _WATCH = _Watch()
 
 
+class _Recent:
+    """The first chunks that readers in this process have read of objects, for other readers of the same objects.
+
+    So a slice of few bytes is planned and parsed with one request for each object, or with none if the slice before it
+    has left a chunk. At most four chunks of an object are kept, and four times `CHUNK` bytes; what was not used for the
+    longest time goes first.
+    """
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._chunks: dict[tuple[str, str | None], list[tuple[int, bytes]]] = {}
+        self._size = 0
+
+    def find(self, identity: tuple[str, str | None], at: int) -> tuple[int, bytes] | None:
+        """The begin and the bytes of a chunk with the byte at an offset, of the object with such a URL and ETag."""
+        with self._lock:
+            chunks = self._chunks.pop(identity, None)
+            if chunks is None:
+                return None
+            self._chunks[identity] = chunks
+            found = next((each for each in chunks if each[0] <= at < each[0] + len(each[1])), None)
+            if found is not None:
+                chunks.append(chunks.pop(chunks.index(found)))
+            return found
+
+    def add(self, identity: tuple[str, str | None], begin: int, chunk: bytes) -> None:
+        """Keeps a chunk, if the object has an ETag: any other object has another one."""
+        if not identity[1]:
+            return
+        with self._lock:
+            chunks = self._chunks.setdefault(identity, [])
+            chunks.append((begin, chunk))
+            self._size += len(chunk)
+            gone = [chunks.pop(0)] if len(chunks) > _OF_ONE else []
+            self._size -= sum(len(each) for _, each in gone)
+            while self._size > 4 * CHUNK:
+                self._size -= sum(len(each) for _, each in self._chunks.pop(next(iter(self._chunks))))
+
+
+_RECENT = _Recent()
+
+
 class _ObjectFile(io.RawIOBase):
     """An object as a file that is read in chunks; while it is read forward, the next chunk is fetched ahead."""
 
@@ -451,6 +494,7 @@ class _ObjectFile(io.RawIOBase):
         self._chunk, self._begin = b"", 0
         self._ahead: tuple[int, Future[bytes]] | None = None
         self.name = store.where(key)
+        self._identity = joined(store.url, key), tag
 
     def readable(self) -> bool:
         return True
@@ -481,12 +525,17 @@ class _ObjectFile(io.RawIOBase):
         """Has the chunk at the present offset; begins to fetch the next one if this one follows the last."""
         follows = bool(self._chunk) and self._at == self._begin + len(self._chunk)
         ahead, self._ahead = self._ahead, None
+        self._begin = self._at
         if ahead is not None and ahead[0] == self._at:
             self._chunk = ahead[1].result()
+        elif follows:
+            self._chunk = self._read(self._at, CHUNK)
+        elif (found := _RECENT.find(self._identity, self._at)) is not None:
+            self._begin, self._chunk = found[0], found[1][: self._size - found[0]]
         else:
             # The first read of a task is often of some bytes: only a reader that goes on is given whole chunks.
-            self._chunk = self._read(self._at, CHUNK if follows else CHUNK >> 4)
-        self._begin = self._at
+            self._chunk = self._read(self._at, CHUNK >> 4)
+            _RECENT.add(self._identity, self._at, self._chunk)
         after = self._begin + len(self._chunk)
         if follows and after < self._size:
             self._ahead = after, _threads().submit(self._read, after, CHUNK)

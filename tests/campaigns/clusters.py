@@ -30,6 +30,9 @@ from tests.harness.standalone import JAVA, Apart, standalone_apart
 MOST = 600.0
 """Seconds after which a run that was not killed has hung."""
 
+KILLS = 5
+"""Kills in a round: a query over an input of its own."""
+
 LONGEST = 30.0
 """Seconds after its barrier in which a run is killed; what comes before is the begin of Spark's session."""
 
@@ -182,7 +185,7 @@ def main() -> int:
                 proxy.rate = given.rate
                 begin = time.monotonic()
                 try:
-                    killed, lost = run_killed(query, driver, url, cluster, draws, given.kills - done)
+                    killed, lost = run_killed(query, driver, url, cluster, draws, min(KILLS, given.kills - done))
                     proxy.rate = 0.0
                     found = written(f"{url}/out")
                     assert found == expected, _differences(found, expected)

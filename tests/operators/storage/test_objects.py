@@ -199,6 +199,36 @@ def test_faults_between_client_and_store_lose_and_double_nothing(object_server: 
         assert len(proxy.faults) == len(FAULTS)
 
 
+def test_what_was_read_of_an_object_is_not_requested_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(objects, "CHUNK", 1 << 10)
+    store = ObjectStore(f"memory://{uuid.uuid4().hex}")
+    for key in ("a", "b"):
+        store.write(key, [bytes(range(100))])
+    (a, b) = (store.status(key) for key in ("a", "b"))
+    assert a is not None
+    assert b is not None
+
+    def gets(key: str, tag: str, begin: int, length: int) -> int:
+        """The requests of a reader of so many bytes."""
+        before = objects.requests["get"]
+        with store.open(key, tag, 100) as file:
+            file.seek(begin)
+            assert file.read(length) == bytes(range(begin, begin + length))
+        return objects.requests["get"] - before
+
+    assert [gets("a", a.tag, begin, 30) for begin in (0, 10, 30)] == [1, 0, 0]
+    assert gets("a", a.tag, 50, 30) == 1  # what follows the chunk
+    assert gets("b", b.tag, 0, 30) == 1
+    store.write("b", [b"another"])
+    with pytest.raises(InputError, match="was replaced"):
+        gets("b", b.tag, 70, 1)
+    for number in range(100):
+        store.write(f"{number}", [bytes(100)])
+        store.open(f"{number}").read(1)
+    assert gets("a", a.tag, 0, 30) == 1
+    assert objects._RECENT._size <= 4 << 10
+
+
 def test_a_store_that_goes_away_is_waited_for_with_words(
     object_server: ObjectServer, bucket: str, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
