@@ -114,6 +114,13 @@ def open_at(path: str, end: int | None = None) -> BinaryIO:
     return cast("BinaryIO", found.store.open(found.key, found.tag, size))
 
 
+def fetch_ahead(paths: Sequence[str], at: int) -> None:
+    """Begins to read the documents after the one at an index, if they are objects that are read next."""
+    for path in paths[at + 1 : at + 1 + _AHEAD]:
+        if is_object_url(path) and (found := _parsed(path)).tag and found.size:
+            found.store.fetch_ahead(found.key, found.tag, found.size)
+
+
 def parquet_source(path: str) -> Any:
     """A document as Arrow reads it: a local path, or an open object; raises OSError."""
     return open_at(path) if is_object_url(path) else path
@@ -365,7 +372,7 @@ class ObjectPlace:
         return UsageError(f"there is no bucket {bucket}", hint="check its name, the endpoint and the region")
 
 
-_PAGE = 1000
+_PAGE, _AHEAD = 1000, 8
 
 
 @dataclass(frozen=True, slots=True)

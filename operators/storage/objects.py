@@ -20,9 +20,9 @@ import zlib
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
-from functools import lru_cache
+from functools import lru_cache, partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -281,6 +281,12 @@ class ObjectStore:
             raise FileNotFoundError(2, "no such object", self.where(key))
         return io.BufferedReader(_ObjectFile(self, key, found.size, tag or found.tag), 1 << 17)
 
+    def fetch_ahead(self, key: str, tag: str, size: int) -> None:
+        """Begins to read the first chunk of an object with this ETag and size, for a reader that opens it soon."""
+        identity = joined(self.url, key), tag
+        if size and _RECENT.begins(identity):
+            _threads().submit(_RECENT.fetch, identity, partial(self.read, key, 0, min(CHUNK >> 4, size), tag))
+
     def _call(
         self,
         kind: str,
@@ -454,10 +460,14 @@ class _Recent:
     def __init__(self) -> None:
         self._lock = threading.Lock()
         self._chunks: dict[tuple[str, str | None], list[tuple[int, bytes]]] = {}
+        self._coming: dict[tuple[str, str | None], threading.Event] = {}
         self._size = 0
 
     def find(self, identity: tuple[str, str | None], at: int) -> tuple[int, bytes] | None:
         """The begin and the bytes of a chunk with the byte at an offset, of the object with such a URL and ETag."""
+        coming = self._coming.get(identity)
+        if coming is not None:
+            coming.wait()
         with self._lock:
             chunks = self._chunks.pop(identity, None)
             if chunks is None:
@@ -467,6 +477,22 @@ class _Recent:
             if found is not None:
                 chunks.append(chunks.pop(chunks.index(found)))
             return found
+
+    def begins(self, identity: tuple[str, str | None]) -> bool:
+        """Whether `fetch` is to be called: nothing of the object is here, or is coming."""
+        with self._lock:
+            if identity in self._chunks or identity in self._coming:
+                return False
+            self._coming[identity] = threading.Event()
+            return True
+
+    def fetch(self, identity: tuple[str, str | None], read: Callable[[], bytes]) -> None:
+        """Keeps what `read` returns as the beginning of an object; the reader who opens it meets an error again."""
+        try:
+            with suppress(XmlStreamError, OSError):
+                self.add(identity, 0, read())
+        finally:
+            self._coming.pop(identity).set()
 
     def add(self, identity: tuple[str, str | None], begin: int, chunk: bytes) -> None:
         """Keeps a chunk, if the object has an ETag: any other object has another one."""

@@ -43,6 +43,7 @@ class FaultProxy:
         answers: While not set, every request waits.
         faults: The number of faults made, by kind.
         requests: The number of requests, by method.
+        at_once: The number of requests that wait for their response, and the most that did.
     """
 
     endpoint: str
@@ -53,6 +54,7 @@ class FaultProxy:
     answers: threading.Event = field(default_factory=threading.Event)
     faults: Counter[str] = field(default_factory=Counter)
     requests: Counter[str] = field(default_factory=Counter)
+    at_once: tuple[int, int] = (0, 0)
 
 
 @contextmanager
@@ -68,6 +70,18 @@ def fault_proxy(upstream: str, seed: int = 0) -> Iterator[FaultProxy]:  # noqa: 
             return
 
         def _handle(self) -> None:
+            self._count(1)
+            try:
+                self._meet()
+            finally:
+                self._count(-1)
+
+        def _count(self, change: int) -> None:
+            with lock:
+                now, most = proxy.at_once
+                proxy.at_once = now + change, max(now + change, most)
+
+        def _meet(self) -> None:
             body = self.rfile.read(int(self.headers.get("Content-Length", 0)))
             with lock:
                 proxy.requests[self.command] += 1

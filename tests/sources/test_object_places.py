@@ -22,6 +22,8 @@ from sources.xml.parser.range_parser import RangeParser, read_through
 from sources.xml.slices.micro_batches import MicroBatches
 from sources.xml.splits.documents import Documents
 from sources.xml.splits.slice_planner import Offset
+from tests.harness.fault_proxy import fault_proxy
+from tests.harness.seaweed import ObjectServer
 from tests.harness.xml_reading import in_slices, read
 from xmlstream.runtime.merged_documents import merged_documents
 from xmlstream.runtime.preflight import require_disjoint, require_found
@@ -287,6 +289,19 @@ def test_requests_are_few(url: str, tmp_path: Path, monkeypatch: pytest.MonkeyPa
     slices.restart()
     slices.planned()
     assert counted(slices.batches.documents.find) == {"list": 1}
+
+
+def test_small_objects_are_fetched_ahead(bucket: str, object_server: ObjectServer, tmp_path: Path) -> None:
+    store = ObjectStore(bucket)
+    for number in range(24):
+        store.write(f"{number:02}.xml", [document(10 * number)])
+    with fault_proxy(object_server.endpoint) as proxy:
+        slices = Slices(f"{bucket}/?endpoint={proxy.endpoint}", tmp_path)
+        proxy.seconds = 0.2
+        rows: list[int] = []
+        assert counted(lambda: rows.extend(slices.next(1 << 20))) == {"list": 1, "get": 24}
+        assert len(rows) == 24 * 4
+        assert proxy.at_once[1] > 1
 
 
 def test_a_large_object_is_read_in_chunks_that_a_task_needs(url: str, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -20,7 +20,7 @@ from operators.storage.shared_files import FilePlace, place_of, removed
 from operators.storage.store import store_at
 from punct_ns.errors import InputError
 from punct_ns.slices import POSITION, POSITION_SHOWN
-from sources.places import shown
+from sources.places import fetch_ahead, shown
 from sources.xml.grammar.grammar_filter import GrammarFilter, also_restricted, known_restricted
 from sources.xml.grammar.late_tuples import late_tuple_rows
 from sources.xml.options.source import SourceOptions
@@ -72,7 +72,9 @@ def _parsed(part: Part, streams: Sequence[_Stream]) -> Part | None:
     parser = RangeParser(part.options)
     for stream, of in zip(streams, parser.streams, strict=True):
         stream.begin(of)
-    for range_ in part.ranges:
+    paths = [range_.path for range_ in part.ranges]
+    for place, range_ in enumerate(part.ranges):
+        fetch_ahead(paths, place)
         for each in parser.parse_all(range_):
             for number, (stream, parsed) in enumerate(zip(streams, each, strict=True)):
                 if more := also_restricted(parsed.punctuations, stream.columns):

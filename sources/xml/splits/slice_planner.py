@@ -17,7 +17,7 @@ from operators.storage.object_urls import is_object_url
 from operators.storage.store import Place, store_at
 from punct_ns.errors import InputError
 from sources.local_paths import local_path
-from sources.places import name_of, shown, status_of
+from sources.places import fetch_ahead, name_of, shown, status_of
 from sources.xml.options.source import SourceOptions
 from sources.xml.splits.byte_ranges import ByteRange
 from sources.xml.splits.documents import Documents
@@ -176,12 +176,13 @@ class Planner:
         """
         self._find_replaced(start, sizes)
         at, ranges, files, ended, read = start, list[ByteRange](), 0, False, list[int]()
-        skips = self._options.unfinished == "skip"
+        skips, taken, counted = self._options.unfinished == "skip", 0, 0
         while not at.closed and at.document < len(sizes):
             if (passed := self._unfinished.end(self._documents.paths[at.document])) is not None:
                 at = self._passed(at, passed, ranges)
                 continue
-            left = None if budget is None else budget - sum(range_.length for range_ in ranges)
+            taken, counted = taken + sum(range_.length for range_ in ranges[counted:]), len(ranges)
+            left = None if budget is None else budget - taken
             if left is not None and (left <= 0 or files == self._options.max_files_per_slice):
                 break
             size, path = self._present(at, sizes[at.document]), self._documents.paths[at.document]
@@ -194,6 +195,7 @@ class Planner:
                 continue
             # An object is whole when it appears.
             waits = self._options.follow and not is_object_url(path)
+            fetch_ahead(self._documents.paths, at.document)
             settled = not waits and not self._options.keep_open and not skips
             found = scan_splits(self._place(at), size, left, self._options, settled=settled)
             ranges += found.ranges
