@@ -2,7 +2,8 @@
 
 PySpark uses the same few Java classes for every column and every frame. For each use of a name Py4J sends a request to
 Java, which searches every imported package, and so all of Spark's jars, for a class of that name. In small slices this
-takes a fifth of the waiting time. `look_up` searches each name once.
+takes a fifth of the waiting time. `look_up` searches each name once. For a dotted name each part is searched: `org`,
+`org.apache` and so on; planning a query asks for twenty, and each error of Spark for a hundred.
 
 For the first Python data source, Spark starts a Python process that imports every package whose name begins with
 `pyspark_`: half a second of each start. This process sees the same packages; usually there are none.
@@ -13,7 +14,7 @@ from __future__ import annotations
 from pkgutil import iter_modules
 from typing import TYPE_CHECKING, Any
 
-from py4j.java_gateway import JavaClass, JavaMember  # type: ignore[import-untyped]
+from py4j.java_gateway import JavaClass, JavaMember, JavaPackage  # type: ignore[import-untyped]
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -44,6 +45,7 @@ def spare_the_search(spark: SparkSession) -> None:
 
 
 _USUAL = (
+    "ArrowIteratorServer",
     "PythonSQLUtils",
     "PythonUtils",
     "functions",
@@ -52,6 +54,9 @@ _USUAL = (
     "org.apache.spark.sql.functions",
 )
 """The Java classes that PySpark uses most, by the names that it uses."""
+
+_PACKAGES = ("java", "org", "py4j", "scala")
+"""Where the names of all packages begin that PySpark and this project use."""
 
 
 class _LookedUp(JavaClass):  # type: ignore[misc]
@@ -65,8 +70,24 @@ class _LookedUp(JavaClass):  # type: ignore[misc]
         return found
 
 
+class _LookedInto(JavaPackage):  # type: ignore[misc]
+    """A Java package that looks up each package below it, and each of its classes, only once."""
+
+    def __getattr__(self, name: str) -> Any:
+        found = super().__getattr__(name)
+        if isinstance(found, JavaClass):
+            found = _LookedUp(found._fqn, found._gateway_client)
+        elif isinstance(found, JavaPackage) and name.islower():
+            found = _LookedInto(found._fqn, found._gateway_client, found._jvm_id)
+        else:
+            # Java does not know the class yet; a jar that a session adds later may have it.
+            return found
+        setattr(self, name, found)
+        return found
+
+
 def look_up(spark: SparkSession) -> None:
-    """Looks up the Java classes that PySpark uses most, once per session.
+    """Looks up the Java classes that PySpark uses most, once per session, and all packages when they are first used.
 
     Args:
         spark: A session; repeated calls have no effect.
@@ -76,3 +97,7 @@ def look_up(spark: SparkSession) -> None:
         found = getattr(jvm, name)
         if isinstance(found, JavaClass) and not isinstance(found, _LookedUp):
             setattr(jvm, name, _LookedUp(found._fqn, found._gateway_client))
+    for name in _PACKAGES:
+        found = getattr(jvm, name)
+        if isinstance(found, JavaPackage) and not isinstance(found, _LookedInto):
+            setattr(jvm, name, _LookedInto(found._fqn, found._gateway_client, found._jvm_id))
