@@ -12,9 +12,7 @@ from tests.properties.stalling import Stall, Stalled
 from tests.properties.test_stalls_of_operators import MOMENTS, SPACE, TABLES
 
 if TYPE_CHECKING:
-    from pyspark.sql import SparkSession
-
-pytestmark = pytest.mark.spark
+    from xmlstream.session.engines import Session
 
 WITHIN = "r JOIN s ON r.k = s.k AND s.t BETWEEN r.t AND r.t + INTERVAL 2 SECONDS"
 BY_LEFT = f"SELECT CAST(count(*) AS INT) AS n, max(r.k) AS k FROM {WITHIN} GROUP BY window(r.t, '4 seconds')"
@@ -40,7 +38,7 @@ def at(text: str) -> str:
     ],
 )  # fmt: skip
 def test_of_a_window_over_a_join_within_a_range_no_more_is_told_to_be_missing_than_is(
-    spark: SparkSession, tmp_path: Path, query: str, said: dict[str, str], missing: dict[str, list[str]]
+    session: Session, tmp_path: Path, query: str, said: dict[str, str], missing: dict[str, list[str]]
 ) -> None:
     tuples = {
         "r": [(0, MOMENTS[1], 0), (1, MOMENTS[5], 0)],
@@ -49,7 +47,7 @@ def test_of_a_window_over_a_join_within_a_range_no_more_is_told_to_be_missing_th
     }
     closed = said or dict.fromkeys("rs", "<*, (,1s), *>")
     stall = Stall.pinned(SPACE.schema, query, tuples, {name: [at(text)] for name, text in closed.items()}, {})
-    stalled = Stalled(spark, tmp_path, TABLES.format_map({"r": "t prefix", "s": "t prefix", "u": "t"}), stall)
+    stalled = Stalled(session, tmp_path, TABLES.format_map({"r": "t prefix", "s": "t prefix", "u": "t"}), stall)
 
     def groups() -> dict[str, dict[str, list[str]]]:
         return {
@@ -82,12 +80,12 @@ BY_VALUE = "SELECT n FROM (SELECT s.v AS n FROM r LEFT JOIN s ON r.k = s.k) AS p
     ],
 )
 def test_of_a_side_that_nulls_stand_for_it_is_told_what_it_lacks_by_whatever_it_has_said_so_far(
-    spark: SparkSession, tmp_path: Path, said: list[str], missing: list[str]
+    session: Session, tmp_path: Path, said: list[str], missing: list[str]
 ) -> None:
     """Also by its keys, which the groups are not of: so the group goes out while the other side goes on."""
     tuples = {"r": [(0, MOMENTS[1], 0)], "s": [(0, MOMENTS[2], 1)], "u": []}
     stall = Stall.pinned(SPACE.schema, BY_VALUE, tuples, {"s": said, "r": ["<0, *, *>"]}, {})
-    stalled = Stalled(spark, tmp_path, TABLES.format_map({"r": "k", "s": "k; v", "u": "t"}), stall)
+    stalled = Stalled(session, tmp_path, TABLES.format_map({"r": "k", "s": "k; v", "u": "t"}), stall)
     (asked,) = [each for each in stalled.waiting() if each[1] == "groups"]
     assert [(stalled.name(lack.node), [*map(str, lack.missing)]) for lack in stalled.lacking(*asked)] == [
         ("s", missing)

@@ -17,7 +17,7 @@ from punct_ns.xml_form import PUNCT_NS
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-pytestmark = pytest.mark.spark
+    from xmlstream.session.engines import Session
 
 SCHEMA = "sid STRING, hour INT"
 
@@ -39,8 +39,8 @@ def _three_nights(directory: Path) -> None:
     _night(directory, "3.xml", "a:3", "b:3", "c:3", "|3")
 
 
-def _counts(spark: SparkSession, directory: Path) -> xs.Query:
-    reports = xs.read(spark, directory, SCHEMA, rowTag="r", schemes="hour", maxFilesPerSlice=1, name="reports")
+def _counts(session: Session, directory: Path) -> xs.Query:
+    reports = xs.read(session, directory, SCHEMA, rowTag="r", schemes="hour", maxFilesPerSlice=1, name="reports")
     return reports.group_by("hour").agg("count(*) AS n")
 
 
@@ -92,17 +92,17 @@ def test_a_loop_that_follows_ends_when_it_is_left(spark: SparkSession, tmp_path:
     assert not spark.streams.active
 
 
-def test_what_makes_a_query_fail_reaches_the_loop(spark: SparkSession, tmp_path: Path) -> None:
+def test_what_makes_a_query_fail_reaches_the_loop(session: Session, tmp_path: Path) -> None:
     _night(tmp_path / "in", "1.xml", "a:1", "|1")
     _night(tmp_path / "in", "2.xml", "a:1")
     found: list[xs.ResultSlice] = []
     with pytest.raises(xs.UngrammaticalStream, match=r"<\*, 1>"):
-        found += _counts(spark, tmp_path / "in").slices(keep_open=True)
+        found += _counts(session, tmp_path / "in").slices(keep_open=True)
     assert list(map(_shown, found)) == [(0, [{"hour": 1, "n": 1}], ["<1, *>"])]
-    waits = xs.read(spark, tmp_path / "in", SCHEMA, rowTag="r").group_by("sid").agg("count(*) AS n")
+    waits = xs.read(session, tmp_path / "in", SCHEMA, rowTag="r").group_by("sid").agg("count(*) AS n")
     with pytest.raises(xs.UnsafeQuery):
         waits.slices(follow=True)
-    _counts(spark, tmp_path / "in").slices()  # never begun, it leaves nothing behind
+    _counts(session, tmp_path / "in").slices()  # never begun, it leaves nothing behind
 
 
 def test_all_tuples_of_a_bounded_run(spark: SparkSession, tmp_path: Path) -> None:
@@ -139,9 +139,9 @@ class Ledger:
         return [(n, rows, said) for n, rows, said in json.loads(self._kept.read_text())] if self._kept.exists() else []
 
 
-def test_a_sink_of_the_users_counts_each_slice_once(spark: SparkSession, tmp_path: Path) -> None:
+def test_a_sink_of_the_users_counts_each_slice_once(session: Session, tmp_path: Path) -> None:
     _three_nights(tmp_path / "in")
-    query, checkpoint = _counts(spark, tmp_path / "in"), tmp_path / "checkpoint"
+    query, checkpoint = _counts(session, tmp_path / "in"), tmp_path / "checkpoint"
     for fails in ("draft", "commit 0", "commit 1"):
         with pytest.raises(OSError, match=r"no room|gone"):
             query.run(sink=Ledger(tmp_path / "ledger", fails), checkpoint=checkpoint, keep_open=True)
@@ -155,16 +155,16 @@ def test_a_sink_of_the_users_counts_each_slice_once(spark: SparkSession, tmp_pat
         query.run(output=tmp_path / "out.parquet", checkpoint=checkpoint)
 
 
-def test_a_sink_runs_beside_a_directory(spark: SparkSession, tmp_path: Path) -> None:
+def test_a_sink_runs_beside_a_directory(session: Session, tmp_path: Path) -> None:
     _three_nights(tmp_path / "in")
-    query, ledger = _counts(spark, tmp_path / "in"), Ledger(tmp_path / "ledger")
+    query, ledger = _counts(session, tmp_path / "in"), Ledger(tmp_path / "ledger")
     xs.run([query.insert_into(sink=ledger), query.where("n > 1").insert_into(tmp_path / "many")], keep_open=True)
     assert ledger.kept() == ALL
     assert len(list((tmp_path / "many").glob("slice-*.xml"))) == 3
 
 
-def test_what_is_no_sink_is_refused(spark: SparkSession, tmp_path: Path) -> None:
-    query = _counts(spark, tmp_path)
+def test_what_is_no_sink_is_refused(session: Session, tmp_path: Path) -> None:
+    query = _counts(session, tmp_path)
     with pytest.raises(xs.UsageError, match="a dict is not a sink"):
         query.run(sink={})  # type: ignore[arg-type]
     with pytest.raises(xs.UsageError, match="neither output nor sink"):
