@@ -37,8 +37,10 @@ def arithmetic() -> list[str]:
     found += [f"{a}3 {op} {b}3" for a, op, b in product(("ti", "i", "b", "x", "d"), "+-*/%", ("si", "b", "x", "e"))]
     found += [f"{a}1 DIV {b}2" for a, b in product(("ti", "si", "i", "b"), repeat=2)]
     literals = ("2", "0", "-1", "2.5", "0.908", "1e3", "3L", "0.0", "5000", "1.5BD")
-    found += [f"{a}1 {op} {n}" for a, op, n in product(NUMBERS, "+-*/%", literals)]
-    found += [f"{n} {op} {a}1" for a, op, n in product(NUMBERS, "-*/%", literals)]
+    beside = [f"{a}1 {op} {n}" for a, op, n in product(NUMBERS, "+-*/%", literals)]
+    beside += [f"{n} {op} {a}1" for a, op, n in product(NUMBERS, "-*/%", literals)]
+    # By day every third: of a number, an operator and a literal, each two meet.
+    found += beside if AT_NIGHT else beside[::3]
     found += [text for a in NUMBERS for text in (f"-{a}1", f"abs({a}1)", f"mod({a}1, 7)", f"pmod({a}1, 7)")]
     found += [f"{a}1 {op} {b}2" for a, op, b in product(("ti", "i", "b"), "&|^", ("si", "b"))]
     return found + [f"try_{op}(i1, {a}2)" for op, a in product(("add", "subtract", "multiply"), ("ti", "i", "b"))]
