@@ -218,7 +218,7 @@ def test_at_every_prefix_what_is_due_is_out_and_nothing_else(
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("family", map(in_its_engine, FAMILIES))
+@pytest.mark.parametrize("family", [in_its_engine(family) for family in FAMILIES])
 def test_what_is_kept_is_what_something_may_still_come_for(family: str, runs: Callable[[str], list[Step]]) -> None:
     relations = [relation for answer in FAMILIES[family].values() for relation in answer.kept]
     *steps, end = runs(family)
