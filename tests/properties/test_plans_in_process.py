@@ -13,6 +13,7 @@ from hypothesis import HealthCheck, Phase, given, settings
 
 from operators.multiway_join import MultiwayJoin
 from punct_ns.errors import QueryError
+from tests.harness.nights import AT_NIGHT
 from tests.harness.refused_in_process import is_refusal
 from tests.properties.plan_answers import Answers, Drawn, drawn_plans
 from tests.properties.test_random_plans import TABLES, Example, assert_nothing_is_lost, tuples_in, walked
@@ -27,8 +28,8 @@ if TYPE_CHECKING:
 
 pytestmark = pytest.mark.filterwarnings("ignore:Generating overly large repr")
 
-PLANS = settings().max_examples * 3
-"""How many are drawn: ninety by day."""
+PLANS = settings().max_examples * (3 if AT_NIGHT else 2)
+"""How many are drawn: sixty by day."""
 
 
 def test_any_plan_answers_as_duckdb_does_and_says_only_what_is_true(in_process: InProcessSession) -> None:
