@@ -155,14 +155,13 @@ def _closed_by_all(
     found: list[Punctuation] = []
     for i in members:
         # A punctuation with a lifespan is needed for as long as it holds.
-        lasting = [p for p in complete[i] if p.lifespan is None]
-        new = [p for p in isolated(lasting) if key in (own := {c for c, _ in _places(p, graph)}) and own <= common]
-        new = [p for p in new if _is_of_classes(p, graph)]
-        for j in members:
-            if j != i and new:
-                closed = closed_so_far(state, j).lasting
-                new = isolated(closed.meets([_over(p, closed.schema) for p in new]))
-                new = [p for p in new if _is_of_classes(p, graph)]
+        own = [_on_classes(p, graph) for p in complete[i] if p.lifespan is None]
+        new = isolated(p for p in own if key in (of := {c for c, _ in _places(p, graph)}) and of <= common)
+        # The input itself may have closed a value by several punctuations on what is bounded, the last of them now.
+        for j in members if new else ():
+            closed = closed_so_far(state, j).lasting
+            met = closed.meets([_over(p, closed.schema) for p in new])
+            new = isolated(p for p in met if _is_of_classes(p, graph))
         found += new
     return found
 
@@ -171,6 +170,11 @@ def _places(p: Punctuation, graph: PunctuationGraph) -> list[tuple[int, int]]:
     """The classes that a punctuation restricts, each with its place."""
     numbers = {column(key): key for key in range(len(graph.classes))}
     return [(numbers[name], i) for i in p.restricted if (name := p.schema[i].name) in numbers]
+
+
+def _on_classes(p: Punctuation, graph: PunctuationGraph) -> Punctuation:
+    """The values of classes that a punctuation is about, whatever it says of what is bounded."""
+    return Punctuation.at(p.schema, {i: p.patterns[i] for _, i in _places(p, graph)})
 
 
 def _is_of_classes(p: Punctuation, graph: PunctuationGraph) -> bool:

@@ -191,3 +191,14 @@ def test_a_key_closed_by_several_punctuations_together_is_closed_for_what_tells_
     running = Running(session, tmp_path, PATH, *present)
     running.shows("(1, 1)", "<*, (,0]>", "", out="<*, *, *, (,0], *, *> <*, *, *, *, (,0], *>", kept="1")
     running.shows("", "<1, [1,)>", "", kept="0", tuples_alone=True, out="")
+
+
+def test_a_value_that_all_close_by_parts_of_what_is_bounded_is_forgotten(session: Session, tmp_path: Path) -> None:
+    inputs = [Schema.parse(f"k{i} STRING, t{i} INT NOT NULL", f"t{i} 0..9") for i in range(3)]
+    join = MultiwayJoin(3, (((0, "k0"), (1, "k1")), ((1, "k1"), (2, "k2"))), "t1 < t0 AND t2 <= t1").bounded(*inputs)
+    running = Running(session, tmp_path, join, *inputs)
+    for n in range(3):
+        halves = [[Punctuation.parse(f"<s{n}, {half}>", each) for each in inputs] for half in ("[0,4]", "[5,9]")]
+        for closing in halves:
+            running.slice(*(([], [p]) for p in closing))
+        assert running.punctuations_held == 0
