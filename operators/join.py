@@ -16,7 +16,8 @@ Keep:       of each side {t ∈ kept ∪ new | no p of the other side, described
 Propagate:  the parts of a side's punctuations that no kept tuple of that side matches, also moved to the equal
             attributes of the other side.
             Outer: the preserved side's as in an inner join, but moved without null. Those of the null-supplying side
-            are never moved, and restrict its key to values that are not null. Full outer: null keys of both sides
+            are never moved, and restrict its key to values that are not null; several that close a key together go out
+            for that key, too, since nulls of its other attributes come with a null key alone. Full outer: null keys of both sides
             together, once both sides have closed null keys. With `punctuates` also, once, that a null key of the
             null-supplying side stands beside no value of that side. So what a side closes by its key is also closed for
             operators that look at its other attributes.
@@ -47,6 +48,7 @@ from operators.state.state_schema import LogSchema, StateSchema
 from operators.state.tuple_log import TupleLog
 from punct_ns.lifespan import shortest
 from punct_ns.punctuation import Punctuation
+from punct_ns.recast import placed, project
 from punct_ns.schema import Schema
 from punct_ns.scheme import Scheme
 from punct_ns.slices import quoted
@@ -216,6 +218,7 @@ class Join(Operator):
         found: list[Punctuation] = []
         for side, slice_ in enumerate(inputs):
             new, kept = slice_.punctuations, self._kept(side, state)
+            new = (*new, *self._on_keys(side, new, state))
             for p in emittable(f"waiting-{side}", new, kept, state, state.inputs[side], self.equi_join.on[side]):
                 found += self.sides.of_output(p, side, output, state.inputs)
         if self.kind == "full":
@@ -229,6 +232,18 @@ class Join(Operator):
         forget_keys(self.equi_join, state.scratch(_OfSlice).covered, out, state, output)
         sent.absorb(excluded)  # offered in each slice, they go out once
         return out
+
+    def _on_keys(self, side: int, new: Sequence[Punctuation], state: OperatorState) -> Sequence[Punctuation]:
+        """The keys of a padded side that several of its punctuations close, where other attributes are never null.
+
+        These are nullable in the output, where the several do not cover null, though no tuple with a key has it there.
+        """
+        names, own = self.equi_join.on[side], state.inputs[side]
+        keys = own.only(names)
+        lasting = [p for p in new if p.lifespan is None]
+        if not lasting or not self.sides.is_padded(side) or all(a.domain.nullable for a in own if a not in keys):
+            return ()
+        return placed(project(state.punctuations(f"input-{side}").lasting, names, keys, new=lasting), names, own)
 
     def _is_over(self, state: OperatorState) -> bool:
         """Whether both sides are closed, and no tuple waits for a partner."""

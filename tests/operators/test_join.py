@@ -44,6 +44,16 @@ def test_a_punctuation_of_one_side_purges_the_other_and_goes_out_for_both_attrib
     )  # fmt: skip
 
 
+def test_several_punctuations_that_close_a_key_close_it_for_an_outer_join_too(session: Session, tmp_path: Path) -> None:
+    """A bid has a lot, so that no tuple has an auction and no lot; in the output a lot may be null."""
+    lots = Schema.parse("auction INT, lot INT NOT NULL", "lot 0..1")
+    Running(session, tmp_path, on_id("left"), AUCTION, lots).shows(
+        "                       |                 ",
+        "<1, 0>                  | <{1,2}, 1>      ",
+        out="<*, *, 1, 0>        | <*, *, 1, *> <*, *, [1,2], 1>",
+    )  # fmt: skip
+
+
 def test_what_waits_goes_out_after_a_restart(session: Session, tmp_path: Path) -> None:
     join = running(session, tmp_path, on_id("inner"))
     join.shows("(1, 10) (7, 0) <[1,3], *>", "", out="<*, *, [2,3], *> <[2,3], *, *, *>")
