@@ -17,10 +17,10 @@ Propagate:  the parts of a side's punctuations that no kept tuple of that side m
             attributes of the other side.
             Outer: the preserved side's as in an inner join, but moved without null. Those of the null-supplying side
             are never moved, and restrict its key to values that are not null; several that close a key together go out
-            for that key, too, since nulls of its other attributes come with a null key alone. Full outer: null keys of both sides
-            together, once both sides have closed null keys. With `punctuates` also, once, that a null key of the
-            null-supplying side stands beside no value of that side. So what a side closes by its key is also closed for
-            operators that look at its other attributes.
+            for that key, too, since nulls of its other attributes come with a null key alone. Full outer: null keys of
+            both sides together, once both sides have closed null keys. With `punctuates` also, once, that a null key of
+            the null-supplying side stands beside no value of that side. So what a side closes by its key is also closed
+            for operators that look at its other attributes.
 Safe when:  each side's schemes describe the join attributes, and attributes that are bounded from above by a prefix.
 Source:     Tucker et al. 2003, Tables 3 and 4 (joinPs, modPs), §7.2. Differs: Table 3 is applied to the kept tuples,
             after keep; punctuations go out in parts, and moved.
