@@ -203,6 +203,7 @@ SOME: Sequence[Callable[[tuple[Any, ...]], bool]] = (
     lambda whole: whole[1] == 1,
     lambda whole: whole[0] == 0,
     lambda whole: whole[0] == whole[2],
+    lambda whole: whole[0] == whole[2] or whole[1:] == (3, 2),
     lambda whole: (3 * (whole[0] or 0) + whole[1] + (whole[2] or 1)) % 4 == 0,
 )
 

@@ -128,6 +128,16 @@ WITHOUT_ITS_LIKE = Judged(
 )
 """Only a tuple of equal `a` and `c` has no like in the first query, unless another one of its `a` and `b` comes."""
 
+WITHOUT_ITS_LIKE_BESIDE_A_HALF = Judged(
+    "SELECT a, b FROM (SELECT a, b FROM r INTERSECT SELECT a, b DIV 2 AS b FROM r WHERE c IS NULL OR c > 1) AS p"
+    " WHERE a <= b INTERSECT"
+    " SELECT x AS a, b FROM r LATERAL VIEW OUTER explode(IF(a = c, array(), array(a, b))) p AS x",
+    ("a, b", ""),
+    ([(1, 1, 1), (0, 0, 0)], []),
+    as_written=False,
+)
+"""A tuple of equal `a` and `c` that has no like, and gets into the first query by another one of twice its `b`."""
+
 OF_NO_NULL = Judged(
     "SELECT a, b FROM (SELECT q.a, p.b FROM (SELECT a, b FROM r) AS p RIGHT JOIN (SELECT a, b FROM r WHERE a IS NULL)"
     " AS q ON p.b = q.b AND p.a < q.a) AS p WHERE a > 0 UNION SELECT a, b FROM r",
@@ -156,6 +166,7 @@ PINNED = [
     HELD_BACK_BY_NOTHING,
     OF_ONE_SIDE_OF_A_FULL_JOIN,
     WITHOUT_ITS_LIKE,
+    WITHOUT_ITS_LIKE_BESIDE_A_HALF,
     OF_NO_NULL,
     OF_NO_NULL_OF_ANOTHER,
 ]
