@@ -181,7 +181,7 @@ def choice(*choices: str) -> Callable[[str, str], str]:
         for known in choices:
             if known.lower() == given.strip().lower():
                 return known
-        raise UsageError(f"{name} '{given}'", hint=f"one of {', '.join(choices)}")
+        raise UsageError(f"{name} '{given}' is not known", hint=f"write one of {', '.join(choices)}")
 
     return read
 

@@ -113,6 +113,7 @@ def test_a_table_that_says_too_little_is_punctuated_and_its_query_judged_by_it()
 
 def test_a_rule_that_makes_no_sense_is_refused_where_the_table_is_declared(tmp_path: Path) -> None:
     for text, more, refusal in (
+        ("order of ts", ", documents 'merged'", "table report: documents 'merged' is not known"),
         ("order of tz", "", "table report: there is no attribute tz"),
         ("clock of sid", "", "table report: the rule 'clock of sid' needs a TIMESTAMP"),
         ("order of ts", ", documents 'merge'", "table report: the options documents 'merge' and punctuate"),
