@@ -142,7 +142,7 @@ def run_killed(
             if process.poll() is None:
                 os.killpg(process.pid, signal.SIGKILL)
                 process.wait()
-        shutil.rmtree(driver / f"run-{killed}")
+            shutil.rmtree(driver / f"run-{killed}", ignore_errors=True)
         killed += 1
 
 
