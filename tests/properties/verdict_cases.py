@@ -63,6 +63,14 @@ OF_ITSELF = Judged(
 )
 """A tuple whose partner may be itself never waits for one, which no promise tells."""
 
+LIKE_ITSELF = Judged(
+    "SELECT a, b FROM (SELECT c AS a, b FROM r UNION SELECT a, b FROM r) AS p INTERSECT SELECT a, b FROM r",
+    ("a, b", ""),
+    ([(2, 3, 0), (3, 3, 0)], []),
+    as_written=False,
+)
+"""A tuple has its like in the union, which has it from the same source, and never waits for one."""
+
 HELD_BACK_BY_NOTHING = Judged(
     "SELECT a, b FROM (SELECT a, p.b FROM (SELECT p.a, q.b FROM (SELECT a, b FROM r WHERE a IS NULL AND a IN (0, 1, 3))"
     " AS p JOIN s AS q ON p.a = q.a) AS p FULL JOIN r AS q USING (a)) AS p WHERE a IN (0, 1, 3)",
@@ -163,6 +171,7 @@ PINNED = [
     BEHIND_THE_LAST_ROWS,
     WITHOUT_NULL_ON_ONE_SIDE,
     OF_ITSELF,
+    LIKE_ITSELF,
     HELD_BACK_BY_NOTHING,
     OF_ONE_SIDE_OF_A_FULL_JOIN,
     WITHOUT_ITS_LIKE,
