@@ -77,6 +77,8 @@ class InProcessEngine:
             raise UsageError(_plain(str(error)), hint="give the memory as 2GB") from None
         prepare(self._connection, zones.name_in_duckdb(zone))
         self._connection.execute("SET preserve_insertion_order = false")
+        # It would keep every staged file, which is read once, until memory is short.
+        self._connection.execute("SET enable_external_file_cache = false")
         self._lock = threading.RLock()
         self._numbers = count()
         self._gone: list[str] = []

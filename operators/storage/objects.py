@@ -19,14 +19,13 @@ import time
 import zlib
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
-from concurrent.futures import Future, ThreadPoolExecutor
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
-from functools import lru_cache, partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from operators.storage.durable import checksum, checksum_text
+from operators.storage.object_files import ObjectFile, fetch_ahead
 from operators.storage.object_urls import (
     CREDENTIALS,
     SECONDS,
@@ -55,9 +54,6 @@ QUIET = 3.0
 _BYTES_PER_SECOND = 1e6
 """A store that takes or gives so many bytes a second counts as one that answers."""
 
-CHUNK = 4 << 20
-"""The bytes of one ranged read; the next one is fetched while the last one is used."""
-
 ANNOUNCED = re.compile(r"\w+://\S* (does not answer; |has completed no request for |answers again, )")
 """Begins the messages about a store that does not answer: Spark's planning process can only print them."""
 
@@ -70,7 +66,6 @@ requests: Counter[str] = Counter()
 _LOG = logging.getLogger("xmlstream.objects")
 _WAIT, _LONGEST_WAIT = 0.1, 5.0
 _LOOK = 0.25
-_OF_ONE = 4
 _LARGE_SECONDS, _LARGE = 600, 8 << 20
 """The seconds that a request with so many bytes may take."""
 _Result = TypeVar("_Result")
@@ -275,17 +270,22 @@ class ObjectStore:
             FileNotFoundError: The object does not exist.
         """
         if size is not None:
-            return io.BufferedReader(_ObjectFile(self, key, size, tag or None), 1 << 17)
+            return self._opened(key, size, tag or None)
         found = self.status(key)
         if found is None:
             raise FileNotFoundError(2, "no such object", self.where(key))
-        return io.BufferedReader(_ObjectFile(self, key, found.size, tag or found.tag), 1 << 17)
+        return self._opened(key, found.size, tag or found.tag)
+
+    def _opened(self, key: str, size: int, tag: str | None) -> io.BufferedReader:
+        def read(begin: int, end: int) -> bytes:
+            return self.read(key, begin, end, tag)
+
+        return io.BufferedReader(ObjectFile(read, self.where(key), (joined(self.url, key), tag), size), 1 << 17)
 
     def fetch_ahead(self, key: str, tag: str, size: int) -> None:
         """Begins to read the first chunk of an object with this ETag and size, for a reader that opens it soon."""
-        identity = joined(self.url, key), tag
-        if size and _RECENT.begins(identity):
-            _threads().submit(_RECENT.fetch, identity, partial(self.read, key, 0, min(CHUNK >> 4, size), tag))
+        if size:
+            fetch_ahead((joined(self.url, key), tag), lambda end: self.read(key, 0, min(end, size), tag))
 
     def _call(
         self,
@@ -447,138 +447,6 @@ class _Watch:
 
 
 _WATCH = _Watch()
-
-
-class _Recent:
-    """The first chunks that readers in this process have read of objects, for other readers of the same objects.
-
-    So a slice of few bytes is planned and parsed with one request for each object, or with none if the slice before it
-    has left a chunk. At most four chunks of an object are kept, and four times `CHUNK` bytes; what was not used for the
-    longest time goes first.
-    """
-
-    def __init__(self) -> None:
-        self._lock = threading.Lock()
-        self._chunks: dict[tuple[str, str | None], list[tuple[int, bytes]]] = {}
-        self._coming: dict[tuple[str, str | None], threading.Event] = {}
-        self._size = 0
-
-    def find(self, identity: tuple[str, str | None], at: int) -> tuple[int, bytes] | None:
-        """The begin and the bytes of a chunk with the byte at an offset, of the object with such a URL and ETag."""
-        coming = self._coming.get(identity)
-        if coming is not None:
-            coming.wait()
-        with self._lock:
-            chunks = self._chunks.pop(identity, None)
-            if chunks is None:
-                return None
-            self._chunks[identity] = chunks
-            found = next((each for each in chunks if each[0] <= at < each[0] + len(each[1])), None)
-            if found is not None:
-                chunks.append(chunks.pop(chunks.index(found)))
-            return found
-
-    def begins(self, identity: tuple[str, str | None]) -> bool:
-        """Whether `fetch` is to be called: nothing of the object is here, or is coming."""
-        with self._lock:
-            if identity in self._chunks or identity in self._coming:
-                return False
-            self._coming[identity] = threading.Event()
-            return True
-
-    def fetch(self, identity: tuple[str, str | None], read: Callable[[], bytes]) -> None:
-        """Keeps what `read` returns as the beginning of an object; the reader who opens it meets an error again."""
-        try:
-            with suppress(XmlStreamError, OSError):
-                self.add(identity, 0, read())
-        finally:
-            self._coming.pop(identity).set()
-
-    def add(self, identity: tuple[str, str | None], begin: int, chunk: bytes) -> None:
-        """Keeps a chunk, if the object has an ETag: any other object has another one."""
-        if not identity[1]:
-            return
-        with self._lock:
-            chunks = self._chunks.setdefault(identity, [])
-            chunks.append((begin, chunk))
-            self._size += len(chunk)
-            gone = [chunks.pop(0)] if len(chunks) > _OF_ONE else []
-            self._size -= sum(len(each) for _, each in gone)
-            while self._size > 4 * CHUNK:
-                self._size -= sum(len(each) for _, each in self._chunks.pop(next(iter(self._chunks))))
-
-
-_RECENT = _Recent()
-
-
-class _ObjectFile(io.RawIOBase):
-    """An object as a file that is read in chunks; while it is read forward, the next chunk is fetched ahead."""
-
-    def __init__(self, store: ObjectStore, key: str, size: int, tag: str | None) -> None:
-        self._store, self._key, self._size, self._tag = store, key, size, tag
-        self._at = 0
-        self._chunk, self._begin = b"", 0
-        self._ahead: tuple[int, Future[bytes]] | None = None
-        self.name = store.where(key)
-        self._identity = joined(store.url, key), tag
-
-    def readable(self) -> bool:
-        return True
-
-    def seekable(self) -> bool:
-        return True
-
-    def tell(self) -> int:
-        return self._at
-
-    def seek(self, offset: int, whence: int = io.SEEK_SET) -> int:
-        self._at = offset + {io.SEEK_SET: 0, io.SEEK_CUR: self._at, io.SEEK_END: self._size}[whence]
-        return self._at
-
-    def readinto(self, buffer: Any) -> int:
-        view = memoryview(buffer).cast("B")
-        if not view or self._at >= self._size:
-            return 0
-        if not self._begin <= self._at < self._begin + len(self._chunk):
-            self._fetch()
-        from_ = self._at - self._begin
-        part = self._chunk[from_ : from_ + len(view)]
-        view[: len(part)] = part
-        self._at += len(part)
-        return len(part)
-
-    def _fetch(self) -> None:
-        """Has the chunk at the present offset; begins to fetch the next one if this one follows the last."""
-        follows = bool(self._chunk) and self._at == self._begin + len(self._chunk)
-        ahead, self._ahead = self._ahead, None
-        self._begin = self._at
-        if ahead is not None and ahead[0] == self._at:
-            self._chunk = ahead[1].result()
-        elif follows:
-            self._chunk = self._read(self._at, CHUNK)
-        elif (found := _RECENT.find(self._identity, self._at)) is not None:
-            self._begin, self._chunk = found[0], found[1][: self._size - found[0]]
-        else:
-            # The first read of a task is often of some bytes: only a reader that goes on is given whole chunks.
-            self._chunk = self._read(self._at, CHUNK >> 4)
-            _RECENT.add(self._identity, self._at, self._chunk)
-        after = self._begin + len(self._chunk)
-        if follows and after < self._size:
-            self._ahead = after, _threads().submit(self._read, after, CHUNK)
-
-    def _read(self, begin: int, length: int) -> bytes:
-        try:
-            content = self._store.read(self._key, begin, min(begin + length, self._size), self._tag)
-        except FileNotFoundError:
-            raise InputError(f"{self.name} was removed before it was completely read") from None
-        if not content:
-            raise InputError(f"{self.name} ends before its end")
-        return content
-
-
-@lru_cache(maxsize=1)
-def _threads() -> ThreadPoolExecutor:
-    return ThreadPoolExecutor(8, thread_name_prefix="objects")
 
 
 def _folder(prefix: str, folder: str) -> str:

@@ -126,7 +126,7 @@ def test_however_it_is_cut_an_object_says_what_the_file_says(
     place: str, tmp_path: Path, form: Callable[[bytes], bytes], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("sources.xml.splits.split_scan.SMALLEST_WINDOW", 1)
-    monkeypatch.setattr("operators.storage.objects.CHUNK", 1 << 10)
+    monkeypatch.setattr("operators.storage.object_files.CHUNK", 1 << 10)
     for name, first in {"a.xml": 0, "b 100%.xml": 300, "c.xml": 600}.items():
         content = form(document(first, 300))
         (tmp_path / name).write_bytes(content)
@@ -193,7 +193,7 @@ def test_another_object_in_the_place_of_one_that_was_read_is_an_error_by_name(pl
 def test_an_object_that_is_replaced_while_it_is_read(
     place: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("operators.storage.objects.CHUNK", 16)  # of which the first sixteenth is kept
+    monkeypatch.setattr("operators.storage.object_files.CHUNK", 16)  # of which the first sixteenth is kept
     store = ObjectStore(place)
     store.write("a.xml", [document(10)])
     slices = Slices(f"{place}/", tmp_path)
@@ -305,7 +305,7 @@ def test_small_objects_are_fetched_ahead(bucket: str, object_server: ObjectServe
 
 
 def test_a_large_object_is_read_in_chunks_that_a_task_needs(url: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("operators.storage.objects.CHUNK", 1 << 18)
+    monkeypatch.setattr("operators.storage.object_files.CHUNK", 1 << 18)
     ObjectStore(url).write("a.xml", [document(0, 100_000)])
     options = source(f"{url}/a.xml", maxBytesPerPartition="500000")
     ranges = in_slices(options, None)

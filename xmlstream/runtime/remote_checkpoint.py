@@ -41,8 +41,9 @@ from typing import Any, TypeVar
 
 from operators.storage.durable import RESTORE, checksum, checksum_text, make_directory, sync
 from operators.storage.locks import DirectoryLocks
+from operators.storage.object_files import CHUNK
 from operators.storage.object_urls import is_object_url, joined, require_known_scheme, shown
-from operators.storage.objects import AT_ONCE, CHUNK, START_PATIENCE, ObjectStore
+from operators.storage.objects import AT_ONCE, START_PATIENCE, ObjectStore
 from operators.storage.store import Store, sealed, store_at, unsealed
 from punct_ns.errors import StateError, XmlStreamError
 from xmlstream.plan.written_plan import PLAN_FILE

@@ -103,6 +103,16 @@ def test_what_a_user_got_wrong_is_named() -> None:
         frame.to_arrow()
 
 
+def test_what_was_read_of_files_is_not_kept(engine: InProcessEngine, tmp_path: Path) -> None:
+    """A run reads new files in each slice, and would grow by each until memory is short."""
+    pq.write_table(pa.table({"n": range(100_000)}), tmp_path / "a.parquet")
+    assert engine.count(engine.parquet("n BIGINT", str(tmp_path / "a.parquet")).where("n % 2 = 1")) == 50_000
+    kept = engine._connection.execute(
+        "SELECT memory_usage_bytes FROM duckdb_memory() WHERE tag = 'EXTERNAL_FILE_CACHE'"
+    )
+    assert kept.fetchall() == [(0,)]
+
+
 def test_no_rows_are_written_as_no_reports(engine: InProcessEngine) -> None:
     written = engine.write_parts(engine.empty("x INT"), lambda batches: batches, "name STRING, rows BIGINT")
     assert (written.num_rows, written.column_names) == (0, ["name", "rows"])

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from operators.storage import objects
+from operators.storage import object_files, objects
 from operators.storage.object_urls import is_object_url, joined, with_options
 from operators.storage.objects import ObjectStore
 from punct_ns.errors import InputError, StateError, UsageError
@@ -92,7 +92,7 @@ def test_a_replaced_object_is_an_error_for_who_reads_the_former_one(store: Objec
 
 
 def test_a_file_is_read_in_chunks_forward_and_back(store: ObjectStore, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(objects, "CHUNK", 1 << 18)
+    monkeypatch.setattr(object_files, "CHUNK", 1 << 18)
     content = bytes(range(256)) * 8001
     store.write("a", [content])
     with store.open("a") as file:
@@ -200,7 +200,7 @@ def test_faults_between_client_and_store_lose_and_double_nothing(object_server: 
 
 
 def test_what_was_read_of_an_object_is_not_requested_again(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(objects, "CHUNK", 1 << 10)
+    monkeypatch.setattr(object_files, "CHUNK", 1 << 10)
     store = ObjectStore(f"memory://{uuid.uuid4().hex}")
     for key in ("a", "b"):
         store.write(key, [bytes(range(100))])
@@ -226,7 +226,7 @@ def test_what_was_read_of_an_object_is_not_requested_again(monkeypatch: pytest.M
         store.write(f"{number}", [bytes(100)])
         store.open(f"{number}").read(1)
     assert gets("a", a.tag, 0, 30) == 1
-    assert objects._RECENT._size <= 4 << 10
+    assert object_files._RECENT._size <= 4 << 10
 
 
 def test_a_store_that_goes_away_is_waited_for_with_words(
