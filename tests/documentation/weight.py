@@ -28,14 +28,14 @@ WORDS = (
 """Words of conversation in place of the field's: a stream does not *tell* or *say*, it declares, promises, closes."""
 
 LIMITS = {
-    "modules": 375,
-    "lines": 69_553,
+    "modules": 376,
+    "lines": 70_262,
     "contracts": 17,
     "words of conversation": 8,
 }
 """What `--check` holds the figures to, lowered whenever they fall: nothing that went comes back unseen."""
 
-LEAST_CODE = 104
+LEAST_CODE = 105
 """Lines of code of a module, on average, at the least."""
 
 

@@ -3,7 +3,7 @@
 PySpark uses the same few Java classes for every column and every frame. For each use of a name Py4J sends a request to
 Java, which searches every imported package, and so all of Spark's jars, for a class of that name. In small slices this
 takes a fifth of the waiting time. `look_up` searches each name once. For a dotted name each part is searched: `org`,
-`org.apache` and so on; planning a query asks for twenty, and each error of Spark for a hundred.
+`org.apache` and so on; planning a query needs twenty, and each error of Spark for a hundred.
 
 For the first Python data source, Spark starts a Python process that imports every package whose name begins with
 `pyspark_`: half a second of each start. This process sees the same packages; usually there are none.

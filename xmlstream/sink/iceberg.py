@@ -153,7 +153,7 @@ def _opened(output: str) -> Catalog:
 def _of_environment(configured: Mapping[str, Any]) -> dict[str, str]:
     """Endpoint and region of S3 that the catalog's configuration lacks, as the environment has them.
 
-    Of a bucket without a region pyiceberg asks Amazon, also where the bucket is on another server.
+    Of a bucket whose region is not known pyiceberg looks it up at Amazon, even where the bucket is on another server.
     """
     own = {name: os.environ.get(name) for name in ("AWS_ENDPOINT_URL", "AWS_REGION", "AWS_DEFAULT_REGION")}
     found: dict[str, str] = {}
