@@ -11,6 +11,7 @@ silences the loggers of libraries for errors that are raised anyway.
 from __future__ import annotations
 
 import logging
+import threading
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from functools import lru_cache
@@ -28,12 +29,17 @@ from punct_ns.schema import Schema
 
 @contextmanager
 def quiet(log: logging.Logger) -> Iterator[None]:
-    """Silences a library's logger for errors that are raised anyway."""
-    before, log.disabled = log.disabled, True
+    """Silences a library's logger in this thread, for errors that are raised anyway."""
+    own = threading.get_ident()
+
+    def is_of_others(record: logging.LogRecord) -> bool:
+        return record.thread != own
+
+    log.addFilter(is_of_others)
     try:
         yield
     finally:
-        log.disabled = before
+        log.removeFilter(is_of_others)
 
 
 _READ_SPECIALLY = ("CAST", "TRY_CAST", "EXTRACT", "TRIM", "SUBSTRING", "SUBSTR", "POSITION", "OVERLAY")

@@ -151,11 +151,6 @@ def opened(url: str, seconds: int = SECONDS) -> tuple[Any, str]:
     return _client(root, options, environment, seconds), prefix
 
 
-def forget_clients() -> None:
-    """Forgets the clients, and with them the objects of `memory` stores."""
-    _client.cache_clear()
-
-
 @lru_cache(maxsize=64)
 def _client(root: str, options: tuple[tuple[str, str], ...], environment: tuple[str, ...], seconds: int) -> Any:
     """The client of a bucket."""

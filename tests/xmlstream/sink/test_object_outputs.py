@@ -7,6 +7,7 @@ import json
 import os
 import re
 import threading
+import uuid
 from collections import Counter
 from collections.abc import Callable
 from pathlib import Path
@@ -15,7 +16,6 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 import xmlstream as xs
-from operators.storage import object_urls
 from operators.storage.object_urls import joined, with_options
 from operators.storage.objects import ObjectStore, requests
 from punct_ns.errors import QueryError, StateError, UsageError
@@ -42,8 +42,7 @@ def url(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> str:
     """A place in a store of this process, and one on a real server."""
     if request.param == "server":
         return str(request.getfixturevalue("bucket"))
-    object_urls.forget_clients()  # forgets what the store of another test holds
-    return "memory://tests/there"
+    return f"memory://{uuid.uuid4().hex[:12]}/there"
 
 
 def documents(directory: Path, number: int = SLICES, late: int | None = None) -> Path:

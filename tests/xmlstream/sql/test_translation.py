@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 import re
 import sys
+import threading
 from collections import Counter
 from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING
@@ -12,6 +13,7 @@ from typing import TYPE_CHECKING
 import pytest
 from sqlglot import exp
 
+from operators.expressions.dialect import quiet
 from operators.merge import Merge
 from operators.project import Project
 from punct_ns.errors import QueryError
@@ -374,7 +376,14 @@ def test_reading_leaves_no_word_in_the_log(caplog: pytest.LogCaptureFixture) -> 
         refused("EXPLAIN SELECT 1")
         refused("SELECT a FROM n FOR UPDATE")
     assert not caplog.records
-    assert not logging.getLogger("sqlglot").disabled
+    log = logging.getLogger("sqlglot")
+    with quiet(log):
+        other = threading.Thread(target=log.warning, args=("a word of another thread",))
+        other.start()
+        other.join()
+        log.warning("a word of this one")
+    log.warning("a word after it")
+    assert [each.getMessage() for each in caplog.records] == ["a word of another thread", "a word after it"]
 
 
 def test_reading_needs_no_spark(monkeypatch: pytest.MonkeyPatch) -> None:
