@@ -173,7 +173,7 @@ def main() -> int:
         with standalone_apart(home, driver) as cluster:
             done = rounds = 0
             while done < given.kills:
-                name = ("join", "warehouse")[rounds % 2]
+                name = ("warehouse", "join")[rounds % 2]
                 url, place = f"s3://clusters/{given.seed}/{rounds}", home / str(rounds)
                 place.mkdir()
                 write_sensors(place / "in", sensors=2, hours=24, punctuations_per_hour=1, reports_per_hour=60, seed=4)

@@ -27,6 +27,7 @@ PROPERTIES = sorted(Path("tests").glob("**/test_*.py"))
 """Where searches are: all tests whose examples Hypothesis draws, and those that do more at night."""
 
 CAMPAIGNS = {
+    "clusters": [sys.executable, "-m", "tests.campaigns.clusters", "--kills", "2"],
     "damage": [sys.executable, "-m", "tests.campaigns.damage"],
     "objects": [sys.executable, "-m", "tests.campaigns.objects", "--kills", "20", "--starts", "20", "--faults", "200"],
     "oldest": ["env", "HYPOTHESIS_PROFILE=quick", "make", "oldest"],
