@@ -178,8 +178,7 @@ class ByPredicate(Rule):
             groups, order = flagged.where(f"{_ENDS} AND {ASIDE} IS NULL"), (POSITION,)
         else:
             return []
-        # In the same order in each run.
-        columns = dict.fromkeys([*order, *self._group(schema).names])
+        columns = dict.fromkeys([*order, *self._group(schema).names])  # ordered, as each run must write the same
         table = groups.select(*map(quoted, columns)).to_arrow().sort_by([(name, "ascending") for name in order])
         found = in_utc(table.select(list(self._group(schema).names))).columns
         ended = list(zip(*(c.to_pylist() for c in found), strict=True))
@@ -188,7 +187,7 @@ class ByPredicate(Rule):
         return [self._of(values, schema) for values in ended]
 
     def broken(self, values: Facts, flagged: Frame, schema: Schema) -> tuple[Punctuation, str]:
-        words = f"before it came a {self.time} that is more than {self.idle} after the last one of its group"
+        words = f"a tuple came before it whose {self.time} is more than {self.idle} after the last one of its group"
         broken = self._of(tuple(values[schema.attribute(name).name] for name in self.attributes), schema)
         return broken, words if values.get(_IDLE) else ""
 
@@ -210,8 +209,7 @@ class ByPredicate(Rule):
 
     def _with_times(self, known: Frame, time: Attribute, state: OperatorState) -> Frame:
         """The tuples, the times of the groups that have not ended, and the greatest time, as rows in one task."""
-        greatest = state.notes.get("greatest")
-        value = None if greatest is None else distance.value_of(greatest, time.domain)
+        value = None if (text := state.notes.get("greatest")) is None else distance.value_of(text, time.domain)
         rows = known.union_by_name(one_row(known.engine, time, value).select("*", f"true AS {_IS_TIME}"))
         kept = state.log("open").whole()
         return (rows if kept is None else rows.union_by_name(kept.frame)).in_one_task()

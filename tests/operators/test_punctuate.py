@@ -317,7 +317,7 @@ def test_a_group_ends_by_its_last_tuple_or_once_none_has_come_for_long_enough(se
     running.shows("(D, 91, x) (F, 91, x)", out="(F, 91, x)", kept="2")
     failing = Running(session, tmp_path / "fail", Punctuate(rule), visits, positioned=True)
     with pytest.raises(
-        UngrammaticalStream, match="before it came a minute that is more than 30 after the last one of its group"
+        UngrammaticalStream, match="a tuple came before it whose minute is more than 30 after the last one of its group"
     ):
         failing.shows("(A, 0, x) (B, 31, x) (A, 5, x)", out="")
 

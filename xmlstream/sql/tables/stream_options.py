@@ -42,7 +42,7 @@ from punct_ns.notation import parse_pattern
 from punct_ns.numeric_type import DecimalType, FloatType
 from punct_ns.pattern import Constant
 from punct_ns.schema import Schema, split_name
-from punct_ns.sql_type import split_outside
+from punct_ns.sql_type import StringType, split_outside
 from punct_ns.temporal_type import TimestampType
 from sources.xml.options.formats import seconds
 from xmlstream.plan.nodes import Node, Scan
@@ -206,9 +206,7 @@ def _end(parts: _Parts, schema: Schema) -> Rule:
     when = parts.one("when") if "when" in parts.unread else None
     idle, of, time = parts.one(_AFTER).partition(" of ")
     if not of:
-        raise UsageError(
-            f"'{_AFTER} {idle}' names no time", hint=f"write which attribute has it: {_AFTER} {idle} of ts"
-        )
+        raise UsageError(f"'{_AFTER} {idle}' names no time", hint=f"write whose it is: {_AFTER} {idle} of ts")
     time = _name(time.strip())
     return ByPredicate(when, group, _distance(_AFTER, idle, schema.attribute(time).domain), time)
 
@@ -238,6 +236,10 @@ def _distance(word: str, text: str, domain: Domain) -> Distance:
     """A distance in the attribute's units."""
     if isinstance(domain.sql, TimestampType):
         return timedelta(seconds=seconds(word, text))
+    if isinstance(domain.sql, StringType):
+        raise UsageError(
+            f"{word} '{text}': a STRING has no distances", hint="name an attribute that is a time or a number"
+        )
     try:
         number = Decimal(text)
     except InvalidOperation:

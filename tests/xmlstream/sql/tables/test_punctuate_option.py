@@ -72,6 +72,7 @@ def test_rules_are_read(text: str, expected: list[Rule]) -> None:
         ("order of nn", "no attribute nn"),
         ("end of sid", "has 'when' 0 times"),
         ("end of sid, or after 30m", "'or after 30m' names no time"),
+        ("end of n, or after 30m of sid", "or after '30m': a STRING has no distances"),
         ("end of sid, or after soon of ts", "or after 'soon' is not a span of time"),
         ("end of sid, or after 1m of ts of n", "'of n' after ts cannot be read"),
         ("order of ts, or after 1m of ts", "'or after 1m of ts' has no meaning in the rule"),
