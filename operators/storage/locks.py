@@ -24,6 +24,8 @@ _LOG = logging.getLogger("xmlstream.locks")
 _guard = threading.RLock()
 
 _MOMENT_SECONDS = 0.05
+_MOMENTS = 10
+"""So often a run tries again before it is refused: a page that looks whether a directory is taken may be slow."""
 
 _held: dict[str, DirectoryLocks] = {}
 """The locked paths, by run of this process: some file systems do not lock out another run of the same process."""
@@ -62,18 +64,17 @@ class DirectoryLocks:
     def _lock(self, path: str, flags: int) -> bool:
         descriptor = os.open(path, flags, 0o666)
         self._descriptors.append(descriptor)
-        try:
+        for _ in range(_MOMENTS):
             try:
                 fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
             except BlockingIOError:
                 time.sleep(_MOMENT_SECONDS)  # `is_locked` may be looking
-                fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError:
-            self.release()
-            raise StateError(f"{path} is in use by another process", hint=_WAIT) from None
-        except OSError:
-            return False
-        return True
+            except OSError:
+                return False
+            else:
+                return True
+        self.release()
+        raise StateError(f"{path} is in use by another process", hint=_WAIT)
 
     def release(self) -> None:
         """Ends the locks."""

@@ -9,7 +9,6 @@ import re
 import signal
 import subprocess
 import sys
-import threading
 import urllib.request
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -243,15 +242,17 @@ def test_a_recorded_run_is_shown_as_failed_with_the_reason(in_process: InProcess
     assert "no hour" in text
 
 
-def test_a_run_that_takes_a_directory_waits_for_a_page_that_looks_whether_it_is_taken(tmp_path: Path) -> None:
+def test_a_run_that_takes_a_directory_waits_for_a_page_that_looks_whether_it_is_taken(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     assert not is_locked(tmp_path)
     descriptor = os.open(tmp_path, os.O_RDONLY)
     fcntl.flock(descriptor, fcntl.LOCK_SH)
-    timer = threading.Timer(0.01, os.close, [descriptor])
-    timer.start()
+    waits = iter([lambda: None, lambda: os.close(descriptor)])
+    monkeypatch.setattr("operators.storage.locks.time.sleep", lambda _: next(waits)())
     locks = DirectoryLocks()
     locks.take(tmp_path)
-    timer.join()
+    assert next(waits, None) is None
     assert is_locked(tmp_path)
     locks.release()
     assert not is_locked(tmp_path)
