@@ -13,6 +13,7 @@ import urllib.request
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -248,11 +249,17 @@ def test_a_run_that_takes_a_directory_waits_for_a_page_that_looks_whether_it_is_
     assert not is_locked(tmp_path)
     descriptor = os.open(tmp_path, os.O_RDONLY)
     fcntl.flock(descriptor, fcntl.LOCK_SH)
-    waits = iter([lambda: None, lambda: os.close(descriptor)])
-    monkeypatch.setattr("operators.storage.locks.time.sleep", lambda _: next(waits)())
+    waits: list[float] = []
+
+    def wait(seconds: float) -> None:
+        waits.append(seconds)
+        if len(waits) == 2:
+            os.close(descriptor)
+
+    monkeypatch.setattr("operators.storage.locks.time", SimpleNamespace(sleep=wait))
     locks = DirectoryLocks()
     locks.take(tmp_path)
-    assert next(waits, None) is None
+    assert len(waits) == 2
     assert is_locked(tmp_path)
     locks.release()
     assert not is_locked(tmp_path)
