@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
-from hypothesis import HealthCheck, Phase, given, settings
+from hypothesis import HealthCheck, Phase, example, given, settings
 from hypothesis import strategies as st
 
 from punct_ns.errors import MalformedInput, QueryError, UsageError
@@ -93,6 +93,8 @@ def test_spark_reports_what_the_model_reports(session: Session) -> None:
         streams(), st.integers(1, 6), st.integers(1, 5), st.booleans(),
         st.sampled_from([*PROFILES.values(), *PROFILES.values(), *OTHERS]),
     )  # fmt: skip
+    # DuckDB pushes a Bloom filter down to a table of Arrow, which has none.
+    @example([[(1, 38, 1), (2, 38, 2), (3, 39, 3), (4, 39, 4)], [(5, 48, 5), (6, 49, 6)]], 2, 3, True, OTHERS[1])
     def holds(slices: list[list[Row]], size: int, slide: int, of_tuples: bool, engine: Profile) -> None:
         windows = Windows(size, slide, of_tuples=of_tuples)
         rows = [row for rows in slices for row in rows]
