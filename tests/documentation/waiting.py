@@ -36,7 +36,7 @@ def append(path: Path, sensor: str, hour: int) -> None:
 
 def slices(url: str) -> int:
     """The number of slices that the run of a monitor has committed."""
-    with urlopen(f"{url}healthz", timeout=60) as answer:
+    with urlopen(f"{url}healthz", timeout=300) as answer:
         return int(json.load(answer)["slices"])
 
 

@@ -97,7 +97,7 @@ def fault_proxy(upstream: str, seed: int = 0) -> Iterator[FaultProxy]:  # noqa: 
                 name = "ConditionalRequestConflict" if fault == "conflict" else "SlowDown"
                 self._answer(code, [], f"<Error><Code>{name}</Code></Error>".encode(), None)
                 return
-            connection = http.client.HTTPConnection(there.hostname or HOST, there.port, timeout=60)
+            connection = http.client.HTTPConnection(there.hostname or HOST, there.port, timeout=300)
             try:
                 connection.request(self.command, self.path, body, dict(self.headers.items()))
                 response = connection.getresponse()

@@ -140,7 +140,7 @@ def _locked(place: Path, signals: interrupts.Interrupts, console: Console) -> It
             _require_no_signal(signals)
             time.sleep(_LOOK_SECONDS)
     try:
-        yield not waits or _state(place) == before
+        yield _state(place) == before
     finally:
         locks.release()
 

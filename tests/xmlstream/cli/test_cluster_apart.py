@@ -44,7 +44,7 @@ def test_a_cluster_that_shares_only_a_store_writes_what_one_process_writes(
     variable = "AUCTIONS" if name == "closing price" else "SENSORS"
     (query := tmp_path / "query.sql").write_text(QUERIES[name])
     alone = ["--engine", "duckdb", "-D", f"{variable}={home}", "-o", str(tmp_path / "alone")]
-    subprocess.run([sys.executable, "-m", "xmlstream", "run", str(query), *alone], check=True, timeout=100)
+    subprocess.run([sys.executable, "-m", "xmlstream", "run", str(query), *alone], check=True, timeout=300)
     for path in home.iterdir():
         store.write(f"in/{path.name}", [path.read_bytes()])
     given = ["-D", f"{variable}={bucket}/in", "-o", f"{bucket}/out", "--checkpoint", f"{bucket}/state"]

@@ -39,7 +39,7 @@ def seen(browser: Browser, monitor: Monitor, scheme: str = "light", wide: int = 
 
 
 def wait_for(page: Page, selector: str, text: str) -> None:
-    page.locator(selector).filter(has_text=text).first.wait_for(timeout=60_000)
+    page.locator(selector).filter(has_text=text).first.wait_for(timeout=300_000)
 
 
 def test_an_input_that_lags_is_named_with_what_it_lacks_until_it_speaks(browser: Browser, tmp_path: Path) -> None:

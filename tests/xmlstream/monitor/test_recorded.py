@@ -65,7 +65,7 @@ def test_what_another_process_commits_is_seen(checkpoint: Path) -> None:
     reader = threading.Thread(target=keep_reading, args=(checkpoint, view, until))
     reader.start()
     commit(checkpoint, 5, sensor2="<*, 5, *, *>", closed=True)
-    reader.join(20)
+    reader.join(300)
     until.set()
     assert not reader.is_alive()
     assert (view.totals.slices, lacking(view.closed()), view.state) == (3, {}, "ended")

@@ -195,7 +195,7 @@ def test_operators_are_named_by_the_results_that_they_belong_to(in_process: InPr
     inputs = Inputs(tmp_path)
     with running(in_process, inputs, "a", "b", "d") as (handle, asks):
         kept = [one["name"] for one in asks("plan.json")["operators"] if one["keeps"]]
-        with urllib.request.urlopen(f"{handle.monitor}events", timeout=60) as answer:
+        with urllib.request.urlopen(f"{handle.monitor}events", timeout=300) as answer:
             (state,) = (json.loads(line[6:]) for line in [next(line for line in answer if line.startswith(b"data: "))])
     assert kept == ["group_by", "join", "group_by-2"]
     assert [state["labels"][name] for name in kept] == ["a", "b", "d"]

@@ -259,7 +259,7 @@ def command(*arguments: object, cwd: Path) -> tuple[int, str]:
         capture_output=True,
         text=True,
         check=False,
-        timeout=120,
+        timeout=300,
         env={**os.environ, "COLUMNS": "200"},
         cwd=cwd,
     )

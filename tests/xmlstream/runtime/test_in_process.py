@@ -39,7 +39,7 @@ def home(tmp_path: Path) -> Path:
 
 
 def until(found: Callable[[], bool]) -> None:
-    deadline = time.monotonic() + 20
+    deadline = time.monotonic() + 300
     while not found():
         assert time.monotonic() < deadline
         time.sleep(0.005)
@@ -67,7 +67,7 @@ def test_killed_between_the_log_of_a_slice_and_its_end_it_goes_on_as_if_it_had_n
     whole.run()
     shutil.rmtree(home / "checkpoint")
     killed = [sys.executable, str(HERE / "in_process_run.py"), str(home), point, "2"]
-    done = subprocess.run(killed, check=False, timeout=120, env={"PYTHONPATH": str(HERE.parents[2])})
+    done = subprocess.run(killed, check=False, timeout=300, env={"PYTHONPATH": str(HERE.parents[2])})
     assert done.returncode == -signal.SIGKILL
     offsets = home / "checkpoint" / "spark" / "offsets"
     logged = json.loads((offsets / "2").read_text().split("\n")[2])
@@ -200,12 +200,12 @@ def test_stopped_within_a_slice_it_ends_after_that_slice(home: Path) -> None:
         if run.loop.is_stopping:
             raise QueryStopped("the query is being stopped")
         in_slice.set()
-        assert go_on.wait(20)
+        assert go_on.wait(300)
         process(number, staged)
 
     run.loop._process = waiting
     query = InProcessQuery(run.loop, "x")
-    assert in_slice.wait(20)
+    assert in_slice.wait(300)
     run.loop.stop()
     go_on.set()
     query.stop()

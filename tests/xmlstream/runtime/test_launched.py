@@ -78,7 +78,7 @@ def test_a_slice_that_begins_while_its_query_is_stopped_is_neither_waited_for_no
         def stop(self) -> None:
             slice_ = threading.Thread(target=process, daemon=True)
             slice_.start()
-            slice_.join(10)
+            slice_.join(300)
 
     begin: Any = lambda: Stopping([])  # noqa: E731
     tally: Any = SimpleNamespace(progress=None)

@@ -83,6 +83,8 @@ def test_the_terminal_names_an_input_that_is_silent(
                 said += [line for line in process.stdout if "s3://" in line]
             finally:
                 process.kill()
-    assert re.fullmatch(r"s3://tests has completed no request for \d s; waiting for up to 600 s\n", said[0])
-    assert re.fullmatch(r"s3://tests answers again, after \d+ s\n", said[1])
-    assert said[2:] == []
+    # A machine that is busy for seconds may make a pair more.
+    assert len(said) % 2 == 0
+    for silent, again in zip(said[::2], said[1::2], strict=True):
+        assert re.fullmatch(r"s3://tests has completed no request for \d+ s; waiting for up to 600 s\n", silent)
+        assert re.fullmatch(r"s3://tests answers again, after \d+ s\n", again)

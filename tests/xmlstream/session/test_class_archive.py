@@ -10,11 +10,11 @@ import shutil
 import signal
 import subprocess
 import sys
-import threading
 import time
 from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 from rich.console import Console
@@ -227,7 +227,7 @@ def test_interrupted_or_killed_it_leaves_the_old_archive_and_no_process(
     wait_until(waiting_java.exists)
     assert making(machine)
     process.send_signal(number)
-    process.wait(120)
+    process.wait(300)
     wait_until(lambda: not making(machine))
     assert archive() == old
     if number == signal.SIGKILL:
@@ -243,14 +243,16 @@ def test_interrupted_or_killed_it_leaves_the_old_archive_and_no_process(
 
 
 def wait_until(holds: Callable[[], bool]) -> None:
-    until = time.monotonic() + 120
+    until = time.monotonic() + 300
     while not holds():
         assert time.monotonic() < until
         time.sleep(0.1)
 
 
 @pytest.mark.parametrize("makes", [True, False])
-def test_a_second_one_waits_for_the_first_and_takes_its_archive(makes: bool, machine: Path) -> None:
+def test_a_second_one_waits_for_the_first_and_takes_its_archive(
+    makes: bool, machine: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     first, place, console = DirectoryLocks(), machine / "my archives", Console(file=io.StringIO())
     first.take(place)
 
@@ -259,7 +261,7 @@ def test_a_second_one_waits_for_the_first_and_takes_its_archive(makes: bool, mac
             keep(machine)
         first.release()
 
-    threading.Timer(0.5, end).start()
+    monkeypatch.setattr("xmlstream.cli.prepare.time", SimpleNamespace(sleep=lambda _: end()))
     with _locked(place, Interrupts(), console) as is_first:
         assert is_first is not makes
         with pytest.raises(StateError):

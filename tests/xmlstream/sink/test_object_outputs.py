@@ -276,7 +276,7 @@ def test_marks_follow_the_documents_of_partitions_which_are_put_several_at_a_tim
     (source / "1.xml").write_text(f"<rs xmlns:p='{PUNCT_NS}'>{rows}<p:r><k>*</k><hour>[,9]</hour></p:r></rs>")
     done: list[str] = []
     create: Callable[..., None] = ObjectStore.create
-    together = threading.Barrier(2, timeout=60)
+    together = threading.Barrier(2, timeout=300)
 
     def created(self: ObjectStore, key: str, pieces: Any) -> None:
         if key in ("hour=0/slice-000000000.json", "hour=1/slice-000000000.json"):
