@@ -177,9 +177,10 @@ class View:
         if not found:
             return []
         out: list[Punctuation] = []
+        steps: dict[str, list[Punctuation]] = {}
         for choice in choices(self.columns):
             monotone = {name: choice[name.lower()] for name in names if choice[name.lower()].monotone}
-            for p in self._imaged(found, names, choice, state):
+            for p in self._imaged(found, names, choice, state, steps):
                 out += written(p, self.columns, monotone, output)
         self._forget(found, names, state)
         if outside:
@@ -198,21 +199,32 @@ class View:
                 state.punctuations(self._set_of(name)).forget(Punctuation(over, p.patterns) for p in gone)
 
     def _imaged(
-        self, new: list[Punctuation], names: Sequence[str], choice: Mapping[str, Column], state: OperatorState
+        self,
+        new: list[Punctuation],
+        names: Sequence[str],
+        choice: Mapping[str, Column],
+        state: OperatorState,
+        steps: dict[str, list[Punctuation]],
     ) -> list[Punctuation]:
-        """The punctuations with the values of f in place of those of x, for one computed attribute after another."""
+        """The punctuations with the values of f in place of those of x, for one computed attribute after another.
+
+        `steps` has what each step gave, by the name of its set: choices that begin alike share their first steps.
+        """
         closed = closed_so_far(state, self.number)
         for i, column, name, schema in images(names, choice, closed.set.schema):
             assert column.monotone is not None
+            before, closed = closed, state.punctuations(self._set_of(name))
+            if name in steps:
+                new = steps[name]
+                continue
             how, domain = column.monotone, column.attribute.domain
-            engine, x = state.engine, closed.set.schema[i]
+            engine, x = state.engine, before.set.schema[i]
             f = evaluated(column.expression, x, domain, engine, local=how.local, clock=how.clock)
             seen = partial(image, place=i, schema=schema, f=f, falling=how.falling)
-            imaged = closed.following(new, seen)
+            imaged = before.following(new, seen)
             if may_end_later(how, x.domain, domain, engine):
                 imaged = [*of_digits(imaged, i)]
-            closed = state.punctuations(self._set_of(name))
-            new = closed.absorb(imaged)
+            new = steps[name] = closed.absorb(imaged)
         return new
 
     def _set_of(self, name: str) -> str:

@@ -101,6 +101,22 @@ def test_an_attribute_copied_and_computed_with_is_described_by_each(session: Ses
     )
 
 
+def test_of_two_attributes_that_are_computed_with_one_that_is_copied_as_well_is_described_by_each(
+    session: Session, tmp_path: Path
+) -> None:
+    columns = (HOURLY, Column(MINUTES.attribute("at"), "at", "at"), computed("day", "DATE", "CAST(at AS DATE)"))
+    running = Running(session, tmp_path, Project(columns), MINUTES)
+    running.shows(
+        f"<*, *, (,{NOON}]>",
+        out=f"<*, (,{NOON}], *> <*, *, (,2003-05-14]>",
+    )
+    running.restart()
+    running.shows(
+        "<*, (,59], *>  | <*, (,119], (,2003-05-17T12:00:00Z]>",
+        out="<(,0], *, *> | <(,1], (,2003-05-17T12:00:00Z], *> <(,1], *, (,2003-05-16]>",
+    )
+
+
 def test_local_days_are_closed_in_the_session_s_time_zone_but_not_where_clocks_go_back_over_midnight(
     spark: SparkSession, tmp_path: Path
 ) -> None:

@@ -101,6 +101,20 @@ LAST_OF_A_LIST = Stall.pinned(
 )
 """A list with the last value of a domain says of a wider one, which COALESCE has, that nothing lies beyond it."""
 
+COPIED_BESIDE_TWO = Stall.pinned(
+    SPACE.schema,
+    "SELECT min(a) AS a, CAST(count(DISTINCT b) AS INT) AS b FROM (SELECT CAST(unix_seconds(session_window.end) AS INT)"
+    " AS a, b FROM (SELECT a, b FROM r) AS p GROUP BY b, session_window(timestamp_seconds(a), '1 second')) AS p"
+    " GROUP BY b DIV 2",
+    {"r": [(0, 3, 2), (3, 0, 2), (2, 1, 3)], "s": []},
+    {
+        "r": ["<(,2], [2,), *>", "<[3,), (,1], *>", "<[3,), [2,), *>", "<null, (,1], *>", "<null, [2,), *>"],
+        "s": ["<*, *, *>"],
+    },
+    {"r": ["<(,2], (,1], *>"]},
+)
+"""Of two attributes that are computed with, one is copied as well: each of its columns is closed."""
+
 
 @st.composite
 def stalls(draw: st.DrawFn) -> Stall:
@@ -139,6 +153,7 @@ def test_what_is_told_to_be_missing_is_what_was_withheld_and_sets_free(session: 
     @example(NEVER_NULL)
     @example(HELD_BACK_BY_AN_ANSWER)
     @example(LAST_OF_A_LIST)
+    @example(COPIED_BESIDE_TWO)
     def holds(stall: Stall) -> None:
         with tempfile.TemporaryDirectory() as directory:
             try:
