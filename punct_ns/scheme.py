@@ -22,7 +22,7 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from itertools import combinations, product
 from typing import Literal, TypeAlias
 
@@ -61,7 +61,7 @@ class Term:
     low: Value | None = None
     high: Value | None = None
     step: Value | None = None
-    finite: bool = field(default=False, compare=False)
+    finite: bool = False
     null: bool = True
     counted: bool | None = None
 
@@ -377,6 +377,9 @@ def strongest(schemes: Iterable[Scheme], schema: Schema) -> tuple[Scheme, ...]:
     >>> schemes = [Scheme((Term("hour"), Term("sid"))), Scheme((Term("hour"),)), Scheme((Term("hour", "prefix"),))]
     >>> [str(scheme) for scheme in strongest(schemes, schema)]
     ['hour prefix']
+    >>> few = Scheme((Term("hour", finite=True),))  # which the end of the stream follows from
+    >>> strongest([Scheme((Term("hour"),)), few], schema) == (few,)
+    True
     """
     left: list[Scheme] = []
     index = _Implying(schema)
@@ -388,20 +391,21 @@ def strongest(schemes: Iterable[Scheme], schema: Schema) -> tuple[Scheme, ...]:
 
 
 class _Implying:
-    """Schemes, indexed by the attributes that a scheme they imply must also restrict: those they do not cover."""
+    """Schemes, indexed by the attributes that a scheme they imply must also leave open: those they do not cover."""
 
     def __init__(self, schema: Schema) -> None:
         self._schema = schema
         self._by_needed: dict[frozenset[int], list[Scheme]] = {}
 
     def add(self, scheme: Scheme) -> None:
-        places = ((self._schema.index(term.attribute), term) for term in scheme.terms)
-        needed = frozenset(i for i, term in places if not is_covered(term, self._schema[i].domain))
-        self._by_needed.setdefault(needed, []).append(scheme)
+        self._by_needed.setdefault(self._uncovered(scheme), []).append(scheme)
 
     def implies(self, scheme: Scheme) -> bool:
-        """Whether another scheme, added before, implies this one."""
-        given = frozenset(map(self._schema.index, scheme.attributes))
+        """Whether another scheme, added before, implies this one, and all that follows from it.
+
+        Terms that cover their attributes can be left out of a scheme; so another scheme must not need them.
+        """
+        given = self._uncovered(scheme)
         few = len(given) <= _FEW
         parts = (frozenset(c) for size in range(len(given) + 1) for c in combinations(given, size))
         for needed in parts if few else [n for n in self._by_needed if n <= given]:
@@ -409,6 +413,10 @@ class _Implying:
                 if other is not scheme and implies(other, scheme, self._schema):
                     return True
         return False
+
+    def _uncovered(self, scheme: Scheme) -> frozenset[int]:
+        places = ((self._schema.index(term.attribute), term) for term in scheme.terms)
+        return frozenset(i for i, term in places if not is_covered(term, self._schema[i].domain))
 
 
 _FEW = 4

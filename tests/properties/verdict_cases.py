@@ -164,6 +164,17 @@ OF_NO_NULL_OF_ANOTHER = Judged(
 )
 """EXCEPT would keep tuples with null in `b` for ever: the predicate lets none through, and `r` has none."""
 
+OF_FEW_VALUES_ON_ONE_SIDE = Judged(
+    "SELECT max(a) AS a, b FROM (SELECT a, b FROM (SELECT p.a, q.b FROM (SELECT q.a, p.b FROM (SELECT a, b FROM r) AS p"
+    " JOIN (SELECT a, b DIV 2 AS b FROM r WHERE c IS NULL OR c > 1) AS q ON p.a = q.a AND p.b <= q.b) AS p"
+    " JOIN (SELECT a, b DIV 2 AS b FROM r WHERE c IS NULL OR c > 1) AS q ON p.a = q.a) AS p"
+    " WHERE (b < 3) AND (a IN (0, 1, 3))) AS p GROUP BY b",
+    ("a; b", "a; b"),
+    ([(2, 2, 1), (2, 1, 0)], [(0, 0, 0), (None, 0, 2), (3, 2, 2)]),
+    as_written=False,
+)
+"""Promises of `a` close the whole side, since its predicate leaves few values; those of other sides are like them."""
+
 PINNED = [
     HALF_UNDECIDED,
     NEVER_WITHIN,
@@ -178,5 +189,6 @@ PINNED = [
     WITHOUT_ITS_LIKE_BESIDE_A_HALF,
     OF_NO_NULL,
     OF_NO_NULL_OF_ANOTHER,
+    OF_FEW_VALUES_ON_ONE_SIDE,
 ]
 """What a search once found."""
