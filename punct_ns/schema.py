@@ -194,6 +194,15 @@ def split_name(text: str) -> tuple[str, str]:
     return name, text[found.end() :].strip(BLANKS)
 
 
+def written_name(name: str) -> str:
+    """The name as `split_name` reads it, in back quotes where it needs them.
+
+    >>> written_name("hour"), written_name("a b")
+    ('hour', '`a b`')
+    """
+    return name if re.fullmatch(r"[A-Za-z_][A-Za-z0-9_]*", name) else f"`{name.replace('`', '``')}`"
+
+
 def bounds_between(text: str, attribute: Attribute) -> tuple[Value | None, Value | None]:
     """Parses inclusive bounds `low..high`, either absent; UsageError if unreadable.
 

@@ -31,7 +31,7 @@ from punct_ns.errors import UsageError
 from punct_ns.numeric_type import DecimalType, FloatType, IntegerType, number
 from punct_ns.pattern import values
 from punct_ns.punctuation import Punctuation
-from punct_ns.schema import Attribute, Schema, bounds_between, split_name
+from punct_ns.schema import Attribute, Schema, bounds_between, split_name, written_name
 from punct_ns.sql_type import BooleanType, DiscreteType, split_outside
 from punct_ns.temporal_type import DateType
 from punct_ns.value_set import ValueSet
@@ -39,7 +39,6 @@ from punct_ns.value_set import ValueSet
 Kind: TypeAlias = Literal["each", "tiles", "prefix"]
 """The patterns that a term promises."""
 
-_PLAIN = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 _HINT = "a term is `hour`, `min 0..59 by 10` or `ts prefix`"
 
 
@@ -85,7 +84,7 @@ class Term:
         return self.kind != "each" or (counted if self.counted is None else self.counted)
 
     def __str__(self) -> str:
-        name = self.attribute if _PLAIN.fullmatch(self.attribute) else f"`{self.attribute.replace('`', '``')}`"
+        name = written_name(self.attribute)
         match self.kind:
             case "each":
                 return name

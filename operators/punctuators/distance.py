@@ -53,6 +53,29 @@ def require(distance: Distance | None, attribute: Attribute) -> None:
         )
 
 
+def written(distance: Distance) -> str:
+    """The distance as options write it.
+
+    >>> [written(timedelta(minutes=90)), written(timedelta(milliseconds=1500)), written(Decimal("0.5"))]
+    ['90m', '1500ms', '0.5']
+    """
+    if not isinstance(distance, timedelta):
+        return str(distance)
+    for unit, span in _UNITS.items():
+        if distance % span == timedelta():
+            return f"{distance // span}{unit}"
+    return f"{distance.total_seconds()!r}s"
+
+
+_UNITS = {
+    "d": timedelta(days=1),
+    "h": timedelta(hours=1),
+    "m": timedelta(minutes=1),
+    "s": timedelta(seconds=1),
+    "ms": timedelta(milliseconds=1),
+}
+
+
 def before(expression: str, distance: Distance | None, domain: Domain) -> str:
     """Spark SQL for the value at a distance before another; null for null."""
     return _moved(expression, "-", distance, domain)

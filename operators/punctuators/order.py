@@ -26,7 +26,7 @@ stays open, as v does in every `(,v)`.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from datetime import timedelta
+from datetime import date, timedelta
 from typing import TYPE_CHECKING
 
 import pyarrow as pa
@@ -55,7 +55,7 @@ from punct_ns.errors import QueryError, UsageError
 from punct_ns.notation import format_pattern
 from punct_ns.pattern import Constant, Pattern, Range
 from punct_ns.punctuation import Punctuation
-from punct_ns.schema import Attribute, Schema
+from punct_ns.schema import Attribute, Schema, written_name
 from punct_ns.scheme import Scheme, Term
 from punct_ns.slices import POSITION, arrow_type, condition, in_utc, own, quoted
 from punct_ns.temporal_type import TimestampType
@@ -93,6 +93,12 @@ class ByOrder(Rule):
     @property
     def name(self) -> str:
         return " per ".join([f"order of {self.attribute}", *([", ".join(self.per)] if self.per else [])])
+
+    def __str__(self) -> str:
+        distances = {"slack": self.slack, "max_ahead": self.max_ahead}
+        shown = (f"{word} {distance.written(length)}" for word, length in distances.items() if length is not None)
+        keys = (f"per {written_name(name)}" for name in self.per)
+        return ", ".join([f"order of {written_name(self.attribute)}", *keys, *shown])
 
     def require(self, schema: Schema) -> None:
         """The attribute's type has an order, both distances are in its units, and the key is other attributes."""
@@ -276,6 +282,11 @@ class ByRoster(Rule):
     def name(self) -> str:
         return f"roster of {self.member}"
 
+    def __str__(self) -> str:
+        texts = (value.isoformat() if isinstance(value, date) else str(value) for value in self.roster)
+        members = ", ".join(format_pattern(Constant(text), Domain("STRING")) for text in texts)
+        return f"roster of {written_name(self.member)} ({members}), order of {written_name(self.attribute)}"
+
     def require(self, schema: Schema) -> None:
         """The roster is not empty, and its members are values of the attribute."""
         ordered_attribute(schema, self.attribute)
@@ -372,6 +383,10 @@ class ByClock(Rule):
     @property
     def name(self) -> str:
         return f"clock of {self.attribute}"
+
+    def __str__(self) -> str:
+        delay = f", delay {distance.written(self.delay)}" if self.delay else ""
+        return f"clock of {written_name(self.attribute)}{delay}"
 
     def require(self, schema: Schema) -> None:
         """The attribute is a TIMESTAMP, and the delay is not below zero."""

@@ -31,7 +31,7 @@ from operators.state.state_schema import LogSchema, StateSchema
 from punct_ns.errors import QueryError, UsageError
 from punct_ns.pattern import Constant, patterns
 from punct_ns.punctuation import Punctuation
-from punct_ns.schema import Attribute, Schema
+from punct_ns.schema import Attribute, Schema, written_name
 from punct_ns.scheme import Scheme, Term
 from punct_ns.slices import POSITION, condition, in_utc, is_inline, own, quoted
 from punct_ns.value_set import ValueSet
@@ -49,6 +49,9 @@ class ByDomain(Rule):
     @property
     def name(self) -> str:
         return f"domain {self.limits}"
+
+    def __str__(self) -> str:
+        return self.name
 
     def require(self, schema: Schema) -> None:
         """At least one value lies outside the limits; else QueryError."""
@@ -109,6 +112,13 @@ class ByPredicate(Rule):
     def name(self) -> str:
         when = [f"predicate {self.when}"] if self.when else []
         return " or ".join([*when, *([f"{self.idle} of {self.time} without a tuple"] if self.time else [])])
+
+    def __str__(self) -> str:
+        when = [f"when {self.when}"] if self.when else []
+        after = []
+        if self.idle is not None and self.time is not None:
+            after = [f"or after {distance.written(self.idle)} of {written_name(self.time)}"]
+        return ", ".join([*(f"end of {written_name(name)}" for name in self.attributes), *when, *after])
 
     def require(self, schema: Schema) -> None:
         """The input has the attributes, and their types have constants; else QueryError or UsageError."""

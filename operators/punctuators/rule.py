@@ -38,7 +38,10 @@ Facts = Mapping[str, Any]
 
 
 class Rule(Protocol):
-    """One kind of knowledge about a stream; messages show its `name`. By default it keeps and counts nothing."""
+    """One kind of knowledge about a stream; by default it keeps and counts nothing.
+
+    Messages show its `name`, plans its text (`str`), which is as in the option `punctuate`.
+    """
 
     __slots__ = ()
 

@@ -1,6 +1,6 @@
 from __future__ import annotations
 
-from datetime import timedelta
+from datetime import UTC, date, datetime, timedelta
 from decimal import Decimal
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -41,6 +41,11 @@ OF_NAMES = ByRoster("n", "sid", ("O'Brien", "'t Hooft", "D'Arcy; 2"))
         ("clock of ts, delay 2m", [ByClock("ts", timedelta(minutes=2))]),
         ('roster of sid (S01, "S;,2"), order of n', [ByRoster("n", "sid", ("S01", "S;,2"))]),
         ("roster of sid (O'Brien, 't Hooft, \"D'Arcy; 2\"), order of n; order of x", [OF_NAMES, ByOrder("x")]),
+        ("order of n, roster of d (2026-11-25)", [ByRoster("n", "d", (date(2026, 11, 25),))]),
+        (
+            "order of n, roster of ts (2026-11-25T09:00:00Z)",
+            [ByRoster("n", "ts", (datetime(2026, 11, 25, 9, tzinfo=UTC),))],
+        ),
         ("order of n, roster of line (3,1,2)", [ByRoster("n", "line", (3, 1, 2))]),
         (
             "end of n, end of sid, when line IN (1, 2) AND sid = 'a;b'",
@@ -59,6 +64,7 @@ OF_NAMES = ByRoster("n", "sid", ("O'Brien", "'t Hooft", "D'Arcy; 2"))
 )
 def test_rules_are_read(text: str, expected: list[Rule]) -> None:
     assert list(rules(text, SCHEMA)) == expected
+    assert list(rules("; ".join(map(str, expected)), SCHEMA)) == expected
 
 
 @pytest.mark.parametrize(
