@@ -36,7 +36,8 @@ def arithmetic(operator: str, left: Part, right: Part, zone: str) -> Part:
         type_ = DOUBLE
     if type_ is None or (operator == "DIV" and not whole):
         raise NotProven(f"{left.type.name} {operator} {right.type.name}")
-    left, right = cast(left, type_, zone), cast(right, type_, zone)
+    # A literal stays one, so that a division by 2 is known to raise nothing.
+    left, right = cast(left, type_, zone), replace(cast(right, type_, zone), constant=right.constant)
     if operator in _DIVISIONS:
         return _DIVISIONS[operator](left, right, type_)
     sql = f"({left.sql} {operator} {right.sql})"
@@ -54,6 +55,7 @@ def _unless_zero(left: Part, right: Part, sql: str, raised: str = _DIVISION) -> 
 
 
 def _is_sure(right: Part) -> bool:
+    """Whether it is a literal, which has no sign, and not zero; so the least BIGINT is not divided by -1 either."""
     return right.constant is not None and float(right.constant) != 0
 
 
@@ -64,7 +66,7 @@ def _divided(left: Part, right: Part, type_: Type) -> Part:
 
 def _quotient(left: Part, right: Part, type_: Type) -> Part:
     sql = f"({left.sql} // {_divisor(left, right)})"
-    return _reversed(sql, type_, left, right, raises=not _is_sure(right) or type_.same(BIGINT))
+    return _reversed(sql, type_, left, right, raises=not _is_sure(right))
 
 
 def _remainder(left: Part, right: Part, type_: Type) -> Part:

@@ -141,13 +141,13 @@ def comes(runs: Runs, node: Node, log: Kept, schemes: tuple[str, str]) -> bool:
     """Whether anything comes that an operator would keep in a log, and from its other side what it would wait for.
 
     What has no moment is in no session; what has no key, or is bounded by null, joins nothing; where all partners are
-    so, their predicates say at once that none comes. Of a semi join or an intersection of a source with itself nobody
-    knows: both sides come together, so that each tuple has a partner. What is promised but of null is waited for by
-    null alone.
+    so, their predicates say at once that none comes. Of a semi join or an intersection with what has the same source
+    nobody knows: both sides come together, so that each tuple has a partner. What is promised but of null is waited
+    for by null alone.
     """
     operator, side = node.operator, log.model.input
     scans = [{each for each in topological(below) if isinstance(each.operator, Scan)} for below in node.inputs]
-    if isinstance(operator, SemiJoin | Intersect | Difference) and scans[0] == scans[1]:
+    if isinstance(operator, SemiJoin | Intersect | Difference) and scans[side] <= scans[1 - side]:
         return False
     if isinstance(operator, Join | SemiJoin):
         key = operator.equi_join.bounded_keys[side]

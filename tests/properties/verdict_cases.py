@@ -175,6 +175,16 @@ OF_FEW_VALUES_ON_ONE_SIDE = Judged(
 )
 """Promises of `a` close the whole side, since its predicate leaves few values; those of other sides are like them."""
 
+OF_A_PART_OF_ITSELF = Judged(
+    "SELECT a, b FROM (SELECT a, b FROM (SELECT a, b FROM (SELECT x AS a, b FROM s LATERAL VIEW OUTER explode(IF(a = c,"
+    " array(), array(a, b))) p AS x) AS p UNION SELECT a, b FROM (SELECT a, b FROM r) AS q) AS p WHERE (a > 0)"
+    " AND (a <> 2 OR b = 1)) AS p INTERSECT SELECT a, b FROM (SELECT a, b FROM r) AS q",
+    ("b prefix", ""),
+    ([(0, 0, 0), (0, 0, 0)], [(0, 0, 0), (0, 0, 0)]),
+    as_written=False,
+)
+"""INTERSECT would wait with tuples of `r` for `s`, but finds each of them in `r` itself."""
+
 PINNED = [
     HALF_UNDECIDED,
     NEVER_WITHIN,
@@ -190,5 +200,6 @@ PINNED = [
     OF_NO_NULL,
     OF_NO_NULL_OF_ANOTHER,
     OF_FEW_VALUES_ON_ONE_SIDE,
+    OF_A_PART_OF_ITSELF,
 ]
 """What a search once found."""
