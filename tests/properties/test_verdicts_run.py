@@ -69,14 +69,16 @@ def test_what_is_said_of_a_query_is_what_happens(session: AnySession) -> None:
     @given(promising())
     def holds(drawn: Judged) -> None:
         tables = "".join(TABLE.format(name, name, said) for name, said in zip("rs", drawn.schemes, strict=True))
+        runs = Runs(session)
         try:
             written = read(tables + drawn.query).plan(session)
+            root = written if drawn.as_written else optimized(written)
+            _, kept, out = runs.of(root, drawn.tuples)
         except QueryError as error:
             if not is_refusal(error):
                 raise
             said["refused"] += 1
             return
-        root = written if drawn.as_written else optimized(written)
         verdict = judged(root, follow=True)
         told = f"{drawn.query} under {drawn.schemes}"
         said["plans"] += 1
@@ -84,8 +86,6 @@ def test_what_is_said_of_a_query_is_what_happens(session: AnySession) -> None:
         said["are cleansed"] += verdict.is_cleansed
         if said["plans"] % 50 == 0:
             print(told_so_far(said), flush=True)
-        runs = Runs(session)
-        _, kept, out = runs.of(root, drawn.tuples)
         unended = {one.node for one in verdict.operators if waits_for_more(one)}
         if verdict.is_enabled and not unended:
             assert Counter(out) == answered(session, written, drawn), told
