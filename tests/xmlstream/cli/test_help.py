@@ -22,6 +22,8 @@ NEEDS_JAVA = {"prepare"}
 @pytest.fixture
 def say(monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]) -> Say:
     def run(*arguments: str) -> tuple[int, str, str]:
+        # Below `python -m pytest` the program's name would be that of the module that Python runs.
+        monkeypatch.setattr(sys.modules["__main__"], "__package__", None, raising=False)
         monkeypatch.setattr(sys, "argv", ["xmlstream", *arguments])
         with pytest.raises(SystemExit) as raised:
             main()
