@@ -26,7 +26,7 @@ from operators.expressions.constant_evaluation import evaluated
 from operators.expressions.dialect import attributes_in
 from operators.frames.matching import matching, not_matching
 from operators.required_punctuations import Held, Row, Want, same
-from operators.state.completion import closed_so_far, completed, completion_sets
+from operators.state.completion import closed_so_far, closed_together, completed, completion_sets
 from operators.state.operator_state import OperatorState
 from operators.state.slice_tuples import Slice, Tuples, bag_union, theta_join
 from operators.state.state_schema import LogSchema
@@ -144,7 +144,8 @@ class BoundedKey:
     def newly_covered(self, punctuations: Sequence[Punctuation], state: OperatorState) -> list[Punctuation]:
         """The punctuations over this side's tuples that the other side's punctuations newly give.
 
-        Also keys that are closed now and had no partners left before, so that they can be forgotten.
+        Also keys that are closed now, by one punctuation or several, and had no partners left before, so that they can
+        be forgotten.
         """
         other = 1 - self.side
         new = completed(punctuations, self.names, state, other)
@@ -158,6 +159,9 @@ class BoundedKey:
         newly = state.punctuations(f"bounded-{other}").absorb(found)
         keys = [p for p in new if all(i < width for i in p.restricted)]
         closed = [Punctuation.at(schema, {i: p.patterns[i] for i in p.restricted}, p.lifespan) for p in keys]
+        parts = [p for p in new if p.lifespan is None and any(i >= width for i in p.restricted)]
+        whole = closed_together(parts, range(width), closed_so_far(state, other).lasting)
+        closed += (Punctuation.at(schema, {i: p.patterns[i] for i in p.restricted}) for p in whole)
         return list(dict.fromkeys((*newly, *closed)))
 
     def covered(self, state: OperatorState) -> list[Punctuation]:

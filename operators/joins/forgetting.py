@@ -1,8 +1,9 @@
 """Forgetting in joins: isolated punctuations on values that all inputs have closed are dropped.
 
 While one side alone has closed a key, its punctuation purges what may yet come of the other. Once both have, no tuple
-of that key comes any more, none is kept, and its punctuation has gone out: nothing is left that could need it. What has
-a lifespan is needed for as long as it holds: the other side's may end before.
+of that key comes any more, none is kept, and its punctuation has gone out: nothing is left that could need it. A side
+has closed a key, too, by several punctuations on what is bounded beside it that cover the key together. What has a
+lifespan is needed for as long as it holds: the other side's may end before.
 
 In a join of many inputs the same holds of a class, which is what tuples of several inputs are joined on. Once each
 input that has it has closed a value, and keeps no tuple of it, no row of a chain can wait for that value any more.
@@ -20,7 +21,7 @@ from operators.joins.chained_purge import ChainBounds, column
 from operators.joins.equi_join import EquiJoin
 from operators.joins.punctuation_graph import PunctuationGraph
 from operators.state.blocked_set import emittable
-from operators.state.completion import closed_so_far, forget_completed
+from operators.state.completion import closed_so_far, closed_together, forget_completed
 from operators.state.operator_state import OperatorState
 from operators.state.tuple_log import TupleLog
 from punct_ns.pattern import Pattern
@@ -70,8 +71,8 @@ def _closed_by_both(covered: Sequence[Sequence[Punctuation]], state: OperatorSta
         new = isolated(p for p in newly if p.lifespan is None and all(i < width for i in p.restricted))
         for side in range(2):
             closed = closed_so_far(state, side).lasting
-            met = closed.meets(_on_keys(p, closed.schema) for p in new) if new and closed else []
-            new = isolated(p for p in met if all(i < width for i in p.restricted))
+            met = closed_together([_on_keys(p, closed.schema) for p in new], range(width), closed) if closed else []
+            new = isolated(met)
         found += (_on_keys(p, keys) for p in new)
     return found
 
@@ -160,8 +161,8 @@ def _closed_by_all(
         # The input itself may have closed a value by several punctuations on what is bounded, the last of them now.
         for j in members if new else ():
             closed = closed_so_far(state, j).lasting
-            met = closed.meets([_over(p, closed.schema) for p in new])
-            new = isolated(p for p in met if _is_of_classes(p, graph))
+            over = [_over(p, closed.schema) for p in new]
+            new = isolated(closed_together(over, sorted({i for p in over for i in p.restricted}), closed))
         found += new
     return found
 
@@ -175,11 +176,6 @@ def _places(p: Punctuation, graph: PunctuationGraph) -> list[tuple[int, int]]:
 def _on_classes(p: Punctuation, graph: PunctuationGraph) -> Punctuation:
     """The values of classes that a punctuation is about, whatever it says of what is bounded."""
     return Punctuation.at(p.schema, {i: p.patterns[i] for _, i in _places(p, graph)})
-
-
-def _is_of_classes(p: Punctuation, graph: PunctuationGraph) -> bool:
-    """Whether a punctuation restricts classes only, and no bounds."""
-    return len(_places(p, graph)) == len(p.restricted)
 
 
 def _over(p: Punctuation, classes: Schema) -> Punctuation:

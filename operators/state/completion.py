@@ -80,6 +80,26 @@ def closed_so_far(state: OperatorState, input_: int = 0) -> ClosedSet:
     return state.punctuations(f"closed-{input_}")
 
 
+def closed_together(ps: Iterable[Punctuation], places: Sequence[int], closed: PunctuationSet) -> list[Punctuation]:
+    """What a set closes, by one punctuation or several together, of the isolated values that others are about.
+
+    Args:
+        ps: Punctuations over the set's schema, of any attributes and values.
+        places: The places of the attributes whose values count, for example a join's keys.
+        closed: The set, for example what one side has closed of keys and of what is bounded beside them.
+
+    Returns:
+        Punctuations over the set's schema that restrict these attributes alone, minimal.
+    """
+    about = isolated(Punctuation.at(closed.schema, {i: p.patterns[i] for i in places}) for p in ps)
+    met = closed.meets(about) if about else []
+    if all(set(places).issuperset(p.restricted) for p in met):
+        return met
+    names = [closed.schema[i].name for i in places]
+    found = project(PunctuationSet(closed.schema, met), names, closed.schema.only(names))
+    return placed(found, names, closed.schema)
+
+
 def forget_completed(
     complete: Iterable[Punctuation], names: Sequence[str], state: OperatorState, input_: int = 0
 ) -> None:

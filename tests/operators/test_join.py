@@ -8,6 +8,7 @@ import pytest
 from operators.join import Join
 from operators.joins.join_sides import JoinKind
 from punct_ns.errors import QueryError
+from punct_ns.punctuation import Punctuation
 from punct_ns.schema import Schema
 from punct_ns.scheme import format_schemes, parse_schemes
 from tests.harness.running import Running
@@ -243,6 +244,30 @@ def test_a_bound_that_cannot_be_computed_waits_for_its_key(session: Session, tmp
         kept="1                       | 0                              ",
         tuples_alone=True,
     )
+
+
+@pytest.mark.parametrize("kind", ["inner", "left", "full"])
+@pytest.mark.parametrize("residual", ["u < t", "u BETWEEN t AND t + 2"])
+@pytest.mark.parametrize(
+    ("loans", "visits"),
+    [
+        (["[0,4]", "{5,6,7,8,9,null}"], ["[0,4]", "{5,6,7,8,9,null}"]),
+        (["[0,4]", "{5,6,7,8,9,null}", "", ""], ["", "", "[0,4]", "{5,6,7,8,9,null}"]),
+        (["", "*", ""], ["[0,2]", "{3,4,null}", "[5,9]"]),
+        (["[0,2]", "{3,4,null}", "[5,9]"], ["*", "", ""]),
+    ],
+    ids=["both at once", "one side first", "a whole key between", "a whole key first"],
+)
+def test_a_key_that_both_close_by_parts_is_forgotten(
+    session: Session, tmp_path: Path, kind: JoinKind, residual: str, loans: list[str], visits: list[str]
+) -> None:
+    inputs = Schema.parse("a STRING, t INT", domains="t 0..9"), Schema.parse("b STRING, u INT", domains="u 0..9")
+    join = Running(session, tmp_path, Join(kind, ("a",), ("b",), residual).bounded(*inputs), *inputs)
+    for n in range(2):
+        for parts in zip(loans, visits, strict=True):
+            given = zip(inputs, parts, strict=True)
+            join.slice(*(([], [Punctuation.parse(f"<s{n}, {p}>", each)] if p else []) for each, p in given))
+        assert join.punctuations_held == 0
 
 
 def test_schemes_are_promised_where_bounds_are_passed() -> None:

@@ -193,12 +193,15 @@ def test_a_key_closed_by_several_punctuations_together_is_closed_for_what_tells_
     running.shows("", "<1, [1,)>", "", kept="0", tuples_alone=True, out="")
 
 
-def test_a_value_that_all_close_by_parts_of_what_is_bounded_is_forgotten(session: Session, tmp_path: Path) -> None:
-    inputs = [Schema.parse(f"k{i} STRING, t{i} INT NOT NULL", f"t{i} 0..9") for i in range(3)]
+@pytest.mark.parametrize(("null", "parts"), [(" NOT NULL", ["[0,4]", "[5,9]"]), ("", ["[0,4]", "{5,6,7,8,9,null}"])])
+def test_a_value_that_all_close_by_parts_of_what_is_bounded_is_forgotten(
+    session: Session, tmp_path: Path, null: str, parts: list[str]
+) -> None:
+    inputs = [Schema.parse(f"k{i} STRING, t{i} INT{null}", f"t{i} 0..9") for i in range(3)]
     join = MultiwayJoin(3, (((0, "k0"), (1, "k1")), ((1, "k1"), (2, "k2"))), "t1 < t0 AND t2 <= t1").bounded(*inputs)
     running = Running(session, tmp_path, join, *inputs)
     for n in range(3):
-        halves = [[Punctuation.parse(f"<s{n}, {half}>", each) for each in inputs] for half in ("[0,4]", "[5,9]")]
+        halves = [[Punctuation.parse(f"<s{n}, {half}>", each) for each in inputs] for half in parts]
         for closing in halves:
             running.slice(*(([], [p]) for p in closing))
         assert running.punctuations_held == 0

@@ -86,6 +86,16 @@ def test_a_key_that_had_no_partners_left_is_forgotten_once_both_close_it(session
     assert not join.punctuations_held
 
 
+def test_a_key_that_had_no_partners_left_is_forgotten_once_parts_close_it(session: Session, tmp_path: Path) -> None:
+    inputs = Schema.parse("id STRING, a INT", domains="a 0..4"), Schema.parse("guest STRING, b INT", domains="b 0..4")
+    join = Running(session, tmp_path, SemiJoin(("id",), ("guest",), residual="b < a").bounded(*inputs), *inputs)
+    join.shows("<k, *>", "<k, [0,1]>", out="<k, *>")
+    join.shows("", "<k, {2,3}>", out="")
+    assert join.punctuations_held
+    join.shows("", "<k, {4,null}>", out="")
+    assert not join.punctuations_held
+
+
 def test_schemes_of_the_right_are_promised_of_the_left() -> None:
     left, right = parse_schemes("id; city", PERSON), parse_schemes("seller", SALE)
     assert format_schemes(SemiJoin(("id",), ("seller",)).schemes(left, right)) == "id; city"
