@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 MARK = "XMLSTREAM_CAMPAIGN"
 """The environment variable by which a run's processes are found, whatever session they are in."""
 
-GONE_SECONDS = 60.0
+GONE_SECONDS = 300.0
 """After so long nothing of an ended run may be there."""
 
 ENDED_SECONDS = 300.0

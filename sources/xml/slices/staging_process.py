@@ -26,6 +26,9 @@ from sources.xml.splits.byte_ranges import ByteRange
 _LENGTH = struct.Struct(">Q")
 _READY = "ready"
 
+_END_SECONDS = 10.0
+"""Time for a process that has closed its output to end, so that an error can say how."""
+
 _PROGRAM = "import sys; sys.path[:] = {path!r}; from sources.xml.slices.staging_process import serve; serve()"
 
 
@@ -92,7 +95,7 @@ class StagingProcess:
 
     def _manner(self) -> str:
         try:
-            status = self._process.wait(1)
+            status = self._process.wait(_END_SECONDS)
         except subprocess.TimeoutExpired:
             return ""
         return f" by signal {-status}" if status < 0 else f" with status {status}"
