@@ -197,9 +197,11 @@ def _by(name: str, parts: Sequence[Part], rows: Rows) -> Part:
     of, by = parts
     if of.type.kind not in FLOATING and _has_floating(of.type):  # whose zeros DuckDB makes one
         raise _refuse(name, parts)
-    # The value may be null where the order is least.
-    call = f"{'arg_min_null' if name == 'min_by' else 'arg_max_null'}({of.sql}, {by.sql})"
-    return Part(rows.computed(call), of.type, True)
+    # The value may be null where the order is least. A FLOAT would lose the sign of its zero.
+    single = of.type.name == "FLOAT"
+    value = f"CAST({of.sql} AS DOUBLE)" if single else of.sql
+    call = rows.computed(f"{'arg_min_null' if name == 'min_by' else 'arg_max_null'}({value}, {by.sql})")
+    return Part(f"CAST({call} AS FLOAT)" if single else call, of.type, True)
 
 
 def _boolean(name: str, parts: Sequence[Part], rows: Rows) -> Part:

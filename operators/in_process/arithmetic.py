@@ -24,7 +24,8 @@ def arithmetic(operator: str, left: Part, right: Part, zone: str) -> Part:
         NotProven: These types are not proven for the operator.
     """
     kinds = {left.type.kind, right.type.kind}
-    if not kinds <= {*NUMBERS, "VOID"} or kinds == {"VOID"}:
+    # Spark's NULL divided by a DECIMAL is a DOUBLE.
+    if not kinds <= {*NUMBERS, "VOID"} or kinds == {"VOID"} or (operator == "/" and kinds == {"VOID", "DECIMAL"}):
         raise NotProven(f"{left.type.name} {operator} {right.type.name}")
     if "DECIMAL" in kinds and not kinds & set(FLOATING):
         return _of_decimals(operator, *_decimals(left, right, operator))

@@ -18,7 +18,7 @@ from operators.frames.spark_engine import SparkEngine
 from operators.in_process.engine import InProcessEngine
 from operators.storage import segments
 from operators.storage.segments import SegmentStore
-from punct_ns.errors import UsageError
+from punct_ns.errors import QueryError, UsageError
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -53,6 +53,21 @@ def test_a_filter_takes_not_a_number_for_the_greatest(
     assert values(frame.where("x <= 1")) == [0.5]
     of_it = engine.rows(pa.table({"s": pa.array([{"x": NAN}])}), f"s STRUCT<x: {type_}>")
     assert len(values(of_it.where("s.x > 1"))) == 1
+
+
+@pytest.mark.parametrize("type_", ["DOUBLE", "FLOAT"])
+def test_the_value_beside_the_greatest_keeps_the_sign_of_its_zero(engine: InProcessEngine, type_: str) -> None:
+    rows = engine.rows(pa.table({"x": [-0.0, 1.0], "n": [2, 1], "g": [1, 1]}), f"x {type_}, n BIGINT, g BIGINT")
+    for aggregate in ("max_by(x, n)", "min_by(x, -n)"):
+        assert list(map(str, values(rows.group_by(["g"], [f"{aggregate} AS found"]).select("found")))) == ["-0.0"]
+
+
+def test_null_divided_by_a_decimal_is_refused(engine: InProcessEngine) -> None:
+    """In Spark it is a DOUBLE, not a DECIMAL."""
+    frame = engine.rows(pa.table({"n": [Decimal("1.5")]}), "n DECIMAL(2,1)")
+    with pytest.raises(QueryError, match="VOID / DECIMAL"):
+        values(frame.select("NULL / n AS x"))
+    assert values(frame.select("NULL * n AS x")) == [None]
 
 
 def test_a_filter_compares_moments(engine: InProcessEngine) -> None:
