@@ -10,6 +10,7 @@ from __future__ import annotations
 import os
 import uuid
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
 from typing import Any
 
 from operators.storage.object_urls import is_object_url
@@ -65,7 +66,12 @@ class SameQuery:
             return []
 
     def begin(self) -> None:
-        """Writes the record: the checkpoint then belongs to this query."""
+        """Writes the record: the checkpoint then belongs to this query.
+
+        The identifier of a run that ended before its first commit stays: the tables that it has created bear it.
+        """
+        with suppress(StateError):
+            self._mine["id"] = _read(self._store).get("id") or self._mine["id"]
         self._write()
 
     def require(self, *, moved: bool) -> None:

@@ -69,3 +69,16 @@ def test_what_closes_a_query_is_decided_by_the_run_that_commits(session: Session
     told = "".join(documents(out).values())
     assert "<a>1</a><n>2</n>" in told
     assert "<a>2</a><n>4</n>" in told
+
+
+@pytest.mark.parametrize("table", ["hottest.delta", "out"])
+def test_a_run_that_dies_before_its_first_commit_leaves_its_tables_to_the_next(
+    session: Session, tmp_path: Path, table: str
+) -> None:
+    (tmp_path / "1.xml").write_text(f"{HEAD}{rows(1)}{closed(1)}{rows(2)}</s>")
+    asked = (
+        xs.read(session, tmp_path / "1.xml", "a INT, b INT", rowTag="t", schemes="a").group_by("a").agg("count(*) AS n")
+    )
+    crash(lambda: asked.run(tmp_path / table, tmp_path / "checkpoint"), "before the commit", 0)
+    assert (tmp_path / table).exists()
+    assert asked.run(tmp_path / table, tmp_path / "checkpoint").closed
