@@ -262,6 +262,11 @@ class Combines(HasResidual, Protocol):
         are true, with the attributes of all inputs in their order.
         """
 
+    def with_conditions(
+        self, more: Sequence[tuple[tuple[int, str], tuple[int, str]]], residual: str | None, *inputs: Schema
+    ) -> Self:
+        """The inner join with more pairs of equal attributes, and another residual condition."""
+
 
 @runtime_checkable
 class MergesPartials(Protocol):

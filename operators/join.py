@@ -39,6 +39,7 @@ from operators.joins.equal_attributes import equal_terms_of_two
 from operators.joins.equi_join import EquiJoin
 from operators.joins.forgetting import forget_keys
 from operators.joins.join_sides import JoinKind, JoinSides
+from operators.joins.punctuation_graph import Equality
 from operators.joins.purge_strategy import EAGER, PurgeStrategy
 from operators.required_punctuations import Held, Row, Way, whole, without
 from operators.state.blocked_set import emittable
@@ -121,6 +122,11 @@ class Join(Operator):
     def equal(self) -> Sequence[tuple[tuple[int, str], tuple[int, str]]] | None:
         pairs = zip(self.left_on, self.right_on, strict=True)
         return [((0, mine), (1, theirs)) for mine, theirs in pairs] if self.kind == "inner" else None
+
+    def with_conditions(self, more: Sequence[Equality], residual: str | None, *inputs: Schema) -> Join:
+        pairs = [[name for _, name in sorted(equality)] for equality in more]
+        mine, theirs = ((*on, *(pair[side] for pair in pairs)) for side, on in enumerate(self.equi_join.on))
+        return replace(self, left_on=mine, right_on=theirs, residual=residual).bounded(*inputs)
 
     @property
     def equi_join(self) -> EquiJoin:

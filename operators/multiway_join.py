@@ -121,6 +121,13 @@ class MultiwayJoin(Operator):
     def with_residual(self, residual: str | None) -> MultiwayJoin:
         return replace(self, residual=residual)
 
+    def with_conditions(self, more: Sequence[Equality], residual: str | None, *inputs: Schema) -> MultiwayJoin:
+        return replace(self, equalities=(*self.equalities, *more), residual=residual).bounded(*inputs)
+
+    @property
+    def equal(self) -> Sequence[Equality]:
+        return self.equalities
+
     def wanted(self, p: Punctuation, held: Held, *inputs: Schema) -> Sequence[Way]:
         return ways_to(p, self.graph, held, inputs) or [whole(*inputs)]
 

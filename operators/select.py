@@ -8,7 +8,8 @@ Example:    Select("price > 250", punctuates=True)
 Step:       {| t ∈ new | p(t) |}
 Pass:       –
 Keep:       no tuples; with `punctuates`, punctuations.
-Propagate:  all punctuations. With `punctuates` also, once, punctuations for the tuples for which the predicate is false
+Propagate:  all punctuations. Where p makes attributes equal, also with their patterns moved from one to the other: no
+            tuple of `a = b` comes with b = 5 after <5, *>, nor after <*, 5>. With `punctuates` also, once, punctuations for the tuples for which the predicate is false
             or null: `price > 250` gives `(,250]` and `null`. Those of the input that these cover are then left out.
 Safe when:  always; no tuples are kept.
 Source:     Tucker et al. 2003, Table 3.
@@ -22,9 +23,11 @@ from dataclasses import dataclass, replace
 from typing import ClassVar
 
 from operators.behaviour import Operator, Terms, among, own_terms
-from operators.expressions.dialect import attributes_in
+from operators.expressions.dialect import attributes_in, conjuncts, expression
 from operators.expressions.predicate_domain import excluded
 from operators.expressions.throwable import takes_equals_alike
+from operators.joins.equal_attributes import equated, rewritten, rewritten_schemes
+from operators.joins.punctuation_graph import equal_groups
 from operators.required_punctuations import Held, Way
 from operators.state.operator_state import OperatorState
 from operators.state.slice_tuples import Slice, Tuples
@@ -39,19 +42,41 @@ from punct_ns.scheme import Scheme
 class Select(Operator):
     """The tuples of the input that satisfy `predicate`, Spark SQL over the input's attributes.
 
-    With `punctuates`, it also emits punctuations on tuples that it never selects.
+    With `punctuates`, it also emits punctuations on tuples that it never selects. `equal` are pairs of attributes, of
+    one type, that are equal in each tuple that it selects (`equated`).
     """
 
     predicate: str
     punctuates: bool = False
+    equal: tuple[tuple[str, str], ...] = ()
     exact_inputs: ClassVar[bool] = False
     keeps_order: ClassVar[bool] = True
+
+    def equated(self, *inputs: Schema) -> Select:
+        """The select that also moves punctuations between the attributes that its predicate makes equal."""
+        pairs = filter(None, (equated(part, inputs[0]) for part in conjuncts(expression(self.predicate))))
+        return replace(self, equal=tuple(pairs))
 
     def schema(self, *inputs: Schema) -> Schema:
         return inputs[0]
 
     def schemes(self, *inputs: tuple[Scheme, ...]) -> tuple[Scheme, ...]:
-        return inputs[0]
+        equal = {name.lower(): others for name, others in self._equals.items()}
+        return tuple(rewritten_schemes(inputs[0], equal)) if equal else inputs[0]
+
+    @property
+    def _equals(self) -> dict[str, list[str]]:
+        """For each attribute that equals others, these others."""
+        groups = [[name for _, name in group] for group in equal_groups(((0, a), (0, b)) for a, b in self.equal)]
+        return {name: [other for other in group if other != name] for group in groups for name in group}
+
+    def _moved(self, p: Punctuation) -> list[Punctuation]:
+        """The punctuation, and those with its patterns moved to equal attributes."""
+        if not self.equal:
+            return [p]
+        equals, schema = self._equals, p.schema
+        places = [[i, *map(schema.index, equals.get(name, ()))] for i, name in enumerate(schema.names)]
+        return list(rewritten(p, schema, places))
 
     def parameters(self, output: Schema) -> str:
         return self.predicate
@@ -66,8 +91,8 @@ class Select(Operator):
         return takes_equals_alike([self.predicate], inputs[0])
 
     def lineage(self, names: Collection[str], *inputs: Schema) -> Sequence[Sequence[str]] | None:
-        """The names themselves; None for a select that punctuates: its output has more punctuations than the input."""
-        return None if self.punctuates else [tuple(names)]
+        """The names themselves; None for a select whose output has more punctuations than the input."""
+        return None if self.punctuates or self.equal else [tuple(names)]
 
     def excludes(self, *inputs: Schema) -> Sequence[Punctuation]:
         """Punctuations on tuples for which the predicate is not true, as far as constants determine these."""
@@ -80,20 +105,21 @@ class Select(Operator):
         return replace(self, punctuates=True)
 
     def wanted(self, p: Punctuation, held: Held, *inputs: Schema) -> Sequence[Way]:
-        return [tuple((0, left) for left in remainder(p, PunctuationSet(inputs[0], self.initial(*inputs))))]
+        never = PunctuationSet(inputs[0], self.initial(*inputs))
+        return [tuple((0, left) for left in remainder(moved, never)) for moved in self._moved(p)]
 
     def state_schema(self, *inputs: Schema) -> StateSchema:
-        return StateSchema(sets={"sent": inputs[0]} if self.punctuates else {})
+        return StateSchema(sets={"sent": inputs[0]} if self.punctuates or self.equal else {})
 
     def step(self, inputs: Sequence[Slice], state: OperatorState) -> Tuples | None:
         new = inputs[0].tuples
         return new and new.some(new.frame.where(self.predicate))
 
     def propagate(self, inputs: Sequence[Slice], state: OperatorState) -> Sequence[Punctuation]:
-        if not self.punctuates:
+        if not (self.punctuates or self.equal):
             return inputs[0].punctuations
         sent, excluded_ = state.punctuations("sent"), self.initial(*state.inputs)
-        new = sent.absorb((*excluded_, *inputs[0].punctuations))
+        new = sent.absorb((*excluded_, *(moved for p in inputs[0].punctuations for moved in self._moved(p))))
         sent.forget(new)
         sent.absorb(excluded_)  # offered in each slice, they go out once
         return new

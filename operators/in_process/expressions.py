@@ -392,7 +392,7 @@ class Translator:
         if name in ("try_add", "try_subtract") and any(isinstance(e.unnest(), exp.Interval) for e in tree.expressions):
             return self._tried(tree.expressions, "+" if name == "try_add" else "-")
         if name in FUNCTIONS:
-            if name.startswith("try_") and any(call_name(e.unnest()).startswith("try_") for e in tree.expressions):
+            if any(call_name(e.unnest()) in _REORDERED.get(name, ()) for e in tree.expressions):
                 raise NotProven(f"{name} of a function that tries")
             if name == "if":
                 return call(name, [self._condition(tree.expressions[0]), *self.parts(tree.expressions[1:])], self._zone)
@@ -568,6 +568,11 @@ class Translator:
             if not days or is_utc(self._zone):
                 return f"to_microseconds({days * 86_400_000_000 + micros})"
         raise NotProven("a frame of this RANGE")
+
+
+_SUMS = ("try_add", "try_subtract")
+_REORDERED = {**dict.fromkeys(_SUMS, _SUMS), "try_multiply": ("try_multiply",)}
+"""Functions that Spark computes in another order where one stands in the other."""
 
 
 def _require_order(tree: exp.Binary) -> None:

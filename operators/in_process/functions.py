@@ -166,7 +166,10 @@ def _tried(operator: str) -> Function:
         done = arithmetic(operator, parts[0], parts[1], zone)
         if any(part.raises for part in parts):
             raise NotProven(f"{name} with an operand that can raise an error")
-        return Part(f"TRY({done.sql})", done.type, True, rows=done.rows)
+        # DuckDB computes what stands twice in a SELECT once, outside of TRY, so that `TRY(n + 1)` may be an error.
+        one, other = (f"CAST({part.sql} AS HUGEINT)" for part in parts)
+        sql = f"TRY_CAST(({one} {operator} {other}) AS {in_duckdb(done.type)})"
+        return Part(sql, done.type, True, rows=done.rows)
 
     return function
 

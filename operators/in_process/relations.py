@@ -7,7 +7,9 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from functools import lru_cache
+from itertools import takewhile
 
+from operators.expressions.dialect import conjuncts, expression, render
 from operators.frames.frame import (
     Distinct,
     Frame,
@@ -121,8 +123,13 @@ class Relations:
         return f"SELECT {', '.join(items)} FROM {self._source(frame)}"
 
     def _joined(self, join: Join) -> str:
-        left, right = self._columns(join.left), self._columns(join.right)
-        on = _expression(join.on, (*left, *right), self._zone).sql
+        both = (*self._columns(join.left), *self._columns(join.right))
+        whole = _expression(join.on, both, self._zone)
+        on = whole.sql
+        if whole.raises:
+            # AND with what can raise an error is one CASE, for which DuckDB would look at all pairs.
+            parts = (_expression(render(part), both, self._zone) for part in conjuncts(expression(join.on)))
+            on = " AND ".join([*(part.sql for part in takewhile(lambda part: not part.raises, parts)), on])
         kind = {"inner": "JOIN", "left": "LEFT JOIN", "left_semi": "SEMI JOIN", "left_anti": "ANTI JOIN"}[join.how]
         return f"SELECT * FROM {self._source(join.left)} AS l {kind} {self._source(join.right)} AS r ON {on}"
 

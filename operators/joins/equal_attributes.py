@@ -14,13 +14,16 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import product
 
+from sqlglot import exp
+
 from operators.behaviour import Terms, own_terms
+from operators.expressions.dialect import position_of
 from punct_ns.domain import Domain
-from punct_ns.pattern import EMPTY, NOT_NULL, Pattern, matches, meet
+from punct_ns.pattern import EMPTY, NOT_NULL, WILDCARD, Pattern, matches, meet
 from punct_ns.punctuation import Punctuation
 from punct_ns.recast import recast_patterns, required_pattern
 from punct_ns.schema import Schema
-from punct_ns.scheme import Scheme
+from punct_ns.scheme import Scheme, Term
 from punct_ns.slices import quoted
 
 ALL_CHOICES = 8
@@ -48,7 +51,11 @@ def rewritten(p: Punctuation, output: Schema, places: Sequence[Sequence[int]]) -
             found += [(other, part) for part in moved if part != EMPTY]
         options.append(found)
     for choice in _choices(options):
-        yield Punctuation.at(output, dict(choice), p.lifespan)
+        patterns: dict[int, Pattern] = {}
+        for place, pattern in choice:
+            patterns[place] = meet(pattern, patterns.get(place, WILDCARD), output[place].domain)
+        if EMPTY not in patterns.values():
+            yield Punctuation.at(output, patterns, p.lifespan)
 
 
 def narrower(own: Pattern, other: Pattern, domain: Domain, others: Domain) -> Pattern:
@@ -68,23 +75,59 @@ def _choices(options: list[list[tuple[int, Pattern]]]) -> Iterator[tuple[tuple[i
         size *= len(found)
     own = tuple(found[0] for found in options)
     if size <= ALL_CHOICES:
-        chosen = list(product(*options))
+        yield from product(*options)
     else:
-        chosen = [own, *((*own[:i], other, *own[i + 1 :]) for i, found in enumerate(options) for other in found[1:])]
-    # Of two patterns at one place only one would stay, and the punctuation would match too much.
-    yield from (choice for choice in chosen if len({place for place, _ in choice}) == len(choice))
+        yield own
+        yield from ((*own[:i], other, *own[i + 1 :]) for i, found in enumerate(options) for other in found[1:])
 
 
 def rewritten_schemes(schemes: Sequence[Scheme], equal: Mapping[str, Sequence[str]]) -> list[Scheme]:
-    """The schemes, and those with terms moved to equal attributes; `equal` lists these by names in lower case."""
+    """The schemes, and those with terms moved to equal attributes; `equal` lists these by names in lower case.
+
+    >>> scheme = Scheme((Term("a"), Term("b", "prefix")))
+    >>> [str(moved) for moved in rewritten_schemes([scheme], {"a": ["b"], "b": ["a"]})]
+    ['a, b prefix', 'a', 'b', 'b, a prefix']
+    """
     found: list[Scheme] = []
     for scheme in schemes:
         options = [
             [term, *(term.renamed(name) for name in equal.get(term.attribute.lower(), ()))] for term in scheme.terms
         ]
-        chosen = [choice for choice in product(*options) if len({term.attribute for term in choice}) == len(choice)]
-        found += map(Scheme, chosen)
+        found += filter(None, map(_of_terms, product(*options)))
     return list(dict.fromkeys(found))
+
+
+def _of_terms(terms: Sequence[Term]) -> Scheme | None:
+    """The scheme of these terms, of which two may be on one attribute; None if it is not known what both promise.
+
+    Of a value and a prefix that it lies in the value is closed, and so is it of a value twice.
+    """
+    found: dict[str, Term] = {}
+    for term in terms:
+        known = found.setdefault(term.attribute, term)
+        each = [one for one in (known, term) if one.kind == "each"]
+        if known.kind != term.kind and not each or (known.kind == "tiles" and known != term):
+            return None
+        found[term.attribute] = each[0] if each else term
+    return Scheme(tuple(found.values()))
+
+
+def equated(condition: exp.Expr, schema: Schema) -> tuple[str, str] | None:
+    """The two attributes of one type that a condition states to be equal; None for any other condition.
+
+    >>> from operators.expressions.dialect import expression
+    >>> schema = Schema.of(a="INT", b="INT", c="BIGINT")
+    >>> [equated(expression(text), schema) for text in ("(b = A)", "a = c", "a = 1")]
+    [('b', 'a'), None, None]
+    """
+    condition = condition.unnest()
+    if not isinstance(condition, exp.EQ):
+        return None
+    places = [position_of(side.unnest(), schema) for side in (condition.this, condition.expression)]
+    known = [schema[i] for i in places if i is not None]
+    if len(known) < 2 or places[0] == places[1] or known[0].domain.type != known[1].domain.type:
+        return None
+    return known[0].name, known[1].name
 
 
 def equal_terms(schemas: Sequence[Schema], classes: Iterable[Mapping[int, str]]) -> list[Terms]:

@@ -22,7 +22,7 @@ shape must be known. Definition 9 is read as a fixpoint that contains the node i
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 
@@ -36,6 +36,24 @@ InputAttribute = tuple[int, str]
 
 Equality = tuple[InputAttribute, InputAttribute]
 Shape = frozenset[int]
+
+
+def equal_groups(equalities: Iterable[Equality]) -> list[list[InputAttribute]]:
+    """The attributes that equalities name, in groups of equal ones; different names differ by more than case.
+
+    >>> equal_groups([((0, "a"), (1, "b")), ((2, "c"), (3, "d")), ((1, "B"), (2, "e"))])
+    [[(0, 'a'), (1, 'b'), (2, 'e')], [(2, 'c'), (3, 'd')]]
+    """
+    group: dict[tuple[int, str], dict[tuple[int, str], InputAttribute]] = {}
+    for equality in equalities:
+        one, other = (
+            group.setdefault(key, {key: place}) for place in equality for key in [(place[0], place[1].lower())]
+        )
+        if one is not other:
+            few, many = (one, other) if len(one) < len(other) else (other, one)
+            many |= {key: place for key, place in few.items() if key not in many}
+            group |= dict.fromkeys(few, many)
+    return [list(places.values()) for places in {id(places): places for places in group.values()}.values()]
 
 
 @dataclass(frozen=True)
@@ -105,17 +123,7 @@ class PunctuationGraph:
 
     @cached_property
     def _equal(self) -> list[list[InputAttribute]]:
-        """The attributes, in groups of equal ones; different names differ by more than case."""
-        group: dict[tuple[int, str], dict[tuple[int, str], InputAttribute]] = {}
-        for equality in self.equalities:
-            one, other = (
-                group.setdefault(key, {key: place}) for place in equality for key in [(place[0], place[1].lower())]
-            )
-            if one is not other:
-                few, many = (one, other) if len(one) < len(other) else (other, one)
-                many |= {key: place for key, place in few.items() if key not in many}
-                group |= dict.fromkeys(few, many)
-        return [list(places.values()) for places in {id(places): places for places in group.values()}.values()]
+        return equal_groups(self.equalities)
 
     @cached_property
     def _hanging_together(self) -> set[int]:

@@ -38,7 +38,7 @@ class Choice:
         """The plan that runs: the one join of all inputs if the query sets its purge interval, else the cheapest."""
         if self.requested is not None:
             return self.requested
-        return self.safe[0] if self.safe and self.safe[0].kept < self.written.kept else self.written
+        return self.safe[0] if self.safe and self.safe[0].text != self.written.text else self.written
 
     def __str__(self) -> str:
         """One line for each plan, with the tuples that it keeps if each source sends one while a value is open."""

@@ -3,7 +3,7 @@
 A region is a tree of inner joins, described by its inputs and the equalities between them. Between two joins of a
 region attributes may be renamed or left out. Any other operator ends the region, and so does a join with two readers,
 which becomes an input. An expression that can raise an error must be computed only for the combinations that the query
-names, so a join with such a condition belongs to no region.
+names: each plan computes such a condition where all inputs of the join that has it are together.
 
 Only safe plans are built, bottom-up: a join of inputs whose punctuation graph is strongly connected, where each input
 is a source or again such a join. The cost of a plan is its state: the sum over the inputs of all joins of the rate of
@@ -20,23 +20,31 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, replace
 from itertools import combinations, pairwise
+from typing import cast
 
 from operators.behaviour import Combines
 from operators.expressions.dialect import attributes_in, conjuncts, expression, render
 from operators.expressions.throwable import throwable
 from operators.join import Join
-from operators.joins.punctuation_graph import Equality, PunctuationGraph, promised
+from operators.joins.punctuation_graph import Equality, InputAttribute, PunctuationGraph, equal_groups, promised
 from operators.joins.purge_strategy import EAGER, PurgeStrategy
 from operators.multiway_join import MultiwayJoin
+from operators.select import Select
 from punct_ns.errors import QueryError
 from punct_ns.schema import Schema
 from punct_ns.scheme import Scheme
 from punct_ns.slices import quoted
 from xmlstream.optimizer.push_down_predicates import conjunction
 from xmlstream.optimizer.rewrite import in_terms
-from xmlstream.plan.nodes import Node, Scan, renamed, unique
+from xmlstream.plan.nodes import Node, Scan, plain, renamed, unique
 
-InputAttribute = tuple[int, str]
+
+@dataclass(frozen=True, slots=True)
+class Residual:
+    """A condition of a region, as Spark SQL, and the inputs that must be together before it is computed."""
+
+    condition: str
+    inputs: frozenset[int]
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,10 +53,11 @@ class JoinRegion:
 
     Attributes:
         root: The topmost join.
-        written: The inputs of the region, from left to right.
-        inputs: The same inputs, with attributes renamed to distinct names.
+        written: The inputs of the region, in an order that does not depend on how the query is written.
+        inputs: The same inputs, with attributes renamed to distinct names. An input of which two attributes must be
+            equal selects the tuples in which they are.
         equalities: Pairs of equal attributes, each as (number of the input, name).
-        residual: The conjuncts of all other conditions, as Spark SQL.
+        residual: The conjuncts of all other conditions.
         output: For each attribute of the root the attribute of an input.
         purge: The purge strategy that the query sets for one of the joins, the topmost first.
     """
@@ -57,17 +66,14 @@ class JoinRegion:
     written: tuple[Node, ...]
     inputs: tuple[Node, ...]
     equalities: tuple[tuple[InputAttribute, InputAttribute], ...]
-    residual: tuple[str, ...]
+    residual: tuple[Residual, ...]
     output: Mapping[str, str]
     purge: PurgeStrategy = EAGER
 
     @property
-    def classes(self) -> tuple[Mapping[int, str], ...] | None:
-        """Classes of equal attributes, by input; None if a class has two attributes of one input."""
-        try:
-            return PunctuationGraph(len(self.inputs), self.equalities).classes
-        except QueryError:
-            return None
+    def classes(self) -> tuple[Mapping[int, str], ...]:
+        """Classes of equal attributes, by input."""
+        return PunctuationGraph(len(self.inputs), self.equalities).classes
 
     def instead(self, node: Node) -> Node:
         """Another plan for the inputs, with its attributes renamed to those of the root."""
@@ -76,11 +82,7 @@ class JoinRegion:
 
 def is_join(node: Node) -> bool:
     """Whether a node is a join that can belong to a region."""
-    operator = node.operator
-    if not isinstance(operator, Combines) or operator.equal is None:
-        return False
-    both = Schema(tuple(attribute for below in node.inputs for attribute in below.schema))
-    return operator.residual is None or not throwable(expression(operator.residual), both)
+    return isinstance(node.operator, Combines) and node.operator.equal is not None
 
 
 def hands_on(node: Node) -> bool:
@@ -92,15 +94,23 @@ def region(root: Node, inner: Collection[Node]) -> JoinRegion:
     """The region below its topmost join; `inner` are the nodes that belong to the region of their reader."""
     walk = _Walk(inner)
     output = walk.of_join(root)
+    equalities = walk.between_inputs()
+    order = sorted(range(len(walk.inputs)), key=lambda i: _written_form(walk.written[i]))
+    place = {i: number for number, i in enumerate(order)}
     return JoinRegion(
         root,
-        tuple(walk.written),
-        tuple(walk.inputs),
-        tuple(walk.equalities),
-        tuple(walk.residual),
+        tuple(walk.written[i] for i in order),
+        tuple(walk.inputs[i] for i in order),
+        tuple(((place[i], one), (place[j], other)) for (i, one), (j, other) in equalities),
+        tuple(Residual(part.condition, frozenset(place[i] for i in part.inputs)) for part in walk.residual),
         {name: output[name][1] for name in root.schema.names},
         walk.purge,
     )
+
+
+def _written_form(node: Node) -> tuple[list[str], str]:
+    """An order of inputs: the sources that they read, and the plan over them."""
+    return sorted(_sources(node)), str(plain(node))
 
 
 class _Walk:
@@ -112,7 +122,7 @@ class _Walk:
         self.written: list[Node] = []
         self.inputs: list[Node] = []
         self.equalities: list[tuple[InputAttribute, InputAttribute]] = []
-        self.residual: list[str] = []
+        self.residual: list[Residual] = []
         self.purge = EAGER
 
     def of_join(self, node: Node) -> dict[str, InputAttribute]:
@@ -127,9 +137,31 @@ class _Walk:
         whole = {name: place for known in places for name, place in known.items()}
         if node.operator.residual:
             terms = {name.lower(): quoted(place) for name, (_, place) in whole.items()}
-            parts = conjuncts(expression(node.operator.residual))
-            self.residual += [render(in_terms(part, terms)) for part in parts]
+            inputs = {name.lower(): i for name, (i, _) in whole.items()}
+            everything = frozenset(inputs.values())
+            both = Schema(tuple(attribute for below in node.inputs for attribute in below.schema))
+            for part in conjuncts(expression(node.operator.residual)):
+                used = frozenset(inputs[name.lower()] for name in attributes_in(part))
+                together = everything if len(used) < 2 or throwable(part, both) else used
+                self.residual.append(Residual(render(in_terms(part, terms)), together))
         return whole
+
+    def between_inputs(self) -> list[Equality]:
+        """The equalities, with one attribute of each input among those that are equal; the input selects the others."""
+        for group in equal_groups(self.equalities):
+            of_input: dict[int, list[str]] = {}
+            for i, name in group:
+                of_input.setdefault(i, []).append(name)
+            for i, (first, *others) in of_input.items():
+                if others:
+                    node = self.inputs[i]
+                    tests = " AND ".join(f"{quoted(first)} = {quoted(other)}" for other in others)
+                    self.inputs[i] = Node(Select(tests).equated(node.schema), (node,), "select")
+                self.equalities = [
+                    cast(Equality, tuple((i, first) if j == i and name in others else (j, name) for j, name in pair))
+                    for pair in self.equalities
+                ]
+        return [(one, other) for one, other in self.equalities if one != other]
 
     def _of_input(self, node: Node) -> dict[str, InputAttribute]:
         if node not in self._inner:
@@ -199,8 +231,6 @@ def written(region: JoinRegion) -> JoinPlan:
 def safe_plans(region: JoinRegion) -> list[JoinPlan]:
     """The safe plans for a region, the cheapest first; for each subset of inputs only the cheapest plan is used."""
     leaves = _leaves(region)
-    if region.classes is None:
-        return []
     everything = frozenset(range(len(leaves)))
     best = {leaf.inputs: leaf for leaf in leaves}
     if len(leaves) > MOST:
@@ -214,7 +244,7 @@ def safe_plans(region: JoinRegion) -> list[JoinPlan]:
 
 def at_once(region: JoinRegion) -> JoinPlan | None:
     """The one join of all inputs, even if it is unsafe; None if it is impossible."""
-    return None if region.classes is None else _joined(region, _leaves(region))
+    return _joined(region, _leaves(region))
 
 
 def _leaves(region: JoinRegion) -> list[JoinPlan]:
@@ -263,12 +293,11 @@ def _partitions(items: Sequence[int]) -> Iterator[list[frozenset[int]]]:
 def _joined(region: JoinRegion, blocks: Sequence[JoinPlan]) -> JoinPlan | None:
     """The join of blocks; None if no equalities connect them, or a join cannot use them."""
     equalities = tuple(_between(region, blocks))
-    names = [set(block.node.schema.names) for block in blocks]
-    here = frozenset[str]().union(*names)
+    here = frozenset[int]().union(*(block.inputs for block in blocks))
     conditions = [
-        part
+        part.condition
         for part in region.residual
-        if (used := {*attributes_in(part)}) <= here and not any(used <= known for known in names)
+        if part.inputs <= here and not any(part.inputs <= block.inputs for block in blocks)
     ]
     residual = conjunction(map(expression, conditions))
     nodes = tuple(block.node for block in blocks)
@@ -289,7 +318,7 @@ def _joined(region: JoinRegion, blocks: Sequence[JoinPlan]) -> JoinPlan | None:
 def _between(region: JoinRegion, blocks: Sequence[JoinPlan]) -> Iterator[Equality]:
     """The equalities between blocks; equalities within a block are part of its own plan."""
     block_of = {i: number for number, block in enumerate(blocks) for i in block.inputs}
-    for places in region.classes or ():
+    for places in region.classes:
         one_each: dict[int, InputAttribute] = {}
         for i, name in sorted(places.items()):
             if i in block_of:

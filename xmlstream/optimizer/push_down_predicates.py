@@ -2,7 +2,9 @@
 
 A predicate is split at its ANDs. A part is pushed below an operator if it selects the same tuples there. An operator
 gives the terms of its attributes in its inputs (`predicate_terms`), and each part is rewritten in these terms. A join
-also pushes down the parts of its own residual condition that concern one input.
+also pushes down the parts of its own residual condition that concern one input. What cannot go below an inner join
+belongs into it, as in SQL ON and WHERE mean the same: an equality of two inputs as a pair of join attributes, all else
+as part of the residual condition. So the state of a join does not depend on where its conditions are written.
 
 A part that can raise an error must be computed for the same tuples as before. So it is pushed only through selects, and
 through operators that pass all tuples, if it uses only attributes that they pass. Nothing is pushed below `punctuate`,
@@ -22,9 +24,10 @@ from operator import add, or_
 
 from sqlglot import exp
 
-from operators.behaviour import HasResidual, Terms
+from operators.behaviour import Combines, HasResidual, Terms
 from operators.expressions.dialect import attributes_in, conjoined, conjuncts, expression, render
 from operators.expressions.throwable import throwable
+from operators.joins.equal_attributes import equated
 from operators.select import Select
 from punct_ns.schema import Schema
 from xmlstream.optimizer.rewrite import bottom_up, in_terms, over, readers, top_down
@@ -120,6 +123,8 @@ def _parted(node: Node, from_above: list[exp.Expr]) -> _Parted:
     if isinstance(operator, Select) and not operator.punctuates:
         return _Parted(None, [[*conjuncts(expression(operator.predicate)), *from_above]])
     schemas = node.input_schemas
+    if isinstance(operator, Combines) and operator.equal is not None:
+        return _into_join(operator, from_above, schemas)
     first: Sequence[list[exp.Expr]] = [[] for _ in schemas]
     if isinstance(operator, HasResidual) and operator.residual:
         own = conjuncts(expression(operator.residual))
@@ -131,7 +136,26 @@ def _parted(node: Node, from_above: list[exp.Expr]) -> _Parted:
     return _Parted(operator, list(map(add, first, then)), above)
 
 
+def _into_join(join: Combines, from_above: list[exp.Expr], schemas: Sequence[Schema]) -> _Parted:
+    """Divides the predicate above an inner join, and its residual condition; the join takes what stays."""
+    own = conjuncts(expression(join.residual)) if join.residual else []
+    both = Schema(tuple(attribute for schema in schemas for attribute in schema))
+    place = {name: i for i, schema in enumerate(schemas) for name in schema.names}
+    for part in (*own, *from_above):
+        if (pair := equated(part, both)) is None:
+            continue
+        terms = [of for of in join.predicate_terms(*schemas) if {name.lower() for name in pair} <= of.keys()]
+        if not terms:  # else both are equal to attributes of one input, which selects
+            join = join.with_conditions([(((place[pair[0]]), pair[0]), (place[pair[1]], pair[1]))], None, *schemas)
+        elif not any(of[pair[0].lower()] == of[pair[1].lower()] for of in terms):
+            continue
+        own, from_above = ([p for p in parts if p is not part] for parts in (own, from_above))
+    first, rest = divided(own, join.residual_terms(*schemas), schemas)
+    then, above = divided(from_above, join.predicate_terms(*schemas), schemas, join.passes_through(*schemas))
+    return _Parted(join.with_conditions((), conjunction([*rest, *above]), *schemas), list(map(add, first, then)))
+
+
 def _selected(node: Node, parts: Sequence[exp.Expr]) -> Node:
     """A select of the conjunction over the node; the node itself for no parts."""
     predicate = conjunction(parts)
-    return node if predicate is None else Node(Select(predicate), (node,), "select")
+    return node if predicate is None else Node(Select(predicate).equated(node.schema), (node,), "select")

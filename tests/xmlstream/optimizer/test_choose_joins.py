@@ -8,6 +8,7 @@ import pytest
 from typer.testing import CliRunner
 
 from operators.join import Join
+from operators.select import Select
 from operators.multiway_join import MultiwayJoin
 from xmlstream.cli.commands import app
 from xmlstream.optimizer.choose_joins import choose_joins
@@ -107,17 +108,30 @@ def test_some_may_be_joined_at_once_and_others_after_them() -> None:
     "query",
     [
         "SELECT s1.n FROM s1 LEFT JOIN s2 ON s1.k = s2.k JOIN s3 ON s3.k = s1.k",
-        "SELECT s1.n FROM s1 JOIN s2 ON s1.k = s2.k AND s1.n / s2.n > 1 JOIN s3 ON s3.k = s1.k",
         "SELECT p.n FROM (SELECT DISTINCT s1.k, s1.n FROM s1 JOIN s2 ON s1.k = s2.k) AS p JOIN s3 ON s3.k = p.k",
         "WITH p AS (SELECT s1.k, s1.n FROM s1 JOIN s2 ON s1.k = s2.k) SELECT p.n FROM p JOIN s3 ON s3.k = p.k"
         " UNION ALL SELECT n FROM p",
-        "SELECT s1.n FROM s1, s2, s3 WHERE s1.k = s2.k AND s1.k = s3.k AND s2.k = s3.n",
     ],
 )
 def test_what_is_no_join_of_inner_joins_alone_stays_as_it_was_written(query: str) -> None:
-    """An outer join; a condition that may be an error; a distinct between; two readers; two keys of one stream."""
+    """An outer join; a distinct between; two readers."""
     written = plan(KEY, query)
     assert joins(choose_joins(written)) == joins(written)
+
+
+def test_two_keys_of_one_stream_are_equal_in_the_tuples_that_it_joins() -> None:
+    root = optimized(plan(KEY, "SELECT s1.n FROM s1, s2, s3 WHERE s1.k = s2.k AND s1.k = s3.k AND s2.k = s3.n"))
+    assert joins(root) == ["multiway_join"]
+    assert [node.operator.equal for node in topological(root) if isinstance(node.operator, Select)] == [(("n", "k"),)]
+
+
+def test_a_condition_that_may_be_an_error_waits_for_all_streams_of_its_join() -> None:
+    """`s1.n / s2.n` is computed for no pair that the query has no tuple for."""
+    query = "SELECT s1.n FROM s1 JOIN s2 ON s1.k = s2.k JOIN s3 ON s3.k = s1.k {} s1.n / s2.n > 1"
+    of_two, of_three = (join_choices(plan(KEY, query.format(word)))[0].safe for word in ("AND", "WHERE"))
+    assert [one.text for one in of_two] == [one.text for one in of_three]
+    pair = next(one.node for one in of_three if one.text.endswith("join(join(s1, s2), s3)"))
+    assert [n.operator.residual is None for n in topological(pair) if isinstance(n.operator, Join)] == [True, False]
 
 
 def test_where_no_plan_is_safe_that_runs_which_was_written() -> None:

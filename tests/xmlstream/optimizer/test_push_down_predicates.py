@@ -91,7 +91,7 @@ BECOMES = {
     ),
     "an inner join, to each side": (
         "SELECT s, t FROM r JOIN v ON b = d WHERE a = 10 AND y > 1.5 AND a < c",
-        "SELECT s, t FROM (SELECT * FROM r WHERE a = 10) JOIN (SELECT * FROM v WHERE y > 1.5) ON b = d WHERE a < c",
+        "SELECT s, t FROM (SELECT * FROM r WHERE a = 10) JOIN (SELECT * FROM v WHERE y > 1.5) ON b = d AND a < c",
     ),
     "an inner join, to what is equal": (
         "SELECT s, t FROM r JOIN v ON a = c WHERE a > 5 AND d < c AND c <> d",
@@ -110,6 +110,22 @@ BECOMES = {
         "SELECT s, t, g FROM r, v, w WHERE a = c AND d = e AND b = 1 AND e IN (1, 2) AND g > 0",
         "SELECT s, t, g FROM (SELECT * FROM r WHERE b = 1) JOIN (SELECT * FROM v WHERE d IN (1, 2)) ON a = c"
         " JOIN (SELECT * FROM w WHERE e IN (1, 2) AND g > 0) ON d = e",
+    ),
+    "into an inner join, what compares its sides, and what may fail": (
+        "SELECT s, t FROM r JOIN v ON a = c WHERE b < d AND length(s) > 5",
+        "SELECT s, t FROM r JOIN v ON a = c AND b < d AND length(s) > 5",
+    ),
+    "into an inner join, an equality as one more key": (
+        "SELECT s, t FROM r JOIN v ON a = c AND x < y WHERE d = b",
+        "SELECT s, t FROM r JOIN v ON a = c AND b = d AND x < y",
+    ),
+    "into the first of two joins, what the keys of the second make an equality of the first": (
+        "SELECT s, t FROM r JOIN v ON b = c JOIN w ON e = d WHERE e = a",
+        "SELECT s, t FROM r JOIN v ON b = c AND a = d JOIN w ON e = d",
+    ),
+    "nowhere, what the keys of an inner join say": (
+        "SELECT s, t FROM r JOIN v ON a = c WHERE c = a",
+        "SELECT s, t FROM r JOIN v ON a = c",
     ),
     "a left join's preserved side": (
         "SELECT s, t FROM r LEFT JOIN v ON a = c WHERE a > 5 AND y IS NULL",
@@ -143,19 +159,27 @@ def test_a_predicate_goes_below(written: str, pushed: str) -> None:
     assert optimized(plan(written)) == optimized(plan(pushed))
 
 
+def test_what_makes_two_attributes_of_one_side_equal_goes_below_an_inner_join() -> None:
+    """The select there moves punctuations between the two."""
+    below = push_down_predicates(plan("SELECT * FROM r JOIN v ON a = c WHERE d = a"))
+    (join,) = [node for node in topological(below) if isinstance(node.operator, Join)]
+    selected = Node(Select("`d` = `c`", equal=(("d", "c"),)), (V,), "select")
+    assert (join.operator, join.inputs[1]) == (Join("inner", ("a",), ("c",)), selected)
+    assert [str(scheme) for scheme in selected.schemes] == ["c", "d"]
+
+
 STAYS = {
-    "what compares the sides of a join": "SELECT s, t FROM r JOIN v ON a = c WHERE b < d",
     "above a full outer join": "SELECT s, t FROM r FULL JOIN v ON a = c WHERE a > 5 AND c > 5",
     "above a side that nulls may stand for": "SELECT s, t FROM r LEFT JOIN v ON a = c WHERE c > 5 AND y > 2",
     "what says who has no partner": "SELECT s, t FROM r LEFT JOIN v ON a = c AND b > 1 AND y > 2",
     "what says which left tuples an anti join decides": "SELECT s FROM r LEFT ANTI JOIN v ON a = c AND b > 1",
     "what is said of an aggregate": "SELECT a, max(b) AS m FROM r GROUP BY a HAVING max(b) > 3 AND a < max(b)",
     "what looks at nothing": "SELECT count(*) AS n FROM r HAVING 1 = 2",
-    "a sum that may be too large": "SELECT s, t FROM r JOIN v ON a = c WHERE b + 1 > 5",
     "a quotient": "SELECT * FROM (SELECT DISTINCT a, b FROM r) WHERE 10 / b > 2",
-    "a cast that may fail": "SELECT s, t FROM r JOIN v ON a = c WHERE CAST(s AS INT) > 5",
-    "a comparison that casts": "SELECT s, t FROM r JOIN v ON a = c WHERE s > 5",
-    "a function": "SELECT s, t FROM r JOIN v ON a = c WHERE length(s) > 5",
+    "a sum that may be too large": "SELECT a FROM (SELECT DISTINCT a, b FROM r) WHERE b + 1 > 5",
+    "a cast that may fail": "SELECT a FROM (SELECT DISTINCT a, s FROM r) WHERE CAST(s AS INT) > 5",
+    "a comparison that casts": "SELECT a FROM (SELECT DISTINCT a, s FROM r) WHERE s > 5",
+    "a function": "SELECT a FROM (SELECT DISTINCT a, s FROM r) WHERE length(s) > 5",
     "what was computed and may fail": "SELECT n FROM (SELECT a + b AS n FROM r) WHERE n > 3",
     "what may fail, of a tuple that an explode may leave out": (
         "SELECT a, y FROM r LATERAL VIEW explode(array(b)) v AS y WHERE a + 1 > 1"
@@ -226,7 +250,7 @@ def test_a_join_of_many_is_asked_by_its_classes() -> None:
         "`e` > 5 AND `b` = 1 AND `s` <> `t`", Node(MultiwayJoin(3, equal, "`d` > 0 AND `b` < `d`"), (R, V, W), "join")
     )
     inputs = select("`a` > 5 AND `b` = 1", R), select("`d` > 0 AND `c` > 5", V), select("`e` > 5", W)
-    expected = select("`s` <> `t`", Node(MultiwayJoin(3, equal, "`b` < `d`"), inputs, "join"))
+    expected = Node(MultiwayJoin(3, equal, "`b` < `d` AND `s` <> `t`"), inputs, "join")
     assert push_down_predicates(root) == expected
 
 

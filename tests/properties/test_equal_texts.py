@@ -1,0 +1,267 @@
+"""Equal texts have equal verdicts, and keep equally many tuples; and a join is safe where Theorem 4 says so.
+
+A query of several streams is drawn as conditions between them, and written in several ways: with FROM in any order, its
+conditions in ON or in WHERE, inner joins in a view, with USING, and with commuted operands. Beside the verdicts stands
+a fixpoint over the conditions as such, which knows no plan (Li et al. 2006, Theorems 2 and 4).
+"""
+
+from __future__ import annotations
+
+import tempfile
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from random import Random
+from typing import TYPE_CHECKING, Any
+
+import pytest
+from hypothesis import HealthCheck, Phase, given, settings
+from hypothesis import strategies as st
+
+from punct_ns.pattern import Constant
+from punct_ns.punctuation import Punctuation
+from punct_ns.schema import Schema
+from tests.harness.nights import AT_NIGHT
+from tests.harness.walking import Walk
+from xmlstream.optimizer.rules import optimized
+from xmlstream.plan.nodes import Node
+from xmlstream.safety.verdicts import judged, promised
+from xmlstream.sql.script import read
+
+if TYPE_CHECKING:
+    pass
+
+TABLE = (
+    "CREATE TABLE s{0} (a{0} INT, b{0} INT, c{0} INT) USING punctuated_xml"
+    " OPTIONS (path 's{0}.xml', rowTag 'r', schemes '{1}');\n"
+)
+EQUALITY = "{} = {}"
+COMPARISONS = ("{} <= {}", "{} < {} + 2", "{} <> {}")
+_MIRRORED = {EQUALITY: "{1} = {0}", "{} <= {}": "{1} >= {0}", "{} < {} + 2": "{1} + 2 > {0}", "{} <> {}": "{1} <> {0}"}
+
+
+@dataclass(frozen=True, slots=True)
+class Condition:
+    """A comparison of two attributes, such as `a0` and `b1`, of two streams or of one."""
+
+    form: str
+    left: str
+    right: str
+
+    @property
+    def streams(self) -> set[int]:
+        return {int(self.left[1:]), int(self.right[1:])}
+
+    def text(self, random: Random) -> str:
+        """The condition, perhaps with its operands commuted."""
+        return random.choice([self.form, _MIRRORED[self.form]]).format(self.left, self.right)
+
+
+@dataclass(frozen=True, slots=True)
+class Joined:
+    """A join of several streams, what each promises, and a seed for the ways to write it."""
+
+    conditions: tuple[Condition, ...]
+    schemes: tuple[str, ...]
+    seed: int
+
+    @property
+    def tables(self) -> str:
+        return "".join(TABLE.format(i, said) for i, said in enumerate(self.schemes))
+
+    @property
+    def select(self) -> str:
+        return f"SELECT {', '.join(f'{name}{i}' for i in range(len(self.schemes)) for name in 'abc')}"
+
+    def texts(self, number: int) -> Iterator[str]:
+        """Several ways to write the query, drawn by the seed."""
+        random = Random(self.seed)
+        for _ in range(number):
+            yield random.choice([self._with_commas, self._with_on, self._with_view, self._with_using])(random)
+
+    def _with_commas(self, random: Random) -> str:
+        streams = random.sample(range(len(self.schemes)), len(self.schemes))
+        where = self._conjoined(self.conditions, random)
+        return f"{self.select} FROM {', '.join(f's{i}' for i in streams)} WHERE {where}"
+
+    def _with_on(self, random: Random) -> str:
+        return f"{self.select} FROM {self._joined({}, random)}"
+
+    def _with_view(self, random: Random) -> str:
+        """Two streams that an equality connects are joined in a subquery or a view."""
+        some = random.choice([c for c in self.conditions if c.form == EQUALITY and len(c.streams) == 2])
+        one, other = random.sample(sorted(some.streams), 2)
+        inner = f"SELECT * FROM s{one} JOIN s{other} ON {some.text(random)}"
+        if random.random() < 0.5:
+            return f"WITH v AS ({inner}) {self.select} FROM {self._joined({one: 'v', other: 'v'}, random, some)}"
+        return f"{self.select} FROM {self._joined({one: f'({inner}) AS v', other: ''}, random, some)}"
+
+    def _with_using(self, random: Random) -> str:
+        """Two streams are joined by USING, under a common name."""
+        some = random.choice([c for c in self.conditions if c.form == EQUALITY and len(c.streams) == 2])
+        sides = []
+        for name in random.sample([some.left, some.right], 2):
+            others = [f"{letter}{name[1:]}" for letter in "abc" if letter != name[0]]
+            sides.append(f"(SELECT {name} AS k, {', '.join(others)} FROM s{name[1:]})")
+        inner = f"(SELECT *, k AS {some.left}, k AS {some.right} FROM {sides[0]} AS p JOIN {sides[1]} AS q USING (k))"
+        one, other = some.streams
+        return f"{self.select} FROM {self._joined({one: f'{inner} AS v', other: ''}, random, some)}"
+
+    def _joined(self, views: dict[int, str], random: Random, *done: Condition) -> str:
+        """FROM with JOIN … ON, begun with the view of two streams if there is one; some conditions come in WHERE."""
+        left = [c for c in self.conditions if c not in done]
+        first = random.randrange(len(self.schemes))
+        here = set(views) or {first}
+        text = next(filter(None, views.values()), f"s{first}")
+        where: list[Condition] = []
+        while len(here) < len(self.schemes):
+            within = [c for c in left if c.streams <= here]
+            where += within
+            left = [c for c in left if c not in within]
+            usable = [c for c in left if c.form == EQUALITY and len(c.streams - here) == 1 and c.streams & here]
+            keyed = random.choice(usable)
+            (more,) = keyed.streams - here
+            here |= {more}
+            others = [c for c in left if c is not keyed and c.streams <= here and random.random() < 0.5]
+            on = self._conjoined([keyed, *others], random)
+            text += f" JOIN s{more} ON {on}"
+            left = [c for c in left if c is not keyed and c not in others]
+        where += left
+        return text + (f" WHERE {self._conjoined(where, random)}" if where else "")
+
+    @staticmethod
+    def _conjoined(conditions: Sequence[Condition], random: Random) -> str:
+        return " AND ".join(c.text(random) for c in random.sample(conditions, len(conditions)))
+
+
+SCHEMES = ["", "a{0}", "b{0}", "c{0}", "a{0}; b{0}", "b{0}; c{0}", "a{0}, b{0}", "b{0}, c{0}; a{0}"]
+
+
+@st.composite
+def joins(draw: st.DrawFn, more: Sequence[str] = (EQUALITY, *COMPARISONS), schemes: Sequence[str] = SCHEMES) -> Joined:
+    """Each stream but the first is equal to one before it; up to two further conditions stand beside."""
+    count = draw(st.integers(2, 4))
+    letters = st.sampled_from("abc")
+    conditions = [
+        Condition(EQUALITY, f"{draw(letters)}{i}", f"{draw(letters)}{draw(st.integers(0, i - 1))}")
+        for i in range(1, count)
+    ]
+    for _ in range(draw(st.integers(0, 2))):
+        one, other = draw(st.lists(st.integers(0, count - 1), min_size=2, max_size=2, unique=True))
+        conditions.append(Condition(draw(st.sampled_from(more)), f"{draw(letters)}{one}", f"{draw(letters)}{other}"))
+    said = tuple(draw(st.sampled_from(schemes)).format(i) for i in range(count))
+    return Joined(tuple(dict.fromkeys(conditions)), said, draw(st.integers(0, 2**16)))
+
+
+def plan(drawn: Joined, query: str) -> Node:
+    return optimized(read(drawn.tables + query).sketch())
+
+
+def verdict(root: Node) -> tuple[Any, ...]:
+    """What a user is told of a query that follows its input, and what its result promises if it is safe."""
+    found, known = judged(root, follow=True), promised(root, follow=True)
+    promises = sorted(map(str, known[root].running)) if found.is_safe else []
+    return found.is_enabled, found.is_safe, found.is_cleansed, found.answers, promises
+
+
+@settings(max_examples=settings().max_examples * (2 if AT_NIGHT else 1), suppress_health_check=[HealthCheck.too_slow])
+@given(joins(schemes=[*SCHEMES, "a{0} prefix", "b{0} prefix; c{0}", "c{0} prefix, a{0}"]))
+def test_equal_texts_have_equal_verdicts(drawn: Joined) -> None:
+    first, *others = drawn.texts(5)
+    expected = verdict(plan(drawn, first))
+    for other in others:
+        assert verdict(plan(drawn, other)) == expected, f"{drawn.schemes}\n{first}\n{other}"
+
+
+def is_safe(drawn: Joined) -> bool:
+    """Theorem 4: from each stream, chains of punctuations reach all others, over all equalities that follow."""
+    classes: dict[str, set[str]] = {}
+    for c in drawn.conditions:
+        both = classes.get(c.left, {c.left}) | classes.get(c.right, {c.right})
+        classes.update(dict.fromkeys(both, both))
+    for first in range(len(drawn.schemes)):
+        reached = {first}
+        while True:
+            known = {name for name in classes if any(int(equal[1:]) in reached for equal in classes[name])}
+            more = {
+                i
+                for i, said in enumerate(drawn.schemes)
+                if i not in reached and any(set(one.strip().split(", ")) <= known for one in said.split(";") if said)
+            }
+            if not more:
+                break
+            reached |= more
+        if len(reached) < len(drawn.schemes):
+            return False
+    return True
+
+
+@settings(max_examples=settings().max_examples * (2 if AT_NIGHT else 1), suppress_health_check=[HealthCheck.too_slow])
+@given(joins(more=[EQUALITY]))
+def test_a_join_is_safe_if_any_plan_for_it_can_be(drawn: Joined) -> None:
+    for text in drawn.texts(2):
+        assert judged(plan(drawn, text), follow=True).is_safe == is_safe(drawn), f"{drawn.schemes}\n{text}"
+
+
+Slices = list[dict[str, tuple[list[Any], list[Punctuation]]]]
+
+
+def streams(drawn: Joined) -> Slices:
+    """Some slices of tuples with few values, and of promised punctuations on them, which later tuples do not break."""
+    random, said = Random(drawn.seed), dict[int, list[Punctuation]]()
+    found: Slices = []
+    for _ in range(6):
+        here: dict[str, tuple[list[Any], list[Punctuation]]] = {}
+        for i, schemes in enumerate(drawn.schemes):
+            schema = Schema.parse(", ".join(f"{name}{i} INT" for name in "abc"))
+            before = said.setdefault(i, [])
+            drawn_rows = [tuple(random.randrange(3) for _ in "abc") for _ in range(random.randrange(3))]
+            rows = [row for row in drawn_rows if not any(p.matches(row) for p in before)]
+            names = random.choice(schemes.split(";")).strip()
+            new: list[Punctuation] = []
+            if names and random.random() < 0.7:
+                at = {schema.index(name): Constant(random.randrange(3)) for name in names.split(", ")}
+                new = [Punctuation.at(schema, at)]
+            before += new
+            here[f"s{i}"] = (rows, new)
+        found.append(here)
+    return found
+
+
+def kept(session: InProcessSession, root: Node, slices: Slices) -> tuple[list[int], Counter[Any]]:
+    """How many tuples a plan keeps after each slice, and all that it puts out."""
+    rows: Counter[Any] = Counter()
+    numbers = []
+    with tempfile.TemporaryDirectory() as directory:
+        walk = Walk(session, Path(directory), root)
+        for given_ in slices:
+            done = walk.slice(given_)
+            rows.update(map(tuple, done.tuples))
+            numbers.append(done.kept)
+    return numbers, rows
+
+
+@pytest.mark.parametrize("session", ["in process"], indirect=True)
+def test_equal_texts_keep_equally_many_tuples_and_have_equal_answers(session: InProcessSession) -> None:
+    @settings(
+        max_examples=max(5, settings().max_examples // 5),
+        suppress_health_check=[HealthCheck.too_slow],
+        phases=[Phase.explicit, Phase.reuse, Phase.generate],
+    )
+    @given(joins())
+    def holds(drawn: Joined) -> None:
+        slices = streams(drawn)
+        first, *others = dict.fromkeys(drawn.texts(3))
+        expected = kept(session, planned(session, drawn, first), slices)
+        safe = judged(plan(drawn, first), follow=True).is_safe
+        for other in others:
+            numbers, rows = kept(session, planned(session, drawn, other), slices)
+            assert rows == expected[1], f"{drawn.schemes}\n{first}\n{other}"
+            assert numbers == expected[0] or not safe, f"{drawn.schemes}\n{first}\n{other}"
+
+    holds()
+
+
+def planned(session: InProcessSession, drawn: Joined, query: str) -> Node:
+    return optimized(read(drawn.tables + query).plan(session))
