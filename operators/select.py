@@ -9,8 +9,9 @@ Step:       {| t ∈ new | p(t) |}
 Pass:       –
 Keep:       no tuples; with `punctuates`, punctuations.
 Propagate:  all punctuations. Where p makes attributes equal, also with their patterns moved from one to the other: no
-            tuple of `a = b` comes with b = 5 after <5, *>, nor after <*, 5>. With `punctuates` also, once, punctuations for the tuples for which the predicate is false
-            or null: `price > 250` gives `(,250]` and `null`. Those of the input that these cover are then left out.
+            tuple of `a = b` comes with b = 5 after <5, *>, nor with a = 5 after <*, 5>. With `punctuates` also, once,
+            punctuations for the tuples for which the predicate is false or null: `price > 250` gives `(,250]` and
+            `null`. Those of the input that these cover are then left out.
 Safe when:  always; no tuples are kept.
 Source:     Tucker et al. 2003, Table 3.
 """

@@ -106,7 +106,7 @@ def _of_terms(terms: Sequence[Term]) -> Scheme | None:
     for term in terms:
         known = found.setdefault(term.attribute, term)
         each = [one for one in (known, term) if one.kind == "each"]
-        if known.kind != term.kind and not each or (known.kind == "tiles" and known != term):
+        if (known.kind != term.kind and not each) or (known.kind == "tiles" and known != term):
             return None
         found[term.attribute] = each[0] if each else term
     return Scheme(tuple(found.values()))

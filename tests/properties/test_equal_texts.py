@@ -30,7 +30,7 @@ from xmlstream.safety.verdicts import judged, promised
 from xmlstream.sql.script import read
 
 if TYPE_CHECKING:
-    pass
+    from xmlstream.session.engines import InProcessSession
 
 TABLE = (
     "CREATE TABLE s{0} (a{0} INT, b{0} INT, c{0} INT) USING punctuated_xml"

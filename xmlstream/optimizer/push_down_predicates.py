@@ -21,6 +21,7 @@ from collections.abc import Iterable, Sequence
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass
 from operator import add, or_
+from typing import cast
 
 from sqlglot import exp
 
@@ -138,21 +139,20 @@ def _parted(node: Node, from_above: list[exp.Expr]) -> _Parted:
 
 def _into_join(join: Combines, from_above: list[exp.Expr], schemas: Sequence[Schema]) -> _Parted:
     """Divides the predicate above an inner join, and its residual condition; the join takes what stays."""
-    own = conjuncts(expression(join.residual)) if join.residual else []
+    parts = [*(conjuncts(expression(join.residual)) if join.residual else ()), *from_above]
     both = Schema(tuple(attribute for schema in schemas for attribute in schema))
     place = {name: i for i, schema in enumerate(schemas) for name in schema.names}
-    for part in (*own, *from_above):
-        if (pair := equated(part, both)) is None:
-            continue
-        terms = [of for of in join.predicate_terms(*schemas) if {name.lower() for name in pair} <= of.keys()]
-        if not terms:  # else both are equal to attributes of one input, which selects
-            join = join.with_conditions([(((place[pair[0]]), pair[0]), (place[pair[1]], pair[1]))], None, *schemas)
-        elif not any(of[pair[0].lower()] == of[pair[1].lower()] for of in terms):
-            continue
-        own, from_above = ([p for p in parts if p is not part] for parts in (own, from_above))
-    first, rest = divided(own, join.residual_terms(*schemas), schemas)
-    then, above = divided(from_above, join.predicate_terms(*schemas), schemas, join.passes_through(*schemas))
-    return _Parted(join.with_conditions((), conjunction([*rest, *above]), *schemas), list(map(add, first, then)))
+    rest: list[exp.Expr] = []
+    for part in parts:
+        pair = equated(part, both)
+        one, other = pair or ("", "")
+        terms = [of for of in join.residual_terms(*schemas) if {one.lower(), other.lower()} <= of.keys()]
+        if pair and not terms:
+            join = join.with_conditions([((place[one], one), (place[other], other))], None, *schemas)
+        elif not any(of[one.lower()] == of[other.lower()] for of in terms):  # else the join compares them already
+            rest.append(part)
+    below, above = divided(rest, join.residual_terms(*schemas), schemas)
+    return _Parted(cast("AnyOperator", join.with_conditions((), conjunction(above), *schemas)), below)
 
 
 def _selected(node: Node, parts: Sequence[exp.Expr]) -> Node:

@@ -8,8 +8,8 @@ import pytest
 from typer.testing import CliRunner
 
 from operators.join import Join
-from operators.select import Select
 from operators.multiway_join import MultiwayJoin
+from operators.select import Select
 from xmlstream.cli.commands import app
 from xmlstream.optimizer.choose_joins import choose_joins
 from xmlstream.optimizer.rules import join_choices, optimized
