@@ -24,10 +24,10 @@ from dataclasses import dataclass, replace
 from typing import ClassVar
 
 from operators.behaviour import Operator, Terms, among, own_terms
-from operators.expressions.dialect import attributes_in, conjuncts, expression
+from operators.expressions.dialect import attributes_in, conjuncts, equated, expression
 from operators.expressions.predicate_domain import excluded
 from operators.expressions.throwable import takes_equals_alike
-from operators.joins.equal_attributes import equated, rewritten, rewritten_schemes
+from operators.joins.equal_attributes import rewritten, rewritten_schemes
 from operators.joins.punctuation_graph import equal_groups
 from operators.required_punctuations import Held, Way
 from operators.state.operator_state import OperatorState

@@ -14,10 +14,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import product
 
-from sqlglot import exp
-
 from operators.behaviour import Terms, own_terms
-from operators.expressions.dialect import position_of
 from punct_ns.domain import Domain
 from punct_ns.pattern import EMPTY, NOT_NULL, WILDCARD, Pattern, matches, meet
 from punct_ns.punctuation import Punctuation
@@ -98,9 +95,9 @@ def rewritten_schemes(schemes: Sequence[Scheme], equal: Mapping[str, Sequence[st
 
 
 def _of_terms(terms: Sequence[Term]) -> Scheme | None:
-    """The scheme of these terms, of which two may be on one attribute; None if it is not known what both promise.
+    """The scheme of these terms, some perhaps on one attribute; None if it is not known what two promise together.
 
-    Of a value and a prefix that it lies in the value is closed, and so is it of a value twice.
+    A value together with a prefix closes the value once the prefix reaches it.
     """
     found: dict[str, Term] = {}
     for term in terms:
@@ -110,24 +107,6 @@ def _of_terms(terms: Sequence[Term]) -> Scheme | None:
             return None
         found[term.attribute] = each[0] if each else term
     return Scheme(tuple(found.values()))
-
-
-def equated(condition: exp.Expr, schema: Schema) -> tuple[str, str] | None:
-    """The two attributes of one type that a condition states to be equal; None for any other condition.
-
-    >>> from operators.expressions.dialect import expression
-    >>> schema = Schema.of(a="INT", b="INT", c="BIGINT")
-    >>> [equated(expression(text), schema) for text in ("(b = A)", "a = c", "a = 1")]
-    [('b', 'a'), None, None]
-    """
-    condition = condition.unnest()
-    if not isinstance(condition, exp.EQ):
-        return None
-    places = [position_of(side.unnest(), schema) for side in (condition.this, condition.expression)]
-    known = [schema[i] for i in places if i is not None]
-    if len(known) < 2 or places[0] == places[1] or known[0].domain.type != known[1].domain.type:
-        return None
-    return known[0].name, known[1].name
 
 
 def equal_terms(schemas: Sequence[Schema], classes: Iterable[Mapping[int, str]]) -> list[Terms]:

@@ -1,4 +1,4 @@
-"""Equal texts have equal verdicts, and keep equally many tuples; and a join is safe where Theorem 4 says so.
+"""Equal texts have equal verdicts and keep equally many tuples; Theorem 4 says which are safe, and what mends others.
 
 A query of several streams is drawn as conditions between them, and written in several ways: with FROM in any order, its
 conditions in ON or in WHERE, inner joins in a view, with USING, and with commuted operands. Beside the verdicts stands
@@ -9,8 +9,9 @@ from __future__ import annotations
 
 import tempfile
 from collections import Counter
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from itertools import combinations, product
 from pathlib import Path
 from random import Random
 from typing import TYPE_CHECKING, Any
@@ -26,6 +27,7 @@ from tests.harness.nights import AT_NIGHT
 from tests.harness.walking import Walk
 from xmlstream.optimizer.rules import optimized
 from xmlstream.plan.nodes import Node
+from xmlstream.safety.remedies import remedies
 from xmlstream.safety.verdicts import judged, promised
 from xmlstream.sql.script import read
 
@@ -202,6 +204,35 @@ def is_safe(drawn: Joined) -> bool:
 def test_a_join_is_safe_if_any_plan_for_it_can_be(drawn: Joined) -> None:
     for text in drawn.texts(2):
         assert judged(plan(drawn, text), follow=True).is_safe == is_safe(drawn), f"{drawn.schemes}\n{text}"
+
+
+def mended(drawn: Joined, more: Mapping[str, str]) -> Joined:
+    """The join whose sources promise more, each one scheme."""
+    said = (filter(None, (old, more.get(f"s{i}", ""))) for i, old in enumerate(drawn.schemes))
+    return replace(drawn, schemes=tuple(map("; ".join, said)))
+
+
+@settings(max_examples=settings().max_examples * (2 if AT_NIGHT else 1), suppress_health_check=[HealthCheck.too_slow])
+@given(joins(more=[EQUALITY], schemes=["", "a{0}", "b{0}", "c{0}", "a{0}; b{0}"]))
+def test_remedies_are_the_smallest_sets_of_promises_that_mend(drawn: Joined) -> None:
+    """Each is tried with the joins chosen again; no set for fewer sources would do, by brute force."""
+    (text,) = drawn.texts(1)
+    root = plan(drawn, text)
+    found = remedies(root, follow=True, most=1000, kinds=["each"])
+    sources = [f"s{i}" for i in range(len(drawn.schemes))]
+    sets = (
+        dict(zip(names, chosen, strict=True))
+        for size in range(len(sources) + 1)
+        for names in combinations(sources, size)
+        for chosen in product(*([f"{letter}{name[1:]}" for letter in "abc"] for name in names))
+    )
+    first = next((more for more in sets if is_safe(mended(drawn, more))), None)
+    assert bool(found) == bool(first), f"{drawn.schemes}\n{text}"
+    for remedy in found:
+        more = {source: str(scheme) for source, scheme in remedy.promises}
+        assert first is not None
+        assert len(more) == len(first), f"{drawn.schemes}\n{text}: {remedy}"
+        assert judged(plan(mended(drawn, more), text), follow=True).is_safe, f"{drawn.schemes}\n{text}: {remedy}"
 
 
 Slices = list[dict[str, tuple[list[Any], list[Punctuation]]]]

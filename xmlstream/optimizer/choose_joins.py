@@ -7,7 +7,7 @@ are safe, one may keep fewer tuples. The plan as written stays unless another on
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, replace
 from typing import Any
@@ -39,6 +39,11 @@ class Choice:
         if self.requested is not None:
             return self.requested
         return self.safe[0] if self.safe and self.safe[0].text != self.written.text else self.written
+
+    @property
+    def instead(self) -> Node | None:
+        """The chosen plan, with the attributes of the region; None for the plan as written."""
+        return None if self.chosen is self.written else self.region.instead(self.chosen.node)
 
     def __str__(self) -> str:
         """One line for each plan, with the tuples that it keeps if each source sends one while a value is open."""
@@ -83,17 +88,44 @@ def with_rates(root: Node, rates: Mapping[str, float]) -> Node:
 
 def choose_joins(root: Node) -> Node:
     """Joins each region of at least three inputs in the way that keeps the fewest tuples."""
-    return _rewritten(root, [])
+    return _rewritten(root, _chosen)
 
 
 def choices(root: Node) -> list[Choice]:
     """The choice for each region of joins, inputs first."""
     found: list[Choice] = []
-    _rewritten(root, found)
+
+    def noted(region: JoinRegion) -> Node | None:
+        found.append(_choice(region))
+        return found[-1].instead
+
+    _rewritten(root, noted)
     return found
 
 
-def _rewritten(root: Node, found: list[Choice]) -> Node:
+def joined_at_once(root: Node) -> Node:
+    """Joins each region of at least three inputs at once; the plan is safe if any other plan for its regions is.
+
+    So it tells which promises would make a query safe, once its joins are chosen again (Li et al. 2006, Theorem 2).
+    """
+
+    def at_once_(region: JoinRegion) -> Node | None:
+        plan = at_once(region)
+        return None if plan is None else region.instead(plan.node)
+
+    return _rewritten(root, at_once_)
+
+
+def _choice(region: JoinRegion) -> Choice:
+    return Choice(region, written(region), tuple(safe_plans(region)), at_once(region) if region.purge.chosen else None)
+
+
+def _chosen(region: JoinRegion) -> Node | None:
+    return _choice(region).instead
+
+
+def _rewritten(root: Node, instead: Callable[[JoinRegion], Node | None]) -> Node:
+    """The plan with another node for the joins of each region of at least three inputs; None leaves them."""
     uses = readers(root)
     joins = {node for node in topological(root) if is_join(node)}
     inner: set[Node] = set()
@@ -108,9 +140,7 @@ def _rewritten(root: Node, found: list[Choice]) -> Node:
             now.add(new)
         if node in inner or node not in joins or len((of := region(new, now)).inputs) < 3:
             return new
-        choice = Choice(of, written(of), tuple(safe_plans(of)), at_once(of) if of.purge.chosen else None)
-        found.append(choice)
-        return new if choice.chosen is choice.written else of.instead(choice.chosen.node)
+        return instead(of) or new
 
     return bottom_up(root, chosen)
 

@@ -29,12 +29,11 @@ from operators.join import Join
 from operators.joins.punctuation_graph import Equality, InputAttribute, PunctuationGraph, equal_groups, promised
 from operators.joins.purge_strategy import EAGER, PurgeStrategy
 from operators.multiway_join import MultiwayJoin
-from operators.select import Select
 from punct_ns.errors import QueryError
 from punct_ns.schema import Schema
 from punct_ns.scheme import Scheme
 from punct_ns.slices import quoted
-from xmlstream.optimizer.push_down_predicates import conjunction
+from xmlstream.optimizer.push_down_predicates import conjunction, selected
 from xmlstream.optimizer.rewrite import in_terms
 from xmlstream.plan.nodes import Node, Scan, plain, renamed, unique
 
@@ -54,8 +53,8 @@ class JoinRegion:
     Attributes:
         root: The topmost join.
         written: The inputs of the region, in an order that does not depend on how the query is written.
-        inputs: The same inputs, with attributes renamed to distinct names. An input of which two attributes must be
-            equal selects the tuples in which they are.
+        inputs: The same inputs, with attributes renamed to distinct names. An input whose attributes must be equal
+            selects the tuples in which they are.
         equalities: Pairs of equal attributes, each as (number of the input, name).
         residual: The conjuncts of all other conditions.
         output: For each attribute of the root the attribute of an input.
@@ -154,9 +153,8 @@ class _Walk:
                 of_input.setdefault(i, []).append(name)
             for i, (first, *others) in of_input.items():
                 if others:
-                    node = self.inputs[i]
-                    tests = " AND ".join(f"{quoted(first)} = {quoted(other)}" for other in others)
-                    self.inputs[i] = Node(Select(tests).equated(node.schema), (node,), "select")
+                    tests = [expression(f"{quoted(first)} = {quoted(other)}") for other in others]
+                    self.inputs[i] = selected(self.inputs[i], tests)
                 self.equalities = [
                     cast(Equality, tuple((i, first) if j == i and name in others else (j, name) for j, name in pair))
                     for pair in self.equalities

@@ -26,9 +26,8 @@ from typing import cast
 from sqlglot import exp
 
 from operators.behaviour import Combines, HasResidual, Terms
-from operators.expressions.dialect import attributes_in, conjoined, conjuncts, expression, render
+from operators.expressions.dialect import attributes_in, conjoined, conjuncts, equated, expression, render
 from operators.expressions.throwable import throwable
-from operators.joins.equal_attributes import equated
 from operators.select import Select
 from punct_ns.schema import Schema
 from xmlstream.optimizer.rewrite import bottom_up, in_terms, over, readers, top_down
@@ -95,8 +94,8 @@ def push_down_predicates(root: Node) -> Node:
     def pushed(node: Node, inputs: tuple[Node, ...]) -> Node:
         parted = found[node]
         edges = zip(node.inputs, inputs, parted.below, strict=True)
-        inputs = tuple(new if uses[below] == 1 else _selected(new, parts) for below, new, parts in edges)
-        return inputs[0] if parted.operator is None else _selected(over(node, inputs, parted.operator), parted.above)
+        inputs = tuple(new if uses[below] == 1 else selected(new, parts) for below, new, parts in edges)
+        return inputs[0] if parted.operator is None else selected(over(node, inputs, parted.operator), parted.above)
 
     nothing: list[exp.Expr] = []
     top_down(root, nothing, of_inputs, add)
@@ -155,7 +154,7 @@ def _into_join(join: Combines, from_above: list[exp.Expr], schemas: Sequence[Sch
     return _Parted(cast("AnyOperator", join.with_conditions((), conjunction(above), *schemas)), below)
 
 
-def _selected(node: Node, parts: Sequence[exp.Expr]) -> Node:
+def selected(node: Node, parts: Sequence[exp.Expr]) -> Node:
     """A select of the conjunction over the node; the node itself for no parts."""
     predicate = conjunction(parts)
     return node if predicate is None else Node(Select(predicate).equated(node.schema), (node,), "select")

@@ -31,6 +31,7 @@ from operators.window import Window
 from punct_ns.schema import END, START, Attribute
 from punct_ns.slices import quoted
 from punct_ns.temporal_type import TemporalType, TimestampType
+from xmlstream.optimizer.choose_joins import joined_at_once
 from xmlstream.plan.nodes import Node, Results, Scan, Static, topological
 from xmlstream.safety.remedies import remedies
 from xmlstream.safety.verdicts import OperatorVerdict, judged
@@ -181,7 +182,7 @@ def changes(root: Node, *, follow: bool) -> list[Change]:
     tried: list[Iterator[Change]] = [_ordered(root, follow=follow), _windows(root, troubled), _bounds(root, troubled)]
 
     def mends(change: Change) -> bool:
-        found = judged(change.applied(root), follow=follow)
+        found = judged(joined_at_once(change.applied(root)), follow=follow)
         return found.is_enabled and found.is_safe
 
     firsts: list[Change] = []

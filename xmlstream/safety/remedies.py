@@ -5,7 +5,7 @@ promise everything. If the promises of the needed sources are not enough, sets w
 tried. For each source of a set, a binary search finds the promises that help if the other sources of the set promise
 everything; then combinations of these, one per source, are tried. Verdicts are monotone in schemes, so a promise that
 helps alone also helps with others. The last trial rejects combinations that do not fit together, such as different
-attributes of two merged streams.
+attributes of two merged streams. Promises are tried on the query, not on the joins that were chosen without them.
 
 A query benefits from a scheme that enables or cleanses it (Tucker et al. 2007, §3.3). A promise is *idle* if it does
 neither, and no scheme of the result follows from it: then its source need not punctuate so.
@@ -17,12 +17,13 @@ from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from itertools import combinations, islice, product
-from typing import Any, TypeVar
+from typing import Any, TypeAlias, TypeVar
 
 from punct_ns.numeric_type import NumericType
 from punct_ns.schema import Schema
 from punct_ns.scheme import Kind, Scheme, Term, format_schemes, is_finite
 from punct_ns.temporal_type import TemporalType
+from xmlstream.optimizer.choose_joins import joined_at_once
 from xmlstream.plan.nodes import Node, Scan, results, topological
 from xmlstream.safety.verdicts import Additions, judged, promised
 
@@ -34,17 +35,20 @@ TRIED = 200
 MOST_OTHERS, TRIED_OTHERS = 2, 20
 """Most sources to add to the needed ones, and most such sets to try."""
 
+Promises: TypeAlias = tuple[tuple[str, Scheme], ...]
+"""Pairs of a source's name and a scheme."""
+
 
 @dataclass(frozen=True, slots=True)
 class Remedy:
     """Promises that would make the query enabled and safe.
 
     Attributes:
-        promises: Pairs of a source's name and a scheme.
+        promises: The promises, one for each source that needs one.
         declared: Schemes that these sources declare already.
     """
 
-    promises: tuple[tuple[str, Scheme], ...]
+    promises: Promises
     declared: Mapping[str, Sequence[Scheme]] = field(default_factory=dict, compare=False)
 
     def __str__(self) -> str:
@@ -87,43 +91,59 @@ def remedies(root: Node, *, follow: bool, most: int = 3, kinds: Collection[Kind]
         for name, (_, schema) in sources.items()
     }
 
+    any_plan = joined_at_once(root)
+
     def mends(additions: Additions) -> bool:
-        verdict = judged(root, follow=follow, additions=additions)
+        verdict = judged(any_plan, follow=follow, additions=additions)
         return verdict.is_enabled and verdict.is_safe
 
     if mends({}) or not mends(everything):
         return []
-    combined: list[tuple[tuple[str, Scheme], ...]] = []
-    for names in _sources_that_mend(everything, mends):
+    declared = {name: scan.options.schemes for name, (scan, _) in sources.items()}
+    for sets in _sources_that_mend(everything, mends):
+        found = (chosen for chosen in _combined(sets, everything, mends) if mends(_by_source(chosen)))
+        if some := [Remedy(chosen, declared) for chosen in islice(found, most)]:
+            return some
+    return []
+
+
+def _by_source(promises: Promises) -> Additions:
+    return {name: [scheme] for name, scheme in promises}
+
+
+def _combined(
+    sets: Sequence[Sequence[str]], everything: Additions, mends: Callable[[Additions], bool]
+) -> list[Promises]:
+    """Combinations of one promise for each source of a set, each of which helps if the other sources promise all.
+
+    Promises of the same attribute come first: it is the one that the sources are merged or joined by most often.
+    """
+    combined: list[Promises] = []
+    for names in sets:
         choices: list[list[tuple[str, Scheme]]] = []
         for name in names:
             others = {other: everything[other] for other in names if other != name}
             helpful = _each_that(everything[name], partial(_mends_beside, mends, others, name))
             choices.append([(name, scheme) for scheme in helpful])
         combined += islice(product(*choices), TRIED)
-    # Promises of the same attribute come first: it is the one that the sources are merged or joined by most often.
-    combined.sort(
+    return sorted(
+        combined,
         key=lambda chosen: (
             len({str(scheme) for _, scheme in chosen}),
             sum(scheme.terms[0].kind == "prefix" for _, scheme in chosen),
-        )
+        ),
     )
-    declared = {name: scan.options.schemes for name, (scan, _) in sources.items()}
-    found = (chosen for chosen in combined if chosen and mends({name: [scheme] for name, scheme in chosen}))
-    return [Remedy(chosen, declared) for chosen in islice(found, most)]
 
 
-def _sources_that_mend(everything: Additions, mends: Callable[[Additions], bool]) -> list[list[str]]:
-    """The smallest sets of sources whose promises suffice: the needed sources, and at most two others."""
+def _sources_that_mend(everything: Additions, mends: Callable[[Additions], bool]) -> Iterator[list[list[str]]]:
+    """The sets of sources whose promises suffice, the smallest first: the needed sources, and at most two others."""
     needed = _each_that(
         list(everything), lambda some: not mends({name: everything[name] for name in everything if name not in some})
     )
     others = [name for name in everything if name not in needed]
     for more in range(MOST_OTHERS + 1):
         sets = ([*needed, *chosen] for chosen in islice(combinations(others, more), TRIED_OTHERS))
-        if found := [names for names in sets if mends({name: everything[name] for name in names})]:
-            return found
-    return []
+        yield [names for names in sets if mends({name: everything[name] for name in names})]
 
 
 def _mends_beside(mends: Callable[[Additions], bool], others: Additions, name: str, schemes: Sequence[Scheme]) -> bool:
@@ -161,17 +181,19 @@ class IdlePromise:
 def idle_promises(root: Node) -> list[IdlePromise]:
     """The schemes that sources need not promise: without them the verdict on the query is the same.
 
-    Of two equally useful schemes of a source the second is idle. The result is in the order of the sources.
+    Neither the chosen joins may need them, nor those that would be chosen without. Of two equally useful schemes of a
+    source the second is idle. The result is in the order of the sources.
     """
+    plans = dict.fromkeys((root, joined_at_once(root)))
     scans = [node for node in topological(root) if isinstance(node.operator, Scan)]
     schemes = {node: [*node.operator.options.schemes] for node in scans if isinstance(node.operator, Scan)}
-    whole = _gained(root, schemes)
+    whole = [_gained(plan, schemes) for plan in plans]
     every: list[IdlePromise] = []
     for node in scans:
         idle = []
         for scheme in reversed(tuple(schemes[node])):
             fewer = {**schemes, node: [other for other in schemes[node] if other is not scheme]}
-            if _gained(root, fewer) == whole:
+            if [_gained(plan, fewer) for plan in plans] == whole:
                 schemes = fewer
                 idle.append(IdlePromise(node.label, scheme))
         every += reversed(idle)

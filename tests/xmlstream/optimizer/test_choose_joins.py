@@ -122,7 +122,9 @@ def test_what_is_no_join_of_inner_joins_alone_stays_as_it_was_written(query: str
 def test_two_keys_of_one_stream_are_equal_in_the_tuples_that_it_joins() -> None:
     root = optimized(plan(KEY, "SELECT s1.n FROM s1, s2, s3 WHERE s1.k = s2.k AND s1.k = s3.k AND s2.k = s3.n"))
     assert joins(root) == ["multiway_join"]
-    assert [node.operator.equal for node in topological(root) if isinstance(node.operator, Select)] == [(("k_3", "n_3"),)]
+    assert [node.operator.equal for node in topological(root) if isinstance(node.operator, Select)] == [
+        (("k_3", "n_3"),)
+    ]
 
 
 def test_a_condition_that_may_be_an_error_waits_for_all_streams_of_its_join() -> None:
