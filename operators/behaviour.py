@@ -26,7 +26,7 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from typing import TYPE_CHECKING, Protocol, Self, TypeAlias, runtime_checkable
 
-from operators.closing_conditions import ALWAYS, Condition, Promises
+from operators.closing_conditions import ALWAYS, Condition, Prefix, Promises
 from operators.required_punctuations import Held, Way, whole
 from operators.state.slice_tuples import Slice, Tuples, bag_union
 from operators.state.state_schema import StateSchema
@@ -301,7 +301,10 @@ class CutsPanes(Protocol):
 def promised(operator: Operator, inputs: Promises) -> tuple[Scheme, ...]:
     """The schemes that the output of an operator promises (availablePSchemes of Tucker et al. 2007, Fig. 6)."""
     schemas = [schema for schema, _ in inputs]
-    schemes = operator.schemes(*(schemes for _, schemes in inputs))
+    given = [schemes for _, schemes in inputs]
+    if isinstance(order := operator.enabled_by(*schemas), Prefix):
+        given[order.input] = order.as_prefixes(*inputs[order.input])
+    schemes = operator.schemes(*given)
     own = operator.initial(*schemas)
     return completed_by(schemes, own, operator.schema(*schemas)) if own else schemes
 

@@ -72,7 +72,8 @@ class Grouping:
 class Prefix:
     """Ever longer prefixes of an input's order by this attribute are closed, each by finitely many punctuations.
 
-    With `groups`, prefixes of the order within each group by these attributes.
+    With `groups`, prefixes of the order within each group by these attributes. Constants close prefixes where the
+    domain has a first value in the order, and only few values before each other one.
     """
 
     input: int
@@ -81,7 +82,7 @@ class Prefix:
     groups: tuple[str, ...] = ()
 
     def holds(self, promises: Promises) -> bool:
-        """Whether a scheme describes the attribute, by ranges from the start of the order or by finitely many patterns.
+        """Whether a scheme describes the attribute, by patterns of which few cover a prefix of the order, or all.
 
         Its other terms must be on groups, and finitely many of their patterns must cover each group.
         """
@@ -97,8 +98,28 @@ class Prefix:
         )
 
     def _is_along(self, term: Term, domain: Domain) -> bool:
-        """Whether the term's patterns are prefixes of the order, with null before or after all values."""
-        return term.kind == "prefix" and not self.descending and (term.null or not domain.nullable)
+        """Whether finitely many of the term's patterns cover each prefix of the order, with null before or after."""
+        if not term.null and domain.nullable:
+            return False
+        first = domain.high if self.descending else domain.low
+        if first is not None and term.fills(counted=domain.counted):
+            return True
+        return term.kind == "prefix" and not self.descending
+
+    def as_prefixes(self, schema: Schema, schemes: Sequence[Scheme]) -> tuple[Scheme, ...]:
+        """The schemes, and those with prefixes of the attribute in place of constants that close them."""
+        name, domain = schema.attribute(self.attribute).name, schema.attribute(self.attribute).domain
+        if self.descending:
+            return tuple(schemes)
+        found = [*schemes]
+        for scheme in schemes:
+            terms = [
+                replace(term, kind="prefix") if term.attribute == name and self._is_along(term, domain) else term
+                for term in scheme.terms
+                if term.kind != "tiles"
+            ]
+            found += [Scheme(tuple(terms))] if len(terms) == len(scheme.terms) else []
+        return tuple(dict.fromkeys(found))
 
     def groupings(self, promises: Promises) -> Iterator[Grouping]:
         yield Grouping(self.input, (*self.groups, self.attribute))

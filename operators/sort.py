@@ -10,7 +10,8 @@ Pass:       [t ∈ kept ∪ new | init(K, P) matches t], sorted; init(K, P) is t
             covers. It begins at the order's first value: null where NULLS FIRST puts it, NaN first when descending.
 Keep:       the other tuples.
 Propagate:  the new part of init(K, P).
-Safe when:  the schemes cover ever longer prefixes of the order: a prefix of the first key, ascending, or its tiles.
+Safe when:  the schemes cover ever longer prefixes of the order: a prefix of the first key, ascending, its tiles, or its
+            single values, if the domain has a first one in the order.
 Source:     Tucker et al. 2003, §5.2 and Tables 2 to 4 (init).
 
 Emitted tuples have positions. By these the operators above, and finally the sink, keep the order.
@@ -66,7 +67,7 @@ class Sort(InOrder):
     def schemes(self, *inputs: tuple[Scheme, ...]) -> tuple[Scheme, ...]:
         """Ranges of the first key from its beginning, or its tiles, if the input promises these of this key alone.
 
-        Other schemes give none: whether single values form a prefix in the end depends on the domain.
+        Single values form such ranges, too, if the domain has a first one (`Prefix.as_prefixes`).
         """
         return self.promised(self.keys[:1], *inputs)
 

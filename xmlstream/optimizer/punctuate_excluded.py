@@ -2,8 +2,9 @@
 
 `WHERE hour < 5 GROUP BY sid`: once the hours up to 4 are closed, every group is closed, since later hours are not
 selected. For that the select itself must emit a punctuation for hours from 5 on (Tucker et al. 2003, §6.2). The rule
-applies if a scheme promises punctuations on an attribute that the predicate restricts, and groups above the select
-(of a group_by, a distinct, or the keys of a join) do not have this attribute.
+applies if the predicate restricts an attribute that groups above the select (of a group_by, a distinct, or the keys of
+a join) do not have, or if an order above it begins with what is excluded: `WHERE value > 250 ORDER BY value`. It does
+not matter what sources promise, since they may also send other punctuations.
 
 What is excluded and what is closed may together be all. Of a closed stream an operator cuts the values of kept tuples
 out at its keys only (`operators.state.blocked_set`), so other attributes may then close later than without the rule.
@@ -19,6 +20,7 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 from typing import TypeAlias
 
+from operators.closing_conditions import Prefix
 from xmlstream.optimizer.rewrite import bottom_up, over, readers, top_down
 from xmlstream.plan.nodes import Node
 
@@ -59,16 +61,18 @@ def _waited_for(node: Node) -> Iterator[tuple[int, tuple[str, ...]]]:
     nothing = [(schema, ()) for schema in node.input_schemas]
     conditions = [model.until for model in node.state_schema.models]
     for condition in (node.operator.enabled_by(*node.input_schemas), *conditions):
+        if isinstance(condition, Prefix):  # what is excluded of the ordered attribute closes the prefix, too
+            yield condition.input, condition.groups
+            continue
         for grouping in condition.groupings(nothing):
             yield grouping.input, tuple(grouping.attributes)
 
 
 def _closes_more(node: Node, groups: Groups) -> bool:
-    """Whether excluded tuples help to close a group: by an attribute outside it, and by one in it or in a scheme."""
+    """Whether excluded tuples help to close a group: by an attribute outside it."""
     if not groups:
         return False
     excluded = node.operator.excludes(*node.input_schemas)
-    promised = {name.lower() for scheme in node.schemes for name in scheme.attributes}
     restricted = [{node.schema.names[i].lower() for i in p.restricted} for p in excluded]
     grouped = [{name.lower() for name in names} for names in groups]
-    return any(at - by and (at & by or at <= promised) for at in restricted for by in grouped)
+    return any(at - by for at in restricted for by in grouped)

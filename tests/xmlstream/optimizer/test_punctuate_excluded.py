@@ -36,7 +36,13 @@ def punctuating(node: Node) -> list[str]:
     [
         ("SELECT sid, count(*) AS n FROM s WHERE hour < 5 GROUP BY sid", "hour prefix", ["`hour` < 5"]),
         ("SELECT hour, count(*) AS n FROM s WHERE hour < 5 GROUP BY hour", "hour prefix", []),
-        ("SELECT sid, count(*) AS n FROM s WHERE t < 5 GROUP BY sid", "hour prefix", []),
+        ("SELECT sid, count(*) AS n FROM s WHERE t < 5 GROUP BY sid", "hour prefix", ["`t` < 5"]),
+        ("SELECT sid, count(*) AS n FROM s WHERE t < 5 GROUP BY sid", "", ["`t` < 5"]),
+        ("SELECT t FROM s WHERE t > 5 ORDER BY t", "t", ["`t` > 5"]),
+        ("SELECT sid, t FROM s WHERE t > 5 ORDER BY sid", "sid", ["`t` > 5"]),
+        ("SELECT t, sum(t) OVER (ORDER BY t ROWS 1 PRECEDING) AS n FROM s WHERE t > 5", "t", ["`t` > 5"]),
+        ("SELECT t FROM s a LEFT ANTI JOIN (SELECT * FROM s WHERE t > 5) b USING (sid)", "sid", ["`t` > 5"]),
+        ("SELECT t FROM s WHERE t > 5", "t", []),
         ("SELECT sid, count(*) AS n FROM s WHERE hour + t < 5 GROUP BY sid", "hour prefix", []),
         ("SELECT DISTINCT sid FROM s WHERE hour < 5", "hour prefix", ["`hour` < 5"]),
         ("SELECT DISTINCT sid, hour FROM s WHERE hour < 5", "hour prefix", []),
@@ -49,7 +55,7 @@ def punctuating(node: Node) -> list[str]:
             "SELECT k, count(*) AS n FROM (SELECT sid AS k, hour AS h FROM s UNION ALL SELECT sid, hour FROM s"
             " WHERE t > 1) WHERE h < 5 GROUP BY k",
             "hour",
-            ["`h` < 5"],
+            ["`t` > 1", "`h` < 5"],
         ),
     ],
 )

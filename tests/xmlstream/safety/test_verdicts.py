@@ -12,7 +12,7 @@ from tests.harness.verdict_words import does_benefit
 from xmlstream.optimizer.rules import optimized
 from xmlstream.plan.nodes import Node
 from xmlstream.safety.remedies import remedies
-from xmlstream.safety.verdicts import When, judged
+from xmlstream.safety.verdicts import When, judged, promised
 from xmlstream.safety.words import line
 from xmlstream.sql.script import read
 
@@ -155,17 +155,29 @@ def test_of_what_has_a_partner_or_none_both_sides_are_closed(kind: str) -> None:
 
 
 @pytest.mark.parametrize(
-    ("order", "promised", "enabled"),
+    ("order", "schemes", "domains", "enabled"),
     [
-        ("hour", "hour prefix", True),
-        ("hour DESC", "hour prefix", False),
-        ("hour", "hour", False),
-        ("minute DESC", "minute 0..59 by 10", True),
+        ("hour", "hour prefix", "", True),
+        ("hour DESC", "hour prefix", "", False),
+        ("hour", "hour", "", False),
+        ("minute DESC", "minute 0..59 by 10", "", True),
+        ("hour", "hour", "hour 0..", True),  # the sort of Tucker et al. 2003, §5.2
+        ("hour DESC", "hour", "hour 0..", False),
+        ("hour DESC", "hour", "hour ..23", True),
+        ("hour", "hour, bidderid", "hour 0..", False),
+        ("value", "value", "value 0..", False),  # there are fractions between any two
     ],
 )
-def test_what_is_sorted_waits_for_prefixes_of_the_order(order: str, promised: str, enabled: bool) -> None:
-    verdict = judged(plan(f"SELECT * FROM bid1 ORDER BY {order};", promised), follow=True)
-    assert (verdict.is_enabled, verdict.is_safe) == (enabled, enabled)
+def test_what_is_sorted_waits_for_prefixes_of_the_order(order: str, schemes: str, domains: str, enabled: bool) -> None:
+    window = f"sum(value) OVER (ORDER BY {order} ROWS 1 PRECEDING)"
+    for query in (f"SELECT * FROM bid1 ORDER BY {order}", f"SELECT *, {window} FROM bid1"):
+        verdict = judged(plan(query, schemes, domains=domains), follow=True)
+        assert (verdict.is_enabled, verdict.is_safe) == (enabled, enabled)
+
+
+def test_values_in_order_from_the_first_one_are_a_promise_of_prefixes() -> None:
+    root = plan("SELECT * FROM bid1 ORDER BY hour", "hour", domains="hour 0..")
+    assert format_schemes(promised(root, follow=True)[root].running) == "hour prefix"
 
 
 NEEDED = {"person": "id", "auction": "seller", "bid": "bidder"}
