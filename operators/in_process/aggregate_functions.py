@@ -19,6 +19,7 @@ from operators.in_process.spark_type import (
     NotProven,
     Type,
     array_of,
+    has_floating,
     in_duckdb,
     read_type,
 )
@@ -195,7 +196,7 @@ def _by(name: str, parts: Sequence[Part], rows: Rows) -> Part:
     if len(parts) != 2 or rows.distinct or parts[1].type.kind not in _ORDERED:
         raise _refuse(name, parts)
     of, by = parts
-    if of.type.kind not in FLOATING and _has_floating(of.type):  # whose zeros DuckDB makes one
+    if of.type.kind not in FLOATING and has_floating(of.type):  # whose zeros DuckDB makes one
         raise _refuse(name, parts)
     # The value may be null where the order is least. A FLOAT would lose the sign of its zero.
     single = of.type.name == "FLOAT"
@@ -219,18 +220,13 @@ def _count_if(name: str, parts: Sequence[Part], rows: Rows) -> Part:
 
 def collected(distinct: bool, of: Part, rows: Rows) -> Part:
     """`collect_set` or `collect_list`, of an order of its own: only for functions that sort it or count it."""
-    if of.type.kind in FLOATING or _has_floating(of.type):
+    if has_floating(of.type):
         raise NotProven(f"collect_set({of.type.name})")
     call = f"list({'DISTINCT ' if distinct else ''}{of.sql})"
     empty = f"CAST([] AS {in_duckdb(array_of(of.type))})"
     where = f"{of.sql} IS NOT NULL" + (f" AND {rows.where}" if rows.where else "")
     found = Rows(where=where, over=rows.over).computed(call)
     return Part(f"coalesce({found}, {empty})", array_of(of.type, has_nulls=False), False, of.raises, rows=True)
-
-
-def _has_floating(type_: Type) -> bool:
-    inner = [field.type for field in type_.fields] + ([type_.element] if type_.element else [])
-    return type_.kind in (*FLOATING, "MAP") or any(map(_has_floating, inner))
 
 
 AGGREGATES: Mapping[str, Aggregate] = {

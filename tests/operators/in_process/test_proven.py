@@ -17,7 +17,7 @@ from operators.in_process.names import default_name
 from operators.in_process.spark_type import NotProven
 from operators.in_process.zones import transitions
 from punct_ns.errors import QueryError
-from tests.harness.both_engines import Findings, compared
+from tests.harness.both_engines import ALL, Findings, compared
 from tests.harness.drawn_expressions import Drawn
 from tests.harness.drawn_rows import TYPES, Rows
 from tests.harness.nights import AT_NIGHT, SEED
@@ -288,6 +288,14 @@ def aggregates() -> list[str]:
 
 def test_aggregates(spark: SparkSession) -> None:
     findings = compared(Rows.drawn(spark, ROWS, SEED + 6), aggregates(), Findings(), by="g")
+    assert not findings.differences, findings
+
+
+@pytest.mark.parametrize(("rows", "nulls"), [(ROWS, 0.1), (1, 0), (0, 0), (3, 1)], ids=["many", "one", "no", "null"])
+def test_aggregates_of_all_rows(spark: SparkSession, rows: int, nulls: float) -> None:
+    """Without GROUP BY there is an answer even of no row, and DuckDB may have it of statistics."""
+    given = Rows.drawn(spark, rows, SEED + 10, share_of_nulls=nulls)
+    findings = compared(given, aggregates(), Findings(), by=ALL)
     assert not findings.differences, findings
 
 
