@@ -86,7 +86,7 @@ def test_files_and_tables_have_the_same_answers_as_rows_in_memory(
         for value in ("x", "s.x"):
             asked = source.sample(conditions(value, type_), 2)
             expected = answers(rows, value, asked)
-            least, greatest = extremes(values)
+            least, greatest = extremes(flat.to_pylist())
             assert [key(expected[0][0][name]) for name in "ab"] == [key(greatest), key(least)]
             assert key(answers(files, value, asked)) == key(expected), (value, values)
             observed, _ = files.observed("count(*) AS n")
