@@ -176,19 +176,20 @@ class Over:
     def merging(self, number: int) -> Partial | None:
         """The partial aggregates of a function over the group's rows so far; None if it has none."""
         if self.function in _BY_PLACE:
-            return self._placed(own(f"a{number}"))
+            return self._placed(own(f"a{number}"), own(f"n{number}"))
         return partial(Aggregate(self.attribute, self.expression), number)
 
-    def _placed(self, column: str) -> Partial:
-        """The value at the group's first, last or n-th row so far, found by the row's number."""
+    def _placed(self, column: str, place: str) -> Partial:
+        """The value at the group's first, last or n-th row so far, and the row's number."""
         value, *others = (render(tree) for tree in expression(self.expression).expressions)
-        row = f"named_struct('number', nullif({NUMBER}, 0), 'value', {value})"
+        number = f"nullif({NUMBER}, 0)"
         if self.function == "nth_value":
-            row = f"IF({NUMBER} = {others[0]}, {row}, NULL)"
+            number = f"IF({NUMBER} = {others[0]}, {number}, NULL)"
         elif others and others[0].lower() == "true":
-            row = f"IF({value} IS NULL, NULL, {row})"
+            number = f"IF({value} IS NULL, NULL, {number})"
         found = "max" if self.function.startswith("last") else "min"
-        return Partial({column: f"{found}({row})"}, {column: f"{found}({column})"}, f"{column}.value")
+        first = {column: f"{found}_by({value}, {number})", place: f"{found}({number})"}
+        return Partial(first, {column: f"{found}_by({column}, {place})", place: f"{found}({place})"}, column)
 
     def merged_over(self, number: int, rows: str) -> dict[str, str]:
         """For a function that grows: the columns of its partial aggregates, merged over rows.

@@ -273,6 +273,10 @@ def _placed(name: str, parts: Sequence[Part], rows: Rows) -> Part:
         nulls = nulls or last.sql == "true"
     if len(given) != at + 1 or (at and (given[1].constant is None or int(given[1].constant) < 1)):
         raise _refuse(name, parts)
+    if given[0].type.kind not in FLOATING and has_floating(
+        given[0].type
+    ):  # see _by, which finds it for all rows so far
+        raise _refuse(name, parts)
     number = f", {given[1].constant}" if at else ""
     called = {"first": "first_value", "last": "last_value"}.get(name, name)
     call = f"{called}({given[0].sql}{number}{' IGNORE NULLS' if nulls else ''})"

@@ -300,7 +300,9 @@ def _values(table: pa.Table) -> list[Any]:
 
 
 def _counted(column: Any) -> Any:
-    """Moments as microseconds: Python does not represent all of them."""
+    """Moments as microseconds, and dates as days: Python does not represent all of them."""
+    if pa.types.is_date32(column.type):
+        return column.cast(pa.int32())
     return column.cast(pa.int64()) if pa.types.is_timestamp(column.type) else column
 
 

@@ -65,7 +65,9 @@ class KeptColumns:
 
 
 def _without_nullability(part: dict[str, Any]) -> dict[str, Any]:
-    return {name: value for name, value in part.items() if name not in ("nullable", "containsNull", "valueContainsNull")}
+    return {
+        name: value for name, value in part.items() if name not in ("nullable", "containsNull", "valueContainsNull")
+    }
 
 
 class Running:

@@ -71,6 +71,16 @@ def comparisons() -> list[str]:
         "p1 IS TRUE",
         "p1 IS FALSE",
     ]
+    arrays = (
+        "array({0}1, {0}2)",
+        "array(named_struct('v', {0}1), named_struct('v', {0}3))",
+        "array(array({0}1), array({0}2))",
+    )
+    found += [
+        f"{array.format(a)} {op} {array.format(a).replace('2', '3')}"
+        for array, op, a in product(arrays, ("=", "<>", "<=>"), ("ti", "x", "s", "d", "t"))
+    ]
+    found += ["array(ti1) = array(b2)", "array(p1, NULL) = array(p2, NULL)", "split(s1, 'a') = split(s2, 'a')"]
     found += ["p1 AND p2", "p1 OR p2", "NOT p1", "p1 AND i1 + 1 > 0", "p1 OR 1 / i1 > 0", "i1 <> 0 AND 1 / i1 > 0"]
     found += [
         "i1 = 0 OR 10 DIV i1 > 0",
@@ -174,6 +184,11 @@ def moments() -> list[str]:
         "TIMESTAMP '2020-02-29 12:00:00'",
         "DATE '2020-02-29'",
     ]
+    # Windows end a little behind the calendar, and begin before it.
+    beyond = [f"timestamp_seconds({end} + pmod(i1, 30000000))" for end in (253_402_300_800, -62_167_000_000)]
+    found += [f"{f}({at})" for at in beyond for f in ("", "year", "month", "dayofyear", "hour", "unix_micros", "date")]
+    found += [f"{at} {op} t1" for at in beyond for op in ("<", "=")]
+    found += [f"date_trunc('{u}', {at})" for at in beyond for u in ("YEAR", "WEEK", "DAY", "hour")]
     return found
 
 
@@ -323,6 +338,7 @@ def over_rows() -> list[str]:
         "max(t1)",
         "min_by(s1, id)",
         "bool_or(p1)",
+        *(f"{by}({of}, nullif(id, 3))" for by in ("min_by", "max_by") for of in ("x1", "f1", "array(i1)")),
     )
     found += [f"{a} OVER ({rows} {frame})" for a, frame in product(of, ("", *frames))]
     found += [f"{a} OVER (PARTITION BY g)" for a in of] + [f"{a} OVER ()" for a in of]
