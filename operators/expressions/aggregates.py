@@ -1,7 +1,8 @@
 """Aggregates: their decomposition into partial aggregates that merge without loss; functions over rows (SQL's OVER).
 
-The value, type and overflow are those of Spark's aggregate over the whole group. count, sum, min, max and avg of
-anything but decimals decompose; Spark computes all other aggregates, and every DISTINCT, over the group's kept tuples.
+The value, type and overflow are those of Spark's aggregate over the whole group. Counts, sums, extremes, what joins
+conditions or bits, and avg of anything but decimals decompose, with DISTINCT only where duplicates do not matter; all
+other aggregates are computed over the group's kept tuples.
 A function over rows declares which rows it sees, and how it grows from one row to the next.
 """
 
@@ -51,6 +52,10 @@ class _Parts:
     where: exp.Expr | None
 
 
+_IDEMPOTENT = ("min", "max", "bool_and", "every", "bool_or", "some", "bit_and", "bit_or")
+"""Aggregates whose value duplicates do not change; each merges its own values."""
+
+
 @lru_cache
 def partial(aggregate: Aggregate, number: int) -> Partial | None:
     """The aggregate's decomposition, with columns named after `number`; None if it has none.
@@ -60,17 +65,17 @@ def partial(aggregate: Aggregate, number: int) -> Partial | None:
     'coalesce(__xs_a0, 0L)'
     """
     parts = _parts(aggregate.expression)
-    if parts.distinct:
+    if parts.distinct and parts.function not in _IDEMPOTENT:
         return None
     column, tally = own(f"a{number}"), own(f"n{number}")
     first = {column: aggregate.expression}
     match parts.function:
-        case "count":
+        case "count" | "count_if" | "regr_count":
             return Partial(first, {column: f"sum({column})"}, f"coalesce({column}, 0L)")
         case "sum":
             return Partial(first, {column: f"CAST(sum({column}) AS {aggregate.attribute.domain.type})"}, column)
-        case "min" | "max":
-            return Partial(first, {column: f"{parts.function}({column})"}, column)
+        case name if name in _IDEMPOTENT or name == "bit_xor":
+            return Partial(first, {column: f"{name}({column})"}, column)
         case "avg" | "mean" if kind(aggregate.attribute.domain.sql) == "double":
             argument = render(parts.arguments[0])
             where = "" if parts.where is None else f" FILTER (WHERE {render(parts.where)})"
@@ -99,7 +104,7 @@ def operands(aggregate: Aggregate) -> tuple[exp.Expr, ...]:
 def ignores_duplicates(aggregate: Aggregate) -> bool:
     """Whether duplicates of a tuple do not change the value."""
     parts = _parts(aggregate.expression)
-    return parts.distinct or parts.function in ("min", "max")
+    return parts.distinct or parts.function in _IDEMPOTENT
 
 
 @lru_cache
@@ -170,7 +175,7 @@ class Over:
         """
         is_average = self.function in ("avg", "mean")
         is_double = isinstance(self.attribute.domain.sql, FloatType | StringType)
-        grows = self.function in ("count", "sum", "min", "max", *_BY_PLACE)
+        grows = self.function in ("count", "count_if", "regr_count", "sum", "bit_xor", *_IDEMPOTENT, *_BY_PLACE)
         return self.is_rank or grows or (is_average and is_double)
 
     def merging(self, number: int) -> Partial | None:

@@ -212,6 +212,12 @@ def _boolean(name: str, parts: Sequence[Part], rows: Rows) -> Part:
     return Part(rows.computed(f"{found}({parts[0].sql})"), BOOLEAN, True)
 
 
+def _bits(name: str, parts: Sequence[Part], rows: Rows) -> Part:
+    if len(parts) != 1 or parts[0].type.name not in INTEGERS or (rows.distinct and name == "bit_xor"):
+        raise _refuse(name, parts)
+    return Part(rows.computed(f"{name}({parts[0].sql})"), parts[0].type, True)
+
+
 def _count_if(name: str, parts: Sequence[Part], rows: Rows) -> Part:
     if len(parts) != 1 or parts[0].type.name != "BOOLEAN" or rows.distinct:
         raise _refuse(name, parts)
@@ -232,6 +238,9 @@ def collected(distinct: bool, of: Part, rows: Rows) -> Part:
 AGGREGATES: Mapping[str, Aggregate] = {
     "any": _boolean,
     "avg": _avg,
+    "bit_and": _bits,
+    "bit_or": _bits,
+    "bit_xor": _bits,
     "bool_and": _boolean,
     "bool_or": _boolean,
     "count": _count,

@@ -265,6 +265,8 @@ def aggregates() -> list[str]:
     found += ["sum(ti1 / 2)", "avg(ti1 / 4)", "sum(b1)", "sum(ti3)", "avg(ti3)", "count(DISTINCT i1) FILTER (WHERE p1)"]
     found += [f"min_by({a}1, id)" for a in TYPES] + [f"max_by({a}1, id)" for a in TYPES] + ["max(p1)", "sum(i1) + 1"]
     found += [f"{f}(p1)" for f in ("bool_and", "every", "bool_or", "some", "any", "count_if")] + ["count_if(i1 > 0)"]
+    found += [f"{f}({a}1)" for f, a in product(("bit_and", "bit_or", "bit_xor"), ("ti", "si", "i", "b"))]
+    found += [f"{f}(DISTINCT {a}) FILTER (WHERE p2)" for f, a in (("bit_or", "i1"), ("bool_and", "p1"), ("min", "s1"))]
     found += ["max(named_struct('slice', i1, 'time', b1))", "min(named_struct('n', nullif(ti1, 0), 'v', s1))"]
     found += [
         "max(named_struct('n', nullif(ti1, 0), 'v', s1)).v",
@@ -338,6 +340,11 @@ def over_rows() -> list[str]:
         "max(t1)",
         "min_by(s1, id)",
         "bool_or(p1)",
+        "every(p1)",
+        "count_if(p1)",
+        "bit_and(i1)",
+        "bit_or(ti1)",
+        "bit_xor(b1)",
         *(f"{by}({of}, nullif(id, 3))" for by in ("min_by", "max_by") for of in ("x1", "f1", "array(i1)")),
     )
     found += [f"{a} OVER ({rows} {frame})" for a, frame in product(of, ("", *frames))]
