@@ -72,7 +72,7 @@ class GroupBy(Operator):
         return [{key.lower(): quoted(inputs[0].attribute(key).name) for key in self.keys}]
 
     def ignores_duplicates(self, side: int, needed: AbstractSet[str], *inputs: Schema) -> bool:
-        """Whether each needed aggregate, if any, is MIN, MAX or over DISTINCT values."""
+        """Whether each needed aggregate, if any, is one like MIN, or over DISTINCT values."""
         aggregates = self.pruned(needed).aggregates
         return all(ignores_duplicates(a) and takes_equals_alike(operands(a), inputs[0]) for a in aggregates)
 
@@ -87,7 +87,8 @@ class GroupBy(Operator):
         """The open groups, with one row each or the tuples that the aggregates need, and the closed parts of groups."""
         kept, keys = self._aggregation, inputs[0].only(self.keys)
         merges = kept.merges is not None
-        groups = StateModel("groups", 0, Grouping(0, self.keys), per=keys if merges else None)
+        what, per = ("groups", keys) if merges else ("tuples of groups", None)
+        groups = StateModel(what, 0, Grouping(0, self.keys), per=per)
         combine = kept.combined if merges or kept.ignores_duplicates else None
         log = LogSchema(keys, (groups,), combine=combine, shown=kept.shown)
         return StateSchema({"groups": log}, completion_sets(inputs[0], keys))

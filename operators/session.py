@@ -179,9 +179,10 @@ class Session(Operator):
             sessions = Punctuation.of(groups, {name: Constant(row[name]) for name in groups.names})
             return [self._grown(sessions, given)]
 
+        what = "open sessions" if self._aggregation.merges is not None else "tuples of open sessions"
         log = LogSchema(
             groups,
-            (StateModel("open sessions", 0, self.enabled_by(given)),),
+            (StateModel(what, 0, self.enabled_by(given)),),
             names=groups.names,
             awaits=awaits,
             combine=self._merged,

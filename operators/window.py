@@ -166,16 +166,25 @@ class Window(Operator):
         names = [quoted(name) for name in self.schema(schema).names[:-2]]
         names += filter(is_own, new.frame.columns)
         moment = schema.attribute(self.of).domain
-        has_zone = isinstance(moment.sql, TimestampType) and moment.sql.zoned
-        in_windows = partial(self._counted, may_be_null=moment.nullable) if has_zone else self._cut
+        call = self.call(schema)
+        in_windows = (
+            partial(self._counted, may_be_null=moment.nullable) if call is None else partial(self._cut, call=call)
+        )
         of_each = self.overlapping if self.size % self.slide == 0 and not moment.nullable else None
         is_exact = new.exact and of_each is not None
         return Tuples(in_windows(new.frame, names), new.at_most * self.overlapping, is_exact, of_each=of_each)
 
-    def _cut(self, frame: Frame, names: Sequence[str]) -> Frame:
-        """The tuples with their windows, by Spark's own `window`."""
+    def call(self, schema: Schema) -> str | None:
+        """The call of Spark's own `window` that cuts local times; moments are cut by integers."""
+        moment = schema.attribute(self.of).domain.sql
+        if isinstance(moment, TimestampType) and moment.zoned:
+            return None
         lengths = ", ".join(f"'{length} microseconds'" for length in (self.size, self.slide, self.offset))
-        cut = frame.select(*names, f"window({quoted(self.of)}, {lengths}) AS {own('window')}")
+        return f"window({quoted(self.of)}, {lengths})"
+
+    def _cut(self, frame: Frame, names: Sequence[str], call: str) -> Frame:
+        """The tuples with their windows, by Spark's own `window`."""
+        cut = frame.select(*names, f"{call} AS {own('window')}")
         return cut.select(*names, *(f"{own('window')}{end} AS {quoted(self.name + end)}" for end in (START, END)))
 
     def _counted(self, frame: Frame, names: Sequence[str], *, may_be_null: bool) -> Frame:

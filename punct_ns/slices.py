@@ -7,6 +7,7 @@ SQL text. The condition is true or false, never null: a null value matches a pat
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Sequence
 
 import pyarrow as pa
@@ -15,7 +16,7 @@ from punct_ns.domain import Domain, Value
 from punct_ns.numeric_type import DecimalType
 from punct_ns.pattern import Constant, Empty, List, Pattern, Range, Wildcard
 from punct_ns.punctuation import Punctuation
-from punct_ns.sql_type import StringType
+from punct_ns.sql_type import OpaqueType, StringType, split_outside
 
 _OWN = "__xs_"
 """The prefix of internal column names; no attribute's name may start with it."""
@@ -63,12 +64,51 @@ _ARROW: dict[str, pa.DataType] = {
 }
 
 
+_OPAQUE: dict[str, pa.DataType] = {
+    "BINARY": pa.binary(),
+    "VARIANT": pa.struct([pa.field(name, pa.binary(), nullable=False) for name in ("value", "metadata")]),
+    "VOID": pa.null(),
+}
+
+
 def arrow_type(domain: Domain) -> pa.DataType:
     """Returns the Arrow type for a domain's values between Python and Spark; KeyError for an opaque type."""
     match domain.sql:
         case DecimalType(precision, scale):
             return pa.decimal128(precision, scale)
     return _ARROW[domain.type]
+
+
+def any_arrow_type(name: str) -> pa.DataType:
+    """Returns the Arrow type that Spark has for a type of that name, opaque or not; KeyError if it has none.
+
+    >>> any_arrow_type("STRUCT<`A b`:ARRAY<INT>,m:MAP<STRING,DECIMAL(5,2)>>")
+    StructType(struct<A b: list<element: int32>, m: map<string, decimal128(5, 2)>>)
+    """
+    domain = Domain(name)
+    if not isinstance(domain.sql, OpaqueType):
+        return arrow_type(domain)
+    parts = split_outside(domain.type.partition("<")[2].removesuffix(">"), ",")
+    match domain.sql.constructor:
+        case "ARRAY":
+            return pa.list_(pa.field("element", any_arrow_type(parts[0])))
+        case "MAP":
+            return pa.map_(*map(any_arrow_type, parts))
+        case "STRUCT":
+            return pa.struct([_arrow_field(*split_outside(part, ":")) for part in parts])
+        case kind if kind.startswith(("CHAR", "VARCHAR", "STRING")):
+            return pa.string()
+        case kind if kind.startswith("INTERVAL") and kind.endswith(("DAY", "HOUR", "MINUTE", "SECOND")):
+            return pa.duration("us")
+        case kind if kind.startswith("TIME("):
+            return pa.time64("ns")
+        case kind:
+            return _OPAQUE[kind]
+
+
+def _arrow_field(name: str, type_: str) -> pa.Field[pa.DataType]:
+    plain = re.split(r"(?i)\s+(?=not null|comment|collate)", type_.strip(), maxsplit=1)[0]
+    return pa.field(name.strip("`").replace("``", "`") if name.startswith("`") else name, any_arrow_type(plain))
 
 
 def in_utc(table: pa.Table) -> pa.Table:

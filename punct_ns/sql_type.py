@@ -28,6 +28,8 @@ def canonical_name(name: str) -> str:
     ('INT', 'DECIMAL(10,0)', 'ARRAY<BIGINT>')
     >>> canonical_name("array<struct<a:int,`b c` : map<string, long>>>")
     'ARRAY<STRUCT<a:INT,`b c`:MAP<STRING,BIGINT>>>'
+    >>> canonical_name("struct<b c:long,`d`: int not null,e struct<f:int>>")
+    'STRUCT<`b c`:BIGINT,d:INT not null,e:STRUCT<f:INT>>'
     """
     tidy = " ".join(name.split())
     decimal = re.fullmatch(r"(?i)(?:decimal|dec|numeric)(?: ?\( ?(\d+) ?(?:, ?(\d+) ?)?\))?", tidy)
@@ -50,12 +52,13 @@ def _inner(constructor: str, inner: str) -> str:
 
 def _field(text: str) -> str:
     """Canonicalizes a struct field as `name:TYPE`; whatever follows the type stays as it is."""
-    found = re.fullmatch(r"\s*(?:`((?:[^`]|``)+)`|(\w+)\s*[:\s]|([^:]+?)\s*:)\s*:?\s*(.+?)\s*", text)
+    found = re.fullmatch(r"\s*(?:`((?:[^`]|``)+)`\s*:?|([^:<'\"]+?)\s*:|(\w+)\s)\s*(.+?)\s*", text)
     if found is None:
         return text.strip()
-    name = found[1] or found[2] or found[3].replace("`", "``")
+    name = found[1] or (found[2] or found[3]).replace("`", "``")
     type_, *rest = re.split(r"(?i)\s+(?=not null|comment|collate)", found[4], maxsplit=1)
-    return " ".join([f"{name if found[2] else f'`{name}`'}:{canonical_name(type_)}", *rest])
+    quoted = name if re.fullmatch(r"\w+", name) else f"`{name}`"
+    return " ".join([f"{quoted}:{canonical_name(type_)}", *rest])
 
 
 def split_outside(text: str, separator: str, quotes: str = "`'\"") -> list[str]:

@@ -1,7 +1,8 @@
 """Aggregates: their decomposition into partial aggregates that merge without loss; functions over rows (SQL's OVER).
 
-The value, type and overflow are those of Spark's aggregate over the whole group. count, sum, min, max and avg of
-anything but decimals decompose; Spark computes all other aggregates, and every DISTINCT, over the group's kept tuples.
+The value, type and overflow are those of Spark's aggregate over the whole group. Counts, sums, extremes, what joins
+conditions or bits, and avg of anything but decimals decompose, with DISTINCT only where duplicates do not matter; all
+other aggregates are computed over the group's kept tuples.
 A function over rows declares which rows it sees, and how it grows from one row to the next.
 """
 
@@ -51,6 +52,10 @@ class _Parts:
     where: exp.Expr | None
 
 
+_IDEMPOTENT = ("min", "max", "bool_and", "every", "bool_or", "some", "bit_and", "bit_or")
+"""Aggregates whose value duplicates do not change; each merges its own values."""
+
+
 @lru_cache
 def partial(aggregate: Aggregate, number: int) -> Partial | None:
     """The aggregate's decomposition, with columns named after `number`; None if it has none.
@@ -60,17 +65,17 @@ def partial(aggregate: Aggregate, number: int) -> Partial | None:
     'coalesce(__xs_a0, 0L)'
     """
     parts = _parts(aggregate.expression)
-    if parts.distinct:
+    if parts.distinct and parts.function not in _IDEMPOTENT:
         return None
     column, tally = own(f"a{number}"), own(f"n{number}")
     first = {column: aggregate.expression}
     match parts.function:
-        case "count":
+        case "count" | "count_if" | "regr_count":
             return Partial(first, {column: f"sum({column})"}, f"coalesce({column}, 0L)")
         case "sum":
             return Partial(first, {column: f"CAST(sum({column}) AS {aggregate.attribute.domain.type})"}, column)
-        case "min" | "max":
-            return Partial(first, {column: f"{parts.function}({column})"}, column)
+        case name if name in _IDEMPOTENT or name == "bit_xor":
+            return Partial(first, {column: f"{name}({column})"}, column)
         case "avg" | "mean" if kind(aggregate.attribute.domain.sql) == "double":
             argument = render(parts.arguments[0])
             where = "" if parts.where is None else f" FILTER (WHERE {render(parts.where)})"
@@ -99,7 +104,7 @@ def operands(aggregate: Aggregate) -> tuple[exp.Expr, ...]:
 def ignores_duplicates(aggregate: Aggregate) -> bool:
     """Whether duplicates of a tuple do not change the value."""
     parts = _parts(aggregate.expression)
-    return parts.distinct or parts.function in ("min", "max")
+    return parts.distinct or parts.function in _IDEMPOTENT
 
 
 @lru_cache
@@ -170,25 +175,26 @@ class Over:
         """
         is_average = self.function in ("avg", "mean")
         is_double = isinstance(self.attribute.domain.sql, FloatType | StringType)
-        grows = self.function in ("count", "sum", "min", "max", *_BY_PLACE)
+        grows = self.function in ("count", "count_if", "regr_count", "sum", "bit_xor", *_IDEMPOTENT, *_BY_PLACE)
         return self.is_rank or grows or (is_average and is_double)
 
     def merging(self, number: int) -> Partial | None:
         """The partial aggregates of a function over the group's rows so far; None if it has none."""
         if self.function in _BY_PLACE:
-            return self._placed(own(f"a{number}"))
+            return self._placed(own(f"a{number}"), own(f"n{number}"))
         return partial(Aggregate(self.attribute, self.expression), number)
 
-    def _placed(self, column: str) -> Partial:
-        """The value at the group's first, last or n-th row so far, found by the row's number."""
+    def _placed(self, column: str, place: str) -> Partial:
+        """The value at the group's first, last or n-th row so far, and the row's number."""
         value, *others = (render(tree) for tree in expression(self.expression).expressions)
-        row = f"named_struct('number', nullif({NUMBER}, 0), 'value', {value})"
+        number = f"nullif({NUMBER}, 0)"
         if self.function == "nth_value":
-            row = f"IF({NUMBER} = {others[0]}, {row}, NULL)"
+            number = f"IF({NUMBER} = {others[0]}, {number}, NULL)"
         elif others and others[0].lower() == "true":
-            row = f"IF({value} IS NULL, NULL, {row})"
+            number = f"IF({value} IS NULL, NULL, {number})"
         found = "max" if self.function.startswith("last") else "min"
-        return Partial({column: f"{found}({row})"}, {column: f"{found}({column})"}, f"{column}.value")
+        first = {column: f"{found}_by({value}, {number})", place: f"{found}({number})"}
+        return Partial(first, {column: f"{found}_by({column}, {place})", place: f"{found}({place})"}, column)
 
     def merged_over(self, number: int, rows: str) -> dict[str, str]:
         """For a function that grows: the columns of its partial aggregates, merged over rows.

@@ -19,6 +19,7 @@ from operators.in_process.spark_type import (
     NotProven,
     Type,
     array_of,
+    has_floating,
     in_duckdb,
     read_type,
 )
@@ -195,7 +196,7 @@ def _by(name: str, parts: Sequence[Part], rows: Rows) -> Part:
     if len(parts) != 2 or rows.distinct or parts[1].type.kind not in _ORDERED:
         raise _refuse(name, parts)
     of, by = parts
-    if of.type.kind not in FLOATING and _has_floating(of.type):  # whose zeros DuckDB makes one
+    if of.type.kind not in FLOATING and has_floating(of.type):  # whose zeros DuckDB makes one
         raise _refuse(name, parts)
     # The value may be null where the order is least. A FLOAT would lose the sign of its zero.
     single = of.type.name == "FLOAT"
@@ -211,6 +212,12 @@ def _boolean(name: str, parts: Sequence[Part], rows: Rows) -> Part:
     return Part(rows.computed(f"{found}({parts[0].sql})"), BOOLEAN, True)
 
 
+def _bits(name: str, parts: Sequence[Part], rows: Rows) -> Part:
+    if len(parts) != 1 or parts[0].type.name not in INTEGERS or (rows.distinct and name == "bit_xor"):
+        raise _refuse(name, parts)
+    return Part(rows.computed(f"{name}({parts[0].sql})"), parts[0].type, True)
+
+
 def _count_if(name: str, parts: Sequence[Part], rows: Rows) -> Part:
     if len(parts) != 1 or parts[0].type.name != "BOOLEAN" or rows.distinct:
         raise _refuse(name, parts)
@@ -219,7 +226,7 @@ def _count_if(name: str, parts: Sequence[Part], rows: Rows) -> Part:
 
 def collected(distinct: bool, of: Part, rows: Rows) -> Part:
     """`collect_set` or `collect_list`, of an order of its own: only for functions that sort it or count it."""
-    if of.type.kind in FLOATING or _has_floating(of.type):
+    if has_floating(of.type):
         raise NotProven(f"collect_set({of.type.name})")
     call = f"list({'DISTINCT ' if distinct else ''}{of.sql})"
     empty = f"CAST([] AS {in_duckdb(array_of(of.type))})"
@@ -228,14 +235,12 @@ def collected(distinct: bool, of: Part, rows: Rows) -> Part:
     return Part(f"coalesce({found}, {empty})", array_of(of.type, has_nulls=False), False, of.raises, rows=True)
 
 
-def _has_floating(type_: Type) -> bool:
-    inner = [field.type for field in type_.fields] + ([type_.element] if type_.element else [])
-    return type_.kind in (*FLOATING, "MAP") or any(map(_has_floating, inner))
-
-
 AGGREGATES: Mapping[str, Aggregate] = {
     "any": _boolean,
     "avg": _avg,
+    "bit_and": _bits,
+    "bit_or": _bits,
+    "bit_xor": _bits,
     "bool_and": _boolean,
     "bool_or": _boolean,
     "count": _count,
@@ -276,6 +281,10 @@ def _placed(name: str, parts: Sequence[Part], rows: Rows) -> Part:
             raise _refuse(name, parts)
         nulls = nulls or last.sql == "true"
     if len(given) != at + 1 or (at and (given[1].constant is None or int(given[1].constant) < 1)):
+        raise _refuse(name, parts)
+    if given[0].type.kind not in FLOATING and has_floating(
+        given[0].type
+    ):  # see _by, which finds it for all rows so far
         raise _refuse(name, parts)
     number = f", {given[1].constant}" if at else ""
     called = {"first": "first_value", "last": "last_value"}.get(name, name)

@@ -12,7 +12,7 @@ from datetime import date, datetime
 from typing import TypeAlias
 
 from operators.in_process.part import VOID, Part, error, null, refused, text
-from operators.in_process.spark_type import FLOATING, INTEGERS, NotProven, Type, in_duckdb, read_type
+from operators.in_process.spark_type import FLOATING, INTEGERS, NUMBERS, NotProven, Type, in_duckdb, read_type
 from punct_ns.domain import Domain
 
 Cast: TypeAlias = Callable[[Part, Type, str], Part]
@@ -58,6 +58,8 @@ def cast(part: Part, to: Type, zone: str = "UTC") -> Part:
         return Part(null(to), to, True)
     if part.type.element is not None and to.element is not None and part.type.element.same(VOID):
         return part.computed(f"CAST({part.sql} AS {in_duckdb(to)})", to)
+    if part.constant is not None and part.type.name == "STRING" and (found := _constant(part, to)) is not None:
+        return found
     how = CASTS.get((part.type.kind, to.kind))
     if how is None:
         raise NotProven(f"CAST from {part.type.name} to {to.name}")
@@ -158,14 +160,13 @@ def _read(part: Part, to: Type, pattern: str, sql: str) -> Part:
 
 
 def _string_to_integer(part: Part, to: Type, zone: str) -> Part:
-    if part.constant is not None and (found := _constant(part, to)) is not None:
-        return found
     return _read(part, to, _BLANK + "[+-]?[0-9]+" + _BLANK, f"CAST({_trimmed(part.sql)} AS {in_duckdb(to)})")
 
 
 def _constant(part: Part, to: Type) -> Part | None:
-    """A literal text as a value of the type; None if the algebra reads it otherwise than Spark may."""
-    assert part.constant is not None
+    """A literal text as a number or a BOOLEAN; None for others, or if the algebra reads it otherwise than Spark may."""
+    if to.kind not in (*NUMBERS, "BOOLEAN") or part.constant is None:
+        return None
     domain = Domain(to.name)
     try:
         value = domain.read(part.constant)
@@ -175,8 +176,6 @@ def _constant(part: Part, to: Type) -> Part | None:
 
 
 def _string_to_decimal(part: Part, to: Type, zone: str) -> Part:
-    if part.constant is not None and (found := _constant(part, to)) is not None:
-        return found
     plain = _BLANK + r"[+-]?(?:[0-9]{1,37}(?:\.[0-9]{0,37})?|\.[0-9]{1,37})" + _BLANK
     found = _read(part, to, plain, f"CAST({_trimmed(part.sql)} AS {in_duckdb(to)})")
     long = f"regexp_full_match({part.sql}, '{_NUMBER}') AND NOT regexp_full_match({part.sql}, '{plain}')"
@@ -190,8 +189,6 @@ def _string_to_floating(part: Part, to: Type, zone: str) -> Part:
         f"CASE WHEN {part.sql} IS NULL THEN {null(to)} WHEN regexp_full_match({part.sql}, '{_NUMBER}') THEN {read}"
         f" ELSE {refused('CAST of this text to ' + to.name)} END"
     )
-    if part.constant is not None and (found := _constant(part, to)) is not None:
-        return found
     return part.computed(sql, to, nullable=True, raises=True)
 
 

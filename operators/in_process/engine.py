@@ -27,7 +27,7 @@ from operators.in_process.columns import Named, declared, inner, of_arrow, struc
 from operators.in_process.part import text
 from operators.in_process.plain_csv import plain_csv, require_readable
 from operators.in_process.relations import Relations
-from operators.in_process.spark_type import in_duckdb, name_in_duckdb
+from operators.in_process.spark_type import has_floating, in_duckdb, name_in_duckdb
 from punct_ns.errors import QueryError, StateError, UsageError, XmlStreamError
 
 if TYPE_CHECKING:
@@ -72,9 +72,6 @@ class InProcessEngine:
         except duckdb.Error as error:
             raise UsageError(_plain(str(error)), hint="give the memory as 2GB") from None
         prepare(self._connection, zones.name_in_duckdb(zone))
-        self._connection.execute("SET preserve_insertion_order = false")
-        # It would keep every staged file, which is read once, until memory is short.
-        self._connection.execute("SET enable_external_file_cache = false")
         self._lock = threading.RLock()
         self._numbers = count()
         self._gone: list[str] = []
@@ -100,8 +97,7 @@ class InProcessEngine:
         files = [file for path in paths for file in _files(path)]
         if not files:
             return self.empty(columns)
-        # The greatest value in a file's statistics is not NaN, even if it is in the file.
-        options = "hive_partitioning = false, union_by_name = true, can_have_nan = true"
+        options = "hive_partitioning = false, union_by_name = true"
         read = f"read_parquet([{', '.join(map(_literally, files))}], {options})"
         return self._leaf(self._read(declared(columns), read))
 
@@ -213,6 +209,9 @@ class InProcessEngine:
                 items.append(f"CAST(NULL AS {target}) AS {typed.sql}")
                 continue
             column = name_in_duckdb(found[0])
+            # A file's statistics pass over NaN, and take a zero for one with a sign: nothing is to follow from them.
+            if has_floating(inner(typed)):
+                column = _filtered_here(column)
             # Spark writes moments in an old form, without a zone.
             if typed.type == "TIMESTAMP" and found[1] == "TIMESTAMP":
                 column = f"({column} AT TIME ZONE 'UTC')"
@@ -306,7 +305,7 @@ def _plain(message: str) -> str:
 
 
 def _filtered_here(column: str) -> str:
-    """The column of an Arrow table, so that DuckDB itself filters it.
+    """The column of an Arrow table or a Parquet file, so that DuckDB itself filters it and finds its extremes.
 
     Arrow takes NaN for no number, needs more modules for moments, and has no Bloom filter, which a join of DuckDB may
     push down (duckdb-python issue 463). This costs 4 ms in a million rows.
@@ -330,8 +329,14 @@ def _files(path: str) -> list[str]:
     return sorted(str(file) for file in Path(path).iterdir() if not file.name.startswith((".", "_")))
 
 
-SETTINGS = {"disabled_optimizers": "expression_rewriter"}
-"""DuckDB would rewrite `n + 1 > 0` into `n > -1`, which does not overflow, and would compare before it casts."""
+SETTINGS = {
+    # DuckDB would rewrite `n + 1 > 0` into `n > -1`, which does not overflow, and would compare before it casts.
+    "disabled_optimizers": "expression_rewriter",
+    "preserve_insertion_order": "false",
+    # It would keep every staged file, which is read once, until memory is short.
+    "enable_external_file_cache": "false",
+}
+"""Settings of every connection; proofs have them, too."""
 
 
 def prepare(connection: duckdb.DuckDBPyConnection, zone: str = "UTC") -> None:

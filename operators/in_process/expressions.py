@@ -222,17 +222,19 @@ class Translator:
 
     def compared(self, tree: exp.Expr) -> Part:
         """A comparison."""
-        one, other = self._sides(tree)
         operator = _COMPARED[type(tree)]
         if operator in ("=", "<>"):
+            one, other = self._sides(tree)
             return combined(f"({one.sql} {operator} {other.sql})", BOOLEAN, [one, other])
+        one, other = self._sides(tree, unordered=("ARRAY", "BINARY"))
         left, right = (order_key(s.sql, s.type) if s.type.fields else s.sql for s in (one, other))
         return combined(f"({left} {operator} {right})", BOOLEAN, [one, other])
 
-    def _sides(self, tree: exp.Expr) -> list[Part]:
+    def _sides(self, tree: exp.Expr, unordered: Sequence[str] = ()) -> list[Part]:
+        """Both sides in one type, which is none of those whose order is not proven."""
         given = self.parts([tree.this, tree.expression])
         sides = same_type(beside_decimals(given, "comparison"), "comparison", self._zone)
-        if any(side.type.same(VOID) or side.type.kind in ("MAP", "ARRAY", "BINARY") for side in sides):
+        if any(side.type.same(VOID) or side.type.kind in ("MAP", *unordered) for side in sides):
             raise NotProven(f"comparison of {sides[0].type.name}")
         return sides
 

@@ -409,8 +409,9 @@ def _timestamp(name: str, length: int) -> Function:
         _require(name, parts, INTEGERS)
         micros = f"CAST({parts[0].sql} AS BIGINT)"
         moved = micros if length == 1 else f"({micros} * {length})"
-        least, most = -62_135_596_800_000_000, 253_402_300_799_999_999
-        beyond = refused(f"{name} of a moment outside the years 1 to 9999")
+        # A year more on both sides: the last window of the calendar ends behind it.
+        least, most = -62_167_219_200_000_000, 253_433_836_799_999_999
+        beyond = refused(f"{name} of a moment outside the years 0 to 10000")
         within = f"CASE WHEN {micros} BETWEEN {least // length} AND {most // length} THEN make_timestamptz({moved})"
         sql = f"{within} WHEN {micros} IS NULL THEN {null(TIMESTAMP)} ELSE {beyond} END"
         return parts[0].computed(sql, TIMESTAMP, raises=True)

@@ -132,6 +132,16 @@ def _field(text: str) -> Field:
     return Field(name, read_type(found[3]), found[4] is None)
 
 
+def has_floating(type_: Type) -> bool:
+    """Whether floating-point numbers may be among its values, or inside them.
+
+    >>> [has_floating(read_type(name)) for name in ("INT", "FLOAT", "ARRAY<STRUCT<x: DOUBLE>>")]
+    [False, True, True]
+    """
+    inside = [field.type for field in type_.fields] + ([type_.element] if type_.element else [])
+    return type_.kind in (*FLOATING, "MAP") or any(map(has_floating, inside))
+
+
 def array_of(element: Type, *, has_nulls: bool = True) -> Type:
     """The type of arrays of such elements."""
     return Type(f"ARRAY<{element.name}>", element=element, has_nulls=has_nulls)

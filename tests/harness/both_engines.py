@@ -35,6 +35,9 @@ from tests.harness.nights import AT_NIGHT
 ALONE = 150 if AT_NIGHT else 3
 """How many of the rows that raise an error Spark computes for each query of many expressions."""
 
+ALL = "()"
+"""All rows as one group, which is there even if no row is."""
+
 AT_ONCE = 150
 """How many expressions Spark computes in one query."""
 
@@ -90,7 +93,7 @@ def compared(
         rows: The rows.
         texts: The expressions, of one row or over rows; aggregates with `by`.
         findings: Where to record what is found.
-        by: The column that groups rows.
+        by: The column that groups rows, or `ALL`.
         has_errors: Whether single rows may raise errors; if not, any error of DuckDB is a difference.
     """
     comparison = _Comparison(rows, findings, by)
@@ -116,6 +119,7 @@ class _Comparison:
     def __init__(self, rows: Rows, findings: Findings, by: str) -> None:
         self._frame, self._known, self._findings, self._by = rows.frame(), rows.connection(), findings, by
         self._number = rows.table.num_rows
+        self._keys = () if by in ("", ALL) else (by,)
 
     def types(self, found: dict[str, Typed]) -> None:
         """Compares types and nullability; removes what Spark cannot analyse."""
@@ -139,7 +143,7 @@ class _Comparison:
 
     def _analysed(self, texts: Sequence[str]) -> list[Any]:
         if self._by:
-            return self._frame.groupBy(self._by).agg(*map(F.expr, texts)).schema.fields[1:]
+            return self._grouped(map(F.expr, texts)).schema.fields[len(self._keys) :]
         return self._frame.selectExpr(*texts).schema.fields
 
     def _type(self, text: str, typed: Typed, spark: Any) -> None:
@@ -254,7 +258,8 @@ class _Comparison:
         texts = list(found)
         with suppress(*OF_SPARK), quiet_spark():
             wanted = [F.expr(f"{text} AS c{i}") for i, text in enumerate(texts)]
-            table = self._frame.groupBy(self._by).agg(*wanted).orderBy(self._by).toArrow()
+            grouped = self._grouped(wanted)
+            table = (grouped.orderBy(*self._keys) if self._keys else grouped).toArrow()
             for i, (text, typed) in enumerate(found.items()):
                 self._group(text, typed, _counted(table[f"c{i}"]).to_pylist())
             return
@@ -264,9 +269,13 @@ class _Comparison:
         for half in (texts[: len(texts) // 2], texts[len(texts) // 2 :]):
             self.groups({text: found[text] for text in half})
 
+    def _grouped(self, wanted: Iterable[Any]) -> Any:
+        return self._frame.groupBy(*self._keys).agg(*wanted)
+
     def _group(self, text: str, typed: Typed, theirs: list[Any] | None) -> None:
         """Compares the values of one aggregate; None for an error of Spark."""
-        query = f"SELECT {self._by}, {typed.sql} AS v FROM r GROUP BY {self._by} ORDER BY {self._by}"
+        order = f" ORDER BY {self._by}" if self._keys else ""
+        query = f"SELECT {typed.sql} AS v FROM r GROUP BY {self._by}{order}"
         try:
             table = self._known.execute(query).to_arrow_table()
         except duckdb.Error as error:
@@ -291,7 +300,9 @@ def _values(table: pa.Table) -> list[Any]:
 
 
 def _counted(column: Any) -> Any:
-    """Moments as microseconds: Python does not represent all of them."""
+    """Moments as microseconds, and dates as days: Python does not represent all of them."""
+    if pa.types.is_date32(column.type):
+        return column.cast(pa.int32())
     return column.cast(pa.int64()) if pa.types.is_timestamp(column.type) else column
 
 

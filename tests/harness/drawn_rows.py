@@ -123,11 +123,18 @@ class Rows:
     zone: str = "UTC"
 
     @staticmethod
-    def drawn(spark: SparkSession, number: int, seed: int, zone: str = "UTC", moments: Sequence[int] = ()) -> Rows:
+    def drawn(
+        spark: SparkSession,
+        number: int,
+        seed: int,
+        zone: str = "UTC",
+        moments: Sequence[int] = (),
+        share_of_nulls: float = 0.1,
+    ) -> Rows:
         """Rows of all types; with `moments`, the moments are among these, in microseconds."""
         source = random.Random(seed)
         found = [
-            _column(f"{begin}{i}", type_, i < 3, _values(type_, number, source, moments, is_nullable=i < 3))
+            _column(f"{begin}{i}", type_, i < 3, _values(type_, number, source, moments, share_of_nulls * (i < 3)))
             for begin, type_ in TYPES.items()
             for i in (1, 2, 3)
         ]
@@ -168,12 +175,12 @@ def _column(name: str, type_: str, is_nullable: bool, values: list[Any]) -> _Col
     return _Column(pa.field(name, found.type, nullable=is_nullable), type_, found)
 
 
-def _values(type_: str, number: int, source: random.Random, moments: Sequence[int], *, is_nullable: bool) -> list[Any]:
+def _values(type_: str, number: int, source: random.Random, moments: Sequence[int], nulls: float) -> list[Any]:
     values = [drawn(type_, source) for _ in range(number)]
     if moments and type_.startswith("TIMESTAMP"):
         zoned = UTC if type_ == "TIMESTAMP" else None
         values = [(EPOCH + timedelta(microseconds=source.choice(moments))).replace(tzinfo=zoned) for _ in values]
-    return [None if is_nullable and source.random() < 0.1 else value for value in values]
+    return [None if source.random() < nulls else value for value in values]
 
 
 def connected(zone: str = "UTC") -> duckdb.DuckDBPyConnection:

@@ -19,7 +19,7 @@ from punct_ns.errors import QueryError
 from punct_ns.punctuation import Punctuation
 from punct_ns.schema import Schema
 from punct_ns.scheme import Scheme, format_schemes
-from punct_ns.slices import POSITION, arrow_type, in_utc
+from punct_ns.slices import POSITION, any_arrow_type, in_utc
 from sources.parquet_table import EXACT, PUNCTUATIONS, SCHEMA, SCHEMES
 from xmlstream.sink.arrow_columns import ArrowColumn, in_row_order, pc, plain, text_bytes, text_of
 from xmlstream.sink.sink import Bytes, ComputedSlice, Exactness, Moment, Part, together
@@ -63,16 +63,7 @@ def values_alone(tuples: pa.Table) -> pa.Table:
 
 def no_rows(schema: Schema) -> pa.Table:
     """An empty table with the columns of the schema."""
-    if not any(attribute.domain.opaque for attribute in schema):
-        return pa.schema([pa.field(a.name, arrow_type(a.domain)) for a in schema]).empty_table()
-    # Only Spark knows the Arrow types of arrays and maps.
-    from pyspark.sql.types import StructType
-
-    from sources.xml.spark.pyspark_version import arrow_schema
-
-    columns = StructType.fromDDL(schema.ddl())
-    assert isinstance(columns, StructType)
-    return arrow_schema(columns).empty_table()
+    return pa.schema([pa.field(a.name, any_arrow_type(a.domain.type)) for a in schema]).empty_table()
 
 
 _FIRST = (("\\", "\\\\"), ('"', '\\"'), ("\n", "\\n"), ("\r", "\\r"), ("\t", "\\t"))

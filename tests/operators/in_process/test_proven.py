@@ -17,7 +17,7 @@ from operators.in_process.names import default_name
 from operators.in_process.spark_type import NotProven
 from operators.in_process.zones import transitions
 from punct_ns.errors import QueryError
-from tests.harness.both_engines import Findings, compared
+from tests.harness.both_engines import ALL, Findings, compared
 from tests.harness.drawn_expressions import Drawn
 from tests.harness.drawn_rows import TYPES, Rows
 from tests.harness.nights import AT_NIGHT, SEED
@@ -71,6 +71,16 @@ def comparisons() -> list[str]:
         "p1 IS TRUE",
         "p1 IS FALSE",
     ]
+    arrays = (
+        "array({0}1, {0}2)",
+        "array(named_struct('v', {0}1), named_struct('v', {0}3))",
+        "array(array({0}1), array({0}2))",
+    )
+    found += [
+        f"{array.format(a)} {op} {array.format(a).replace('2', '3')}"
+        for array, op, a in product(arrays, ("=", "<>", "<=>"), ("ti", "x", "s", "d", "t"))
+    ]
+    found += ["array(ti1) = array(b2)", "array(p1, NULL) = array(p2, NULL)", "split(s1, 'a') = split(s2, 'a')"]
     found += ["p1 AND p2", "p1 OR p2", "NOT p1", "p1 AND i1 + 1 > 0", "p1 OR 1 / i1 > 0", "i1 <> 0 AND 1 / i1 > 0"]
     found += [
         "i1 = 0 OR 10 DIV i1 > 0",
@@ -90,7 +100,9 @@ def test_comparisons(spark: SparkSession) -> None:
 
 def casts() -> list[str]:
     targets = (*TYPES.values(), "DECIMAL(38,18)", "DECIMAL(3,0)", "DECIMAL(13,3)", "DECIMAL(12,1)")
-    return [f"CAST({a}{i} AS {to})" for a, to, i in product(TYPES, targets, (1, 3))]
+    found = [f"CAST({a}{i} AS {to})" for a, to, i in product(TYPES, targets, (1, 3))]
+    words = ("true", "FALSE", " 1 ", "0", "12", "-7.50", "1e3", "2020-02-29", "2020-02-29T12:00:00Z")
+    return found + [f"CAST('{word}' AS {to})" for word, to in product(words, TYPES.values())]
 
 
 def test_casts(spark: SparkSession) -> None:
@@ -172,6 +184,11 @@ def moments() -> list[str]:
         "TIMESTAMP '2020-02-29 12:00:00'",
         "DATE '2020-02-29'",
     ]
+    # Windows end a little behind the calendar, and begin before it.
+    beyond = [f"timestamp_seconds({end} + pmod(i1, 30000000))" for end in (253_402_300_800, -62_167_000_000)]
+    found += [f"{f}({at})" for at in beyond for f in ("", "year", "month", "dayofyear", "hour", "unix_micros", "date")]
+    found += [f"{at} {op} t1" for at in beyond for op in ("<", "=")]
+    found += [f"date_trunc('{u}', {at})" for at in beyond for u in ("YEAR", "WEEK", "DAY", "hour")]
     return found
 
 
@@ -248,6 +265,8 @@ def aggregates() -> list[str]:
     found += ["sum(ti1 / 2)", "avg(ti1 / 4)", "sum(b1)", "sum(ti3)", "avg(ti3)", "count(DISTINCT i1) FILTER (WHERE p1)"]
     found += [f"min_by({a}1, id)" for a in TYPES] + [f"max_by({a}1, id)" for a in TYPES] + ["max(p1)", "sum(i1) + 1"]
     found += [f"{f}(p1)" for f in ("bool_and", "every", "bool_or", "some", "any", "count_if")] + ["count_if(i1 > 0)"]
+    found += [f"{f}({a}1)" for f, a in product(("bit_and", "bit_or", "bit_xor"), ("ti", "si", "i", "b"))]
+    found += [f"{f}(DISTINCT {a}) FILTER (WHERE p2)" for f, a in (("bit_or", "i1"), ("bool_and", "p1"), ("min", "s1"))]
     found += ["max(named_struct('slice', i1, 'time', b1))", "min(named_struct('n', nullif(ti1, 0), 'v', s1))"]
     found += [
         "max(named_struct('n', nullif(ti1, 0), 'v', s1)).v",
@@ -291,6 +310,14 @@ def test_aggregates(spark: SparkSession) -> None:
     assert not findings.differences, findings
 
 
+@pytest.mark.parametrize(("rows", "nulls"), [(ROWS, 0.1), (1, 0), (0, 0), (3, 1)], ids=["many", "one", "no", "null"])
+def test_aggregates_of_all_rows(spark: SparkSession, rows: int, nulls: float) -> None:
+    """Without GROUP BY there is an answer even of no row, and DuckDB may have it of statistics."""
+    given = Rows.drawn(spark, rows, SEED + 10, share_of_nulls=nulls)
+    findings = compared(given, aggregates(), Findings(), by=ALL)
+    assert not findings.differences, findings
+
+
 def over_rows() -> list[str]:
     rows = "PARTITION BY g ORDER BY id"
     found = [f"{f}() OVER ({rows})" for f in ("row_number", "rank", "dense_rank")]
@@ -313,6 +340,12 @@ def over_rows() -> list[str]:
         "max(t1)",
         "min_by(s1, id)",
         "bool_or(p1)",
+        "every(p1)",
+        "count_if(p1)",
+        "bit_and(i1)",
+        "bit_or(ti1)",
+        "bit_xor(b1)",
+        *(f"{by}({of}, nullif(id, 3))" for by in ("min_by", "max_by") for of in ("x1", "f1", "array(i1)")),
     )
     found += [f"{a} OVER ({rows} {frame})" for a, frame in product(of, ("", *frames))]
     found += [f"{a} OVER (PARTITION BY g)" for a in of] + [f"{a} OVER ()" for a in of]

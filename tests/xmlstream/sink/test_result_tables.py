@@ -36,6 +36,8 @@ from xmlstream.sql import script
 if TYPE_CHECKING:
     from pyspark.sql import Row, SparkSession
 
+    from xmlstream.session.engines import Session
+
 ALL = (
     """sid STRING, i INT, d DOUBLE, f FLOAT, m DECIMAL(10,2), b BOOLEAN, day DATE, at TIMESTAMP, local TIMESTAMP_NTZ"""
 )
@@ -87,6 +89,26 @@ def test_parquet_has_arrays_and_structures_in_the_order_in_which_they_came() -> 
         pa.BufferReader(_bytes(ParquetForm(schema).document([(table, [])], Exactness.EXACT, AT_ONCE)))
     )
     assert document.to_pylist() == table.to_pylist()
+
+
+def test_a_slice_without_rows_has_the_columns_of_one_with_rows(in_process: Session, tmp_path: Path) -> None:
+    """PySpark gives such types only to one who has a session."""
+    row = "<row><k>{0}</k><s>x</s></row><punct:row><k>{0}</k><s>*</s></punct:row>"
+    body = "".join(row.format(k) for k in (1, 2, 7, 8))
+    (tmp_path / "r.xml").write_text(f"<r xmlns:punct='{PUNCT_NS}'>{body}</r>")
+    options = f"path '{tmp_path / 'r.xml'}', rowTag 'row', schemes 'k', maxBytesPerSlice '160'"
+    query = xs.from_sql(
+        in_process,
+        f"""CREATE TABLE r (k INT, s STRING) USING punctuated_xml OPTIONS ({options});
+        SELECT k, sort_array(collect_set(s)) AS a, max(named_struct('b c', k, 's', s)) AS m
+        FROM r WHERE k > 5 GROUP BY k""",
+    )
+    found = [part.tuples for part in query.slices()]
+    assert 0 in {table.num_rows for table in found}
+    assert sum(table.num_rows for table in found) == 2
+    assert all(table.schema.equals(found[0].schema) for table in found)
+    query.run(output=str(tmp_path / "out.parquet"))
+    assert len(pq.read_table(tmp_path / "out.parquet")) == 2
 
 
 def test_what_csv_and_json_cannot_carry_is_refused() -> None:

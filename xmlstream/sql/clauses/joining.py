@@ -207,7 +207,9 @@ def joined_asof(
     nodes, keys, again = keyed((left.node, right.node), [*condition.equal, sides], analyst, text)
     if again:
         raise text.error("an ASOF JOIN that repeats a comparison is not supported", match, "leave one out")
-    type_ = nodes[0].schema.attribute(keys[0][-1]).domain.type
+    later = nodes[0].schema.attribute(keys[0][-1])
+    if later.domain.opaque:
+        raise text.error(f"{later.name} has type {later.domain.type}, by which tuples cannot be ordered", match)
     on, schemas = (keys[0][:-1], keys[1][:-1]), [node.schema for node in nodes]
     for part in condition.residual:
         found = bounds_between(render(part), on, schemas)[0]
@@ -215,7 +217,7 @@ def joined_asof(
             what = "this condition is not supported in the ON of an ASOF JOIN"
             raise text.error(what, part, _OLDEST)
     tolerance = _required(condition.residual, on, schemas, analyst)
-    operator = AsofJoin(kind, *on, keys[0][-1], keys[1][-1], type_, strict, tolerance).bounded(*schemas)
+    operator = AsofJoin(kind, *on, keys[0][-1], keys[1][-1], later.domain.type, strict, tolerance).bounded(*schemas)
     return Relation(Node(operator, nodes, "asof_join"), (*left.fields, *right.fields))
 
 

@@ -79,7 +79,10 @@ def in_windows(
     name = unique(called, [known.removesuffix(START) for known in node.schema.names])
     sessions = None
     if called == "window":
-        cut = Node(Window(moment, *_lengths(first, text), name), (node,), "window")
+        window = Window(moment, *_lengths(first, text), name)
+        if (own_call := window.call(node.schema)) is not None:
+            analyst.columns(node.schema, [own_call])  # an engine may lack it
+        cut = Node(window, (node,), "window")
     else:
         days, beside = _gap(first, text)
         sessions = Sessions(moment, days * DAY + beside, name, first, days)
