@@ -25,7 +25,7 @@ from operator import itemgetter
 from typing import Literal, TypeAlias
 
 from punct_ns.cover import ENOUGH, EXACT_PUNCTUATIONS, Budget, TooHardError
-from punct_ns.domain import Cut, Domain, Value
+from punct_ns.domain import BEYOND, Cut, Domain, Value
 from punct_ns.image import Function, neighbours
 from punct_ns.pattern import EMPTY, WILDCARD, Pattern, meet, pattern_of, patterns, values
 from punct_ns.punctuation import Punctuation
@@ -446,9 +446,11 @@ def _failing(end: End, of: Value, y: Domain) -> ValueSet:
 
 def _within(end: End, cut: Cut, x: Domain, y: Domain) -> ValueSet:
     """Returns the values of an end of x itself that leave no awaited value beyond a cut."""
+    if cut is BEYOND:
+        return ValueSet(y)  # no value is the last one, so that a greater one may come of each
     if end.relation in ("<", ">"):
         if isinstance(x.sql, DiscreteType):
             cut += 1 if end.upper else -1
         else:
-            cut = (cut[0], 1) if end.upper else (cut[0], 0)
+            cut = y.cut(x.bound(cut, above=end.upper)[0], after=end.upper)
     return ValueSet.of_intervals(y, [(y.bottom, cut) if end.upper else (cut, y.top)])

@@ -55,6 +55,22 @@ def test_several_punctuations_that_close_a_key_close_it_for_an_outer_join_too(se
     )  # fmt: skip
 
 
+@pytest.mark.parametrize(("relation", "kept"), [("<", "1 | 1 | 0"), (">", "1 | 1 | 1")])
+def test_words_are_compared_though_none_is_the_last_one(
+    session: Session, tmp_path: Path, relation: str, kept: str
+) -> None:
+    """All words of lot 1 up to `b` are closed, and then `b`: of one above it more may come, of one below none."""
+    words, others = Schema.of(lot="INT", word="STRING"), Schema.of(of="INT", other="STRING")
+    join = Join("inner", ("lot",), ("of",), f"other {relation} word").bounded(words, others)
+    Running(session, tmp_path, join, words, others).shows(
+        "(1, b) |            |          ",
+        "       | <1, (,aa]> | <1, (,b]>",
+        out="   |            |          ",
+        kept=kept,
+        tuples_alone=True,
+    )
+
+
 def test_what_waits_goes_out_after_a_restart(session: Session, tmp_path: Path) -> None:
     join = running(session, tmp_path, on_id("inner"))
     join.shows("(1, 10) (7, 0) <[1,3], *>", "", out="<*, *, [2,3], *> <[2,3], *, *, *>")

@@ -6,6 +6,7 @@ excludes would be its partner. What goes out, and what is said of it, is held ag
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from itertools import count, product
 from typing import TYPE_CHECKING, get_args
 
@@ -14,10 +15,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from operators.joins.join_sides import JoinKind
-from tests.harness.nights import AT_NIGHT
-from tests.properties.range_cases import RANGES, SPACES, Kind, ranging
+from tests.harness.nights import AT_NIGHT, IN_PROCESS_BY_DAY
+from tests.properties.range_cases import OF_TYPES, RANGES, RELATIONS, SPACES, Kind, comparing, ranging
 from tests.properties.test_contract import FEW, Run, run, states
-from tests.samples.strategies import sliced_streams
+from tests.samples.strategies import SmallSchema, sliced_streams
 
 if TYPE_CHECKING:
     from xmlstream.session.engines import Session
@@ -34,8 +35,8 @@ CHOSEN = [
 
 
 @st.composite
-def ranges(draw: st.DrawFn, number: int) -> Run:
-    space = draw(st.sampled_from(SPACES))
+def ranges(draw: st.DrawFn, number: int, spaces: Sequence[SmallSchema] = SPACES) -> Run:
+    space = draw(st.sampled_from(spaces))
     drawn = [[draw(sliced_streams(space, most=3)) for _ in range(2)] for _ in range(number)]
     return Run(space, drawn, draw(st.integers(0, 1)))
 
@@ -50,5 +51,22 @@ def test_a_range_join_keeps_what_may_still_find_a_partner(session: Session, kind
     def holds(example: Run) -> None:
         with states(turn) as is_large:
             run(session, ranging(kind, residual), example.shorter(is_large))
+
+    holds()
+
+
+TYPES = sorted({(space.schema[0].domain.type, space.schema[1].domain.type) for space in OF_TYPES})
+
+
+@IN_PROCESS_BY_DAY
+@pytest.mark.parametrize("types", TYPES, ids=" with ".join)
+def test_a_join_compares_values_of_all_types(session: Session, types: tuple[str, str]) -> None:
+    spaces = [space for space in OF_TYPES if types == (space.schema[0].domain.type, space.schema[1].domain.type)]
+
+    @settings(FEW)
+    @given(st.sampled_from(KINDS), st.sampled_from(sorted(RELATIONS)), ranges(8 if AT_NIGHT else 2, spaces))
+    def holds(kind: Kind, relation: str, example: Run) -> None:
+        # Of a value that is computed, for its comparison with one of another type, any value counts as possible.
+        run(session, comparing(kind, relation), example, count_kept=len(set(types)) == 1)
 
     holds()
