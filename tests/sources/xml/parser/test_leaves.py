@@ -150,6 +150,23 @@ def test_null_keeps_the_place_of_a_leaf_that_an_element_lacks(
     assert rows(path, f"<row>{row}</row>" * 9, cuts, ARRAYS, **PATHS) == [Item("tuple", arrays)] * 9  # type: ignore[arg-type]
 
 
+@pytest.mark.parametrize("cuts", CUTS)
+@pytest.mark.parametrize(
+    ("row", "arrays"),
+    [
+        ("<a>1</a><c><a>2</a></c>", (["1", "2"], ["1"])),
+        ("<c><a>2</a></c><c><d/></c>", (["2"], None)),
+        ("<b x='1' y='2'/><b x='3'/><c><a>4</a></c>", (["1", "3", "4"], ["2"])),
+    ],
+)
+def test_no_leaf_of_an_array_is_lost_if_only_some_are_in_elements_with_leaves_of_another(
+    path: Path, cuts: Cuts, row: str, arrays: tuple[list[str] | None, ...]
+) -> None:
+    given = {"path.x": "a|c/a|b/@x", "path.y": "a|b/@y"}
+    found = rows(path, f"<row>{row}</row>" * 9, cuts, "x ARRAY<STRING>, y ARRAY<STRING>", **given)
+    assert [item.texts for item in found] == [arrays] * 9
+
+
 @given(st.integers(0, 1 << 40))
 def test_arrays_of_the_attributes_of_one_element_belong_together(path: Path, seed: int) -> None:
     random = Random(seed)
