@@ -140,7 +140,7 @@ def prefixes_of(given: Mapping[str, str], schema: Schema) -> tuple[str, ...]:
     for name, prefix in given.items():
         if name.startswith("prefix."):
             place = _place(name, schema)
-            domain = element_of(schema[place].domain) or schema[place].domain
+            domain = _of_values(schema[place].domain)
             if domain.opaque or isinstance(domain.sql, StringType):
                 what = f"{name} of a {schema[place].domain.type}"
                 raise UsageError(what, hint="a prefix is only removed from values that are no strings, as in person17")
@@ -150,7 +150,7 @@ def prefixes_of(given: Mapping[str, str], schema: Schema) -> tuple[str, ...]:
 
 def formats_of(given: Mapping[str, str], schema: Schema, read: Mapping[str, str | None]) -> tuple[str | None, ...]:
     """Returns the pattern of dates or timestamps of each attribute; raises UsageError."""
-    types = [type((element_of(attribute.domain) or attribute.domain).sql) for attribute in schema]
+    types = [type(_of_values(attribute.domain).sql) for attribute in schema]
     found = [read[_FORMATS[type_]] if type_ in _FORMATS else None for type_ in types]
     for name, pattern in given.items():
         option, dot, _ = name.partition(".")
@@ -173,6 +173,11 @@ def _place(option: str, schema: Schema) -> int:
     return schema.index(column)
 
 
+def _of_values(domain: Domain) -> Domain:
+    """Returns the domain of an array's elements, or of single values."""
+    return element_of(domain) or domain
+
+
 def paths_of(
     given: Mapping[str, str], schema: Schema, prefixes: Prefixes, attribute_prefix: str, value_tag: str
 ) -> tuple[LeafPath, ...]:
@@ -181,8 +186,10 @@ def paths_of(
     paths = [
         LeafPath.parse(declared_paths[i], prefixes)
         if i in declared_paths
-        else default_path(name, attribute_prefix, value_tag, prefixes)
-        for i, name in enumerate(schema.names)
+        else default_path(
+            attribute.name, attribute_prefix, value_tag, prefixes, is_structure=_of_values(attribute.domain).opaque
+        )
+        for i, attribute in enumerate(schema)
     ]
     for i, name in windows(schema).items():
         for place, end in ((i, "start"), (i + 1, "end")):
@@ -194,8 +201,8 @@ def paths_of(
 def structures_of(schema: Schema, prefixes: Prefixes, read: Mapping[str, Any]) -> tuple[Structure | None, ...]:
     """Returns the declared structure of each attribute, or of the elements of its array."""
 
-    def path(name: str) -> LeafPath:
-        return default_path(name, read["attributePrefix"], read["valueTag"], prefixes)
+    def path(name: str, is_structure: bool) -> LeafPath:
+        return default_path(name, read["attributePrefix"], read["valueTag"], prefixes, is_structure=is_structure)
 
     def format_(domain: Domain) -> str | None:
         return read[_FORMATS[type(domain.sql)]] if type(domain.sql) in _FORMATS else None
@@ -402,8 +409,8 @@ class SourceOptions:
                 hint="it names the elements within which rows are numbered, such as unitTag 'open_auction'",
             )
         for attribute, path in zip(self.schema, self.paths, strict=True):
-            kind = element_of(attribute.domain) or attribute.domain
-            if (element_of(attribute.domain) or attribute.domain).opaque and not path.is_element:
+            kind = _of_values(attribute.domain)
+            if kind.opaque and not all(place.is_element for place in (path, *path.others)):
                 what = f"{path} is no element, and {attribute.name} a {attribute.domain.type}"
                 raise UsageError(what, hint="a structure is an element in the row, with its fields inside")
             if path.function == "xml" and not isinstance(kind.sql, StringType):

@@ -11,6 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from lxml import etree
 
+from punct_ns.errors import UsageError
 from tests.harness.xml_reading import FINE, WHOLE, Cuts, any_cuts, read_cut
 from tests.oracles.xml_oracle import PUNCT, Item
 
@@ -57,10 +58,49 @@ def test_a_plain_name_finds_attributes_of_any_namespace_as_it_finds_elements(
         ("<p:row id='1' x:id='*'/>", Item("punctuation", ("1",))),
         ("<p:row x:id='1' y:id='2'/>", Item("malformed")),
         ("<p:row i:id='1' x:id='2'/>", Item("punctuation", ("2",))),
+        ("<row i:id='3'/>", Item("tuple", ("3",))),
+        ("<row i:id='3' id='1'/>", Item("tuple", ("1",))),
+        ("<p:row i:id='3'/>", Item("punctuation", ("3",))),
     ],
 )
 def test_an_attribute_without_a_prefix_comes_first(path: Path, cuts: Cuts, row: str, found: Item) -> None:
     assert rows(path, row, cuts, "_id STRING") == [found]
+
+
+@pytest.mark.parametrize("cuts", CUTS)
+@pytest.mark.parametrize("times", [1, 30])
+def test_a_plain_name_finds_attributes_of_schema_instances_in_every_kind_of_path(
+    path: Path, cuts: Cuts, times: int
+) -> None:
+    given = {"path.kind": "@type", "path.inner": "a/@type", "path.met": "b[@type='u']", "path.of": "../@type"}
+    row = "<w i:type='w'><row i:type='r{0}'><a i:type='t'/><b i:type='u'>{0}</b><s i:type='s'/></row></w>"
+    said = "<p:row i:type='[a,b]'><a i:type='t'/><b i:type='u'>5</b></p:row>"
+    body = "".join(row.format(n) for n in range(times)) + said
+    schema = "kind STRING, inner STRING, met STRING, of STRING, s STRUCT<_type: STRING>"
+    found = rows(path, body, cuts, schema, **given)
+    tuples = [Item("tuple", (f"r{n}", "t", str(n), "w", {"_type": "s"})) for n in range(times)]  # type: ignore[arg-type]
+    assert found == [*tuples, Item("punctuation", ("[a,b]", "t", "5", "null", None))]
+
+
+@pytest.mark.parametrize("cuts", CUTS)
+@pytest.mark.parametrize("times", [1, 30])
+def test_without_a_prefix_for_attributes_a_column_is_an_element_or_an_attribute(
+    path: Path, cuts: Cuts, times: int
+) -> None:
+    schema = "a STRING, b STRING, c ARRAY<STRING>, s STRUCT<a: STRING, b: STRING, t: STRUCT<a: STRING>>"
+    parts = [f"<row a='{n}'><b>2</b><c>3</c><s a='4'><b>5</b><t a='6'/></s></row>" for n in range(times)]
+    parts += ["<row b='2' s='x'><a>1</a><s b='5'><a>4</a></s></row>", "<p:row a='[1,2]'/><p:row><a>3</a></p:row>"]
+    found = rows(path, "".join(parts), cuts, schema, attributePrefix="")
+    inner = {"a": "4", "b": "5", "t": {"a": "6"}}
+    tuples: list[Any] = [(str(n), "2", ["3"], inner) for n in range(times)]
+    tuples += [("1", "2", None, {"a": "4", "b": "5", "t": None})]
+    said: list[Any] = [("[1,2]", None, None, None), ("3", None, None, None)]
+    assert [item.texts for item in found] == tuples + said
+
+
+def test_a_structure_is_no_attribute_among_alternatives(path: Path) -> None:
+    with pytest.raises(UsageError, match="is no element"):
+        rows(path, "<row/>", WHOLE, "s STRUCT<a: STRING>", **{"path.s": "s|@s"})
 
 
 def test_a_namespace_may_say_which_attribute_is_meant(path: Path) -> None:
