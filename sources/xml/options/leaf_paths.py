@@ -18,13 +18,14 @@ from functools import lru_cache
 from typing import Literal
 
 from punct_ns.errors import UsageError
+from punct_ns.xml_form import NAME
 from sources.xml.options.qualified_names import XML_PREFIXES, Prefixes, with_namespace
 
 _CALL = re.compile(r"\s*(?:name\(\s*(?P<up>\.|\.\.(?:/\.\.)*)\s*\)|position\(\s*\))\s*")
 _SUBTREE = re.compile(r"\s*xml\(\s*([^()]*?)\s*\)\s*")
 _ALTERNATIVE = re.compile(r"\|(?![^{]*\})(?![^\[]*\])")
 _DEEP = re.compile(r"(\{[^{}]*\}|\[[^\]]*\])|//")
-_NAME = re.compile(r"(\{[^{}]*\})?[^\W\d][\w.\-·]*")
+_NAME = re.compile(r"(\{[^{}]*\})?" + NAME)
 _CONDITION = re.compile(r"""\[\s*@\s*([^\s=\[\]'"/]+)\s*=\s*('[^'\[\]]*'|"[^"\[\]]*")\s*\]""")
 
 

@@ -34,9 +34,10 @@ from punct_ns.scheme import Scheme, implied, parse_schemes
 from punct_ns.slices import quoted
 from punct_ns.sql_type import StringType
 from punct_ns.temporal_type import DateType, TimestampType
+from punct_ns.xml_form import NAME
 from sources.local_paths import glob_of, local_path
 from sources.places import is_glob, located
-from sources.xml.options.formats import date_pattern
+from sources.xml.options.formats import date_pattern, name_list
 from sources.xml.options.leaf_paths import LeafPath, default_path
 from sources.xml.options.nested_values import Structure, element_of, is_readable
 from sources.xml.options.option_table import (
@@ -93,7 +94,7 @@ class StructuralPromises:
         >>> StructuralPromises.parse("id", "regions/* region; regions *", schema, paths).sections
         (SectionEnd(element=('regions', '*'), attributes=(1,)), SectionEnd(element=('regions',), attributes=()))
         """
-        unique = tuple(schema.index(name.strip()) for name in unique_ids.split(",") if name.strip())
+        unique = tuple(map(schema.index, name_list("uniqueIds", unique_ids)))
         sections = tuple(_section(part, schema, paths) for part in section_ends.split(";") if part.strip())
         return StructuralPromises(unique, sections)
 
@@ -115,7 +116,7 @@ def _section(text: str, schema: Schema, paths: Sequence[LeafPath]) -> SectionEnd
         raise UsageError(f"'{text.strip()}' is no section's end", hint=_SECTION_HINT)
     if closed.strip() == "*":
         return SectionEnd(tuple(element.split("/")), ())
-    places = tuple(schema.index(name.strip()) for name in closed.split(","))
+    places = tuple(map(schema.index, name_list("sectionEnds", closed)))
     for index in places:
         if not paths[index].up:
             name = schema[index].name
@@ -126,7 +127,7 @@ def _section(text: str, schema: Schema, paths: Sequence[LeafPath]) -> SectionEnd
     return SectionEnd(tuple(element.split("/")), places)
 
 
-_SECTION = re.compile(r"(?:[^\W\d][\w.\-·]*/)*(?:[^\W\d][\w.\-·]*|(?<=/)\*)")
+_SECTION = re.compile(rf"(?:{NAME}/)*(?:{NAME}|(?<=/)\*)")
 _SECTION_HINT = "an element and what its end closes, as in 'open_auction id; regions/* region; people *'"
 
 

@@ -7,11 +7,12 @@ from random import Random
 from typing import Any
 
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 from lxml import etree
 
 from punct_ns.errors import UsageError
+from punct_ns.xml_form import NAME
 from tests.harness.xml_reading import FINE, WHOLE, Cuts, any_cuts, read_cut
 from tests.oracles.xml_oracle import PUNCT, Item
 
@@ -101,6 +102,23 @@ def test_without_a_prefix_for_attributes_a_column_is_an_element_or_an_attribute(
 def test_a_structure_is_no_attribute_among_alternatives(path: Path) -> None:
     with pytest.raises(UsageError, match="is no element"):
         rows(path, "<row/>", WHOLE, "s STRUCT<a: STRING>", **{"path.s": "s|@s"})
+
+
+NAMES = st.from_regex(NAME, fullmatch=True).filter(lambda name: not name.lower().startswith("xml"))
+
+
+@given(row=NAMES, leaf=NAMES, prefix=NAMES)
+@example(row="น้ำ", leaf="हिन्दी", prefix="a\u0301")
+@example(row="e\u0301te\u0301", leaf="x·y", prefix="\U00010380")
+@example(row="row", leaf="a\u203fb", prefix="ช่อง")
+def test_every_name_of_xml_can_be_a_path_a_row_tag_and_a_prefix(path: Path, row: str, leaf: str, prefix: str) -> None:
+    document = f'<{prefix}:r xmlns:{prefix}="urn:z"><{row} {leaf}="1" {prefix}:{leaf}="2"><{leaf}>3</{leaf}>'
+    path.write_text(f"{document}<{prefix}:{leaf}>4</{prefix}:{leaf}></{row}></{prefix}:r>", encoding="utf-8")
+    given = {"rowTag": row, "namespaces": f"{prefix} urn:z", "path.a": f"@{leaf}", "path.b": f"@{prefix}:{leaf}"}
+    given |= {"path.c": f"{{}}{leaf}", "path.d": f"{prefix}:{leaf}", "path.e": f"{{}}{leaf}[@{leaf}='1']"}
+    given |= {"sectionEnds": f"{leaf}/{row} f", "path.f": "name(..)"} if row != leaf else {"path.f": "name(..)"}
+    found = read_cut(path, WHOLE, schema="a INT, b INT, c INT, d INT, e INT, f STRING", **given)
+    assert found.items[0].texts == (1, 2, 3, 4, None, "r")  # type: ignore[comparison-overlap]
 
 
 def test_a_namespace_may_say_which_attribute_is_meant(path: Path) -> None:
