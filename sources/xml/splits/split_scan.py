@@ -16,7 +16,7 @@ from sources.xml.options.source import SourceOptions
 from sources.xml.splits.byte_ranges import ByteRange
 from sources.xml.splits.documents import WHOLE, Decompressed, open_document
 from sources.xml.splits.namespaces import TupleNamespaces
-from sources.xml.splits.prolog import Charset, FlawError, Prolog, prolog_of
+from sources.xml.splits.prolog import Charset, FlawError, Prolog, epilog_state, prolog_of
 from sources.xml.splits.split_points import SplitPoint, last_split_point
 from sources.xml.splits.tags import is_too_deep, safe_parser
 
@@ -114,6 +114,10 @@ def _scan(
             else:
                 points[-1] = point
         last = points[-1]
+        if not last.open and not settled and _goes_on(file, last.offset, size, options):
+            # What may still be read as a whole ends before the root's end tag, up to which there is nothing to wait for.
+            before = _end_tag(file, origin.byte, last.offset)
+            return _scan(origin, before, budget, options, first, settled=False) if before else nothing
         if not last.open:
             return SplitScan(_ranges(origin, points, size, prolog.charset, ended=True), last.offset, (), "ended")
         ranges = _ranges(origin, points, last.offset, prolog.charset, ended=False)
@@ -231,6 +235,20 @@ def _is_lost(file: BinaryIO, point: SplitPoint, size: int, charset: Charset, opt
     return False
 
 
+def _goes_on(file: BinaryIO, start: int, size: int, options: SourceOptions) -> bool:
+    """Whether a comment or instruction behind the root, which ends at an offset, may get its end later."""
+    file.seek(start)
+    return size - start <= options.max_item_bytes and epilog_state(file.read(size - start)) == "begun"
+
+
+def _end_tag(file: BinaryIO, start: int, end: int) -> int:
+    """Returns the offset of the root's end tag, which ends at `end`; 0 if the root has none after `start`."""
+    start = max(start, end - SCAN_WINDOW)
+    file.seek(start)
+    at = file.read(end - start).rfind(b"</")
+    return start + at if at >= 0 else 0
+
+
 def _parquet(origin: ScanOrigin, size: int) -> SplitScan:
     """Returns a Parquet document as one range, with at least as many positions as items and bytes."""
     footer = parquet_footer(origin.path)
@@ -271,6 +289,6 @@ def _whole(
             break
         first.look(text[point.offset : found.offset], point, Charset())
         point = found
-    if not point.open:
+    if not point.open and (settled or epilog_state(text[point.offset :]) != "begun"):
         return SplitScan([ByteRange(origin.path, origin.base, 0, size, ends="root")], size, (), "ended")
     return _lost(origin, [], size) if settled else SplitScan([], 0, (), "more")

@@ -334,3 +334,49 @@ def test_what_is_not_there_is_said_so(tmp_path: Path, path: str) -> None:
     path = path if "://" in path else str(tmp_path / path)
     with pytest.raises((InputError, UsageError)):
         Documents(source(Path("x")).replace(path=path), log=False).find()
+
+
+EPILOGS = [b"<!-- a - b -->", b"<?a b?>", b"\n<!---->\n<?p ??>\n", b"\n\n"]
+
+
+@pytest.mark.parametrize("epilog", EPILOGS)
+@pytest.mark.parametrize("codec", ["utf-8", "utf-16"])
+def test_a_document_that_is_cut_anywhere_behind_its_root_is_waited_for(
+    tmp_path: Path, epilog: bytes, codec: str
+) -> None:
+    place, whole = tmp_path / "in", ROOT + rows(0, 3)
+    place.mkdir()
+    (place / "b.xml").write_bytes(ROOT + rows(7, 9) + b"</r>")
+
+    def write(text: bytes) -> None:
+        (place / "a.xml").write_bytes(text if codec == "utf-8" else text.decode().encode(codec))
+
+    for given in ({"follow": "true"}, {"follow": "false", "keepOpen": "true"}):
+        for cut in range(len(epilog)):
+            log = tmp_path / f"log-{given['follow']}-{cut}"
+            reading = Reading(source(place, documentLog=str(log), **given))
+            write(whole + b"</r>" + epilog[:cut])
+            found = reading.to_the_end()
+            rest = epilog[:cut].rpartition(b">")[2].strip()
+            assert found == ([] if rest and codec == "utf-16" else [0, 1, 2]) + [7, 8] * (not rest)
+            write(whole + b"</r>" + epilog)
+            assert reading.to_the_end() == [0, 1, 2, 7, 8]
+
+
+@pytest.mark.parametrize("root", [b"<r/>", b"<row><h>1</h></row>", b"<r></r>"])
+@pytest.mark.parametrize("budget", [1, None])
+def test_a_root_without_content_or_that_is_a_row_waits_for_the_end_of_what_is_behind_it(
+    file: Path, root: bytes, budget: int | None
+) -> None:
+    reading = Reading(source(file))
+    for behind in (b"<", b"<!-- a", b"<!-- a --"):
+        file.write_bytes(root + behind)
+        assert reading.to_the_end(budget) == []
+    file.write_bytes(root + b"<!-- a -->")
+    assert reading.to_the_end(budget) == [1, "*"][b"row" not in root :]
+
+
+@pytest.mark.parametrize("behind", [b"<!-- a -- b", b"<r", b"text", b"<!-- a --><!D", b"</r>", b"<?a?>x<?b"])
+def test_what_can_never_be_behind_a_root_is_not_waited_for(file: Path, behind: bytes) -> None:
+    file.write_bytes(ROOT + rows(0, 2) + b"</r>" + behind)
+    assert Reading(source(file)).to_the_end()[2] == "document"
