@@ -145,6 +145,7 @@ PROLOG_LIMIT = 1 << 20
 """The number of bytes within which the root's start tag must end."""
 
 _SHORT = 1 << 12  # bytes within which it usually ends
+_LEAST = 4  # bytes of which a byte order mark consists at the most, and an element at the least
 
 
 @dataclass(frozen=True, slots=True)
@@ -193,6 +194,8 @@ def read_prolog(
     Raises:
         FlawError: The beginning is not well-formed, its encoding is unknown, or it has a declaration that is refused.
     """
+    if len(start) < _LEAST and not complete:
+        return None
     charset = charset_of(start, encoding)
     # The markup of a splittable document is ASCII.
     text = start[charset.mark :] if charset.splittable else decoded_start(start[charset.mark :], charset.codec)
@@ -227,9 +230,9 @@ _START_TAG = re.compile(rb"<[^\s<>\"'/!?=]+(?:[^<>\"']|\"[^\"<]*\"|'[^'<]*')*>")
 
 
 def epilog_state(text: bytes) -> Literal["whole", "begun", "other"]:
-    """Returns whether a text may stand behind a root: as it is, once a comment or instruction has its end, or never.
+    r"""Returns whether a text may stand behind a root: as it is, once a comment or instruction has its end, or never.
 
-    >>> [epilog_state(text) for text in (b"\\n<!-- a --> <?b?>", b"<!-- a -", b"<?b", b"<row/>", b"<!-- a -- b")]
+    >>> [epilog_state(text) for text in (b"\n<!-- a --> <?b?>", b"<!-- a -", b"<?b", b"<row/>", b"<!-- a -- b")]
     ['whole', 'begun', 'begun', 'other', 'other']
     """
     whole = _EPILOG.match(text)

@@ -4,9 +4,12 @@ from __future__ import annotations
 
 from itertools import count
 from pathlib import Path
+from random import Random
 from typing import Any
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from punct_ns.errors import InputError, StateError, UsageError
 from punct_ns.slices import POSITION
@@ -16,6 +19,8 @@ from sources.xml.splits.byte_ranges import ByteRange
 from sources.xml.splits.documents import DOCUMENT_LOG, Documents
 from sources.xml.splits.slice_planner import Offset, Planner
 from sources.xml.splits.split_scan import SMALLEST_WINDOW
+from tests.harness.xml_reading import in_slices, read
+from tests.samples.xml_documents import COLUMNS, OPTIONS, ROW, Writer, encoded
 
 ROOT = b"<r xmlns:p='http://www.cse.ogi.edu/dot/niagara/punct'>"
 
@@ -351,16 +356,43 @@ def test_a_document_that_is_cut_anywhere_behind_its_root_is_waited_for(
     def write(text: bytes) -> None:
         (place / "a.xml").write_bytes(text if codec == "utf-8" else text.decode().encode(codec))
 
-    for given in ({"follow": "true"}, {"follow": "false", "keepOpen": "true"}):
+    for options in ({"follow": "true"}, {"follow": "false", "keepOpen": "true"}):
         for cut in range(len(epilog)):
-            log = tmp_path / f"log-{given['follow']}-{cut}"
-            reading = Reading(source(place, documentLog=str(log), **given))
+            log = tmp_path / f"log-{options['follow']}-{cut}"
+            reading = Reading(source(place, documentLog=str(log), **options))
             write(whole + b"</r>" + epilog[:cut])
             found = reading.to_the_end()
             rest = epilog[:cut].rpartition(b">")[2].strip()
             assert found == ([] if rest and codec == "utf-16" else [0, 1, 2]) + [7, 8] * (not rest)
             write(whole + b"</r>" + epilog)
             assert reading.to_the_end() == [0, 1, 2, 7, 8]
+
+
+@pytest.fixture(scope="module")
+def growing(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return tmp_path_factory.mktemp("growing") / "document.xml"
+
+
+@given(st.integers(0, 1 << 40))
+def test_any_document_that_grows_byte_by_byte_is_read_as_if_it_were_there_at_once(growing: Path, seed: int) -> None:
+    random = Random(seed)
+    writer = Writer(random)
+    writer.mixed = False
+    document = encoded(writer.document(random.choice([0, 1, 2, 5])), random)
+    begin, end = random.choice([(0, 40), (0, len(document)), (len(document) - 40, len(document))])
+    cuts = sorted({min(max(0, random.randrange(begin, end + 1)), len(document)) for _ in range(15)})
+    given_ = {"path": str(growing), "schema": COLUMNS, "rowTag": ROW, "mode": "PERMISSIVE", **OPTIONS}
+    at, planned = Offset(), planner(SourceOptions.parse({**given_, "follow": "true"}))
+    ranges = list[ByteRange]()
+    for cut in [*cuts, len(document)]:
+        growing.write_bytes(document[:cut])
+        while (step := planned.advance(at, planned.sizes(at), random.choice([1, 1 << 40])))[0] != at:
+            at, ranges = step[0], ranges + step[1]
+    assert at.closed
+    whole = SourceOptions.parse({**given_, "follow": "false"})
+    expected, found = read(whole, in_slices(whole, None)), read(whole, ranges)
+    assert found.error is None
+    assert found.items == expected.items
 
 
 @pytest.mark.parametrize("root", [b"<r/>", b"<row><h>1</h></row>", b"<r></r>"])
