@@ -145,7 +145,7 @@ PROLOG_LIMIT = 1 << 20
 """The number of bytes within which the root's start tag must end."""
 
 _SHORT = 1 << 12  # bytes within which it usually ends
-_LEAST = 4  # bytes of which a byte order mark consists at the most, and an element at the least
+_LONGEST_MARK = 4  # bytes of which a byte order mark consists at the most
 
 
 @dataclass(frozen=True, slots=True)
@@ -194,7 +194,7 @@ def read_prolog(
     Raises:
         FlawError: The beginning is not well-formed, its encoding is unknown, or it has a declaration that is refused.
     """
-    if len(start) < _LEAST and not complete:
+    if len(start) < _LONGEST_MARK and not complete and (b"\0" in start or not start.isascii()):
         return None
     charset = charset_of(start, encoding)
     # The markup of a splittable document is ASCII.
