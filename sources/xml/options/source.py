@@ -466,7 +466,8 @@ def structure_of_many() -> UsageError:
     """Builds the error for a source of many documents with promises by their structure."""
     return UsageError(
         "another document may repeat what one document closes: uniqueIds and sectionEnds require a single document",
-        hint="set documents 'merge': each document is an input, and the output closes what all of them close",
+        hint="documents 'merge' reads those that are there when the query begins, each as an input, and closes what all"
+        " of them close; documents that come later need punctuations of their own",
     )
 
 
