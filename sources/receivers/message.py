@@ -15,7 +15,7 @@ from urllib.parse import quote
 from lxml import etree
 
 from punct_ns.errors import MalformedInput, UsageError
-from punct_ns.xml_form import PUNCT_NS
+from punct_ns.xml_form import NAME, PUNCT_NS
 from sources.xml.options.leaf_paths import local_tag
 from sources.xml.options.qualified_names import canonical_row_tag, row_parents, row_tags
 from sources.xml.parser.elements import ItemElements, StrayElementError
@@ -217,7 +217,7 @@ def _leaf(path: str) -> tuple[tuple[str, ...], str | None]:
     """Splits a path into the steps to an element, and its attribute, if any."""
     *steps, last = path.strip().split("/")
     names = [*steps, last.removeprefix("@")]
-    if not all(re.fullmatch(r"[^\W\d][\w.-]*", name) for name in names):
+    if not all(re.fullmatch(NAME, name) for name in names):
         raise UsageError(f"{path!r} is no leaf of a tuple", hint="such as sid, @id, sensor/@id")
     return (tuple(steps), last[1:]) if last.startswith("@") else ((*steps, last), None)
 

@@ -91,9 +91,9 @@ def _select(element: etree._Element, path: str) -> list[Any]:
         return [etree.QName(element).localname]
     *steps, last = [step if step.startswith(("@", ".")) else f"*[local-name()='{step}']" for step in path.split("/")]
     if last.startswith("@"):
-        # In no namespace, or else in any but that of nil and its like.
-        any_ = f"@*[local-name()='{last[1:]}' and namespace-uri()!='{XSI[1:-1]}']"
-        last = f"{any_}[namespace-uri()='' or not(../{last})]"
+        # In no namespace, or else in any, that of nil and its like last.
+        any_, xsi = f"@*[local-name()='{last[1:]}']", f"namespace-uri()='{XSI[1:-1]}'"
+        last = f"{any_}[namespace-uri()='' or not(../{last})][not({xsi}) or count(../{any_})=1]"
     return list(_xpath(element, "/".join([*steps, last])))
 
 
@@ -135,6 +135,12 @@ def _punctuation(row: etree._Element, paths: list[str]) -> Item:
     return Item("punctuation", tuple(texts))
 
 
+def _means(element: etree._Element, name: str, below: str, paths: list[str]) -> bool:
+    """Whether a declared leaf is an attribute of nil's namespace: of its local name no other is there."""
+    leaf = f"@{etree.QName(name).localname}"
+    return below + leaf in paths and _select(element, leaf) == [element.get(name)]
+
+
 def _walk(element: etree._Element, path: str, paths: list[str], leaves: list[tuple[str, str | None]]) -> None:
     """All that a punctuation says below an element; ValueError where it cannot be read."""
     below = path + "/" if path else ""
@@ -142,7 +148,8 @@ def _walk(element: etree._Element, path: str, paths: list[str], leaves: list[tup
     leaves += [
         (f"{below}@{etree.QName(name).localname if etree.QName(name).localname not in given else name}", value)
         for name, value in _attributes(element).items()
-        if not name.startswith((XSI, "{http://www.w3.org/XML/1998/namespace}", "{" + PUNCT))
+        if not name.startswith(("{http://www.w3.org/XML/1998/namespace}", "{" + PUNCT))
+        and not (name.startswith(XSI) and not _means(element, name, below, paths))
     ]
     if any(name.startswith("{" + PUNCT + "}") for name in _attributes(element)):
         raise ValueError("an attribute of punctuations")

@@ -11,6 +11,8 @@ PATHS = ["a", "b", "@id", "x/y/@z", "../@up"]
 COLUMNS = "a STRING, b STRING, _id STRING, z STRING, up STRING"
 OPTIONS = {"path.z": "x/y/@z", "path.up": "../@up", "ignoreSurroundingSpaces": "false"}
 
+XSI = "xmlns:i='http://www.w3.org/2001/XMLSchema-instance' i"
+
 BLANKS = ["", "\n", "\r\n", "  ", "\n\t", " \n"]
 TEXTS = ["", "1", "22", "abc", "x y", " s ", "é", "\U0001f600", "a>b", "]]", '"', "'", "*", "[1,2)", "{a,b}", "null"]
 LIVELY = [
@@ -113,11 +115,12 @@ class Writer:
             else:
                 leaves.insert(at, self._extra(change))
             if change == 12 and not attributes:
-                attributes = self.random.choice([" id='7'", ' id = "8"', '\tid="9"\n', " other='x'", " p:id='q'"])
+                forms = [" id='7'", ' id = "8"', ' id ="8"', '\tid="9"\n', " other='x'", " p:id='q'", f" {XSI}:id='r'"]
+                attributes = self.random.choice(forms)
         return attributes, leaves
 
     def _extra(self, change: int) -> str:
-        nil = "xmlns:i='http://www.w3.org/2001/XMLSchema-instance' i:nil"
+        nil = f"{XSI}:nil"
         return {
             3: "<row><a>inner</a></row>",
             4: "<a/>",

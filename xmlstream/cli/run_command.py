@@ -209,7 +209,7 @@ def _require_safe(script: Any, *, follow: bool, allowed: bool, strict: bool, kee
         raise UsageError("--strict and --allow-unsafe exclude each other", hint="use one of them")
     root = script.sketch() if as_written else optimized(script.sketch())
     require_stream(root)
-    if follow:
+    if follow or keep_open:
         warn(read_once(root))
     if follow or strict:
         refusal = unsafe(root, strict=not follow)

@@ -25,7 +25,7 @@ from operators.merge import Merge
 from operators.project import Project
 from punct_ns.domain import Domain
 from punct_ns.errors import QueryError, UsageError
-from punct_ns.schema import Attribute, Schema
+from punct_ns.schema import Attribute, Schema, written_name
 from punct_ns.scheme import Scheme
 from punct_ns.slices import is_own, quoted
 from sources.places import shown
@@ -63,14 +63,9 @@ class Scan(LogicalProperties):
         promised = {name.lower() for scheme in options.schemes for name in scheme.attributes}
         columns = [name for name in options.schema.names if name in needed or name.lower() in promised]
         columns = columns or [options.schema.names[0]]
-        # Names with commas cannot be written in the option, which is a list separated by commas.
-        if (
-            not options.has_promise
-            or tuple(columns) == options.columns
-            or any("," in name or name != name.strip() for name in columns)
-        ):
+        if not options.has_promise or tuple(columns) == options.columns:
             return self
-        return Scan(self.name, options.replace(columns=",".join(columns)))
+        return Scan(self.name, options.replace(columns=",".join(map(written_name, columns))))
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,7 +9,9 @@ input by which it arrives (`sources.xml.grammar.punctuation_columns`).
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Sequence
+from contextlib import suppress
 from pathlib import Path, PurePath
 
 from operators.describe import Describe
@@ -21,6 +23,8 @@ from sources.places import path_of, shown
 from sources.xml.options.source import SourceOptions
 from sources.xml.splits.documents import Documents
 from xmlstream.plan.nodes import Node, Scan, names, topological
+
+_LOG = logging.getLogger("xmlstream.inputs")
 
 
 def spread(root: Node, records: Path, *, follow: bool = False) -> Node:
@@ -65,7 +69,12 @@ def _scans(scan: Scan, name: str, record: Path) -> tuple[Node, ...]:
     found = []
     of = name if scan.options.partitioned_by else None
     of_one = "one" if scan.options.documents == "merge" else "sequence"
-    for path in merged_documents(scan.options, record):
+    paths = merged_documents(scan.options, record)
+    with suppress(UsageError):  # those that were read may be gone
+        if later := sorted(set(merged_documents(scan.options)) - set(paths)):
+            them = ", ".join(map(shown, later))
+            _LOG.warning("%s does not read what arrived after the query began: %s", scan.name, them)
+    for path in paths:
         options = scan.options.replace(path=path, documents=of_one, partitionOf=of)
         label = f"{scan.name}-{PurePath(shown(path)).stem}"
         found.append(Node(Scan(label, options), (), label))

@@ -35,13 +35,20 @@ def require_stream(root: Node) -> None:
 
 
 def read_once(root: Node) -> list[str]:
-    """Warnings for a query that waits for more input: tables that are read once, but may be meant as streams."""
-    return [
-        f"{leaf.name} is read once, when the query begins: USING xml declares a table that does not change;"
-        " USING punctuated_xml also reads what arrives later"
-        for leaf in (node.operator for node in topological(root))
-        if isinstance(leaf, Static) and leaf.format == "xml"
-    ]
+    """Warnings for a query that waits for more input, now or in a later run: tables that do not get any."""
+    found = []
+    for leaf in (node.operator for node in topological(root)):
+        if isinstance(leaf, Static) and leaf.format == "xml":
+            found.append(
+                f"{leaf.name} is read once, when the query begins: USING xml declares a table that does not change;"
+                " USING punctuated_xml also reads what arrives later"
+            )
+        elif isinstance(leaf, Scan) and leaf.options.documents == "merge":
+            found.append(
+                f"{leaf.name} has the documents that are there when the query begins: with documents 'merge' those that"
+                " arrive later are not read"
+            )
+    return found
 
 
 def require_found(options: SourceOptions, *, waits: bool = False) -> None:

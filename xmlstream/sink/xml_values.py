@@ -21,6 +21,7 @@ from punct_ns.schema import Attribute, Schema
 from punct_ns.slices import arrow_type
 from punct_ns.sql_type import OpaqueType, StringType
 from punct_ns.temporal_type import DateType, TemporalType, TimestampType
+from punct_ns.xml_form import NAME
 from xmlstream.sink.arrow_columns import ArrowColumn, pc, text_bytes, text_of
 
 REPLACE = r"take them out, for instance with regexp_replace(…, '[\\x00-\\x08\\x0b\\x0c\\x0e-\\x1f\\ufffe\\uffff]', '')"
@@ -113,12 +114,6 @@ ATTRIBUTE_PREFIX = "_"
 VALUE = "_VALUE"
 """Name of the column that a source fills with the text of the row element itself."""
 
-_FIRST = (
-    "A-Z_a-z\xc0-\xd6\xd8-\xf6\xf8-\u02ff\u0370-\u037d\u037f-\u1fff\u200c\u200d\u2070-\u218f\u2c00-\u2fef"
-    "\u3001-\ud7ff\uf900-\ufdcf\ufdf0-\ufffd\U00010000-\U000effff"
-)
-_NAME = re.compile(f"[{_FIRST}][{_FIRST}\\-.0-9\xb7\u0300-\u036f\u203f\u2040]*")
-
 
 def is_name(text: str) -> bool:
     """Whether every XML parser accepts the text as the name of an element without a prefix (NCName).
@@ -126,7 +121,7 @@ def is_name(text: str) -> bool:
     >>> is_name("maxtemp"), is_name("max(currtmp)"), is_name("2nd"), is_name("ª")
     (True, False, False, False)
     """
-    if _NAME.fullmatch(text) is None:
+    if re.fullmatch(NAME, text) is None:
         return False
     if text.isascii():
         return True

@@ -16,6 +16,7 @@ from functools import reduce
 from itertools import pairwise
 
 from punct_ns.slices import quoted
+from punct_ns.xml_form import NAME_LETTER
 from sources.xml.inference.element_profile import KEYS, MOST_TEXTS, ElementProfile, ObservedValues
 from sources.xml.options.leaf_paths import local_tag
 from sources.xml.options.qualified_names import XML_PREFIXES
@@ -409,7 +410,7 @@ def columns(found: list[Leaf]) -> list[InferredColumn]:
 
 def _name(leaf: Leaf, length: int) -> str:
     """Builds a name from the last `length` parts of the path."""
-    words = [re.sub(r"\W+", "_", part.removeprefix("{}")) for part in leaf.words]
+    words = [re.sub(f"[^{NAME_LETTER}]+", "_", part.removeprefix("{}")) for part in leaf.words]
     if not leaf.up and not leaf.steps:
         return f"_{words[0]}" if words else "_VALUE"
     chosen = words[-length:] if not leaf.up else words

@@ -197,7 +197,8 @@ def keep_places(
 ) -> None:
     """Inserts nulls into arrays whose leaves have the same parent elements, where a parent lacks the leaf.
 
-    If a parent has a leaf several times, nothing is inserted; an array without any leaf stays null.
+    If a parent has a leaf several times, or an array has leaves elsewhere, too, nothing is inserted; an array without
+    any leaf stays null.
 
     Args:
         texts: The texts of all attributes, lists for arrays; modified in place.
@@ -205,7 +206,8 @@ def keep_places(
         had: For each parent element, the number of leaves of each array.
     """
     places = [leaves for leaves in had if any(leaves)]
-    if any(max(leaves) > 1 for leaves in places):
+    counts = [sum(leaves[array] for leaves in places) for array in range(len(sibling_arrays))]
+    if counts != [len(texts[index] or ()) for index in sibling_arrays] or any(max(leaves) > 1 for leaves in places):
         return
     for array, index in enumerate(sibling_arrays):
         if isinstance(known := texts[index], list):

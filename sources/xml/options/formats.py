@@ -4,8 +4,8 @@ A parser of an option's text raises a UsageError that names the option if the te
 
 >>> size("maxBytesPerSlice", "64m"), count("maxFilesPerSlice", "3"), flag("follow", "TRUE")
 (67108864, 3, True)
->>> name_list("columns", "a, b"), choice("fail", "drop")("ungrammatical", "Drop")
-(('a', 'b'), 'drop')
+>>> name_list("columns", "a, `b, c`"), choice("fail", "drop")("ungrammatical", "Drop")
+(('a', 'b, c'), 'drop')
 """
 
 from __future__ import annotations
@@ -16,6 +16,8 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from punct_ns.errors import UsageError
+from punct_ns.schema import split_name
+from punct_ns.sql_type import split_outside
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -242,5 +244,6 @@ def date_pattern(name: str, given: str) -> str:
 
 
 def name_list(name: str, given: str) -> tuple[str, ...]:
-    """Parses names separated by commas."""
-    return tuple(part.strip() for part in given.split(",") if part.strip())
+    """Parses names separated by commas, each perhaps in back quotes."""
+    parts = [part.strip() for part in split_outside(given, ",", "`") if part.strip()]
+    return tuple(split_name(part)[0] if part[0] == "`" else part for part in parts)

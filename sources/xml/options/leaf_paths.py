@@ -18,13 +18,14 @@ from functools import lru_cache
 from typing import Literal
 
 from punct_ns.errors import UsageError
+from punct_ns.xml_form import NAME
 from sources.xml.options.qualified_names import XML_PREFIXES, Prefixes, with_namespace
 
 _CALL = re.compile(r"\s*(?:name\(\s*(?P<up>\.|\.\.(?:/\.\.)*)\s*\)|position\(\s*\))\s*")
 _SUBTREE = re.compile(r"\s*xml\(\s*([^()]*?)\s*\)\s*")
 _ALTERNATIVE = re.compile(r"\|(?![^{]*\})(?![^\[]*\])")
 _DEEP = re.compile(r"(\{[^{}]*\}|\[[^\]]*\])|//")
-_NAME = re.compile(r"(\{[^{}]*\})?[^\W\d][\w.\-·]*")
+_NAME = re.compile(r"(\{[^{}]*\})?" + NAME)
 _CONDITION = re.compile(r"""\[\s*@\s*([^\s=\[\]'"/]+)\s*=\s*('[^'\[\]]*'|"[^"\[\]]*")\s*\]""")
 
 
@@ -188,20 +189,33 @@ _CONDITION_HINT = (
 )
 
 
-def default_path(column: str, attribute_prefix: str, value_tag: str, prefixes: Prefixes = XML_PREFIXES) -> LeafPath:
+def default_path(
+    column: str,
+    attribute_prefix: str,
+    value_tag: str,
+    prefixes: Prefixes = XML_PREFIXES,
+    *,
+    is_structure: bool = False,
+) -> LeafPath:
     """Returns the path of a column for which the source declares none; UsageError if its prefix is not declared.
+
+    With an empty prefix a column is an element or an XML attribute, but a structure is an element.
 
     >>> [str(default_path(name, "_", "_VALUE")) for name in ("hour", "_id", "_VALUE")]
     ['hour', '@id', '.']
     >>> str(default_path("_xml:lang", "_", "_VALUE"))
     '@{http://www.w3.org/XML/1998/namespace}lang'
+    >>> str(default_path("id", "", "_VALUE"))
+    'id|@id'
     """
     if column == value_tag:
         return LeafPath(0, ())
-    if attribute_prefix and column.startswith(attribute_prefix):
-        name = column.removeprefix(attribute_prefix)
-        return LeafPath(0, (), with_namespace(name, prefixes, of=column))
-    return LeafPath(0, (with_namespace(column, prefixes, of=column),))
+    is_leaf = column.startswith(attribute_prefix)
+    name = with_namespace(column.removeprefix(attribute_prefix) if is_leaf else column, prefixes, of=column)
+    element, leaf = LeafPath(0, (name,)), LeafPath(0, (), name)
+    if attribute_prefix or is_structure:
+        return leaf if attribute_prefix and is_leaf else element
+    return replace(element, others=(leaf,))
 
 
 MANY_TAGS = 10_000

@@ -77,13 +77,13 @@ class Structure:
 
     @staticmethod
     def of(
-        domain: Domain, path: Callable[[str], LeafPath], format_: Callable[[Domain], str | None]
+        domain: Domain, path: Callable[[str, bool], LeafPath], format_: Callable[[Domain], str | None]
     ) -> Structure | None:
         """Returns the structure of a domain, or of the elements of its array; None for other domains.
 
         Args:
             domain: The domain of an attribute.
-            path: Maps a field's name to its path.
+            path: Maps a field's name to its path, given whether it is a structure, too.
             format_: Maps a field's domain to its pattern.
         """
         fields = fields_of(element_of(domain) or domain)
@@ -92,7 +92,7 @@ class Structure:
         domains = [element_of(field.domain) or field.domain for field in fields]
         return Structure(
             fields,
-            tuple(path(name) for name in fields.names),
+            tuple(path(name, each.opaque) for name, each in zip(fields.names, domains, strict=True)),
             tuple(format_(each) for each in domains),
             tuple(Structure.of(each, path, format_) for each in domains),
         )
@@ -102,7 +102,7 @@ def text_type(domain: Domain, structure: Structure | None) -> pa.DataType:
     """Returns the type of an attribute before its texts are typed: a text, or lists and structures of texts.
 
     >>> domain = Domain("ARRAY<STRUCT<x: INT, y: ARRAY<DATE>>>")
-    >>> structure = Structure.of(domain, lambda name: LeafPath(0, (name,)), lambda domain: None)
+    >>> structure = Structure.of(domain, lambda name, _: LeafPath(0, (name,)), lambda domain: None)
     >>> str(text_type(domain, structure))
     'list<element: struct<x: string, y: list<element: string>>>'
     """

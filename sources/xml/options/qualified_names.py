@@ -10,6 +10,7 @@ import re
 from collections.abc import Iterable, Mapping
 
 from punct_ns.errors import UsageError
+from punct_ns.xml_form import NAME
 
 Prefixes = Mapping[str, str]
 """The namespace URI of each prefix."""
@@ -17,8 +18,7 @@ Prefixes = Mapping[str, str]
 XML_PREFIXES: Prefixes = {"xml": "http://www.w3.org/XML/1998/namespace"}
 """The prefix that every document declares."""
 
-_NAME = r"[^\W\d][\w.\-·]*"
-_DECLARED = re.compile(rf"\s*({_NAME})\s+(\S+?)\s*(?:,(?=\s*{_NAME}\s+\S)|,?\Z)")
+_DECLARED = re.compile(rf"\s*({NAME})\s+(\S+?)\s*(?:,(?=\s*{NAME}\s+\S)|,?\Z)")
 _QUALIFIED = re.compile(r"([^{}:]*):([^{}:]*)")
 
 
@@ -102,7 +102,7 @@ def canonical_row_tag(text: str, prefixes: Prefixes) -> str:
 CHILDREN = "/*"
 """The end of a row tag that stands for all children of the elements of a name, in any namespace."""
 
-_ROW = re.compile(rf"{_NAME}(?:/\*)?")
+_ROW = re.compile(rf"{NAME}(?:/\*)?")
 
 
 def row_parents(tags: Iterable[str]) -> frozenset[str]:

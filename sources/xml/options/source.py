@@ -34,9 +34,10 @@ from punct_ns.scheme import Scheme, implied, parse_schemes
 from punct_ns.slices import quoted
 from punct_ns.sql_type import StringType
 from punct_ns.temporal_type import DateType, TimestampType
+from punct_ns.xml_form import NAME
 from sources.local_paths import glob_of, local_path
 from sources.places import is_glob, located
-from sources.xml.options.formats import date_pattern
+from sources.xml.options.formats import date_pattern, name_list
 from sources.xml.options.leaf_paths import LeafPath, default_path
 from sources.xml.options.nested_values import Structure, element_of, is_readable
 from sources.xml.options.option_table import (
@@ -93,7 +94,7 @@ class StructuralPromises:
         >>> StructuralPromises.parse("id", "regions/* region; regions *", schema, paths).sections
         (SectionEnd(element=('regions', '*'), attributes=(1,)), SectionEnd(element=('regions',), attributes=()))
         """
-        unique = tuple(schema.index(name.strip()) for name in unique_ids.split(",") if name.strip())
+        unique = tuple(map(schema.index, name_list("uniqueIds", unique_ids)))
         sections = tuple(_section(part, schema, paths) for part in section_ends.split(";") if part.strip())
         return StructuralPromises(unique, sections)
 
@@ -115,7 +116,7 @@ def _section(text: str, schema: Schema, paths: Sequence[LeafPath]) -> SectionEnd
         raise UsageError(f"'{text.strip()}' is no section's end", hint=_SECTION_HINT)
     if closed.strip() == "*":
         return SectionEnd(tuple(element.split("/")), ())
-    places = tuple(schema.index(name.strip()) for name in closed.split(","))
+    places = tuple(map(schema.index, name_list("sectionEnds", closed)))
     for index in places:
         if not paths[index].up:
             name = schema[index].name
@@ -126,7 +127,7 @@ def _section(text: str, schema: Schema, paths: Sequence[LeafPath]) -> SectionEnd
     return SectionEnd(tuple(element.split("/")), places)
 
 
-_SECTION = re.compile(r"(?:[^\W\d][\w.\-·]*/)*(?:[^\W\d][\w.\-·]*|(?<=/)\*)")
+_SECTION = re.compile(rf"(?:{NAME}/)*(?:{NAME}|(?<=/)\*)")
 _SECTION_HINT = "an element and what its end closes, as in 'open_auction id; regions/* region; people *'"
 
 
@@ -140,7 +141,7 @@ def prefixes_of(given: Mapping[str, str], schema: Schema) -> tuple[str, ...]:
     for name, prefix in given.items():
         if name.startswith("prefix."):
             place = _place(name, schema)
-            domain = element_of(schema[place].domain) or schema[place].domain
+            domain = _of_values(schema[place].domain)
             if domain.opaque or isinstance(domain.sql, StringType):
                 what = f"{name} of a {schema[place].domain.type}"
                 raise UsageError(what, hint="a prefix is only removed from values that are no strings, as in person17")
@@ -150,7 +151,7 @@ def prefixes_of(given: Mapping[str, str], schema: Schema) -> tuple[str, ...]:
 
 def formats_of(given: Mapping[str, str], schema: Schema, read: Mapping[str, str | None]) -> tuple[str | None, ...]:
     """Returns the pattern of dates or timestamps of each attribute; raises UsageError."""
-    types = [type((element_of(attribute.domain) or attribute.domain).sql) for attribute in schema]
+    types = [type(_of_values(attribute.domain).sql) for attribute in schema]
     found = [read[_FORMATS[type_]] if type_ in _FORMATS else None for type_ in types]
     for name, pattern in given.items():
         option, dot, _ = name.partition(".")
@@ -173,6 +174,11 @@ def _place(option: str, schema: Schema) -> int:
     return schema.index(column)
 
 
+def _of_values(domain: Domain) -> Domain:
+    """Returns the domain of an array's elements, or of single values."""
+    return element_of(domain) or domain
+
+
 def paths_of(
     given: Mapping[str, str], schema: Schema, prefixes: Prefixes, attribute_prefix: str, value_tag: str
 ) -> tuple[LeafPath, ...]:
@@ -181,8 +187,10 @@ def paths_of(
     paths = [
         LeafPath.parse(declared_paths[i], prefixes)
         if i in declared_paths
-        else default_path(name, attribute_prefix, value_tag, prefixes)
-        for i, name in enumerate(schema.names)
+        else default_path(
+            attribute.name, attribute_prefix, value_tag, prefixes, is_structure=_of_values(attribute.domain).opaque
+        )
+        for i, attribute in enumerate(schema)
     ]
     for i, name in windows(schema).items():
         for place, end in ((i, "start"), (i + 1, "end")):
@@ -194,8 +202,8 @@ def paths_of(
 def structures_of(schema: Schema, prefixes: Prefixes, read: Mapping[str, Any]) -> tuple[Structure | None, ...]:
     """Returns the declared structure of each attribute, or of the elements of its array."""
 
-    def path(name: str) -> LeafPath:
-        return default_path(name, read["attributePrefix"], read["valueTag"], prefixes)
+    def path(name: str, is_structure: bool) -> LeafPath:
+        return default_path(name, read["attributePrefix"], read["valueTag"], prefixes, is_structure=is_structure)
 
     def format_(domain: Domain) -> str | None:
         return read[_FORMATS[type(domain.sql)]] if type(domain.sql) in _FORMATS else None
@@ -402,8 +410,8 @@ class SourceOptions:
                 hint="it names the elements within which rows are numbered, such as unitTag 'open_auction'",
             )
         for attribute, path in zip(self.schema, self.paths, strict=True):
-            kind = element_of(attribute.domain) or attribute.domain
-            if (element_of(attribute.domain) or attribute.domain).opaque and not path.is_element:
+            kind = _of_values(attribute.domain)
+            if kind.opaque and not all(place.is_element for place in (path, *path.others)):
                 what = f"{path} is no element, and {attribute.name} a {attribute.domain.type}"
                 raise UsageError(what, hint="a structure is an element in the row, with its fields inside")
             if path.function == "xml" and not isinstance(kind.sql, StringType):
@@ -458,7 +466,8 @@ def structure_of_many() -> UsageError:
     """Builds the error for a source of many documents with promises by their structure."""
     return UsageError(
         "another document may repeat what one document closes: uniqueIds and sectionEnds require a single document",
-        hint="set documents 'merge': each document is an input, and the output closes what all of them close",
+        hint="documents 'merge' reads those that are there when the query begins, each as an input, and closes what all"
+        " of them close; documents that come later need punctuations of their own",
     )
 
 

@@ -82,11 +82,18 @@ def attribute_text(element: etree._Element, name: str) -> str | None:
     value = element.get(name)
     if value is not None or "}" in name:
         return value
-    names = map(str, element.attrib)
-    found = [other for other in names if local_tag(other) == name and not other.startswith(XSI)]
+    found = meant_attributes(element, name)
     if len(found) > 1:
         raise UnreadableError(f"the attribute {name} occurs twice, as {' and '.join(found)}")
     return element.get(found[0]) if found else None
+
+
+def meant_attributes(element: etree._Element, name: str) -> list[str]:
+    """Returns the XML attributes that a plain name means: that in no namespace, else all of it, those of XSI last."""
+    if element.get(name) is not None:
+        return [name]
+    found = [other for other in map(str, element.attrib) if local_tag(other) == name]
+    return [other for other in found if not other.startswith(XSI)] or found
 
 
 NO_ELEMENT = (etree._ProcessingInstruction, etree._Comment)

@@ -39,6 +39,7 @@ from sources.xml.parser.elements import (
     attribute_text,
     element_text,
     is_nil,
+    meant_attributes,
     own_text,
     subtree_text,
 )
@@ -428,7 +429,7 @@ class ItemReader(ItemElements):
     ) -> None:
         for name, value in ((str(name), str(value)) for name, value in element.attrib.items()):
             columns, local = node.attributes.get(name), local_tag(name)
-            if columns is None and not name.startswith((XSI, self.punctuation)) and element.get(local) is None:
+            if columns is None and not name.startswith(self.punctuation) and name in meant_attributes(element, local):
                 columns = node.attributes.get(local)
             if columns is not None:
                 self.leaves.see(columns, value, texts, seen)

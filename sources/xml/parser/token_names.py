@@ -16,7 +16,7 @@ from sources.xml.parser.token_window import WORD, TokenWindow, UndecidedError, W
 from sources.xml.splits.split_points import Offsets
 
 _EQUALS, _COLON = b"=:"
-_IS_BLANK = only_bytes(b" \t\r\n")
+_IS_BLANK, _ENDS_NO_NAME = only_bytes(b" \t\r\n"), only_bytes(b" \t\r\n\"'")
 
 MOST_NAMES = 4_000
 """The greatest number of qualified names by which elements are selected at once."""
@@ -34,8 +34,7 @@ class NamedElements:
             raise UndecidedError
         self._window, self._elements = window, elements
         self._words = window.first_words(elements)
-        known = {_key(name): name for name in names}
-        self._groups = self._grouped(known) if len(known) > MANY_NAMES else None
+        self._groups = self._grouped({_key(name) for name in names}) if len(names) > MANY_NAMES else None
 
     def having(self, name: bytes) -> Offsets:
         """Returns the indexes of the elements with a name."""
@@ -43,13 +42,16 @@ class NamedElements:
             return self._window.are_named(self._elements, self._words, name)
         found = [
             among[self._window.are_named(self._elements[among], self._words[among], name)]
-            for among in (self._groups.get(name, self._others), self._others)
+            for among in (self._groups[_key(name)], self._others)
             if len(among)
         ]
         return np.unique(np.concatenate([np.zeros(0, np.int64), *found])) if len(found) != 1 else found[0]
 
-    def _grouped(self, known: dict[int, bytes]) -> dict[bytes, Offsets]:
-        """Returns the elements by the name that their tag is without attributes; `_others` has the remaining ones."""
+    def _grouped(self, known: set[int]) -> dict[int, Offsets]:
+        """Returns the elements without attributes by the keys of their names; `_others` has all that are in no group.
+
+        Names that begin and end alike have one key, and share a group.
+        """
         window, elements = self._window, self._elements
         stop = window.end[elements] - 2 + window.opens[elements]
         length = stop - (window.start[elements] + 1)
@@ -60,18 +62,18 @@ class NamedElements:
         declared = np.array(sorted(known), np.uint64)
         place = np.searchsorted(declared, keys)
         place[place == len(declared)] = 0
-        place[declared[place] != keys] = len(declared)
+        place[(declared[place] != keys) | _ENDS_NO_NAME[window.byte[stop - 1]]] = len(declared)
         order = np.argsort(place.astype(np.int16 if len(declared) < 1 << 15 else np.int64), kind="stable")
         bounds = np.searchsorted(place[order], np.arange(len(declared) + 1))
         self._others = order[bounds[-1] :]
-        return {known[key]: order[bounds[at] : bounds[at + 1]] for at, key in enumerate(declared.tolist())}
+        return {key: order[bounds[at] : bounds[at + 1]] for at, key in enumerate(declared.tolist())}
 
 
 _SPREAD = 0x9E3779B97F4A7C15
 
 
 def _key(name: bytes) -> int:
-    """Returns a number that hardly any other name has: of its first and its last eight bytes."""
+    """Returns a number for a name, of its first and its last eight bytes, which another name may have, too."""
     key = int.from_bytes(name[:WORD], "little")
     if len(name) > WORD:
         key ^= int.from_bytes(name[-WORD:], "little") * _SPREAD
@@ -109,7 +111,7 @@ class Attributes:
         within = np.arange(len(which)) - np.repeat(np.cumsum(count) - count, count)
         place = window.quotes[first[which] + within]
         owner, begin, close = which[::2], place[::2] + 1, place[1::2]
-        undecided[owner[window.byte[begin - 2] != _EQUALS]] = True
+        undecided[owner[(window.byte[begin - 2] != _EQUALS) | _IS_BLANK[window.byte[begin - 3]]]] = True
         if b"'" in window.text:
             undecided |= window.have_apostrophes(start, end)
         return Attributes(window, owner, begin, close, window.words_before(begin - 2), undecided)

@@ -180,7 +180,7 @@ class TokenWindow:
         for known in self.context.prefixes:
             if known is not None:
                 at = colon - len(known)
-                fits = self.is_at(at, known) & _BEFORE_NAME[self.byte[at - 1]]
+                fits = self.is_at(at, known) & _BEFORE_NAME[self.byte[np.maximum(at - 1, 0)]]
                 prefix[fits] = at[fits]
         prefix[~_BEGINS_NAME[self.byte[np.minimum(colon + 1, len(self.byte) - 1)]]] = -1
         others = np.flatnonzero(prefix != self.start[tag] + 1 + self.closes[tag])
@@ -227,12 +227,12 @@ class TokenWindow:
         return result
 
     def is_at(self, offset: Offsets, text: bytes) -> Mask:
-        """Whether a text is at each of these offsets."""
+        """Whether a text is at each of these offsets; outside of this text, where nothing is, it is not."""
         result: Mask | None = None
         for begin in range(0, len(text), WORD):
             part = text[begin : begin + WORD]
             value, mask = int.from_bytes(part, "little"), (1 << 8 * len(part)) - 1
-            there = self._word[offset + (begin + WORD)]
+            there = self._word[np.minimum(np.maximum(offset + (begin + WORD), 0), len(self._word) - 1)]
             fits = (there & np.uint64(mask) if len(part) < WORD else there) == np.uint64(value)
             result = fits if result is None else result & fits
         assert result is not None
@@ -251,10 +251,9 @@ class TokenWindow:
         size = min(len(name), WORD)
         value, mask = np.uint64(int.from_bytes(name[:WORD], "little")), np.uint64((1 << 8 * size) - 1)
         found = np.flatnonzero((words if size == WORD else words & mask) == value)
-        at = self.start[elements[found]] + 1
-        fits = _IS_DELIMITER[self.byte[at + len(name)]]
         if len(name) > WORD:
-            fits &= self.is_at(at + WORD, name[WORD:])
+            found = found[self.is_at(self.start[elements[found]] + (1 + WORD), name[WORD:])]
+        fits = _IS_DELIMITER[self.byte[self.start[elements[found]] + (1 + len(name))]]
         return found if fits.all() else found[fits]
 
     def at_level(self, level: int, *, closing: bool = False) -> Offsets:

@@ -8,6 +8,7 @@ compressed document is read from its start, in bounded memory.
 from __future__ import annotations
 
 import bz2
+import contextlib
 import gzip
 import lzma
 import zlib
@@ -20,7 +21,7 @@ import pyarrow as pa
 from operators.storage.object_urls import is_object_url
 from punct_ns.errors import InputError, UsageError
 from sources.parquet_table import in_order_of_slices, in_partition
-from sources.places import is_glob, name_of, open_at, place_of, plain_path, shown
+from sources.places import is_glob, name_of, open_at, place_of, plain_path, shown, status_of
 from sources.xml.options.source import SourceOptions, structure_of_many
 from sources.xml.splits.prolog import FlawError
 from sources.xml.splits.read_documents import READ_LOG, DocumentLog, ReadDocuments
@@ -147,6 +148,8 @@ class Documents:
         """
         if self.single:
             self.paths[:] = [self._place.only()] * max(1, len(self.paths))
+            with contextlib.suppress(FileNotFoundError):
+                self._read.look(self.paths[0], status_of(self.paths[0]))
             return self.paths
         found = self._new()
         if found and not self._place.is_snapshot:
@@ -167,9 +170,9 @@ class Documents:
         self._numbers[name_of(path)] = len(self.paths)
         self.paths.append(path)
 
-    def were_read(self, documents: Iterable[int]) -> None:
-        """Records these documents, by number, as completely read, with their present fingerprints."""
-        self._read.add((number, self.paths[number]) for number in documents)
+    def were_read(self, documents: Iterable[tuple[int, int]]) -> None:
+        """Records these documents, by number and size, as completely read, with their fingerprints."""
+        self._read.add((number, self.paths[number], size) for number, size in documents)
 
     def replaced(self, before: int) -> list[tuple[str, InputError]]:
         """Returns the documents before a number that `find` saw replaced since they were read, with the errors."""

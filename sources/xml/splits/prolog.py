@@ -1,4 +1,4 @@
-"""Prolog of a document, up to and including the root's start tag, and the document's character encoding.
+"""Prolog of a document, up to and including the root's start tag, its epilog, and the document's character encoding.
 
 The encoding is that of the byte order mark, of an option or of the XML declaration. Comments, instructions and a
 document type declaration are part of the prolog. The declaration is skipped: nothing in it is fetched or expanded,
@@ -10,7 +10,7 @@ from __future__ import annotations
 import codecs
 import re
 from dataclasses import dataclass
-from typing import BinaryIO
+from typing import BinaryIO, Literal
 
 from lxml import etree
 
@@ -145,6 +145,7 @@ PROLOG_LIMIT = 1 << 20
 """The number of bytes within which the root's start tag must end."""
 
 _SHORT = 1 << 12  # bytes within which it usually ends
+_LONGEST_MARK = 4  # bytes of which a byte order mark consists at the most
 
 
 @dataclass(frozen=True, slots=True)
@@ -193,6 +194,8 @@ def read_prolog(
     Raises:
         FlawError: The beginning is not well-formed, its encoding is unknown, or it has a declaration that is refused.
     """
+    if len(start) < _LONGEST_MARK and not complete and (b"\0" in start or not start.isascii()):
+        return None
     charset = charset_of(start, encoding)
     # The markup of a splittable document is ASCII.
     text = start[charset.mark :] if charset.splittable else decoded_start(start[charset.mark :], charset.codec)
@@ -214,6 +217,8 @@ def read_prolog(
 
 
 _MISC = re.compile(rb"[ \t\r\n]+|<!--.*?-->|<\?.*?\?>", re.DOTALL)
+_EPILOG = re.compile(rb"(?:" + _MISC.pattern + rb")*+", re.DOTALL)
+_BEGUN = re.compile(rb"<(?:!(?:-(?:-(?:(?!--).)*+-{0,2})?)?|\?.*)?", re.DOTALL)
 _DOCTYPE_BEGINS = b"<!DOCTYPE"
 _QUOTED = rb"\"[^\"]*\"|'[^']*'"
 _SUBSET = rb"[^\[\]<>\"']|<!--.*?-->|<\?.*?\?>|<!(?!--)(?:[^<>\"']|" + _QUOTED + rb")*+>"
@@ -222,6 +227,19 @@ _DOCTYPE = re.compile(
     rb"<!DOCTYPE[ \t\r\n](?:[^\[\]<>\"']|" + _QUOTED + rb")*+(?:\[(?>" + _SUBSET + rb")*+\][ \t\r\n]*)?>", re.DOTALL
 )
 _START_TAG = re.compile(rb"<[^\s<>\"'/!?=]+(?:[^<>\"']|\"[^\"<]*\"|'[^'<]*')*>")
+
+
+def epilog_state(text: bytes) -> Literal["whole", "begun", "other"]:
+    r"""Returns whether a text may stand behind a root: as it is, once a comment or instruction has its end, or never.
+
+    >>> [epilog_state(text) for text in (b"\n<!-- a --> <?b?>", b"<!-- a -", b"<?b", b"<row/>", b"<!-- a -- b")]
+    ['whole', 'begun', 'begun', 'other', 'other']
+    """
+    whole = _EPILOG.match(text)
+    assert whole is not None
+    if whole.end() == len(text):
+        return "whole"
+    return "begun" if _BEGUN.fullmatch(text, whole.end()) else "other"
 
 
 def _after_declaration(text: bytes) -> int:

@@ -17,13 +17,14 @@ import zlib
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any, cast
+from typing import Any, Literal, cast
 
 from operators.storage.object_urls import is_object_url
 from operators.storage.store import store_at
 from punct_ns.errors import InputError, StateError
 from sources.local_paths import local_path
 from sources.places import DocumentStatus, name_of, shown, status_of
+from sources.xml.splits.prolog import epilog_state
 
 
 class DocumentLog:
@@ -183,7 +184,11 @@ class ReadDocuments:
     def replaced(self, before: int) -> list[tuple[str, InputError]]:
         """Returns the documents that were replaced by other files, each with an error.
 
-        `before`: the number of the first document that was not completely read.
+        Args:
+            before: The number of the first document that was not completely read.
+
+        Raises:
+            InputError: A document has grown by more than blanks, comments and instructions.
         """
         changed, self._changed = self._changed, {}
         found = []
@@ -197,33 +202,47 @@ class ReadDocuments:
                 continue
             if problem is not None:
                 found.append((path, problem))
-            elif status.size == as_read.size:
-                print_ = fingerprint(path, as_read.size)
-                self._read[name] = replace(as_read, written=status.written, print=print_)
+            elif status.size == as_read.size or _behind(path, as_read.size, status.size) == "whole":
+                print_ = fingerprint(path, status.size)
+                self._read[name] = replace(as_read, size=status.size, written=status.written, print=print_)
         return found
 
     def forget(self, path: str) -> None:
         """Forgets a document that another file has replaced."""
         self._read.pop(name_of(path), None)
 
-    def add(self, documents: Iterable[tuple[int, str]]) -> None:
-        """Records documents, by number and path, as completely read; skips those that were removed."""
-        if self._log is None:
-            return
-        added = {
-            name_of(path): as_read for number, path in documents if (as_read := _as_read(number, path)) is not None
-        }
-        if added:
+    def add(self, documents: Iterable[tuple[int, str, int]]) -> None:
+        """Records documents, by number, path and size, as completely read; skips those that were removed."""
+        added = {name_of(each[1]): as_read for each in documents if (as_read := _as_read(*each)) is not None}
+        if added and self._log is not None:
             self._log.add(
                 {"document": one.number, "size": one.size, "written": one.written, "print": one.print}
                 for one in added.values()
             )
-            self._read |= added
+        self._read |= added
 
 
-def _as_read(number: int, path: str) -> _AsRead | None:
+def _as_read(number: int, path: str, size: int) -> _AsRead | None:
     try:
-        status = status_of(path)
-        return _AsRead(number, status.size, status.written, fingerprint(path, status.size))
+        return _AsRead(number, size, status_of(path).written, fingerprint(path, size))
     except FileNotFoundError:
         return None
+
+
+_MOST_BEHIND = 1 << 20
+"""The number of bytes that may be added behind the root of a document that was read."""
+
+
+def _behind(path: str, read: int, size: int) -> Literal["whole", "begun"]:
+    """Returns what was added to a document that was read to its end; raises InputError if it may not stand there."""
+    with Path(path).open("rb") as file:
+        file.seek(read)
+        added = file.read(min(size - read, _MOST_BEHIND + 1))
+    # A text in UTF-16 has a zero beside each of its characters of markup.
+    state = "other" if len(added) > _MOST_BEHIND else epilog_state(added.replace(b"\0", b""))
+    if state == "other":
+        raise InputError(
+            f"{path} has grown by {size - read} bytes behind the end of its root, which was read",
+            hint="a document ends with its root: write what follows to another document",
+        )
+    return state

@@ -175,7 +175,7 @@ class Planner:
             budget: The approximate number of bytes to take; None for all. A longer item is taken as a whole.
         """
         self._find_replaced(start, sizes)
-        at, ranges, files, ended, read = start, list[ByteRange](), 0, False, list[int]()
+        at, ranges, files, ended, read = start, list[ByteRange](), 0, False, list[tuple[int, int]]()
         skips, taken, counted = self._options.unfinished == "skip", 0, 0
         while not at.closed and at.document < len(sizes):
             if (passed := self._unfinished.end(self._documents.paths[at.document])) is not None:
@@ -209,7 +209,7 @@ class Planner:
                     self._unfinished.pass_over(path, at.byte)
                 continue
             ended = found.state == "ended"
-            read.append(at.document)
+            read.append((at.document, size))
             at = at.next(found.byte)
             files += 1
         self._documents.were_read(read)
@@ -262,7 +262,9 @@ class Planner:
 
     def _find_replaced(self, start: Offset, sizes: list[int]) -> None:
         """Stops, or adds the new file, for each completely read document that another file has replaced."""
-        for path, problem in () if start.closed else self._documents.replaced(start.document):
+        for path, problem in self._documents.replaced(start.document):
+            if start.closed:
+                continue
             if self._options.on_replaced == "fail":
                 raise problem
             self._documents.read_anew(path)

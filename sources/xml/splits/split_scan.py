@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import codecs
 import contextlib
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
@@ -16,7 +17,7 @@ from sources.xml.options.source import SourceOptions
 from sources.xml.splits.byte_ranges import ByteRange
 from sources.xml.splits.documents import WHOLE, Decompressed, open_document
 from sources.xml.splits.namespaces import TupleNamespaces
-from sources.xml.splits.prolog import Charset, FlawError, Prolog, prolog_of
+from sources.xml.splits.prolog import Charset, FlawError, Prolog, epilog_state, prolog_of
 from sources.xml.splits.split_points import SplitPoint, last_split_point
 from sources.xml.splits.tags import is_too_deep, safe_parser
 
@@ -104,25 +105,43 @@ def _scan(
             return _lost(origin, [], size)
         if prolog is None:
             return nothing
-        if not prolog.charset.splittable:
-            return _whole(origin, size, file, prolog, options, first, settled=settled)
-        points = [_first(origin, prolog)]
-        for point in _cuts(file, points[0], size, budget, options, prolog.charset, first):
-            # The last point moves on until its range is large enough for a task of its own.
-            if len(points) == 1 or points[-1].offset - points[-2].offset >= options.max_bytes_per_partition:
-                points.append(point)
-            else:
-                points[-1] = point
-        last = points[-1]
-        if not last.open:
+        read = _in_parts if prolog.charset.splittable else _whole
+        return read(origin, size, file, prolog, budget, options, first, settled=settled)
+
+
+def _in_parts(
+    origin: ScanOrigin,
+    size: int,
+    file: BinaryIO,
+    prolog: Prolog,
+    budget: int | None,
+    options: SourceOptions,
+    first: TupleNamespaces,
+    *,
+    settled: bool,
+) -> SplitScan:
+    """Returns the ranges of a document between its split points."""
+    nothing = SplitScan([], origin.byte, origin.open, "more")
+    points = [_first(origin, prolog)]
+    for point in _cuts(file, points[0], size, budget, options, prolog.charset, first):
+        # The last point moves on until its range is large enough for a task of its own.
+        if len(points) == 1 or points[-1].offset - points[-2].offset >= options.max_bytes_per_partition:
+            points.append(point)
+        else:
+            points[-1] = point
+    last = points[-1]
+    if not last.open:
+        begins = None if settled else _end_tag(file, points[0].offset, last.offset, size, options)
+        if begins is None:
             return SplitScan(_ranges(origin, points, size, prolog.charset, ended=True), last.offset, (), "ended")
-        ranges = _ranges(origin, points, last.offset, prolog.charset, ended=False)
-        spent = _is_spent(last.offset - points[0].offset, budget)
-        if not spent and (settled or _is_lost(file, last, size, prolog.charset, options)):
-            return _lost(origin, ranges, size, _open(last, prolog.charset))
-    if not ranges:
-        return nothing
-    return SplitScan(ranges, last.offset, _open(last, prolog.charset), "more")
+        # All before the root's end tag is read; the rest waits for the end of what is behind it.
+        before = _scan(origin, begins, budget, options, first, settled=False) if begins else nothing
+        return before if before.state == "more" else nothing
+    ranges = _ranges(origin, points, last.offset, prolog.charset, ended=False)
+    spent = _is_spent(last.offset - points[0].offset, budget)
+    if not spent and (settled or _is_lost(file, last, size, prolog.charset, options)):
+        return _lost(origin, ranges, size, _open(last, prolog.charset))
+    return SplitScan(ranges, last.offset, _open(last, prolog.charset), "more") if ranges else nothing
 
 
 def split_range(origin: ScanOrigin, end: int, options: SourceOptions) -> list[ByteRange]:
@@ -231,6 +250,20 @@ def _is_lost(file: BinaryIO, point: SplitPoint, size: int, charset: Charset, opt
     return False
 
 
+def _end_tag(file: BinaryIO, start: int, end: int, size: int, options: SourceOptions) -> int | None:
+    """Returns the offset of the root's end tag, if a comment or instruction behind it may get its end later, else None.
+
+    0 if the content, between `start` and the root's end, has no end tag.
+    """
+    file.seek(end)
+    if size - end > options.max_item_bytes or epilog_state(file.read(size - end)) != "begun":
+        return None
+    start = max(start, end - SCAN_WINDOW)
+    file.seek(start)
+    at = file.read(end - start).rfind(b"</")
+    return start + at if at >= 0 else 0
+
+
 def _parquet(origin: ScanOrigin, size: int) -> SplitScan:
     """Returns a Parquet document as one range, with at least as many positions as items and bytes."""
     footer = parquet_footer(origin.path)
@@ -256,6 +289,7 @@ def _whole(
     size: int,
     file: BinaryIO,
     prolog: Prolog,
+    _budget: int | None,
     options: SourceOptions,
     first: TupleNamespaces,
     *,
@@ -263,7 +297,8 @@ def _whole(
 ) -> SplitScan:
     """Returns a document that can only be read from its start as one range, once it is complete."""
     file.seek(prolog.charset.mark)
-    text = file.read(size - prolog.charset.mark).decode(prolog.charset.codec, "replace").encode()
+    decoder = codecs.getincrementaldecoder(prolog.charset.codec)("replace")
+    text = decoder.decode(file.read(size - prolog.charset.mark), final=settled).encode()
     point = SplitPoint(prolog.content, () if prolog.empty else (prolog.root,))
     while point.open:
         found = last_split_point(text[point.offset :], point, options.unsplit)
@@ -271,6 +306,7 @@ def _whole(
             break
         first.look(text[point.offset : found.offset], point, Charset())
         point = found
-    if not point.open:
+    is_cut = not settled and bool(decoder.getstate()[0] or epilog_state(text[point.offset :]) == "begun")
+    if not point.open and not is_cut:
         return SplitScan([ByteRange(origin.path, origin.base, 0, size, ends="root")], size, (), "ended")
     return _lost(origin, [], size) if settled else SplitScan([], 0, (), "more")

@@ -7,12 +7,13 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 from lxml import etree
 
 import xmlstream as xs
 from punct_ns.errors import InputError, UsageError
+from punct_ns.xml_form import NAME
 from sources.xml.inference.proposal import Proposal, proposal
 from sources.xml.parser.range_parser import Reading
 from tests.documentation.pages import ROOT, section
@@ -89,6 +90,26 @@ def test_keys_and_values_become_columns_of_their_keys() -> None:
     assert found.options["path.concept_name"] == 'string[@key="concept:name"]/@value'
     assert [row["concept_name"] for row in tuples(found)] == ["Register", "Examine", "Register", "Decide"]
     assert {row["parent_concept_name"] for row in tuples(found)} == {"case-1", "case-2"}
+
+
+@given(names=st.lists(st.from_regex(NAME, fullmatch=True), min_size=4, max_size=4, unique_by=str.lower))
+@example(names=["น้ำ", "हिन्दी", "a\u0301", "ช่อง"])
+@example(names=["row", "x-y", "x.y", "é·x"])
+def test_names_of_any_script_are_inferred_and_read_back(
+    tmp_path_factory: pytest.TempPathFactory, names: list[str]
+) -> None:
+    row, *leaves = (name.replace("xml", "y").replace("XML", "y") for name in names)
+    inside = "".join(f"<{leaf}>{number}</{leaf}>" for number, leaf in enumerate(leaves))
+    rows = f"<{row} {row}='9'>{inside}</{row}>" * 3
+    document = tmp_path_factory.mktemp("names") / "d.xml"
+    document.write_text(f"<r>{rows}</r>", encoding="utf-8")
+    found = proposal(str(document), row)
+    statement = create_table(found)
+    (table,) = re.findall(r"CREATE TABLE (\S+) \(", statement)
+    (source,) = script.read(f"{statement}\nSELECT * FROM {table};").sources
+    read = [row for piece in Reading(source.options).pieces() for row in piece.tuples.to_pylist()]
+    columns = [column.name for column in found.columns]
+    assert [sorted(str(each[name]) for name in columns) for each in read] == [["0", "1", "2", "9"]] * 3
 
 
 def test_a_row_of_very_many_leaves_has_structures(path: Path) -> None:

@@ -26,7 +26,9 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 
-def test_the_documents_that_are_merged_are_those_of_the_first_run(tmp_path: Path) -> None:
+def test_the_documents_that_are_merged_are_those_of_the_first_run(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
     given = {"path": str(tmp_path / "in"), "rowTag": "r", "uniqueIds": "a", "documents": "merge"}
     node = scan("t", given, "a INT")
     assert isinstance(node.operator, Merge)
@@ -41,8 +43,11 @@ def test_the_documents_that_are_merged_are_those_of_the_first_run(tmp_path: Path
     first = spread(node, tmp_path / "records")
     paths = [below.operator.options.path for below in first.inputs if isinstance(below.operator, Scan)]
     assert paths == [str(tmp_path / "in" / name) for name in ("a[1].xml", "b.xml")]
+    assert not caplog.messages
     (tmp_path / "in" / "c.xml").write_text("<s/>")
     assert spread(node, tmp_path / "records") == first
+    late = tmp_path / "in" / "c.xml"
+    assert caplog.messages == [f"t does not read what arrived after the query began: {late}"]
     assert plain(spread(node, tmp_path / "others")) != plain(first)
     for below in first.inputs:
         assert isinstance(below.operator, Scan)

@@ -6,6 +6,7 @@ import re
 
 from punct_ns.domain import Domain
 from punct_ns.slices import literal, quoted
+from punct_ns.xml_form import NAME_LETTER
 from sources.xml.inference.proposal import Proposal, quoted_if
 from sources.xml.options.leaf_paths import local_tag
 from xmlstream.sql.tables.declaration import FORMAT
@@ -24,7 +25,7 @@ def create_table(found: Proposal) -> str:
         lines.append(f"-- Other elements that repeat, for --row-tag: {', '.join(found.others[:_MOST_OTHERS])}{more}")
     if found.left_out:
         lines.append(f"-- {found.left_out} more leaves have no column here.")
-    name = re.sub(r"\W", "_", local_tag(found.options["rowTag"]).rpartition(":")[2])
+    name = re.sub(f"[^{NAME_LETTER}]", "_", local_tag(found.options["rowTag"]).rpartition(":")[2])
     lines.append(f"CREATE TABLE {quoted_if(name)} (")
     columns = [f"  {quoted(column.name)} {column.leaf.type}" for column in found.columns]
     lines += [",\n".join(columns), f") USING {FORMAT} OPTIONS ("]

@@ -7,10 +7,12 @@ from random import Random
 from typing import Any
 
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 from lxml import etree
 
+from punct_ns.errors import UsageError
+from punct_ns.xml_form import NAME
 from tests.harness.xml_reading import FINE, WHOLE, Cuts, any_cuts, read_cut
 from tests.oracles.xml_oracle import PUNCT, Item
 
@@ -57,10 +59,66 @@ def test_a_plain_name_finds_attributes_of_any_namespace_as_it_finds_elements(
         ("<p:row id='1' x:id='*'/>", Item("punctuation", ("1",))),
         ("<p:row x:id='1' y:id='2'/>", Item("malformed")),
         ("<p:row i:id='1' x:id='2'/>", Item("punctuation", ("2",))),
+        ("<row i:id='3'/>", Item("tuple", ("3",))),
+        ("<row i:id='3' id='1'/>", Item("tuple", ("1",))),
+        ("<p:row i:id='3'/>", Item("punctuation", ("3",))),
     ],
 )
 def test_an_attribute_without_a_prefix_comes_first(path: Path, cuts: Cuts, row: str, found: Item) -> None:
     assert rows(path, row, cuts, "_id STRING") == [found]
+
+
+@pytest.mark.parametrize("cuts", CUTS)
+@pytest.mark.parametrize("times", [1, 30])
+def test_a_plain_name_finds_attributes_of_schema_instances_in_every_kind_of_path(
+    path: Path, cuts: Cuts, times: int
+) -> None:
+    given = {"path.kind": "@type", "path.inner": "a/@type", "path.met": "b[@type='u']", "path.of": "../@type"}
+    row = "<w i:type='w'><row i:type='r{0}'><a i:type='t'/><b i:type='u'>{0}</b><s i:type='s'/></row></w>"
+    said = "<p:row i:type='[a,b]'><a i:type='t'/><b i:type='u'>5</b></p:row>"
+    body = "".join(row.format(n) for n in range(times)) + said
+    schema = "kind STRING, inner STRING, met STRING, of STRING, s STRUCT<_type: STRING>"
+    found = rows(path, body, cuts, schema, **given)
+    tuples = [Item("tuple", (f"r{n}", "t", str(n), "w", {"_type": "s"})) for n in range(times)]  # type: ignore[arg-type]
+    assert found == [*tuples, Item("punctuation", ("[a,b]", "t", "5", "null", None))]
+
+
+@pytest.mark.parametrize("cuts", CUTS)
+@pytest.mark.parametrize("times", [1, 30])
+def test_without_a_prefix_for_attributes_a_column_is_an_element_or_an_attribute(
+    path: Path, cuts: Cuts, times: int
+) -> None:
+    schema = "a STRING, b STRING, c ARRAY<STRING>, s STRUCT<a: STRING, b: STRING, t: STRUCT<a: STRING>>"
+    parts = [f"<row a='{n}'><b>2</b><c>3</c><s a='4'><b>5</b><t a='6'/></s></row>" for n in range(times)]
+    parts += ["<row b='2' s='x'><a>1</a><s b='5'><a>4</a></s></row>", "<p:row a='[1,2]'/><p:row><a>3</a></p:row>"]
+    found = rows(path, "".join(parts), cuts, schema, attributePrefix="")
+    inner = {"a": "4", "b": "5", "t": {"a": "6"}}
+    tuples: list[Any] = [(str(n), "2", ["3"], inner) for n in range(times)]
+    tuples += [("1", "2", None, {"a": "4", "b": "5", "t": None})]
+    said: list[Any] = [("[1,2]", None, None, None), ("3", None, None, None)]
+    assert [item.texts for item in found] == tuples + said
+
+
+def test_a_structure_is_no_attribute_among_alternatives(path: Path) -> None:
+    with pytest.raises(UsageError, match="is no element"):
+        rows(path, "<row/>", WHOLE, "s STRUCT<a: STRING>", **{"path.s": "s|@s"})
+
+
+NAMES = st.from_regex(NAME, fullmatch=True).filter(lambda name: not name.lower().startswith("xml"))
+
+
+@given(row=NAMES, leaf=NAMES, prefix=NAMES)
+@example(row="น้ำ", leaf="हिन्दी", prefix="a\u0301")
+@example(row="e\u0301te\u0301", leaf="x·y", prefix="\U00010380")
+@example(row="row", leaf="a\u203fb", prefix="ช่อง")
+def test_every_name_of_xml_can_be_a_path_a_row_tag_and_a_prefix(path: Path, row: str, leaf: str, prefix: str) -> None:
+    document = f'<{prefix}:r xmlns:{prefix}="urn:z"><{row} {leaf}="1" {prefix}:{leaf}="2"><{leaf}>3</{leaf}>'
+    path.write_text(f"{document}<{prefix}:{leaf}>4</{prefix}:{leaf}></{row}></{prefix}:r>", encoding="utf-8")
+    given = {"rowTag": row, "namespaces": f"{prefix} urn:z", "path.a": f"@{leaf}", "path.b": f"@{prefix}:{leaf}"}
+    given |= {"path.c": f"{{}}{leaf}", "path.d": f"{prefix}:{leaf}", "path.e": f"{{}}{leaf}[@{leaf}='1']"}
+    given |= {"sectionEnds": f"{leaf}/{row} f", "path.f": "name(..)"} if row != leaf else {"path.f": "name(..)"}
+    found = read_cut(path, WHOLE, schema="a INT, b INT, c INT, d INT, e INT, f STRING", **given)
+    assert found.items[0].texts == (1, 2, 3, 4, None, "r")  # type: ignore[comparison-overlap]
 
 
 def test_a_namespace_may_say_which_attribute_is_meant(path: Path) -> None:
@@ -148,6 +206,23 @@ def test_null_keeps_the_place_of_a_leaf_that_an_element_lacks(
     path: Path, cuts: Cuts, row: str, arrays: tuple[list[str | None] | None, ...]
 ) -> None:
     assert rows(path, f"<row>{row}</row>" * 9, cuts, ARRAYS, **PATHS) == [Item("tuple", arrays)] * 9  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("cuts", CUTS)
+@pytest.mark.parametrize(
+    ("row", "arrays"),
+    [
+        ("<a>1</a><c><a>2</a></c>", (["1", "2"], ["1"])),
+        ("<c><a>2</a></c><c><d/></c>", (["2"], None)),
+        ("<b x='1' y='2'/><b x='3'/><c><a>4</a></c>", (["1", "3", "4"], ["2"])),
+    ],
+)
+def test_no_leaf_of_an_array_is_lost_if_only_some_are_in_elements_with_leaves_of_another(
+    path: Path, cuts: Cuts, row: str, arrays: tuple[list[str] | None, ...]
+) -> None:
+    given = {"path.x": "a|c/a|b/@x", "path.y": "a|b/@y"}
+    found = rows(path, f"<row>{row}</row>" * 9, cuts, "x ARRAY<STRING>, y ARRAY<STRING>", **given)
+    assert [item.texts for item in found] == [arrays] * 9
 
 
 @given(st.integers(0, 1 << 40))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from random import Random
 
 import pytest
@@ -14,6 +15,7 @@ from sources.xml.parser.item_batches import Items, ItemTexts
 from sources.xml.parser.item_parser import ItemParser
 from sources.xml.parser.malformed import LocatedText
 from sources.xml.parser.token_window import MOST_LEVELS, Context, TokenWindow
+from tests.harness.xml_reading import WHOLE, read_cut
 
 NIAGARA = "http://www.cse.ogi.edu/dot/niagara/punct"
 ROOT = f'<shop xmlns:punct="{NIAGARA}" xmlns:p="urn:p" xmlns:xsi="http://www.w3.org/2001/XMLSchema-instance">'.encode()
@@ -34,6 +36,11 @@ SOURCES = {
     "own": {"schema": "t STRING, kind STRING, _id STRING", "path.t": ".", "path.kind": "name(.)", "rowTag": "row|item"},
     "idle": {"schema": "a STRING, b INT, x STRING, y STRING", "path.x": "in/x", "path.y": "in/@y|@w", "columns": "b"},
 }  # fmt: skip
+
+
+@pytest.fixture(scope="module")
+def path(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return tmp_path_factory.mktemp("tokens") / "document.xml"
 
 
 def options(name: str) -> SourceOptions:
@@ -170,3 +177,127 @@ def test_rows_in_rows_of_many_levels_are_left_to_the_reference_reader(deep: int)
     found = parser.token_items(window)
     assert (found is None) == (deep > MOST_LEVELS)
     assert found is None or found.tuples.columns[1].to_pylist() == [str(level) for level in range(deep)]
+
+
+class NameWriter:
+    """Writes rows with many names that begin and end alike, and attributes in every form that XML allows.
+
+    Attributes:
+        names: The local names of elements and attributes.
+        given: The options that declare leaves of them.
+        root: The root's start tag, with some namespaces.
+    """
+
+    def __init__(self, random: Random) -> None:
+        self.random = random
+        begins, ends = ["Delivery", "storeysA", "D", "ab"], ["DateTime", "veGround", "", "eTime", "ab"]
+        middles = ["", "Start", "End", "s", "S", "é", "-", ".1", "AboveGroundAbo", "HeightsAboveGroundAbo"]
+        drawn = [random.choice(begins) + random.choice(middles) + random.choice(ends) for _ in range(40)]
+        self.names = list(dict.fromkeys(drawn))[: random.choice([2, 8, 20, 40])]
+        declared = random.sample(["p", "q", "pre-fixed", "again", ""], random.randrange(4))
+        self.prefixes = ["", "", *(f"{prefix}:" for prefix in declared if prefix)]
+        # Tokens leave whole texts with certain values, and rows with certain forms, to the reference reader.
+        self.blanks = random.choice([[""], ["", "", "", " ", "\n", "\t", "\r\n", "  "]])
+        self.quotes = random.choice(['"', '"', '"""\''])
+        self.values = ["v", "v", "", "1", ">", "/>", "x=", *(["a:b", "p:x=", " 'y'=", ' "y"='] * random.randrange(2))]
+        bound = {"p": "urn:p", "q": "urn:q", "pre-fixed": "urn:long", "again": "urn:p", "": "urn:d"}
+        namespaces = "".join(f' xmlns{":" * bool(p)}{p}="{bound[p]}"' for p in declared)
+        self.root = ROOT.replace(b' xmlns:p="urn:p"', namespaces.encode())
+        self.given = {f"path.{column}": self.path() for column in self.columns()}
+        arrays = random.random() < 0.7
+        schema = ", ".join(f"{column} {'ARRAY<STRING>' if arrays else 'STRING'}" for column in self.columns())
+        self.given |= {"schema": schema, "namespaces": "p urn:p, q urn:q, d urn:d"}
+
+    def columns(self) -> list[str]:
+        return [f"c{number}" for number in range(len(self.names))]
+
+    def qualified(self, *, leaf: bool = False) -> str:
+        prefixes = ["", "", "", "p:", "q:", "d:"] if leaf else self.prefixes
+        return self.random.choice(prefixes) + self.random.choice(self.names)
+
+    def path(self) -> str:
+        forms = ["{0}", "{0}", "{0}", "@{0}", "in/{0}", "in/@{0}", "*/@{0}", "//{0}", "in[@{0}='v']/@{1}", "{0}|@{1}"]
+        return self.random.choice(forms).format(self.qualified(leaf=True), self.qualified(leaf=True))
+
+    def attributes(self) -> str:
+        random, found = self.random, dict[str, str]()
+        for _ in range(random.choice([0, 0, 1, 1, 2, 4])):
+            before, behind = random.choice(self.blanks), random.choice(self.blanks)
+            quote = random.choice(self.quotes)
+            value = random.choice([value for value in self.values if quote not in value])
+            name = self.qualified()
+            text = f"{random.choice([' ', '  ', chr(10), chr(9)])}{name}{before}={behind}{quote}{value}{quote}"
+            found.setdefault(name, text)
+        return "".join(found.values()) + random.choice(["", "", " ", "\n"])
+
+    def element(self, name: str, depth: int = 0) -> str:
+        random = self.random
+        inside = random.choice(["", "1", "a &lt; b", '"', "x='z'"])
+        if depth < 2 and (name == "in" or random.random() < 0.1):
+            inside = "".join(self.element(self.qualified(), depth + 1) for _ in range(random.randrange(4)))
+        if not inside and random.random() < 0.5:
+            return f"<{name}{self.attributes()}/>"
+        return f"<{name}{self.attributes()}>{inside}</{name}{random.choice(['', '', ' '])}>"
+
+    def content(self) -> bytes:
+        rows = []
+        for _ in range(self.random.choice([1, 3, 30])):
+            leaves = self.random.sample(self.names, self.random.randrange(len(self.names) + 1))
+            inner = [self.element(self.random.choice(self.prefixes) + name) for name in leaves]
+            inner += [self.element("in") for _ in range(self.random.choice([0, 1, 1, 2]))]
+            rows.append(f"<row{self.attributes()}>{''.join(inner)}</row>")
+        return "".join(rows).encode()
+
+
+def by_tokens_as_by_reference(content: bytes, root: bytes = ROOT, **given: str) -> list[object] | None:
+    """The texts of the columns, which tokens read as the reference reader does; None if they decide nothing."""
+    source = SourceOptions.parse({"path": "x.xml", "rowTag": "row", **given})
+    text = LocatedText(content, (root,), (root,), "x.xml", 0, "utf-8")
+    reference, parser = (ItemParser(source, source.columns) for _ in range(2))
+    tree, context = text.tree(), Context.of((root,))
+    assert context is not None
+    window = TokenWindow.of(content, context, (root,))
+    if not isinstance(tree, etree._Element):
+        assert window is None or any(uri == "urn:p" for uri in context.prefixes.values())
+        return None
+    found = parser.token_items(window) if window else None
+    assert found is None or read(found) == read(reference.items(text, tree))
+    return None if found is None else plain(found.tuples)[1]
+
+
+ALIKE = ["DeliveryStartDateTime", "DeliveryEndDateTime", "storeysAboveGround", "storeyHeightsAboveGround"]
+
+
+@pytest.mark.parametrize("others", [0, 20])
+def test_two_names_that_agree_in_their_first_and_last_bytes_are_two_columns(others: int) -> None:
+    names = [*ALIKE, *(f"other{number}" for number in range(others))]
+    row = "".join(f"<{name}>{number}</{name}>" for number, name in enumerate(ALIKE))
+    schema = ", ".join(f"{name} STRING" for name in names)
+    columns = by_tokens_as_by_reference(f"<row>{row}</row>".encode(), schema=schema)
+    assert columns == [["0"], ["1"], ["2"], ["3"], *[[None]] * others]
+
+
+@pytest.mark.parametrize("equals", ["=", " =", "= ", " = ", "\t=", "\n=\r\n"])
+@pytest.mark.parametrize("quote", ['"', "'"])
+def test_an_attribute_is_read_whatever_blanks_are_around_its_equals_sign(path: Path, equals: str, quote: str) -> None:
+    row = f"<row a{equals}{quote}1{quote} b{equals}{quote}2{quote}><in k{equals}{quote}v{quote}>3</in></row>"
+    given = {"schema": "_a STRING, _b STRING, c STRING", "path.c": "in[@k='v']"}
+    by_tokens_as_by_reference(row.encode(), **given)
+    path.write_text(f"<rows>{row * 3}<row/><row><in/></row></rows>", encoding="utf-8")
+    found = [item.texts for item in read_cut(path, WHOLE, **given).items[:3]]
+    assert found == [("1", "2", "3")] * 3
+
+
+@pytest.mark.parametrize("name", ["Deliv", "Delivery", "DeliveryA"])
+def test_a_text_that_ends_before_a_longer_name_would_is_read(name: str) -> None:
+    root = ROOT.replace(b"xmlns:p=", b"xmlns:a-prefix-longer-than-the-text=")
+    schema = "DeliveryStartDateTimeOfTheVeryLongKind STRING, x STRING, _id STRING"
+    for content in (f"<row><{name}/></row>", f'<row {name}="1"/>', "<row xml:lang='d'/>", "<row/>"):
+        by_tokens_as_by_reference(content.encode(), root, schema=schema)
+
+
+@given(seed=st.integers(0, 1 << 40))
+def test_names_that_begin_and_end_alike_are_told_apart_however_attributes_are_written(seed: int) -> None:
+    random = Random(seed)
+    writer = NameWriter(random)
+    by_tokens_as_by_reference(writer.content(), writer.root, **writer.given)

@@ -4,9 +4,12 @@ from __future__ import annotations
 
 from itertools import count
 from pathlib import Path
+from random import Random
 from typing import Any
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from punct_ns.errors import InputError, StateError, UsageError
 from punct_ns.slices import POSITION
@@ -16,6 +19,8 @@ from sources.xml.splits.byte_ranges import ByteRange
 from sources.xml.splits.documents import DOCUMENT_LOG, Documents
 from sources.xml.splits.slice_planner import Offset, Planner
 from sources.xml.splits.split_scan import SMALLEST_WINDOW
+from tests.harness.xml_reading import in_slices, read
+from tests.samples.xml_documents import COLUMNS, OPTIONS, ROW, Writer, encoded
 
 ROOT = b"<r xmlns:p='http://www.cse.ogi.edu/dot/niagara/punct'>"
 
@@ -334,3 +339,76 @@ def test_what_is_not_there_is_said_so(tmp_path: Path, path: str) -> None:
     path = path if "://" in path else str(tmp_path / path)
     with pytest.raises((InputError, UsageError)):
         Documents(source(Path("x")).replace(path=path), log=False).find()
+
+
+EPILOGS = [b"<!-- a - b -->", b"<?a b?>", b"\n<!---->\n<?p ??>\n", b"\n\n"]
+
+
+@pytest.mark.parametrize("epilog", EPILOGS)
+@pytest.mark.parametrize("codec", ["utf-8", "utf-16"])
+def test_a_document_that_is_cut_anywhere_behind_its_root_is_waited_for(
+    tmp_path: Path, epilog: bytes, codec: str
+) -> None:
+    place, whole = tmp_path / "in", ROOT + rows(0, 3)
+    place.mkdir()
+    (place / "b.xml").write_bytes(ROOT + rows(7, 9) + b"</r>")
+
+    def write(text: bytes) -> None:
+        (place / "a.xml").write_bytes(text if codec == "utf-8" else text.decode().encode(codec))
+
+    for options in ({"follow": "true"}, {"follow": "false", "keepOpen": "true"}):
+        for cut in range(len(epilog)):
+            log = tmp_path / f"log-{options['follow']}-{cut}"
+            reading = Reading(source(place, documentLog=str(log), **options))
+            write(whole + b"</r>" + epilog[:cut])
+            found = reading.to_the_end()
+            rest = epilog[:cut].rpartition(b">")[2].strip()
+            assert found == ([] if rest and codec == "utf-16" else [0, 1, 2]) + [7, 8] * (not rest)
+            write(whole + b"</r>" + epilog)
+            assert reading.to_the_end() == [0, 1, 2, 7, 8]
+
+
+@pytest.fixture(scope="module")
+def growing(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return tmp_path_factory.mktemp("growing") / "document.xml"
+
+
+@given(st.integers(0, 1 << 40))
+def test_any_document_that_grows_byte_by_byte_is_read_as_if_it_were_there_at_once(growing: Path, seed: int) -> None:
+    random = Random(seed)
+    writer = Writer(random)
+    writer.mixed = False
+    document = encoded(writer.document(random.choice([0, 1, 2, 5])), random)
+    begin, end = random.choice([(0, 40), (0, len(document)), (len(document) - 40, len(document))])
+    cuts = sorted({min(max(0, random.randrange(begin, end + 1)), len(document)) for _ in range(15)})
+    given_ = {"path": str(growing), "schema": COLUMNS, "rowTag": ROW, "mode": "PERMISSIVE", **OPTIONS}
+    at, planned = Offset(), planner(SourceOptions.parse({**given_, "follow": "true"}))
+    ranges = list[ByteRange]()
+    for cut in [*cuts, len(document)]:
+        growing.write_bytes(document[:cut])
+        while (step := planned.advance(at, planned.sizes(at), random.choice([1, 1 << 40])))[0] != at:
+            at, ranges = step[0], ranges + step[1]
+    assert at.closed
+    whole = SourceOptions.parse({**given_, "follow": "false"})
+    expected, found = read(whole, in_slices(whole, None)), read(whole, ranges)
+    assert found.error is None
+    assert found.items == expected.items
+
+
+@pytest.mark.parametrize("root", [b"<r/>", b"<row><h>1</h></row>", b"<r></r>"])
+@pytest.mark.parametrize("budget", [1, None])
+def test_a_root_without_content_or_that_is_a_row_waits_for_the_end_of_what_is_behind_it(
+    file: Path, root: bytes, budget: int | None
+) -> None:
+    reading = Reading(source(file))
+    for behind in (b"<", b"<!-- a", b"<!-- a --"):
+        file.write_bytes(root + behind)
+        assert reading.to_the_end(budget) == []
+    file.write_bytes(root + b"<!-- a -->")
+    assert reading.to_the_end(budget) == [1, "*"][b"row" not in root :]
+
+
+@pytest.mark.parametrize("behind", [b"<!-- a -- b", b"<r", b"text", b"<!-- a --><!D", b"</r>", b"<?a?>x<?b"])
+def test_what_can_never_be_behind_a_root_is_not_waited_for(file: Path, behind: bytes) -> None:
+    file.write_bytes(ROOT + rows(0, 2) + b"</r>" + behind)
+    assert Reading(source(file)).to_the_end()[2] == "document"

@@ -113,6 +113,69 @@ def test_a_document_that_was_touched_copied_moved_or_grew_is_the_one_that_was_re
     assert reading.slice() == []
 
 
+BEHIND = [b"<row><h>9</h></row>", b"text", document(20), b"<!-- a --><row/>", b"<!-- a -- b -->x", b"</r>"]
+
+
+@pytest.mark.parametrize("restarts", [False, True])
+@pytest.mark.parametrize("on_replaced", ["fail", "new"])
+@pytest.mark.parametrize("behind", BEHIND)
+def test_a_document_that_grows_behind_its_root_after_it_was_read_stops_the_query(
+    tmp_path: Path, behind: bytes, on_replaced: str, restarts: bool
+) -> None:
+    reading = Reading(tmp_path, onReplaced=on_replaced)
+    file = reading.place / "a.xml"
+    file.write_bytes(document(10))
+    assert reading.slice() == [10, 11, 12]
+    for added in (b"\n", b"<!-- a", b" -->"):
+        file.write_bytes(file.read_bytes() + added)
+        if restarts:
+            reading.restart()
+        assert reading.slice() == []
+    file.write_bytes(file.read_bytes() + behind)
+    if restarts:
+        reading.restart()
+    for _ in range(2):
+        with pytest.raises(InputError, match=r"a\.xml has grown by \d+ bytes behind the end of its root"):
+            reading.slice()
+
+
+@pytest.mark.parametrize("name", ["a.xml", "a.xml.gz", "utf-16.xml"])
+def test_one_document_that_grows_behind_its_root_does_so_too_while_other_sources_go_on(
+    tmp_path: Path, name: str
+) -> None:
+    import gzip
+
+    reading = Reading(tmp_path)
+    file = reading.place / name
+    write = gzip.compress if name.endswith("gz") else lambda text: text.decode().encode("utf-16")
+    file.write_bytes(document(10) if name == "a.xml" else write(document(10)))
+    reading.options = reading.options.replace(path=str(file))
+    reading.planner = Planner(reading.options, Documents(reading.options, log=False))
+    assert reading.slice() == [10, 11, 12]
+    assert reading.at.closed
+    assert reading.slice() == []
+    if not name.endswith("gz"):
+        file.write_bytes(file.read_bytes() + "\n<!-- a -->".encode("utf-16-le" if name != "a.xml" else "utf-8"))
+        assert reading.slice() == []
+    file.write_bytes(file.read_bytes() + b"<row/>")
+    with pytest.raises(InputError, match="has grown by"):
+        reading.slice()
+    file.write_bytes(document(50))
+    assert reading.slice() == []
+    file.unlink()
+
+
+def test_what_is_added_while_the_rest_of_a_document_is_planned_is_looked_at(tmp_path: Path) -> None:
+    reading = Reading(tmp_path)
+    file = reading.place / "a.xml"
+    file.write_bytes(document(10))
+    sizes = reading.planner.sizes(reading.at)
+    file.write_bytes(document(10) + b"<row/>")
+    reading.at, _ = reading.planner.advance(reading.at, sizes, None)
+    with pytest.raises(InputError, match="has grown by 6 bytes"):
+        reading.slice()
+
+
 def test_a_poll_opens_no_document_that_is_unchanged(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     reading = Reading(tmp_path)
     for number in range(5):
