@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import re
+import shutil
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 from datetime import UTC, date, datetime
@@ -30,6 +31,7 @@ from xmlstream.sink import staged_sink
 from xmlstream.sink.directory_sink import WrittenPart
 from xmlstream.sink.sink import ComputedSlice, Exactness, Sink
 from xmlstream.sink.sink_kind import SinkHome
+from xmlstream.sink.staged_sink import StagedSlice
 from xmlstream.sink.target import Target
 from xmlstream.sql import script
 
@@ -164,6 +166,73 @@ def test_a_slice_is_there_once_however_often_it_is_published(place: str, tmp_pat
     closed = [(row["slice"], row["punctuation"], row["hour_from"], row["hour_to"]) for row in _read(place, "_closed")]
     assert sorted(closed) == [(0, "<(,2], *>", None, 2), (1, "<3, *>", 3, 3), (2, "<*, *>", None, None)]
     assert not list((tmp_path / "drafts").iterdir())
+
+
+@pytest.mark.parametrize("further", [0, 2])
+@pytest.mark.parametrize("number", [0, 1])
+def test_a_slice_that_a_successor_adds_between_the_look_and_the_write_is_there_once(
+    place: str, number: int, further: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    sink = _sink(place, tmp_path)
+    for done in range(number):
+        sink.publish(sink.draft(_slice(done, (done, 0.5), said=f"<{done}, *>")))
+    draft = sink.draft(_slice(number, (number, 0.5), said=f"<{number}, *>"))
+    shutil.copytree(tmp_path / "drafts", tmp_path / "successor" / "drafts")
+    looked, batches = [], StagedSlice.batches
+
+    def stands_still(self: StagedSlice) -> Iterator[pa.RecordBatch]:
+        # A loader reads the rows once it has looked.
+        if not looked:
+            looked.append(self.number)
+            successor = _sink(place, tmp_path / "successor", goes_on=True)
+            successor.publish(draft)
+            for later in range(number + 1, number + 1 + further):
+                successor.publish(successor.draft(_slice(later, (later, 0.5), said=f"<{later}, *>")))
+        return batches(self)
+
+    monkeypatch.setattr(StagedSlice, "batches", stands_still)
+    sink.publish(draft)
+    assert looked == [number]
+    there = list(range(number + 1 + further))
+    assert (_hours(place), sorted(row["slice"] for row in _read(place, "_closed"))) == (there, there)
+    # Nor does the table forget what it has: the last slice is published again at the next start.
+    again = _sink(place, tmp_path / "successor", goes_on=True)
+    again.publish(again.draft(_slice(there[-1], (there[-1], 0.5), said=f"<{there[-1]}, *>")))
+    assert _hours(place) == there
+
+
+def test_an_empty_slice_of_a_late_run_does_not_hide_the_later_ones_of_its_successor(
+    place: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    sink, batches = _sink(place, tmp_path), StagedSlice.batches
+    sink.publish(sink.draft(_slice(0, (0, 0.5), said="<0, *>")))
+    draft = sink.draft(_slice(1, said="<1, *>"))
+    shutil.copytree(tmp_path / "drafts", tmp_path / "successor" / "drafts")
+
+    def stands_still(self: StagedSlice) -> Iterator[pa.RecordBatch]:
+        monkeypatch.setattr(StagedSlice, "batches", batches)
+        successor = _sink(place, tmp_path / "successor", goes_on=True)
+        successor.publish(draft)
+        successor.publish(successor.draft(_slice(2, (2, 0.5))))
+        return batches(self)
+
+    monkeypatch.setattr(StagedSlice, "batches", stands_still)
+    sink.publish(draft)
+    again = _sink(place, tmp_path / "successor", goes_on=True)
+    again.publish(again.draft(_slice(2, (2, 0.5))))
+    assert (_hours(place), sorted(row["slice"] for row in _read(place, "_closed"))) == ([0, 2], [0, 1])
+
+
+def test_a_table_that_was_emptied_of_another_query_is_gone_on_with(place: str, tmp_path: Path) -> None:
+    first = _sink(place, tmp_path, query="one")
+    first.publish(first.draft(_slice(0, (1, 0.5), said="<1, *>")))
+    other = _sink(place, tmp_path, query="other", overwrite=True)
+    other.publish(other.draft(_slice(0, (2, 0.5))))
+    again = _sink(place, tmp_path, query="other", goes_on=True)
+    again.publish(again.draft(_slice(1, (3, 0.5))))
+    assert _hours(place) == [2, 3]
+    with pytest.raises(StateError, match="has slices of another query"):
+        _sink(place, tmp_path, query="one", goes_on=True)
 
 
 @pytest.mark.parametrize("region", ["AWS_REGION", None])
