@@ -7,7 +7,6 @@ store: Delta's log needs conditional writes, as a checkpoint does.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path, PurePath
@@ -22,7 +21,7 @@ from punct_ns.schema import Schema
 from punct_ns.slices import arrow_type
 from xmlstream.sink.closed_table import closed_schema
 from xmlstream.sink.sink_kind import SinkHome, SinkKind
-from xmlstream.sink.staged_sink import GOES_ON, MayPass, StagedSlice, differences, fitted
+from xmlstream.sink.staged_sink import GOES_ON, MayPass, StagedSlice, differences, fitted, reason_of
 from xmlstream.sink.xml_values import require_text_types
 
 _OWNER = "xmlstream.query"
@@ -122,7 +121,7 @@ class DeltaLoader:
         except Exception as error:  # noqa: BLE001 - the package, each store and the file system have errors of their own
             if self._options is not None:
                 ObjectStore(self._url(path)).status("_delta_log")
-            raise MayPass(f"the Delta table {path} cannot be written: {_reason(error)}", hint=GOES_ON) from None
+            raise MayPass(f"the Delta table {path} cannot be written: {reason_of(error)}", hint=GOES_ON) from None
 
 
 DELTA = SinkKind(name="delta", example="out.delta", suffix=".delta", loader=DeltaLoader)
@@ -139,17 +138,6 @@ def _located(output: str) -> tuple[str, dict[str, str] | None]:
     if output.startswith("s3"):
         settings["conditional_put"] = "etag"
     return shown(joined(output, "")), settings
-
-
-def _reason(error: Exception) -> str:
-    r"""The first and the last of the causes that the package lists below each other, without colours.
-
-    >>> _reason(OSError("Generic S3 error\n  \x1b[31m↳\x1b[0m Error performing PUT\n    \x1b[31m↳\x1b[0m timed out\n"))
-    'Generic S3 error: timed out'
-    """
-    first, *others = re.sub(r"\x1b\[\d*m", "", str(error)).strip().splitlines() or [type(error).__name__]
-    causes = [line.strip().removeprefix("↳ ") for line in others if line.strip().startswith("↳ ")]
-    return ": ".join([first, *causes[-1:]])
 
 
 def _deltalake() -> Any:

@@ -22,7 +22,7 @@ from punct_ns.schema import Schema
 from punct_ns.slices import arrow_type
 from xmlstream.sink.closed_table import closed_schema
 from xmlstream.sink.sink_kind import SinkHome, SinkKind
-from xmlstream.sink.staged_sink import GOES_ON, MayPass, StagedSlice, differences, fitted
+from xmlstream.sink.staged_sink import GOES_ON, MayPass, StagedSlice, differences, fitted, reason_of
 from xmlstream.sink.xml_values import require_text_types
 
 if TYPE_CHECKING:
@@ -115,7 +115,7 @@ def _named(name: str) -> Iterator[None]:
     except XmlStreamError:
         raise
     except Exception as error:  # noqa: BLE001 - each kind of catalog and of file system has errors of its own
-        raise MayPass(f"the Iceberg table {name} cannot be written: {_reason(error)}", hint=GOES_ON) from None
+        raise MayPass(f"the Iceberg table {name} cannot be written: {reason_of(error)}", hint=GOES_ON) from None
 
 
 def _parts(output: str) -> tuple[str, str]:
@@ -147,7 +147,7 @@ def _opened(output: str) -> Catalog:
         catalog = load_catalog(name, **_of_environment(Config().get_catalog_config(name) or {}))
         catalog.namespace_exists(table.rpartition(".")[0])
     except Exception as error:  # noqa: BLE001 - each kind of catalog has errors of its own
-        what = f"the Iceberg catalog {name} cannot be opened: {_reason(error)}"
+        what = f"the Iceberg catalog {name} cannot be opened: {reason_of(error)}"
         hint = f"configure it in ~/.pyiceberg.yaml or by PYICEBERG_CATALOG__{name.upper()}__URI and __WAREHOUSE"
         raise UsageError(what, hint=hint) from None
     return catalog
@@ -172,10 +172,6 @@ def _of_environment(configured: Mapping[str, Any]) -> dict[str, str]:
 def require_reachable(output: str) -> None:
     """Makes sure that the catalog of an output can be reached; raises as `_opened`."""
     _opened(output)
-
-
-def _reason(error: Exception) -> str:
-    return (str(error) or type(error).__name__).splitlines()[0]
 
 
 def _everything() -> Any:

@@ -6,6 +6,7 @@ that the query has not committed, and a slice that is loaded again after a crash
 
 from __future__ import annotations
 
+import re
 import time
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
@@ -145,3 +146,14 @@ def differences(found: pa.Schema, wanted: pa.Schema) -> list[str]:
         if there.get(field.name) != field.type
     ]
     return missing + [f"it has {name}" for name in there if name not in wanted.names]
+
+
+def reason_of(error: Exception) -> str:
+    r"""The first and the last of the causes that a library lists below each other, without colours.
+
+    >>> reason_of(OSError("Generic S3 error\n  \x1b[31m↳\x1b[0m Error performing PUT\n    \x1b[31m↳\x1b[0m timed out"))
+    'Generic S3 error: timed out'
+    """
+    first, *others = re.sub(r"\x1b\[\d*m", "", str(error)).strip().splitlines() or [type(error).__name__]
+    causes = [line.strip().removeprefix("↳ ") for line in others if line.strip().startswith("↳ ")]
+    return ": ".join([first, *causes[-1:]])
