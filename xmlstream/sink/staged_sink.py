@@ -30,7 +30,7 @@ from xmlstream.sink.sink import Draft
 GOES_ON = "nothing is lost: the next run with the same checkpoint continues here"
 """The hint if a slice cannot be loaded."""
 
-_PAUSES = (0.05, 0.2, 1.0, 3.0)
+_PAUSES = (0.05, 0.2, 1.0, 1.0, 1.0, 2.0, 2.0, 3.0)
 """The seconds before each further attempt to reach a table."""
 
 
