@@ -156,10 +156,12 @@ class Place(Protocol):
     Attributes:
         single: Whether it is one document.
         is_snapshot: Whether a listing lacks no document that was written before one that it has.
+        passed: Objects that listings have passed over: empty ones, as for folders, and those that have no usable name.
     """
 
     single: bool
     is_snapshot: bool
+    passed: set[str]
 
     def only(self) -> str:
         """The path of the one document; raises InputError if it does not exist."""
@@ -209,6 +211,7 @@ class LocalPlace:
         self._is_document = stat.S_ISDIR if directories else stat.S_ISREG
         self._partition = partition
         self.single = self._pattern is None and (one or not Path(self._path).is_dir())
+        self.passed = set()
         self._root = split_glob(self._path)[0]
 
     def only(self) -> str:
@@ -269,6 +272,7 @@ class ObjectPlace:
         # All keys that a glob can match begin with its letters before the first magic one.
         self._begin = _literal(self._pattern[0]) if self._pattern else ""
         self._last, self._listed_all = "", -LIST_ALL
+        self.passed = set[str]()
         self.single = one or self._is_object()
 
     def _is_object(self) -> bool:
@@ -276,7 +280,9 @@ class ObjectPlace:
         first = ObjectStore(self._store.url, START_PATIENCE)
         try:
             if not (self._pattern or self._directories or _parsed(self._path).is_folder):
-                return first.status(self._key) is not None
+                status = first.status(self._key)
+                # An empty object stands for a folder, if it has the name of one.
+                return status is not None and (status.size > 0 or next(self._below.listed(), None) is None)
             next(iter(first.below(self._folder).listed(self._begin[:-1])), None)
         except StateError as error:
             raise UsageError(error.what, hint=error.hint) from None
@@ -334,14 +340,21 @@ class ObjectPlace:
     def _page(self, after: str) -> tuple[list[ObjectStatus], int]:
         """The documents after a name, and the number of objects seen."""
         found, seen = list[ObjectStatus](), 0
-        for each in self._below.listed(after):
+        for each in self._below.listed(after, self._pass_over):
             seen += 1
             if self._begin and not each.key.startswith(self._begin):
                 if each.key > self._begin:
                     break
-            elif self._is_document(each.key):
+            elif not self._is_document(each.key):
+                continue
+            elif each.size:
                 found.append(each)
+            else:
+                self._pass_over(each.key)
         return found, seen
+
+    def _pass_over(self, key: str) -> None:
+        self.passed.add(f"{shown(self._store.url)}/{self._in_folder(key)}")
 
     def _is_document(self, key: str) -> bool:
         *folders, name = key.split("/")

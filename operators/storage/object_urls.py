@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import parse_qsl, urlencode, urlsplit
 
-from punct_ns.errors import DISTRIBUTION, UsageError
+from punct_ns.errors import DISTRIBUTION, StateError, UsageError
 
 SCHEMES = ("s3", "s3a", "gs", "az", "azure", "abfs", "abfss", "memory")
 """Schemes of the URLs of object stores; objects of `memory` last as long as the process, for tests."""
@@ -193,6 +193,48 @@ def settings_for_others(url: str) -> dict[str, str]:
     """
     root, _, options = _split(url)
     return _settings(root.partition(":")[0], dict(options))
+
+
+def is_sayable(key: str) -> bool:
+    r"""Whether the client can name an object.
+
+    >>> is_sayable("in/a b.xml"), is_sayable("in//a.xml"), is_sayable("in/../a.xml"), is_sayable("in/a\tb.xml")
+    (True, False, False, False)
+    """
+    return not any(part in ("", ".", "..") or _CONTROL.search(part) for part in key.split("/"))
+
+
+_CONTROL = re.compile(r"[\x00-\x1f\x7f]")
+
+
+def keys_by_arrow(url: str, *, deep: bool) -> list[str]:
+    """The sorted keys below a URL, relative to it; of folders with a slash. Arrow's client lists objects of any name.
+
+    Raises:
+        Exception: The client's `GenericError`: the store cannot be listed.
+        FileNotFoundError: There is no such bucket or folder.
+        StateError: Arrow is no client of such a store.
+    """
+    root, prefix, _ = _split(url)
+    if not root.startswith("s3:"):
+        what = f"{shown(url)} has an object whose name has an empty part, a part . or .., or a control character"
+        raise StateError(what, hint="rename the object, or remove it")
+    from pyarrow.fs import FileSelector, FileType, S3FileSystem
+
+    given = settings_for_others(url)
+    names = {"access_key_id": "access_key", "secret_access_key": "secret_key"}
+    place = given.pop("endpoint", None)
+    known: Any = {names.get(name, name): value for name, value in given.items()}
+    client = S3FileSystem(endpoint_override=place, connect_timeout=5.0, request_timeout=float(SECONDS), **known)
+    there = "/".join(part for part in (root.partition("://")[2], prefix) if part)
+    try:
+        found = client.get_file_info(FileSelector(there, recursive=deep))
+    except FileNotFoundError:
+        raise
+    except OSError as error:
+        raise client_error("GenericError")(str(error)) from None
+    keys = {each.path[len(there) + 1 :]: each.type == FileType.Directory for each in found}
+    return sorted(f"{key}/" if is_folder else key for key, is_folder in keys.items() if not (deep and is_folder))
 
 
 def _profile() -> dict[str, str]:

@@ -17,10 +17,12 @@ import re
 import threading
 import time
 import zlib
-from collections import Counter
+from collections import Counter, deque
 from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
+from itertools import filterfalse
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -32,7 +34,9 @@ from operators.storage.object_urls import (
     bucket_of,
     client_error,
     client_package,
+    is_sayable,
     joined,
+    keys_by_arrow,
     opened,
     reason,
     shown,
@@ -98,15 +102,19 @@ class ObjectStore:
 
     def names(self, folder: str = "") -> list[str]:
         """The sorted names of the objects and folders directly in a folder; those of folders end in a slash."""
-        found = self._call("list", lambda o, s, p: o.list_with_delimiter(s, _folder(p, folder)), folder)
+        try:
+            found = self._call("list", lambda o, s, p: o.list_with_delimiter(s, _folder(p, folder)), folder)
+        except client_error("InvalidPathError"):
+            return [key for key in self._all_keys(folder, deep=False) if is_sayable(key.removesuffix("/"))]
         start = len(_folder(opened(self.url)[1], folder))
         folders = [f"{name.rstrip('/')[start:]}/" for name in found["common_prefixes"]]
         return sorted([*folders, *(each["path"][start:] for each in found["objects"] if len(each["path"]) > start)])
 
-    def listed(self, after: str = "") -> Iterator[ObjectStatus]:
+    def listed(self, after: str = "", passed: Callable[[str], object] = lambda key: None) -> Iterator[ObjectStatus]:
         """All objects, those in folders too, sorted by key; only those after a key, if one is given.
 
-        A listing takes one request for each 1,000 objects.
+        A listing takes one request for each 1,000 objects, and one for each object among those that the client cannot
+        name: they are left out, and `passed` is called with their keys.
         """
         prefix = _folder(opened(self.url)[1], "")
         last = after
@@ -115,12 +123,25 @@ class ObjectStore:
             offset = f"{prefix}{last}" if last else None
             return next(iter(o.list(s, prefix or None, offset=offset, chunk_size=_PAGE)), [])
 
-        while found := self._call("list", page, ""):
-            for each in sorted(found, key=lambda one: one["path"]):
-                last = each["path"][len(prefix) :]
-                yield _status(last, each)
-            if len(found) < _PAGE:
+        while True:
+            try:
+                found = [_status(each["path"][len(prefix) :], each) for each in self._call("list", page, "")]
+                size = len(found)
+            except client_error("InvalidPathError"):
+                keys = [key for key in self._all_keys("", deep=True) if key > last][:_PAGE]
+                size = len(keys)
+                deque(map(passed, filterfalse(is_sayable, keys)), maxlen=0)
+                with ThreadPoolExecutor(AT_ONCE, thread_name_prefix="objects-head") as threads:
+                    found = [one for one in threads.map(self.status, filter(is_sayable, keys)) if one is not None]
+                last = keys[-1] if keys else last
+            for each in sorted(found, key=lambda one: one.key):
+                last = max(last, each.key)
+                yield each
+            if size < _PAGE:
                 return
+
+    def _all_keys(self, folder: str, *, deep: bool) -> list[str]:
+        return self._call("list", lambda o, s, p: keys_by_arrow(joined(self.url, folder), deep=deep), folder)
 
     def status(self, key: str) -> ObjectStatus | None:
         """Size, ETag and time of an object; None if it does not exist."""
@@ -320,6 +341,9 @@ class _Patient:
     def call(self, kind: str, action: Callable[[Any, Any, str], _Result], key: str) -> _Result:
         obstore = client_package()
         client, prefix = opened(self.store.url, self.seconds)
+        if (name := _folder(prefix, key)) and not is_sayable(name[:-1]):
+            what = f"{self.store.where(key)!r} has an empty part, a part . or .., or a control character"
+            raise UsageError(what, hint="write s3://bucket/path, with names between single slashes")
         begun, wait = time.monotonic(), _WAIT
         with _WATCH.over(bucket_of(self.store.url), self.patience, QUIET + self.size / _BYTES_PER_SECOND) as request:
             while True:

@@ -3,7 +3,8 @@
     .venv/bin/python -m tests.campaigns.objects [--kills 60] [--starts 100] [--faults 500]
 
 A server of S3's protocol has input, output and checkpoint, behind a proxy that makes faults. What a query writes is
-byte-equal to what it writes into a directory. `tests/xmlstream/runtime/test_on_objects.py` does the same with few.
+byte-equal to what it writes into a directory, and in every second round, into a table of Delta, equal row by row. Of
+runs against each other, each stands still once. `tests/xmlstream/runtime/test_on_objects.py` does the same with few.
 """
 
 from __future__ import annotations
@@ -21,6 +22,8 @@ from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
+
+from deltalake import DeltaTable
 
 from operators.storage.objects import ObjectStore
 from sources.generators.sensors import write_sensors
@@ -43,12 +46,14 @@ class Runs:
         url: An empty place on the store.
         environment: What the runs find the store by.
         engine: The engine of the runs.
+        output: The name of the output: a directory of documents, or a table of Delta.
     """
 
     directory: Path
     url: str
     environment: Mapping[str, str]
     engine: str = "duckdb"
+    output: str = "out"
 
     @property
     def checkpoint(self) -> str:
@@ -66,21 +71,25 @@ class Runs:
         text = Path("data/warehouse.sql").read_text().replace("schemes 'hour'", "schemes 'hour', maxBytesPerSlice '8k'")
         (self.directory / "query.sql").write_text(text)
 
-    def expected(self) -> dict[str, bytes]:
-        """The documents that the query writes into a directory."""
-        out = self.directory / "out"
+    def expected(self) -> Mapping[str, object]:
+        """What the query writes into a directory, as `written`."""
+        out = self.directory / self.output
         command = self._command(str(self.directory / "in"), str(out), str(self.directory / "checkpoint"))
         subprocess.run(command, check=True, capture_output=True, timeout=MOST)
+        if self.output.endswith(".delta"):
+            return _tables(str(out))
         return {path.name: path.read_bytes() for path in out.glob("slice-*.xml")}
 
-    def written(self) -> dict[str, bytes]:
-        """The documents that are on the store."""
-        store = ObjectStore(f"{self.url}/out")
+    def written(self) -> Mapping[str, object]:
+        """The documents that are on the store, or the rows of the two tables."""
+        if self.output.endswith(".delta"):
+            return _tables(f"{self.url}/{self.output}")
+        store = ObjectStore(f"{self.url}/{self.output}")
         return {name: store.read(name) for name in store.names() if name.startswith("slice-")}
 
     def start(self) -> subprocess.Popen[str]:
         """Starts a run on the store."""
-        command = self._command(f"{self.url}/in", f"{self.url}/out", self.checkpoint)
+        command = self._command(f"{self.url}/in", f"{self.url}/{self.output}", self.checkpoint)
         return subprocess.Popen(
             command,
             env={**os.environ, **self.environment},
@@ -93,6 +102,14 @@ class Runs:
     def _command(self, sensors: str, out: str, checkpoint: str) -> Sequence[str]:
         program = [sys.executable, "-m", "xmlstream", "run", str(self.directory / "query.sql"), "--engine", self.engine]
         return [*program, "-D", f"SENSORS={sensors}", "-o", out, "--checkpoint", checkpoint]
+
+
+def _tables(output: str) -> dict[str, list[str]]:
+    """The rows of a table of Delta and of the one beside it, in order."""
+    names = output, output.replace(".delta", "_closed.delta")
+    options = {"aws_allow_http": "true"} if output.startswith("s3:") else None
+    tables = [DeltaTable(name, storage_options=options).to_pyarrow_table().to_pylist() for name in names]
+    return {name: sorted(map(str, rows)) for name, rows in zip(("rows", "closed"), tables, strict=True)}
 
 
 def run_killed(runs: Runs, kills: int, draws: random.Random, longest: float) -> int:
@@ -119,23 +136,31 @@ def run_killed(runs: Runs, kills: int, draws: random.Random, longest: float) -> 
 FENCED = re.compile("another run has taken over")
 
 
-def run_against_each_other(runs: Runs, starts: int, draws: random.Random) -> int:
+def run_against_each_other(runs: Runs, starts: int, draws: random.Random, still: float = 6.0) -> int:
     """Starts so many runs, at each moment two or three; returns how many were fenced by another.
+
+    Each stands still once, for at most `still` seconds.
 
     Raises:
         AssertionError: A run ended otherwise than fenced or with success.
     """
 
-    def one(pause: float) -> bool:
+    def one(pause: float, until: float, stands: float) -> bool:
         time.sleep(pause)
         process = runs.start()
+        time.sleep(until)
+        os.killpg(process.pid, signal.SIGSTOP)
+        time.sleep(stands)
+        os.killpg(process.pid, signal.SIGCONT)
         output, _ = process.communicate(timeout=MOST)
         assert process.returncode == 0 or FENCED.search(output), output
         assert "Traceback" not in output, output
         return process.returncode != 0
 
     with ThreadPoolExecutor(3) as threads:
-        return sum(threads.map(one, [draws.uniform(0.0, 1.0) for _ in range(starts)]))
+        most = 1.0, 0.5 + still, still
+        drawn = [tuple(draws.uniform(0.0, each) for each in most) for _ in range(starts)]
+        return sum(threads.map(one, *zip(*drawn, strict=True)))
 
 
 def main() -> int:
@@ -156,7 +181,8 @@ def main() -> int:
             done = rounds = fenced = 0
             while done < wanted:
                 with tempfile.TemporaryDirectory() as directory:
-                    runs = Runs(Path(directory), f"s3://campaign/{given.seed}/{what}-{rounds}", through)
+                    url, out = f"s3://campaign/{given.seed}/{what}-{rounds}", ("out", "out.delta")[rounds % 2]
+                    runs = Runs(Path(directory), url, through, output=out)
                     runs.prepare(hours=160)
                     try:
                         if what == "kills":

@@ -42,6 +42,7 @@ class FaultProxy:
         down: While set, every connection ends at once.
         answers: While not set, every request waits.
         faults: The number of faults made, by kind.
+        renamed: What stands in responses in place of other bytes, as for keys that the server cannot hold.
         requests: The number of requests, by method.
         at_once: The number of requests that wait for their response, and the most that did.
     """
@@ -53,6 +54,7 @@ class FaultProxy:
     down: threading.Event = field(default_factory=threading.Event)
     answers: threading.Event = field(default_factory=threading.Event)
     faults: Counter[str] = field(default_factory=Counter)
+    renamed: dict[bytes, bytes] = field(default_factory=dict)
     requests: Counter[str] = field(default_factory=Counter)
     at_once: tuple[int, int] = (0, 0)
 
@@ -104,6 +106,8 @@ def fault_proxy(upstream: str, seed: int = 0) -> Iterator[FaultProxy]:  # noqa: 
                 content = response.read()
                 headers = [(k, v) for k, v in response.getheaders() if k.lower() not in _ONE_HOP]
                 length = response.getheader("Content-Length")
+                for each, other in proxy.renamed.items():
+                    content = content.replace(each, other)
             except OSError:
                 self.close_connection = True
                 return

@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import gzip
+import io
 import uuid
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
 
+import xmlstream as xs
 from operators.storage.objects import ObjectStore, requests
-from punct_ns.errors import InputError, MalformedInput, UsageError
+from punct_ns.errors import InputError, MalformedInput, StateError, UsageError
 from punct_ns.xml_form import PUNCT_NS
 from sources import places
 from sources.parquet_table import partition_texts
@@ -25,8 +27,10 @@ from sources.xml.splits.slice_planner import Offset
 from tests.harness.fault_proxy import fault_proxy
 from tests.harness.seaweed import ObjectServer
 from tests.harness.xml_reading import in_slices, read
+from xmlstream.cli.concatenation import concatenate
 from xmlstream.runtime.merged_documents import merged_documents
 from xmlstream.runtime.preflight import require_disjoint, require_found
+from xmlstream.session.engines import InProcessSession
 
 
 def document(first: int, rows: int = 4) -> bytes:
@@ -102,6 +106,62 @@ def test_objects_are_found_as_files_are(place: str, tmp_path: Path) -> None:
     assert found(f"{place}/empty/", place) == []
     with pytest.raises(InputError, match=r"there is no object or folder .*/in/nowhere"):
         found(f"{place}/in/nowhere", place)
+
+
+@pytest.fixture
+def strange(bucket: str, object_server: ObjectServer, monkeypatch: pytest.MonkeyPatch) -> Iterator[str]:
+    """A place with two documents in `in`, beside objects that are none: markers of folders, and strange names."""
+    from pyarrow.fs import S3FileSystem
+
+    store, client = ObjectStore(bucket), S3FileSystem(endpoint_override=object_server.endpoint)
+    for name in ("in/b.xml", "in/y.xml"):
+        store.write(name, [document(1 if name == "in/b.xml" else 5)])
+    for name in ("in/x_$folder$", "out/x_$folder$"):
+        store.write(name, [b""])
+    for name in ("in/TWO/y.xml", "in/UP/y.xml", "in/DOT/y.xml", "out/TWO/slice-000000000.xml"):
+        store.write(name, [document(100)])
+    for name in ("in/a\tb.xml", "in/z\x7f.xml", "out/a\nb.xml"):
+        with client.open_output_stream(f"{bucket.removeprefix('s3://')}/{name}") as out:
+            out.write(document(200))
+    client.create_dir(f"{bucket.removeprefix('s3://')}/in/sub")
+    with fault_proxy(object_server.endpoint) as proxy:
+        proxy.renamed = {b"/TWO/": b"//", b"/UP/": b"/../", b"/DOT/": b"/./"}
+        monkeypatch.setenv("AWS_ENDPOINT_URL", proxy.endpoint)
+        yield bucket
+
+
+def test_objects_that_are_no_documents_are_passed_over_with_a_finding(
+    strange: str, in_process: InProcessSession, tmp_path: Path
+) -> None:
+    query = xs.read(in_process, f"{strange}/in/", "a INT", rowTag="r", schemes="a")
+    summary = query.run(f"{strange}/out", tmp_path / "state")
+    assert summary.tuples_out == 8
+    (finding,) = (each.what for each in summary.findings if each.kind == "no documents")
+    for name in (r"a\tb.xml", "//y.xml", "/../y.xml", "/./y.xml", "x_$folder$", r"z\x7f.xml"):
+        assert name in finding
+    out = io.BytesIO()
+    assert concatenate(f"{strange}/out", out) == 1
+    assert out.getvalue().count(b"<row>") == 8
+    assert ObjectStore(f"{strange}/in").names() == ["b.xml", "sub/", "x_$folder$", "y.xml"]
+    with pytest.raises(StateError, match="holds 1 document of an earlier query"):
+        query.run(f"{strange}/out", tmp_path / "other")
+    assert query.run(f"{strange}/out", tmp_path / "other", overwrite=True).tuples_out == 8
+    assert proposal(f"{strange}/in/", None).schema is not None
+    assert check_grammar(source(f"{strange}/in/")).findings.tuples == 8
+    assert proposal(f"{strange}/in/*.xml", None).schema is not None
+
+
+def test_a_name_that_a_user_gives_and_the_client_cannot_say_is_refused_in_words(bucket: str) -> None:
+    for name in ("in//a.xml", "in/../a.xml", "in/a\tb.xml"):
+        with pytest.raises(UsageError, match="has an empty part, a part"):
+            Documents(source(f"{bucket}/{name}"), log=False).find()
+
+
+def test_an_empty_object_with_the_name_of_a_folder_stands_for_it(url: str) -> None:
+    store = ObjectStore(url)
+    store.write("in", [b""])
+    store.write("in/a.xml", [document(1)])
+    assert found(f"{url}/in", url) == ["in/a.xml"]
 
 
 def test_what_is_in_a_url() -> None:

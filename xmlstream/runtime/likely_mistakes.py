@@ -201,6 +201,8 @@ def _documents(options: SourceOptions, waiting: WaitingNote | None) -> _Sentence
         yield "unfinished", f"{waiting.unfinished} is unfinished, and {wait}; {hint}"
     if waiting.passed:
         yield "passed over", f"passed over, since unfinished: {_list(waiting.passed)}"
+    if waiting.none:
+        yield "no documents", f"passed over, since empty or without a usable name: {_list(waiting.none)}"
 
 
 def _items(found: Findings, options: SourceOptions) -> _Sentences:

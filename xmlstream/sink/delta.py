@@ -7,7 +7,8 @@ store: Delta's log needs conditional writes, as a checkpoint does.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
 from pathlib import Path, PurePath
 from typing import Any
 
@@ -20,7 +21,7 @@ from punct_ns.schema import Schema
 from punct_ns.slices import arrow_type
 from xmlstream.sink.closed_table import closed_schema
 from xmlstream.sink.sink_kind import SinkHome, SinkKind
-from xmlstream.sink.staged_sink import StagedSlice, differences, fitted
+from xmlstream.sink.staged_sink import GOES_ON, MayPass, StagedSlice, differences, fitted, reason_of
 from xmlstream.sink.xml_values import require_text_types
 
 _OWNER = "xmlstream.query"
@@ -43,34 +44,38 @@ class DeltaLoader:
     def prepare(self) -> None:
         """Creates missing tables, and checks existing ones; raises the errors of `Loader.prepare`."""
         delta = _deltalake()
-        properties = delta.CommitProperties(custom_metadata=self._mark)
         if self._options is not None:
             ObjectStore(self._output).require_usable()
         for path, wanted in self._tables.items():
-            if not delta.DeltaTable.is_deltatable(path, self._options):
-                if self._holds_something(path):
-                    raise UsageError(f"{path} exists, but is not a Delta table", hint="name another place")
-                made = delta.Schema.from_arrow(wanted)
-                delta.DeltaTable.create(path, made, commit_properties=properties, storage_options=self._options)
-                continue
-            table = delta.DeltaTable(path, storage_options=self._options)
-            found = pa.schema(table.schema().to_arrow())
-            if others := differences(found, wanted):
-                raise UsageError(
-                    f"the table {path} has other columns than the result: {'; '.join(others)}",
-                    hint="name another table, or match its columns in the query with CAST and AS",
-                )
-            owners = {commit.get(_OWNER) for commit in table.history()} - {self._query, None}
-            if owners and (self._goes_on or not self._overwrite):
-                raise StateError(
-                    f"the table {path} has slices of another query",
-                    hint="name another table, give the checkpoint of that query, or --overwrite",
-                )
-            if owners:
-                empty = pa.table({field.name: pa.array([], field.type) for field in wanted}, schema=wanted)
-                delta.write_deltalake(
-                    path, empty, mode="overwrite", commit_properties=properties, storage_options=self._options
-                )
+            with self._named(path):
+                self._prepare(delta, path, wanted)
+
+    def _prepare(self, delta: Any, path: str, wanted: pa.Schema) -> None:
+        properties = delta.CommitProperties(custom_metadata=self._mark)
+        if not delta.DeltaTable.is_deltatable(path, self._options):
+            if self._holds_something(path):
+                raise UsageError(f"{path} exists, but is not a Delta table", hint="name another place")
+            made = delta.Schema.from_arrow(wanted)
+            delta.DeltaTable.create(path, made, commit_properties=properties, storage_options=self._options)
+            return
+        table = delta.DeltaTable(path, storage_options=self._options)
+        found = pa.schema(table.schema().to_arrow())
+        if others := differences(found, wanted):
+            raise UsageError(
+                f"the table {path} has other columns than the result: {'; '.join(others)}",
+                hint="name another table, or match its columns in the query with CAST and AS",
+            )
+        # The last one: the table may have been emptied of the slices of the others.
+        owner = next((commit[_OWNER] for commit in table.history() if _OWNER in commit), self._query)
+        if owner == self._query:
+            return
+        if self._goes_on or not self._overwrite:
+            raise StateError(
+                f"the table {path} has slices of another query",
+                hint="name another table, give the checkpoint of that query, or --overwrite",
+            )
+        empty = pa.table({field.name: pa.array([], field.type) for field in wanted}, schema=wanted)
+        delta.write_deltalake(table, empty, mode="overwrite", commit_properties=properties)
 
     def load(self, staged: StagedSlice) -> None:
         """Adds the rows, then the closed values, unless the tables hold them already; raises as `Loader.load`."""
@@ -83,9 +88,12 @@ class DeltaLoader:
     def _holds_something(self, path: str) -> bool:
         """Whether a place has files or objects, or is a file."""
         if self._options is not None:
-            return next(ObjectStore(path + self._output[len(shown(self._output)) :]).listed(), None) is not None
+            return next(ObjectStore(self._url(path)).listed(), None) is not None
         local = Path(path)
         return local.exists() and (not local.is_dir() or any(local.iterdir()))
+
+    def _url(self, path: str) -> str:
+        return path + self._output[len(shown(self._output)) :]
 
     def _add(self, path: str, staged: StagedSlice, batches: Iterable[pa.RecordBatch]) -> None:
         delta = _deltalake()
@@ -94,17 +102,26 @@ class DeltaLoader:
         properties = delta.CommitProperties(
             custom_metadata=metadata, app_transactions=[delta.Transaction(self._query, staged.number)]
         )
-        try:
-            known = delta.DeltaTable(path, storage_options=self._options).transaction_version(self._query)
+        with self._named(path):
+            table = delta.DeltaTable(path, storage_options=self._options)
+            known = table.transaction_version(self._query)
             if known is not None and known >= staged.number:
                 return
             rows = pa.RecordBatchReader.from_batches(schema, (fitted(batch, schema) for batch in batches))
-            delta.write_deltalake(
-                path, rows, mode="append", commit_properties=properties, storage_options=self._options
-            )
-        except (OSError, delta.exceptions.DeltaError) as error:
-            hint = "nothing is lost: the next run with the same checkpoint continues here"
-            raise XmlStreamError(f"{path} cannot be written: {str(error).splitlines()[0]}", hint=hint) from None
+            # Into the table as it was looked at: the commit fails if another run of the query has added a slice since.
+            delta.write_deltalake(table, rows, mode="append", commit_properties=properties)
+
+    @contextmanager
+    def _named(self, path: str) -> Iterator[None]:
+        """Names the table in errors of the package and of the store; waits for a store that does not answer."""
+        try:
+            yield
+        except XmlStreamError:
+            raise
+        except Exception as error:  # noqa: BLE001 - the package, each store and the file system have errors of their own
+            if self._options is not None:
+                ObjectStore(self._url(path)).status("_delta_log")
+            raise MayPass(f"the Delta table {path} cannot be written: {reason_of(error)}", hint=GOES_ON) from None
 
 
 DELTA = SinkKind(name="delta", example="out.delta", suffix=".delta", loader=DeltaLoader)

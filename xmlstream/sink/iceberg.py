@@ -10,7 +10,8 @@ that nothing counts as final before it can be read.
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
@@ -21,7 +22,7 @@ from punct_ns.schema import Schema
 from punct_ns.slices import arrow_type
 from xmlstream.sink.closed_table import closed_schema
 from xmlstream.sink.sink_kind import SinkHome, SinkKind
-from xmlstream.sink.staged_sink import StagedSlice, differences, fitted
+from xmlstream.sink.staged_sink import GOES_ON, MayPass, StagedSlice, differences, fitted, reason_of
 from xmlstream.sink.xml_values import require_text_types
 
 if TYPE_CHECKING:
@@ -32,8 +33,8 @@ QUERY, SLICE, EXACT = "xmlstream.query", "xmlstream.slice", "xmlstream.exact"
 """Properties of a table and of the summaries of its snapshots: query, last slice, whether the result is exact."""
 
 _SCHEME = "iceberg://"
-_ATTEMPTS = 5
-"""Number of times that a commit is tried while others commit to the same table."""
+_RETRIES = "commit.retry.num-retries"
+"""Property of a table: how often the package tries a commit again while others commit to the table."""
 
 
 class IcebergLoader:
@@ -53,25 +54,29 @@ class IcebergLoader:
 
     def prepare(self) -> None:
         """Creates missing tables, and checks existing ones; raises the errors of `Loader.prepare`."""
-        self._catalog.create_namespace_if_not_exists(self._name.rpartition(".")[0])
         for name, wanted in self._tables.items():
-            table = self._catalog.create_table_if_not_exists(name, wanted, properties={QUERY: self._query})
-            if others := differences(_plain(table.schema().as_arrow()), _plain(wanted)):
-                raise UsageError(
-                    f"the table {name} has other columns than the result: {'; '.join(others)}",
-                    hint="name another table, or match its columns in the query with CAST and AS",
-                )
-            if table.properties.get(QUERY, self._query) == self._query:
-                continue
-            if self._goes_on or not self._overwrite:
-                raise StateError(
-                    f"the table {name} has slices of another query",
-                    hint="name another table, give the checkpoint of that query, or --overwrite",
-                )
-            with table.transaction() as begun:
-                begun.delete(_everything())
-                begun.remove_properties(SLICE)
-                begun.set_properties({QUERY: self._query})
+            with _named(name):
+                self._prepare(name, wanted)
+
+    def _prepare(self, name: str, wanted: pa.Schema) -> None:
+        self._catalog.create_namespace_if_not_exists(name.rpartition(".")[0])
+        table = self._catalog.create_table_if_not_exists(name, wanted, properties={QUERY: self._query})
+        if others := differences(_plain(table.schema().as_arrow()), _plain(wanted)):
+            raise UsageError(
+                f"the table {name} has other columns than the result: {'; '.join(others)}",
+                hint="name another table, or match its columns in the query with CAST and AS",
+            )
+        if table.properties.get(QUERY, self._query) == self._query:
+            return
+        if self._goes_on or not self._overwrite:
+            raise StateError(
+                f"the table {name} has slices of another query",
+                hint="name another table, give the checkpoint of that query, or --overwrite",
+            )
+        with table.transaction() as begun:
+            begun.delete(_everything())
+            begun.remove_properties(SLICE)
+            begun.set_properties({QUERY: self._query})
 
     def load(self, staged: StagedSlice) -> None:
         """Adds the rows, then the closed values, unless the tables hold them already; raises as `Loader.load`."""
@@ -82,37 +87,35 @@ class IcebergLoader:
         """Does nothing: no connection is open."""
 
     def _add(self, name: str, staged: StagedSlice, batches: Iterable[pa.RecordBatch]) -> None:
-        from pyiceberg.exceptions import CommitFailedException, CommitStateUnknownException
-
         wanted = self._tables[name]
-        rows = pa.Table.from_batches([fitted(batch, wanted) for batch in batches], wanted)
         marks = {QUERY: self._query, SLICE: str(staged.number)}
         summary = {**marks, EXACT: str(staged.exact).lower()}
-        for left in reversed(range(_ATTEMPTS)):
-            try:
-                table = self._catalog.load_table(name)
-                if self._has(table, staged.number):
-                    return
-                with table.transaction() as begun:
-                    if len(rows):
-                        begun.append(rows, snapshot_properties=summary)
-                    begun.set_properties(marks)
-            except (CommitFailedException, CommitStateUnknownException) as error:
-                # Another writer was faster, or the answer was lost: the table says whether it has the slice.
-                if not left:
-                    raise _not_written(name, error) from None
-            except Exception as error:  # noqa: BLE001 - each kind of catalog and of file system has errors of its own
-                raise _not_written(name, error) from None
-            else:
+        with _named(name):
+            table = self._catalog.load_table(name)
+            if self._has(table, staged.number):
                 return
+            rows = pa.Table.from_batches([fitted(batch, wanted) for batch in batches], wanted)
+            if not rows:
+                return
+            # To the table as it was looked at: by itself the package commits again to a table that has changed since.
+            table.metadata.properties[_RETRIES] = "0"
+            with table.transaction() as begun:
+                begun.append(rows, snapshot_properties=summary)
+                begun.set_properties(marks)
 
     def _has(self, table: Table, number: int) -> bool:
         return table.properties.get(QUERY) == self._query and int(table.properties.get(SLICE, -1)) >= number
 
 
-def _not_written(name: str, error: Exception) -> XmlStreamError:
-    hint = "nothing is lost: the next run with the same checkpoint continues here"
-    return XmlStreamError(f"the table {name} cannot be written: {_reason(error)}", hint=hint)
+@contextmanager
+def _named(name: str) -> Iterator[None]:
+    """Names the table in the errors of its catalog and store."""
+    try:
+        yield
+    except XmlStreamError:
+        raise
+    except Exception as error:  # noqa: BLE001 - each kind of catalog and of file system has errors of its own
+        raise MayPass(f"the Iceberg table {name} cannot be written: {reason_of(error)}", hint=GOES_ON) from None
 
 
 def _parts(output: str) -> tuple[str, str]:
@@ -144,7 +147,7 @@ def _opened(output: str) -> Catalog:
         catalog = load_catalog(name, **_of_environment(Config().get_catalog_config(name) or {}))
         catalog.namespace_exists(table.rpartition(".")[0])
     except Exception as error:  # noqa: BLE001 - each kind of catalog has errors of its own
-        what = f"the Iceberg catalog {name} cannot be opened: {_reason(error)}"
+        what = f"the Iceberg catalog {name} cannot be opened: {reason_of(error)}"
         hint = f"configure it in ~/.pyiceberg.yaml or by PYICEBERG_CATALOG__{name.upper()}__URI and __WAREHOUSE"
         raise UsageError(what, hint=hint) from None
     return catalog
@@ -169,10 +172,6 @@ def _of_environment(configured: Mapping[str, Any]) -> dict[str, str]:
 def require_reachable(output: str) -> None:
     """Makes sure that the catalog of an output can be reached; raises as `_opened`."""
     _opened(output)
-
-
-def _reason(error: Exception) -> str:
-    return (str(error) or type(error).__name__).splitlines()[0]
 
 
 def _everything() -> Any:

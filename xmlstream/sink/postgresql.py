@@ -25,6 +25,7 @@ from punct_ns.schema import Schema
 from xmlstream.sink.arrow_columns import text_of
 from xmlstream.sink.closed_table import closed_schema
 from xmlstream.sink.sink_kind import SinkHome, SinkKind
+from xmlstream.sink.staged_sink import GOES_ON, MayPass
 from xmlstream.sink.xml_values import require_text_types
 
 if TYPE_CHECKING:
@@ -129,30 +130,25 @@ class PostgresqlLoader:
 
     def load(self, staged: StagedSlice) -> None:
         """Adds the rows, the closed values and the slice's number, unless it is there; raises as `Loader.load`."""
-        try:
-            self._load(staged)
-        except XmlStreamError:
-            if self._connection is None or not self._connection.closed:
-                raise
-            # The connection was lost, perhaps during the commit: the stored number shows whether the slice is loaded.
-            self._load(staged)
+        import psycopg
 
-    def _load(self, staged: StagedSlice) -> None:
         with self._transaction() as connection:
             known = connection.execute(
-                f"SELECT slice FROM {MARKERS} WHERE query = %s AND result = %s FOR UPDATE",
-                (self._query, self._place.table),
+                f"SELECT slice FROM {MARKERS} WHERE query = %s AND result = %s", (self._query, self._place.table)
             ).fetchone()
             if known is not None and known[0] >= staged.number:
                 return
             _copy(connection, self._place.table, self._schema.names, staged.batches())
             closed = staged.closed
             _copy(connection, f"{self._place.table}_closed", closed.column_names, closed.to_batches())
-            connection.execute(
-                f"INSERT INTO {MARKERS} VALUES (%s, %s, %s, %s) ON CONFLICT (query, result)"
-                " DO UPDATE SET slice = EXCLUDED.slice, exact = EXCLUDED.exact",
+            noted = connection.execute(
+                f"INSERT INTO {MARKERS} AS m VALUES (%s, %s, %s, %s) ON CONFLICT (query, result)"
+                " DO UPDATE SET slice = EXCLUDED.slice, exact = EXCLUDED.exact WHERE m.slice < EXCLUDED.slice",
                 (self._query, self._place.table, staged.number, staged.exact),
             )
+            if noted.rowcount == 0:
+                # Another run of the query has added the slice since the look.
+                raise psycopg.Rollback
 
     def close(self) -> None:
         """Closes the connection."""
@@ -202,16 +198,24 @@ class PostgresqlLoader:
         Raises:
             UsageError: The server cannot be reached or rejects the user.
             XmlStreamError: The server refuses the write.
+            MayPass: The server has failed, or was lost.
         """
-        if self._connection is None or self._connection.closed:
-            self._connection = _connected(self._output)
         import psycopg
 
+        if self._connection is None:
+            self._connection = _connected(self._output)
+        elif self._connection.closed:
+            try:
+                self._connection = _connected(self._output)
+            except UsageError as error:
+                raise MayPass(error.what, hint=GOES_ON) from None
         try:
             with self._connection.transaction():
                 yield self._connection
         except psycopg.Error as error:
-            raise XmlStreamError(f"{self._shown} refuses the write: {_reason(error)}", hint=_AGAIN) from None
+            # The server or the connection has failed, or another transaction was in the way; all else lasts.
+            kind = MayPass if isinstance(error, psycopg.OperationalError) else XmlStreamError
+            raise kind(f"{self._shown} refuses the write: {_reason(error)}", hint=GOES_ON) from None
 
 
 POSTGRESQL = SinkKind(
@@ -239,9 +243,6 @@ def _connected(output: str) -> psycopg.Connection[Any]:
     except psycopg.Error as error:
         hint = "is the server up, and are host, port, user and password right? PGPASSWORD has the password"
         raise UsageError(f"no connection to {shown(output)}: {_reason(error)}", hint=hint) from None
-
-
-_AGAIN = "nothing is lost: the next run with the same checkpoint continues here"
 
 
 def _reason(error: psycopg.Error) -> str:

@@ -6,7 +6,9 @@ that the query has not committed, and a slice that is loaded again after a crash
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+import re
+import time
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Protocol
@@ -15,6 +17,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from operators.storage.store import Place, hidden
+from punct_ns.errors import XmlStreamError
 from punct_ns.schema import Schema
 from punct_ns.scheme import Scheme
 from sources.parquet_table import EXACT
@@ -23,6 +26,12 @@ from xmlstream.sink.directory_sink import DirectorySink
 from xmlstream.sink.document_names import names_of, slice_of
 from xmlstream.sink.result_tables import ParquetForm
 from xmlstream.sink.sink import Draft
+
+GOES_ON = "nothing is lost: the next run with the same checkpoint continues here"
+"""The hint if a slice cannot be loaded."""
+
+_PAUSES = (0.05, 0.2, 1.0, 1.0, 1.0, 2.0, 2.0, 3.0)
+"""The seconds before each further attempt to reach a table."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,8 +57,16 @@ class StagedSlice:
                 yield from file.iter_batches()
 
 
+class MayPass(XmlStreamError):
+    """Error of a table, its catalog or its store after which another attempt may succeed."""
+
+
 class Loader(Protocol):
-    """Loads slices into a table, each exactly once."""
+    """Loads slices into a table, each exactly once.
+
+    Both calls look at the table first, and write only what its state at that look allows: not if another writer has
+    changed the table since. So they may be made again after an error: the answer of a call may have been lost.
+    """
 
     def prepare(self) -> None:
         """Creates the table if it is missing; checks that it fits the result and holds no other query's slices.
@@ -57,13 +74,15 @@ class Loader(Protocol):
         Raises:
             UsageError: The table does not fit, or cannot be reached.
             StateError: The table holds slices of another query or of another checkpoint.
+            MayPass: The table cannot be looked at or created.
         """
 
     def load(self, staged: StagedSlice) -> None:
         """Adds a slice in one transaction, unless the table holds it already.
 
         Raises:
-            XmlStreamError: The slice cannot be added; the next run from the checkpoint tries again.
+            XmlStreamError: The table does not take the slice; the next run from the checkpoint tries again.
+            MayPass: The slice was not added, or the answer was lost.
         """
 
     def close(self) -> None:
@@ -77,7 +96,7 @@ class StagedSink(DirectorySink):
         super().__init__(place, ParquetForm(schema, schemes))
         self._schema, self._loader = schema, loader
         try:
-            loader.prepare()
+            _tried(loader.prepare)
         except BaseException:
             loader.close()
             raise
@@ -91,7 +110,8 @@ class StagedSink(DirectorySink):
             paths = [self._store.path(key) for key in drafts]
             number = slice_of(draft.name) or 0
             exact = EXACT not in (pq.read_schema(paths[-1]).metadata or {})
-            self._loader.load(StagedSlice(number, tuple(paths), closed_in(paths[-1], number, self._schema), exact))
+            staged = StagedSlice(number, tuple(paths), closed_in(paths[-1], number, self._schema), exact)
+            _tried(lambda: self._loader.load(staged))
             # Delete the last file first: a slice without its last file counts as loaded.
             others = (name for name in self._store.names() if name.startswith(".slice-"))
             self._store.delete(*reversed(drafts), *others)
@@ -99,6 +119,16 @@ class StagedSink(DirectorySink):
     def close(self) -> None:
         """Closes the loader."""
         self._loader.close()
+
+
+def _tried(action: Callable[[], None]) -> None:
+    """Calls a loader, and again after an error that may pass; raises the last one."""
+    for pause in _PAUSES:
+        try:
+            return action()
+        except MayPass:
+            time.sleep(pause)
+    return action()
 
 
 def fitted(batch: pa.RecordBatch, schema: pa.Schema) -> pa.RecordBatch:
@@ -116,3 +146,14 @@ def differences(found: pa.Schema, wanted: pa.Schema) -> list[str]:
         if there.get(field.name) != field.type
     ]
     return missing + [f"it has {name}" for name in there if name not in wanted.names]
+
+
+def reason_of(error: Exception) -> str:
+    r"""The first and the last of the causes that a library lists below each other, without colours.
+
+    >>> reason_of(OSError("Generic S3 error\n  \x1b[31m↳\x1b[0m Error performing PUT\n    \x1b[31m↳\x1b[0m timed out"))
+    'Generic S3 error: timed out'
+    """
+    first, *others = re.sub(r"\x1b\[\d*m", "", str(error)).strip().splitlines() or [type(error).__name__]
+    causes = [line.strip().removeprefix("↳ ") for line in others if line.strip().startswith("↳ ")]
+    return ": ".join([first, *causes[-1:]])

@@ -152,7 +152,9 @@ def proposal(
     besides = {name: value for name, value in (given or {}).items() if name.lower() != "path"}
     options = by_proper_names(located({**besides, "path": path}), "user")
     base = SourceOptions.parse({**options, "rowTag": "row"}, "x STRING")
-    documents = Documents(base.replace(documents=None), log=False).find()
+    there = Documents(base.replace(documents=None), log=False)
+    documents = there.find()
+    there.warn_of_passed()
     if not documents:
         raise InputError(f"there is no document at {shown(path)}")
     sample = sampled(documents, size, base.encoding)

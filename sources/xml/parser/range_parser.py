@@ -229,8 +229,10 @@ class Reading:
     def __init__(self, options: SourceOptions) -> None:
         self._options = options.replace(follow="false", columns=None)
         self._parser = RangeParser(self._options)
-        planner = Planner(self._options, Documents(self._options, log=False))
+        documents = Documents(self._options, log=False)
+        planner = Planner(self._options, documents)
         _, self._ranges = planner.advance(Offset(), planner.sizes(Offset()), None)
+        documents.warn_of_passed()
         self._findings = FindingsCollector(self._options, self._parser.streams[0])
         self._counts: Counter[str] = Counter()
         self._malformed = 0

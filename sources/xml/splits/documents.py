@@ -10,9 +10,11 @@ from __future__ import annotations
 import bz2
 import contextlib
 import gzip
+import logging
 import lzma
 import zlib
 from collections.abc import Callable, Iterable, Mapping
+from functools import cache
 from types import TracebackType
 from typing import Any, BinaryIO, Self, cast
 
@@ -33,6 +35,8 @@ RATIO = 8
 """The estimated ratio of an XML document's size to its compressed size."""
 
 _BLOCK = 1 << 16
+
+_LOG = logging.getLogger("xmlstream.documents")
 
 
 def _zstd(file: Any) -> BinaryIO:
@@ -140,6 +144,16 @@ class Documents:
         self._numbers = {name_of(path): number for number, path in enumerate(self.paths)}
         self._read = ReadDocuments(read, self.paths)
 
+    @property
+    def passed(self) -> list[str]:
+        """Objects that are no documents, and were passed over (`Place.passed`), as messages name them."""
+        return [ascii(path)[1:-1] for path in sorted(self._place.passed)]
+
+    def warn_of_passed(self) -> None:
+        """Logs each object that was passed over, for a command that has no findings of a run; once in a process."""
+        for path in self.passed:
+            _warn(path)
+
     def find(self) -> list[str]:
         """Finds new documents, and returns all in order. Ignores hidden files and those that end in `.tmp`.
 
@@ -194,6 +208,11 @@ class Documents:
                 # An object that was not read yet is read as it is now.
                 self.paths[number] = path
         return sorted(found, key=self._order)
+
+
+@cache
+def _warn(path: str) -> None:
+    _LOG.warning("passed over, since empty or without a usable name: %s", path)
 
 
 def open_document(path: str, end: int | None = None) -> BinaryIO:

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import json
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from typing import Any
 
@@ -36,19 +36,22 @@ class WaitingNote:
         unfinished: The document that is read up to its present end and is unfinished; None if there is none.
         behind: The number of documents after it.
         passed: The unfinished documents that were skipped.
+        none: Objects that are no documents: empty ones, and those without a usable name.
     """
 
     documents: int
     unfinished: str | None = None
     behind: int = 0
     passed: tuple[str, ...] = ()
+    none: tuple[str, ...] = ()
 
 
 def waiting_note(place: Place) -> WaitingNote | None:
     """Reads the note beside a source's document log; None if there is none, or it is unreadable."""
     try:
         said = json.loads(store_at(place).read(_NOTE))
-        return WaitingNote(said["documents"], said["unfinished"], said["behind"], tuple(said["passed"]))
+        passed, none = tuple(said["passed"]), tuple(said.get("none", ()))
+        return WaitingNote(said["documents"], said["unfinished"], said["behind"], passed, none)
     except (OSError, ValueError, KeyError, TypeError):
         return None
 
@@ -87,9 +90,9 @@ class Unfinished:
             self._store.log(_PASSED).append([json.dumps({"path": name_of(path), "byte": byte})])
         self._passed[name_of(path)] = byte
 
-    def tell(self, documents: int, unfinished: str | None, behind: int) -> None:
+    def tell(self, documents: int, unfinished: str | None, behind: int, none: Iterable[str] = ()) -> None:
         """Writes a note of the present state if it has changed."""
-        now = WaitingNote(documents, unfinished, behind, tuple(map(shown, self._passed)))
+        now = WaitingNote(documents, unfinished, behind, tuple(map(shown, self._passed)), tuple(none))
         if self._store is None or now == self._told:
             return
         self._store.replace(_NOTE, [json.dumps(asdict(now)).encode()], durable=False)
@@ -258,7 +261,7 @@ class Planner:
                 hint="fix it, or skip it with the option unfinished 'skip'; unfinishedAge sets how long to wait",
             )
         if not self._documents.single:
-            self._unfinished.tell(len(sizes), stuck and shown(stuck), behind if stuck else 0)
+            self._unfinished.tell(len(sizes), stuck and shown(stuck), behind if stuck else 0, self._documents.passed)
 
     def _find_replaced(self, start: Offset, sizes: list[int]) -> None:
         """Stops, or adds the new file, for each completely read document that another file has replaced."""

@@ -39,7 +39,7 @@ def test_killed_runs_behind_a_faulty_network_write_what_one_run_writes(runs: Run
 
 
 def test_runs_against_each_other_write_what_one_run_writes(runs: Runs) -> None:
-    run_against_each_other(runs, 4, random.Random(0))
+    run_against_each_other(runs, 4, random.Random(0), still=1.0)
     assert runs.written() == runs.expected()
 
 

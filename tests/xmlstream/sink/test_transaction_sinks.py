@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import re
+import shutil
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 from datetime import UTC, date, datetime
@@ -11,6 +12,7 @@ from decimal import Decimal
 from pathlib import Path
 from typing import Any
 
+import deltalake
 import psycopg
 import pyarrow as pa
 import pytest
@@ -30,6 +32,7 @@ from xmlstream.sink import staged_sink
 from xmlstream.sink.directory_sink import WrittenPart
 from xmlstream.sink.sink import ComputedSlice, Exactness, Sink
 from xmlstream.sink.sink_kind import SinkHome
+from xmlstream.sink.staged_sink import StagedSlice
 from xmlstream.sink.target import Target
 from xmlstream.sql import script
 
@@ -164,6 +167,138 @@ def test_a_slice_is_there_once_however_often_it_is_published(place: str, tmp_pat
     closed = [(row["slice"], row["punctuation"], row["hour_from"], row["hour_to"]) for row in _read(place, "_closed")]
     assert sorted(closed) == [(0, "<(,2], *>", None, 2), (1, "<3, *>", 3, 3), (2, "<*, *>", None, None)]
     assert not list((tmp_path / "drafts").iterdir())
+
+
+_LOOKS: dict[str, tuple[Any, str]] = {
+    "delta": (DeltaTable, "transaction_version"),
+    "iceberg": (SqlCatalog, "load_table"),
+    "postgresql": (StagedSlice, "batches"),
+}
+"""What a loader of each kind of table calls last in its look at a table, before its write."""
+
+
+def _standing_still(place: str, look: int, monkeypatch: pytest.MonkeyPatch, meanwhile: Callable[[], object]) -> None:
+    """Has the loader that looks next call `meanwhile` after so many looks, before its write."""
+    kind, name = _LOOKS["delta" if place.endswith(".delta") else place.partition(":")[0]]
+    original, looks = getattr(kind, name), iter(range(look + 1))
+
+    def looked(self: Any, *args: Any) -> Any:
+        found = original(self, *args)
+        if next(looks, None) == look:
+            meanwhile()
+        return found
+
+    monkeypatch.setattr(kind, name, looked)
+
+
+@pytest.mark.parametrize(("number", "look", "further"), [(0, 0, 0), (0, 0, 2), (1, 0, 2), (1, 1, 0)])
+def test_a_slice_that_a_successor_adds_between_the_look_and_the_write_is_there_once(
+    place: str, number: int, look: int, further: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def slice_of(number: int) -> ComputedSlice:
+        return _slice(number, (number, 0.5), said=f"<{number}, *>")
+
+    def succeed() -> None:
+        successor = _sink(place, tmp_path / "successor", goes_on=True)
+        successor.publish(draft)
+        for later in range(number + 1, number + 1 + further):
+            successor.publish(successor.draft(slice_of(later)))
+
+    sink = _sink(place, tmp_path)
+    for done in range(number):
+        sink.publish(sink.draft(slice_of(done)))
+    draft = sink.draft(slice_of(number))
+    shutil.copytree(tmp_path / "drafts", tmp_path / "successor" / "drafts")
+    _standing_still(place, 0 if place.startswith("postgresql") else look, monkeypatch, succeed)
+    sink.publish(draft)
+    there = list(range(number + 1 + further))
+    assert (_hours(place), sorted(row["slice"] for row in _read(place, "_closed"))) == (there, there)
+    # Nor does the table forget what it has: the last slice is published again at the next start.
+    again = _sink(place, tmp_path / "successor", goes_on=True)
+    again.publish(again.draft(slice_of(there[-1])))
+    assert _hours(place) == there
+
+
+def test_an_empty_slice_of_a_late_run_does_not_hide_the_later_ones_of_its_successor(
+    place: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def succeed() -> None:
+        successor = _sink(place, tmp_path / "successor", goes_on=True)
+        successor.publish(draft)
+        successor.publish(successor.draft(_slice(2, (2, 0.5))))
+
+    sink = _sink(place, tmp_path)
+    sink.publish(sink.draft(_slice(0, (0, 0.5), said="<0, *>")))
+    draft = sink.draft(_slice(1, said="<1, *>"))
+    shutil.copytree(tmp_path / "drafts", tmp_path / "successor" / "drafts")
+    _standing_still(place, 0, monkeypatch, succeed)
+    sink.publish(draft)
+    again = _sink(place, tmp_path / "successor", goes_on=True)
+    again.publish(again.draft(_slice(2, (2, 0.5))))
+    assert (_hours(place), sorted(row["slice"] for row in _read(place, "_closed"))) == ([0, 2], [0, 1])
+
+
+_CALLS: dict[str, list[tuple[Any, str]]] = {
+    "delta": [(DeltaTable, "create"), (deltalake, "write_deltalake")],
+    "iceberg": [(SqlCatalog, "create_table"), (SqlCatalog, "commit_table")],
+}
+"""By what a loader creates a table and adds to it."""
+
+
+@pytest.mark.parametrize("is_done", [True, False])
+@pytest.mark.parametrize("place", ["delta", "delta objects", "iceberg"], indirect=True)
+def test_after_an_error_of_the_store_a_loader_looks_again_whether_the_write_was_done(
+    place: str, is_done: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    failures = []
+    for holder, name in _CALLS["delta" if place.endswith(".delta") else "iceberg"]:
+        original, failing = getattr(holder, name), [1, 1]
+
+        def called(*args: Any, original: Any = original, failing: list[int] = failing, **named: Any) -> Any:
+            done = original(*args, **named) if is_done or not failing else None
+            if failing:
+                failing.pop()
+                raise OSError("Generic S3 error\n  \x1b[31m↳\x1b[0m no answer")
+            return done
+
+        monkeypatch.setattr(holder, name, called)
+        failures.append(failing)
+    sink = _sink(place, tmp_path)
+    for number in range(2):
+        sink.publish(sink.draft(_slice(number, (number, 0.5), said=f"<{number}, *>")))
+    assert failures == [[], []]
+    assert (_hours(place), sorted(row["slice"] for row in _read(place, "_closed"))) == ([0, 1], [0, 1])
+
+
+@pytest.mark.parametrize("place", ["delta", "delta objects", "iceberg"], indirect=True)
+def test_an_error_that_lasts_names_the_table_and_what_the_store_said(
+    place: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(staged_sink, "_PAUSES", (0.0,))
+    sink = _sink(place, tmp_path)
+    holder, name = _CALLS["delta" if place.endswith(".delta") else "iceberg"][1]
+
+    def called(*args: Any, **named: Any) -> None:
+        raise OSError("Generic S3 error\n  \x1b[31m↳\x1b[0m Error performing PUT\n    \x1b[31m↳\x1b[0m timed out")
+
+    monkeypatch.setattr(holder, name, called)
+    draft = sink.draft(_slice(0, (0, 0.5)))
+    said = r"the \w+ table \S*hottest\S* cannot be written: Generic S3 error: timed out\n"
+    with pytest.raises(XmlStreamError, match=said) as raised:
+        sink.publish(draft)
+    assert "the next run with the same checkpoint continues here" in (raised.value.hint or "")
+
+
+def test_a_table_that_was_emptied_of_another_query_is_gone_on_with(place: str, tmp_path: Path) -> None:
+    first = _sink(place, tmp_path, query="one")
+    first.publish(first.draft(_slice(0, (1, 0.5), said="<1, *>")))
+    other = _sink(place, tmp_path, query="other", overwrite=True)
+    other.publish(other.draft(_slice(0, (2, 0.5))))
+    again = _sink(place, tmp_path, query="other", goes_on=True)
+    again.publish(again.draft(_slice(1, (3, 0.5))))
+    assert _hours(place) == [2, 3]
+    with pytest.raises(StateError, match="has slices of another query"):
+        _sink(place, tmp_path, query="one", goes_on=True)
 
 
 @pytest.mark.parametrize("region", ["AWS_REGION", None])
