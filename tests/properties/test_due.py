@@ -128,7 +128,7 @@ def _may_grow(z: bool | None, r: Seen, s: Seen, holds: Callable[[Row], bool]) ->
 
 CASES: dict[str, tuple[str, Callable[[Seen, Seen, Callable[[Row], bool]], Counter[Any]]]] = {
     "groups": ("SELECT y, count(*) AS n FROM s WHERE {} GROUP BY y", _of_groups),
-    "anti join": ("SELECT r.* FROM r LEFT ANTI JOIN s ON r.y = s.y AND {}", _without_partner),
+    "anti join": ("SELECT r.* FROM r LEFT ANTI JOIN s ON r.y = s.y AND ({})", _without_partner),
     "sort": ("SELECT * FROM s WHERE {} ORDER BY x", _sorted),
     "order": (
         "SELECT x, y, z FROM (SELECT *, sum(y) OVER (ORDER BY x ROWS 1 PRECEDING) AS n FROM s WHERE {})",

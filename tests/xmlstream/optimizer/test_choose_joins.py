@@ -43,6 +43,9 @@ def joins(root: Node) -> list[str]:
         "SELECT s1.a, s2.c FROM s1, s2, s3 WHERE s1.b = s2.b AND s2.c = s3.c AND s3.a = s1.a",
         "SELECT s1.a, s2.c FROM s3, s1, s2 WHERE s3.a = s1.a AND s1.b = s2.b AND s2.c = s3.c",
         "SELECT s1.a, s2.c FROM s1 JOIN s2 ON s1.b = s2.b JOIN s3 ON s2.c = s3.c AND s3.a = s1.a",
+        "SELECT s1.a, s2.c FROM s1, s2 JOIN s3 ON s2.c = s3.c WHERE s1.b = s2.b AND s3.a = s1.a",
+        "SELECT s1.a, s2.c FROM s1 JOIN s2 USING (b), s3 WHERE s2.c = s3.c AND s3.a = s1.a",
+        "SELECT s1.a, s2.c FROM s1 JOIN s2 ON s1.b = s2.b JOIN s3 ON s2.c = s3.c WHERE s3.a = s1.a",
         "SELECT a, c FROM s1 JOIN s2 USING (b) JOIN s3 USING (a, c)",
         "SELECT a, d FROM (SELECT a, s2.c AS d FROM s1 JOIN s2 USING (b)) AS p"
         " JOIN (SELECT a, c AS d FROM s3) AS q USING (a, d)",

@@ -1,6 +1,7 @@
 """FROM and LATERAL VIEW as nodes of a plan: tables are joined from left to right, or in the order that WHERE connects.
 
-Tables without a join condition are joined by the conditions of WHERE that connect them; the other conditions select.
+Tables without a join condition are joined by the conditions of WHERE that connect them; the other conditions select. A
+comma binds less than JOIN, so what it separates is joined by itself before.
 
 SELECT t.id, v.tag FROM post AS t LATERAL VIEW OUTER explode(t.tags) v AS tag
 
@@ -61,16 +62,21 @@ class From:
                 with_unique_names(table, [n for other in tables for n in other.node.schema.names], self._analyst)
             )
         bare = [join for join, _ in joins if not (join.args.get("on") or join.args.get("using") or is_asof(join))]
-        rest: list[exp.Expr] = []
-        if bare and len(bare) == len(joins):
-            whole, rest = self._connected(tables, self._resolved(condition, tables), bare[0])
+        commas = [join for join in bare if not join.kind or len(bare) == len(joins)]
+        parts = [tables[0]]  # of FROM, between commas
+        for (join, _), table in zip(joins, tables[1:], strict=True):
+            # A key of FULL JOIN … USING has a new name, which may collide.
+            taken = [name for part in parts for name in part.node.schema.names]
+            renamed = with_unique_names(table, taken, self._analyst)
+            if any(join is comma for comma in commas):
+                parts.append(renamed)
+            else:
+                parts[-1] = self._join(parts[-1], renamed, join)
+        if commas:
+            whole, rest = self._connected(parts, self._resolved(condition, parts), commas[0])
         else:
-            whole = tables[0]
-            for (join, _), table in zip(joins, tables[1:], strict=True):
-                # A key of FULL JOIN … USING has a new name, which may collide.
-                renamed = with_unique_names(table, whole.node.schema.names, self._analyst)
-                whole = self._join(whole, renamed, join)
-            rest = self._resolved(condition, [whole])
+            (whole,) = parts
+            rest = self._resolved(condition, parts)
         remaining = conjoined(rest)
         return whole if remaining is None else where(whole, remaining, self._analyst)
 
