@@ -31,6 +31,8 @@ ENDLESS = [
     Small(Domain("INT", nullable=False), (0,), (BELOW, 0, ABOVE)),
     Small(Domain("INT"), (0,), (BELOW, 0, ABOVE, None)),
 ]
+BEGUN = Small(Domain("INT", nullable=False, low=0), (0,), (0, ABOVE))
+"""A domain with a first value, so that prefixes close one by one."""
 
 JUDGED = [name for name in CATALOGUE if name not in PUNCTUATIONS]
 
@@ -55,7 +57,8 @@ class Promising:
 @st.composite
 def promising(draw: st.DrawFn, name: str) -> Promising:
     """Of each input all values of one attribute are closed in the end, or none."""
-    space: SmallSchema = draw(small_schemas(most=2, among=ENDLESS))
+    # Rows that look ahead wait for others behind them, which never come here.
+    space: SmallSchema = draw(small_schemas(most=2, among=ENDLESS if "look_ahead" in name else [*ENDLESS, BEGUN]))
     case = CATALOGUE[name](space)
     there = st.sampled_from([t for t in space.universe if BELOW not in t and ABOVE not in t])
     promises: list[tuple[Schema, tuple[Scheme, ...]]] = []
