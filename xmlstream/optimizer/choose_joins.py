@@ -1,7 +1,8 @@
 """Chooses how several streams are joined: all in one join, one after the other, or in groups.
 
 One join of all inputs can be safe although no tree of binary joins is (Li et al. 2006, Fig. 5 and 7). If several plans
-are safe, one may keep fewer tuples. The plan as written stays unless another one keeps fewer.
+are safe, one may keep fewer tuples; of equal ones it is always the same, however the query is written. The plan as
+written stays if none is safe.
 """
 
 from __future__ import annotations
