@@ -19,8 +19,7 @@ import math
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, replace
-from itertools import combinations, pairwise
-from typing import cast
+from itertools import chain, combinations, pairwise
 
 from operators.behaviour import Combines
 from operators.expressions.dialect import attributes_in, conjuncts, expression, render
@@ -29,6 +28,7 @@ from operators.join import Join
 from operators.joins.punctuation_graph import Equality, InputAttribute, PunctuationGraph, equal_groups, promised
 from operators.joins.purge_strategy import EAGER, PurgeStrategy
 from operators.multiway_join import MultiwayJoin
+from operators.select import Select
 from punct_ns.errors import QueryError
 from punct_ns.schema import Schema
 from punct_ns.scheme import Scheme
@@ -147,19 +147,17 @@ class _Walk:
 
     def between_inputs(self) -> list[Equality]:
         """The equalities, with one attribute of each input among those that are equal; the input selects the others."""
-        for group in equal_groups(self.equalities):
-            of_input: dict[int, list[str]] = {}
+        within = [((i, a), (i, b)) for i, node in enumerate(self.inputs) for a, b in equal_within(node)]
+        known = {place: group[0] for group in equal_groups(within) for place in group}
+        only: dict[InputAttribute, InputAttribute] = {}
+        for group in equal_groups([*self.equalities, *within]):
+            firsts: dict[int, InputAttribute] = {}
             for i, name in group:
-                of_input.setdefault(i, []).append(name)
-            for i, (first, *others) in of_input.items():
-                if others:
-                    tests = [expression(f"{quoted(first)} = {quoted(other)}") for other in others]
-                    self.inputs[i] = selected(self.inputs[i], tests)
-                self.equalities = [
-                    cast(Equality, tuple((i, first) if j == i and name in others else (j, name) for j, name in pair))
-                    for pair in self.equalities
-                ]
-        return [(one, other) for one, other in self.equalities if one != other]
+                only[i, name] = first = firsts.setdefault(i, (i, name))
+                if known.get(first, first) != known.get((i, name), (i, name)):
+                    test = expression(f"{quoted(first[1])} = {quoted(name)}")
+                    self.inputs[i] = selected(self.inputs[i], [test])
+        return [(only[one], only[other]) for one, other in self.equalities]
 
     def _of_input(self, node: Node) -> dict[str, InputAttribute]:
         if node not in self._inner:
@@ -180,6 +178,27 @@ class _Walk:
         self.written.append(node)
         self.inputs.append(renamed(node, free))
         return {name: (len(self.inputs) - 1, new) for new, name in free.items()}
+
+
+def equal_within(node: Node) -> list[tuple[str, str]]:
+    """Pairs of attributes of a node that are equal in each of its tuples, by its selects, joins and copies."""
+    operator = node.operator
+    if isinstance(operator, Select):
+        return [*operator.equal, *equal_within(node.inputs[0])]
+    if isinstance(operator, Combines) and operator.equal is not None:
+        return [*((a, b) for (_, a), (_, b) in operator.equal), *chain(*map(equal_within, node.inputs))]
+    if not hands_on(node):
+        return []
+    called: dict[str, list[str]] = {}
+    for name, source in (operator.renames(node.inputs[0].schema) or {}).items():
+        called.setdefault(source, []).append(name)
+    copies_ = [pair for several in called.values() for pair in pairwise(several)]
+    pairs = equal_within(node.inputs[0])
+    groups = [
+        [name for _, source in group for name in called.get(source, ())]
+        for group in equal_groups(((0, a), (0, b)) for a, b in pairs)
+    ]
+    return [*copies_, *(pair for several in groups for pair in pairwise(several))]
 
 
 MOST = 6
