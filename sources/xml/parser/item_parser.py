@@ -60,7 +60,7 @@ class ItemParser:
         self._walk = SectionWalk(options, self.reader)
         # The attributes, and the lifespan.
         self._all = dict.fromkeys(range(len(options.schema) + 1), pa.string())
-        self._has_sections, self._unit = bool(options.structural.sections), options.unit_tag.encode()
+        self._has_sections = bool(options.structural.sections)
         self.stops = options.mode == "FAILFAST"
 
     @property
@@ -145,14 +145,14 @@ class ItemParser:
         return Items(count, tuples.columns(self._looked_at), punctuations.columns(self._all), [], void, ended)
 
     def too_long(self, text: LocatedText, limit: int) -> Items:
-        """Returns an item or unit as malformed, of which the text has the beginning; nothing for other elements."""
+        """Returns an item that begins with this text, and is too long, as malformed; nothing for other elements."""
         tags = Tags.of(text.content, len(text.open))
         tag = text.content[: tags.end[0]] if len(tags.end) else b"<" + local_name(text.content) + b">"
         empty = tag + b"</" + tag_name(tag) + b">"
         found = next(self.reader.items(parse_content(empty, text.open, text.open)), None)
         none, malformed = TextRows(), list[Malformed]()
-        if found is not None or local_name(tag) == self._unit:
-            kind: MalformedKind = "tuple" if found is None or not self.reader.is_punctuation(found) else "punctuation"
+        if found is not None:
+            kind: MalformedKind = "punctuation" if self.reader.is_punctuation(found) else "tuple"
             fragment = Fragment(0, len(text.content), text.open, text.open, tag)
             malformed.append(text.malformed(0, fragment, kind, f"{TOO_LONG} {limit} bytes"))
         return Items(len(malformed), none.columns(self._looked_at), none.columns(self._all), malformed)

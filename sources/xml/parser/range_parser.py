@@ -149,8 +149,8 @@ class RangeParser:
             given = self._options
             columns = sum(len(stream.batches.looked_at) for stream in self.streams)
             limit, doctype = given.max_item_bytes, given.doctype
-            skips = given.mode != "FAILFAST"
-            reader = ChunkReader(file, range_, given.unsplit, given.encoding, limit, doctype, columns, skips=skips)
+            names, skipped = given.unsplit, given.passed_over
+            reader = ChunkReader(file, range_, names, given.encoding, limit, doctype, columns, passed_over=skipped)
             while True:
                 content, open_, offset = reader.items() if self._tries() else b"", reader.open, reader.offset
                 found = self._template_items(content, open_)

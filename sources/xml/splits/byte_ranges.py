@@ -22,6 +22,7 @@ from sources.xml.splits.split_points import (
     ElementNames,
     SplitPoint,
     Tags,
+    begins_with,
     gap_end,
     last_item_end,
     last_split_point,
@@ -116,7 +117,7 @@ class ChunkReader:
         doctype: WhenDoctype = "skip",
         columns: int = 1,
         *,
-        skips: bool = False,
+        passed_over: ElementNames = frozenset(),
     ) -> None:
         """Starts at the range's start, after the document's prolog.
 
@@ -129,7 +130,7 @@ class ChunkReader:
             doctype: Whether a document type declaration is skipped or refused.
             columns: The number of columns that are read: each costs some time for every chunk, so that chunks are
                 larger for many, up to WIDEST_CHUNK.
-            skips: Whether an element that is longer than the limit is passed over, instead of ending the reading.
+            passed_over: Local names of the elements that do not end the reading if they are longer than the limit.
 
         Raises:
             FlawError: The document has no readable prolog.
@@ -141,7 +142,7 @@ class ChunkReader:
         size = min(CHUNK_BYTES * (1 + columns // COLUMNS_PER_CHUNK), max(CHUNK_BYTES, WIDEST_CHUNK))
         # No more than the limit is ever ahead, so that each element is measured by it, however the text is cut.
         self._size = min(size, limit)
-        self._unsplit, self._limit, self._ends, self._skips = unsplit, limit, range_.ends, skips
+        self._unsplit, self._limit, self._ends, self._passed_over = unsplit, limit, range_.ends, passed_over
         self._ahead = b""
         if range_.start == 0:
             self._source.skip(prolog.content)
@@ -234,8 +235,8 @@ class ChunkReader:
     def _past_element(self) -> Chunk:
         """Passes over the element ahead, which is longer than the limit, and returns its beginning as a chunk."""
         too_long = FlawError(f"{TOO_LONG} {self._limit} bytes", self._point.offset)
-        is_element = self._ahead[:1] == b"<" and self._ahead[1:2] not in (b"!", b"?")
-        if not self._skips or not is_element or local_name(self._point.open[0]) in self._unsplit:
+        is_root = local_name(self._point.open[0]) in self._unsplit
+        if is_root or not begins_with(self._ahead, self._point.open, self._passed_over):
             raise too_long
         chunk = Chunk(self._charset.utf8(self._ahead[:SHOWN_BYTES]), self.offset, self.open, self.open, too_long=True)
         search, check, end, read = ElementEnd(len(self.open)), expat.ParserCreate("utf-8", " "), None, 0

@@ -321,6 +321,16 @@ def _finished(tags: Tags) -> int:
     return max(int(tags.end[-1]) if len(tags.end) else 0, tags.special[-1][1] if tags.special else 0)
 
 
+def begins_with(text: bytes, open_: tuple[bytes, ...], names: ElementNames) -> bool:
+    """Whether a text within open elements begins with the start tag of an element of one of these names."""
+    if text[:1] != b"<" or text[1:2] in (b"!", b"?", b"/"):
+        return False
+    return local_name(text[:_LONGEST_NAME]) in names or local_name(open_[-1]) in parents_of(names)
+
+
+_LONGEST_NAME = 1 << 12
+
+
 class ElementEnd:
     """Searches the end of an element that is too long to be kept, in pieces of any length."""
 

@@ -356,6 +356,12 @@ def test_an_item_that_is_too_long_and_still_grows_is_waited_for(file: Path) -> N
     assert reading.to_the_end() == [0, 1, "tuple", 3, 4, 5, "*"]
 
 
+def test_a_unit_that_is_too_long_stops_the_reading_though_it_still_grows(file: Path) -> None:
+    reading = Reading(source(file, maxItemBytes="2k", unitTag="u"))
+    file.write_bytes(ROOT + b"<u>" + rows(0, 2) + b"</u><u>" + rows(2, 500))
+    assert reading.to_the_end() == [0, 1, "document"]
+
+
 EPILOGS = [b"<!-- a - b -->", b"<?a b?>", b"\n<!---->\n<?p ??>\n", b"\n\n"]
 
 
