@@ -8,7 +8,7 @@ how many of its messages are durable.
 from __future__ import annotations
 
 import contextlib
-import queue
+import errno
 import resource
 import select
 import socket
@@ -133,15 +133,38 @@ class Tcp:
             thread.join()
 
 
+class _Answers:
+    """What became of the messages of one connection, whose sender gets a line about all of them."""
+
+    def __init__(self) -> None:
+        self._changed = threading.Condition()
+        self._answered = self._malformed = 0
+        self._first: MalformedInput | None = None
+        self._failure: OSError | None = None
+
+    def add(self, malformed: MalformedInput | None, failure: OSError | None) -> None:
+        """Adds a message's answer."""
+        with self._changed:
+            self._answered += 1
+            self._malformed += malformed is not None
+            self._first, self._failure = self._first or malformed, self._failure or failure
+            self._changed.notify_all()
+
+    def line(self, submitted: int) -> str:
+        """Returns the line once so many messages have their answers."""
+        with self._changed:
+            self._changed.wait_for(lambda: self._answered == submitted)
+        if self._failure is not None:
+            return f"ERROR {reason(self._failure)}\n"
+        if self._first is not None:
+            return f"ERROR {self._malformed} of {submitted} malformed: {self._first.what}\n"
+        return f"OK {submitted}\n"
+
+
 def _take(connection: socket.socket, sender: str, framing: Framing, commit: GroupCommit, stop: threading.Event) -> None:
     """Reads the messages of one connection until its sender closes it; then answers with their state."""
     connection.settimeout(_LOOK_SECONDS)
-    ends: queue.Queue[tuple[MalformedInput | None, OSError | None]] = queue.Queue()
-    submitted = 0
-
-    def submit(message: Message) -> None:
-        commit.submit([message], lambda malformed, failure: ends.put((malformed, failure)))
-
+    answers, submitted, pending = _Answers(), 0, 0
     chunk: bytes | None = None
     try:
         while chunk != b"":
@@ -151,23 +174,28 @@ def _take(connection: socket.socket, sender: str, framing: Framing, commit: Grou
                 chunk = connection.recv(_READ_BYTES)
             except TimeoutError:
                 continue
+            if not commit.room.take(len(chunk)):
+                submitted += 1
+                answers.add(None, OSError(errno.ENOBUFS, "too many bytes are waiting, send them again later"))
+                break
+            pending += len(chunk)
             for text in framing.feed(chunk) if chunk else framing.end():
                 submitted += 1
-                submit(Message(text, f"{sender}, message {submitted}"))
+                held = min(pending, len(text))
+                pending -= held
+                commit.submit([Message(text, f"{sender}, message {submitted}")], answers.add, held)
+                # At most this chunk is left of what came before the message's end.
+                rest = max(pending - len(chunk), 0)
+                commit.room.give(rest)
+                pending -= rest
     except (MalformedInput, OSError) as error:
         # Later bytes in this connection cannot be separated into messages.
         what = error.what if isinstance(error, MalformedInput) else reason(error)
-        submit(Message(framing.pending, f"{sender}, after message {submitted}", fault=what))
+        message = Message(framing.pending, f"{sender}, after message {submitted}", fault=what)
         submitted += 1
-    answers = [ends.get() for _ in range(submitted)]
+        held, pending = pending, 0
+        commit.submit([message], answers.add, held)
+    finally:
+        commit.room.give(pending)
     with contextlib.suppress(OSError):
-        connection.sendall(_answer(answers).encode())
-
-
-def _answer(answers: list[tuple[MalformedInput | None, OSError | None]]) -> str:
-    if failure := next((failure for _, failure in answers if failure is not None), None):
-        return f"ERROR {reason(failure)}\n"
-    malformed = [each for each, _ in answers if each is not None]
-    if malformed:
-        return f"ERROR {len(malformed)} of {len(answers)} malformed: {malformed[0].what}\n"
-    return f"OK {len(answers)}\n"
+        connection.sendall(answers.line(submitted).encode())

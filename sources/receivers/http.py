@@ -1,7 +1,8 @@
 """Messages by HTTP POST: the answer is sent once they are durable.
 
 204: the message is on disk, perhaps from an earlier request with the same `Idempotency-Key` or key of tuples. 400: it
-is malformed, with the reason. 413: it is too long. 503: nothing can be written now, and it must be sent again later.
+is malformed, with the reason. 404: no path of an input. 413: it is too long. 503: nothing can be written now, or too
+many bytes wait to be written, and it must be sent again later.
 """
 
 from __future__ import annotations
@@ -67,6 +68,11 @@ class Http:
         """The address, with the port on which it listens."""
         return f"http://{self._host}:{self._bound or self._port}{self._path}"
 
+    @property
+    def _below(self) -> str:
+        """The path below which the inputs are that are kept apart."""
+        return f"{self._path.rstrip('/')}/"
+
     def run(self, commit: GroupCommit, stop: threading.Event, ready: threading.Event) -> None:
         """Answers requests until `stop` is set."""
         import uvicorn
@@ -96,7 +102,7 @@ class Http:
 
     def _input(self, request: Request) -> str:
         """Returns the input of a path, from the client's bytes; decoding would map several paths to one input."""
-        path, above = unquote_to_bytes(request.scope["raw_path"]), f"{self._path.rstrip('/')}/".encode()
+        path, above = unquote_to_bytes(request.scope["raw_path"]), self._below.encode()
         return input_name(path.removeprefix(above) if self._apart and path.startswith(above) else b"")
 
     def _application(self, commit: GroupCommit) -> Starlette:
@@ -110,44 +116,63 @@ class Http:
                 below = self._input(request)
             except MalformedInput as error:
                 return PlainTextResponse(f"{error}\n", 400)
-            body = bytearray()
+            if self._apart and not below:
+                return PlainTextResponse(f"each input has a path below {self._path}, as {self._below}s1\n", 404)
+            body, held = bytearray(), 0
             try:
                 async for chunk in request.stream():
-                    body += chunk
-                    if len(body) > self._max_bytes:
+                    if len(body) + len(chunk) > self._max_bytes:
                         return PlainTextResponse(f"more than {self._max_bytes:,} bytes\n", 413)
+                    if not commit.room.take(len(chunk)):
+                        return _later("too many bytes are waiting")
+                    held += len(chunk)
+                    body += chunk
+                sender = f"{request.client.host}:{request.client.port}" if request.client else "a client"
+                message = Message(bytes(body), sender, below, request.headers.get("idempotency-key"))
+                body.clear()
+                size, held = held, 0
+                return await _written(commit, message, size)
             except ClientDisconnect:
                 return Response(status_code=400)  # the client has left
-            sender = f"{request.client.host}:{request.client.port}" if request.client else "a client"
-            message = Message(bytes(body), sender, below, request.headers.get("idempotency-key"))
-            loop = asyncio.get_running_loop()
-            answer: asyncio.Future[Response] = loop.create_future()
-
-            def done(malformed: MalformedInput | None, failure: OSError | None) -> None:
-                if failure is not None:
-                    text = f"nothing can be written now: {reason(failure)}\n"
-                    made: Response = PlainTextResponse(text, 503, {"Retry-After": _RETRY_SECONDS})
-                elif malformed is not None:
-                    made = PlainTextResponse(f"{malformed}\n", 400)
-                else:
-                    made = Response(status_code=204)
-                # The client may have left, and the event loop may have ended.
-                with contextlib.suppress(RuntimeError):
-                    loop.call_soon_threadsafe(_answered, answer, made)
-
-            await asyncio.to_thread(commit.submit, [message], done)
-            return await answer
+            finally:
+                commit.room.give(held)
 
         async def health(request: Request) -> Response:
             return PlainTextResponse("ok\n" if commit.is_running else "stopped\n", 200 if commit.is_running else 503)
 
-        paths = [self._path, f"{self._path.rstrip('/')}/{{input:path}}"] if self._apart else [self._path]
+        paths = [self._path, f"{self._below}{{input:path}}"] if self._apart else [self._path]
         return Starlette(
             routes=[
                 Route("/healthz", health, methods=["GET"]),
                 *(Route(path, received, methods=["POST"]) for path in paths),
             ]
         )
+
+
+def _later(why: str) -> Response:
+    from starlette.responses import PlainTextResponse
+
+    return PlainTextResponse(f"nothing can be written now: {why}\n", 503, {"Retry-After": _RETRY_SECONDS})
+
+
+async def _written(commit: GroupCommit, message: Message, held: int) -> Response:
+    """Returns the answer to a message, for which so many bytes of the room were taken, once it is durable."""
+    from starlette.responses import PlainTextResponse, Response
+
+    loop = asyncio.get_running_loop()
+    answer: asyncio.Future[Response] = loop.create_future()
+
+    def done(malformed: MalformedInput | None, failure: OSError | None) -> None:
+        if failure is not None:
+            made = _later(reason(failure))
+        else:
+            made = Response(status_code=204) if malformed is None else PlainTextResponse(f"{malformed}\n", 400)
+        # The client may have left, and the event loop may have ended.
+        with contextlib.suppress(RuntimeError):
+            loop.call_soon_threadsafe(_answered, answer, made)
+
+    await asyncio.to_thread(commit.submit, [message], done, held)
+    return await answer
 
 
 def _answered(answer: asyncio.Future[Response], made: Response) -> None:

@@ -126,7 +126,7 @@ class MessageReader:
         self.tags = row_tags(canonical_row_tag(row_tag, {}))
         if row_parents(self.tags):
             raise UsageError(f"messages are elements with a name, not {row_tag}", hint="name them, as in Position|Load")
-        self._max_bytes = max_bytes
+        self.max_bytes = max_bytes
         self._key = [_leaf(path) for path in key]
 
     def items(self, message: Message) -> Items:
@@ -138,10 +138,8 @@ class MessageReader:
         """
         if message.fault is not None:
             raise MalformedInput(message.fault)
-        if len(message.payload) > self._max_bytes:
-            raise MalformedInput(
-                f"{len(message.payload):,} bytes, more than the {self._max_bytes:,} a message may have"
-            )
+        if len(message.payload) > self.max_bytes:
+            raise MalformedInput(f"{len(message.payload):,} bytes, more than the {self.max_bytes:,} a message may have")
         text = message.payload.removeprefix(_BYTE_ORDER_MARK).strip()
         encoding, declared = declaration(text)
         is_plain = encoding.lower() in _UTF_8 and not text.startswith(_WIDE)

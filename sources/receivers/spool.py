@@ -20,7 +20,8 @@ import threading
 import time
 import traceback
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from contextlib import nullcontext
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import TypeAlias
@@ -37,9 +38,15 @@ from sources.receivers.open_documents import OpenDocuments, Rotation
 from sources.xml.options.leaf_paths import local_tag
 from sources.xml.splits.namespaces import namespace_of, stray_reason
 
+RAW_BYTES, GROUP_BYTES, MOST_ASIDE_BYTES = 1 << 16, 4 << 20, 64 << 20
+"""The bytes that are kept of a malformed message, that are appended at once, and after which a file is rotated."""
+
 
 class SetAside:
-    """A file of lines for malformed messages: time, origin, reason and text."""
+    """A file of lines for malformed messages: time, origin, reason and text; when it is full, it replaces the last one.
+
+    Of a longer message the beginning is kept, with the number of its bytes.
+    """
 
     def __init__(self, path: Path) -> None:
         self.path = path
@@ -48,16 +55,23 @@ class SetAside:
     def append(self, messages: Sequence[tuple[Message, MalformedInput]]) -> None:
         """Appends messages durably; a message that is repeated after a crash is in the file twice."""
         now = datetime.now(UTC).isoformat(timespec="milliseconds")
-        lines = [
-            {
-                "received": now,
-                "origin": message.origin,
-                "reason": why.what,
-                "raw": message.payload.decode("utf-8", "backslashreplace"),
-            }
-            for message, why in messages
-        ]
-        self._file.append(json.dumps(line, ensure_ascii=False) for line in lines)
+        lines, size = list[str](), 0
+        for message, why in messages:
+            raw = message.payload[:RAW_BYTES]
+            line = {"received": now, "origin": message.origin, "reason": why.what}
+            line["raw"] = raw.decode("utf-8", "backslashreplace")
+            cut = {"bytes": len(message.payload)} if len(raw) < len(message.payload) else {}
+            lines.append(json.dumps(line | cut, ensure_ascii=False))
+            size += len(raw)
+            if size >= GROUP_BYTES:
+                self._append(lines)
+                lines, size = [], 0
+        self._append(lines)
+
+    def _append(self, lines: Sequence[str]) -> None:
+        if lines and self.path.exists() and self.path.stat().st_size >= MOST_ASIDE_BYTES:
+            self.path.replace(self.path.with_suffix(".old.jsonl"))
+        self._file.append(lines)
 
 
 STATE = "_receiver"
@@ -140,6 +154,11 @@ class Spool:
             raise
 
     @property
+    def max_bytes(self) -> int:
+        """The greatest length of a message."""
+        return self._reader.max_bytes
+
+    @property
     def trouble(self) -> OSError | None:
         """Why durable messages are not in a document yet, if so."""
         return self._documents.trouble
@@ -151,7 +170,8 @@ class Spool:
     def read(self, message: Message) -> Read:
         """Parses a message; any thread may call it, and no message makes it fail."""
         try:
-            return Read(message, self._reader.items(message))
+            # What is written of it is in the items.
+            return Read(replace(message, payload=b""), self._reader.items(message))
         except MalformedInput as error:
             return Read(message, error)
         except Exception as error:  # noqa: BLE001 - an unexpected error affects its own message only
@@ -219,7 +239,9 @@ class Spool:
             if row is None or own is None or own == known:
                 read.append(one)
             else:
-                read.append(Read(one.message, MalformedInput(stray_reason(local_tag(row), known or "", own))))
+                assert isinstance(one.items, Items)
+                message = replace(one.message, payload=one.items.text)
+                read.append(Read(message, MalformedInput(stray_reason(local_tag(row), known or "", own))))
         return read, known
 
     def _is_new(self, message: Message, items: Items) -> bool:
@@ -233,8 +255,12 @@ class Spool:
         return known_by is None or items.id is None or self._journal.is_new(known_by)
 
 
-MAX_WAITING = 10_000
-"""The greatest number of waiting messages; beyond, a receiver accepts no more from its senders."""
+MAX_WAITING, MAX_WAITING_BYTES = 10_000, 128 << 20
+"""The greatest number of waiting messages, and of bytes of them and of unfinished ones, or twice those of the longest
+message; beyond, a receiver accepts no more from its senders."""
+
+_LARGE_BYTES = 4 << 20
+"""The bytes of messages that are parsed one by one, and of those after which a transaction takes no more."""
 
 _TICK_SECONDS = 1.0
 
@@ -249,17 +275,63 @@ def raise_failure(malformed: MalformedInput | None, failure: OSError | None) -> 
         raise failure
 
 
+class Room:
+    """The memory of a receiver, in bytes, for messages that are unfinished or wait to be written."""
+
+    def __init__(self, size: int) -> None:
+        self._size = self._left = size
+        self._changed = threading.Condition()
+
+    def take(self, count: int) -> bool:
+        """Takes so many bytes if there is room for them; returns whether there was."""
+        with self._changed:
+            has_room = count <= self._left
+            self._left -= count * has_room
+            return has_room
+
+    def wait_for(self, count: int) -> bool:
+        """Like `take`, but waits for a while until there is room; a larger message than fits has all of it."""
+        with self._changed:
+            if not self._changed.wait_for(lambda: min(count, self._size) <= self._left, _TICK_SECONDS):
+                return False
+            self._left -= count
+            return True
+
+    def give(self, count: int) -> None:
+        """Returns what was taken."""
+        with self._changed:
+            self._left += count
+            self._changed.notify_all()
+
+
 @dataclass(frozen=True, slots=True)
 class _Waiting:
+    """Messages that wait to be written, and what they took of the room."""
+
     read: Sequence[Read]
-    done: Done
+    answer: Done
+    held: int
+    room: Room
+
+    def done(self, malformed: MalformedInput | None, failure: OSError | None) -> None:
+        """Makes room for others, and acknowledges the messages."""
+        self.room.give(self.held)
+        self.answer(malformed, failure)
 
 
 class GroupCommit:
-    """The thread that writes to a spool; other threads submit messages to it."""
+    """The thread that writes to a spool; other threads submit messages to it.
+
+    Attributes:
+        spool: The spool.
+        room: The memory for messages that are not written yet.
+        failure: Why messages are not written any more, if so.
+    """
 
     def __init__(self, spool: Spool) -> None:
         self.spool = spool
+        self.room = Room(max(MAX_WAITING_BYTES, 2 * spool.max_bytes))
+        self._parsing = threading.Lock()
         self.failure: BaseException | None = None
         self._waiting: queue.Queue[_Waiting | None] = queue.Queue(MAX_WAITING)
         self._thread = threading.Thread(target=self._run, name="xmlstream-spool", daemon=True)
@@ -270,12 +342,23 @@ class GroupCommit:
         """Whether messages are still written; if not, `failure` has the reason."""
         return self._thread.is_alive()
 
-    def submit(self, messages: Sequence[Message], done: Done) -> None:
+    def submit(self, messages: Sequence[Message], done: Done, held: int = 0) -> None:
         """Submits messages with one acknowledgement; blocks while too many wait. The writing thread calls `done`.
 
-        They are parsed here, in the submitting thread, so that a message cannot harm those of others.
+        They are parsed here, in the submitting thread, so that a message cannot harm those of others; large ones are
+        parsed one by one, since a parsed message takes a multiple of its text.
+
+        Args:
+            messages: The messages.
+            done: Called once they are durable.
+            held: The bytes of them that the caller has taken of the `room`.
         """
-        self._put(_Waiting([self.spool.read(message) for message in messages], done))
+        size = sum(len(message.payload) for message in messages)
+        while held < size and self.is_running:
+            held += (size - held) * self.room.wait_for(size - held)
+        with self._parsing if size > _LARGE_BYTES else nullcontext():
+            read = [self.spool.read(message) for message in messages]
+        self._put(_Waiting(read, done, held, self.room))
 
     def close(self) -> None:
         """Writes the submitted messages, then closes the spool."""
@@ -318,8 +401,9 @@ class GroupCommit:
             first = self._waiting.get(timeout=_TICK_SECONDS)
         except queue.Empty:
             return True
-        batch, more = [first], True
-        while len(batch) < MAX_WAITING and batch[-1] is not None:
+        batch, more, size = [first], True, 0
+        while len(batch) < MAX_WAITING and batch[-1] is not None and size < _LARGE_BYTES:
+            size += batch[-1].held
             try:
                 batch.append(self._waiting.get_nowait())
             except queue.Empty:

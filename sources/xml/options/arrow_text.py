@@ -206,8 +206,11 @@ def keep_places(
         had: For each parent element, the number of leaves of each array.
     """
     places = [leaves for leaves in had if any(leaves)]
-    counts = [sum(leaves[array] for leaves in places) for array in range(len(sibling_arrays))]
-    if counts != [len(texts[index] or ()) for index in sibling_arrays] or any(max(leaves) > 1 for leaves in places):
+    for array, index in enumerate(sibling_arrays):
+        known = texts[index]
+        if len(known if isinstance(known, list) else ()) != sum(leaves[array] for leaves in places):
+            return
+    if any(max(leaves) > 1 for leaves in places):
         return
     for array, index in enumerate(sibling_arrays):
         if isinstance(known := texts[index], list):

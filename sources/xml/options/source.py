@@ -389,6 +389,12 @@ class SourceOptions:
         return frozenset(names).union(*(other.unsplit for other in self.beside))
 
     @property
+    def passed_over(self) -> frozenset[bytes]:
+        """The local names of the elements that are passed over if they are too long: items, but no units."""
+        names = () if self.mode == "FAILFAST" else self.row_names - {self.unit_tag}
+        return frozenset(name.encode() for name in names).union(*(other.passed_over for other in self.beside))
+
+    @property
     def is_merged(self) -> bool:
         """Whether each of its documents, or directories of documents, is an input of its own."""
         return self.documents in ("merge", "directories")

@@ -34,8 +34,9 @@ from sources.xml.parser.structural_punctuations import ClosedSection, SectionWal
 from sources.xml.parser.template_scan import ScannedWindow
 from sources.xml.parser.token_items import OtherItem, TokenReader
 from sources.xml.parser.token_window import TokenWindow, UndecidedError
-from sources.xml.splits.split_points import Fragment, Offsets, fragments
-from sources.xml.splits.tags import is_too_deep, is_well_formed, parse_content, parse_reason, tag_name
+from sources.xml.splits.byte_ranges import TOO_LONG
+from sources.xml.splits.split_points import Fragment, Offsets, Tags, fragments
+from sources.xml.splits.tags import is_too_deep, is_well_formed, local_name, parse_content, parse_reason, tag_name
 
 
 class ItemParser:
@@ -142,6 +143,19 @@ class ItemParser:
         except UnreadableError:
             return self._by_fragment(text)
         return Items(count, tuples.columns(self._looked_at), punctuations.columns(self._all), [], void, ended)
+
+    def too_long(self, text: LocatedText, limit: int) -> Items:
+        """Returns an item that begins with this text, and is too long, as malformed; nothing for other elements."""
+        tags = Tags.of(text.content, len(text.open))
+        tag = text.content[: tags.end[0]] if len(tags.end) else b"<" + local_name(text.content) + b">"
+        empty = tag + b"</" + tag_name(tag) + b">"
+        found = next(self.reader.items(parse_content(empty, text.open, text.open)), None)
+        none, malformed = TextRows(), list[Malformed]()
+        if found is not None:
+            kind: MalformedKind = "punctuation" if self.reader.is_punctuation(found) else "tuple"
+            fragment = Fragment(0, len(text.content), text.open, text.open, tag)
+            malformed.append(text.malformed(0, fragment, kind, f"{TOO_LONG} {limit} bytes"))
+        return Items(len(malformed), none.columns(self._looked_at), none.columns(self._all), malformed)
 
     def _nothing_but(self, text: LocatedText, fault: etree.XMLSyntaxError) -> Items:
         """Returns the fault of a text, without items: they cannot be read, as their surroundings are incomplete."""

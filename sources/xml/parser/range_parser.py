@@ -149,7 +149,8 @@ class RangeParser:
             given = self._options
             columns = sum(len(stream.batches.looked_at) for stream in self.streams)
             limit, doctype = given.max_item_bytes, given.doctype
-            reader = ChunkReader(file, range_, given.unsplit, given.encoding, limit, doctype, columns)
+            names, skipped = given.unsplit, given.passed_over
+            reader = ChunkReader(file, range_, names, given.encoding, limit, doctype, columns, passed_over=skipped)
             while True:
                 content, open_, offset = reader.items() if self._tries() else b"", reader.open, reader.offset
                 found = self._template_items(content, open_)
@@ -161,6 +162,9 @@ class RangeParser:
                 if chunk is None:
                     return
                 text = LocatedText(chunk.content, chunk.open, chunk.after, range_.path, chunk.offset, reader.codec)
+                if chunk.too_long:
+                    yield text, [stream.too_long(text, limit) for stream in self.streams]
+                    continue
                 found = self._token_items(text, chunk.tags)
                 if found is None:
                     root = text.tree()

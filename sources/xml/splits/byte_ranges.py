@@ -10,6 +10,7 @@ import json
 from collections.abc import Collection
 from dataclasses import asdict, dataclass, replace
 from typing import BinaryIO, Literal
+from xml.parsers import expat
 
 from sources.places import status_of
 from sources.xml.options.option_table import WhenDoctype
@@ -17,14 +18,17 @@ from sources.xml.options.source import SourceOptions
 from sources.xml.splits.documents import RATIO, WHOLE
 from sources.xml.splits.prolog import Charset, FlawError, prolog_of
 from sources.xml.splits.split_points import (
+    ElementEnd,
     ElementNames,
     SplitPoint,
     Tags,
+    begins_with,
+    gap_end,
     last_item_end,
     last_split_point,
     split_and_tags,
 )
-from sources.xml.splits.tags import tag_name
+from sources.xml.splits.tags import local_name, tag_name
 
 CHUNK_BYTES = 1 << 21
 """The number of bytes that are read and parsed at once, unless an item is longer."""
@@ -34,6 +38,11 @@ COLUMNS_PER_CHUNK = 50
 
 WIDEST_CHUNK = 1 << 23
 """The number of bytes that a chunk has at the most, unless an item is longer."""
+
+SHOWN_BYTES = 1 << 16
+"""The number of bytes that are kept of an element that is longer than the limit."""
+
+TOO_LONG = "an element of more than"
 
 RangeEnd = Literal["split", "root", "unfinished"]
 
@@ -84,6 +93,7 @@ class Chunk:
         open: Start tags of the elements open at its start.
         after: Start tags of the elements open at its end.
         tags: Its tags, if they are known.
+        too_long: Whether it is only the beginning of an element that is longer than the limit.
     """
 
     content: bytes
@@ -91,6 +101,7 @@ class Chunk:
     open: tuple[bytes, ...]
     after: tuple[bytes, ...]
     tags: Tags | None = None
+    too_long: bool = False
 
 
 class ChunkReader:
@@ -105,6 +116,8 @@ class ChunkReader:
         limit: int,
         doctype: WhenDoctype = "skip",
         columns: int = 1,
+        *,
+        passed_over: ElementNames = frozenset(),
     ) -> None:
         """Starts at the range's start, after the document's prolog.
 
@@ -117,6 +130,7 @@ class ChunkReader:
             doctype: Whether a document type declaration is skipped or refused.
             columns: The number of columns that are read: each costs some time for every chunk, so that chunks are
                 larger for many, up to WIDEST_CHUNK.
+            passed_over: Local names of the elements that do not end the reading if they are longer than the limit.
 
         Raises:
             FlawError: The document has no readable prolog.
@@ -125,8 +139,10 @@ class ChunkReader:
         assert prolog is not None
         self._charset = prolog.charset if prolog.charset.splittable else Charset()
         self._source = _Bytes(file, range_, prolog.charset)
-        self._size = min(CHUNK_BYTES * (1 + columns // COLUMNS_PER_CHUNK), max(CHUNK_BYTES, WIDEST_CHUNK))
-        self._unsplit, self._limit, self._ends = unsplit, limit, range_.ends
+        size = min(CHUNK_BYTES * (1 + columns // COLUMNS_PER_CHUNK), max(CHUNK_BYTES, WIDEST_CHUNK))
+        # No more than the limit is ever ahead, so that each element is measured by it, however the text is cut.
+        self._size = min(size, limit)
+        self._unsplit, self._limit, self._ends, self._passed_over = unsplit, limit, range_.ends, passed_over
         self._ahead = b""
         if range_.start == 0:
             self._source.skip(prolog.content)
@@ -195,19 +211,50 @@ class ChunkReader:
                 found = last_split_point(self._ahead, self._point, self._unsplit)
             if found != self._point:
                 return self._chunk(found.offset - self._point.offset, found, tags)
-            if len(self._ahead) > self._limit:
-                raise FlawError(f"an element of more than {self._limit} bytes", self._point.offset)
             if not more:
                 break
-            more = self._read_ahead(at_least=2 * len(self._ahead))
+            if len(self._ahead) >= self._limit:
+                return self._past_element()
+            more = self._read_ahead(at_least=min(2 * len(self._ahead), self._limit))
+        return self._last()
+
+    def _last(self) -> Chunk | None:
+        """Returns the text that remains, behind the root or unfinished; a long text behind the root in parts."""
         self._done = True
         while self._read_ahead(at_least=len(self._ahead) + CHUNK_BYTES):
+            if not self._point.open and (end := gap_end(self._ahead, Tags.of(self._ahead, 0))):
+                self._done = False
+                return self._chunk(end, SplitPoint(self._point.offset + end, ()))
             if len(self._ahead) > self._limit:
                 raise FlawError(f"more than {self._limit} bytes after the root", self._point.offset)
         if self._source.flaw is not None:
             raise self._source.flaw
         after = SplitPoint(self._point.offset + len(self._ahead), self._point.open if self._ends == "split" else ())
         return None if after == self._point else self._chunk(len(self._ahead), after)
+
+    def _past_element(self) -> Chunk:
+        """Passes over the element ahead, which is longer than the limit, and returns its beginning as a chunk."""
+        too_long = FlawError(f"{TOO_LONG} {self._limit} bytes", self._point.offset)
+        is_root = local_name(self._point.open[0]) in self._unsplit
+        if is_root or not begins_with(self._ahead, self._point.open, self._passed_over):
+            raise too_long
+        chunk = Chunk(self._charset.utf8(self._ahead[:SHOWN_BYTES]), self.offset, self.open, self.open, too_long=True)
+        search, check, end, read = ElementEnd(len(self.open)), expat.ParserCreate("utf-8", " "), None, 0
+        check.Parse(b"".join(self.open), False)
+        while end is None:
+            end = search.feed(self._ahead)
+            piece = self._ahead if end is None else self._ahead[: end - read]
+            try:
+                check.Parse(self._charset.utf8(piece), False)
+            except expat.ExpatError as error:
+                raise FlawError(expat.ErrorString(error.code), self.offset) from None
+            except FlawError as flaw:
+                raise FlawError(flaw.reason, self.offset + read + flaw.offset) from None
+            read, self._ahead = read + len(piece), self._ahead[len(piece) :]
+            if end is None and (search.is_one_tag or not self._read_ahead(at_least=self._limit)):
+                raise too_long
+        self._point = SplitPoint(self.offset + read, self._point.open)
+        return chunk
 
     def _chunk(self, length: int, after: SplitPoint, tags: Tags | None = None) -> Chunk:
         try:
@@ -258,9 +305,10 @@ class _Bytes:
         self._ready = self._ready[length:]
 
     def read(self, length: int) -> bytes:
-        """Returns about `length` more bytes; none at the end."""
-        ready, self._ready = self._ready, b""
-        return ready or self._more(length)
+        """Returns at most `length` more bytes; none at the end."""
+        text = self._ready or self._more(length)
+        self._ready = text[length:]
+        return text[:length]
 
     def _more(self, length: int) -> bytes:
         raw = self._take(length)

@@ -285,10 +285,11 @@ def split_and_tags(text: bytes, point: SplitPoint, unsplit: ElementNames) -> tup
 
 def _by_all_tags(text: bytes, point: SplitPoint, unsplit: ElementNames, tags: Tags) -> SplitPoint:
     last = len(tags.start) - 1
-    if last < 0:
+    end = int(tags.end[last]) if last >= 0 else gap_end(text, tags)
+    if not end:
         return point
-    if tags.depth[last] <= 0:
-        return SplitPoint(point.offset + int(tags.end[last]), ())
+    if last >= 0 and tags.depth[last] <= 0:
+        return SplitPoint(point.offset + end, ())
     open_ = tags.open_at(last, text, point)
     parents = parents_of(unsplit)
     for level, (index, tag) in enumerate(open_):
@@ -298,7 +299,66 @@ def _by_all_tags(text: bytes, point: SplitPoint, unsplit: ElementNames, tags: Ta
             return SplitPoint(
                 point.offset + int(tags.start[index]), tuple(on_one_line(tag) for _, tag in open_[:level])
             )
-    return SplitPoint(point.offset + int(tags.end[last]), tuple(on_one_line(tag) for _, tag in open_))
+    return SplitPoint(point.offset + end, tuple(on_one_line(tag) for _, tag in open_))
+
+
+LONG_GAP = 1 << 20
+"""The number of bytes without a tag from which on a text between elements is split; most gaps are a few blanks."""
+
+
+def gap_end(text: bytes, tags: Tags) -> int:
+    """Returns the offset after the last blank, comment or instruction of a long text between elements; 0 for none."""
+    if len(text) < LONG_GAP or len(tags.start):
+        return 0
+    begin = _finished(tags)
+    cut = text.find(b"<", begin)
+    end = cut if cut >= 0 else len(text)
+    return max(begin, *(text.rfind(blank, begin, end) + 1 for blank in (b" ", b"\t", b"\r", b"\n")))
+
+
+def _finished(tags: Tags) -> int:
+    """Returns the offset after the last tag, comment, CDATA section or instruction."""
+    return max(int(tags.end[-1]) if len(tags.end) else 0, tags.special[-1][1] if tags.special else 0)
+
+
+def begins_with(text: bytes, open_: tuple[bytes, ...], names: ElementNames) -> bool:
+    """Whether a text within open elements begins with the start tag of an element of one of these names."""
+    if text[:1] != b"<" or text[1:2] in (b"!", b"?", b"/"):
+        return False
+    return local_name(text[:_LONGEST_NAME]) in names or local_name(open_[-1]) in parents_of(names)
+
+
+_LONGEST_NAME = 1 << 12
+
+
+class ElementEnd:
+    """Searches the end of an element that is too long to be kept, in pieces of any length."""
+
+    def __init__(self, depth: int) -> None:
+        """Begins before the element's start tag, at a depth."""
+        self._depth = self._at = depth
+        self._rest, self._fed = b"", 0
+
+    def feed(self, piece: bytes) -> int | None:
+        """Takes more text; returns the offset after the element, in all that was fed, or None if it goes on."""
+        text = self._rest + piece
+        self._fed += len(piece)
+        tags = Tags.of(text, self._at)
+        ends = np.flatnonzero(tags.depth <= self._depth)
+        if len(ends):
+            return self._fed - len(text) + int(tags.end[ends[0]])
+        self._at = int(tags.depth[-1]) if len(tags.depth) else self._at
+        begun = text.find(b"<", _finished(tags))
+        self._rest = text[begun:] if begun >= 0 else b""
+        for opening in (b"<!--", b"<![CDATA[", b"<?"):
+            if self._rest.startswith(opening) and len(self._rest) > len(opening) + 2:
+                self._rest = opening + self._rest[-2:]  # its end is found by the last bytes
+        return None
+
+    @property
+    def is_one_tag(self) -> bool:
+        """Whether all that is kept of the last pieces is a tag without an end."""
+        return len(self._rest) > LONG_GAP
 
 
 def parents_of(names: ElementNames) -> ElementNames:

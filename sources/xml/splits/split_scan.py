@@ -18,7 +18,7 @@ from sources.xml.splits.byte_ranges import ByteRange
 from sources.xml.splits.documents import WHOLE, Decompressed, open_document
 from sources.xml.splits.namespaces import TupleNamespaces
 from sources.xml.splits.prolog import Charset, FlawError, Prolog, epilog_state, prolog_of
-from sources.xml.splits.split_points import SplitPoint, last_split_point
+from sources.xml.splits.split_points import ElementEnd, SplitPoint, begins_with, last_split_point
 from sources.xml.splits.tags import is_too_deep, safe_parser
 
 SCAN_WINDOW = 4 << 20
@@ -193,8 +193,27 @@ def _cuts(
             text = text[found.offset - point.offset :]
             point = found
             yield point
-        elif not more or len(text) > options.max_item_bytes:
+        elif not more:
             return
+        elif len(text) > options.max_item_bytes:
+            is_passed_over = begins_with(text, point.open, options.passed_over)
+            end = _element_end(file, text, point, size) if is_passed_over else None
+            if end is None:
+                return
+            point, text = SplitPoint(end, point.open), b""
+            file.seek(end)
+            yield point
+
+
+def _element_end(file: BinaryIO, text: bytes, point: SplitPoint, size: int) -> int | None:
+    """Returns the offset after an element that is too long to be kept, which begins the text; None if it goes on."""
+    search, left = ElementEnd(len(point.open)), size - point.offset - len(text)
+    while (end := search.feed(text)) is None:
+        text = file.read(min(SCAN_WINDOW, left))
+        left -= len(text)
+        if not text or search.is_one_tag:
+            return None
+    return point.offset + end
 
 
 def _is_spent(taken: int, budget: int | None) -> bool:
@@ -235,9 +254,9 @@ def _lost(origin: ScanOrigin, ranges: list[ByteRange], size: int, open_: tuple[s
 def _is_lost(file: BinaryIO, point: SplitPoint, size: int, charset: Charset, options: SourceOptions) -> bool:
     """Whether no further text can make the text after the last split point well-formed."""
     length = size - point.offset
-    if not 0 < length <= options.max_item_bytes:
-        return length > 0
     file.seek(point.offset)
+    if not 0 < length <= options.max_item_bytes:
+        return length > 0 and not begins_with(file.read(SMALLEST_WINDOW), point.open, options.passed_over)
     parser = safe_parser()
     try:
         text = charset.utf8(file.read(length)) if charset.codec != "utf-8" else file.read(length)

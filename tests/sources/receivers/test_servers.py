@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import gc
 import json
 import signal
 import socket
@@ -15,11 +16,12 @@ from typing import Any
 
 import pytest
 
-from punct_ns.errors import InputError, UsageError, XmlStreamError
+from punct_ns.errors import InputError, MalformedInput, UsageError, XmlStreamError
 from sources.receivers import byte_streams, http
 from sources.receivers.message import MessageReader
 from sources.receivers.receiving import Feed, Receiving, receiver_of
-from sources.receivers.spool import Spool
+from sources.receivers.spool import MAX_WAITING_BYTES, Spool
+from sources.xml.options.source import SourceOptions
 from tests.harness.feeds import (
     HOST,
     KilledReceiver,
@@ -34,6 +36,7 @@ from tests.harness.feeds import (
     send_by_tcp,
     until_acknowledged,
 )
+from xmlstream.runtime.merged_documents import merged_documents
 
 KILLS = 1
 MESSAGES = 100
@@ -121,10 +124,71 @@ def test_paths_that_are_kept_apart_have_directories_of_their_own(tmp_path: Path)
     into = tmp_path / "into"
     with receiving(f"http://{HOST}:0/in", into, apart=True) as begun:
         port = int(begun.place.rpartition(":")[2].partition("/")[0])
-        for number, path in enumerate(["/in/hall/s.1", "/in/s2", "/in", "/in/"]):
+        for number, path in enumerate(["/in/hall/s.1", "/in/s2", "/in//"]):
             assert post(port, message(number), path) == (204, "")
+        for path in ("/in", "/in/"):
+            assert post(port, message(8), path) == (404, "each input has a path below /in, as /in/s1\n")
         assert post(port, message(9), "/elsewhere/s1")[0] == 404
-    assert (ids(into / "hall%2Fs%2E1"), ids(into / "s2"), ids(into)) == ([0], [1], [2, 3])
+    assert (ids(into / "hall%2Fs%2E1"), ids(into / "s2"), ids(into / "%2F")) == ([0], [1], [2])
+    assert not list(into.glob("*.xml"))
+    given = {"path": str(into), "rowTag": "a", "schema": "_id INT", "documents": "directories"}
+    assert sorted(Path(path).name for path in merged_documents(SourceOptions.parse(given))) == [
+        "%2F",
+        "hall%2Fs%2E1",
+        "s2",
+    ]
+
+
+def test_a_root_whose_paths_are_kept_apart_has_none_of_its_own(tmp_path: Path) -> None:
+    with receiving(f"http://{HOST}:0", tmp_path / "into", apart=True) as begun:
+        assert post(_port(begun), message(1), "/")[0] == 404
+        assert post(_port(begun), message(1), "/s1") == (204, "")
+    assert ids(tmp_path / "into" / "s1") == [1]
+
+
+def test_bodies_that_are_not_written_yet_take_a_bounded_memory(tmp_path: Path) -> None:
+    with receiving(f"http://{HOST}:0/in", tmp_path / "into", max_bytes=1000) as begun:
+        room = begun._commit.room
+        assert room.take(MAX_WAITING_BYTES - 500)
+        status, why = post(_port(begun), b"<a id='1'>" + b" " * 600 + b"</a>", "/in")
+        assert (status, "too many bytes are waiting" in why) == (503, True)
+        assert post(_port(begun), b"<a id='2'/>", "/in")[0] == 204
+        assert post(_port(begun), b"<a id='3'/>" + b" " * 1_000, "/in")[0] == 413
+        assert post(_port(begun), b"<a id='3'>", "/in")[0] == 400
+        room.give(MAX_WAITING_BYTES - 500)
+        assert post(_port(begun), b"<a id='1'/>", "/in")[0] == 204
+        assert room.take(MAX_WAITING_BYTES)
+        room.give(MAX_WAITING_BYTES)
+    assert ids(tmp_path / "into") == [2, 1]
+
+
+def test_what_waits_of_tcp_connections_takes_a_bounded_memory(tmp_path: Path) -> None:
+    with receiving(f"tcp://{HOST}:0", tmp_path) as begun:
+        room = begun._commit.room
+        assert room.take(MAX_WAITING_BYTES - 5_000)
+        assert _sent_by_tcp(begun, b"<a id='1'/>" * 2) == "OK 2\n"
+        assert "send them again later" in _sent_by_tcp(begun, b"<a id='2'/><a id='3'>" + b" " * 20_000)
+        assert _sent_by_tcp(begun, b"<a id='4'/><a>x</b>").startswith("ERROR 1 of 2 malformed")
+        assert _sent_by_tcp(begun, b"<a id='5'/><a id='6'>").startswith("ERROR 1 of 2 malformed: the stream ends")
+        room.give(MAX_WAITING_BYTES - 5_000)
+        assert room.take(MAX_WAITING_BYTES)
+        room.give(MAX_WAITING_BYTES)
+    assert [number for number in ids(tmp_path) if number in (1, 4, 5)] == [1, 4, 5]
+    assert "again later" not in begun.set_aside.read_text()
+
+
+def test_a_connection_that_stays_open_keeps_nothing_of_its_messages(tmp_path: Path) -> None:
+    with receiving(f"tcp://{HOST}:0", tmp_path, lines=True) as begun, _half(begun, b"") as connection:
+        sent, kept = 0, list[int]()
+        for _ in range(3):
+            connection.sendall(b"<b/>\n" * 5_000)
+            sent += 5_000
+            until_acknowledged(lambda sent=sent: begun.received.messages == sent)  # type: ignore[misc]
+            gc.collect()
+            kept.append(sum(isinstance(each, MalformedInput) for each in gc.get_objects()))
+        connection.shutdown(socket.SHUT_WR)
+        assert connection.recv(100).startswith(b"ERROR 15000 of 15000 malformed")
+    assert max(kept) < 1_000
 
 
 def test_paths_that_are_kept_apart_never_meet_and_are_read_by_a_source(tmp_path: Path) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
@@ -152,6 +153,30 @@ def test_what_is_malformed_is_set_aside_with_the_reason_and_the_rest_is_written(
     lines = receiver.set_aside.path.read_text().splitlines()
     assert ["sensor 7" in lines[0], "not well-formed" in lines[0], "cut off" in lines[1]] == [True] * 3
     assert (receiver.received.written, receiver.received.malformed) == (2, 2)
+
+
+def test_the_file_of_malformed_messages_is_bounded(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    for name, size in (("RAW_BYTES", 10), ("GROUP_BYTES", 20), ("MOST_ASIDE_BYTES", 1_000)):
+        monkeypatch.setattr(spool, name, size)
+    receiver = _spool(tmp_path)
+    append(receiver, [Message(b"\xff" * 50_000, f"sensor {number}") for number in range(40)])
+    append(receiver, [Message(b"<a>", "sensor 40")])
+    receiver.close()
+    path = receiver.set_aside.path
+    old = path.with_name("malformed.old.jsonl")
+    assert all(each.stat().st_size < 1_000 + 3 * 300 for each in (path, old))
+    lines = [json.loads(line) for each in (old, path) for line in each.read_text().splitlines()]
+    assert [line["origin"] for line in lines] == [f"sensor {number}" for number in range(41 - len(lines), 41)]
+    assert (lines[0]["raw"], lines[0]["bytes"]) == ("\\xff" * 10, 50_000)
+    assert (lines[-1]["raw"], "bytes" in lines[-1]) == ("<a>", False)
+
+
+def test_what_is_rejected_for_its_namespace_is_set_aside_with_its_text(tmp_path: Path) -> None:
+    receiver = _spool(tmp_path)
+    append(receiver, [_message(1), Message(b"<a xmlns='urn:x' id='2'>text</a>", "x")])
+    receiver.close()
+    (line,) = map(json.loads, receiver.set_aside.path.read_text().splitlines())
+    assert line["raw"] == "<a xmlns='urn:x' id='2'>text</a>"
 
 
 def test_a_document_is_closed_once_it_is_old_though_nothing_comes(tmp_path: Path) -> None:

@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 from pathlib import Path
+from random import Random
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 from lxml import etree
 
 from punct_ns.slices import LIFESPAN
@@ -12,8 +15,10 @@ from sources.xml.options.source import SourceOptions
 from sources.xml.parser.item_batches import Parsed
 from sources.xml.parser.malformed import Malformed, locate, malformed_error, malformed_table
 from sources.xml.parser.range_parser import RangeParser
+from sources.xml.splits import split_points
 from sources.xml.splits.byte_ranges import ByteRange
 from sources.xml.splits.tags import safe_parser, safe_pull_parser
+from tests.harness.xml_reading import WHOLE, Cuts, any_cuts, read_cut
 
 ROOT = "<r xmlns:p='http://www.cse.ogi.edu/dot/niagara/punct'>"
 GOOD = [f"<row><h>{number}</h><s>é</s></row>" for number in range(5)]
@@ -24,6 +29,11 @@ def parsed(path: Path, document: str | bytes, *, close: bool = False, **options:
     given = {"path": str(path), "rowTag": "row", "schema": "h INT, s STRING", "mode": "PERMISSIVE", **options}
     parser = RangeParser(SourceOptions.parse(given))
     return list(parser.parse(ByteRange(str(path), 0, 0, path.stat().st_size, ends="root", close=close)))
+
+
+@pytest.fixture(scope="module")
+def directory(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return tmp_path_factory.mktemp("malformed")
 
 
 def malformed(found: list[Parsed]) -> list[Malformed]:
@@ -169,6 +179,75 @@ def test_an_item_may_not_be_longer_than_the_limit(tmp_path: Path) -> None:
     found = parsed(tmp_path / "d.xml", document, maxItemBytes="1m")
     assert [one.reason for one in malformed(found)] == [f"an element of more than {1 << 20} bytes"]
     assert sum(piece.tuples.num_rows for piece in found) == 1
+
+
+LIMIT = 900
+INSIDE = [
+    "<a>{}</a>",
+    "<![CDATA[</row><row>{}]]>",
+    "<!-- </row> {} -->",
+    "<?p </row> {} ?>",
+    "<row><h>5</h>{}</row>",
+    "{}",
+]
+
+
+def long_document(random: Random) -> tuple[str, list[object]]:
+    """A document of rows, some longer than the limit, and what comes of it: values, and kinds of what is too long."""
+    parts, expected = [ROOT], list[object]()
+    for number in range(random.randrange(6)):
+        size = random.choice([0, 10, LIMIT - 200, LIMIT + 1, 5 * LIMIT])
+        inside = random.choice(INSIDE).format(
+            random.choice(["x", "é ", "<x/>" if random.random() < 0.3 else "y"]) * size
+        )
+        name, value = random.choice([("row", str(number)), ("row", str(number)), ("p:row", f"[{number},{number}]")])
+        item = f"<{name}><h>{value}</h><s>{'' if name == 'row' else '*'}</s>{inside if name == 'row' else ''}"
+        item += " " * size * (name != "row") + f"</{name}>"
+        is_long = len(item.encode()) > LIMIT
+        nested = ["5"] if "<row><h>" in inside and name == "row" and not is_long else []
+        expected += [("tuple" if name == "row" else "punctuation")] if is_long else [value, *nested]
+        parts += [item, random.choice(["", "\n", " " * 3_000, "<!-- c -->\n" * 300, "<w>", "</w>"])]
+        if parts[-1] == "</w>" and "".join(parts).count("<w>") < "".join(parts).count("</w>"):
+            parts.pop()
+    document = "".join(parts)
+    document += "</w>" * (document.count("<w>") - document.count("</w>"))
+    return document + "</r>" + random.choice(["", "\n" * 3_000, "<!-- c -->" * 300]), expected
+
+
+@given(st.integers(0, 1 << 40))
+def test_an_item_that_is_too_long_is_malformed_alone_however_the_document_is_cut(directory: Path, seed: int) -> None:
+    random = Random(seed)
+    document, expected = long_document(random)
+    path = directory / "long.xml"
+    path.write_bytes(document.encode(random.choice(["utf-8", "utf-8", "utf-8-sig"])))
+    given_ = {"schema": "h STRING", "maxItemBytes": str(LIMIT), "ignoreSurroundingSpaces": "true"}
+    for cuts in (WHOLE, Cuts(50, 100, 1, "1", 1), any_cuts(random)):
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setattr(split_points, "LONG_GAP", 300)
+            found = read_cut(path, cuts, **given_)
+        assert found.error is None
+        short = [item.texts[0] for item in found.items[:-1] if item.kind != "malformed"]
+        assert short == [value for value in expected if value not in ("tuple", "punctuation")]
+        assert [one.kind for one in found.malformed] == [kind for kind in expected if kind in ("tuple", "punctuation")]
+
+
+@pytest.mark.parametrize("row", ["<m><x>{}</x></m>", "<row><x>{}</x></row>"])
+def test_a_row_of_any_name_that_is_too_long_is_malformed_alone(tmp_path: Path, row: str) -> None:
+    document = "<r><s>" + row.format("a") + row.format("b" * 5_000) + row.format("c") + "</s></r>"
+    found = parsed(tmp_path / "d.xml", document, rowTag="s/*", maxItemBytes="1k", **{"path.s": "x"})  # type: ignore[arg-type]
+    assert [one["s"] for piece in found for one in piece.tuples.to_pylist()] == ["a", "c"]
+    (one,) = malformed(found)
+    assert (one.kind, one.reason) == ("tuple", "an element of more than 1024 bytes")
+    assert str(one.raw).startswith(row[:8].partition("{")[0])
+
+
+@pytest.mark.parametrize("inside", ["<a>1</b>", "<a>&</a>", "<q:a/>", "<a x='1' x='2'/>", "\x01"])
+def test_an_item_that_is_too_long_and_not_well_formed_ends_the_reading(tmp_path: Path, inside: str) -> None:
+    for before, behind in ((5_000, 10), (10, 5_000)):
+        row = f"<row><s>{'x' * before}</s>{inside}<s>{'y' * behind}</s></row>"
+        found = parsed(tmp_path / "d.xml", ROOT + GOOD[0] + row + GOOD[1] + "</r>", maxItemBytes="1k")
+        assert [one["h"] for piece in found for one in piece.tuples.to_pylist()] == [0]
+        assert malformed(found)[-1].kind == "document"
 
 
 def test_failfast_ends_the_reading(tmp_path: Path) -> None:

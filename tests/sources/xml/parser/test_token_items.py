@@ -282,7 +282,7 @@ def test_two_names_that_agree_in_their_first_and_last_bytes_are_two_columns(othe
 def test_an_attribute_is_read_whatever_blanks_are_around_its_equals_sign(path: Path, equals: str, quote: str) -> None:
     row = f"<row a{equals}{quote}1{quote} b{equals}{quote}2{quote}><in k{equals}{quote}v{quote}>3</in></row>"
     given = {"schema": "_a STRING, _b STRING, c STRING", "path.c": "in[@k='v']"}
-    by_tokens_as_by_reference(row.encode(), **given)
+    by_tokens_as_by_reference(row.encode(), ROOT, **given)
     path.write_text(f"<rows>{row * 3}<row/><row><in/></row></rows>", encoding="utf-8")
     found = [item.texts for item in read_cut(path, WHOLE, **given).items[:3]]
     assert found == [("1", "2", "3")] * 3

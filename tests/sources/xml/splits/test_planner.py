@@ -341,6 +341,27 @@ def test_what_is_not_there_is_said_so(tmp_path: Path, path: str) -> None:
         Documents(source(Path("x")).replace(path=path), log=False).find()
 
 
+def test_an_item_that_is_too_long_and_still_grows_is_waited_for(file: Path) -> None:
+    reading = Reading(source(file, maxItemBytes="2k"))
+    text = ROOT + rows(0, 2) + b"<row><h>2</h>"
+    for _ in range(4):
+        text += b"<x>" + b"y" * 1_000 + b"</x>"
+        file.write_bytes(text)
+        reading.to_the_end()
+    assert [value for values in reading.slices for value in values] == [0, 1]
+    text += b"</row>" + rows(3, 5)
+    file.write_bytes(text)
+    assert reading.to_the_end() == [0, 1, "tuple", 3, 4]
+    file.write_bytes(text + rows(5, 6) + b"</r>")
+    assert reading.to_the_end() == [0, 1, "tuple", 3, 4, 5, "*"]
+
+
+def test_a_unit_that_is_too_long_stops_the_reading_though_it_still_grows(file: Path) -> None:
+    reading = Reading(source(file, maxItemBytes="2k", unitTag="u"))
+    file.write_bytes(ROOT + b"<u>" + rows(0, 2) + b"</u><u>" + rows(2, 500))
+    assert reading.to_the_end() == [0, 1, "document"]
+
+
 EPILOGS = [b"<!-- a - b -->", b"<?a b?>", b"\n<!---->\n<?p ??>\n", b"\n\n"]
 
 
