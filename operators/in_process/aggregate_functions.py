@@ -264,9 +264,9 @@ def _number(name: str, parts: Sequence[Part], rows: Rows) -> Part:
 
 
 def _neighbour(name: str, parts: Sequence[Part], rows: Rows) -> Part:
-    if not 1 <= len(parts) <= 2 or (len(parts) == 2 and parts[1].constant is None):
+    if not 1 <= len(parts) <= 2 or (len(parts) == 2 and parts[1].whole is None):
         raise NotProven(f"{name} with a default, or by a computed number of rows")
-    given = f", {parts[1].constant}" if len(parts) == 2 else ""
+    given = f", {parts[1].whole}" if len(parts) == 2 else ""
     nulls = " IGNORE NULLS" if rows.ignores_nulls else ""
     return Part(rows.computed(f"{name}({parts[0].sql}{given}{nulls})"), parts[0].type, True)
 
@@ -280,13 +280,13 @@ def _placed(name: str, parts: Sequence[Part], rows: Rows) -> Part:
         if last.sql not in ("true", "false"):
             raise _refuse(name, parts)
         nulls = nulls or last.sql == "true"
-    if len(given) != at + 1 or (at and (given[1].constant is None or int(given[1].constant) < 1)):
+    if len(given) != at + 1 or (at and (given[1].whole or 0) < 1):
         raise _refuse(name, parts)
     if given[0].type.kind not in FLOATING and has_floating(
         given[0].type
     ):  # see _by, which finds it for all rows so far
         raise _refuse(name, parts)
-    number = f", {given[1].constant}" if at else ""
+    number = f", {given[1].whole}" if at else ""
     called = {"first": "first_value", "last": "last_value"}.get(name, name)
     call = f"{called}({given[0].sql}{number}{' IGNORE NULLS' if nulls else ''})"
     # With IGNORE NULLS, Spark's analyser takes the value to be null, too: no row may be left.

@@ -210,7 +210,7 @@ def absolute(part: Part) -> Part:
 
 def modulus(left: Part, right: Part, zone: str) -> Part:
     """`pmod` by an integer literal above zero: the remainder that is not negative."""
-    if right.constant is None or int(right.constant) <= 0 or left.type.name not in INTEGERS:
+    if (right.whole or 0) <= 0 or left.type.name not in INTEGERS:
         raise NotProven(f"pmod({left.type.name}, {right.type.name}) by no positive literal")
     type_ = common_type([left.type, right.type])
     assert type_ is not None

@@ -58,7 +58,7 @@ def cast(part: Part, to: Type, zone: str = "UTC") -> Part:
         return Part(null(to), to, True)
     if part.type.element is not None and to.element is not None and part.type.element.same(VOID):
         return part.computed(f"CAST({part.sql} AS {in_duckdb(to)})", to)
-    if part.constant is not None and part.type.name == "STRING" and (found := _constant(part, to)) is not None:
+    if (found := _constant(part, to)) is not None:
         return found
     how = CASTS.get((part.type.kind, to.kind))
     if how is None:
@@ -165,11 +165,11 @@ def _string_to_integer(part: Part, to: Type, zone: str) -> Part:
 
 def _constant(part: Part, to: Type) -> Part | None:
     """A literal text as a number or a BOOLEAN; None for others, or if the algebra reads it otherwise than Spark may."""
-    if to.kind not in (*NUMBERS, "BOOLEAN") or part.constant is None:
+    if to.kind not in (*NUMBERS, "BOOLEAN") or part.word is None:
         return None
     domain = Domain(to.name)
     try:
-        value = domain.read(part.constant)
+        value = domain.read(part.word)
     except ValueError:
         return None
     return Part(f"CAST({text(domain.write(value))} AS {in_duckdb(to)})", to, True, raises=False)
@@ -233,9 +233,9 @@ def _moment(value: date, to: Type) -> str:
 
 
 def _string_to_moment(part: Part, to: Type, zone: str) -> Part:
-    if part.constant is None:
+    if part.word is None:
         raise NotProven(f"CAST from STRING to {to.name}")
-    found = moment(part.constant, to, zone)
+    found = moment(part.word, to, zone)
     return Part(found.sql, to, True)
 
 

@@ -176,10 +176,10 @@ def _named_struct(parts: Sequence[Part], zone: str) -> Part:
         raise NotProven("named_struct of an odd number of arguments")
     fields, texts = [], []
     for name, value in zip(parts[::2], parts[1::2], strict=True):
-        if name.constant is None or name.type.name != "STRING" or value.type.same(VOID):
+        if not name.word or value.type.same(VOID):
             raise NotProven(f"named_struct with a field of {value.type.name} or a computed name")
-        fields.append(Field(name.constant, value.type, value.nullable))
-        texts.append(f"{name_in_duckdb(name.constant)} := {value.sql}")
+        fields.append(Field(name.word, value.type, value.nullable))
+        texts.append(f"{name_in_duckdb(name.word)} := {value.sql}")
     if len({field.name.lower() for field in fields}) < len(fields):
         raise NotProven("named_struct with two fields of one name")
     sql = f"struct_pack({', '.join(texts)})"
@@ -220,7 +220,7 @@ def _get(parts: Sequence[Part], zone: str) -> Part:
     array, index = parts
     assert array.type.element is not None
     inside = f"CAST(list_extract({array.sql}, CAST({index.sql} AS BIGINT) + 1) AS {in_duckdb(array.type.element)})"
-    sql = inside if index.constant is not None else f"CASE WHEN {index.sql} >= 0 THEN {inside} END"
+    sql = inside if index.whole is not None else f"CASE WHEN {index.sql} >= 0 THEN {inside} END"
     return combined(sql, array.type.element, parts, nullable=True)
 
 
@@ -289,7 +289,7 @@ def _found(name: str, function_: str) -> Function:
 
 def _split(parts: Sequence[Part], zone: str) -> Part:
     _require("split", parts, ("STRING",), ("STRING",))
-    by = parts[1].constant
+    by = parts[1].word
     if by is None or not re.fullmatch(r"[\w /,;:&=#@!%~-]", by, re.ASCII):
         raise NotProven("split by anything but one plain character")
     sql = f"string_split({parts[0].sql}, {text(by)})"
@@ -308,10 +308,10 @@ def _regexp_extract(parts: Sequence[Part], zone: str) -> Part:
     if len(parts) == 2:
         parts = [*parts, Part("1", INT, False, constant="1")]
     _require("regexp_extract", parts, ("STRING",), ("STRING",), ("INT",))
-    pattern, group = parts[1].constant, parts[2].constant
+    pattern, group = parts[1].word, parts[2].whole
     if pattern is None or group is None or not _PATTERN.fullmatch(pattern):
         raise NotProven("regexp_extract by a pattern with more than letters, sets, groups and repetitions")
-    if int(group) > pattern.count("("):
+    if group > pattern.count("("):
         raise NotProven(f"regexp_extract of group {group} of {pattern.count('(')}")
     return parts[0].computed(f"regexp_extract({parts[0].sql}, {text(pattern)}, {group})")
 
@@ -321,7 +321,7 @@ _FORMATS = {"yyyy": "%Y", "MM": "%m", "dd": "%d", "HH": "%H", "mm": "%M", "ss": 
 
 def _date_format(parts: Sequence[Part], zone: str) -> Part:
     _require("date_format", parts, TEMPORAL, ("STRING",))
-    pattern = parts[1].constant
+    pattern = parts[1].word
     if pattern is None:
         raise NotProven("date_format with a computed pattern")
     written = ""
@@ -374,7 +374,7 @@ _MONTHS = {"MONTH": "month", "MON": "month", "MM": "month", "YEAR": "year", "YYY
 
 def _date_trunc(parts: Sequence[Part], zone: str) -> Part:
     _require("date_trunc", parts, ("STRING",), ("TIMESTAMP",))
-    unit = (parts[0].constant or "").upper()
+    unit = (parts[0].word or "").upper()
     of = parts[1]
     if is_utc(zone) and unit in _MONTHS:
         truncated = f"date_trunc('{_MONTHS[unit]}', {local(of, zone)})"

@@ -178,7 +178,7 @@ class _Comparison:
         value = f"TRY({whole})" if has_errors else whole
         try:
             described = self._known.execute(f"DESCRIBE SELECT {typed.sql} AS v FROM r").fetchall()[0][1]
-            if typed.type != "VOID" and _bare(described) != _bare(duckdb_type(typed.type)):
+            if typed.type != "VOID" and bare(described) != bare(duckdb_type(typed.type)):
                 self._findings.add(text, f"DuckDB's type is {described}, not {duckdb_type(typed.type)}")
             return self._values_of(value, 0, self._number, has_errors)
         except duckdb.Error as error:
@@ -311,7 +311,7 @@ def _failing(sql: str) -> str:
     return re.sub(r"error\(('(?:[^']|'')*')\)", r'CAST(CAST((\1 || id) AS INTEGER) AS "NULL")', sql)
 
 
-def _bare(name: str) -> str:
+def bare(name: str) -> str:
     return re.sub(r'"(\w+)"', r"\1", name)
 
 
