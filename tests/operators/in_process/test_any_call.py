@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import random
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 
 import duckdb
 import pytest
@@ -23,9 +23,9 @@ DRAWN = 200 if AT_NIGHT else 6
 COLUMNS = {f"{begin}{i}": type_ for begin, type_ in TYPES.items() for i in (1, 3)}
 COLUMNS |= {"l1": "ARRAY<INT>", "m1": "ARRAY<DOUBLE>", "r1": "STRUCT<a:INT,b:STRING>", "y1": "BINARY"}
 LITERALS = (
-    "NULL", "true", "1", "0", "-1", "2", "7L", "2.5", "1e3", "3000000000", "'1'", "'a'", "''", "'-2'", "'[a&&b]'", "'%'",
-    "'yyyy'", "'MONTH'", "DATE '2020-02-29'", "TIMESTAMP '2020-02-29 12:00:00'", "INTERVAL 1 DAY", "INTERVAL '2' HOUR",
-    "array()", "array(1, 2)", "named_struct('a', 1)", "1.23456789012345678901234567890123456789",
+    "NULL", "true", "1", "0", "-1", "2", "7L", "2.5", "1e3", "3000000000", "'1'", "'a'", "''", "'-2'", "'[a&&b]'",
+    "'%'", "'yyyy'", "'MONTH'", "DATE '2020-02-29'", "TIMESTAMP '2020-02-29 12:00:00'", "INTERVAL 1 DAY",
+    "INTERVAL '2' HOUR", "array()", "array(1, 2)", "named_struct('a', 1)", "1.23456789012345678901234567890123456789",
     "CAST('7' AS INT)", "CAST('true' AS BOOLEAN)", "99999999999999999999999999999999999999",
 )  # fmt: skip
 FORMS = (
@@ -47,7 +47,9 @@ def drawn(name: str, source: random.Random) -> str:
         return source.choice((*COLUMNS, *LITERALS) if source.random() < 0.9 else (f"({source.choice(LITERALS)})",))
 
     if "{" in name:
-        return name.replace("{type}", source.choice([*TYPES.values(), "DECIMAL(38,10)"])).format(*(value() for _ in "four"))
+        return name.replace("{type}", source.choice([*TYPES.values(), "DECIMAL(38,10)"])).format(
+            *(value() for _ in "four")
+        )
     call = f"{name}({', '.join(value() for _ in range(source.choice((0, 1, 1, 2, 2, 3))))})"
     return f"{call} OVER (PARTITION BY {value()} ORDER BY {value()})" if name in WINDOWS else call
 
