@@ -11,7 +11,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TypeAlias
 
-from operators.in_process.part import VOID, Part, error, null, require_silent
+from operators.in_process.part import VOID, Part, error, null, refused, require_silent
 from operators.in_process.spark_type import (
     FLOATING,
     INTEGERS,
@@ -124,7 +124,10 @@ def _sum(name: str, parts: Sequence[Part], rows: Rows) -> Part:
             # DuckDB adds integers of 128 bits, which have more than 38 digits.
             most = f"CAST('{'9' * (38 - scale)}.{'9' * scale}' AS {type_.name})"
             overflow = error("ARITHMETIC_OVERFLOW", "Overflow in sum of decimals.")
-            total = f"CASE WHEN {total} NOT BETWEEN -{most} AND {most} THEN {overflow} ELSE {total} END"
+            # Spark overflows as soon as the sum of some of them does, in its order.
+            of_all = rows.computed(f"sum(abs(CAST({of.sql} AS DOUBLE)))")
+            beyond = f"WHEN {of_all} > CAST({most} AS DOUBLE) THEN {refused('this sum of decimals')}"
+            total = f"CASE WHEN {total} NOT BETWEEN -{most} AND {most} THEN {overflow} {beyond} ELSE {total} END"
         return Part(f"CAST({total} AS {type_.name})", type_, True, raises=True)
     if of.type.name in FLOATING and rows.over is None:
         return Part(rows.computed(f"sum(CAST({of.sql} AS DOUBLE))"), DOUBLE, True)

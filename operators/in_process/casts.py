@@ -90,7 +90,18 @@ def _between_decimals(part: Part, to: Type, zone: str) -> Part:
     return part.computed(_plain(part, to), to, nullable=part.nullable or may_fail, raises=may_fail)
 
 
+def is_rounded(type_: Type) -> bool:
+    """Whether the values of a type have more digits than the 34 to which Java rounds where it computes with them.
+
+    >>> [is_rounded(read_type(name)) for name in ("DECIMAL(34,2)", "DECIMAL(35,2)", "INT")]
+    [False, True, False]
+    """
+    return type_.kind == "DECIMAL" and type_.digits[0] > 34
+
+
 def _decimal_to_integer(part: Part, to: Type, zone: str) -> Part:
+    if is_rounded(part.type):
+        raise NotProven(f"CAST from {part.type.name} to {to.name}")
     return part.computed(f"CAST(trunc({part.sql}) AS {in_duckdb(to)})", to, nullable=True, raises=True)
 
 

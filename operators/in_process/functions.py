@@ -297,7 +297,7 @@ def _split(parts: Sequence[Part], zone: str) -> Part:
 
 
 _PLAIN = r"[\w /,;:&=#@!%~\-]"
-_SET = r"\[\^?[\w /,;:&=#@!%~]+\]"
+_SET = r"\[\^?(?:(?!&&)[\w /,;:&=#@!%~])+\]"  # in Java && is an intersection
 _ATOM = f"(?:{_PLAIN}|{_SET})[*+?]?"
 _RUN = f"(?:{_ATOM})*"
 _PATTERN = re.compile(rf"(?:\({_PLAIN}\|\^\)|\(\^\|{_PLAIN}\)|\({_RUN}\)|{_ATOM})+", re.ASCII)
@@ -354,7 +354,8 @@ def _part_of_date(name: str, unit: str) -> Function:
     def function(parts: Sequence[Part], zone: str) -> Part:
         _require(name, parts, TEMPORAL)
         day = parts[0].sql if parts[0].type.name == "DATE" else local(parts[0], zone)
-        return parts[0].computed(f"CAST(date_part('{unit}', {day}) AS INTEGER)", INT)
+        nullable = parts[0].nullable or parts[0].type.name == "TIMESTAMP_NTZ"  # Spark casts it to a DATE first
+        return parts[0].computed(f"CAST(date_part('{unit}', {day}) AS INTEGER)", INT, nullable=nullable)
 
     return function
 
@@ -449,7 +450,7 @@ def _floor_or_ceil(name: str) -> Function:
         _require(name, parts, (*INTEGERS, *FLOATING))
         of = parts[0]
         if of.type.name in INTEGERS:
-            return of.computed(f"CAST({of.sql} AS BIGINT)", BIGINT)
+            return of.computed(f"CAST({of.sql} AS BIGINT)", BIGINT, nullable=True)
         rounded = f"{'floor' if name == 'floor' else 'ceil'}(CAST({of.sql} AS DOUBLE))"
         within = f"{of.sql} IS NULL OR {of.sql} BETWEEN -9223372036854775808::DOUBLE AND 9223372036854774784::DOUBLE"
         beyond = error("ARITHMETIC_OVERFLOW", f"{name} is beyond BIGINT.")
