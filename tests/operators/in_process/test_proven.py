@@ -195,7 +195,7 @@ def texts() -> list[str]:
         "substring(s1, 2)",
         "substring(s1, 0, 2)",
     ]
-    found += [f"regexp_extract(s1, '{pattern}', 0)" for pattern in patterns(120 if AT_NIGHT else 40)]
+    found += [f"regexp_extract(s1, '{pattern}', 0)" for pattern in patterns(120 if AT_NIGHT else 20)]
     found += ["coalesce(s1, s2, 'none')", "nullif(s1, s2)", "length(s1) - length(replace(s1, 'a', ''))"]
     found += [
         "CASE lower(s1) WHEN 'a' THEN '0' WHEN 'b' THEN '1' ELSE s2 END",
@@ -228,10 +228,11 @@ def patterns(number: int) -> list[str]:
         "é",
     )
     ends = ("", "", "", "*", "+", "?", "*?", "++", "{2}")
-    return [
+    drawn = (
         "".join(source.choice(parts) + source.choice(ends) for _ in range(source.randrange(1, 4)))
         for _ in range(number)
-    ]
+    )
+    return [part + end for part in parts for end in ("", "+")] + list(drawn)
 
 
 def moments() -> list[str]:
