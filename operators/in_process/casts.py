@@ -18,7 +18,8 @@ from punct_ns.domain import Domain
 Cast: TypeAlias = Callable[[Part, Type, str], Part]
 """How a part is cast to a type, in a time zone."""
 
-_BITS = {"TINYINT": 8, "SMALLINT": 16, "INT": 32, "BIGINT": 64}
+BITS = {"TINYINT": 8, "SMALLINT": 16, "INT": 32, "BIGINT": 64}
+"""The bits of the integer types."""
 _DIGITS = {"TINYINT": 3, "SMALLINT": 5, "INT": 10, "BIGINT": 20}
 """The digits of the DECIMAL that Spark takes an integer for."""
 
@@ -75,7 +76,7 @@ def _safe(part: Part, to: Type, zone: str) -> Part:
 
 
 def _between_integers(part: Part, to: Type, zone: str) -> Part:
-    return part.computed(_plain(part, to), to, raises=_BITS[part.type.name] > _BITS[to.name])
+    return part.computed(_plain(part, to), to, raises=BITS[part.type.name] > BITS[to.name])
 
 
 def _integer_to_decimal(part: Part, to: Type, zone: str) -> Part:

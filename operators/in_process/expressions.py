@@ -14,6 +14,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache
+from math import prod
 from typing import TypeAlias
 
 from sqlglot import exp
@@ -21,7 +22,7 @@ from sqlglot import exp
 from operators.expressions.dialect import call_name, parsed, type_text
 from operators.in_process.aggregate_functions import AGGREGATES, WINDOWS, Rows, aggregate, collected, order_key
 from operators.in_process.arithmetic import arithmetic, beside_decimals, negative
-from operators.in_process.casts import cast, is_utc, moment
+from operators.in_process.casts import BITS, cast, is_utc, moment
 from operators.in_process.coercion import same_type
 from operators.in_process.functions import FUNCTIONS, call, choice, field
 from operators.in_process.literals import divided, interval, number
@@ -204,7 +205,7 @@ class Translator:
             return self._moved(tree.this, operator, tree.expression)
         found = arithmetic(operator, self.part(tree.this), self.part(tree.expression), self._zone)
         if found.type.name in INTEGERS and isinstance(tree, exp.Add | exp.Mul):
-            _require_order(tree)
+            _require_order(tree, found.type)
         return found
 
     def _moved(self, given: exp.Expr, operator: str, by: exp.Expr) -> Part:
@@ -530,7 +531,7 @@ class Translator:
         if of.type.name not in INTEGERS or not distances:
             return written
         most = max(part.whole or 0 for part in distances)
-        top = 2 ** ({"TINYINT": 7, "SMALLINT": 15, "INT": 31, "BIGINT": 63}[of.type.name]) - 1 - most
+        top = 2 ** (BITS[of.type.name] - 1) - 1 - most
         beyond = refused("a RANGE so near to the end of the type")
         guarded = f"CASE WHEN abs(CAST({of.sql} AS HUGEINT)) > {top} THEN {beyond} ELSE {of.sql} END"
         return guarded + written.removeprefix(of.sql)
@@ -573,18 +574,30 @@ class Translator:
         raise NotProven("a frame of this RANGE")
 
 
-def _require_order(tree: exp.Binary) -> None:
+def _require_order(tree: exp.Binary, type_: Type) -> None:
     """Refuses sums and products that Spark computes in another order, which overflow elsewhere: with two constants.
 
-    It also puts together `1 + try_add(n, 1)`, whose overflow then raises an error.
+    One operand and literals without a sign overflow in any order, or in none. Spark also puts together
+    `1 + try_add(n, 1)`, whose overflow then raises an error.
     """
     operands = list(_operands(tree, type(tree)))
     if any(call_name(each).startswith("try_") for each in operands):
         raise NotProven(f"{tree.key.upper()} of a function that tries")
     values = own("value")  # which stand for literals
-    constants = [all(c.name.startswith(values) for c in each.find_all(exp.Column)) for each in operands]
-    if sum(constants) > 1 and not all(constants):
+    constants = [each for each in operands if all(c.name.startswith(values) for c in each.find_all(exp.Column))]
+    if 1 < len(constants) < len(operands) and not (
+        len(operands) == len(constants) + 1 and _agree(constants, tree, type_)
+    ):
         raise NotProven(f"{tree.key.upper()} of several constants")
+
+
+def _agree(constants: Sequence[exp.Expr], tree: exp.Binary, type_: Type) -> bool:
+    """Whether literals move a sum or a product in one direction, and are together a value of the type."""
+    if not all(isinstance(each, exp.Literal) and not each.is_string and str(each.this).isdigit() for each in constants):
+        return False
+    numbers = [int(each.this) for each in constants]
+    whole = sum(numbers) if isinstance(tree, exp.Add) else prod(numbers)
+    return whole < 2 ** (BITS[type_.name] - 1) and (isinstance(tree, exp.Add) or 0 not in numbers)
 
 
 def _operands(tree: exp.Expr, kind: type[exp.Expr]) -> Iterator[exp.Expr]:

@@ -44,6 +44,7 @@ def arithmetic() -> list[str]:
     found += beside if AT_NIGHT else beside[::3]
     found += [text for a in NUMBERS for text in (f"-{a}1", f"abs({a}1)", f"mod({a}1, 7)", f"pmod({a}1, 7)")]
     found += [f"{a}1 {op} {b}2" for a, op, b in product(("ti", "i", "b"), "&|^", ("si", "b"))]
+    found += [text.format(a) for a in ("ti", "i", "b") for text in ("({0}1 + 1) + 2", "3 + {0}3 + 1", "{0}1 * 2 * 3")]
     return found + [f"try_{op}(i1, {a}2)" for op, a in product(("add", "subtract", "multiply"), ("ti", "i", "b"))]
 
 
