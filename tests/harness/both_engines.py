@@ -154,7 +154,8 @@ class _Comparison:
 
     def _analysed(self, texts: Sequence[str]) -> list[Any]:
         if self._by:
-            return self._grouped(map(F.expr, texts)).schema.fields[len(self._keys) :]
+            fields: list[Any] = self._grouped(map(F.expr, texts)).schema.fields
+            return fields[len(self._keys) :]
         return self._frame.selectExpr(*texts).schema.fields
 
     def _type(self, text: str, typed: Typed, spark: Any) -> None:

@@ -136,7 +136,7 @@ def of_long_decimals() -> list[str]:
         "DECIMAL(38,18)",
         "DECIMAL(10,0)",
     )
-    forms = (
+    forms = [
         "-{0}1",
         "abs({0}3)",
         "- -{0}1",
@@ -144,9 +144,9 @@ def of_long_decimals() -> list[str]:
         "{0}1 < {0}3",
         "{0}1 IN ({0}2, {0}3)",
         "coalesce({0}1, {0}2)",
-    )
-    forms += ("nullif({0}1, {0}2)", "greatest({0}1, {0}2)", "{0}1 + {0}2", "{0}1 - 1", "{0}1 * {0}2", "{0}1 * 2")
-    forms += (
+    ]
+    forms += ["nullif({0}1, {0}2)", "greatest({0}1, {0}2)", "{0}1 + {0}2", "{0}1 - 1", "{0}1 * {0}2", "{0}1 * 2"]
+    forms += [
         "{0}1 / {0}2",
         "{0}1 % {0}2",
         "{0}1 % 7",
@@ -154,8 +154,8 @@ def of_long_decimals() -> list[str]:
         "{0}1 = x1",
         "{0}1 + x1",
         "array({0}1) = array({0}2)",
-    )
-    forms += ("{0}1 <=> {0}2", "ceil({0}1)", "floor({0}1)", "named_struct('a', {0}1) < named_struct('a', {0}2)")
+    ]
+    forms += ["{0}1 <=> {0}2", "ceil({0}1)", "floor({0}1)", "named_struct('a', {0}1) < named_struct('a', {0}2)"]
     found = [f"CAST({a}{i} AS {to})" for a, to, i in product(long, targets, (1, 3))]
     found += [f"CAST({a}1 AS {LONG[to]})" for a, to in product(("i", "x", "s"), long)]
     return found + [form.format(a) for a, form in product(long, forms)]
