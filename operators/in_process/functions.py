@@ -322,8 +322,8 @@ _FORMATS = {"yyyy": "%Y", "MM": "%m", "dd": "%d", "HH": "%H", "mm": "%M", "ss": 
 def _date_format(parts: Sequence[Part], zone: str) -> Part:
     _require("date_format", parts, TEMPORAL, ("STRING",))
     pattern = parts[1].word
-    if pattern is None:
-        raise NotProven("date_format with a computed pattern")
+    if not pattern:
+        raise NotProven("date_format with a computed pattern, or an empty one,")
     written = ""
     for word in re.findall(r"([A-Za-z])(\1*)|([^A-Za-z])", pattern):
         letters = word[0] + word[1]
