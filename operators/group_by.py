@@ -65,7 +65,9 @@ class GroupBy(Operator):
         return [among((*self.keys, *attributes_of(self.pruned(needed).aggregates)), inputs[0])]
 
     def pruned(self, needed: AbstractSet[str]) -> GroupBy:
-        return GroupBy(self.keys, tuple(a for a in self.aggregates if a.attribute.name in needed))
+        """The needed aggregates; the one group without keys is made by one of them, if by none that is needed."""
+        aggregates = tuple(a for a in self.aggregates if a.attribute.name in needed)
+        return GroupBy(self.keys, aggregates or (() if self.keys else self.aggregates[:1]))
 
     def predicate_terms(self, *inputs: Schema) -> Sequence[Terms]:
         """The keys: a predicate over these selects whole groups."""

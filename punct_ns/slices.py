@@ -88,14 +88,13 @@ def any_arrow_type(name: str) -> pa.DataType:
     domain = Domain(name)
     if not isinstance(domain.sql, OpaqueType):
         return arrow_type(domain)
-    parts = split_outside(domain.type.partition("<")[2].removesuffix(">"), ",")
     match domain.sql.constructor:
         case "ARRAY":
-            return pa.list_(pa.field("element", any_arrow_type(parts[0])))
+            return pa.list_(pa.field("element", any_arrow_type(domain.sql.inner[0])))
         case "MAP":
-            return pa.map_(*map(any_arrow_type, parts))
+            return pa.map_(*map(any_arrow_type, domain.sql.inner))
         case "STRUCT":
-            return pa.struct([_arrow_field(*split_outside(part, ":")) for part in parts])
+            return pa.struct([_arrow_field(*split_outside(part, ":")) for part in domain.sql.inner])
         case kind if kind.startswith(("CHAR", "VARCHAR", "STRING")):
             return pa.string()
         case kind if kind.startswith("INTERVAL") and kind.endswith(("DAY", "HOUR", "MINUTE", "SECOND")):

@@ -289,8 +289,16 @@ class OpaqueType(DiscreteType):
         >>> OpaqueType("ARRAY<INT>").element, OpaqueType("BINARY").element
         ('INT', None)
         """
-        inner = self.name.partition("<")[2].rpartition(">")[0].strip()
-        return inner if self.constructor == "ARRAY" else None
+        return self.inner[0].strip() if self.constructor == "ARRAY" else None
+
+    @property
+    def inner(self) -> list[str]:
+        """What a type constructor is given: types, or fields with their types.
+
+        >>> OpaqueType("STRUCT<a:INT,b:MAP<STRING,INT>>").inner
+        ['a:INT', 'b:MAP<STRING,INT>']
+        """
+        return split_outside(self.name.partition("<")[2].rpartition(">")[0], ",")
 
     def read(self, text: str) -> Value:
         raise ValueError(f"{self.name} admits only the patterns * and null")

@@ -11,7 +11,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TypeAlias
 
-from operators.in_process.part import VOID, Part, error, null, require_silent
+from operators.in_process.part import VOID, Part, error, null, refused, require_silent
 from operators.in_process.spark_type import (
     FLOATING,
     INTEGERS,
@@ -124,7 +124,10 @@ def _sum(name: str, parts: Sequence[Part], rows: Rows) -> Part:
             # DuckDB adds integers of 128 bits, which have more than 38 digits.
             most = f"CAST('{'9' * (38 - scale)}.{'9' * scale}' AS {type_.name})"
             overflow = error("ARITHMETIC_OVERFLOW", "Overflow in sum of decimals.")
-            total = f"CASE WHEN {total} NOT BETWEEN -{most} AND {most} THEN {overflow} ELSE {total} END"
+            # Spark overflows as soon as the sum of some of them does, in its order.
+            of_all = rows.computed(f"sum(abs(CAST({of.sql} AS DOUBLE)))")
+            beyond = f"WHEN {of_all} > CAST({most} AS DOUBLE) THEN {refused('this sum of decimals')}"
+            total = f"CASE WHEN {total} NOT BETWEEN -{most} AND {most} THEN {overflow} {beyond} ELSE {total} END"
         return Part(f"CAST({total} AS {type_.name})", type_, True, raises=True)
     if of.type.name in FLOATING and rows.over is None:
         return Part(rows.computed(f"sum(CAST({of.sql} AS DOUBLE))"), DOUBLE, True)
@@ -264,9 +267,9 @@ def _number(name: str, parts: Sequence[Part], rows: Rows) -> Part:
 
 
 def _neighbour(name: str, parts: Sequence[Part], rows: Rows) -> Part:
-    if not 1 <= len(parts) <= 2 or (len(parts) == 2 and parts[1].constant is None):
+    if not 1 <= len(parts) <= 2 or (len(parts) == 2 and parts[1].whole is None):
         raise NotProven(f"{name} with a default, or by a computed number of rows")
-    given = f", {parts[1].constant}" if len(parts) == 2 else ""
+    given = f", {parts[1].whole}" if len(parts) == 2 else ""
     nulls = " IGNORE NULLS" if rows.ignores_nulls else ""
     return Part(rows.computed(f"{name}({parts[0].sql}{given}{nulls})"), parts[0].type, True)
 
@@ -280,13 +283,13 @@ def _placed(name: str, parts: Sequence[Part], rows: Rows) -> Part:
         if last.sql not in ("true", "false"):
             raise _refuse(name, parts)
         nulls = nulls or last.sql == "true"
-    if len(given) != at + 1 or (at and (given[1].constant is None or int(given[1].constant) < 1)):
+    if len(given) != at + 1 or (at and (given[1].whole or 0) < 1):
         raise _refuse(name, parts)
     if given[0].type.kind not in FLOATING and has_floating(
         given[0].type
     ):  # see _by, which finds it for all rows so far
         raise _refuse(name, parts)
-    number = f", {given[1].constant}" if at else ""
+    number = f", {given[1].whole}" if at else ""
     called = {"first": "first_value", "last": "last_value"}.get(name, name)
     call = f"{called}({given[0].sql}{number}{' IGNORE NULLS' if nulls else ''})"
     # With IGNORE NULLS, Spark's analyser takes the value to be null, too: no row may be left.

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 
-from operators.in_process.casts import as_decimal, cast
+from operators.in_process.casts import as_decimal, cast, is_rounded
 from operators.in_process.coercion import WIDEST, common_type
 from operators.in_process.part import VOID, Part, combined, error
 from operators.in_process.spark_type import FLOATING, INTEGERS, NUMBERS, NotProven, Type, in_duckdb, read_type
@@ -196,21 +196,21 @@ def negative(part: Part) -> Part:
     Raises:
         NotProven: It is no number.
     """
-    if part.type.kind not in NUMBERS:
+    if part.type.kind not in NUMBERS or is_rounded(part.type):
         raise NotProven(f"- {part.type.name}")
     return part.computed(f"(- {part.sql})", raises=part.type.name in INTEGERS)
 
 
 def absolute(part: Part) -> Part:
     """The number without a sign; the least integer overflows."""
-    if part.type.kind not in NUMBERS:
+    if part.type.kind not in NUMBERS or is_rounded(part.type):
         raise NotProven(f"abs({part.type.name})")
     return part.computed(f"abs({part.sql})", raises=part.type.name in INTEGERS)
 
 
 def modulus(left: Part, right: Part, zone: str) -> Part:
     """`pmod` by an integer literal above zero: the remainder that is not negative."""
-    if right.constant is None or int(right.constant) <= 0 or left.type.name not in INTEGERS:
+    if (right.whole or 0) <= 0 or left.type.name not in INTEGERS:
         raise NotProven(f"pmod({left.type.name}, {right.type.name}) by no positive literal")
     type_ = common_type([left.type, right.type])
     assert type_ is not None

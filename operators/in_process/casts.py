@@ -18,7 +18,8 @@ from punct_ns.domain import Domain
 Cast: TypeAlias = Callable[[Part, Type, str], Part]
 """How a part is cast to a type, in a time zone."""
 
-_BITS = {"TINYINT": 8, "SMALLINT": 16, "INT": 32, "BIGINT": 64}
+BITS = {"TINYINT": 8, "SMALLINT": 16, "INT": 32, "BIGINT": 64}
+"""The bits of the integer types."""
 _DIGITS = {"TINYINT": 3, "SMALLINT": 5, "INT": 10, "BIGINT": 20}
 """The digits of the DECIMAL that Spark takes an integer for."""
 
@@ -58,7 +59,7 @@ def cast(part: Part, to: Type, zone: str = "UTC") -> Part:
         return Part(null(to), to, True)
     if part.type.element is not None and to.element is not None and part.type.element.same(VOID):
         return part.computed(f"CAST({part.sql} AS {in_duckdb(to)})", to)
-    if part.constant is not None and part.type.name == "STRING" and (found := _constant(part, to)) is not None:
+    if (found := _constant(part, to)) is not None:
         return found
     how = CASTS.get((part.type.kind, to.kind))
     if how is None:
@@ -75,7 +76,7 @@ def _safe(part: Part, to: Type, zone: str) -> Part:
 
 
 def _between_integers(part: Part, to: Type, zone: str) -> Part:
-    return part.computed(_plain(part, to), to, raises=_BITS[part.type.name] > _BITS[to.name])
+    return part.computed(_plain(part, to), to, raises=BITS[part.type.name] > BITS[to.name])
 
 
 def _integer_to_decimal(part: Part, to: Type, zone: str) -> Part:
@@ -90,7 +91,18 @@ def _between_decimals(part: Part, to: Type, zone: str) -> Part:
     return part.computed(_plain(part, to), to, nullable=part.nullable or may_fail, raises=may_fail)
 
 
+def is_rounded(type_: Type) -> bool:
+    """Whether the values of a type have more digits than the 34 to which Java rounds where it computes with them.
+
+    >>> [is_rounded(read_type(name)) for name in ("DECIMAL(34,2)", "DECIMAL(35,2)", "INT")]
+    [False, True, False]
+    """
+    return type_.kind == "DECIMAL" and type_.digits[0] > 34
+
+
 def _decimal_to_integer(part: Part, to: Type, zone: str) -> Part:
+    if is_rounded(part.type):
+        raise NotProven(f"CAST from {part.type.name} to {to.name}")
     return part.computed(f"CAST(trunc({part.sql}) AS {in_duckdb(to)})", to, nullable=True, raises=True)
 
 
@@ -165,11 +177,11 @@ def _string_to_integer(part: Part, to: Type, zone: str) -> Part:
 
 def _constant(part: Part, to: Type) -> Part | None:
     """A literal text as a number or a BOOLEAN; None for others, or if the algebra reads it otherwise than Spark may."""
-    if to.kind not in (*NUMBERS, "BOOLEAN") or part.constant is None:
+    if to.kind not in (*NUMBERS, "BOOLEAN") or part.word is None:
         return None
     domain = Domain(to.name)
     try:
-        value = domain.read(part.constant)
+        value = domain.read(part.word)
     except ValueError:
         return None
     return Part(f"CAST({text(domain.write(value))} AS {in_duckdb(to)})", to, True, raises=False)
@@ -233,9 +245,9 @@ def _moment(value: date, to: Type) -> str:
 
 
 def _string_to_moment(part: Part, to: Type, zone: str) -> Part:
-    if part.constant is None:
+    if part.word is None:
         raise NotProven(f"CAST from STRING to {to.name}")
-    found = moment(part.constant, to, zone)
+    found = moment(part.word, to, zone)
     return Part(found.sql, to, True)
 
 

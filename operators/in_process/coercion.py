@@ -89,7 +89,7 @@ def same_type(parts: Sequence[Part], what: str, zone: str) -> list[Part]:
     Raises:
         NotProven: That type is not proven.
     """
-    texts = [part for part in parts if part.type.name == "STRING" and part.constant is not None]
+    texts = [part for part in parts if part.word is not None]
     others = [part for part in parts if part not in texts]
     if texts and others and all(part.type.kind in TEMPORAL or part.type.same(VOID) for part in others):
         found = common_type([part.type for part in others])

@@ -14,6 +14,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache
+from math import prod
 from typing import TypeAlias
 
 from sqlglot import exp
@@ -21,7 +22,7 @@ from sqlglot import exp
 from operators.expressions.dialect import call_name, parsed, type_text
 from operators.in_process.aggregate_functions import AGGREGATES, WINDOWS, Rows, aggregate, collected, order_key
 from operators.in_process.arithmetic import arithmetic, beside_decimals, negative
-from operators.in_process.casts import cast, is_utc, moment
+from operators.in_process.casts import BITS, cast, is_utc, moment
 from operators.in_process.coercion import same_type
 from operators.in_process.functions import FUNCTIONS, call, choice, field
 from operators.in_process.literals import divided, interval, number
@@ -204,7 +205,7 @@ class Translator:
             return self._moved(tree.this, operator, tree.expression)
         found = arithmetic(operator, self.part(tree.this), self.part(tree.expression), self._zone)
         if found.type.name in INTEGERS and isinstance(tree, exp.Add | exp.Mul):
-            _require_order(tree)
+            _require_order(tree, found.type)
         return found
 
     def _moved(self, given: exp.Expr, operator: str, by: exp.Expr) -> Part:
@@ -323,7 +324,7 @@ class Translator:
     def like(self, tree: exp.Expr) -> Part:
         """LIKE with a literal pattern without escapes."""
         of, pattern = self.parts([tree.this, tree.expression])
-        if of.type.name != "STRING" or pattern.constant is None or "\\" in pattern.constant:
+        if of.type.name != "STRING" or pattern.word is None or "\\" in pattern.word:
             raise NotProven("LIKE with a computed pattern, or with an escape")
         sql = f"({of.sql} {'NOT ' if tree.args.get('negate') else ''}LIKE {pattern.sql})"
         return of.computed(sql, BOOLEAN)
@@ -364,9 +365,9 @@ class Translator:
         of = self.part(tree.this)
         start, length = tree.args.get("start"), tree.args.get("length")
         given = [self.part(each) for each in (start, length) if each is not None]
-        if of.type.name != "STRING" or any(part.constant is None or not part.constant.isdigit() for part in given):
+        if of.type.name != "STRING" or any(part.whole is None for part in given):
             raise NotProven("SUBSTRING of computed places")
-        places = [max(1, int(given[0].constant or "1")), *(int(part.constant or "0") for part in given[1:])]
+        places = [max(1, given[0].whole or 1), *(part.whole for part in given[1:])]
         return of.computed(f"substring({of.sql}, {', '.join(map(str, places))})")
 
     def extract(self, tree: exp.Expr) -> Part:
@@ -396,7 +397,7 @@ class Translator:
         if name in FUNCTIONS:
             if any(call_name(e.unnest()) in _REORDERED.get(name, ()) for e in tree.expressions):
                 raise NotProven(f"{name} of a function that tries")
-            if name == "if":
+            if name == "if" and tree.expressions:
                 return call(name, [self._condition(tree.expressions[0]), *self.parts(tree.expressions[1:])], self._zone)
             return call(name, self.parts(tree.expressions), self._zone)
         if name in ("timestampdiff", "datediff", "date_add", "dateadd"):
@@ -415,7 +416,7 @@ class Translator:
         return Part(f"TRY({moved.sql})", moved.type, True, rows=moved.rows)
 
     def _difference(self, tree: exp.Expr) -> Part:
-        unit, *given = tree.expressions
+        unit, *given = tree.expressions or [exp.null()]
         if unit.name.upper() != "MICROSECOND" or call_name(tree) != "timestampdiff" or len(given) != 2:
             raise NotProven(f"{call_name(tree)} by {unit.name}")
         sides = self.parts(given)
@@ -440,10 +441,10 @@ class Translator:
 
     def _sorted(self, tree: exp.Expr) -> Part:
         """`sort_array` and `array_sort`, of `collect_set` and `collect_list`, too: their order is sorted away."""
-        given, *more = tree.expressions
         name = call_name(tree)
-        if more:
+        if len(tree.expressions) != 1:
             raise NotProven(f"{name} with an order")
+        given = tree.expressions[0]
         of = self._collected(given) if call_name(given) in ("collect_set", "collect_list") else self.part(given)
         element = of.type.element
         if element is None or (of.type.has_nulls and name == "sort_array"):
@@ -456,8 +457,9 @@ class Translator:
         return of.computed(f"list_sort({of.sql}, 'ASC', 'NULLS LAST')")
 
     def _collected(self, tree: exp.Expr) -> Part:
-        (given,) = tree.expressions
-        return collected(call_name(tree) == "collect_set", self.part(given), Rows())
+        if len(tree.expressions) != 1:
+            raise NotProven(f"{call_name(tree)} of {len(tree.expressions)} arguments")
+        return collected(call_name(tree) == "collect_set", self.part(tree.expressions[0]), Rows())
 
     def _rows(self, tree: exp.Expr, rows: Rows) -> Part:
         """An aggregate, or a function over rows."""
@@ -528,8 +530,8 @@ class Translator:
         distances = [self.part(end) for end in map(spec.args.get, ("start", "end")) if isinstance(end, exp.Expr)]
         if of.type.name not in INTEGERS or not distances:
             return written
-        most = max(int(part.constant or 0) for part in distances)
-        top = 2 ** ({"TINYINT": 7, "SMALLINT": 15, "INT": 31, "BIGINT": 63}[of.type.name]) - 1 - most
+        most = max(part.whole or 0 for part in distances)
+        top = 2 ** (BITS[of.type.name] - 1) - 1 - most
         beyond = refused("a RANGE so near to the end of the type")
         guarded = f"CASE WHEN abs(CAST({of.sql} AS HUGEINT)) > {top} THEN {beyond} ELSE {of.sql} END"
         return guarded + written.removeprefix(of.sql)
@@ -563,7 +565,7 @@ class Translator:
             if not isinstance(tree, exp.Literal) or not str(tree.this).isdigit():
                 raise NotProven("a frame of a computed number of ROWS")
             return str(tree.this)
-        if len(keys) == 1 and keys[0].type.name in INTEGERS and (part := self.part(tree)).constant is not None:
+        if len(keys) == 1 and keys[0].type.name in INTEGERS and (part := self.part(tree)).whole is not None:
             return part.sql
         if len(keys) == 1 and keys[0].type.name == "TIMESTAMP" and isinstance(tree, exp.Interval):
             days, micros = divided(interval(tree))
@@ -577,18 +579,30 @@ _REORDERED = {**dict.fromkeys(_SUMS, _SUMS), "try_multiply": ("try_multiply",)}
 """Functions that Spark computes in another order where one stands in the other."""
 
 
-def _require_order(tree: exp.Binary) -> None:
+def _require_order(tree: exp.Binary, type_: Type) -> None:
     """Refuses sums and products that Spark computes in another order, which overflow elsewhere: with two constants.
 
-    It also puts together `1 + try_add(n, 1)`, whose overflow then raises an error.
+    One operand and literals without a sign overflow in any order, or in none. Spark also puts together
+    `1 + try_add(n, 1)`, whose overflow then raises an error.
     """
     operands = list(_operands(tree, type(tree)))
     if any(call_name(each).startswith("try_") for each in operands):
         raise NotProven(f"{tree.key.upper()} of a function that tries")
     values = own("value")  # which stand for literals
-    constants = [all(c.name.startswith(values) for c in each.find_all(exp.Column)) for each in operands]
-    if sum(constants) > 1 and not all(constants):
+    constants = [each for each in operands if all(c.name.startswith(values) for c in each.find_all(exp.Column))]
+    if 1 < len(constants) < len(operands) and not (
+        len(operands) == len(constants) + 1 and _agree(constants, tree, type_)
+    ):
         raise NotProven(f"{tree.key.upper()} of several constants")
+
+
+def _agree(constants: Sequence[exp.Expr], tree: exp.Binary, type_: Type) -> bool:
+    """Whether literals move a sum or a product in one direction, and are together a value of the type."""
+    if not all(isinstance(each, exp.Literal) and not each.is_string and str(each.this).isdigit() for each in constants):
+        return False
+    numbers = [int(each.this) for each in constants]
+    whole = sum(numbers) if isinstance(tree, exp.Add) else prod(numbers)
+    return whole < 2 ** (BITS[type_.name] - 1) and (isinstance(tree, exp.Add) or 0 not in numbers)
 
 
 def _operands(tree: exp.Expr, kind: type[exp.Expr]) -> Iterator[exp.Expr]:

@@ -179,10 +179,10 @@ def _named_struct(parts: Sequence[Part], zone: str) -> Part:
         raise NotProven("named_struct of an odd number of arguments")
     fields, texts = [], []
     for name, value in zip(parts[::2], parts[1::2], strict=True):
-        if name.constant is None or name.type.name != "STRING" or value.type.same(VOID):
+        if not name.word or value.type.same(VOID):
             raise NotProven(f"named_struct with a field of {value.type.name} or a computed name")
-        fields.append(Field(name.constant, value.type, value.nullable))
-        texts.append(f"{name_in_duckdb(name.constant)} := {value.sql}")
+        fields.append(Field(name.word, value.type, value.nullable))
+        texts.append(f"{name_in_duckdb(name.word)} := {value.sql}")
     if len({field.name.lower() for field in fields}) < len(fields):
         raise NotProven("named_struct with two fields of one name")
     sql = f"struct_pack({', '.join(texts)})"
@@ -223,7 +223,7 @@ def _get(parts: Sequence[Part], zone: str) -> Part:
     array, index = parts
     assert array.type.element is not None
     inside = f"CAST(list_extract({array.sql}, CAST({index.sql} AS BIGINT) + 1) AS {in_duckdb(array.type.element)})"
-    sql = inside if index.constant is not None else f"CASE WHEN {index.sql} >= 0 THEN {inside} END"
+    sql = inside if index.whole is not None else f"CASE WHEN {index.sql} >= 0 THEN {inside} END"
     return combined(sql, array.type.element, parts, nullable=True)
 
 
@@ -292,7 +292,7 @@ def _found(name: str, function_: str) -> Function:
 
 def _split(parts: Sequence[Part], zone: str) -> Part:
     _require("split", parts, ("STRING",), ("STRING",))
-    by = parts[1].constant
+    by = parts[1].word
     if by is None or not re.fullmatch(r"[\w /,;:&=#@!%~-]", by, re.ASCII):
         raise NotProven("split by anything but one plain character")
     sql = f"string_split({parts[0].sql}, {text(by)})"
@@ -300,7 +300,7 @@ def _split(parts: Sequence[Part], zone: str) -> Part:
 
 
 _PLAIN = r"[\w /,;:&=#@!%~\-]"
-_SET = r"\[\^?[\w /,;:&=#@!%~]+\]"
+_SET = r"\[\^?(?:(?!&&)[\w /,;:&=#@!%~])+\]"  # in Java && is an intersection
 _ATOM = f"(?:{_PLAIN}|{_SET})[*+?]?"
 _RUN = f"(?:{_ATOM})*"
 _PATTERN = re.compile(rf"(?:\({_PLAIN}\|\^\)|\(\^\|{_PLAIN}\)|\({_RUN}\)|{_ATOM})+", re.ASCII)
@@ -311,10 +311,10 @@ def _regexp_extract(parts: Sequence[Part], zone: str) -> Part:
     if len(parts) == 2:
         parts = [*parts, Part("1", INT, False, constant="1")]
     _require("regexp_extract", parts, ("STRING",), ("STRING",), ("INT",))
-    pattern, group = parts[1].constant, parts[2].constant
+    pattern, group = parts[1].word, parts[2].whole
     if pattern is None or group is None or not _PATTERN.fullmatch(pattern):
         raise NotProven("regexp_extract by a pattern with more than letters, sets, groups and repetitions")
-    if int(group) > pattern.count("("):
+    if group > pattern.count("("):
         raise NotProven(f"regexp_extract of group {group} of {pattern.count('(')}")
     return parts[0].computed(f"regexp_extract({parts[0].sql}, {text(pattern)}, {group})")
 
@@ -324,9 +324,9 @@ _FORMATS = {"yyyy": "%Y", "MM": "%m", "dd": "%d", "HH": "%H", "mm": "%M", "ss": 
 
 def _date_format(parts: Sequence[Part], zone: str) -> Part:
     _require("date_format", parts, TEMPORAL, ("STRING",))
-    pattern = parts[1].constant
-    if pattern is None:
-        raise NotProven("date_format with a computed pattern")
+    pattern = parts[1].word
+    if not pattern:
+        raise NotProven("date_format with a computed pattern, or an empty one,")
     written = ""
     for word in re.findall(r"([A-Za-z])(\1*)|([^A-Za-z])", pattern):
         letters = word[0] + word[1]
@@ -357,7 +357,8 @@ def _part_of_date(name: str, unit: str) -> Function:
     def function(parts: Sequence[Part], zone: str) -> Part:
         _require(name, parts, TEMPORAL)
         day = parts[0].sql if parts[0].type.name == "DATE" else local(parts[0], zone)
-        return parts[0].computed(f"CAST(date_part('{unit}', {day}) AS INTEGER)", INT)
+        nullable = parts[0].nullable or parts[0].type.name == "TIMESTAMP_NTZ"  # Spark casts it to a DATE first
+        return parts[0].computed(f"CAST(date_part('{unit}', {day}) AS INTEGER)", INT, nullable=nullable)
 
     return function
 
@@ -377,7 +378,7 @@ _MONTHS = {"MONTH": "month", "MON": "month", "MM": "month", "YEAR": "year", "YYY
 
 def _date_trunc(parts: Sequence[Part], zone: str) -> Part:
     _require("date_trunc", parts, ("STRING",), ("TIMESTAMP",))
-    unit = (parts[0].constant or "").upper()
+    unit = (parts[0].word or "").upper()
     of = parts[1]
     if is_utc(zone) and unit in _MONTHS:
         truncated = f"date_trunc('{_MONTHS[unit]}', {local(of, zone)})"
@@ -452,7 +453,7 @@ def _floor_or_ceil(name: str) -> Function:
         _require(name, parts, (*INTEGERS, *FLOATING))
         of = parts[0]
         if of.type.name in INTEGERS:
-            return of.computed(f"CAST({of.sql} AS BIGINT)", BIGINT)
+            return of.computed(f"CAST({of.sql} AS BIGINT)", BIGINT, nullable=True)
         rounded = f"{'floor' if name == 'floor' else 'ceil'}(CAST({of.sql} AS DOUBLE))"
         within = f"{of.sql} IS NULL OR {of.sql} BETWEEN -9223372036854775808::DOUBLE AND 9223372036854774784::DOUBLE"
         beyond = error("ARITHMETIC_OVERFLOW", f"{name} is beyond BIGINT.")

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from operators.in_process.spark_type import NotProven, Type, in_duckdb
+from operators.in_process.spark_type import INTEGERS, NotProven, Type, in_duckdb
 
 VOID = Type("VOID")
 
@@ -36,6 +36,16 @@ class Part:
     constant: str | None = None
     typed: bool = False
     rows: bool = False
+
+    @property
+    def whole(self) -> int | None:
+        """The value of a literal integer; None for anything else."""
+        return int(self.constant) if self.constant is not None and self.type.name in INTEGERS else None
+
+    @property
+    def word(self) -> str | None:
+        """The text of a literal string; None for anything else."""
+        return self.constant if self.type.name == "STRING" else None
 
     def computed(
         self, sql: str, type_: Type | None = None, *, nullable: bool | None = None, raises: bool = False

@@ -81,7 +81,7 @@ def drawn(type_: str, source: random.Random) -> Any:
     units = (
         source.choice((0, 1, -1, 5, -5, 50, -50, 150, 249, 250, top - 1, 1 - top)) if edge else _integer(top, source)
     )
-    return Decimal(max(1 - top, min(top - 1, units))).scaleb(-scale)
+    return Decimal(f"{max(1 - top, min(top - 1, units))}E-{scale}")
 
 
 def _integer(top: int, source: random.Random) -> int:
@@ -130,12 +130,13 @@ class Rows:
         zone: str = "UTC",
         moments: Sequence[int] = (),
         share_of_nulls: float = 0.1,
+        types: Mapping[str, str] = TYPES,
     ) -> Rows:
-        """Rows of all types; with `moments`, the moments are among these, in microseconds."""
+        """Rows of all types, or of others; with `moments`, the moments are among these, in microseconds."""
         source = random.Random(seed)
         found = [
             _column(f"{begin}{i}", type_, i < 3, _values(type_, number, source, moments, share_of_nulls * (i < 3)))
-            for begin, type_ in TYPES.items()
+            for begin, type_ in types.items()
             for i in (1, 2, 3)
         ]
         found.append(_column("g", "INT", False, [source.randrange(8) for _ in range(number)]))

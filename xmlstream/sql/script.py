@@ -141,8 +141,8 @@ def read(text: str, variables: Mapping[str, str] | None = None, source: str | No
     """
     whole = substituted(text.removeprefix("\ufeff"), variables or {}, source)
     statements = parse_statements(whole)
-    declarations = _declarations(statements, whole)
     targets = {_target(s).name.lower() for s in statements if isinstance(s.tree, exp.Insert)}
+    declarations = _declarations(statements, whole, targets)
     sinks = {name: SinkTable.of(declaration) for name, declaration in declarations.items() if name in targets}
     views: list[View] = []
     answers: list[Answer] = []
@@ -192,11 +192,11 @@ def _source_of(node: Node) -> Node:
     return _source_of(node.inputs[0]) if node.inputs else node
 
 
-def _declarations(statements: list[Statement], text: QueryText) -> dict[str, Declaration]:
+def _declarations(statements: list[Statement], text: QueryText, targets: set[str]) -> dict[str, Declaration]:
     found: dict[str, Declaration] = {}
     for statement in statements:
         if isinstance(statement.tree, exp.Create) and str(statement.tree.args.get("kind")).upper() != "VIEW":
-            declaration = Declaration.of(statement.tree, text)
+            declaration = Declaration.of(statement.tree, text, targets)
             if declaration.name.lower() in found:
                 raise text.error(f"table {declaration.name} is declared twice", statement.tree)
             found[declaration.name.lower()] = declaration

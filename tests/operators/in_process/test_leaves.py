@@ -77,7 +77,7 @@ def test_files_and_tables_have_the_same_answers_as_rows_in_memory(
     source = random.Random(f"{SEED} {type_}")
     for _ in range(DRAWN):
         values = column(type_, source)
-        flat = pa.array(values, arrow_type(Domain(type_)))
+        flat: Any = pa.array(values, arrow_type(Domain(type_)))
         groups = pa.array([number % 3 for number in range(len(values))], pa.int64())
         table = pa.table({"x": flat, "s": pa.StructArray.from_arrays([flat], ["x"]), "g": groups})
         columns = f"x {type_}, s STRUCT<x: {type_}>, g BIGINT"

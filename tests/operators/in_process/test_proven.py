@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+import re
 from itertools import product
 from typing import TYPE_CHECKING
 
@@ -17,7 +18,7 @@ from operators.in_process.names import default_name
 from operators.in_process.spark_type import NotProven
 from operators.in_process.zones import transitions
 from punct_ns.errors import QueryError
-from tests.harness.both_engines import ALL, Findings, compared
+from tests.harness.both_engines import ALL, Findings, compared, typed
 from tests.harness.drawn_expressions import Drawn
 from tests.harness.drawn_rows import TYPES, Rows
 from tests.harness.nights import AT_NIGHT, SEED
@@ -43,6 +44,7 @@ def arithmetic() -> list[str]:
     found += beside if AT_NIGHT else beside[::3]
     found += [text for a in NUMBERS for text in (f"-{a}1", f"abs({a}1)", f"mod({a}1, 7)", f"pmod({a}1, 7)")]
     found += [f"{a}1 {op} {b}2" for a, op, b in product(("ti", "i", "b"), "&|^", ("si", "b"))]
+    found += [text.format(a) for a in ("ti", "i", "b") for text in ("({0}1 + 1) + 2", "3 + {0}3 + 1", "{0}1 * 2 * 3")]
     return found + [f"try_{op}(i1, {a}2)" for op, a in product(("add", "subtract", "multiply"), ("ti", "i", "b"))]
 
 
@@ -110,6 +112,64 @@ def test_casts(spark: SparkSession) -> None:
     assert not findings.differences, findings
 
 
+LONG = {
+    "h": "DECIMAL(38,0)",
+    "j": "DECIMAL(38,18)",
+    "k": "DECIMAL(36,2)",
+    "q": "DECIMAL(38,38)",
+    "r": "DECIMAL(34,3)",
+    **{name: TYPES[name] for name in ("i", "x", "p", "s")},
+}
+"""Decimals about the 34 digits to which Java rounds where it computes with them."""
+
+
+def of_long_decimals() -> list[str]:
+    long = [name for name, type_ in LONG.items() if type_.startswith("DECIMAL")] if AT_NIGHT else ["h", "q", "r"]
+    targets = (
+        "TINYINT",
+        "INT",
+        "BIGINT",
+        "DOUBLE",
+        "STRING",
+        "BOOLEAN",
+        "DECIMAL(38,0)",
+        "DECIMAL(38,18)",
+        "DECIMAL(10,0)",
+    )
+    forms = [
+        "-{0}1",
+        "abs({0}3)",
+        "- -{0}1",
+        "{0}1 = {0}2",
+        "{0}1 < {0}3",
+        "{0}1 IN ({0}2, {0}3)",
+        "coalesce({0}1, {0}2)",
+    ]
+    forms += ["nullif({0}1, {0}2)", "greatest({0}1, {0}2)", "{0}1 + {0}2", "{0}1 - 1", "{0}1 * {0}2", "{0}1 * 2"]
+    forms += [
+        "{0}1 / {0}2",
+        "{0}1 % {0}2",
+        "{0}1 % 7",
+        "{0}1 > i1",
+        "{0}1 = x1",
+        "{0}1 + x1",
+        "array({0}1) = array({0}2)",
+    ]
+    forms += ["{0}1 <=> {0}2", "ceil({0}1)", "floor({0}1)", "named_struct('a', {0}1) < named_struct('a', {0}2)"]
+    found = [f"CAST({a}{i} AS {to})" for a, to, i in product(long, targets, (1, 3))]
+    found += [f"CAST({a}1 AS {LONG[to]})" for a, to in product(("i", "x", "s"), long)]
+    return found + [form.format(a) for a, form in product(long, forms)]
+
+
+def test_long_decimals(spark: SparkSession) -> None:
+    findings = compared(Rows.drawn(spark, ROWS, SEED + 11, types=LONG), of_long_decimals(), Findings())
+    assert not findings.differences, findings
+    sums = [f"{f}({a}{i})" for f, a, i in product(("sum", "min", "max"), LONG, (1, 3)) if LONG[a].startswith("DECIMAL")]
+    for by in ("g", ALL):
+        findings = compared(Rows.drawn(spark, 12, SEED + 12, types=LONG), sums, Findings(), by=by)
+        assert not findings.differences, findings
+
+
 def texts() -> list[str]:
     found = [
         "lower(s1)",
@@ -136,6 +196,7 @@ def texts() -> list[str]:
         "substring(s1, 2)",
         "substring(s1, 0, 2)",
     ]
+    found += [f"regexp_extract(s1, '{pattern}', 0)" for pattern in patterns(120 if AT_NIGHT else 20)]
     found += ["coalesce(s1, s2, 'none')", "nullif(s1, s2)", "length(s1) - length(replace(s1, 'a', ''))"]
     found += [
         "CASE lower(s1) WHEN 'a' THEN '0' WHEN 'b' THEN '1' ELSE s2 END",
@@ -144,6 +205,35 @@ def texts() -> list[str]:
         "least(s1, 'm')",
     ]
     return found
+
+
+def patterns(number: int) -> list[str]:
+    """Regular expressions of what Java and RE2 read alike, and of what only one of them has."""
+    source = random.Random(SEED)
+    parts = (
+        "a",
+        "b",
+        "ab",
+        "/",
+        "&",
+        "=",
+        "[ab]",
+        "[^a]",
+        "[a&&b]",
+        "[a&b]",
+        "[^/&]",
+        "[&&a]",
+        "[a=&]",
+        "(a|^)",
+        "(ab)",
+        "é",
+    )
+    ends = ("", "", "", "*", "+", "?", "*?", "++", "{2}")
+    drawn = (
+        "".join(source.choice(parts) + source.choice(ends) for _ in range(source.randrange(1, 4)))
+        for _ in range(number)
+    )
+    return [part + end for part in parts for end in ("", "+")] + list(drawn)
 
 
 def moments() -> list[str]:
@@ -424,6 +514,25 @@ def test_names(spark: SparkSession) -> None:
                               frame.selectExpr(*grouped).schema.names, strict=True))  # fmt: skip
         wrong = [f"{text}: {name}, here {names[text]}" for text, name in found.items() if name != names[text]]
         assert not wrong, "\n".join(wrong[:20])
+
+
+def test_columns_that_are_never_null(spark: SparkSession) -> None:
+    """Whether a result may be null, where none of its operands is."""
+    rows = Rows.drawn(spark, 1, SEED)
+    lists = (
+        (arithmetic, ""),
+        (comparisons, ""),
+        (texts, ""),
+        (moments, ""),
+        (choices, ""),
+        (over_rows, ""),
+        (aggregates, "g"),
+    )
+    for listed, by in lists:
+        never = [re.sub(r"\b([a-z]+)[12]\b", r"\g<1>3", text) for text in listed()]
+        never = [text for text in never if "BD" not in text]  # which the reader does not tell from a CAST of a text
+        findings = typed(rows, never, Findings(), by=by)
+        assert not findings.differences, findings
 
 
 def _named(text: str) -> str | None:

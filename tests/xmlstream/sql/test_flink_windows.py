@@ -120,6 +120,17 @@ def test_moments_of_microseconds_are_sparks_and_of_others_refused(type_: str) ->
             read(given.replace("(6)", f"({digits})"))
 
 
+@pytest.mark.parametrize("type_", ["TIMESTAMP", "TIMESTAMP_LTZ", "TIMESTAMP_NTZ"])
+def test_a_sink_of_moments_with_fewer_digits_is_written_with_all_that_there_are(type_: str) -> None:
+    sql = """CREATE TABLE t (ts {0}) USING punctuated_xml OPTIONS (path 't.xml', rowTag 't');
+        CREATE TABLE o (ts {0}{1}) USING parquet OPTIONS (path 'o'); INSERT INTO o SELECT ts FROM t"""
+    meant = read(sql.format(type_, ""))
+    for digits in ("(0)", "(3)", "(6)"):
+        assert read(sql.format(type_, digits)).sketch() == meant.sketch()
+    with pytest.raises(QueryError, match="a TIMESTAMP with a precision is not supported"):
+        read(sql.format(type_, "(9)"))
+
+
 FUNCTIONS = [
     (
         "SELECT TUMBLE_START(ts, INTERVAL '1' DAY) AS s, TUMBLE_END(ts, INTERVAL '1' DAY) AS e, count(*) AS n FROM bid"

@@ -78,6 +78,8 @@ def aggregates_of(
             own = name if whole.unnest() is tree else "aggregate"
             if wanted.setdefault(render(tree), own) == "aggregate":
                 wanted[render(tree)] = own
+    if not wanted and not keys:
+        wanted["count(*)"] = "aggregate"  # the one group is there, whatever is asked of it
     answers = analyst.columns(node.schema, list(wanted))
     taken = list(keys)
     found: dict[str, Aggregate] = {}

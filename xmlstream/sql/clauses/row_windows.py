@@ -68,8 +68,8 @@ def require_arrival(node: Node, window: exp.Expr, text: QueryText) -> None:
 
 
 _NOT_GROWING = (
-    "give a number of rows, as in ROWS 9 PRECEDING; count, sum, min, max, bool_and, bit_or and their like, and avg of types"
-    " other than DECIMAL need none"
+    "give a number of rows, as in ROWS 9 PRECEDING; count, sum, min, max, bool_and, bit_or and their like, and avg of"
+    " types other than DECIMAL need none"
 )
 _NOT_SO_FAR = "give a number of rows, as in ROWS BETWEEN 9 PRECEDING AND 1 PRECEDING"
 

@@ -33,6 +33,11 @@ IN_A_SUBQUERY = (
 AS_A_COUNT = "write (SELECT count(*) FROM u WHERE u.id = s.id) > 0, which may stand anywhere in WHERE and in SELECT"
 """Hint to test whether a subquery has a row."""
 
+BELOW = (
+    "compute it in a query below: SELECT … FROM (SELECT *, (SELECT count(*) FROM u WHERE u.id = s.id) AS n FROM s) AS q"
+)
+"""Hint to use a subquery within an aggregate."""
+
 AS_A_COLUMN = "write it in a query around: SELECT …, (SELECT max(a) FROM u) AS m FROM (SELECT …) WHERE …"
 """Hint to use the value of a subquery."""
 

@@ -10,7 +10,7 @@ from collections.abc import Callable
 
 from sqlglot import exp
 
-from xmlstream.sql.refused.refusals import AS_A_COLUMN, AS_A_COUNT
+from xmlstream.sql.refused.refusals import AS_A_COLUMN, AS_A_COUNT, BELOW
 from xmlstream.sql.spark.functions import aggregates_in, is_aggregate
 
 Place = tuple[type[exp.Expr], Callable[[exp.Expr], bool], str, str | None]
@@ -39,6 +39,12 @@ def _top(node: exp.Expr, passes: Callable[[exp.Expr], bool] = lambda _: True) ->
         if not passes(node):
             break
     return node
+
+
+def _is_in_aggregate(node: exp.Expr) -> bool:
+    """Whether the node is in an aggregate or its FILTER, whose condition is no WHERE of the query."""
+    top = _top(node, lambda part: not (_is_of_groups(part) or isinstance(part, exp.Filter)))
+    return _is_of_groups(top) or isinstance(top, exp.Filter)
 
 
 def _is_no_condition(test: exp.Expr) -> bool:
@@ -78,6 +84,14 @@ def _is_beside_groups(item: exp.Expr) -> bool:
 
 
 SUBQUERY_PLACES: tuple[Place, ...] = (
+    *(
+        (kind, is_asked, "a subquery within an aggregate or OVER is not supported", BELOW)
+        for kind, is_asked in (
+            (exp.Exists, _is_in_aggregate),
+            (exp.In, lambda node: node.args.get("query") is not None and _is_in_aggregate(node)),
+            (exp.Query, lambda node: _is_value(node) and _is_in_aggregate(node)),
+        )
+    ),
     (exp.Exists, _is_no_condition, "EXISTS is supported only in WHERE, beside AND and NOT", AS_A_COUNT),
     (
         exp.In,

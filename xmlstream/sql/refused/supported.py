@@ -244,6 +244,12 @@ _PLACES: tuple[Place, ...] = (
         "TO_TIMESTAMP_LTZ of a number is not supported",
         "write timestamp_millis(n) for precision 3, timestamp_seconds(n) for precision 0",
     ),
+    (
+        exp.Anonymous,
+        lambda node: call_name(node) == "count" and not node.expressions,
+        "count() without an argument is not supported",
+        "write count(*)",
+    ),
     (exp.Hint, lambda node: purge_strategy_of(node) is None, *refusal("hint")),
     (exp.Select, lambda node: bool(node.args.get("kind")), "SELECT AS is not supported", None),
     (exp.Select, lambda node: not node.expressions, "SELECT without an item", None),
@@ -301,6 +307,8 @@ _TYPES = {
     *(exp.DType.ARRAY, exp.DType.MAP, exp.DType.STRUCT),
 }
 _MOMENTS = {exp.DType.TIMESTAMPTZ, exp.DType.TIMESTAMPLTZ, exp.DType.TIMESTAMPNTZ}
+_MICROS = 6
+"""The digits behind a TIMESTAMP's seconds."""
 _TEXTS = {exp.DType.CHAR, exp.DType.VARCHAR}
 
 
@@ -327,10 +335,11 @@ def _quoted_as_a_text(node: exp.Expr, text: QueryText) -> list[tuple[int, str, s
     return [(at, f"{quote}{node.name}{quote} is a string, not a name", f"write `{node.name}`")]
 
 
-def require_types(columns: Iterable[exp.Expr], text: QueryText) -> None:
+def require_types(columns: Iterable[exp.Expr], text: QueryText, *, is_sink: bool) -> None:
     """Checks that the columns' types are supported, and have Spark's names, which sqlglot does not confuse with others.
 
-    VARCHAR(n) and CHAR(n) become STRING, which Spark reads them as, too.
+    VARCHAR(n) and CHAR(n) become STRING, which Spark reads them as, too. A sink's TIMESTAMP with fewer digits is
+    written with all that its values have; a source's values would have to be checked.
 
     Raises:
         QueryError: A type is not supported.
@@ -340,6 +349,8 @@ def require_types(columns: Iterable[exp.Expr], text: QueryText) -> None:
         for type_ in list(kind.find_all(exp.DataType)):
             if type_.this in _TEXTS and type_.expressions:
                 type_.set("this", exp.DType.TEXT)
+                type_.set("expressions", [])
+            if is_sink and type_.this in _MOMENTS and all(int(part.name) <= _MICROS for part in type_.expressions):
                 type_.set("expressions", [])
         if (found := _type_finding(kind)) is not None:
             raise text.error(found[0], column, found[1])

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Container, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 
@@ -51,8 +51,8 @@ class Declaration:
     rules: QueryText | None = None
 
     @staticmethod
-    def of(tree: exp.Create, text: QueryText) -> Declaration:
-        """The parts of the statement.
+    def of(tree: exp.Create, text: QueryText, targets: Container[str] = ()) -> Declaration:
+        """The parts of the statement; `targets` has the names of tables that are written, in lower case.
 
         Raises:
             QueryError: The statement has other parts than a table with columns, a format, partitions and options.
@@ -65,7 +65,7 @@ class Declaration:
         table, columns = (tree.this.this, tree.this.expressions) if is_list else (tree.this, [])
         _require_only(table, {"this"}, text)
         name, at = table.name, offset(table)
-        ddl = _ddl(columns, text) or None
+        ddl = _ddl(columns, text, is_sink=name.lower() in targets) or None
         properties = tree.args.get("properties")
         using, options, by = _properties(properties, text, name, at)
         if ddl is not None and (twice := [key for key in options if key.lower() == "schema"]):
@@ -149,13 +149,13 @@ ABOVE = {PUNCTUATE: punctuated, SEMANTICS: reported}
 """Options that put an operator above a source, in this order."""
 
 
-def _ddl(columns: Sequence[exp.Expr], text: QueryText) -> str:
+def _ddl(columns: Sequence[exp.Expr], text: QueryText, *, is_sink: bool) -> str:
     """The columns as Spark DDL."""
     for column in columns:
         if not isinstance(column, exp.ColumnDef) or not isinstance(column.args.get("kind"), exp.DataType):
             raise text.error("a column is declared by its name and its type", column, "as in hour INT NOT NULL")
         _require_only(column, {"this", "kind", "constraints"}, text)
-    require_types(columns, text)
+    require_types(columns, text, is_sink=is_sink)
     return ", ".join(f"{quoted(each.name)} {type_text(each.args['kind'])}{_null(each, text)}" for each in columns)
 
 

@@ -61,6 +61,9 @@ QUERIES = [
     "SELECT * FROM s WHERE v IN (SELECT w FROM u WHERE EXISTS (SELECT 1 FROM s AS t WHERE t.k = u.k AND t.v > w))",
     "SELECT id FROM s WHERE v IN (SELECT w FROM u WHERE w = (SELECT max(w) FROM u AS b WHERE b.k = u.k))",
     "SELECT a.id, b.w FROM s AS a, u AS b WHERE a.k = b.k AND a.v IN (SELECT x FROM u)",
+    # What is written for a subquery within an aggregate.
+    "SELECT v, max(id) FILTER (WHERE n > 0) AS m, count_if(n > 1) AS o"
+    " FROM (SELECT *, (SELECT count(*) FROM u WHERE u.k = s.k) AS n FROM s) AS q GROUP BY v",
     # A bare name means the subquery's own attribute first.
     "SELECT * FROM s WHERE v IN (SELECT w FROM u WHERE k = 1)",
     "SELECT * FROM s WHERE EXISTS (SELECT 1 FROM u AS s WHERE s.k = s.w AND x = id)",
@@ -185,7 +188,12 @@ REFUSALS = [
     ("SELECT k, (SELECT max(w) FROM u) AS m FROM s GROUP BY k", "max", "beside aggregates", "in a query around"),
     ("SELECT max(v) - (SELECT max(w) FROM u) AS m FROM s", "max(w)", "beside aggregates", "in a query around"),
     ("SELECT k FROM s GROUP BY k HAVING max(v) > (SELECT max(w) FROM u)", "max(w)", "not supported here", "around"),
-    ("SELECT sum((SELECT max(w) FROM u)) AS m FROM s", "max", "not supported here", "in a query around"),
+    ("SELECT sum((SELECT max(w) FROM u)) AS m FROM s", "max", "within an aggregate", "in a query below"),
+    ("SELECT sum(v) FILTER (WHERE EXISTS (SELECT 1 FROM u)) AS m FROM s", "EXISTS", "within an aggregate", "below"),
+    ("SELECT sum(v) FILTER (WHERE NOT k IN (SELECT k FROM u)) AS m FROM s", "k IN", "within an aggregate", "below"),
+    ("SELECT max(v) FILTER (WHERE v > (SELECT max(w) FROM u)) AS m FROM s", "max(w)", "within an aggregate", "below"),
+    ("SELECT count_if(EXISTS (SELECT 1 FROM u WHERE u.k = s.k)) AS m FROM s", "EXISTS", "within an aggregate", "below"),
+    ("SELECT rank() OVER (PARTITION BY EXISTS (SELECT 1 FROM u) ORDER BY v) AS m FROM s", "EXISTS", "OVER", "below"),
     ("SELECT id FROM s WHERE v = ANY (SELECT w FROM u)", "ANY", "ANY", "IN (SELECT"),
     ("SELECT id FROM s WHERE (v, k) NOT IN (SELECT w, k FROM u)", "v", "NOT IN with several values", "NOT EXISTS"),
     ("SELECT id FROM s WHERE v IN (SELECT w, k FROM u)", "v", "1 values with the 2", "same number"),

@@ -22,6 +22,7 @@ FINAL = "leave it out: each result is emitted once, as soon as it is final"
 FIRST = "write SELECT … ORDER BY … LIMIT 3"
 BACKQUOTES = "write a name in backquotes, as `hour`; an array is array(1, 2)"
 DIGITS = "a DECIMAL has 1 to 38 digits, and its scale is not above that number"
+COUNT = "write count(*)"
 NO_MILLIS = "leave the precision out: it has microseconds"
 OF_NUMBERS = "write timestamp_millis(n) for precision 3, timestamp_seconds(n) for precision 0"
 CONCATENATED = (
@@ -206,6 +207,7 @@ def test_what_a_refusal_says_to_write_is_understood() -> None:
         ("SELECT a::DECIMAL(5, 7) FROM s", "a::", "DECIMAL(5, 7) is not a type", DIGITS),
         ("SELECT CAST(ts AS TIMESTAMP(3)) FROM s", "ts AS", "a TIMESTAMP with a precision is not supported", NO_MILLIS),
         ("SELECT ts::TIMESTAMP_LTZ(3) FROM s", "ts::", "a TIMESTAMP with a precision is not supported", NO_MILLIS),
+        ("SELECT id, count() AS n FROM s GROUP BY id", "count", "count() without an argument is not supported", COUNT),
         ("SELECT a, to_timestamp_ltz(0, 3) FROM s", "to_", "TO_TIMESTAMP_LTZ of a number is not supported", OF_NUMBERS),
         ("SELECT a /* 'mine' FROM s", "/*", "a comment begins here, and does not end", None),
         ("SELECT `a FROM s", "`a", "a quoted name begins here, and does not end", None),
