@@ -81,7 +81,7 @@ class GrowingSet:
                 self._insert(low, high)
 
     def forget(self, gone: ValueSet) -> None:
-        """Removes values, as far as they are separable, unless all are closed; null stays, which completes the domain."""
+        """Removes values, as far as they are separable, unless all are closed; null stays: it completes the domain."""
         known = self.value_set()
         if known.has_every_value:
             return

@@ -51,7 +51,7 @@ def completed(
     if new:
         found = project(held.set, names, closed.set.schema, new=[p.lasting(None) for p in new])
         found = closed.absorb(_for_their_time(found, names, held))
-    _bound(held, new, names)
+    bound(held, new, names)
     return found
 
 
@@ -137,7 +137,7 @@ def forget_closed(closed: Sequence[ClosedSet], new: Sequence[Sequence[Punctuatio
     return both
 
 
-def _bound(held: ClosedSet, new: Sequence[Punctuation], names: Sequence[str]) -> None:
+def bound(held: ClosedSet, new: Sequence[Punctuation], names: Sequence[str]) -> None:
     """Keeps only the latest lone punctuations that complete nothing: as many as a cover can consist of."""
     places = frozenset(map(held.set.schema.index, names))
 
@@ -154,19 +154,15 @@ def _bound(held: ClosedSet, new: Sequence[Punctuation], names: Sequence[str]) ->
 
 
 def _is_lone(p: Punctuation, places: frozenset[int]) -> bool:
-    """Whether it is about few values of an attribute with vastly many, at none of the places.
+    """Whether it is about few values of attributes at none of the places, one of which has vastly many.
 
     A range between two values counts as few if the punctuation restricts nothing else: it leaves out all values before
     and behind it, of all groups.
     """
+    others = {i: p.patterns[i] for i in p.restricted if i not in places}
     alone = len(p.restricted) == 1
-    few = (
-        listed(q) or (alone and isinstance(q, Range) and None not in (q.low, q.high))
-        for q in (p.patterns[i] for i in p.restricted)
-    )
-    return all(few) and any(
-        p.schema[i].domain.vast and listed(p.patterns[i]) != (None,) for i in p.restricted if i not in places
-    )
+    few = (listed(q) or (alone and isinstance(q, Range) and None not in (q.low, q.high)) for q in others.values())
+    return all(few) and any(p.schema[i].domain.vast and listed(q) != (None,) for i, q in others.items())
 
 
 def _count(ps: Iterable[Punctuation]) -> int:
