@@ -28,6 +28,7 @@ from typing import ClassVar
 
 from operators.behaviour import Operator, Terms, among, own_terms
 from operators.required_punctuations import Held, Way, on
+from operators.state.completion import bound
 from operators.state.operator_state import OperatorState
 from operators.state.slice_tuples import Slice, Tuples
 from operators.state.state_schema import StateSchema
@@ -121,6 +122,7 @@ class Describe(Operator):
         held.absorb(out)  # in place of those that they are combined from
         for known in (held, sent):
             known.forget(out)
+        bound(held, new, self.attributes)
         return out
 
 

@@ -20,7 +20,7 @@ from operators.closing_conditions import Condition, Grouping, Prefix, StateModel
 from operators.expressions.aggregates import Over
 from operators.required_punctuations import Held, Row, Way
 from operators.sort_order import SortKey, keys_line, once
-from operators.state.completion import closed_so_far, completed, completion_sets
+from operators.state.completion import closed_so_far, completed, completion_sets, forget_completed
 from operators.state.operator_state import OperatorState
 from operators.state.slice_tuples import Slice, Tuples
 from operators.state.state_schema import LogSchema, StateSchema
@@ -128,7 +128,7 @@ class InOrder(Operator, Protocol):
         """Finds the new parts of the largest covered prefixes, and the groups that are over.
 
         Each prefix has the lifespan of the punctuations that it follows from; rows of a group that is over are
-        forgotten for good.
+        forgotten for good, and so are the punctuations on it, unless any has a lifespan.
         """
         scratch = state.scratch(Begun)
         if not (new := completed(punctuations, self.over, state)):
@@ -141,6 +141,10 @@ class InOrder(Operator, Protocol):
             groups = state.inputs[0].only(self.groups)
             newly = [p.lasting(None) for p in scratch.prefixes]
             scratch.groups = project(begun.set, self.groups, groups, new=newly)
+            if self.groups and not begun.passes:
+                over = placed(scratch.groups, self.groups, begun.set.schema)
+                begun.forget(over)
+                forget_completed(over, self.over, state)
         return scratch
 
 

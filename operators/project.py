@@ -52,7 +52,7 @@ from operators.state.slice_tuples import Slice, Tuples
 from operators.state.state_schema import StateSchema
 from punct_ns.image import image, preimage
 from punct_ns.pattern import EMPTY, NOT_NULL, NULL, Pattern, canonical, pattern_of, patterns, values
-from punct_ns.punctuation import Punctuation, isolated
+from punct_ns.punctuation import Punctuation
 from punct_ns.punctuation_set import PunctuationSet, remainder
 from punct_ns.recast import required_pattern
 from punct_ns.schema import Schema
@@ -192,7 +192,7 @@ class View:
         """Forgets punctuations that are not on arguments of functions: several of these may close one f(x) together."""
         computed = {(c.source or "").lower() for c in self.columns if c.monotone is not None}
         places = {i for i, name in enumerate(names) if name.lower() in computed}
-        gone = [p for p in isolated(found) if places.isdisjoint(p.restricted)]
+        gone = [p for p in found if places.isdisjoint(p.restricted)]
         forget_completed(gone, names, state, self.number)
         for choice in choices(self.columns):
             for *_, name, over in images(names, choice, closed_so_far(state, self.number).set.schema):

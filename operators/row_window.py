@@ -34,7 +34,7 @@ from operators.expressions.aggregates import NUMBER, Over
 from operators.ordered_rows import Begun, OrderedRows
 from operators.required_punctuations import Held, Way, on
 from operators.sort_order import BEFORE, LATEST, NEW, numbered, partition, total, with_latest
-from operators.state.completion import completed, completion_sets
+from operators.state.completion import completed, completion_sets, forget_completed
 from operators.state.operator_state import OperatorState
 from operators.state.slice_tuples import Slice, Tuples, require_positions, semi_join
 from operators.state.state_schema import StateSchema
@@ -131,6 +131,8 @@ class RowWindow(OrderedRows):
             state.log("tuples").settle()
         state.log("rows").settle()
         state.log("rows").purge(state.scratch(Begun).groups)
+        if not self.keys:
+            forget_completed(state.scratch(Begun).groups, self.groups, state)
 
     def propagate(self, inputs: Sequence[Slice], state: OperatorState) -> Sequence[Punctuation]:
         if self.keys:

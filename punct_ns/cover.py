@@ -11,6 +11,7 @@ from __future__ import annotations
 from bisect import bisect_left
 from typing import TYPE_CHECKING
 
+from punct_ns.schema import Schema
 from punct_ns.value_set import ValueSet
 
 if TYPE_CHECKING:
@@ -144,6 +145,26 @@ def covered_regions(
     i = _busiest(dividing, region)
     for half in _halves(i, target[i], dividing):
         yield from covered_regions({**target, i: half}, boxes, staying, budget)
+
+
+def without_box(part: Box, hole: Mapping[int, ValueSet], schema: Schema) -> Iterator[Box]:
+    """Subtracts one box from another; yields boxes that do not overlap.
+
+    >>> from punct_ns.domain import Domain
+    >>> low, high = (ValueSet.of_intervals(Domain("INT"), [pair]) for pair in ((0, 5), (5, 9)))
+    >>> [piece[0].cuts for piece in without_box({0: low.union(high)}, {0: low}, Schema.of(hour="INT"))]
+    [(5, 9)]
+    """
+    rest = dict(part)
+    for i, held in hole.items():
+        if rest.get(i, ValueSet.everything(schema[i].domain)).intersection(held).is_empty:
+            yield part
+            return
+    for i, held in hole.items():
+        here = rest.get(i, ValueSet.everything(schema[i].domain))
+        if not (beside := here.difference(held)).is_empty:
+            yield {**rest, i: beside}
+        rest[i] = here.intersection(held)
 
 
 def _clipped(target: Mapping[int, ValueSet], boxes: Iterable[Mapping[int, ValueSet]]) -> list[Box] | None:

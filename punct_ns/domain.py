@@ -154,6 +154,17 @@ class Domain:
         """
         return self.top - self.bottom if self.discrete else None
 
+    @property
+    def vast(self) -> bool:
+        """Whether it has more values than a source closes one after the other, until all are closed.
+
+        A day has 86,400 seconds.
+
+        >>> Domain("INT").vast, Domain("INT", low=0, high=59).vast, Domain("STRING").vast
+        (True, False, True)
+        """
+        return self.size is None or self.size > 100_000
+
     def read(self, text: str) -> Value:
         """Parses a text into a value; ValueError with the reason. Surrounding blanks only count for STRING.
 

@@ -11,9 +11,22 @@ from bisect import bisect_right, insort
 from itertools import product
 from typing import TYPE_CHECKING
 
+from punct_ns.cover import without_box
 from punct_ns.domain import Cut
-from punct_ns.pattern import EMPTY, NOT_NULL, NULL, Constant, List, Pattern, Range, join_if_exact, meet, values
-from punct_ns.punctuation import Punctuation, is_isolated, listed
+from punct_ns.pattern import (
+    EMPTY,
+    NOT_NULL,
+    NULL,
+    Constant,
+    List,
+    Pattern,
+    Range,
+    join_if_exact,
+    meet,
+    patterns,
+    values,
+)
+from punct_ns.punctuation import Punctuation
 from punct_ns.schema import Schema
 
 if TYPE_CHECKING:
@@ -292,19 +305,18 @@ class EntryIndex:
         return found
 
     def forget(self, p: Punctuation) -> None:
-        """Removes the entries that a punctuation covers, and its constants from the lists of isolated entries."""
+        """Removes what a punctuation matches, as far as it is separable, from the entries that restrict the same."""
         given = {i: p.patterns[i] for i in p.restricted}
         shelves = [shelf for shelf in self.shelves.values() if given.keys() <= set(shelf.restricted)]
         for entry in [entry for shelf in shelves for entry in shelf.meeting(given) if self._meet(entry, given)]:
-            if p.covers(entry.punctuation):
+            hole = {i: entry.box[i].separable(values(given[i], self._schema[i].domain)) for i in given}
+            left = list(without_box(dict(entry.box), hole, self._schema))
+            if left != [entry.box]:
                 self.remove(entry)
-            elif is_isolated(entry.punctuation):
-                self.remove(entry)
-                for chosen in product(*map(listed, entry.patterns)):
-                    patterns: dict[int, Pattern] = dict(zip(entry.restricted, map(Constant, chosen), strict=True))
-                    part = Punctuation.at(self._schema, patterns)
-                    if not p.covers(part):
-                        self.add(Entry(part, entry.restricted))
+            for box in left if left != [entry.box] else ():
+                for chosen in product(*map(patterns, box.values())):
+                    part = Punctuation.at(self._schema, dict(zip(box, chosen, strict=True)))
+                    self.add(Entry(part, entry.restricted))
 
     def bordering(self, entry: Entry) -> list[tuple[int, Entry]]:
         """Returns the entries that coalesce with this one along an attribute, with that attribute."""

@@ -15,7 +15,7 @@ from punct_ns.sql_type import DiscreteType
 from punct_ns.value_set import ValueSet, merged, spans
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
+    from collections.abc import Iterator
 
     from punct_ns.domain import Cut, Domain, Value
 
@@ -80,21 +80,20 @@ class GrowingSet:
             for low, high in more.intervals():
                 self._insert(low, high)
 
-    def forget(self, wanted: Iterable[Value | None]) -> None:
-        """Removes those of these values that have no neighbour in the set; ranges keep all their values, null stays."""
-        self._settle()
-        gone: set[int] = set()
-        for value in wanted:
-            if value is not None:
-                at = bisect_left(self._cuts, low := self.domain.cut(value, after=False))
-                if self._cuts[at : at + 2] == [low, self.domain.cut(value, after=True)] and at % 2 == 0:
-                    gone |= {at, at + 1}
-        if len(gone) > _FEW:
-            self._cuts = [cut for at, cut in enumerate(self._cuts) if at not in gone]
+    def forget(self, gone: ValueSet) -> None:
+        """Removes values, as far as they are separable, unless all are closed; null stays: it completes the domain."""
+        known = self.value_set()
+        if known.has_every_value:
+            return
+        gone = known.separable(gone)
+        if len(gone.cuts) > _FEW:
+            self._cuts = list(known.without(gone.cuts, null=False).cuts)
         else:
-            for at in sorted(gone, reverse=True):
-                del self._cuts[at]
-        if gone:
+            for low, high in gone.intervals():
+                begin, end = bisect_left(self._cuts, low), bisect_right(self._cuts, high)
+                rest = [high] if end % 2 and high < self.domain.top else []
+                self._cuts[begin:end] = [low, *rest] if begin % 2 else rest
+        if gone.cuts:
             self._set = self._patterns = None
 
     def contains(self, value: Value | None) -> bool:

@@ -19,11 +19,11 @@ from collections.abc import Iterable, Iterator, Mapping
 from itertools import product
 from typing import TYPE_CHECKING
 
-from punct_ns.cover import ENOUGH, EXACT_PUNCTUATIONS, Box, Budget, TooHardError, is_covered, is_exact
+from punct_ns.cover import ENOUGH, EXACT_PUNCTUATIONS, Box, Budget, TooHardError, is_covered, is_exact, without_box
 from punct_ns.entry_index import Entry, EntryIndex
 from punct_ns.growing_set import GrowingSet
 from punct_ns.pattern import WILDCARD, Constant, Pattern, patterns, values
-from punct_ns.punctuation import Punctuation, isolated, listed
+from punct_ns.punctuation import Punctuation
 from punct_ns.schema import Schema
 from punct_ns.value_set import ValueSet
 
@@ -124,24 +124,23 @@ class PunctuationSet:
         return found
 
     def forget(self, ps: Iterable[Punctuation]) -> None:
-        """Removes those of these punctuations that are isolated, and what they cover, unless a wider one covers it.
+        """Removes what these punctuations match, except null, and but for parts of ranges to an end of a vast domain.
 
-        Punctuations that coalesce stay. The set no longer covers what is removed: the caller must not need it.
+        The set no longer covers what is removed: the caller must not need it.
 
-        >>> closed = PunctuationSet(Schema.of(sid="STRING"))
-        >>> names = [Punctuation.of(closed.schema, sid=sid) for sid in ("u1", "u2", "(,b]")]
-        >>> _, _ = closed.add_all(names), closed.forget(names)
+        >>> closed = PunctuationSet(Schema.of(id="INT"), [])
+        >>> ids = [Punctuation.of(closed.schema, id=text) for text in ("(,5]", "[10,12]", "17")]
+        >>> _, _ = closed.add_all(ids), closed.forget(Punctuation.of(closed.schema, id=text) for text in ("4", "11"))
         >>> [str(p) for p in closed]
-        ['<(,b]>']
+        ['<(,5]>', '<{10,12,17}>']
         """
         if self._all:
             return
-        for p in isolated(ps):
-            restricted = p.restricted
-            if len(restricted) == 1 and restricted[0] in self.singles:
-                self.singles[restricted[0]].forget(listed(p.patterns[restricted[0]]))
-            if self._entries.shelves:
-                self._entries.forget(p)
+        gone = PunctuationSet(self.schema, ps)
+        for i in self.singles.keys() & gone.singles.keys():
+            self.singles[i].forget(gone.singles[i].value_set())
+        for p in gone if self._entries.shelves else ():
+            self._entries.forget(p)
 
     def covers(self, p: Punctuation) -> bool:
         """Whether the set matches every tuple that p matches, by one punctuation or by a union of several.
@@ -402,24 +401,10 @@ def remainder(p: Punctuation, closed_set: PunctuationSet) -> list[Punctuation]:
     parts = [box]
     given: dict[int, Pattern] = {i: p.patterns[i] for i in p.restricted}
     for entry in closed_set.several(given):
-        parts = [piece for part in parts for piece in _without_box(part, entry.box, p)]
+        parts = [piece for part in parts for piece in without_box(part, entry.box, p.schema)]
         if len(parts) > MOST_PARTS:
             return _as_punctuation([box], p)
     return _as_punctuation(parts, p)
-
-
-def _without_box(part: Box, hole: Mapping[int, ValueSet], p: Punctuation) -> Iterator[Box]:
-    """Subtracts one box from another; yields boxes that do not overlap."""
-    rest = dict(part)
-    for i, held in hole.items():
-        if rest.get(i, ValueSet.everything(p.schema[i].domain)).intersection(held).is_empty:
-            yield part
-            return
-    for i, held in hole.items():
-        here = rest.get(i, ValueSet.everything(p.schema[i].domain))
-        if not (beside := here.difference(held)).is_empty:
-            yield {**rest, i: beside}
-        rest[i] = here.intersection(held)
 
 
 def _as_punctuation(parts: Iterable[Box], p: Punctuation) -> list[Punctuation]:

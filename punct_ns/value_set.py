@@ -220,6 +220,25 @@ class ValueSet:
     def _ended(self, cuts: list[Cut]) -> tuple[Cut, ...]:
         return tuple(cuts[:-1] if cuts and cuts[-1] == self.domain.top else cuts)
 
+    def separable(self, gone: ValueSet) -> ValueSet:
+        """Returns the values of another set that can be taken out of this one.
+
+        Those of an interval to an end of a vast domain are all taken out, or none: where one input is closed up to a
+        value, and another one value by value, each of these would split the interval.
+
+        >>> integers = Domain("INT")
+        >>> closed = ValueSet.of_intervals(integers, [(integers.bottom, 9), (20, 29)])
+        >>> closed.separable(ValueSet.of_intervals(integers, [(1, 22)])).cuts
+        (9, 22)
+        """
+        cuts, bottom, top = self.cuts, self.domain.bottom, self.domain.top
+        at_ends = [(bottom, *cuts[1:2], top)[:2]] if cuts[:1] == (bottom,) else []
+        at_ends += [(cuts[-1], top)] if len(cuts) % 2 else []
+        for low, high in at_ends if self.domain.vast else ():
+            if not spans(gone.cuts, low, high, top):
+                gone = gone.difference(ValueSet.of_intervals(self.domain, [(low, high)]))
+        return gone
+
     def complement(self) -> ValueSet:
         """Returns all other values of the domain, and null if it is missing here.
 

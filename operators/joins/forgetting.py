@@ -1,4 +1,4 @@
-"""Forgetting in joins: isolated punctuations on values that all inputs have closed are dropped.
+"""Forgetting in joins: punctuations on values that all inputs have closed are dropped.
 
 While one side alone has closed a key, its punctuation purges what may yet come of the other. Once both have, no tuple
 of that key comes any more, none is kept, and its punctuation has gone out: nothing is left that could need it. A side
@@ -25,7 +25,7 @@ from operators.state.completion import closed_so_far, closed_together, forget_co
 from operators.state.operator_state import OperatorState
 from operators.state.tuple_log import TupleLog
 from punct_ns.pattern import Pattern
-from punct_ns.punctuation import Punctuation, isolated
+from punct_ns.punctuation import Punctuation
 from punct_ns.recast import recast_pattern
 from punct_ns.schema import Schema
 
@@ -64,15 +64,14 @@ def forget_keys(
 
 
 def _closed_by_both(covered: Sequence[Sequence[Punctuation]], state: OperatorState, width: int) -> list[Punctuation]:
-    """The isolated keys that both sides have closed, over the left side's `width` key attributes."""
+    """The keys that both sides have closed, over the left side's `width` key attributes."""
     found: list[Punctuation] = []
     keys = Schema(closed_so_far(state, 1).set.schema.attributes[:width])
     for newly in covered:
-        new = isolated(p for p in newly if p.lifespan is None and all(i < width for i in p.restricted))
+        new = [p for p in newly if p.lifespan is None and all(i < width for i in p.restricted)]
         for side in range(2):
             closed = closed_so_far(state, side).lasting
-            met = closed_together([_on_keys(p, closed.schema) for p in new], range(width), closed) if closed else []
-            new = isolated(met)
+            new = closed_together([_on_keys(p, closed.schema) for p in new], range(width), closed) if closed else []
         found += (_on_keys(p, keys) for p in new)
     return found
 
@@ -157,12 +156,12 @@ def _closed_by_all(
     for i in members:
         # A punctuation with a lifespan is needed for as long as it holds.
         own = [_on_classes(p, graph) for p in complete[i] if p.lifespan is None]
-        new = isolated(p for p in own if key in (of := {c for c, _ in _places(p, graph)}) and of <= common)
+        new = [p for p in own if key in (of := {c for c, _ in _places(p, graph)}) and of <= common]
         # The input itself may have closed a value by several punctuations on what is bounded, the last of them now.
         for j in members if new else ():
             closed = closed_so_far(state, j).lasting
             over = [_over(p, closed.schema) for p in new]
-            new = isolated(closed_together(over, sorted({i for p in over for i in p.restricted}), closed))
+            new = closed_together(over, sorted({i for p in over for i in p.restricted}), closed)
         found += new
     return found
 

@@ -7,7 +7,8 @@ they end: they held for an earlier life of their values.
 
 *Splitting*: a part of a punctuation is a punctuation. So the values of kept tuples are cut out of the patterns: if a
 tuple 2 is kept, `{1,3}` of `[1,3]` is emitted. Punctuations that restrict the same attributes are cut as one set, which
-changes nothing. The punctuation of wildcards alone is cut at the attributes that the operator names, or waits whole.
+changes nothing. The punctuation of wildcards alone is cut at the attributes that the operator names, and also at each
+attribute by itself: it releases all that a punctuation on one attribute would have released.
 Each slice tries again, with the tuples that keep has left (Tucker et al. 2003, Table 3: setNomatchPs, for each part).
 """
 
@@ -145,15 +146,22 @@ def emittable(
         kept: The kept tuples; their columns include the attributes of `schema`. None if there are none.
         state: The state with the blocked set.
         schema: The schema of the input, or of the part that the operator keeps.
-        cut_at: The attributes at which the punctuation of wildcards alone is cut.
+        cut_at: The attributes at which the punctuation of wildcards alone is cut, all together; with up to `MOST` kept
+            tuples it is also cut at each attribute by itself.
         at_all: If given, the attributes at which every punctuation is cut; no punctuation restricts others.
     """
     waiting = state.waiting(name)
     cut = tuple(sorted(schema.index(attribute) for attribute in cut_at))
     free: list[Punctuation] = []
     blocked: list[Punctuation] = []
-    for places, by_lifespan in _by_places([*waiting, *given], cut, at_all=at_all).items():
-        kept_points = _kept_points(by_lifespan.values(), places, kept.frame, schema) if kept else None
+    by_places = _by_places([*waiting, *given], cut, alone=kept is not None and kept.at_most <= MOST, at_all=at_all)
+    of_all = None if kept is None else _points_of_all(by_places, kept, schema)
+    for places, by_lifespan in by_places.items():
+        kept_points: list[Point] | Frame | None = None
+        if kept is not None and of_all is not None:
+            kept_points = list({tuple(point[i] for i in places): None for point in of_all})
+        elif kept is not None:
+            kept_points = _kept_points(by_lifespan.values(), places, kept.frame, schema)
         for lifespan, alike in by_lifespan.items():
             if kept_points is None:
                 free += (p.lasting(lifespan) for p in alike)
@@ -166,14 +174,31 @@ def emittable(
 
 
 def _by_places(
-    ps: Iterable[Punctuation], cut: tuple[int, ...], *, at_all: bool
+    ps: Iterable[Punctuation], cut: tuple[int, ...], *, alone: bool, at_all: bool
 ) -> dict[tuple[int, ...], dict[Lifespan | None, PunctuationSet]]:
-    """The punctuations by the places at which they are cut, and by lifespan."""
+    """The punctuations by the places at which they are cut, and by lifespan; with `alone` also each place by itself."""
     found: dict[tuple[int, ...], dict[Lifespan | None, PunctuationSet]] = {}
     for p in ps:
-        alike = found.setdefault((not at_all and p.restricted) or cut, {})
-        alike.setdefault(p.lifespan, PunctuationSet(p.schema)).add(p.lasting(None))
+        chosen = [(not at_all and p.restricted) or cut]
+        if alone and not at_all and p.is_all:
+            each = [(i,) for i, attribute in enumerate(p.schema) if not attribute.domain.opaque]
+            chosen = [*dict.fromkeys((*filter(None, chosen), *each))] or chosen
+        for places in chosen:
+            alike = found.setdefault(places, {})
+            alike.setdefault(p.lifespan, PunctuationSet(p.schema)).add(p.lasting(None))
     return found
+
+
+def _points_of_all(
+    by_places: Mapping[tuple[int, ...], Mapping[Lifespan | None, PunctuationSet]], kept: Tuples, schema: Schema
+) -> list[dict[int, Value | None]] | None:
+    """The kept tuples that any of these matches, at all places where they are cut; None if they are too many."""
+    places = tuple(sorted({i for each in by_places for i in each}))
+    if len(by_places) < 2 or () in by_places or kept.at_most > MOST:
+        return None
+    given = [closed for by_lifespan in by_places.values() for closed in by_lifespan.values()]
+    points = _kept_points(given, places, kept.frame, schema)
+    return [dict(zip(places, point, strict=True)) for point in points] if isinstance(points, list) else None
 
 
 def _kept_points(

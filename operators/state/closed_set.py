@@ -1,8 +1,8 @@
 """Closed set: the punctuations of an operator or a source, kept from slice to slice, and their changes in a slice.
 
-`ClosedSet`: a set adds punctuations, and forgets isolated ones that can have no further effect. A commit records each
+`ClosedSet`: a set adds punctuations, and forgets those that can have no further effect. A commit records each
 change as the text of a punctuation, behind a minus if it was forgotten. A punctuation that is added and forgotten
-within one slice is not recorded at all, so an operator that forgets what it propagates commits nothing. Punctuations
+within one slice is not recorded at all if it is isolated: nothing is left of it. Punctuations
 with a lifespan form a part of their own (`operators.state.expiring_set`); the end of a lifespan is not recorded.
 
 `SourceClosedSet`: all punctuations of a source, for ever, with closed strings beyond a bound on disk. A source forgets
@@ -86,18 +86,19 @@ class ClosedSet:
         texts = [str(p) for p in new]
         self._changes += texts
         if not self.set.entries:
-            # A punctuation that absorbs no other leaves the set unchanged when it is forgotten again.
-            self._undoable |= dict.fromkeys(texts)
+            # One that neither absorbs others nor coalesces leaves the set unchanged when it is forgotten again.
+            self._undoable |= dict.fromkeys(map(str, isolated(new)))
         return new
 
     def forget(self, punctuations: Iterable[Punctuation]) -> None:
-        """Removes the isolated ones of these punctuations, and all that they cover; the others stay."""
-        gone = isolated(p.lasting(None) for p in punctuations) if self.set else []
+        """Removes what these punctuations match, as `PunctuationSet.forget` does."""
+        gone = [p.lasting(None) for p in punctuations] if self.set else []
         if not gone:
             return
         self.set.forget(gone)
         if self._passing is not None:
             self._passing.forget(gone)
+            self.set = self._passing.whole()
         texts = dict.fromkeys(map(str, gone))
         undone = texts.keys() & self._undoable.keys()
         self._changes = [entry for entry in self._changes if not isinstance(entry, str) or entry not in undone]

@@ -6,12 +6,12 @@ al. 2003, §5.2 and §5.3, in the more informative form that the paper leaves op
 another attribute completes nothing by itself; together with others it may.
 
 Common to all inputs is what each of several streams has closed, over the same attributes (setCombine of Tucker et al.
-2003, Table 3). A punctuation of one stream waits until all streams have closed the same; then it is emitted and, if
-isolated, forgotten.
+2003, Table 3). A punctuation of one stream waits until all streams have closed the same; then it is emitted and
+forgotten.
 
-An operator forgets completed punctuations that it no longer needs. Isolated punctuations that complete nothing, for
-example closed strings of an attribute that the operator ignores, could complete something only together with ranges
-that leave out exactly these values. So only as many of them are kept as the search for a cover looks at.
+An operator forgets completed punctuations that it no longer needs. Lone punctuations that complete nothing, for example
+closed ids when the operator ignores the id, could complete something only together with ranges that leave out exactly
+these values. So only as many of them are kept as the search for a cover looks at.
 """
 
 from __future__ import annotations
@@ -22,8 +22,8 @@ from operators.state.closed_set import ClosedSet
 from operators.state.operator_state import OperatorState
 from punct_ns.cover import EXACT_PUNCTUATIONS
 from punct_ns.lifespan import shortest
-from punct_ns.pattern import NULL
-from punct_ns.punctuation import Punctuation, is_isolated, isolated, listed
+from punct_ns.pattern import NULL, Range
+from punct_ns.punctuation import Punctuation, listed
 from punct_ns.punctuation_set import PunctuationSet
 from punct_ns.recast import placed, project, recast_pattern
 from punct_ns.schema import Schema
@@ -51,7 +51,7 @@ def completed(
     if new:
         found = project(held.set, names, closed.set.schema, new=[p.lasting(None) for p in new])
         found = closed.absorb(_for_their_time(found, names, held))
-    _bound(held, new, names)
+    bound(held, new, names)
     return found
 
 
@@ -81,7 +81,7 @@ def closed_so_far(state: OperatorState, input_: int = 0) -> ClosedSet:
 
 
 def closed_together(ps: Iterable[Punctuation], places: Sequence[int], closed: PunctuationSet) -> list[Punctuation]:
-    """What a set closes, by one punctuation or several together, of the isolated values that others are about.
+    """What a set closes, by one punctuation or several together, of the values that others are about.
 
     Args:
         ps: Punctuations over the set's schema, of any attributes and values.
@@ -91,7 +91,7 @@ def closed_together(ps: Iterable[Punctuation], places: Sequence[int], closed: Pu
     Returns:
         Punctuations over the set's schema that restrict these attributes alone, minimal.
     """
-    about = isolated(Punctuation.at(closed.schema, {i: p.patterns[i] for i in places}) for p in ps)
+    about = [Punctuation.at(closed.schema, {i: p.patterns[i] for i in places}) for p in ps]
     met = closed.meets(about) if about else []
     if all(set(places).issuperset(p.restricted) for p in met):
         return met
@@ -105,10 +105,10 @@ def forget_completed(
 ) -> None:
     """Forgets punctuations that `completed` has returned, and those that they follow from: they have no further effect.
 
-    Only isolated punctuations are forgotten, and all that they cover. An input never sends them again.
+    An input never sends them again.
     """
     held, closed = state.punctuations(f"input-{input_}"), closed_so_far(state, input_)
-    gone = isolated(complete)
+    gone = list(complete)
     closed.forget(gone)
     schema = held.set.schema
     pairs = zip(names, closed.set.schema, strict=True)
@@ -124,25 +124,25 @@ def without_null(attributes: Schema, given: Schema) -> list[Punctuation]:
 
 
 def forget_closed(closed: Sequence[ClosedSet], new: Sequence[Sequence[Punctuation]]) -> list[Punctuation]:
-    """Forgets the isolated punctuations that both inputs have sent for ever, one of them just now; returns them.
+    """Forgets the punctuations that both inputs have sent for ever, one of them just now; returns them.
 
     Args:
         closed: The punctuations of each input, over the same attributes.
         new: The new ones among them.
     """
     lasting = [[p for p in newly if p.lifespan is None] for newly in new]
-    both = [p for i, newly in enumerate(lasting) if newly for p in isolated(closed[1 - i].lasting.meets(newly))]
+    both = [p for i, newly in enumerate(lasting) if newly for p in closed[1 - i].lasting.meets(newly)]
     for held in closed:
         held.forget(both)
     return both
 
 
-def _bound(held: ClosedSet, new: Sequence[Punctuation], names: Sequence[str]) -> None:
-    """Keeps only the latest isolated punctuations that complete nothing: as many as a cover can consist of."""
+def bound(held: ClosedSet, new: Sequence[Punctuation], names: Sequence[str]) -> None:
+    """Keeps only the latest lone punctuations that complete nothing: as many as a cover can consist of."""
     places = frozenset(map(held.set.schema.index, names))
 
     def incomplete(ps: Iterable[Punctuation]) -> list[Punctuation]:
-        return [p for p in ps if is_isolated(p) and not places.issuperset(p.restricted)]
+        return [p for p in ps if not places.issuperset(p.restricted) and _is_lone(p, places)]
 
     if not (latest := incomplete(new)):
         return
@@ -153,8 +153,20 @@ def _bound(held: ClosedSet, new: Sequence[Punctuation], names: Sequence[str]) ->
             held.absorb(latest)
 
 
+def _is_lone(p: Punctuation, places: frozenset[int]) -> bool:
+    """Whether it is about few values of attributes at none of the places, one of which has vastly many.
+
+    A range between two values counts as few if the punctuation restricts nothing else: it leaves out all values before
+    and behind it, of all groups.
+    """
+    others = {i: p.patterns[i] for i in p.restricted if i not in places}
+    alone = len(p.restricted) == 1
+    few = (listed(q) or (alone and isinstance(q, Range) and None not in (q.low, q.high)) for q in others.values())
+    return all(few) and any(p.schema[i].domain.vast and listed(q) != (None,) for i, q in others.items())
+
+
 def _count(ps: Iterable[Punctuation]) -> int:
-    return sum(max(len(listed(pattern)) for pattern in p.patterns) for p in ps)
+    return sum(max(1, *(len(listed(pattern)) for pattern in p.patterns)) for p in ps)
 
 
 def common_sets(streams: Sequence[str], attributes: Schema) -> dict[str, Schema]:

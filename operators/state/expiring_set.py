@@ -97,11 +97,11 @@ class ExpiringPoints:
                 yield lifespan, met
 
     def forget(self, gone: Sequence[Punctuation]) -> None:
-        """Removes the points that one of these punctuations covers; they consist of constants and lists."""
+        """Removes the points that one of these punctuations covers."""
         for p in gone:
-            points = points_of(p) or ()
+            points = points_of(p)
             width = len(p.restricted)
-            if any(len(shape) > width for shape in self._shapes):
+            if points is None or any(len(shape) > width for shape in self._shapes):
                 points = [point for point in self._lifespans if p.covers(punctuation(point, self._schema))]
             for point in points:
                 for lifespan in self._lifespans.get(point, ()):
@@ -293,7 +293,7 @@ class ExpiringSet:
         return parts
 
     def forget(self, gone: Sequence[Punctuation]) -> None:
-        """Removes isolated punctuations, and all that they cover."""
+        """Removes what these punctuations match, as `PunctuationSet.forget` does."""
         self.lasting.forget(gone)
         self._points.forget(gone)
         for lifespan, closed in list(self._classes.items()):

@@ -76,4 +76,4 @@ def test_what_the_first_input_has_no_null_of_is_never_null(session: Session, tmp
     running = Running(session, tmp_path, Difference(NUMBERS), present, NUMBERS)
     assert Difference(NUMBERS).schema(NUMBERS, present).ddl() == "`n` INT"
     assert Difference(NUMBERS).schema(present, NUMBERS).ddl() == "`n` INT NOT NULL"
-    running.shows("(1) <*> | ", "(null) | <(,)>", out="| (1) <*>")
+    running.shows("(1) <*> | ", "(null) | <(,)>", out="<(,0]> <[2,)> | (1) <1>")

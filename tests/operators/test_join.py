@@ -83,13 +83,25 @@ def test_what_waits_goes_out_after_a_restart(session: Session, tmp_path: Path) -
     )  # fmt: skip
 
 
-def test_the_end_of_one_side_is_cut_at_the_keys_that_it_still_keeps(session: Session, tmp_path: Path) -> None:
+def test_the_end_of_one_side_is_cut_at_the_values_of_each_attribute_that_it_still_keeps(
+    session: Session, tmp_path: Path
+) -> None:
     running(session, tmp_path, on_id("inner")).shows(
         "(1, 10) (4, 0) <*, *> |       ",
         "<4, *>                | <*, *>",
-        out="<(,0], *, *, *> <*, *, (,0], *> <*, *, [2,), *> <[2,), *, *, *> <null, *, *, *> | <*, *, *, *>",
+        out="<(,0], *, *, *> <*, (,9], *, *> <*, *, (,0], *> <*, *, [2,), *> <*, [11,), *, *> <*, null, *, *>"
+            " <[2,), *, *, *> <null, *, *, *> | <*, *, *, *>",
         kept="                  | 0",
     )  # fmt: skip
+
+
+@pytest.mark.parametrize("said", ["<*, 10>", "<*, *>"])
+def test_the_end_of_one_side_releases_what_a_value_would(session: Session, tmp_path: Path, said: str) -> None:
+    """Auction 4 is open still, but of a reserve of 10 there was only auction 1."""
+    join = running(session, tmp_path, on_id("inner"))
+    join.slice(([(1, 10), (4, 0)], [Punctuation.parse(said, AUCTION)]), ([], []))
+    done = join.slice(([], []), ([], [Punctuation.parse("<1, *>", BID)]))
+    assert "<*, 10, *, *>" in [str(p) for p in done.punctuations]
 
 
 def test_points_too_many_to_cut_out_let_what_lies_outside_go(
