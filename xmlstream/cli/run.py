@@ -174,7 +174,7 @@ class _Run:
         """Returns the summary, or raises the failure or `Interrupted`."""
         number = self.interrupts.number
         if number is not None and (self._summary is None or self.interrupts.at_once):
-            raise Interrupted(number)
+            raise Interrupted(number, at_once=self.interrupts.at_once)
         if self._failure is not None:
             raise self._failure
         assert self._summary is not None

@@ -244,7 +244,8 @@ def _run(
                 summary = run_script(script, run_settings, Environment(**environment), console, as_written=as_written)
         except interrupts.Interrupted as interrupted:
             hint = "a run with the same --checkpoint resumes from here" if settings["checkpoint"] else None
-            line = format_error(XmlStreamError("interrupted before the end of the input", hint=hint))
+            before = "the end of the input" if interrupted.code else "the first slice"
+            line = format_error(XmlStreamError(f"interrupted before {before}", hint=hint))
             console.print(Text(line), soft_wrap=True)
             interrupts.leave(interrupted.code)
         if summary.closed_before:
