@@ -18,7 +18,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from operators.storage.store import Place, hidden
-from punct_ns.errors import XmlStreamError
+from punct_ns.errors import XmlStreamError, reason
 from punct_ns.schema import Schema
 from punct_ns.scheme import Scheme
 from sources.parquet_table import EXACT
@@ -157,6 +157,8 @@ def reason_of(error: Exception) -> str:
     >>> reason_of(OSError("Failed to parse parquet: External: Unable to copy: No space left on device (os error 28)"))
     'no space left on device'
     """
+    if isinstance(error, OSError) and error.errno:
+        return reason(error)
     text = re.sub(r"\x1b\[\d*m", "", str(error)).strip()
     if system := re.search(r"\(os error (\d+)\)|code: (\d+), kind", text):
         return os.strerror(int(system[1] or system[2])).lower()

@@ -246,7 +246,7 @@ _CALLS: dict[str, list[tuple[Any, str]]] = {
 
 
 @pytest.mark.parametrize("is_done", [True, False])
-@pytest.mark.parametrize("place", ["delta", "delta objects", "iceberg"], indirect=True)
+@pytest.mark.parametrize("place", ["delta objects", "iceberg"], indirect=True)
 def test_after_an_error_of_the_store_a_loader_looks_again_whether_the_write_was_done(
     place: str, is_done: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
