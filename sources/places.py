@@ -211,7 +211,7 @@ class LocalPlace:
         self._is_document = stat.S_ISDIR if directories else stat.S_ISREG
         self._partition = partition
         self.single = self._pattern is None and (one or not Path(self._path).is_dir())
-        self.passed = set()
+        self.passed = set[str]()
         self._root = split_glob(self._path)[0]
 
     def only(self) -> str:

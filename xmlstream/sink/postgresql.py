@@ -25,13 +25,11 @@ from punct_ns.schema import Schema
 from xmlstream.sink.arrow_columns import text_of
 from xmlstream.sink.closed_table import closed_schema
 from xmlstream.sink.sink_kind import SinkHome, SinkKind
-from xmlstream.sink.staged_sink import GOES_ON, MayPass
+from xmlstream.sink.staged_sink import GOES_ON, MayPass, StagedSlice
 from xmlstream.sink.xml_values import require_text_types
 
 if TYPE_CHECKING:
     import psycopg
-
-    from xmlstream.sink.staged_sink import StagedSlice
 
 MARKERS = "xmlstream_slices"
 """Name of the table with the last loaded slice of each query."""
