@@ -32,7 +32,7 @@ class Interrupted(BaseException):
 
 
 def exit_code(number: int) -> int:
-    """The exit code after a signal: that which shells expect; 0 for a run that follows its input, which ends so."""
+    """The exit code after a signal: 0 for a run that follows its input until one comes, else what shells expect."""
     return 0 if sys.argv[1:2] == ["run"] and "--follow" in sys.argv else 128 + number
 
 

@@ -54,11 +54,13 @@ class DeltaLoader:
     def _prepare(self, delta: Any, path: str, wanted: pa.Schema) -> None:
         properties = delta.CommitProperties(custom_metadata=self._mark)
         if not delta.DeltaTable.is_deltatable(path, self._options):
-            if self._holds_something(path):
+            if not self._holds_something(path):
+                made = delta.Schema.from_arrow(wanted)
+                delta.DeltaTable.create(path, made, commit_properties=properties, storage_options=self._options)
+                return
+            # Another run may have created it between the two looks.
+            if not delta.DeltaTable.is_deltatable(path, self._options):
                 raise UsageError(f"{path} exists, but is not a Delta table", hint="name another place")
-            made = delta.Schema.from_arrow(wanted)
-            delta.DeltaTable.create(path, made, commit_properties=properties, storage_options=self._options)
-            return
         table = delta.DeltaTable(path, storage_options=self._options)
         found = pa.schema(table.schema().to_arrow())
         if others := differences(found, wanted):
