@@ -194,6 +194,9 @@ class _Run:
             launched = launch(spark, root, replace(settings, on_slice=on_slice))
             stack.enter_context(noticed(self.console, launched.findings))
             self._has_begun = True
+            if launched.after is not None:
+                line = f"going on from the checkpoint {settings.checkpoint}, after slice {launched.after}"
+                self.console.print(line, highlight=False, markup=False, soft_wrap=True)
             return self._wait(launched)
 
     def _wait(self, launched: Launched) -> Summary | None:
