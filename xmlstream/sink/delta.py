@@ -113,16 +113,15 @@ class DeltaLoader:
             rows = pa.RecordBatchReader.from_batches(schema, (fitted(batch, schema) for batch in batches))
             # Into the table as it was looked at: the commit fails if another run of the query has added a slice since.
             delta.write_deltalake(table, rows, mode="append", commit_properties=properties)
-            self._known[path] = table
 
     def _looked_at(self, path: str) -> Any:
-        """The table as it is now; of one that was written before, only what is new in its log is read."""
-        table = self._known.pop(path, None)
-        if table is not None:
+        """The table as it is now; of one that was looked at before, only what is new in its log is read."""
+        if path in self._known:
             with suppress(Exception):
-                table.update_incremental()
-                return table
-        return _deltalake().DeltaTable(path, storage_options=self._options)
+                self._known[path].update_incremental()
+                return self._known[path]
+        self._known[path] = _deltalake().DeltaTable(path, storage_options=self._options)
+        return self._known[path]
 
     @contextmanager
     def _named(self, path: str) -> Iterator[None]:
