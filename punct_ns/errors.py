@@ -6,6 +6,7 @@ All of them can be pickled, because they cross from Spark's workers to the drive
 
 from __future__ import annotations
 
+import re
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -22,13 +23,14 @@ class XmlStreamError(Exception):
     """Base class of every error that xmlstream raises on purpose.
 
     `what` describes the fault with its values, `where` locates it as precisely as known, `hint` suggests a remedy.
+    Secrets of URLs are left out of all three.
     """
 
     def __init__(self, what: str, *, where: str | None = None, hint: str | None = None) -> None:
-        super().__init__(what)
-        self.what = what
-        self.where = where
-        self.hint = hint
+        self.what = without_secrets(what)
+        self.where = where and without_secrets(where)
+        self.hint = hint and without_secrets(hint)
+        super().__init__(self.what)
 
     def __str__(self) -> str:
         return format_error(self)
@@ -135,6 +137,23 @@ def format_error(error: XmlStreamError) -> str:
     if error.hint:
         lines.append(f"  Hint: {error.hint}")
     return "\n".join(lines)
+
+
+def without_secrets(text: str) -> str:
+    """A text whose URLs have no password, and no value of an option that may be one.
+
+    >>> without_secrets("s3://ann:secret@bucket/in?region=r&secret_access_key=secret is refused")
+    's3://ann@bucket/in?region=r&secret_access_key=… is refused'
+    """
+    if "://" not in text:
+        return text
+    return _SECRET_OPTION.sub(r"\1…", _PASSWORD.sub(r"\1@", text))
+
+
+_PASSWORD = re.compile(r"(://[^\s/?#:@]*):[^\s/?#]*@")
+_SECRET_OPTION = re.compile(
+    r"([?&][^\s=&?#]*(?:secret|pass|pwd|token|key|sig|credential)[^\s=&?#]*=)[^\s&#]*", re.IGNORECASE
+)
 
 
 def reason(error: OSError) -> str:

@@ -21,7 +21,7 @@ from urllib.parse import parse_qsl, urlencode
 
 from operators.storage.object_urls import OPTIONS, is_object_url, with_options
 from operators.storage.objects import START_PATIENCE, ObjectStatus, ObjectStore
-from punct_ns.errors import InputError, StateError, UsageError
+from punct_ns.errors import InputError, StateError, UsageError, without_secrets
 from sources.local_paths import glob_of, local_path, split_glob
 
 LIST_ALL = 60.0
@@ -90,7 +90,7 @@ def shown(path: str) -> str:
     >>> shown("s3://bucket/in/a.xml?etag=7&size=9"), shown("who?.xml")
     ('s3://bucket/in/a.xml', 'who?.xml')
     """
-    return _unquoted(name_of(path)) if is_object_url(path) else path
+    return without_secrets(_unquoted(name_of(path)) if is_object_url(path) else path)
 
 
 def path_of(path: str) -> str:
@@ -211,7 +211,7 @@ class LocalPlace:
         self._is_document = stat.S_ISDIR if directories else stat.S_ISREG
         self._partition = partition
         self.single = self._pattern is None and (one or not Path(self._path).is_dir())
-        self.passed = set()
+        self.passed = set[str]()
         self._root = split_glob(self._path)[0]
 
     def only(self) -> str:

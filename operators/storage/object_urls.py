@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import parse_qsl, urlencode, urlsplit
 
-from punct_ns.errors import DISTRIBUTION, StateError, UsageError
+from punct_ns.errors import DISTRIBUTION, StateError, UsageError, without_secrets
 
 SCHEMES = ("s3", "s3a", "gs", "az", "azure", "abfs", "abfss", "memory")
 """Schemes of the URLs of object stores; objects of `memory` last as long as the process, for tests."""
@@ -78,12 +78,12 @@ def joined(url: str, key: str) -> str:
 
 
 def shown(url: str) -> str:
-    """A URL without its options, as messages name it.
+    """A URL without its options and secrets, as messages name it.
 
     >>> shown("s3://bucket/out?region=r")
     's3://bucket/out'
     """
-    return url.partition("?")[0]
+    return without_secrets(url.partition("?")[0])
 
 
 def with_options(url: str, options: Mapping[str, str]) -> str:
@@ -176,6 +176,8 @@ def _client(root: str, options: tuple[tuple[str, str], ...], environment: tuple[
 def _settings(scheme: str, given: Mapping[str, str]) -> dict[str, str]:
     """The settings of a client that it does not take from the environment itself."""
     endpoint = given.get("endpoint") or (os.environ.get("AWS_ENDPOINT_URL", "") if scheme == "s3" else "")
+    if urlsplit(endpoint).username:
+        raise UsageError(f"the endpoint {endpoint} contains credentials", hint=CREDENTIALS)
     if urlsplit(endpoint).path.strip("/"):
         raise UsageError(f"the endpoint {endpoint} has a path", hint="options end a URL: s3://bucket/a.xml?endpoint=…")
     config = {"endpoint": endpoint} if endpoint else {}

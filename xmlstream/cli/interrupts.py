@@ -26,9 +26,14 @@ AGAIN_SECONDS = 2.0
 class Interrupted(BaseException):
     """A signal ended the command; not an `Exception`, so that `except Exception` does not catch it."""
 
-    def __init__(self, number: int) -> None:
+    def __init__(self, number: int, *, at_once: bool = False) -> None:
         super().__init__(number)
-        self.code = 128 + number
+        self.code = 128 + number if at_once else exit_code(number)
+
+
+def exit_code(number: int) -> int:
+    """The exit code after a signal: 0 for a run that follows its input until one comes, else what shells expect."""
+    return 0 if sys.argv[1:2] == ["run"] and "--follow" in sys.argv else 128 + number
 
 
 class Interrupts:
@@ -88,11 +93,11 @@ def raised() -> Iterator[None]:
 
 
 def deadly() -> None:
-    """Makes signals end the process at once, silently, with the exit code that shells expect.
+    """Makes signals end the process at once, silently, with the exit code of the command.
 
     Used at the start of a command, when nothing is open yet.
     """
-    _handled_by(lambda number, frame: os._exit(128 + number))
+    _handled_by(lambda number, frame: os._exit(exit_code(number)))
 
 
 def leave(code: int) -> NoReturn:

@@ -58,8 +58,12 @@ def pages() -> list[Page]:
     readme = (root / "README.md").read_text(encoding="utf-8").partition("\n## Where to read on\n")[2]
     listed = {"README.md": "what it is, the first query"}
     for line, links in re.findall(r"^\| (.+?) \| (\[.+) \|$", readme, re.MULTILINE):
-        for path in re.findall(r"\]\(([^)#]+\.md)", links):
-            listed.setdefault(path, line.replace("`", ""))
+        paths = re.findall(r"\]\(([^)#]+\.md)", links)
+        plain = re.sub(r"\[(.+?)\]\(.+?\)", r"\1", line.replace("`", ""))
+        # A line has a part for each of several pages.
+        parts = plain.split("; ") if len(paths) > 1 else [plain]
+        for path, part in zip(paths, parts, strict=True):
+            listed.setdefault(path, part)
     found = {file.relative_to(root).as_posix(): file for file in root.glob("*.md")}
     for folder in FOLDERS:
         found |= {file.relative_to(root).as_posix(): file for file in sorted((root / folder).rglob("*.md"))}

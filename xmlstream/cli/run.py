@@ -174,7 +174,7 @@ class _Run:
         """Returns the summary, or raises the failure or `Interrupted`."""
         number = self.interrupts.number
         if number is not None and (self._summary is None or self.interrupts.at_once):
-            raise Interrupted(number)
+            raise Interrupted(number, at_once=self.interrupts.at_once)
         if self._failure is not None:
             raise self._failure
         assert self._summary is not None
@@ -194,6 +194,9 @@ class _Run:
             launched = launch(spark, root, replace(settings, on_slice=on_slice))
             stack.enter_context(noticed(self.console, launched.findings))
             self._has_begun = True
+            if launched.after is not None:
+                line = f"going on from the checkpoint {settings.checkpoint}, after slice {launched.after}"
+                self.console.print(line, highlight=False, markup=False, soft_wrap=True)
             return self._wait(launched)
 
     def _wait(self, launched: Launched) -> Summary | None:

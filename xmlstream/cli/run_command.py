@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import errno
 import os
+import re
 import shutil
 import tempfile
 import traceback as traceback_module
@@ -185,18 +186,48 @@ def run(  # noqa: PLR0913, PLR0917 - one parameter for each option
         if traceback:
             traceback_module.print_exc()
         cause = first_cause(error)
-        if os.strerror(errno.ENOSPC) in cause:
-            raise _full_disk(error, [checkpoint, work, output, metrics, tempfile.gettempdir()], checkpoint) from None
+        written = [checkpoint, work, output, metrics, tempfile.gettempdir()]
+        for number in _REMEDIES:
+            if getattr(error, "errno", None) == number or os.strerror(number) in cause:
+                raise _of_system(error, cause, number, written, checkpoint) from None
         raise XmlStreamError(f"{type(error).__name__}: {cause}", hint="--traceback shows more") from None
 
 
-def _full_disk(error: Exception, written: Sequence[str | None], checkpoint: str | None) -> XmlStreamError:
-    """The error for a full disk: that of the file that could not be written, or else the fullest that is written."""
-    there = [path for path in written if path and Path(path).exists()]
-    place = getattr(error, "filename", None) or min(there, key=lambda path: shutil.disk_usage(path).free)
+_FULL = {errno.ENOSPC: "make room", errno.EDQUOT: "make room, or have the quota raised"}
+_REMEDIES = {
+    **_FULL,
+    errno.EACCES: "give the user of this process the right to read and write there",
+    errno.EPERM: "give the user of this process the right to read and write there",
+    errno.EROFS: "mount it to be written, or name another place",
+    errno.ENOENT: "it may have been removed or renamed during the run: put it back",
+    errno.ENOTDIR: "it may have been replaced during the run: put it back",
+    errno.EMFILE: "let the process open more files: ulimit -n",
+    errno.EIO: "see the system's log: the disk may be damaged, or a network file system away",
+    errno.ESTALE: "see the system's log: the network file system may be away, or the directory removed",
+}
+"""What helps if the operating system refuses to read or to write, by the number of the error."""
+
+
+def _of_system(
+    error: Exception, cause: str, number: int, written: Sequence[str | None], checkpoint: str | None
+) -> XmlStreamError:
+    """The error of the operating system that has ended a run, whichever library met it.
+
+    It names the file; if that of a full disk is unknown, the fullest place that is written.
+    """
+    place = getattr(error, "filename", None)
+    if number in _FULL:
+        there = [path for path in written if path and Path(path).exists()]
+        what = f"the disk of {place or min(there, key=lambda path: shutil.disk_usage(path).free)} is full"
+    else:
+        what = (
+            f"{place}: {os.strerror(number).lower()}"
+            if place
+            else re.sub(r"\[errno \d+\] ", "", cause, flags=re.IGNORECASE)
+        )
     goes_on = f"the same command then goes on from the checkpoint {checkpoint}"
     restart = "then run the same command again; with --checkpoint it would go on from its last commit"
-    return XmlStreamError(f"the disk of {place} is full", hint=f"make room; {goes_on if checkpoint else restart}")
+    return XmlStreamError(what, hint=f"{_REMEDIES[number]}; {goes_on if checkpoint else restart}")
 
 
 def _require_safe(script: Any, *, follow: bool, allowed: bool, strict: bool, keep_open: bool, as_written: bool) -> None:
@@ -244,7 +275,8 @@ def _run(
                 summary = run_script(script, run_settings, Environment(**environment), console, as_written=as_written)
         except interrupts.Interrupted as interrupted:
             hint = "a run with the same --checkpoint resumes from here" if settings["checkpoint"] else None
-            line = format_error(XmlStreamError("interrupted before the end of the input", hint=hint))
+            before = "the end of the input" if interrupted.code else "the first slice"
+            line = format_error(XmlStreamError(f"interrupted before {before}", hint=hint))
             console.print(Text(line), soft_wrap=True)
             interrupts.leave(interrupted.code)
         if summary.closed_before:

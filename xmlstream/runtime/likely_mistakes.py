@@ -256,7 +256,8 @@ def _punctuations(found: Findings, options: SourceOptions) -> _Sentences:
     for kind, count in sorted(found.said.items()):
         if kind not in known:
             what = f"{counted(count, 'punctuation')} of the scheme '{kind}'"
-            yield "no promise", f"{what}, which is not promised", kind
+            promise = "; ".join([*map(str, options.schemes), kind])
+            yield "no promise", f"{what}, which is not promised; schemes '{promise}' would promise it", kind
 
 
 def _forms(scheme: Scheme, options: SourceOptions) -> set[str]:

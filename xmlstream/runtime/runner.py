@@ -53,11 +53,21 @@ if TYPE_CHECKING:
 
 
 class Launched:
-    """A query that was started; its `query` is None if an earlier run had closed it."""
+    """A query that was started; its `query` is None if an earlier run had closed it.
+
+    Attributes:
+        after: The number of the last slice that an earlier run has committed; None if there was none.
+    """
 
     def __init__(
-        self, execution: Execution, begin: Callable[[], RunningQuery] | None, tally: Tally, end: Callable[[], None]
+        self,
+        execution: Execution,
+        begin: Callable[[], RunningQuery] | None,
+        tally: Tally,
+        end: Callable[[], None],
+        after: int | None = None,
     ) -> None:
+        self.after = after
         self.query = None if begin is None else begin()
         self._begin = begin
         self._stopped = False
@@ -329,8 +339,9 @@ def _launched(session: Session, root: Node, settings: Settings, recovered: Recov
     if execution.closed:
         return Launched(execution, None, tally, once)
     checkpoint.store.delete(ENDED)
+    after = None if checkpoint.latest is None else int(checkpoint.latest["slice"])
     begin = driver(session, readers, process, checkpoint, settings)
-    launched = Launched(execution, begin, tally, once)
+    launched = Launched(execution, begin, tally, once, after)
 
     def is_over() -> bool:
         if launched.query is None or launched.query.isActive:

@@ -51,7 +51,7 @@ def open_session(
     Args:
         master: Spark's master; by default that of spark-submit, else all cores of this machine.
         conf: Spark's configuration; overrides the settings of this package. With DuckDB, `spark.sql.session.timeZone`,
-            `memory` (the most that it takes, such as `2GB`) and `threads`.
+            `memory` (the most that its tables take, such as `2GB`) and `threads`.
         name: Name of the application in Spark.
         engine: `spark`; or `duckdb`, which computes in this process what is proven to be equal to Spark's results,
             without Java, and refuses all other expressions by name.

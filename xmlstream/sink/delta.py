@@ -8,7 +8,7 @@ store: Delta's log needs conditional writes, as a checkpoint does.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path, PurePath
 from typing import Any
 
@@ -40,6 +40,7 @@ class DeltaLoader:
         self._beside = f"{self._path.removesuffix(path.name)}{path.stem}_closed{path.suffix}"
         self._tables = {self._path: pa.schema(rows), self._beside: closed_schema(schema)}
         self._goes_on, self._overwrite = home.goes_on, home.overwrite
+        self._known: dict[str, Any] = {}
 
     def prepare(self) -> None:
         """Creates missing tables, and checks existing ones; raises the errors of `Loader.prepare`."""
@@ -53,11 +54,13 @@ class DeltaLoader:
     def _prepare(self, delta: Any, path: str, wanted: pa.Schema) -> None:
         properties = delta.CommitProperties(custom_metadata=self._mark)
         if not delta.DeltaTable.is_deltatable(path, self._options):
-            if self._holds_something(path):
+            if not self._holds_something(path):
+                made = delta.Schema.from_arrow(wanted)
+                delta.DeltaTable.create(path, made, commit_properties=properties, storage_options=self._options)
+                return
+            # Another run may have created it between the two looks.
+            if not delta.DeltaTable.is_deltatable(path, self._options):
                 raise UsageError(f"{path} exists, but is not a Delta table", hint="name another place")
-            made = delta.Schema.from_arrow(wanted)
-            delta.DeltaTable.create(path, made, commit_properties=properties, storage_options=self._options)
-            return
         table = delta.DeltaTable(path, storage_options=self._options)
         found = pa.schema(table.schema().to_arrow())
         if others := differences(found, wanted):
@@ -103,13 +106,22 @@ class DeltaLoader:
             custom_metadata=metadata, app_transactions=[delta.Transaction(self._query, staged.number)]
         )
         with self._named(path):
-            table = delta.DeltaTable(path, storage_options=self._options)
+            table = self._looked_at(path)
             known = table.transaction_version(self._query)
             if known is not None and known >= staged.number:
                 return
             rows = pa.RecordBatchReader.from_batches(schema, (fitted(batch, schema) for batch in batches))
             # Into the table as it was looked at: the commit fails if another run of the query has added a slice since.
             delta.write_deltalake(table, rows, mode="append", commit_properties=properties)
+
+    def _looked_at(self, path: str) -> Any:
+        """The table as it is now; of one that was looked at before, only what is new in its log is read."""
+        if path in self._known:
+            with suppress(Exception):
+                self._known[path].update_incremental()
+                return self._known[path]
+        self._known[path] = _deltalake().DeltaTable(path, storage_options=self._options)
+        return self._known[path]
 
     @contextmanager
     def _named(self, path: str) -> Iterator[None]:
@@ -121,7 +133,10 @@ class DeltaLoader:
         except Exception as error:  # noqa: BLE001 - the package, each store and the file system have errors of their own
             if self._options is not None:
                 ObjectStore(self._url(path)).status("_delta_log")
-            raise MayPass(f"the Delta table {path} cannot be written: {reason_of(error)}", hint=GOES_ON) from None
+            # What a file system refuses, it refuses again; another writer may have been faster.
+            passes = self._options is not None or isinstance(error, _deltalake().exceptions.CommitFailedError)
+            kind = MayPass if passes else XmlStreamError
+            raise kind(f"the Delta table {path} cannot be written: {reason_of(error)}", hint=GOES_ON) from None
 
 
 DELTA = SinkKind(name="delta", example="out.delta", suffix=".delta", loader=DeltaLoader)

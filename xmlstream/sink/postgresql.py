@@ -19,19 +19,17 @@ import pyarrow as pa
 import pyarrow.csv
 
 from punct_ns.domain import Domain
-from punct_ns.errors import StateError, UsageError, XmlStreamError, not_installed
+from punct_ns.errors import StateError, UsageError, XmlStreamError, not_installed, without_secrets
 from punct_ns.numeric_type import DecimalType
 from punct_ns.schema import Schema
 from xmlstream.sink.arrow_columns import text_of
 from xmlstream.sink.closed_table import closed_schema
 from xmlstream.sink.sink_kind import SinkHome, SinkKind
-from xmlstream.sink.staged_sink import GOES_ON, MayPass
+from xmlstream.sink.staged_sink import GOES_ON, MayPass, StagedSlice
 from xmlstream.sink.xml_values import require_text_types
 
 if TYPE_CHECKING:
     import psycopg
-
-    from xmlstream.sink.staged_sink import StagedSlice
 
 MARKERS = "xmlstream_slices"
 """Name of the table with the last loaded slice of each query."""
@@ -78,19 +76,8 @@ class Place:
         parts = urlsplit(output)
         if not parts.fragment:
             hint = "name the table after a #, as in postgresql://localhost/warehouse#hottest"
-            raise UsageError(f"the output {shown(output)} names no table", hint=hint)
+            raise UsageError(f"the output {output} names no table", hint=hint)
         return Place(urlunsplit(parts._replace(fragment="")), parts.fragment)
-
-
-def shown(output: str) -> str:
-    """The URL without its password, to be shown and recorded.
-
-    >>> shown("postgresql://ann:secret@localhost/warehouse#hottest")
-    'postgresql://ann@localhost/warehouse#hottest'
-    """
-    parts = urlsplit(output)
-    name, at, host = parts.netloc.rpartition("@")
-    return urlunsplit(parts._replace(netloc=f"{name.partition(':')[0]}{at}{host}"))
 
 
 def require_reachable(output: str) -> None:
@@ -108,7 +95,7 @@ class PostgresqlLoader:
 
     def __init__(self, output: str, schema: Schema, home: SinkHome) -> None:
         require_text_types(schema)
-        self._place, self._output, self._shown = Place.of(output), output, shown(output)
+        self._place, self._output, self._shown = Place.of(output), output, without_secrets(output)
         self._schema, self._query = schema, home.query
         self._goes_on, self._overwrite = home.goes_on, home.overwrite
         self._connection: psycopg.Connection[Any] | None = None
@@ -227,7 +214,6 @@ POSTGRESQL = SinkKind(
     output=lambda options, name: f"{options['url']}#{options.get('table', name)}",
     is_path=False,
     loader=PostgresqlLoader,
-    shown=shown,
     check=require_reachable,
 )
 """A table of PostgreSQL, and beside it the table of closed values."""
@@ -242,7 +228,7 @@ def _connected(output: str) -> psycopg.Connection[Any]:
         return psycopg.connect(Place.of(output).url, autocommit=True, connect_timeout=20)
     except psycopg.Error as error:
         hint = "is the server up, and are host, port, user and password right? PGPASSWORD has the password"
-        raise UsageError(f"no connection to {shown(output)}: {_reason(error)}", hint=hint) from None
+        raise UsageError(f"no connection to {output}: {_reason(error)}", hint=hint) from None
 
 
 def _reason(error: psycopg.Error) -> str:

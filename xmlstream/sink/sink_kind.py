@@ -55,7 +55,6 @@ class SinkKind:
         form: Makes the form of documents; such a sink may be partitioned.
         loader: Makes the loader for a table with transactions.
         sink: Makes the sink.
-        shown: Removes the password from an output, to show and record it.
         check: Checks before the query starts that an output can be reached; raises UsageError if not.
     """
 
@@ -71,7 +70,6 @@ class SinkKind:
     form: Callable[[Schema, Sequence[Scheme]], Form] | None = None
     loader: Callable[[str, Schema, SinkHome], Loader] | None = None
     sink: Callable[[Target, Schema, SinkHome], Sink] | None = None
-    shown: Callable[[str], str] = str
     check: Callable[[str], None] | None = None
 
     def is_named_by(self, output: str) -> bool:

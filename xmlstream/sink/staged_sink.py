@@ -6,6 +6,7 @@ that the query has not committed, and a slice that is loaded again after a crash
 
 from __future__ import annotations
 
+import os
 import re
 import time
 from collections.abc import Callable, Iterator, Sequence
@@ -17,7 +18,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from operators.storage.store import Place, hidden
-from punct_ns.errors import XmlStreamError
+from punct_ns.errors import XmlStreamError, reason
 from punct_ns.schema import Schema
 from punct_ns.scheme import Scheme
 from sources.parquet_table import EXACT
@@ -153,7 +154,14 @@ def reason_of(error: Exception) -> str:
 
     >>> reason_of(OSError("Generic S3 error\n  \x1b[31m↳\x1b[0m Error performing PUT\n    \x1b[31m↳\x1b[0m timed out"))
     'Generic S3 error: timed out'
+    >>> reason_of(OSError("Failed to parse parquet: External: Unable to copy: No space left on device (os error 28)"))
+    'no space left on device'
     """
-    first, *others = re.sub(r"\x1b\[\d*m", "", str(error)).strip().splitlines() or [type(error).__name__]
+    if isinstance(error, OSError) and error.errno:
+        return reason(error)
+    text = re.sub(r"\x1b\[\d*m", "", str(error)).strip()
+    if system := re.search(r"\(os error (\d+)\)|code: (\d+), kind", text):
+        return os.strerror(int(system[1] or system[2])).lower()
+    first, *others = text.splitlines() or [type(error).__name__]
     causes = [line.strip().removeprefix("↳ ") for line in others if line.strip().startswith("↳ ")]
     return ": ".join([first, *causes[-1:]])

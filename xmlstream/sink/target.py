@@ -11,7 +11,7 @@ from typing import Any
 from operators.storage.object_urls import is_object_url, joined
 from operators.storage.object_urls import shown as without_options
 from operators.storage.objects import ObjectStore
-from punct_ns.errors import StateError, UsageError
+from punct_ns.errors import StateError, UsageError, without_secrets
 from punct_ns.schema import Schema
 from punct_ns.scheme import Scheme
 from sources.local_paths import local_path
@@ -127,7 +127,7 @@ class Target:
     @property
     def shown(self) -> str:
         """Output without its password and its options, to be shown and recorded."""
-        return without_options(joined(self.output, "")) if is_object_url(self.output) else self.kind.shown(self.output)
+        return without_options(joined(self.output, "")) if is_object_url(self.output) else without_secrets(self.output)
 
     @property
     def recorded(self) -> dict[str, Any]:

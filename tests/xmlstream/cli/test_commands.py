@@ -458,8 +458,9 @@ def test_the_papers_query_from_the_shell_is_interrupted_and_goes_on(sensors: Pat
     result = xmlstream(*arguments)
     assert (result.returncode, result.stdout) == (0, "")
     # What is redirected says when it starts, when its first slice is out, and how it ends.
-    begun, slice_, ended = said(result)
+    begun, goes_on, slice_, ended = said(result)
     assert begun == "starting Spark"
+    assert re.fullmatch(rf"going on from the checkpoint {tmp_path / 'state'}, after slice \d+", goes_on)
     assert re.match(r"slice \d+: 1 slice, 24 items", slice_)
     first, second = done(stderr.splitlines()[-1]), done(ended)
     assert [sum(counts) for counts in zip(first, second, strict=True)] == [68, 3]

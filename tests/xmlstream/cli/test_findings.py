@@ -39,7 +39,13 @@ MISTAKES = {
     "column": (GOOD, {"path.b": "bb"}, "no value", ("b", "bb", "leaves that no attribute reads are b")),
     "void": (GOOD + 2 * "<punct:t><a>3</a><c>5</c></punct:t>", {}, "void", ("2 punctuations", "c")),
     "never": (GOOD, {"schemes": "a; b prefix"}, "broken promise", ("'b prefix'",)),
-    "unpromised": (GOOD + "<punct:t><b>(,5]</b></punct:t>", {}, "no promise", ("1 punctuation", "'b prefix'")),
+    "unpromised": (
+        GOOD + "<punct:t><b>(,5]</b></punct:t>",
+        {},
+        "no promise",
+        ("1 punctuation", "schemes 'a; b prefix' would"),
+    ),
+    "promised": (GOOD + "<punct:t><b>(,5]</b></punct:t>", {"schemes": "a; b prefix"}, None, ()),
     "dropped": (GOOD + "<t><a>x</a><b>1</b></t>", {"mode": "DROPMALFORMED"}, "malformed", ("1 malformed", "dropped")),
     "late": (
         GOOD + 2 * "<t><a>1</a></t>",

@@ -17,6 +17,7 @@ import pytest
 import xmlstream as xs
 from sources.generators.sensors import write_sensors
 from tests.campaigns.signals import QUERY, Running, documents, processes
+from tests.harness.nights import AT_NIGHT
 from xmlstream.cli import interrupts
 
 if TYPE_CHECKING:
@@ -92,6 +93,22 @@ def test_what_is_sent_twice_at_once_is_one_press(monkeypatch: pytest.MonkeyPatch
     for number, at_once in (signal.SIGTERM, False), (signal.SIGTERM, False), (signal.SIGINT, True):
         asked.note(number)
         assert (asked.number, asked.at_once) == (signal.SIGTERM, at_once)
+
+
+@pytest.mark.parametrize("seconds", [0.0, 0.6] if not AT_NIGHT else [step / 10 for step in range(40)])
+def test_a_run_that_follows_its_input_and_is_interrupted_at_its_start_ends_with_success(
+    seconds: float, tmp_path: Path
+) -> None:
+    (tmp_path / "query.sql").write_text(
+        "CREATE TABLE s (a INT) USING punctuated_xml OPTIONS (path '${IN}', rowTag 'r', schemes 'a'); SELECT a FROM s"
+    )
+    (tmp_path / "in").mkdir()
+    given = ["-D", f"IN={tmp_path / 'in'}", "-o", tmp_path / "out", "--engine", "duckdb", "--follow"]
+    run = Running(["run", tmp_path / "query.sql", *given], tmp_path)
+    run.wait_until_it_listens()
+    time.sleep(seconds)
+    run.send(signal.SIGTERM, to_group=True)
+    assert run.ended().faults(0) == []
 
 
 @pytest.fixture

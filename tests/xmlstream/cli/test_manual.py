@@ -31,7 +31,7 @@ def say(monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]) -> S
 def test_every_page_has_a_topic_and_a_line(say: Say) -> None:
     assert {page.path for page in manual.pages()} == set(PAGES)
     topics = [page.topic for page in manual.pages()]
-    assert len(set(topics)) == len(topics)
+    assert len(set(topics)) == len(topics) == len({page.line for page in manual.pages()})
     code, out, _ = say()
     assert code == 0
     assert [line.split()[0] for line in out.splitlines()[2 : 2 + len(topics)]] == topics
