@@ -82,7 +82,7 @@ class Prefix:
     groups: tuple[str, ...] = ()
 
     def holds(self, promises: Promises) -> bool:
-        """Whether a scheme describes the attribute, by patterns of which few cover a prefix of the order, or all.
+        """Whether a scheme describes the attribute, by patterns that cover, a few at a time, a prefix of the order.
 
         Its other terms must be on groups, and finitely many of their patterns must cover each group.
         """

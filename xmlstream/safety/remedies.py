@@ -114,7 +114,7 @@ def _by_source(promises: Promises) -> Additions:
 def _combined(
     sets: Sequence[Sequence[str]], everything: Additions, mends: Callable[[Additions], bool]
 ) -> list[Promises]:
-    """Combinations of one promise for each source of a set, each of which helps if the other sources promise all.
+    """Combinations of one promise for each source of a set; each helps if the other sources promise everything.
 
     Promises of the same attribute come first: it is the one that the sources are merged or joined by most often.
     """

@@ -79,7 +79,7 @@ def aggregates_of(
             if wanted.setdefault(render(tree), own) == "aggregate":
                 wanted[render(tree)] = own
     if not wanted and not keys:
-        wanted["count(*)"] = "aggregate"  # the one group is there, whatever is asked of it
+        wanted["count(*)"] = "aggregate"  # the one group is there, whatever the query selects
     answers = analyst.columns(node.schema, list(wanted))
     taken = list(keys)
     found: dict[str, Aggregate] = {}
