@@ -24,9 +24,8 @@ from dataclasses import dataclass
 from operators.closing_conditions import Condition, StateModel
 from operators.frames.matching import matching, not_matching
 from operators.required_punctuations import Held, Way
-from operators.set_operation import SetOperation, SetSlice, closed_sets, groupings
+from operators.set_operation import SetOperation, SetSlice, groupings
 from operators.state.blocked_set import emittable
-from operators.state.completion import forget_closed
 from operators.state.operator_state import OperatorState
 from operators.state.slice_tuples import Slice, Tuples, bag_union
 from operators.state.state_schema import LogSchema, StateSchema
@@ -105,6 +104,6 @@ class Difference(SetOperation):
         free = emittable("waiting-0", closed[0], state.log("undecided").whole(), state, self.attributes)
         output = self.schema(*state.inputs)
         out = sent.absorb(recast(p, output) for p in free)
-        forget_closed(closed_sets(state), closed)
+        self.forget(state)
         sent.forget(out)  # only the first input can send them again, and does not
         return out

@@ -24,9 +24,8 @@ from dataclasses import dataclass
 from operators.closing_conditions import Either, StateModel
 from operators.frames.matching import not_matching
 from operators.required_punctuations import Held, Way
-from operators.set_operation import SetOperation, SetSlice, closed_sets, groupings
+from operators.set_operation import SetOperation, SetSlice, groupings
 from operators.state.blocked_set import emittable
-from operators.state.completion import forget_closed
 from operators.state.operator_state import OperatorState
 from operators.state.slice_tuples import Slice, Tuples, anti_join, bag_union, semi_join
 from operators.state.state_schema import LogSchema, StateSchema
@@ -111,7 +110,7 @@ class Intersect(SetOperation):
             found += emittable(f"waiting-{side}", newly, self._kept(side, state).whole(), state, self.attributes)
         sent = state.punctuations("sent")
         out = sent.absorb(recast(p, output) for p in found)
-        sent.forget(recast(p, output) for p in forget_closed(closed_sets(state), closed))
+        sent.forget(recast(p, output) for p in self.forget(state))
         return out
 
     def _kept(self, side: int, state: OperatorState) -> TupleLog:

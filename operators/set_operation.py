@@ -14,7 +14,7 @@ from operators.behaviour import Operator, Terms, by_position
 from operators.closing_conditions import Grouping
 from operators.required_punctuations import Held, Way, same, without
 from operators.state.closed_set import ClosedSet
-from operators.state.completion import without_null
+from operators.state.completion import forget_closed, without_null
 from operators.state.operator_state import OperatorState
 from operators.state.slice_tuples import Slice, Tuples, anti_join
 from punct_ns.punctuation import Punctuation
@@ -63,8 +63,12 @@ class SetOperation(Operator):
         )
 
     def punctuation_sets(self, inputs: Sequence[Schema]) -> dict[str, Schema]:
-        """The sets of both inputs' punctuations, and of those that went out."""
-        return {"input-0": self.attributes, "input-1": self.attributes, "sent": self.schema(*inputs)}
+        """The sets of both inputs' punctuations, of parts that both have closed, and of those that went out."""
+        return {**dict.fromkeys(["input-0", "input-1", "common"], self.attributes), "sent": self.schema(*inputs)}
+
+    def forget(self, state: OperatorState) -> list[Punctuation]:
+        """Forgets the punctuations that both inputs have sent, one of them in this slice; returns them."""
+        return forget_closed(closed_sets(state), state.scratch(SetSlice).closed, state.punctuations("common"))
 
     def unseen(self, new: Tuples, others: Iterable[Tuples | None]) -> Tuples:
         """New tuples that none of the others equals, without duplicates."""

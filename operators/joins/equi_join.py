@@ -366,9 +366,9 @@ class EquiJoin:
         return {mine.lower(): (theirs,) for mine, theirs in zip(self.on[side], self.on[1 - side], strict=True)}
 
     def punctuation_sets(self, inputs: Sequence[Schema]) -> dict[str, Schema]:
-        """The declared sets of each side's punctuations; those on keys are over the other side's attributes."""
+        """The declared sets of each side's punctuations, and of both; those on keys are over the other's attributes."""
         first, second = (key.punctuation_sets(inputs) for key in reversed(self.bounded_keys))
-        return {**first, **second}
+        return {**first, **second, "common": self.keys(0, inputs)}
 
     def covered_keys(self, inputs: Sequence[Slice], state: OperatorState) -> list[list[Punctuation]]:
         """For each side, the punctuations over its tuples that the other side's punctuations newly give."""

@@ -21,7 +21,7 @@ from operators.joins.chained_purge import ChainBounds, column
 from operators.joins.equi_join import EquiJoin
 from operators.joins.punctuation_graph import PunctuationGraph
 from operators.state.blocked_set import emittable
-from operators.state.completion import closed_so_far, closed_together, forget_completed
+from operators.state.completion import closed_so_far, closed_together, common_known, forget_completed
 from operators.state.operator_state import OperatorState
 from operators.state.tuple_log import TupleLog
 from punct_ns.pattern import Pattern
@@ -46,13 +46,15 @@ def forget_keys(
         state: The join's state, whose set `sent` holds the punctuations that went out.
         output: The schema of that set.
     """
-    both = _closed_by_both(covered, state, len(equi_join.left))
-    for side, key in zip((1, 0), equi_join.bounded_keys, strict=True):
-        schema = closed_so_far(state, side).set.schema
-        forget_completed([_on_keys(p, schema) for p in both], key.names, state, side)
-        if key.bounds:
-            purging = state.punctuations(f"bounded-{side}")
-            purging.forget([_on_keys(p, purging.set.schema) for p in both])
+    newly = _closed_by_both(covered, state, len(equi_join.left))
+    closed = [closed_so_far(state, side).lasting for side in range(2)]
+    with common_known(newly, closed, state.punctuations("common")) as both:
+        for side, key in zip((1, 0), equi_join.bounded_keys, strict=True):
+            schema = closed_so_far(state, side).set.schema
+            forget_completed([_on_keys(p, schema) for p in both], key.names, state, side)
+            if key.bounds:
+                purging = state.punctuations(f"bounded-{side}")
+                purging.forget([_on_keys(p, purging.set.schema) for p in both])
     there = {name.lower(): i for i, name in enumerate(output.names)}
     places = [
         [there[name.lower()] for name in pair if name.lower() in there] for pair in zip(*equi_join.on, strict=True)

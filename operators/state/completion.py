@@ -16,13 +16,14 @@ these values. So only as many of them are kept as the search for a cover looks a
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
 
 from operators.state.closed_set import ClosedSet
 from operators.state.operator_state import OperatorState
 from punct_ns.cover import EXACT_PUNCTUATIONS
 from punct_ns.lifespan import shortest
-from punct_ns.pattern import NULL, Range
+from punct_ns.pattern import NULL, Range, values
 from punct_ns.punctuation import Punctuation, listed
 from punct_ns.punctuation_set import PunctuationSet
 from punct_ns.recast import placed, project, recast_pattern
@@ -123,18 +124,22 @@ def without_null(attributes: Schema, given: Schema) -> list[Punctuation]:
     return [Punctuation.at(attributes, {i: NULL}) for i in never]
 
 
-def forget_closed(closed: Sequence[ClosedSet], new: Sequence[Sequence[Punctuation]]) -> list[Punctuation]:
+def forget_closed(
+    closed: Sequence[ClosedSet], new: Sequence[Sequence[Punctuation]], known: ClosedSet
+) -> list[Punctuation]:
     """Forgets the punctuations that both inputs have sent for ever, one of them just now; returns them.
 
     Args:
         closed: The punctuations of each input, over the same attributes.
         new: The new ones among them.
+        known: The set for parts of what one of them has sent as a whole.
     """
     lasting = [[p for p in newly if p.lifespan is None] for newly in new]
     both = [p for i, newly in enumerate(lasting) if newly for p in closed[1 - i].lasting.meets(newly)]
-    for held in closed:
-        held.forget(both)
-    return both
+    with common_known(both, [held.lasting for held in closed], known) as common:
+        for held in closed:
+            held.forget(common)
+    return common
 
 
 def bound(held: ClosedSet, new: Sequence[Punctuation], names: Sequence[str]) -> None:
@@ -144,25 +149,21 @@ def bound(held: ClosedSet, new: Sequence[Punctuation], names: Sequence[str]) -> 
     def incomplete(ps: Iterable[Punctuation]) -> list[Punctuation]:
         return [p for p in ps if not places.issuperset(p.restricted) and _is_lone(p, places)]
 
-    if not (latest := incomplete(new)):
-        return
-    every = incomplete(held.set)
-    if _count(every) > EXACT_PUNCTUATIONS:
+    if new and _count(every := incomplete(held.set)) > EXACT_PUNCTUATIONS:
         held.forget(every)
-        if _count(latest) <= EXACT_PUNCTUATIONS:
+        if _count(latest := incomplete(new)) <= EXACT_PUNCTUATIONS:
             held.absorb(latest)
 
 
 def _is_lone(p: Punctuation, places: frozenset[int]) -> bool:
-    """Whether it is about few values of attributes at none of the places, one of which has vastly many.
+    """Whether it is about few values of an attribute at none of the places that has vastly many.
 
     A range between two values counts as few if the punctuation restricts nothing else: it leaves out all values before
     and behind it, of all groups.
     """
-    others = {i: p.patterns[i] for i in p.restricted if i not in places}
-    alone = len(p.restricted) == 1
-    few = (listed(q) or (alone and isinstance(q, Range) and None not in (q.low, q.high)) for q in others.values())
-    return all(few) and any(p.schema[i].domain.vast and listed(q) != (None,) for i, q in others.items())
+    vast = [p.patterns[i] for i in p.restricted if i not in places and p.schema[i].domain.vast]
+    ranges = (q for q in vast if isinstance(q, Range) and len(p.restricted) == 1)
+    return any(listed(q) not in ((), (None,)) for q in vast) or any(None not in (q.low, q.high) for q in ranges)
 
 
 def _count(ps: Iterable[Punctuation]) -> int:
@@ -199,7 +200,42 @@ def common_to_inputs(
             found = [part.lasting(shortest((lifespan, part.lifespan))) for lifespan, part in parts]
     sent = state.punctuations("sent")
     out = sent.absorb(found)
-    for held in (*every, sent):
-        # All streams have closed it, and it is emitted: nothing is left that could meet it.
-        held.forget(p for p in found if p.lifespan is None)
+    # All streams have closed it, and it is emitted: nothing is left that could meet it.
+    with common_known([p for p in found if p.lifespan is None], [held.lasting for held in every], sent) as common:
+        for held in every:
+            held.forget(common)
     return out
+
+
+@contextmanager
+def common_known(
+    common: Sequence[Punctuation], closed: Sequence[PunctuationSet], known: ClosedSet
+) -> Iterator[list[Punctuation]]:
+    """What several inputs have closed in common, to be forgotten: new parts, and what these complete with older ones.
+
+    One input may close a value by one punctuation, and another by several, part after part. Until the last part comes,
+    the parts are known in a set of their own.
+
+    Args:
+        common: The new punctuations common to all inputs.
+        closed: What each input has closed, of the same attributes first.
+        known: The set of the parts.
+    """
+    known.absorb(common)
+    wider = {places for of_input in closed for p in common for places in _wider(of_input, p)}
+    every = [*common, *(p for places in wider for p in closed_together(common, places, known.lasting))]
+    yield every
+    known.forget(p for p in every if not any(_wider(of_input, p) for of_input in closed))
+
+
+def _wider(closed: PunctuationSet, p: Punctuation) -> set[tuple[int, ...]]:
+    """The attributes, fewer than a punctuation restricts, on which a set closes what it is about, value by value."""
+    if len(p.restricted) < 2:
+        return set()
+    given = {i: p.patterns[i] for i in p.restricted}
+    boxes = [entry.box for entry in closed.several(given) if entry.box.keys() < given.keys()]
+    boxes += [{i: single.value_set()} for i, single in closed.singles.items() if i in given]
+    parts = [
+        {i: held.separable(values(given[i], held.domain)).intersection(held) for i, held in b.items()} for b in boxes
+    ]
+    return {tuple(part) for part in parts if not any(held.is_empty for held in part.values())}

@@ -94,14 +94,13 @@ def forgets_keys_that_one_side_has_closed(patch: Patch) -> None:
 
 
 def forgets_what_one_of_two_has_closed(patch: Patch) -> None:
-    def early(said: Any, new: Sequence[Sequence[Punctuation]]) -> list[Punctuation]:
+    def early(said: Any, new: Sequence[Sequence[Punctuation]], known: Any) -> list[Punctuation]:
         gone = [p for newly in new for p in newly]
         for held in said:
             held.forget(gone)
         return gone
 
-    for module in ("intersect", "difference"):
-        patch.setattr(f"operators.{module}.forget_closed", early)
+    patch.setattr("operators.set_operation.forget_closed", early)
 
 
 def forgets_values_that_one_of_many_has_closed(patch: Patch) -> None:

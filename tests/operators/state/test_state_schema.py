@@ -36,7 +36,7 @@ def test_a_record_names_all_that_is_declared_used_or_not() -> None:
     record = recorded(Difference(NUMBER), NUMBER, NUMBER)
     assert record["format"] == STATE_FORMAT
     assert set(record["kept"]) == {"undecided", "second", "emitted"}
-    assert set(record["sets"]) == {"input-0", "input-1", "sent", "waiting-0"}
+    assert set(record["sets"]) == {"input-0", "input-1", "common", "sent", "waiting-0"}
     taken_up(record, Difference(NUMBER), NUMBER, NUMBER)
 
 
