@@ -29,7 +29,7 @@ from operators.state.blocked_set import emittable
 from operators.state.operator_state import OperatorState
 from operators.state.slice_tuples import Slice, Tuples, bag_union
 from operators.state.state_schema import LogSchema, StateSchema
-from punct_ns.punctuation import Punctuation
+from punct_ns.punctuation import Punctuation, of_values
 from punct_ns.recast import recast
 from punct_ns.schema import Schema
 from punct_ns.scheme import Scheme
@@ -105,5 +105,5 @@ class Difference(SetOperation):
         output = self.schema(*state.inputs)
         out = sent.absorb(recast(p, output) for p in free)
         self.forget(state)
-        sent.forget(out)  # only the first input can send them again, and does not
+        sent.forget(of_values(out))  # only the first input can send them again, and does not
         return out

@@ -223,6 +223,16 @@ def isolated(ps: Iterable[Punctuation]) -> list[Punctuation]:
     return [p for p in ps if is_isolated(p)]
 
 
+def of_values(ps: Iterable[Punctuation]) -> list[Punctuation]:
+    """Returns those of constants and lists alone: a source sends these once, but a prefix again in a longer one.
+
+    >>> schema = Schema.parse("id INT")
+    >>> [str(p) for p in of_values(Punctuation.parse(text, schema) for text in ("<7>", "<{3,9}>", "<(,3]>"))]
+    ['<7>', '<{3,9}>']
+    """
+    return [p for p in ps if all(listed(p.patterns[i]) for i in p.restricted)]
+
+
 def listed(pattern: Pattern) -> tuple[Value | None, ...]:
     """Returns the values of a constant or a list; no values for other patterns.
 

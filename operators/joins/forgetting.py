@@ -25,7 +25,7 @@ from operators.state.completion import closed_so_far, closed_together, common_kn
 from operators.state.operator_state import OperatorState
 from operators.state.tuple_log import TupleLog
 from punct_ns.pattern import Pattern
-from punct_ns.punctuation import Punctuation
+from punct_ns.punctuation import Punctuation, of_values
 from punct_ns.recast import recast_pattern
 from punct_ns.schema import Schema
 
@@ -60,8 +60,8 @@ def forget_keys(
         [there[name.lower()] for name in pair if name.lower() in there] for pair in zip(*equi_join.on, strict=True)
     ]
     keys = {place for pair in places for place in pair}
-    # Punctuations on other attributes come from one side, once; those on keys may come from the other side, too.
-    gone = [p for p in sent if not keys.issuperset(p.restricted)]
+    # Values of other attributes come from one side, once; those on keys may come from the other side, too.
+    gone = of_values(p for p in sent if not keys.issuperset(p.restricted))
     state.punctuations("sent").forget([*gone, *(written for p in both for written in _written(p, places, output))])
 
 
@@ -119,8 +119,7 @@ def forget_classes(
     """
     joined = {name.lower() for names in graph.classes for name in names.values()}
     keys = {i for i, name in enumerate(output.names) if name.lower() in joined}
-    # Punctuations on other attributes come from one input, once.
-    gone = [p for p in sent if not keys.issuperset(p.restricted)]
+    gone = of_values(p for p in sent if not keys.issuperset(p.restricted))
     for key, names in enumerate(graph.classes):
         found = _closed_by_all(graph, key, complete, state)
         for i in names:

@@ -8,7 +8,7 @@ they end: they held for an earlier life of their values.
 *Splitting*: a part of a punctuation is a punctuation. So the values of kept tuples are cut out of the patterns: if a
 tuple 2 is kept, `{1,3}` of `[1,3]` is emitted. Punctuations that restrict the same attributes are cut as one set, which
 changes nothing. The punctuation of wildcards alone is cut at the attributes that the operator names, and also at each
-attribute by itself: it releases all that a punctuation on one attribute would have released.
+attribute by itself for which groups above wait: it releases all that a punctuation on one attribute would release.
 Each slice tries again, with the tuples that keep has left (Tucker et al. 2003, Table 3: setNomatchPs, for each part).
 """
 
@@ -147,14 +147,20 @@ def emittable(
         state: The state with the blocked set.
         schema: The schema of the input, or of the part that the operator keeps.
         cut_at: The attributes at which the punctuation of wildcards alone is cut, all together; with up to `MOST` kept
-            tuples it is also cut at each attribute by itself.
+            tuples it is also cut at each attribute by itself for which groups above wait.
         at_all: If given, the attributes at which every punctuation is cut; no punctuation restricts others.
     """
     waiting = state.waiting(name)
     cut = tuple(sorted(schema.index(attribute) for attribute in cut_at))
     free: list[Punctuation] = []
     blocked: list[Punctuation] = []
-    by_places = _by_places([*waiting, *given], cut, alone=kept is not None and kept.at_most <= MOST, at_all=at_all)
+    few = kept is not None and kept.at_most <= MOST and not at_all
+    alone = [
+        (i,)
+        for i, attribute in enumerate(schema if few else ())
+        if not attribute.domain.opaque and (state.awaited is None or attribute.name in state.awaited)
+    ]
+    by_places = _by_places([*waiting, *given], cut, alone, at_all=at_all)
     of_all = None if kept is None else _points_of_all(by_places, kept, schema)
     for places, by_lifespan in by_places.items():
         kept_points: list[Point] | Frame | None = None
@@ -174,15 +180,14 @@ def emittable(
 
 
 def _by_places(
-    ps: Iterable[Punctuation], cut: tuple[int, ...], *, alone: bool, at_all: bool
+    ps: Iterable[Punctuation], cut: tuple[int, ...], alone: Sequence[tuple[int]], *, at_all: bool
 ) -> dict[tuple[int, ...], dict[Lifespan | None, PunctuationSet]]:
-    """The punctuations by the places at which they are cut, and by lifespan; with `alone` also each place by itself."""
+    """The punctuations by the places at which they are cut, and by lifespan; that of wildcards at `alone`, too."""
     found: dict[tuple[int, ...], dict[Lifespan | None, PunctuationSet]] = {}
     for p in ps:
         chosen = [(not at_all and p.restricted) or cut]
-        if alone and not at_all and p.is_all:
-            each = [(i,) for i, attribute in enumerate(p.schema) if not attribute.domain.opaque]
-            chosen = [*dict.fromkeys((*filter(None, chosen), *each))] or chosen
+        if alone and p.is_all:
+            chosen = [*dict.fromkeys((*filter(None, chosen), *alone))]
         for places in chosen:
             alike = found.setdefault(places, {})
             alike.setdefault(p.lifespan, PunctuationSet(p.schema)).add(p.lasting(None))
@@ -206,7 +211,7 @@ def _kept_points(
 ) -> list[Point] | Frame:
     """The points of the kept tuples that any of these matches; their frame if there are too many."""
     every = [p for each in given for p in each]
-    found = matching(kept, every)
+    found = kept if any(p.is_all for p in every) else matching(kept, every)
     if not places:
         return [()] * found.limit(1).count()
     found = found.select(*(quoted(schema[i].name) for i in places))

@@ -50,7 +50,8 @@ class OperatorState:
 
     `inputs` are the schemas of the operator's inputs. `notes` are facts as JSON; they are few, since every commit
     writes them whole. `time` is the slice's recorded time. `read_until` is the time up to which everything that had
-    arrived was read; None if that is not known. In this slice, `set_aside` counts the tuples that were not emitted, and
+    arrived was read; None if that is not known. `awaited` are the attributes by whose values groups of operators above
+    close; None if that is not known. In this slice, `set_aside` counts the tuples that were not emitted, and
     `letters` are the dead letters among them; `overdue` counts the kept rows that were older than `purge_after` allows,
     and `overdue_letters` gives them.
     """
@@ -80,6 +81,7 @@ class OperatorState:
         self.inputs = inputs
         self.time: datetime | None = None
         self.read_until: datetime | None = None
+        self.awaited: Collection[str] | None = None
         self.is_over: IsOver = lambda _: False
         self.set_aside = self.overdue = 0
         self.letters: list[dict[str, Any]] = []

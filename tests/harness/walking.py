@@ -18,7 +18,7 @@ from punct_ns.slices import POSITION, quoted
 from tests.harness.running import Done, Items, KeptColumns, Row, made, rows_of, tuples_of
 from tests.oracles.relational import answers
 from xmlstream.diagnosis.kept_rows import KeptRows
-from xmlstream.plan.nodes import Node, Results, Scan, Static, names, results, topological
+from xmlstream.plan.nodes import Node, Results, Scan, Static, awaited, names, results, topological
 from xmlstream.session.engines import engine_of, is_in_process
 
 if TYPE_CHECKING:
@@ -64,7 +64,9 @@ class Walk:
 
     def _state(self, node: Node) -> OperatorState:
         inputs = tuple(n.schema for n in node.inputs)
-        return OperatorState(self._stores[node], inputs, self._declared(node), self._records[node])
+        state = OperatorState(self._stores[node], inputs, self._declared(node), self._records[node])
+        state.awaited = awaited(self.root)[node]
+        return state
 
     @staticmethod
     def _declared(node: Node) -> StateSchema:

@@ -20,4 +20,6 @@ class _Absent(MetaPathFinder):
         return None
 
 
-sys.meta_path.insert(0, _Absent())
+def pytest_load_initial_conftests() -> None:
+    """Begins before the first module of the tests; a mere import of this module changes nothing."""
+    sys.meta_path.insert(0, _Absent())

@@ -19,7 +19,7 @@ from dataclasses import dataclass, field, fields, is_dataclass
 from pathlib import PurePath
 from typing import TYPE_CHECKING, Any, TypeAlias
 
-from operators.behaviour import LogicalProperties, Operator, is_identity, promised
+from operators.behaviour import LogicalProperties, Operator, among, is_identity, promised
 from operators.expressions.output_columns import Column
 from operators.merge import Merge
 from operators.project import Project
@@ -199,6 +199,32 @@ def topological(root: Node) -> list[Node]:
 
     visit(root)
     return list(order)
+
+
+def awaited(root: Node) -> dict[Node, frozenset[str]]:
+    """For each node the attributes of its output, or under its inputs' names, by whose values groups above close.
+
+    An operator waits for its own groupings (Tucker et al. 2007, §3.1), and passes on what operators above it wait for,
+    under the names that these attributes have in its inputs.
+    """
+    found: dict[Node, set[str]] = {node: set() for node in topological(root)}
+    for node in reversed(topological(root)):
+        operator, schemas, names = node.operator, node.input_schemas, among(found[node], node.schema)
+        nothing = [(schema, ()) for schema in schemas]
+        for condition in (operator.enabled_by(*schemas), *(model.until for model in node.state_schema.models)):
+            for grouping in condition.groupings(nothing):
+                found[node.inputs[grouping.input]] |= among(grouping.attributes, schemas[grouping.input])
+        line = operator.lineage(names, *schemas) if schemas else None
+        for i, (below, schema) in enumerate(zip(node.inputs, schemas, strict=True)):
+            if line is not None:
+                passed = among(line[i], schema)
+            elif len(schema.names) == len(node.schema.names):  # as in a set operation, by position
+                passed = frozenset(schema.names[node.schema.index(name)] for name in names)
+            else:
+                passed = among(names, schema)
+            found[below] |= passed
+            found[node] |= passed
+    return {node: frozenset(names) for node, names in found.items()}
 
 
 _LONGEST = 48

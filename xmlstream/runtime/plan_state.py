@@ -13,7 +13,7 @@ from operators.storage.segments import SegmentStore
 from operators.storage.store import Store
 from punct_ns.errors import StateError
 from punct_ns.lifespan import Bound
-from xmlstream.plan.nodes import Node, Results, Scan, Static, names, topological
+from xmlstream.plan.nodes import Node, Results, Scan, Static, awaited, names, topological
 from xmlstream.runtime.checkpoint import segments_of
 from xmlstream.runtime.query_inputs import StaticInput
 from xmlstream.runtime.remote_checkpoint import RemoteCheckpoint
@@ -46,6 +46,7 @@ class PlanState(dict[Node, OperatorState]):
         super().__init__()
         self._names = names(root)
         self._stores: dict[Node, SegmentStore] = {}
+        groups_above = awaited(root)
         for node in topological(root):
             if isinstance(node.operator, Results):
                 continue
@@ -61,6 +62,7 @@ class PlanState(dict[Node, OperatorState]):
                 raise StateError(
                     f"the checkpoint {checkpoint.path()}, state of {name}: {error.what}", hint=error.hint
                 ) from None
+            self[node].awaited = groups_above[node]
             store.retain(segments_of(recorded))
 
     def begin(self, slice_id: int, time: datetime, has_closed: Callable[[Bound], bool]) -> None:
