@@ -6,7 +6,7 @@ Tuples are sequences of canonical values, null as None.
 *Isolated* punctuations consist of constants of attributes whose values have no neighbours; they never coalesce with
 others. A thousand closed strings remain a thousand constants, where a thousand integers become one range. So a set of
 punctuations grows with each closed string, unless its owner forgets those that have no further effect (Li et al.
-2006, §5.1, punctuation purgeability). Punctuations that coalesce are never forgotten: a hole would split a range.
+2006, §5.1, punctuation purgeability). So it does with each closed integer where there are gaps between them.
 """
 
 from __future__ import annotations
