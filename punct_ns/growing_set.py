@@ -81,11 +81,15 @@ class GrowingSet:
                 self._insert(low, high)
 
     def forget(self, gone: ValueSet) -> None:
-        """Removes values, as far as they are separable, unless all are closed; null stays: it completes the domain."""
+        """Removes values, as far as they are separable, unless all are closed.
+
+        Null stays, since it completes the domain, and so does a range to an end of a vast domain: it is one however far
+        it grows, and may complete other values.
+        """
         known = self.value_set()
         if known.has_every_value:
             return
-        gone = known.separable(gone)
+        gone = known.separable(gone).difference(known.at_ends)
         if len(gone.cuts) > _FEW:
             self._cuts = list(known.without(gone.cuts, null=False).cuts)
         else:

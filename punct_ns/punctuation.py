@@ -6,7 +6,7 @@ Tuples are sequences of canonical values, null as None.
 *Isolated* punctuations consist of constants of attributes whose values have no neighbours; they never coalesce with
 others. A thousand closed strings remain a thousand constants, where a thousand integers become one range. So a set of
 punctuations grows with each closed string, unless its owner forgets those that have no further effect (Li et al.
-2006, §5.1, punctuation purgeability). Punctuations that coalesce are never forgotten: a hole would split a range.
+2006, §5.1, punctuation purgeability). So it does with each closed integer where there are gaps between them.
 """
 
 from __future__ import annotations
@@ -224,13 +224,13 @@ def isolated(ps: Iterable[Punctuation]) -> list[Punctuation]:
 
 
 def of_values(ps: Iterable[Punctuation]) -> list[Punctuation]:
-    """Returns those of constants and lists alone: a source sends these once, but a prefix again in a longer one.
+    """Returns those with a constant or a list: a source sends these once, but a prefix again in a longer one.
 
-    >>> schema = Schema.parse("id INT")
-    >>> [str(p) for p in of_values(Punctuation.parse(text, schema) for text in ("<7>", "<{3,9}>", "<(,3]>"))]
-    ['<7>', '<{3,9}>']
+    >>> schema = Schema.parse("id INT, t INT")
+    >>> [str(p) for p in of_values(Punctuation.parse(text, schema) for text in ("<7, (,3]>", "<{3,9}, *>", "<*, (,3]>"))]
+    ['<7, (,3]>', '<{3,9}, *>']
     """
-    return [p for p in ps if all(listed(p.patterns[i]) for i in p.restricted)]
+    return [p for p in ps if any(map(listed, p.patterns))]
 
 
 def listed(pattern: Pattern) -> tuple[Value | None, ...]:

@@ -124,7 +124,7 @@ class PunctuationSet:
         return found
 
     def forget(self, ps: Iterable[Punctuation]) -> None:
-        """Removes what these punctuations match, except null, and but for parts of ranges to an end of a vast domain.
+        """Removes what these punctuations match, except null, and but for ranges to an end of a vast domain.
 
         The set no longer covers what is removed: the caller must not need it.
 

@@ -231,13 +231,28 @@ class ValueSet:
         >>> closed.separable(ValueSet.of_intervals(integers, [(1, 22)])).cuts
         (9, 22)
         """
-        cuts, bottom, top = self.cuts, self.domain.bottom, self.domain.top
-        at_ends = [(bottom, *cuts[1:2], top)[:2]] if cuts[:1] == (bottom,) else []
-        at_ends += [(cuts[-1], top)] if len(cuts) % 2 else []
-        for low, high in at_ends if self.domain.vast else ():
-            if not spans(gone.cuts, low, high, top):
+        for low, high in self._at_ends:
+            if not spans(gone.cuts, low, high, self.domain.top):
                 gone = gone.difference(ValueSet.of_intervals(self.domain, [(low, high)]))
         return gone
+
+    @property
+    def at_ends(self) -> ValueSet:
+        """The values of the intervals to an end of a vast domain.
+
+        >>> integers = Domain("INT")
+        >>> ValueSet.of_intervals(integers, [(20, 29), (40, integers.top)]).at_ends.cuts
+        (40,)
+        """
+        return ValueSet.of_intervals(self.domain, self._at_ends)
+
+    @property
+    def _at_ends(self) -> list[tuple[Cut, Cut]]:
+        cuts, bottom, top = self.cuts, self.domain.bottom, self.domain.top
+        if not self.domain.vast:
+            return []
+        first = [(bottom, *cuts[1:2], top)[:2]] if cuts[:1] == (bottom,) else []
+        return [*first, *([(cuts[-1], top)] if len(cuts) % 2 else [])]
 
     def complement(self) -> ValueSet:
         """Returns all other values of the domain, and null if it is missing here.
