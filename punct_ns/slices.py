@@ -46,8 +46,8 @@ POSITION_SHOWN, PUNCTUATION_SHOWN = "_position", "_punctuation"
 """Extra columns of a source that is read without operators: POSITION, and a whole punctuation in the notation, a
 STRING, null for a tuple."""
 
-INLINE = 64
-"""Up to this number of values and end points a condition is SQL text; beyond, a table to join with."""
+INLINE = 160
+"""Up to this number of values and end points a condition is SQL text; beyond, a table to join with (three more jobs)."""
 
 _ARROW: dict[str, pa.DataType] = {
     "STRING": pa.string(),

@@ -90,7 +90,6 @@ CASES: dict[str, Callable[[SmallSchema], Case]] = {
     "hopping, not at full slides": windowing(5, 2, -1),
     "session": lambda space: _sessioning(space, 1, "count(*)"),
     "session of a longer gap": lambda space: _sessioning(space, 2, "count(*)"),
-    "session, tuples kept": lambda space: _sessioning(space, 1, "regr_count(1, 1)"),
 }
 
 
