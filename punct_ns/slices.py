@@ -47,7 +47,7 @@ POSITION_SHOWN, PUNCTUATION_SHOWN = "_position", "_punctuation"
 STRING, null for a tuple."""
 
 INLINE = 160
-"""Up to this number of values and end points a condition is SQL text; beyond, a table to join with (three more jobs)."""
+"""Up to this number of values and end points a condition is SQL text; beyond, a joined table (three more jobs)."""
 
 _ARROW: dict[str, pa.DataType] = {
     "STRING": pa.string(),
