@@ -81,15 +81,8 @@ class GrowingSet:
                 self._insert(low, high)
 
     def forget(self, gone: ValueSet) -> None:
-        """Removes values, as far as they are separable, unless all are closed.
-
-        Null stays, since it completes the domain, and so does a range to an end of a vast domain: it is one however far
-        it grows, and may complete other values.
-        """
-        known = self.value_set()
-        if known.has_every_value:
-            return
-        gone = known.separable(gone).difference(known.at_ends)
+        """Removes values, as far as they are separable; null stays."""
+        known, gone = self.value_set(), self.separable(gone)
         if len(gone.cuts) > _FEW:
             self._cuts = list(known.without(gone.cuts, null=False).cuts)
         else:
@@ -99,6 +92,17 @@ class GrowingSet:
                 self._cuts[begin:end] = [low, *rest] if begin % 2 else rest
         if gone.cuts:
             self._set = self._patterns = None
+
+    def separable(self, gone: ValueSet) -> ValueSet:
+        """Returns those of these values that can be forgotten: none that completes the domain and takes little room.
+
+        So null stays, a range to an end of a vast domain, however far it grows, and each value of another domain: with
+        them the set finds that everything is closed, once the rest is.
+        """
+        if not self.domain.vast:
+            return ValueSet(self.domain)
+        known = self.value_set()
+        return known.separable(ValueSet(self.domain, gone.cuts)).difference(known.at_ends)
 
     def contains(self, value: Value | None) -> bool:
         """Whether a value, or null, is in the set."""

@@ -233,9 +233,12 @@ def _wider(closed: PunctuationSet, p: Punctuation) -> set[tuple[int, ...]]:
     if len(p.restricted) < 2:
         return set()
     given = {i: p.patterns[i] for i in p.restricted}
-    boxes = [entry.box for entry in closed.several(given) if entry.box.keys() < given.keys()]
-    boxes += [{i: single.value_set()} for i, single in closed.singles.items() if i in given]
+    wanted = {i: values(pattern, p.schema[i].domain) for i, pattern in given.items()}
     parts = [
-        {i: held.separable(values(given[i], held.domain)).intersection(held) for i, held in b.items()} for b in boxes
+        {i: held.separable(wanted[i]).intersection(held) for i, held in entry.box.items()}
+        for entry in closed.several(given)
+        if entry.box.keys() < given.keys()
     ]
+    alone = {i: single for i, single in closed.singles.items() if i in given}
+    parts += [{i: single.separable(wanted[i]).intersection(single.value_set())} for i, single in alone.items()]
     return {tuple(part) for part in parts if not any(held.is_empty for held in part.values())}
