@@ -111,15 +111,12 @@ class Prefix:
         name, domain = schema.attribute(self.attribute).name, schema.attribute(self.attribute).domain
         if self.descending:
             return tuple(schemes)
-        found = [*schemes]
-        for scheme in schemes:
-            terms = [
-                replace(term, kind="prefix") if term.attribute == name and self._is_along(term, domain) else term
-                for term in scheme.terms
-                if term.kind != "tiles"
-            ]
-            found += [Scheme(tuple(terms))] if len(terms) == len(scheme.terms) else []
-        return tuple(dict.fromkeys(found))
+
+        def along(term: Term) -> Term:
+            closes = term.attribute == name and term.kind == "each" and self._is_along(term, domain)
+            return replace(term, kind="prefix") if closes else term
+
+        return tuple(dict.fromkeys((*schemes, *(Scheme(tuple(map(along, scheme.terms))) for scheme in schemes))))
 
     def groupings(self, promises: Promises) -> Iterator[Grouping]:
         yield Grouping(self.input, (*self.groups, self.attribute))

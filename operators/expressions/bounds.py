@@ -11,13 +11,13 @@ Table 4 (joinPs).
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TypeAlias
 
 from sqlglot import exp
 
-from operators.expressions.dialect import attributes_in, cast_to, conjuncts, expression, position_of, render
+from operators.expressions.dialect import attributes_in, cast_to, conjuncts, expression, named, position_of, render
 from operators.expressions.monotone import Monotone, monotone
 from operators.expressions.throwable import unfailing
 from operators.expressions.type_rules import loses_nothing, numeric_literal, type_name, value_type
@@ -85,8 +85,16 @@ _MIRRORED: Mapping[Relation, Relation] = {"<": ">", "<=": ">=", ">": "<", ">=": 
 _INVERSE: Mapping[type[exp.Expr], type[exp.Binary]] = {exp.Add: exp.Sub, exp.Sub: exp.Add}
 
 
-def bounds_between(residual: str | None, on: Sequence[Sequence[str]], schemas: Sequence[Schema]) -> Bounds:
+def bounds_between(
+    residual: str | None,
+    on: Sequence[Sequence[str]],
+    schemas: Sequence[Schema],
+    equal: Sequence[Mapping[str, str]] | None = None,
+) -> Bounds:
     """The bounds in a condition on pairs of tuples of two sides that are equal in the attributes `on`.
+
+    A join attribute counts for both sides, under whichever of its names the condition has it: `equal` has the name on
+    each side by the other names in lower case; without it the attributes `on` are equal one by one.
 
     >>> auction, bid = Schema.of(id="INT", opens="INT", closes="INT"), Schema.of(auction="INT", t="INT")
     >>> found = bounds_between("t BETWEEN opens AND closes + 5", (["id"], ["auction"]), (auction, bid))
@@ -97,14 +105,18 @@ def bounds_between(residual: str | None, on: Sequence[Sequence[str]], schemas: S
     """
     if not residual:
         return NO_BOUNDS
-    sides = [_Side(own, tuple(name.lower() for name in names)) for own, names in zip(schemas, on, strict=True)]
+    if equal is None:
+        equal = [dict(zip(map(str.lower, others), names, strict=True)) for names, others in (on, on[::-1])]
+    named_on = ([name.lower() for name in names] for names in on)
+    sides = [_Side(*each) for each in zip(schemas, named_on, equal, strict=True)]
     found: tuple[list[Bound], list[Bound]] = ([], [])
     for part in conjuncts(expression(residual)):
         for left, relation, right in _comparisons(part):
             for own, compared, other in ((left, _MIRRORED[relation], right), (right, relation, left)):
-                for side in range(2):
-                    if sides[side].has(own) and sides[1 - side].has(other):
-                        found[side].extend(_bound(sides[side], own, compared, sides[1 - side], other))
+                for mine, theirs, bounds in ((*sides, found[0]), (*reversed(sides), found[1])):
+                    ends = mine.over(own), theirs.over(other)
+                    if ends[0] is not None and ends[1] is not None:
+                        bounds.extend(_bound(mine, ends[0], compared, theirs, ends[1]))
     of_left, of_right = (_with_domains(bounds, schemas[1 - side]) for side, bounds in enumerate(found))
     return of_left, of_right
 
@@ -119,15 +131,25 @@ def _comparisons(part: exp.Expr) -> Iterator[tuple[exp.Expr, Relation, exp.Expr]
 
 @dataclass(frozen=True, slots=True)
 class _Side:
-    """A side's schema, and its join attributes in lower case."""
+    """A side's schema, its join attributes in lower case, and by the names of others the attribute that equals them."""
 
     schema: Schema
-    on: tuple[str, ...]
+    on: Collection[str]
+    equal: Mapping[str, str]
 
-    def has(self, tree: exp.Expr) -> bool:
-        """Whether the expression has attributes, and only this side's."""
+    def over(self, tree: exp.Expr) -> exp.Expr | None:
+        """The expression over this side's attributes; None if it has others, or none."""
+        own = {name.lower() for name in self.schema.names}
         names = {name.lower() for name in attributes_in(tree)}
-        return bool(names) and names <= {name.lower() for name in self.schema.names}
+        if not names or not names <= own | self.equal.keys():
+            return None
+        return tree.copy().transform(
+            lambda node: (
+                named(self.equal[node.name.lower()])
+                if isinstance(node, exp.Column) and node.name.lower() not in own
+                else node
+            )
+        )
 
 
 def _bound(mine: _Side, own: exp.Expr, relation: Relation, theirs: _Side, other: exp.Expr) -> Iterator[Bound]:

@@ -62,7 +62,11 @@ class ChainBounds:
         found = []
         for i, j in permutations(range(len(inputs)), 2):
             on = [tuple(graph.keys(input_).values()) for input_ in (i, j)]
-            bounds, _ = bounds_between(residual, on, (inputs[i], inputs[j]))
+            equal = [
+                {name.lower(): own for own, others in graph.equal_to(input_).items() for name in others}
+                for input_ in (i, j)
+            ]
+            bounds, _ = bounds_between(residual, on, (inputs[i], inputs[j]), equal)
             if bounds:
                 found.append(Link(i, j, bounds))
         return ChainBounds(tuple(found))

@@ -39,7 +39,9 @@ class Choice:
         """The plan that runs: the one join of all inputs if the query sets its purge interval, else the cheapest."""
         if self.requested is not None:
             return self.requested
-        return self.safe[0] if self.safe and self.safe[0].text != self.written.text else self.written
+        if not self.safe or (self.written.text, self.written.kept) == (self.safe[0].text, self.safe[0].kept):
+            return self.written
+        return self.safe[0]
 
     @property
     def instead(self) -> Node | None:
