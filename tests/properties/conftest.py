@@ -9,7 +9,7 @@ from punct_ns.errors import QueryError
 
 REFUSED = {
     "project, monotone": "floor of a DECIMAL",
-    "session, tuples kept": "regr_count",
+    "session, tuples kept": "try_sum",
     "order, with slack and a limit": "aggregate over an array",
     "order per person and x, with slack and a limit": "aggregate over an array",
     "SELECT k, lag(v, 1, 0) OVER (ORDER BY t DESC) AS n FROM r": "lag with a default",

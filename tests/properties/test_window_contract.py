@@ -90,6 +90,7 @@ CASES: dict[str, Callable[[SmallSchema], Case]] = {
     "hopping, not at full slides": windowing(5, 2, -1),
     "session": lambda space: _sessioning(space, 1, "count(*)"),
     "session of a longer gap": lambda space: _sessioning(space, 2, "count(*)"),
+    "session, tuples kept": lambda space: _sessioning(space, 1, "try_sum(1)"),
 }
 
 

@@ -38,6 +38,9 @@ def said(residual: str) -> list[list[str]]:
         ("t2 div 60 = t", ["`t2` DIV 60 <= CAST(`t` AS BIGINT)", "`t2` DIV 60 >= CAST(`t` AS BIGINT)"],
          ["CAST(`t` AS BIGINT) >= `t2` DIV 60", "CAST(`t` AS BIGINT) <= `t2` DIV 60"]),
         ("-t2 < t", ["-`t2` < `t`"], ["t > try_subtract(0, `t2`)"]),
+        # A join attribute is the other side's, too, by whichever name it stands there.
+        ("t2 < k + 2", ["t2 < try_add(`k`, 2)"], []),
+        ("t2 < k2 + 2", ["t2 < try_add(`k`, 2)"], []),
         # From one side alone: the other has two attributes, or one of which nothing is known to be monotone.
         ("t2 <= t + e", ["CAST(`t2` AS BIGINT) <= try_add(`t`, `e`)"], []),
         ("t2 * t2 <= t", [], ["t >= try_multiply(`t2`, `t2`)"]),

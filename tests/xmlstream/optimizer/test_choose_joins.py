@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -96,6 +98,14 @@ def test_streams_of_many_tuples_are_not_kept_twice() -> None:
         ("multiway_join(s1, s2, s3)", 23),
     ]
     assert choice.chosen is choice.safe[0]
+
+
+def test_of_two_plans_that_read_alike_the_safe_one_runs() -> None:
+    """Streams of one source are called alike, in whichever pairs they are joined."""
+    (choice,) = join_choices(plan(KEY, "SELECT s1.n FROM s1 JOIN s2 ON s1.k = s2.k JOIN s3 ON s3.k = s1.k"))
+    unsafe = replace(choice.written, text=choice.safe[0].text, kept=math.inf)
+    assert replace(choice, written=unsafe).chosen is choice.safe[0]
+    assert replace(choice, written=choice.safe[0]).chosen is choice.safe[0]
 
 
 def test_some_may_be_joined_at_once_and_others_after_them() -> None:
