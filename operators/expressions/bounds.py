@@ -113,10 +113,11 @@ def bounds_between(
     for part in conjuncts(expression(residual)):
         for left, relation, right in _comparisons(part):
             for own, compared, other in ((left, _MIRRORED[relation], right), (right, relation, left)):
-                for mine, theirs, bounds in ((*sides, found[0]), (*reversed(sides), found[1])):
-                    ends = mine.over(own), theirs.over(other)
-                    if ends[0] is not None and ends[1] is not None:
-                        bounds.extend(_bound(mine, ends[0], compared, theirs, ends[1]))
+                for side, bounds in enumerate(found):
+                    mine, theirs = sides[side], sides[1 - side]
+                    value, bounded = mine.over(own), theirs.over(other)
+                    if value is not None and bounded is not None:
+                        bounds += _bound(mine, value, compared, theirs, bounded)
     of_left, of_right = (_with_domains(bounds, schemas[1 - side]) for side, bounds in enumerate(found))
     return of_left, of_right
 
