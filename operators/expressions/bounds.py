@@ -113,11 +113,10 @@ def bounds_between(
     for part in conjuncts(expression(residual)):
         for left, relation, right in _comparisons(part):
             for own, compared, other in ((left, _MIRRORED[relation], right), (right, relation, left)):
-                for side, bounds in enumerate(found):
-                    mine, theirs = sides[side], sides[1 - side]
+                for side, (mine, theirs) in enumerate((sides, sides[::-1])):
                     value, bounded = mine.over(own), theirs.over(other)
                     if value is not None and bounded is not None:
-                        bounds += _bound(mine, value, compared, theirs, bounded)
+                        found[side].extend(_bound(mine, value, compared, theirs, bounded))
     of_left, of_right = (_with_domains(bounds, schemas[1 - side]) for side, bounds in enumerate(found))
     return of_left, of_right
 
