@@ -9,12 +9,12 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from operators.expressions.aggregates import Aggregate, Partial, attributes_of, ignores_duplicates, partial
-from operators.state.ages import SINCE, combined_ages, deduplicated
-from punct_ns.slices import quoted
+from xmlstream.operators.expressions.aggregates import Aggregate, Partial, attributes_of, ignores_duplicates, partial
+from xmlstream.operators.state.ages import SINCE, combined_ages, deduplicated
+from xmlstream.punct_ns.slices import quoted
 
 if TYPE_CHECKING:
-    from operators.frames.frame import Frame
+    from xmlstream.operators.frames.frame import Frame
 
 
 @dataclass(frozen=True, slots=True)

@@ -30,25 +30,25 @@ from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import TYPE_CHECKING, Literal, TypeAlias
 
-from operators.behaviour import Operator, Terms, among, own_terms
-from operators.closing_conditions import Condition, Grouping, StateModel
-from operators.expressions.bounds import NO_BOUNDS, Bound, Bounds, bounds_between
-from operators.expressions.dialect import attributes_in
-from operators.joins.equal_attributes import rewritten_schemes
-from operators.joins.equi_join import BoundedKey
-from operators.required_punctuations import Held, Row, Way, on, without
-from operators.state.blocked_set import emittable
-from operators.state.operator_state import OperatorState
-from operators.state.slice_tuples import Slice, Tuples, bag_union, theta_join
-from operators.state.state_schema import StateSchema
-from punct_ns.punctuation import Punctuation
-from punct_ns.recast import placed
-from punct_ns.schema import Attribute, Schema
-from punct_ns.scheme import Scheme
-from punct_ns.slices import own, quoted
+from xmlstream.operators.behaviour import Operator, Terms, among, own_terms
+from xmlstream.operators.closing_conditions import Condition, Grouping, StateModel
+from xmlstream.operators.expressions.bounds import NO_BOUNDS, Bound, Bounds, bounds_between
+from xmlstream.operators.expressions.dialect import attributes_in
+from xmlstream.operators.joins.equal_attributes import rewritten_schemes
+from xmlstream.operators.joins.equi_join import BoundedKey
+from xmlstream.operators.required_punctuations import Held, Row, Way, on, without
+from xmlstream.operators.state.blocked_set import emittable
+from xmlstream.operators.state.operator_state import OperatorState
+from xmlstream.operators.state.slice_tuples import Slice, Tuples, bag_union, theta_join
+from xmlstream.operators.state.state_schema import StateSchema
+from xmlstream.punct_ns.punctuation import Punctuation
+from xmlstream.punct_ns.recast import placed
+from xmlstream.punct_ns.schema import Attribute, Schema
+from xmlstream.punct_ns.scheme import Scheme
+from xmlstream.punct_ns.slices import own, quoted
 
 if TYPE_CHECKING:
-    from operators.frames.frame import Frame
+    from xmlstream.operators.frames.frame import Frame
 
 AsofKind: TypeAlias = Literal["inner", "left"]
 

@@ -26,18 +26,18 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from typing import TYPE_CHECKING, Protocol, Self, TypeAlias, runtime_checkable
 
-from operators.closing_conditions import ALWAYS, Condition, Prefix, Promises
-from operators.required_punctuations import Held, Way, whole
-from operators.state.slice_tuples import Slice, Tuples, bag_union
-from operators.state.state_schema import StateSchema
-from punct_ns.punctuation import Punctuation
-from punct_ns.schema import Schema
-from punct_ns.scheme import Scheme, completed_by
-from punct_ns.slices import quoted
+from xmlstream.operators.closing_conditions import ALWAYS, Condition, Prefix, Promises
+from xmlstream.operators.required_punctuations import Held, Way, whole
+from xmlstream.operators.state.slice_tuples import Slice, Tuples, bag_union
+from xmlstream.operators.state.state_schema import StateSchema
+from xmlstream.punct_ns.punctuation import Punctuation
+from xmlstream.punct_ns.schema import Schema
+from xmlstream.punct_ns.scheme import Scheme, completed_by
+from xmlstream.punct_ns.slices import quoted
 
 if TYPE_CHECKING:
-    from operators.expressions.aggregates import Aggregate
-    from operators.state.operator_state import OperatorState
+    from xmlstream.operators.expressions.aggregates import Aggregate
+    from xmlstream.operators.state.operator_state import OperatorState
 
 
 Terms: TypeAlias = Mapping[str, str]
@@ -165,8 +165,8 @@ class LogicalProperties(Protocol):
 def is_identity(operator: LogicalProperties, *inputs: Schema) -> bool:
     """Whether the operator changes neither tuples nor punctuations of these inputs.
 
-    >>> from operators.expressions.output_columns import Column
-    >>> from operators.project import Project
+    >>> from xmlstream.operators.expressions.output_columns import Column
+    >>> from xmlstream.operators.project import Project
     >>> here = Schema.of(a="INT", b="INT")
     >>> columns = lambda *names: tuple(Column(here.attribute(new), f"`{old}`", old) for new, old in names)
     >>> [is_identity(Project(columns(*names)), here) for names in (("aa", "bb"), ("ab", "ba"))]

@@ -1,9 +1,9 @@
 """Closing conditions and state models: which promises of its inputs an operator waits for.
 
 An operator answers for a group, or forgets it, when punctuations cover the group. Whether they ever do follows from the
-schemes of its inputs, before any tuple comes: the group must be *compact* relative to a scheme (`punct_ns.scheme`). An
-operator declares these groupings of interest as conditions, in its own module beside `schema` and `schemes`. Conditions
-are positive: a promise more never makes one false.
+schemes of its inputs, before any tuple comes: the group must be *compact* relative to a scheme
+(`xmlstream.punct_ns.scheme`). An operator declares these groupings of interest as conditions, in its own module beside
+`schema` and `schemes`. Conditions are positive: a promise more never makes one false.
 
 Source: Tucker et al. 2007, §3.1, Table 2 (preimages) and Table 3 (state models), Theorems 2 and 4.
 """
@@ -14,10 +14,10 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Protocol, TypeAlias
 
-from punct_ns.domain import Domain
-from punct_ns.schema import Schema
-from punct_ns.scheme import Scheme, Term, implies, is_compact, is_covered
-from punct_ns.sql_type import BooleanType
+from xmlstream.punct_ns.domain import Domain
+from xmlstream.punct_ns.schema import Schema
+from xmlstream.punct_ns.scheme import Scheme, Term, implies, is_compact, is_covered
+from xmlstream.punct_ns.sql_type import BooleanType
 
 Promises: TypeAlias = Sequence[tuple[Schema, tuple[Scheme, ...]]]
 """For each input its schema and its schemes."""

@@ -26,19 +26,19 @@ from collections.abc import Set as AbstractSet
 from dataclasses import dataclass
 from typing import ClassVar
 
-from operators.behaviour import Operator, Terms, among, own_terms
-from operators.required_punctuations import Held, Way, on
-from operators.state.completion import bound
-from operators.state.operator_state import OperatorState
-from operators.state.slice_tuples import Slice, Tuples
-from operators.state.state_schema import StateSchema
-from punct_ns.errors import UsageError
-from punct_ns.notation import parse_pattern
-from punct_ns.pattern import WILDCARD
-from punct_ns.punctuation import Punctuation
-from punct_ns.recast import placed, project
-from punct_ns.schema import Attribute, Schema
-from punct_ns.scheme import Scheme
+from xmlstream.operators.behaviour import Operator, Terms, among, own_terms
+from xmlstream.operators.required_punctuations import Held, Way, on
+from xmlstream.operators.state.completion import bound
+from xmlstream.operators.state.operator_state import OperatorState
+from xmlstream.operators.state.slice_tuples import Slice, Tuples
+from xmlstream.operators.state.state_schema import StateSchema
+from xmlstream.punct_ns.errors import UsageError
+from xmlstream.punct_ns.notation import parse_pattern
+from xmlstream.punct_ns.pattern import WILDCARD
+from xmlstream.punct_ns.punctuation import Punctuation
+from xmlstream.punct_ns.recast import placed, project
+from xmlstream.punct_ns.schema import Attribute, Schema
+from xmlstream.punct_ns.scheme import Scheme
 
 
 @dataclass(frozen=True, slots=True)

@@ -21,18 +21,18 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from operators.closing_conditions import Condition, StateModel
-from operators.frames.matching import matching, not_matching
-from operators.required_punctuations import Held, Way
-from operators.set_operation import SetOperation, SetSlice, groupings
-from operators.state.blocked_set import emittable
-from operators.state.operator_state import OperatorState
-from operators.state.slice_tuples import Slice, Tuples, bag_union
-from operators.state.state_schema import LogSchema, StateSchema
-from punct_ns.punctuation import Punctuation, of_values
-from punct_ns.recast import recast
-from punct_ns.schema import Schema
-from punct_ns.scheme import Scheme
+from xmlstream.operators.closing_conditions import Condition, StateModel
+from xmlstream.operators.frames.matching import matching, not_matching
+from xmlstream.operators.required_punctuations import Held, Way
+from xmlstream.operators.set_operation import SetOperation, SetSlice, groupings
+from xmlstream.operators.state.blocked_set import emittable
+from xmlstream.operators.state.operator_state import OperatorState
+from xmlstream.operators.state.slice_tuples import Slice, Tuples, bag_union
+from xmlstream.operators.state.state_schema import LogSchema, StateSchema
+from xmlstream.punct_ns.punctuation import Punctuation, of_values
+from xmlstream.punct_ns.recast import recast
+from xmlstream.punct_ns.schema import Schema
+from xmlstream.punct_ns.scheme import Scheme
 
 
 @dataclass(frozen=True, slots=True)

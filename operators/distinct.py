@@ -20,16 +20,16 @@ from collections.abc import Set as AbstractSet
 from dataclasses import dataclass
 from typing import ClassVar
 
-from operators.behaviour import Operator, Terms, own_terms
-from operators.closing_conditions import Grouping, StateModel
-from operators.required_punctuations import Held, Way
-from operators.state.operator_state import OperatorState
-from operators.state.slice_tuples import Slice, Tuples, anti_join
-from operators.state.state_schema import LogSchema, StateSchema
-from punct_ns.punctuation import Punctuation
-from punct_ns.schema import Schema
-from punct_ns.scheme import Scheme
-from punct_ns.slices import quoted
+from xmlstream.operators.behaviour import Operator, Terms, own_terms
+from xmlstream.operators.closing_conditions import Grouping, StateModel
+from xmlstream.operators.required_punctuations import Held, Way
+from xmlstream.operators.state.operator_state import OperatorState
+from xmlstream.operators.state.slice_tuples import Slice, Tuples, anti_join
+from xmlstream.operators.state.state_schema import LogSchema, StateSchema
+from xmlstream.punct_ns.punctuation import Punctuation
+from xmlstream.punct_ns.schema import Schema
+from xmlstream.punct_ns.scheme import Scheme
+from xmlstream.punct_ns.slices import quoted
 
 
 @dataclass(frozen=True, slots=True)

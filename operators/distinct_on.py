@@ -21,17 +21,17 @@ from collections.abc import Set as AbstractSet
 from dataclasses import dataclass
 from typing import ClassVar
 
-from operators.behaviour import Operator, Terms, among
-from operators.closing_conditions import Grouping, StateModel
-from operators.required_punctuations import Held, Way
-from operators.state.completion import completed, completion_sets, forget_completed
-from operators.state.operator_state import OperatorState
-from operators.state.slice_tuples import Slice, Tuples, anti_join, require_positions
-from operators.state.state_schema import LogSchema, StateSchema
-from punct_ns.punctuation import Punctuation
-from punct_ns.schema import Schema
-from punct_ns.scheme import Scheme
-from punct_ns.slices import POSITION, own, quoted
+from xmlstream.operators.behaviour import Operator, Terms, among
+from xmlstream.operators.closing_conditions import Grouping, StateModel
+from xmlstream.operators.required_punctuations import Held, Way
+from xmlstream.operators.state.completion import completed, completion_sets, forget_completed
+from xmlstream.operators.state.operator_state import OperatorState
+from xmlstream.operators.state.slice_tuples import Slice, Tuples, anti_join, require_positions
+from xmlstream.operators.state.state_schema import LogSchema, StateSchema
+from xmlstream.punct_ns.punctuation import Punctuation
+from xmlstream.punct_ns.schema import Schema
+from xmlstream.punct_ns.scheme import Scheme
+from xmlstream.punct_ns.slices import POSITION, own, quoted
 
 _PLACE = own("place")
 

@@ -24,15 +24,15 @@ from collections.abc import Collection, Sequence
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, replace
 
-from operators.behaviour import Operator, Terms, among, own_terms
-from operators.required_punctuations import Held, Way, on
-from operators.state.operator_state import OperatorState
-from operators.state.slice_tuples import Slice, Tuples
-from punct_ns.pattern import WILDCARD
-from punct_ns.punctuation import Punctuation
-from punct_ns.schema import Attribute, Schema
-from punct_ns.scheme import Scheme
-from punct_ns.slices import quoted
+from xmlstream.operators.behaviour import Operator, Terms, among, own_terms
+from xmlstream.operators.required_punctuations import Held, Way, on
+from xmlstream.operators.state.operator_state import OperatorState
+from xmlstream.operators.state.slice_tuples import Slice, Tuples
+from xmlstream.punct_ns.pattern import WILDCARD
+from xmlstream.punct_ns.punctuation import Punctuation
+from xmlstream.punct_ns.schema import Attribute, Schema
+from xmlstream.punct_ns.scheme import Scheme
+from xmlstream.punct_ns.slices import quoted
 
 LENGTH = 100
 """The assumed greatest length of an array, which decides who computes the tuples."""

@@ -21,21 +21,21 @@ from collections.abc import Set as AbstractSet
 from dataclasses import dataclass
 from typing import ClassVar
 
-from operators.aggregation import Aggregation
-from operators.behaviour import Operator, Terms, among
-from operators.closing_conditions import Condition, Grouping, StateModel
-from operators.expressions.aggregates import Aggregate, attributes_of, ignores_duplicates, operands
-from operators.expressions.throwable import takes_equals_alike
-from operators.required_punctuations import Held, Way, on
-from operators.state.completion import closed_so_far, completed, completion_sets, forget_completed
-from operators.state.operator_state import NewPunctuations, OperatorState
-from operators.state.slice_tuples import Slice, Tuples
-from operators.state.state_schema import LogSchema, StateSchema
-from punct_ns.punctuation import Punctuation
-from punct_ns.recast import placed
-from punct_ns.schema import Schema
-from punct_ns.scheme import Scheme
-from punct_ns.slices import quoted
+from xmlstream.operators.aggregation import Aggregation
+from xmlstream.operators.behaviour import Operator, Terms, among
+from xmlstream.operators.closing_conditions import Condition, Grouping, StateModel
+from xmlstream.operators.expressions.aggregates import Aggregate, attributes_of, ignores_duplicates, operands
+from xmlstream.operators.expressions.throwable import takes_equals_alike
+from xmlstream.operators.required_punctuations import Held, Way, on
+from xmlstream.operators.state.completion import closed_so_far, completed, completion_sets, forget_completed
+from xmlstream.operators.state.operator_state import NewPunctuations, OperatorState
+from xmlstream.operators.state.slice_tuples import Slice, Tuples
+from xmlstream.operators.state.state_schema import LogSchema, StateSchema
+from xmlstream.punct_ns.punctuation import Punctuation
+from xmlstream.punct_ns.recast import placed
+from xmlstream.punct_ns.schema import Schema
+from xmlstream.punct_ns.scheme import Scheme
+from xmlstream.punct_ns.slices import quoted
 
 
 @dataclass(frozen=True, slots=True)

@@ -21,19 +21,19 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
-from operators.closing_conditions import Either, StateModel
-from operators.frames.matching import not_matching
-from operators.required_punctuations import Held, Way
-from operators.set_operation import SetOperation, SetSlice, groupings
-from operators.state.blocked_set import emittable
-from operators.state.operator_state import OperatorState
-from operators.state.slice_tuples import Slice, Tuples, anti_join, bag_union, semi_join
-from operators.state.state_schema import LogSchema, StateSchema
-from operators.state.tuple_log import TupleLog
-from punct_ns.punctuation import Punctuation
-from punct_ns.recast import recast
-from punct_ns.schema import Schema
-from punct_ns.scheme import Scheme, strongest
+from xmlstream.operators.closing_conditions import Either, StateModel
+from xmlstream.operators.frames.matching import not_matching
+from xmlstream.operators.required_punctuations import Held, Way
+from xmlstream.operators.set_operation import SetOperation, SetSlice, groupings
+from xmlstream.operators.state.blocked_set import emittable
+from xmlstream.operators.state.operator_state import OperatorState
+from xmlstream.operators.state.slice_tuples import Slice, Tuples, anti_join, bag_union, semi_join
+from xmlstream.operators.state.state_schema import LogSchema, StateSchema
+from xmlstream.operators.state.tuple_log import TupleLog
+from xmlstream.punct_ns.punctuation import Punctuation
+from xmlstream.punct_ns.recast import recast
+from xmlstream.punct_ns.schema import Schema
+from xmlstream.punct_ns.scheme import Scheme, strongest
 
 
 @dataclass(frozen=True, slots=True)

@@ -32,27 +32,27 @@ from collections.abc import Iterator, Sequence
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, field, replace
 
-from operators.behaviour import Operator, Terms, among, own_terms
-from operators.closing_conditions import Condition, Every
-from operators.expressions.bounds import NO_BOUNDS, Bounds, bounds_between
-from operators.joins.equal_attributes import equal_terms_of_two
-from operators.joins.equi_join import EquiJoin
-from operators.joins.forgetting import forget_keys
-from operators.joins.join_sides import JoinKind, JoinSides
-from operators.joins.punctuation_graph import Equality
-from operators.joins.purge_strategy import EAGER, PurgeStrategy
-from operators.required_punctuations import Held, Row, Way, whole, without
-from operators.state.blocked_set import emittable
-from operators.state.operator_state import OperatorState
-from operators.state.slice_tuples import Slice, Tuples, anti_join, bag_union
-from operators.state.state_schema import LogSchema, StateSchema
-from operators.state.tuple_log import TupleLog
-from punct_ns.lifespan import shortest
-from punct_ns.punctuation import Punctuation
-from punct_ns.recast import placed, project
-from punct_ns.schema import Schema
-from punct_ns.scheme import Scheme
-from punct_ns.slices import quoted
+from xmlstream.operators.behaviour import Operator, Terms, among, own_terms
+from xmlstream.operators.closing_conditions import Condition, Every
+from xmlstream.operators.expressions.bounds import NO_BOUNDS, Bounds, bounds_between
+from xmlstream.operators.joins.equal_attributes import equal_terms_of_two
+from xmlstream.operators.joins.equi_join import EquiJoin
+from xmlstream.operators.joins.forgetting import forget_keys
+from xmlstream.operators.joins.join_sides import JoinKind, JoinSides
+from xmlstream.operators.joins.punctuation_graph import Equality
+from xmlstream.operators.joins.purge_strategy import EAGER, PurgeStrategy
+from xmlstream.operators.required_punctuations import Held, Row, Way, whole, without
+from xmlstream.operators.state.blocked_set import emittable
+from xmlstream.operators.state.operator_state import OperatorState
+from xmlstream.operators.state.slice_tuples import Slice, Tuples, anti_join, bag_union
+from xmlstream.operators.state.state_schema import LogSchema, StateSchema
+from xmlstream.operators.state.tuple_log import TupleLog
+from xmlstream.punct_ns.lifespan import shortest
+from xmlstream.punct_ns.punctuation import Punctuation
+from xmlstream.punct_ns.recast import placed, project
+from xmlstream.punct_ns.schema import Schema
+from xmlstream.punct_ns.scheme import Scheme
+from xmlstream.punct_ns.slices import quoted
 
 
 @dataclass(frozen=True, slots=True)

@@ -25,23 +25,23 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
-from operators.expressions.aggregates import NUMBER
-from operators.frames.matching import matching, not_matching
-from operators.ordered_rows import Begun, OrderedRows
-from operators.required_punctuations import Held, Way
-from operators.sort_order import BEFORE, LATEST, NEW, numbered, partition, total, with_latest
-from operators.state.blocked_set import emittable
-from operators.state.operator_state import OperatorState
-from operators.state.slice_tuples import Slice, Tuples, semi_join
-from operators.state.state_schema import StateSchema
-from punct_ns.punctuation import Punctuation
-from punct_ns.recast import placed
-from punct_ns.schema import Schema
-from punct_ns.scheme import Scheme
-from punct_ns.slices import quoted
+from xmlstream.operators.expressions.aggregates import NUMBER
+from xmlstream.operators.frames.matching import matching, not_matching
+from xmlstream.operators.ordered_rows import Begun, OrderedRows
+from xmlstream.operators.required_punctuations import Held, Way
+from xmlstream.operators.sort_order import BEFORE, LATEST, NEW, numbered, partition, total, with_latest
+from xmlstream.operators.state.blocked_set import emittable
+from xmlstream.operators.state.operator_state import OperatorState
+from xmlstream.operators.state.slice_tuples import Slice, Tuples, semi_join
+from xmlstream.operators.state.state_schema import StateSchema
+from xmlstream.punct_ns.punctuation import Punctuation
+from xmlstream.punct_ns.recast import placed
+from xmlstream.punct_ns.schema import Schema
+from xmlstream.punct_ns.scheme import Scheme
+from xmlstream.punct_ns.slices import quoted
 
 if TYPE_CHECKING:
-    from operators.frames.frame import Frame
+    from xmlstream.operators.frames.frame import Frame
 
 
 @dataclass(frozen=True, slots=True)

@@ -21,18 +21,18 @@ from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, replace
 from typing import ClassVar
 
-from operators.behaviour import Operator, Terms, by_position
-from operators.required_punctuations import Held, Way
-from operators.state.completion import common_sets, common_to_inputs, without_null
-from operators.state.operator_state import OperatorState
-from operators.state.slice_tuples import Slice, Tuples, bag_union
-from operators.state.state_schema import StateSchema
-from punct_ns.punctuation import Punctuation
-from punct_ns.punctuation_set import PunctuationSet, remainder
-from punct_ns.recast import recast_all, required_of
-from punct_ns.schema import Schema
-from punct_ns.scheme import Scheme, meets
-from punct_ns.slices import quoted
+from xmlstream.operators.behaviour import Operator, Terms, by_position
+from xmlstream.operators.required_punctuations import Held, Way
+from xmlstream.operators.state.completion import common_sets, common_to_inputs, without_null
+from xmlstream.operators.state.operator_state import OperatorState
+from xmlstream.operators.state.slice_tuples import Slice, Tuples, bag_union
+from xmlstream.operators.state.state_schema import StateSchema
+from xmlstream.punct_ns.punctuation import Punctuation
+from xmlstream.punct_ns.punctuation_set import PunctuationSet, remainder
+from xmlstream.punct_ns.recast import recast_all, required_of
+from xmlstream.punct_ns.schema import Schema
+from xmlstream.punct_ns.scheme import Scheme, meets
+from xmlstream.punct_ns.slices import quoted
 
 
 @dataclass(frozen=True, slots=True)

@@ -27,10 +27,10 @@ from collections.abc import Sequence
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, field, replace
 
-from operators.behaviour import Operator, Terms, among
-from operators.closing_conditions import StateModel
-from operators.expressions.dialect import attributes_in
-from operators.joins.chained_purge import (
+from xmlstream.operators.behaviour import Operator, Terms, among
+from xmlstream.operators.closing_conditions import StateModel
+from xmlstream.operators.expressions.dialect import attributes_in
+from xmlstream.operators.joins.chained_purge import (
     NO_CHAIN_BOUNDS,
     ChainBounds,
     ChainedPurge,
@@ -40,23 +40,23 @@ from operators.joins.chained_purge import (
     shapes,
     ways_to,
 )
-from operators.joins.equal_attributes import equal_terms, rewritten, rewritten_schemes
-from operators.joins.forgetting import due_sets, forget_classes
-from operators.joins.punctuation_graph import Chains, Equality, PunctuationGraph, Reached, Shape, promised
-from operators.joins.purge_strategy import EAGER, PurgeStrategy
-from operators.required_punctuations import Held, Way, whole
-from operators.state.blocked_set import emittable
-from operators.state.completion import closed_so_far, completed, completion_sets
-from operators.state.operator_state import OperatorState
-from operators.state.slice_tuples import Slice, Tuples, bag_union, theta_join
-from operators.state.state_schema import LogSchema, StateSchema
-from operators.state.tuple_log import TupleLog
-from punct_ns.errors import QueryError
-from punct_ns.punctuation import Punctuation
-from punct_ns.punctuation_set import PunctuationSet
-from punct_ns.schema import Attribute, Schema
-from punct_ns.scheme import Scheme
-from punct_ns.slices import quoted
+from xmlstream.operators.joins.equal_attributes import equal_terms, rewritten, rewritten_schemes
+from xmlstream.operators.joins.forgetting import due_sets, forget_classes
+from xmlstream.operators.joins.punctuation_graph import Chains, Equality, PunctuationGraph, Reached, Shape, promised
+from xmlstream.operators.joins.purge_strategy import EAGER, PurgeStrategy
+from xmlstream.operators.required_punctuations import Held, Way, whole
+from xmlstream.operators.state.blocked_set import emittable
+from xmlstream.operators.state.completion import closed_so_far, completed, completion_sets
+from xmlstream.operators.state.operator_state import OperatorState
+from xmlstream.operators.state.slice_tuples import Slice, Tuples, bag_union, theta_join
+from xmlstream.operators.state.state_schema import LogSchema, StateSchema
+from xmlstream.operators.state.tuple_log import TupleLog
+from xmlstream.punct_ns.errors import QueryError
+from xmlstream.punct_ns.punctuation import Punctuation
+from xmlstream.punct_ns.punctuation_set import PunctuationSet
+from xmlstream.punct_ns.schema import Attribute, Schema
+from xmlstream.punct_ns.scheme import Scheme
+from xmlstream.punct_ns.slices import quoted
 
 
 @dataclass(frozen=True, slots=True)

@@ -15,26 +15,26 @@ from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Protocol, Self
 
-from operators.behaviour import Operator, Terms
-from operators.closing_conditions import Condition, Grouping, Prefix, StateModel
-from operators.expressions.aggregates import Over
-from operators.required_punctuations import Held, Row, Way
-from operators.sort_order import SortKey, keys_line, once
-from operators.state.completion import closed_so_far, completed, completion_sets, forget_completed
-from operators.state.operator_state import OperatorState
-from operators.state.slice_tuples import Slice, Tuples
-from operators.state.state_schema import LogSchema, StateSchema
-from punct_ns.errors import QueryError
-from punct_ns.pattern import Constant, Pattern
-from punct_ns.prefix import covered_prefixes, prefix_until
-from punct_ns.punctuation import Punctuation
-from punct_ns.recast import placed, project
-from punct_ns.schema import Schema
-from punct_ns.scheme import Scheme
-from punct_ns.slices import quoted
+from xmlstream.operators.behaviour import Operator, Terms
+from xmlstream.operators.closing_conditions import Condition, Grouping, Prefix, StateModel
+from xmlstream.operators.expressions.aggregates import Over
+from xmlstream.operators.required_punctuations import Held, Row, Way
+from xmlstream.operators.sort_order import SortKey, keys_line, once
+from xmlstream.operators.state.completion import closed_so_far, completed, completion_sets, forget_completed
+from xmlstream.operators.state.operator_state import OperatorState
+from xmlstream.operators.state.slice_tuples import Slice, Tuples
+from xmlstream.operators.state.state_schema import LogSchema, StateSchema
+from xmlstream.punct_ns.errors import QueryError
+from xmlstream.punct_ns.pattern import Constant, Pattern
+from xmlstream.punct_ns.prefix import covered_prefixes, prefix_until
+from xmlstream.punct_ns.punctuation import Punctuation
+from xmlstream.punct_ns.recast import placed, project
+from xmlstream.punct_ns.schema import Schema
+from xmlstream.punct_ns.scheme import Scheme
+from xmlstream.punct_ns.slices import quoted
 
 if TYPE_CHECKING:
-    from operators.frames.frame import Frame
+    from xmlstream.operators.frames.frame import Frame
 
 
 @dataclass(slots=True)

@@ -26,18 +26,18 @@ from collections.abc import Set as AbstractSet
 from dataclasses import dataclass
 from typing import ClassVar
 
-from operators.aggregation import Aggregation
-from operators.behaviour import Operator, among
-from operators.expressions.aggregates import Aggregate, attributes_of
-from operators.required_punctuations import Held, Way, on
-from operators.state.completion import completed, completion_sets, forget_completed
-from operators.state.operator_state import OperatorState
-from operators.state.slice_tuples import Slice, Tuples
-from operators.state.state_schema import StateSchema
-from punct_ns.punctuation import Punctuation
-from punct_ns.recast import placed
-from punct_ns.schema import Schema
-from punct_ns.scheme import Scheme
+from xmlstream.operators.aggregation import Aggregation
+from xmlstream.operators.behaviour import Operator, among
+from xmlstream.operators.expressions.aggregates import Aggregate, attributes_of
+from xmlstream.operators.required_punctuations import Held, Way, on
+from xmlstream.operators.state.completion import completed, completion_sets, forget_completed
+from xmlstream.operators.state.operator_state import OperatorState
+from xmlstream.operators.state.slice_tuples import Slice, Tuples
+from xmlstream.operators.state.state_schema import StateSchema
+from xmlstream.punct_ns.punctuation import Punctuation
+from xmlstream.punct_ns.recast import placed
+from xmlstream.punct_ns.schema import Schema
+from xmlstream.punct_ns.scheme import Scheme
 
 
 @dataclass(frozen=True, slots=True)

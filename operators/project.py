@@ -33,13 +33,13 @@ from functools import partial, reduce
 from itertools import product
 from typing import ClassVar
 
-from operators.behaviour import Operator, Terms, among
-from operators.expressions.constant_evaluation import evaluated, may_end_later, of_digits
-from operators.expressions.dialect import attributes_in, expression
-from operators.expressions.output_columns import CHOICES, Column, carried, choices, computed, images, written
-from operators.expressions.throwable import takes_equals_alike
-from operators.required_punctuations import Held, Way, whole
-from operators.state.completion import (
+from xmlstream.operators.behaviour import Operator, Terms, among
+from xmlstream.operators.expressions.constant_evaluation import evaluated, may_end_later, of_digits
+from xmlstream.operators.expressions.dialect import attributes_in, expression
+from xmlstream.operators.expressions.output_columns import CHOICES, Column, carried, choices, computed, images, written
+from xmlstream.operators.expressions.throwable import takes_equals_alike
+from xmlstream.operators.required_punctuations import Held, Way, whole
+from xmlstream.operators.state.completion import (
     closed_so_far,
     common_sets,
     common_to_inputs,
@@ -47,18 +47,18 @@ from operators.state.completion import (
     completion_sets,
     forget_completed,
 )
-from operators.state.operator_state import OperatorState
-from operators.state.slice_tuples import Slice, Tuples
-from operators.state.state_schema import StateSchema
-from punct_ns.image import image, preimage
-from punct_ns.pattern import EMPTY, NOT_NULL, NULL, Pattern, canonical, pattern_of, patterns, values
-from punct_ns.punctuation import Punctuation
-from punct_ns.punctuation_set import PunctuationSet, remainder
-from punct_ns.recast import required_pattern
-from punct_ns.schema import Schema
-from punct_ns.scheme import Scheme, meets
-from punct_ns.slices import POSITION, quoted
-from punct_ns.value_set import ValueSet
+from xmlstream.operators.state.operator_state import OperatorState
+from xmlstream.operators.state.slice_tuples import Slice, Tuples
+from xmlstream.operators.state.state_schema import StateSchema
+from xmlstream.punct_ns.image import image, preimage
+from xmlstream.punct_ns.pattern import EMPTY, NOT_NULL, NULL, Pattern, canonical, pattern_of, patterns, values
+from xmlstream.punct_ns.punctuation import Punctuation
+from xmlstream.punct_ns.punctuation_set import PunctuationSet, remainder
+from xmlstream.punct_ns.recast import required_pattern
+from xmlstream.punct_ns.schema import Schema
+from xmlstream.punct_ns.scheme import Scheme, meets
+from xmlstream.punct_ns.slices import POSITION, quoted
+from xmlstream.punct_ns.value_set import ValueSet
 
 
 @dataclass(frozen=True, slots=True)

@@ -14,9 +14,9 @@ Propagate:  the input's punctuations and those of the rule, each if it closes so
 Safe when:  always.
 Source:     Tucker et al. 2003, §6.2; Tucker et al. 2007, §8.1 and §8.3.
 
-Each kind of knowledge is a rule: order, roster, domain, predicate or clock (`operators.punctuators`). The iterators of
-§6.2 have the same kinds of knowledge: a stream that sort has put in ascending order is punctuated by order, without
-slack. What select knows from its predicate, select punctuates itself.
+Each kind of knowledge is a rule: order, roster, domain, predicate or clock (`xmlstream.operators.punctuators`). The
+iterators of §6.2 have the same kinds of knowledge: a stream that sort has put in ascending order is punctuated by
+order, without slack. What select knows from its predicate, select punctuates itself.
 
 Punctuate is responsible for the punctuations that it adds. It reports a tuple that breaks an earlier one, in this slice
 or a slice before, and never emits it, whatever the rule assumes about the stream.
@@ -28,22 +28,22 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar, Literal, get_args
 
-from operators.behaviour import Operator
-from operators.frames.frame import in_order
-from operators.punctuators.rule import AHEAD, ASIDE, UNGRAMMATICAL, Rule, added
-from operators.required_punctuations import Held, Way
-from operators.state.operator_state import NewPunctuations, OperatorState
-from operators.state.slice_tuples import Slice, Tuples, require_positions
-from operators.state.state_schema import StateSchema
-from punct_ns.errors import UngrammaticalStream, UsageError, place
-from punct_ns.grammar import sentence
-from punct_ns.punctuation import Punctuation
-from punct_ns.schema import Schema
-from punct_ns.scheme import Scheme
-from punct_ns.slices import POSITION, in_utc, quoted
+from xmlstream.operators.behaviour import Operator
+from xmlstream.operators.frames.frame import in_order
+from xmlstream.operators.punctuators.rule import AHEAD, ASIDE, UNGRAMMATICAL, Rule, added
+from xmlstream.operators.required_punctuations import Held, Way
+from xmlstream.operators.state.operator_state import NewPunctuations, OperatorState
+from xmlstream.operators.state.slice_tuples import Slice, Tuples, require_positions
+from xmlstream.operators.state.state_schema import StateSchema
+from xmlstream.punct_ns.errors import UngrammaticalStream, UsageError, place
+from xmlstream.punct_ns.grammar import sentence
+from xmlstream.punct_ns.punctuation import Punctuation
+from xmlstream.punct_ns.schema import Schema
+from xmlstream.punct_ns.scheme import Scheme
+from xmlstream.punct_ns.slices import POSITION, in_utc, quoted
 
 if TYPE_CHECKING:
-    from operators.frames.frame import Frame
+    from xmlstream.operators.frames.frame import Frame
 
 Ungrammatical = Literal["fail", "drop", "divert"]
 

@@ -3,7 +3,8 @@
 A kept row waits for punctuations of the inputs; so does an operator above that waits for a punctuation of the output. A
 *want* is a punctuation over an input, and is met once the input has covered it. A *way* is wants that suffice together;
 where there are several ways, one of them suffices. What a row waits for follows from the declaration of its log
-(`operators.state.state_schema`); what a punctuation of the output waits for, the operator declares as `wanted`.
+(`xmlstream.operators.state.state_schema`); what a punctuation of the output waits for, the operator declares as
+`wanted`.
 
 Source: after Tucker et al. 2003, Tables 2 to 4, read backwards: from what passes, propagates and is purged to the
 punctuations that it takes; the preimages of Tucker et al. 2007, Table 2.
@@ -14,14 +15,14 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Protocol, TypeAlias
 
-from punct_ns.domain import Domain, Value
-from punct_ns.pattern import Constant, Pattern
-from punct_ns.punctuation import Punctuation
-from punct_ns.recast import required_pattern
-from punct_ns.schema import Attribute, Schema
+from xmlstream.punct_ns.domain import Domain, Value
+from xmlstream.punct_ns.pattern import Constant, Pattern
+from xmlstream.punct_ns.punctuation import Punctuation
+from xmlstream.punct_ns.recast import required_pattern
+from xmlstream.punct_ns.schema import Attribute, Schema
 
 if TYPE_CHECKING:
-    from punct_ns.image import Function
+    from xmlstream.punct_ns.image import Function
 
 
 Want: TypeAlias = tuple[int, Punctuation]

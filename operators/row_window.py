@@ -29,24 +29,24 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
-from operators.closing_conditions import ALWAYS, Condition
-from operators.expressions.aggregates import NUMBER, Over
-from operators.ordered_rows import Begun, OrderedRows
-from operators.required_punctuations import Held, Way, on
-from operators.sort_order import BEFORE, LATEST, NEW, numbered, partition, total, with_latest
-from operators.state.completion import completed, completion_sets, forget_completed
-from operators.state.operator_state import OperatorState
-from operators.state.slice_tuples import Slice, Tuples, require_positions, semi_join
-from operators.state.state_schema import StateSchema
-from punct_ns.errors import UsageError
-from punct_ns.punctuation import Punctuation
-from punct_ns.recast import placed
-from punct_ns.schema import Schema
-from punct_ns.scheme import Scheme
-from punct_ns.slices import POSITION, own, quoted
+from xmlstream.operators.closing_conditions import ALWAYS, Condition
+from xmlstream.operators.expressions.aggregates import NUMBER, Over
+from xmlstream.operators.ordered_rows import Begun, OrderedRows
+from xmlstream.operators.required_punctuations import Held, Way, on
+from xmlstream.operators.sort_order import BEFORE, LATEST, NEW, numbered, partition, total, with_latest
+from xmlstream.operators.state.completion import completed, completion_sets, forget_completed
+from xmlstream.operators.state.operator_state import OperatorState
+from xmlstream.operators.state.slice_tuples import Slice, Tuples, require_positions, semi_join
+from xmlstream.operators.state.state_schema import StateSchema
+from xmlstream.punct_ns.errors import UsageError
+from xmlstream.punct_ns.punctuation import Punctuation
+from xmlstream.punct_ns.recast import placed
+from xmlstream.punct_ns.schema import Schema
+from xmlstream.punct_ns.scheme import Scheme
+from xmlstream.punct_ns.slices import POSITION, own, quoted
 
 if TYPE_CHECKING:
-    from operators.frames.frame import Frame
+    from xmlstream.operators.frames.frame import Frame
 
 
 _UP_TO = own("up_to")

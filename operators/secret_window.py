@@ -30,22 +30,22 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import pyarrow as pa
 
-from operators.behaviour import Operator
-from operators.closing_conditions import ALWAYS, StateModel
-from operators.state.operator_state import OperatorState
-from operators.state.slice_tuples import Slice, Tuples, require_positions
-from operators.state.state_schema import LogSchema, StateSchema
-from punct_ns.domain import Domain
-from punct_ns.errors import MalformedInput, QueryError, UsageError
-from punct_ns.numeric_type import IntegerType
-from punct_ns.pattern import Range
-from punct_ns.punctuation import Punctuation
-from punct_ns.schema import Attribute, Schema
-from punct_ns.scheme import Scheme, Term
-from punct_ns.slices import POSITION, own, quoted
+from xmlstream.operators.behaviour import Operator
+from xmlstream.operators.closing_conditions import ALWAYS, StateModel
+from xmlstream.operators.state.operator_state import OperatorState
+from xmlstream.operators.state.slice_tuples import Slice, Tuples, require_positions
+from xmlstream.operators.state.state_schema import LogSchema, StateSchema
+from xmlstream.punct_ns.domain import Domain
+from xmlstream.punct_ns.errors import MalformedInput, QueryError, UsageError
+from xmlstream.punct_ns.numeric_type import IntegerType
+from xmlstream.punct_ns.pattern import Range
+from xmlstream.punct_ns.punctuation import Punctuation
+from xmlstream.punct_ns.schema import Attribute, Schema
+from xmlstream.punct_ns.scheme import Scheme, Term
+from xmlstream.punct_ns.slices import POSITION, own, quoted
 
 if TYPE_CHECKING:
-    from operators.frames.frame import Frame
+    from xmlstream.operators.frames.frame import Frame
 
 
 Tick = Literal["tuple", "time", "batch"]

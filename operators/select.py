@@ -23,20 +23,20 @@ from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, replace
 from typing import ClassVar
 
-from operators.behaviour import Operator, Terms, among, own_terms
-from operators.expressions.dialect import attributes_in, conjuncts, equated, expression
-from operators.expressions.predicate_domain import excluded
-from operators.expressions.throwable import takes_equals_alike
-from operators.joins.equal_attributes import rewritten, rewritten_schemes
-from operators.joins.punctuation_graph import equal_groups
-from operators.required_punctuations import Held, Way
-from operators.state.operator_state import OperatorState
-from operators.state.slice_tuples import Slice, Tuples
-from operators.state.state_schema import StateSchema
-from punct_ns.punctuation import Punctuation
-from punct_ns.punctuation_set import PunctuationSet, remainder
-from punct_ns.schema import Schema
-from punct_ns.scheme import Scheme
+from xmlstream.operators.behaviour import Operator, Terms, among, own_terms
+from xmlstream.operators.expressions.dialect import attributes_in, conjuncts, equated, expression
+from xmlstream.operators.expressions.predicate_domain import excluded
+from xmlstream.operators.expressions.throwable import takes_equals_alike
+from xmlstream.operators.joins.equal_attributes import rewritten, rewritten_schemes
+from xmlstream.operators.joins.punctuation_graph import equal_groups
+from xmlstream.operators.required_punctuations import Held, Way
+from xmlstream.operators.state.operator_state import OperatorState
+from xmlstream.operators.state.slice_tuples import Slice, Tuples
+from xmlstream.operators.state.state_schema import StateSchema
+from xmlstream.punct_ns.punctuation import Punctuation
+from xmlstream.punct_ns.punctuation_set import PunctuationSet, remainder
+from xmlstream.punct_ns.schema import Schema
+from xmlstream.punct_ns.scheme import Scheme
 
 
 @dataclass(frozen=True, slots=True)

@@ -24,24 +24,24 @@ from collections.abc import Sequence
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, field, replace
 
-from operators.behaviour import Operator, Terms, among
-from operators.closing_conditions import ALWAYS, Condition, StateModel
-from operators.expressions.bounds import NO_BOUNDS, Bounds, bounds_between
-from operators.expressions.throwable import takes_equals_alike
-from operators.joins.equal_attributes import equal_terms_of_two, rewritten_schemes
-from operators.joins.equi_join import EquiJoin
-from operators.joins.forgetting import forget_keys
-from operators.required_punctuations import Held, Way, on, without
-from operators.state.blocked_set import emittable
-from operators.state.operator_state import OperatorState
-from operators.state.slice_tuples import Slice, Tuples, anti_join, bag_union
-from operators.state.state_schema import StateSchema
-from punct_ns.pattern import EMPTY, NOT_NULL, matches, meet
-from punct_ns.punctuation import Punctuation
-from punct_ns.recast import recast_all, required_of
-from punct_ns.schema import Schema
-from punct_ns.scheme import Scheme
-from punct_ns.slices import quoted
+from xmlstream.operators.behaviour import Operator, Terms, among
+from xmlstream.operators.closing_conditions import ALWAYS, Condition, StateModel
+from xmlstream.operators.expressions.bounds import NO_BOUNDS, Bounds, bounds_between
+from xmlstream.operators.expressions.throwable import takes_equals_alike
+from xmlstream.operators.joins.equal_attributes import equal_terms_of_two, rewritten_schemes
+from xmlstream.operators.joins.equi_join import EquiJoin
+from xmlstream.operators.joins.forgetting import forget_keys
+from xmlstream.operators.required_punctuations import Held, Way, on, without
+from xmlstream.operators.state.blocked_set import emittable
+from xmlstream.operators.state.operator_state import OperatorState
+from xmlstream.operators.state.slice_tuples import Slice, Tuples, anti_join, bag_union
+from xmlstream.operators.state.state_schema import StateSchema
+from xmlstream.punct_ns.pattern import EMPTY, NOT_NULL, matches, meet
+from xmlstream.punct_ns.punctuation import Punctuation
+from xmlstream.punct_ns.recast import recast_all, required_of
+from xmlstream.punct_ns.schema import Schema
+from xmlstream.punct_ns.scheme import Scheme
+from xmlstream.punct_ns.slices import quoted
 
 
 @dataclass(frozen=True, slots=True)

@@ -28,29 +28,29 @@ from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, ClassVar
 
-from operators.aggregation import Aggregation
-from operators.behaviour import Operator, Terms, among
-from operators.closing_conditions import Condition, Grouping, Promises, StateModel
-from operators.expressions.aggregates import Aggregate, attributes_of
-from operators.expressions.duration import ANYWHERE, DAY, lengthening
-from operators.required_punctuations import Held, Row, Way, on
-from operators.sort_order import partition
-from operators.state.completion import closed_so_far, completed, completion_sets, forget_completed
-from operators.state.operator_state import NewPunctuations, OperatorState
-from operators.state.slice_tuples import HASHED, Slice, Tuples
-from operators.state.state_schema import LogSchema, StateSchema
-from punct_ns.closed_intervals import Run, closed_runs
-from punct_ns.domain import Domain
-from punct_ns.pattern import WILDCARD, Constant, Pattern, between, values
-from punct_ns.punctuation import Punctuation
-from punct_ns.recast import placed
-from punct_ns.schema import END, START, Attribute, Schema
-from punct_ns.scheme import Scheme, is_compact, is_covered
-from punct_ns.slices import own, quoted
-from punct_ns.temporal_type import TimestampType
+from xmlstream.operators.aggregation import Aggregation
+from xmlstream.operators.behaviour import Operator, Terms, among
+from xmlstream.operators.closing_conditions import Condition, Grouping, Promises, StateModel
+from xmlstream.operators.expressions.aggregates import Aggregate, attributes_of
+from xmlstream.operators.expressions.duration import ANYWHERE, DAY, lengthening
+from xmlstream.operators.required_punctuations import Held, Row, Way, on
+from xmlstream.operators.sort_order import partition
+from xmlstream.operators.state.completion import closed_so_far, completed, completion_sets, forget_completed
+from xmlstream.operators.state.operator_state import NewPunctuations, OperatorState
+from xmlstream.operators.state.slice_tuples import HASHED, Slice, Tuples
+from xmlstream.operators.state.state_schema import LogSchema, StateSchema
+from xmlstream.punct_ns.closed_intervals import Run, closed_runs
+from xmlstream.punct_ns.domain import Domain
+from xmlstream.punct_ns.pattern import WILDCARD, Constant, Pattern, between, values
+from xmlstream.punct_ns.punctuation import Punctuation
+from xmlstream.punct_ns.recast import placed
+from xmlstream.punct_ns.schema import END, START, Attribute, Schema
+from xmlstream.punct_ns.scheme import Scheme, is_compact, is_covered
+from xmlstream.punct_ns.slices import own, quoted
+from xmlstream.punct_ns.temporal_type import TimestampType
 
 if TYPE_CHECKING:
-    from operators.frames.frame import Engine, Frame
+    from xmlstream.operators.frames.frame import Engine, Frame
 
 
 @dataclass(frozen=True, slots=True)

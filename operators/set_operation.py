@@ -10,16 +10,16 @@ from collections.abc import Iterable, Sequence
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, field
 
-from operators.behaviour import Operator, Terms, by_position
-from operators.closing_conditions import Grouping
-from operators.required_punctuations import Held, Way, same, without
-from operators.state.closed_set import ClosedSet
-from operators.state.completion import forget_closed, without_null
-from operators.state.operator_state import OperatorState
-from operators.state.slice_tuples import Slice, Tuples, anti_join
-from punct_ns.punctuation import Punctuation
-from punct_ns.recast import recast, recast_all, required_of
-from punct_ns.schema import Schema
+from xmlstream.operators.behaviour import Operator, Terms, by_position
+from xmlstream.operators.closing_conditions import Grouping
+from xmlstream.operators.required_punctuations import Held, Way, same, without
+from xmlstream.operators.state.closed_set import ClosedSet
+from xmlstream.operators.state.completion import forget_closed, without_null
+from xmlstream.operators.state.operator_state import OperatorState
+from xmlstream.operators.state.slice_tuples import Slice, Tuples, anti_join
+from xmlstream.punct_ns.punctuation import Punctuation
+from xmlstream.punct_ns.recast import recast, recast_all, required_of
+from xmlstream.punct_ns.schema import Schema
 
 
 @dataclass(slots=True)

@@ -24,19 +24,19 @@ from collections.abc import Set as AbstractSet
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from operators.behaviour import Terms, among, own_terms
-from operators.ordered_rows import InOrder
-from operators.sort_order import SortKey, keys_line, once, total
-from operators.state.operator_state import OperatorState
-from operators.state.slice_tuples import Slice, Tuples
-from operators.state.state_schema import StateSchema
-from punct_ns.errors import QueryError, UsageError
-from punct_ns.schema import Schema
-from punct_ns.scheme import Scheme
-from punct_ns.slices import POSITION
+from xmlstream.operators.behaviour import Terms, among, own_terms
+from xmlstream.operators.ordered_rows import InOrder
+from xmlstream.operators.sort_order import SortKey, keys_line, once, total
+from xmlstream.operators.state.operator_state import OperatorState
+from xmlstream.operators.state.slice_tuples import Slice, Tuples
+from xmlstream.operators.state.state_schema import StateSchema
+from xmlstream.punct_ns.errors import QueryError, UsageError
+from xmlstream.punct_ns.schema import Schema
+from xmlstream.punct_ns.scheme import Scheme
+from xmlstream.punct_ns.slices import POSITION
 
 if TYPE_CHECKING:
-    from operators.frames.frame import Frame
+    from xmlstream.operators.frames.frame import Frame
 
 ALONE = 100_000
 """The number of tuples of a slice up to which one task sorts them; several tasks sort more."""

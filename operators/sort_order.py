@@ -10,14 +10,14 @@ from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from operators.expressions.aggregates import NUMBER
-from operators.frames.frame import in_order
-from punct_ns.prefix import Direction
-from punct_ns.schema import Schema
-from punct_ns.slices import own, quoted
+from xmlstream.operators.expressions.aggregates import NUMBER
+from xmlstream.operators.frames.frame import in_order
+from xmlstream.punct_ns.prefix import Direction
+from xmlstream.punct_ns.schema import Schema
+from xmlstream.punct_ns.slices import own, quoted
 
 if TYPE_CHECKING:
-    from operators.frames.frame import Frame
+    from xmlstream.operators.frames.frame import Frame
 
 
 @dataclass(frozen=True, slots=True)

@@ -28,19 +28,19 @@ from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import ClassVar
 
-from operators.behaviour import Operator, Terms, among, own_terms
-from operators.frames.held import passed
-from operators.required_punctuations import Held, Way, on
-from operators.state.ages import microseconds
-from operators.state.operator_state import OperatorState
-from operators.state.slice_tuples import Slice, Tuples
-from operators.state.state_schema import StateSchema
-from punct_ns.pattern import Range
-from punct_ns.punctuation import Punctuation
-from punct_ns.recast import placed
-from punct_ns.schema import Attribute, Schema
-from punct_ns.scheme import Scheme, Term
-from punct_ns.slices import POSITION, quoted
+from xmlstream.operators.behaviour import Operator, Terms, among, own_terms
+from xmlstream.operators.frames.held import passed
+from xmlstream.operators.required_punctuations import Held, Way, on
+from xmlstream.operators.state.ages import microseconds
+from xmlstream.operators.state.operator_state import OperatorState
+from xmlstream.operators.state.slice_tuples import Slice, Tuples
+from xmlstream.operators.state.state_schema import StateSchema
+from xmlstream.punct_ns.pattern import Range
+from xmlstream.punct_ns.punctuation import Punctuation
+from xmlstream.punct_ns.recast import placed
+from xmlstream.punct_ns.schema import Attribute, Schema
+from xmlstream.punct_ns.scheme import Scheme, Term
+from xmlstream.punct_ns.slices import POSITION, quoted
 
 
 @dataclass(frozen=True, slots=True)

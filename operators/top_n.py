@@ -26,24 +26,24 @@ from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Literal
 
-from operators.behaviour import Operator, Terms, among
-from operators.closing_conditions import Condition, Grouping, StateModel
-from operators.required_punctuations import Held, Way, on
-from operators.sort_order import SortKey, keys_line, once, partition, total
-from operators.state import tuple_log
-from operators.state.completion import completed, completion_sets, forget_completed
-from operators.state.operator_state import NewPunctuations, OperatorState
-from operators.state.slice_tuples import Slice, Tuples
-from operators.state.state_schema import LogSchema, StateSchema
-from punct_ns.errors import UsageError
-from punct_ns.punctuation import Punctuation
-from punct_ns.recast import placed
-from punct_ns.schema import Attribute, Schema
-from punct_ns.scheme import Scheme
-from punct_ns.slices import own, quoted
+from xmlstream.operators.behaviour import Operator, Terms, among
+from xmlstream.operators.closing_conditions import Condition, Grouping, StateModel
+from xmlstream.operators.required_punctuations import Held, Way, on
+from xmlstream.operators.sort_order import SortKey, keys_line, once, partition, total
+from xmlstream.operators.state import tuple_log
+from xmlstream.operators.state.completion import completed, completion_sets, forget_completed
+from xmlstream.operators.state.operator_state import NewPunctuations, OperatorState
+from xmlstream.operators.state.slice_tuples import Slice, Tuples
+from xmlstream.operators.state.state_schema import LogSchema, StateSchema
+from xmlstream.punct_ns.errors import UsageError
+from xmlstream.punct_ns.punctuation import Punctuation
+from xmlstream.punct_ns.recast import placed
+from xmlstream.punct_ns.schema import Attribute, Schema
+from xmlstream.punct_ns.scheme import Scheme
+from xmlstream.punct_ns.slices import own, quoted
 
 if TYPE_CHECKING:
-    from operators.frames.frame import Frame
+    from xmlstream.operators.frames.frame import Frame
 
 Rank = Literal["row_number", "rank", "dense_rank"]
 """The rank of tuples: a number for each one, or the same for equal ones, with or without gaps behind them."""

@@ -29,23 +29,23 @@ from dataclasses import dataclass, replace
 from functools import partial
 from typing import TYPE_CHECKING
 
-from operators.behaviour import Operator, Terms, among, own_terms
-from operators.required_punctuations import Held, Way, whole
-from operators.state.operator_state import OperatorState
-from operators.state.slice_tuples import Slice, Tuples
-from operators.state.state_schema import StateSchema
-from punct_ns.domain import Cut, Domain, Value
-from punct_ns.image import Function, image
-from punct_ns.pattern import WILDCARD, Pattern, patterns, values
-from punct_ns.punctuation import Punctuation
-from punct_ns.schema import END, START, Attribute, Schema
-from punct_ns.scheme import Scheme
-from punct_ns.slices import is_own, own, quoted
-from punct_ns.temporal_type import TimestampType
-from punct_ns.value_set import ValueSet
+from xmlstream.operators.behaviour import Operator, Terms, among, own_terms
+from xmlstream.operators.required_punctuations import Held, Way, whole
+from xmlstream.operators.state.operator_state import OperatorState
+from xmlstream.operators.state.slice_tuples import Slice, Tuples
+from xmlstream.operators.state.state_schema import StateSchema
+from xmlstream.punct_ns.domain import Cut, Domain, Value
+from xmlstream.punct_ns.image import Function, image
+from xmlstream.punct_ns.pattern import WILDCARD, Pattern, patterns, values
+from xmlstream.punct_ns.punctuation import Punctuation
+from xmlstream.punct_ns.schema import END, START, Attribute, Schema
+from xmlstream.punct_ns.scheme import Scheme
+from xmlstream.punct_ns.slices import is_own, own, quoted
+from xmlstream.punct_ns.temporal_type import TimestampType
+from xmlstream.punct_ns.value_set import ValueSet
 
 if TYPE_CHECKING:
-    from operators.frames.frame import Frame
+    from xmlstream.operators.frames.frame import Frame
 
 
 @dataclass(frozen=True, slots=True)

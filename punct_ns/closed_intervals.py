@@ -24,15 +24,15 @@ from itertools import product
 from operator import itemgetter
 from typing import Literal, TypeAlias
 
-from punct_ns.cover import ENOUGH, EXACT_PUNCTUATIONS, Budget, TooHardError
-from punct_ns.domain import BEYOND, Cut, Domain, Value
-from punct_ns.image import Function, neighbours
-from punct_ns.pattern import EMPTY, WILDCARD, Pattern, meet, pattern_of, patterns, values
-from punct_ns.punctuation import Punctuation
-from punct_ns.punctuation_set import PunctuationSet
-from punct_ns.schema import Schema
-from punct_ns.sql_type import DiscreteType
-from punct_ns.value_set import ValueSet
+from xmlstream.punct_ns.cover import ENOUGH, EXACT_PUNCTUATIONS, Budget, TooHardError
+from xmlstream.punct_ns.domain import BEYOND, Cut, Domain, Value
+from xmlstream.punct_ns.image import Function, neighbours
+from xmlstream.punct_ns.pattern import EMPTY, WILDCARD, Pattern, meet, pattern_of, patterns, values
+from xmlstream.punct_ns.punctuation import Punctuation
+from xmlstream.punct_ns.punctuation_set import PunctuationSet
+from xmlstream.punct_ns.schema import Schema
+from xmlstream.punct_ns.sql_type import DiscreteType
+from xmlstream.punct_ns.value_set import ValueSet
 
 MOST = 64
 """The number of boxes of the other attributes that are examined beside those of new punctuations."""
@@ -53,7 +53,7 @@ def closed_runs(closed_set: PunctuationSet, place: int, new: Iterable[Punctuatio
     `closed_set` includes the new ones and all before them. Each of its boxes is examined, and up to `MOST` places where
     two of them meet; covers of the other attributes by several boxes are left out: it may close less, never more.
 
-    >>> from punct_ns.schema import Schema
+    >>> from xmlstream.punct_ns.schema import Schema
     >>> schema = Schema.parse("k INT, t INT")
     >>> both = [Punctuation.parse(text, schema) for text in ("<1, (,9]>", "<*, [10,20]>")]
     >>> [(run.there, run.low, run.high) for run in closed_runs(PunctuationSet(schema, both), 1, both[1:])]
@@ -171,7 +171,7 @@ def widest_boxes(closed_set: PunctuationSet, waited: Collection[int], new: Itera
 
     Exact where few punctuations are near each new one; otherwise boxes may be narrower, never wider.
 
-    >>> from punct_ns.schema import Schema
+    >>> from xmlstream.punct_ns.schema import Schema
     >>> schema = Schema.of(sid="INT", t="INT")
     >>> closed = PunctuationSet(schema, [Punctuation.parse(text, schema) for text in ("<*, (,9]>", "<7, [10,19]>")])
     >>> on_seven = widest_boxes(closed, {1}, closed)[-1]

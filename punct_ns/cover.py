@@ -11,13 +11,13 @@ from __future__ import annotations
 from bisect import bisect_left
 from typing import TYPE_CHECKING
 
-from punct_ns.schema import Schema
-from punct_ns.value_set import ValueSet
+from xmlstream.punct_ns.schema import Schema
+from xmlstream.punct_ns.value_set import ValueSet
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
 
-    from punct_ns.domain import Cut
+    from xmlstream.punct_ns.domain import Cut
 
 Box = dict[int, ValueSet]
 """Value sets by attribute index."""
@@ -43,7 +43,7 @@ class Budget:
     >>> budget.spend(7)
     Traceback (most recent call last):
     ...
-    punct_ns.cover.TooHardError
+    xmlstream.punct_ns.cover.TooHardError
     """
 
     __slots__ = ("_left",)
@@ -70,7 +70,7 @@ def is_exact(boxes: Sequence[Mapping[int, ValueSet]]) -> bool:
 def is_covered(target: Box, boxes: Sequence[Mapping[int, ValueSet]], budget: Budget) -> bool:
     """Whether every point of the target (a set for each attribute) is in some box.
 
-    >>> from punct_ns.domain import Domain
+    >>> from xmlstream.punct_ns.domain import Domain
     >>> low, high = (ValueSet.of_intervals(Domain("INT"), [pair]) for pair in ((0, 5), (5, 9)))
     >>> is_covered({0: low, 1: low.union(high)}, [{0: low, 1: low}, {1: high}], Budget())
     True
@@ -102,7 +102,7 @@ def covered_regions(
 
     The regions do not overlap, and none is missing.
 
-    >>> from punct_ns.domain import Domain
+    >>> from xmlstream.punct_ns.domain import Domain
     >>> low, high = (ValueSet.of_intervals(Domain("INT"), [pair]) for pair in ((0, 5), (5, 9)))
     >>> boxes = [{0: low, 1: low}, {1: high}]
     >>> [{i: part.cuts for i, part in region.items()}
@@ -150,7 +150,7 @@ def covered_regions(
 def without_box(part: Box, hole: Mapping[int, ValueSet], schema: Schema) -> Iterator[Box]:
     """Subtracts one box from another; yields boxes that do not overlap.
 
-    >>> from punct_ns.domain import Domain
+    >>> from xmlstream.punct_ns.domain import Domain
     >>> low, high = (ValueSet.of_intervals(Domain("INT"), [pair]) for pair in ((0, 5), (5, 9)))
     >>> [piece[0].cuts for piece in without_box({0: low.union(high)}, {0: low}, Schema.of(hour="INT"))]
     [(5, 9)]

@@ -12,8 +12,8 @@ from dataclasses import dataclass, field
 from functools import lru_cache
 from typing import Any, TypeAlias
 
-from punct_ns.numeric_type import DecimalType, FloatType, IntegerType
-from punct_ns.sql_type import (
+from xmlstream.punct_ns.numeric_type import DecimalType, FloatType, IntegerType
+from xmlstream.punct_ns.sql_type import (
     BLANKS,
     NAN,
     BooleanType,
@@ -25,7 +25,7 @@ from punct_ns.sql_type import (
     Value,
     canonical_name,
 )
-from punct_ns.temporal_type import DateType, TimestampType
+from xmlstream.punct_ns.temporal_type import DateType, TimestampType
 
 __all__ = ["BLANKS", "NAN", "TYPES", "Cut", "Domain", "Value", "sql_type"]
 

@@ -11,9 +11,9 @@ from bisect import bisect_right, insort
 from itertools import product
 from typing import TYPE_CHECKING
 
-from punct_ns.cover import without_box
-from punct_ns.domain import Cut
-from punct_ns.pattern import (
+from xmlstream.punct_ns.cover import without_box
+from xmlstream.punct_ns.domain import Cut
+from xmlstream.punct_ns.pattern import (
     EMPTY,
     NOT_NULL,
     NULL,
@@ -26,14 +26,14 @@ from punct_ns.pattern import (
     patterns,
     values,
 )
-from punct_ns.punctuation import Punctuation
-from punct_ns.schema import Schema
+from xmlstream.punct_ns.punctuation import Punctuation
+from xmlstream.punct_ns.schema import Schema
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
 
-    from punct_ns.domain import Value
-    from punct_ns.value_set import ValueSet
+    from xmlstream.punct_ns.domain import Value
+    from xmlstream.punct_ns.value_set import ValueSet
 
 Edge = tuple[int, Cut, tuple[Pattern, ...]]
 """The end of an entry on one attribute, with its patterns on the others."""

@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from punct_ns.punctuation import Punctuation
-    from punct_ns.sql_type import Value
+    from xmlstream.punct_ns.punctuation import Punctuation
+    from xmlstream.punct_ns.sql_type import Value
 
 DISTRIBUTION = "punctuated-streams"
 """Name under which pip installs this project."""

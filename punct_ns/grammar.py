@@ -9,14 +9,14 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from punct_ns.errors import UngrammaticalStream, place
-from punct_ns.notation import format_pattern
-from punct_ns.pattern import Constant
-from punct_ns.punctuation import Punctuation
-from punct_ns.schema import Attribute, Schema
+from xmlstream.punct_ns.errors import UngrammaticalStream, place
+from xmlstream.punct_ns.notation import format_pattern
+from xmlstream.punct_ns.pattern import Constant
+from xmlstream.punct_ns.punctuation import Punctuation
+from xmlstream.punct_ns.schema import Attribute, Schema
 
 if TYPE_CHECKING:
-    from punct_ns.domain import Value
+    from xmlstream.punct_ns.domain import Value
 
 
 MEND = "fix the source, or drop or divert such tuples with the option ungrammatical"
@@ -71,8 +71,8 @@ class Offence:
     def error(self) -> UngrammaticalStream:
         """Builds the error to raise if the stream must be grammatical.
 
-        >>> from punct_ns.punctuation import Punctuation
-        >>> from punct_ns.schema import Schema
+        >>> from xmlstream.punct_ns.punctuation import Punctuation
+        >>> from xmlstream.punct_ns.schema import Schema
         >>> print(Offence((5,), 9, Punctuation.parse("<5>", Schema.of(hour="INT")), 4, "sensor1.xml").error())
         the tuple (5) comes after the punctuation <5>, which matches it
           sensor1.xml, item at position 9

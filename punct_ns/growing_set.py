@@ -10,14 +10,14 @@ from __future__ import annotations
 from bisect import bisect_left, bisect_right
 from typing import TYPE_CHECKING
 
-from punct_ns.pattern import Constant, Pattern, patterns, values
-from punct_ns.sql_type import DiscreteType
-from punct_ns.value_set import ValueSet, merged, spans
+from xmlstream.punct_ns.pattern import Constant, Pattern, patterns, values
+from xmlstream.punct_ns.sql_type import DiscreteType
+from xmlstream.punct_ns.value_set import ValueSet, merged, spans
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from punct_ns.domain import Cut, Domain, Value
+    from xmlstream.punct_ns.domain import Cut, Domain, Value
 
 _SMALL = 4096  # cuts below which inserting at once is as cheap as buffering
 _FEW = 32  # one insertion into a list of n cuts costs as much as n / 32 steps of a merge
@@ -26,7 +26,7 @@ _FEW = 32  # one insertion into a list of n cuts costs as much as n / 32 steps o
 class GrowingSet:
     """The closed values of one attribute.
 
-    >>> from punct_ns.domain import Domain
+    >>> from xmlstream.punct_ns.domain import Domain
     >>> hours = GrowingSet(Domain("INT"))
     >>> hours.add(Constant(5)), hours.add(Constant(6)), hours.add(Constant(5))
     (True, True, False)

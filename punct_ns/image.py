@@ -22,15 +22,15 @@ from dataclasses import dataclass
 from itertools import groupby, pairwise, product
 from typing import TypeAlias
 
-from punct_ns.cover import ENOUGH, Box, Budget, TooHardError, covered_regions, is_exact
-from punct_ns.domain import NAN, Cut, Domain, Value
-from punct_ns.numeric_type import FloatType
-from punct_ns.pattern import WILDCARD, Pattern, patterns, values
-from punct_ns.punctuation import Punctuation
-from punct_ns.punctuation_set import PunctuationSet
-from punct_ns.schema import Schema
-from punct_ns.sql_type import DiscreteType
-from punct_ns.value_set import ValueSet
+from xmlstream.punct_ns.cover import ENOUGH, Box, Budget, TooHardError, covered_regions, is_exact
+from xmlstream.punct_ns.domain import NAN, Cut, Domain, Value
+from xmlstream.punct_ns.numeric_type import FloatType
+from xmlstream.punct_ns.pattern import WILDCARD, Pattern, patterns, values
+from xmlstream.punct_ns.punctuation import Punctuation
+from xmlstream.punct_ns.punctuation_set import PunctuationSet
+from xmlstream.punct_ns.schema import Schema
+from xmlstream.punct_ns.sql_type import DiscreteType
+from xmlstream.punct_ns.value_set import ValueSet
 
 Function: TypeAlias = Callable[[Sequence[Value]], Mapping[Value, Value]]
 """Maps many values in one call; a value for which the computation fails is absent, and produces no tuple."""

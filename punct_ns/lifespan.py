@@ -23,11 +23,11 @@ from datetime import UTC, datetime, timedelta
 from functools import cached_property
 from typing import TYPE_CHECKING
 
-from punct_ns.domain import BLANKS, Cut, Domain
-from punct_ns.errors import NotationError, XmlStreamError
+from xmlstream.punct_ns.domain import BLANKS, Cut, Domain
+from xmlstream.punct_ns.errors import NotationError, XmlStreamError
 
 if TYPE_CHECKING:
-    from punct_ns.schema import Schema
+    from xmlstream.punct_ns.schema import Schema
 
 
 _FORM = re.compile(
@@ -191,7 +191,7 @@ class Lifespan:
         until: The end time, computed from the recorded time of the slice.
         bounds: The values that streams have to close.
 
-    >>> from punct_ns.schema import Schema
+    >>> from xmlstream.punct_ns.schema import Schema
     >>> print(Lifespan.read("dateTime < 2026-01-01 00:00:00", Schema.parse("id INT, dateTime TIMESTAMP")))
     while dateTime < 2026-01-01 00:00:00
     """
@@ -230,7 +230,7 @@ class Lifespan:
         Raises:
             NotationError: The text is not a lifespan.
 
-        >>> from punct_ns.schema import Schema
+        >>> from xmlstream.punct_ns.schema import Schema
         >>> str(Lifespan.parse("for PT1H while id <= 3", Schema.parse("id INT")))
         'for PT1H while id <= 3'
         """

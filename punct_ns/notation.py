@@ -9,9 +9,9 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING, NamedTuple
 
-from punct_ns.domain import BLANKS, Domain
-from punct_ns.errors import NotationError
-from punct_ns.pattern import (
+from xmlstream.punct_ns.domain import BLANKS, Domain
+from xmlstream.punct_ns.errors import NotationError
+from xmlstream.punct_ns.pattern import (
     EMPTY,
     NULL,
     WILDCARD,
@@ -26,7 +26,7 @@ from punct_ns.pattern import (
 )
 
 if TYPE_CHECKING:
-    from punct_ns.domain import Value
+    from xmlstream.punct_ns.domain import Value
 
 _SPECIAL = re.compile(r'[,"\[\](){}]')
 _ITEM = re.compile(

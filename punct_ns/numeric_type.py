@@ -12,7 +12,7 @@ from decimal import Context, Decimal
 from fractions import Fraction
 from typing import ClassVar, TypeAlias
 
-from punct_ns.sql_type import BLANKS, NAN, DiscreteType, SqlType, Value
+from xmlstream.punct_ns.sql_type import BLANKS, NAN, DiscreteType, SqlType, Value
 
 _INTEGER = re.compile(r"[+-]?[0-9]+")
 _NUMBER = re.compile(r"[+-]?(?:[0-9]+(?:\.[0-9]*)?|\.[0-9]+)(?:[eE][+-]?[0-9]+)?")

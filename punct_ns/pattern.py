@@ -15,11 +15,11 @@ from bisect import bisect_left
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from punct_ns.domain import NAN, Domain
-from punct_ns.value_set import ValueSet
+from xmlstream.punct_ns.domain import NAN, Domain
+from xmlstream.punct_ns.value_set import ValueSet
 
 if TYPE_CHECKING:
-    from punct_ns.domain import Cut, Value
+    from xmlstream.punct_ns.domain import Cut, Value
 
 LONGEST_SPELT_OUT = 1000
 """A union of ranges of discrete values can be written as a list, if it has no more values than this."""

@@ -12,13 +12,13 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import product
 
-from punct_ns.domain import BEYOND, Domain
-from punct_ns.pattern import NULL, WILDCARD, Constant, Pattern, canonical, matches, patterns, values
-from punct_ns.punctuation import Punctuation
-from punct_ns.punctuation_set import PunctuationSet
-from punct_ns.recast import project
-from punct_ns.schema import Schema
-from punct_ns.value_set import ValueSet
+from xmlstream.punct_ns.domain import BEYOND, Domain
+from xmlstream.punct_ns.pattern import NULL, WILDCARD, Constant, Pattern, canonical, matches, patterns, values
+from xmlstream.punct_ns.punctuation import Punctuation
+from xmlstream.punct_ns.punctuation_set import PunctuationSet
+from xmlstream.punct_ns.recast import project
+from xmlstream.punct_ns.schema import Schema
+from xmlstream.punct_ns.value_set import ValueSet
 
 
 @dataclass(frozen=True, slots=True)

@@ -15,16 +15,16 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from punct_ns import pattern as p_
-from punct_ns.domain import BLANKS, Value
-from punct_ns.errors import NotationError
-from punct_ns.lifespan import Lifespan, shortest, split_lifespan
-from punct_ns.notation import format_pattern, parse_pattern, split_patterns
-from punct_ns.pattern import EMPTY, WILDCARD, Constant, List, Pattern, Wildcard, canonical
-from punct_ns.schema import Schema
+from xmlstream.punct_ns import pattern as p_
+from xmlstream.punct_ns.domain import BLANKS, Value
+from xmlstream.punct_ns.errors import NotationError
+from xmlstream.punct_ns.lifespan import Lifespan, shortest, split_lifespan
+from xmlstream.punct_ns.notation import format_pattern, parse_pattern, split_patterns
+from xmlstream.punct_ns.pattern import EMPTY, WILDCARD, Constant, List, Pattern, Wildcard, canonical
+from xmlstream.punct_ns.schema import Schema
 
 if TYPE_CHECKING:
-    from punct_ns.domain import Domain
+    from xmlstream.punct_ns.domain import Domain
 
 
 Tuple = Sequence[Value | None]
@@ -65,7 +65,7 @@ class Punctuation:
     def lasting(self, lifespan: Lifespan | None) -> Punctuation:
         """Returns the same patterns with a lifespan; None makes it permanent.
 
-        >>> from punct_ns.lifespan import Duration
+        >>> from xmlstream.punct_ns.lifespan import Duration
         >>> str(Punctuation.of(Schema.of(hour="INT"), hour="5").lasting(Lifespan(Duration.parse("PT1H"))))
         '<5> for PT1H'
         """
@@ -195,8 +195,8 @@ def is_isolated(p: Punctuation) -> bool:
 
     Null does not count as such a value: an attribute has only one null, which completes the domain.
 
-    >>> from punct_ns.punctuation import Punctuation
-    >>> from punct_ns.schema import Schema
+    >>> from xmlstream.punct_ns.punctuation import Punctuation
+    >>> from xmlstream.punct_ns.schema import Schema
     >>> session = Schema.parse("sid STRING, hour INT")
     >>> [is_isolated(Punctuation.parse(text, session)) for text in ("<u7, *>", "<u7, 3>", "<*, 3>", "<u7, (,3]>")]
     [True, True, False, False]
@@ -214,8 +214,8 @@ def is_isolated(p: Punctuation) -> bool:
 def isolated(ps: Iterable[Punctuation]) -> list[Punctuation]:
     """Returns the isolated ones of the punctuations, in order.
 
-    >>> from punct_ns.punctuation import Punctuation
-    >>> from punct_ns.schema import Schema
+    >>> from xmlstream.punct_ns.punctuation import Punctuation
+    >>> from xmlstream.punct_ns.schema import Schema
     >>> session = Schema.parse("sid STRING")
     >>> [str(p) for p in isolated(Punctuation.parse(text, session) for text in ("<u7>", "<(,u3]>"))]
     ['<u7>']

@@ -19,18 +19,27 @@ from collections.abc import Iterable, Iterator, Mapping
 from itertools import product
 from typing import TYPE_CHECKING
 
-from punct_ns.cover import ENOUGH, EXACT_PUNCTUATIONS, Box, Budget, TooHardError, is_covered, is_exact, without_box
-from punct_ns.entry_index import Entry, EntryIndex
-from punct_ns.growing_set import GrowingSet
-from punct_ns.pattern import WILDCARD, Constant, Pattern, patterns, values
-from punct_ns.punctuation import Punctuation
-from punct_ns.schema import Schema
-from punct_ns.value_set import ValueSet
+from xmlstream.punct_ns.cover import (
+    ENOUGH,
+    EXACT_PUNCTUATIONS,
+    Box,
+    Budget,
+    TooHardError,
+    is_covered,
+    is_exact,
+    without_box,
+)
+from xmlstream.punct_ns.entry_index import Entry, EntryIndex
+from xmlstream.punct_ns.growing_set import GrowingSet
+from xmlstream.punct_ns.pattern import WILDCARD, Constant, Pattern, patterns, values
+from xmlstream.punct_ns.punctuation import Punctuation
+from xmlstream.punct_ns.schema import Schema
+from xmlstream.punct_ns.value_set import ValueSet
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from punct_ns.punctuation import Tuple
+    from xmlstream.punct_ns.punctuation import Tuple
 
 
 def _combined(left: PunctuationSet, right: PunctuationSet) -> Iterator[Punctuation]:
@@ -387,7 +396,7 @@ def remainder(p: Punctuation, closed_set: PunctuationSet) -> list[Punctuation]:
     With more than `MOST_PARTS` parts, punctuations on several attributes are not subtracted: the result may then
     contain more than the remainder, never less.
 
-    >>> from punct_ns.schema import Schema
+    >>> from xmlstream.punct_ns.schema import Schema
     >>> schema = Schema.of(hour="INT", min="INT").bounded("min 0..59")
     >>> closed_set = PunctuationSet(schema, [Punctuation.parse(text, schema) for text in ("<5, [0,29]>", "<[7,9], *>")])
     >>> [str(left) for left in remainder(Punctuation.of(schema, hour="[5,9]"), closed_set)]

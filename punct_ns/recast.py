@@ -15,10 +15,10 @@ from collections.abc import Generator, Iterable, Iterator, Mapping, Sequence
 from decimal import Decimal
 from itertools import product
 
-from punct_ns.cover import ENOUGH, Budget, TooHardError, covered_regions, is_exact
-from punct_ns.domain import Domain, Value
-from punct_ns.notation import format_pattern, parse_pattern
-from punct_ns.pattern import (
+from xmlstream.punct_ns.cover import ENOUGH, Budget, TooHardError, covered_regions, is_exact
+from xmlstream.punct_ns.domain import Domain, Value
+from xmlstream.punct_ns.notation import format_pattern, parse_pattern
+from xmlstream.punct_ns.pattern import (
     EMPTY,
     NOT_NULL,
     WILDCARD,
@@ -33,10 +33,10 @@ from punct_ns.pattern import (
     patterns,
     values,
 )
-from punct_ns.punctuation import Punctuation
-from punct_ns.punctuation_set import PunctuationSet
-from punct_ns.schema import Schema
-from punct_ns.value_set import ValueSet
+from xmlstream.punct_ns.punctuation import Punctuation
+from xmlstream.punct_ns.punctuation_set import PunctuationSet
+from xmlstream.punct_ns.schema import Schema
+from xmlstream.punct_ns.value_set import ValueSet
 
 
 def recast(punctuation: Punctuation, schema: Schema) -> Punctuation:

@@ -12,15 +12,15 @@ from dataclasses import dataclass, replace
 from difflib import get_close_matches
 from typing import TYPE_CHECKING
 
-from punct_ns.domain import BLANKS, TYPES, Domain
-from punct_ns.errors import UsageError
-from punct_ns.sql_type import ALIASES, split_outside
-from punct_ns.temporal_type import TimestampType
+from xmlstream.punct_ns.domain import BLANKS, TYPES, Domain
+from xmlstream.punct_ns.errors import UsageError
+from xmlstream.punct_ns.sql_type import ALIASES, split_outside
+from xmlstream.punct_ns.temporal_type import TimestampType
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
-    from punct_ns.domain import Value
+    from xmlstream.punct_ns.domain import Value
 
 
 _NAME = re.compile(r"[ \t\r\n]*(?:`((?:[^`]|``)+)`|([^\s`:,]+))(?:[ \t\r\n]*:|[ \t\r\n]+|\Z)")

@@ -26,15 +26,15 @@ from dataclasses import dataclass, replace
 from itertools import combinations, product
 from typing import Literal, TypeAlias
 
-from punct_ns.domain import BLANKS, Domain, Value
-from punct_ns.errors import UsageError
-from punct_ns.numeric_type import DecimalType, FloatType, IntegerType, number
-from punct_ns.pattern import values
-from punct_ns.punctuation import Punctuation
-from punct_ns.schema import Attribute, Schema, bounds_between, split_name, written_name
-from punct_ns.sql_type import BooleanType, DiscreteType, split_outside
-from punct_ns.temporal_type import DateType
-from punct_ns.value_set import ValueSet
+from xmlstream.punct_ns.domain import BLANKS, Domain, Value
+from xmlstream.punct_ns.errors import UsageError
+from xmlstream.punct_ns.numeric_type import DecimalType, FloatType, IntegerType, number
+from xmlstream.punct_ns.pattern import values
+from xmlstream.punct_ns.punctuation import Punctuation
+from xmlstream.punct_ns.schema import Attribute, Schema, bounds_between, split_name, written_name
+from xmlstream.punct_ns.sql_type import BooleanType, DiscreteType, split_outside
+from xmlstream.punct_ns.temporal_type import DateType
+from xmlstream.punct_ns.value_set import ValueSet
 
 Kind: TypeAlias = Literal["each", "tiles", "prefix"]
 """The patterns that a term promises."""

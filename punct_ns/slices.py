@@ -12,11 +12,11 @@ from collections.abc import Iterable, Sequence
 
 import pyarrow as pa
 
-from punct_ns.domain import Domain, Value
-from punct_ns.numeric_type import DecimalType
-from punct_ns.pattern import Constant, Empty, List, Pattern, Range, Wildcard
-from punct_ns.punctuation import Punctuation
-from punct_ns.sql_type import OpaqueType, StringType, split_outside
+from xmlstream.punct_ns.domain import Domain, Value
+from xmlstream.punct_ns.numeric_type import DecimalType
+from xmlstream.punct_ns.pattern import Constant, Empty, List, Pattern, Range, Wildcard
+from xmlstream.punct_ns.punctuation import Punctuation
+from xmlstream.punct_ns.sql_type import OpaqueType, StringType, split_outside
 
 _OWN = "__xs_"
 """The prefix of internal column names; no attribute's name may start with it."""

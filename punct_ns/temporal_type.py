@@ -10,7 +10,7 @@ from datetime import UTC, date, datetime, timedelta
 from fractions import Fraction
 from typing import ClassVar, TypeAlias
 
-from punct_ns.sql_type import BLANKS, DiscreteType, Value
+from xmlstream.punct_ns.sql_type import BLANKS, DiscreteType, Value
 
 _DATE = re.compile(r"(\d{4})-(\d\d)-(\d\d)", re.ASCII)
 _MOMENT = re.compile(

@@ -12,9 +12,9 @@ from bisect import bisect_left, bisect_right
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from punct_ns.domain import NAN, Cut, Domain, Value
-from punct_ns.numeric_type import FloatType
-from punct_ns.sql_type import DiscreteType
+from xmlstream.punct_ns.domain import NAN, Cut, Domain, Value
+from xmlstream.punct_ns.numeric_type import FloatType
+from xmlstream.punct_ns.sql_type import DiscreteType
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence

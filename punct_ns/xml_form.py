@@ -3,7 +3,7 @@
 An element is a punctuation if its namespace is `PUNCT_NS`, whatever its prefix. It has the local name and the
 structure of the tuples, attributes included; the texts of its leaves are patterns. An absent leaf
 is a wildcard; null is written `null`, or as `xsi:nil="true"`. An attribute `lifespan` in the same namespace
-limits how long the punctuation holds (`punct_ns.lifespan`).
+limits how long the punctuation holds (`xmlstream.punct_ns.lifespan`).
 """
 
 from __future__ import annotations
@@ -12,16 +12,16 @@ import re
 from functools import lru_cache
 from typing import TYPE_CHECKING
 
-from punct_ns.domain import BLANKS, Domain
-from punct_ns.notation import format_pattern, parse_pattern
-from punct_ns.pattern import WILDCARD, Constant, Pattern, canonical
-from punct_ns.punctuation import Punctuation
-from punct_ns.sql_type import StringType
+from xmlstream.punct_ns.domain import BLANKS, Domain
+from xmlstream.punct_ns.notation import format_pattern, parse_pattern
+from xmlstream.punct_ns.pattern import WILDCARD, Constant, Pattern, canonical
+from xmlstream.punct_ns.punctuation import Punctuation
+from xmlstream.punct_ns.sql_type import StringType
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from punct_ns.schema import Schema
+    from xmlstream.punct_ns.schema import Schema
 
 PUNCT_NS = "http://www.cse.ogi.edu/dot/niagara/punct"
 """The namespace of punctuations in the original engine; a source may set another one."""
@@ -55,7 +55,7 @@ def punctuation_from_texts(texts: Sequence[str | None], schema: Schema, *, trim:
     With `trim` false, blanks around a bare constant belong to the string, for sources whose tuples keep blanks.
     Raises NotationError for a text that is not a pattern.
 
-    >>> from punct_ns.schema import Schema
+    >>> from xmlstream.punct_ns.schema import Schema
     >>> schema = Schema.parse("sid STRING, hour INT")
     >>> str(punctuation_from_texts([None, "[17,20)"], schema))
     '<*, [17,19]>'
@@ -74,7 +74,7 @@ def punctuation_from_texts(texts: Sequence[str | None], schema: Schema, *, trim:
 def pattern_from_text(text: str, domain: Domain, *, trim: bool = True) -> Pattern:
     """Parses the pattern of one leaf, wildcards included; otherwise like `punctuation_from_texts`.
 
-    >>> from punct_ns.domain import Domain
+    >>> from xmlstream.punct_ns.domain import Domain
     >>> pattern_from_text("[17,20)", Domain("INT"))
     Range(low=17, high=19, low_closed=True, high_closed=True)
     """
@@ -101,7 +101,7 @@ def write_element(
     element with the attribute's name. `lifespan` is the text of the attribute `lifespan`, if any. Raises ValueError
     for a character that XML cannot represent.
 
-    >>> from punct_ns.schema import Schema
+    >>> from xmlstream.punct_ns.schema import Schema
     >>> write_element(Punctuation.parse("<5, *>", Schema.parse("hour INT, min INT")), "tempdata")
     '<punct:tempdata><hour>5</hour><min>*</min></punct:tempdata>'
     """

@@ -7,7 +7,7 @@ import re
 from glob import escape, has_magic
 from pathlib import Path
 
-from operators.storage.object_urls import require_known_scheme
+from xmlstream.operators.storage.object_urls import require_known_scheme
 
 _SCHEME = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*")
 

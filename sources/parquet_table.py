@@ -18,10 +18,10 @@ from dataclasses import dataclass
 from pathlib import Path, PurePath
 from urllib.parse import unquote
 
-from operators.storage.object_urls import is_object_url
-from punct_ns.errors import InputError, UsageError
-from sources.local_paths import local_path
-from sources.places import is_glob, located, name_of, parquet_source, place_of, shown
+from xmlstream.operators.storage.object_urls import is_object_url
+from xmlstream.punct_ns.errors import InputError, UsageError
+from xmlstream.sources.local_paths import local_path
+from xmlstream.sources.places import is_glob, located, name_of, parquet_source, place_of, shown
 
 NULL = "__HIVE_DEFAULT_PARTITION__"
 """The directory value for null, and for the empty string, which Hive does not distinguish from null."""

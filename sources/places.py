@@ -19,10 +19,10 @@ from pathlib import Path
 from typing import Any, BinaryIO, Protocol, cast
 from urllib.parse import parse_qsl, urlencode
 
-from operators.storage.object_urls import OPTIONS, is_object_url, with_options
-from operators.storage.objects import START_PATIENCE, ObjectStatus, ObjectStore
-from punct_ns.errors import InputError, StateError, UsageError, without_secrets
-from sources.local_paths import glob_of, local_path, split_glob
+from xmlstream.operators.storage.object_urls import OPTIONS, is_object_url, with_options
+from xmlstream.operators.storage.objects import START_PATIENCE, ObjectStatus, ObjectStore
+from xmlstream.punct_ns.errors import InputError, StateError, UsageError, without_secrets
+from xmlstream.sources.local_paths import glob_of, local_path, split_glob
 
 LIST_ALL = 60.0
 """The seconds after which all objects are listed again, for those whose names sort before the last one found."""

@@ -12,7 +12,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from punct_ns.errors import UsageError
+from xmlstream.punct_ns.errors import UsageError
 
 _MONEY = "DECIMAL(12,2)"
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from sources.generators.sensors import write_sensors
+from xmlstream.sources.generators.sensors import write_sensors
 
 DATA = Path(__file__).parents[1] / "data"
 

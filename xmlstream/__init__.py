@@ -12,12 +12,15 @@ from __future__ import annotations
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
-from xmlstream.session.own_packages import find_beside
-
 if TYPE_CHECKING:
-    from operators.punctuators.order import ByClock, ByOrder, ByRoster
-    from operators.punctuators.predicate import ByDomain, ByPredicate
-    from punct_ns.errors import (
+    from xmlstream.builder.method_sql import Groups, session_window
+    from xmlstream.builder.query import Query, multiway_join
+    from xmlstream.builder.reading import from_dataframe, from_sql, read, read_parquet, read_xmark
+    from xmlstream.builder.run_options import RunOptions
+    from xmlstream.builder.runnable import Insert, inserts_from_sql, run, start
+    from xmlstream.operators.punctuators.order import ByClock, ByOrder, ByRoster
+    from xmlstream.operators.punctuators.predicate import ByDomain, ByPredicate
+    from xmlstream.punct_ns.errors import (
         InputError,
         MalformedInput,
         QueryError,
@@ -27,17 +30,12 @@ if TYPE_CHECKING:
         UsageError,
         XmlStreamError,
     )
-    from sources.receivers.receiving import Receiving, receive
-    from xmlstream.builder.method_sql import Groups, session_window
-    from xmlstream.builder.query import Query, multiway_join
-    from xmlstream.builder.reading import from_dataframe, from_sql, read, read_parquet, read_xmark
-    from xmlstream.builder.run_options import RunOptions
-    from xmlstream.builder.runnable import Insert, inserts_from_sql, run, start
     from xmlstream.runtime.tally import Summary
     from xmlstream.session.opening import open_session
     from xmlstream.sink.closed_table import closed
     from xmlstream.sink.program_sink import TwoPhaseSink
     from xmlstream.sink.result_tables import ResultSlice
+    from xmlstream.sources.receivers.receiving import Receiving, receive
 
     __version__: str
 
@@ -79,9 +77,9 @@ __all__ = [
 ]
 
 _MODULES = {
-    "operators.punctuators.order": ("ByClock", "ByOrder", "ByRoster"),
-    "operators.punctuators.predicate": ("ByDomain", "ByPredicate"),
-    "sources.receivers.receiving": ("Receiving", "receive"),
+    "xmlstream.operators.punctuators.order": ("ByClock", "ByOrder", "ByRoster"),
+    "xmlstream.operators.punctuators.predicate": ("ByDomain", "ByPredicate"),
+    "xmlstream.sources.receivers.receiving": ("Receiving", "receive"),
     "xmlstream.builder.method_sql": ("Groups", "session_window"),
     "xmlstream.builder.query": ("multiway_join", "Query"),
     "xmlstream.builder.run_options": ("RunOptions",),
@@ -94,15 +92,13 @@ _MODULES = {
     "xmlstream.sink.result_tables": ("ResultSlice",),
 }
 
-find_beside()
-
 
 def __getattr__(name: str) -> Any:
     # Imports a module when its name is first used, so that the command line starts fast.
     if name == "__version__":
         return import_module("xmlstream.version").version()
     if name in __all__:
-        module = next((module for module, names in _MODULES.items() if name in names), "punct_ns.errors")
+        module = next((module for module, names in _MODULES.items() if name in names), "xmlstream.punct_ns.errors")
         return getattr(import_module(module), name)
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
 

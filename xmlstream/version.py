@@ -5,7 +5,7 @@ from __future__ import annotations
 from importlib.metadata import PackageNotFoundError
 from importlib.metadata import version as installed
 
-from punct_ns.errors import DISTRIBUTION
+from xmlstream.punct_ns.errors import DISTRIBUTION
 
 
 def version() -> str:

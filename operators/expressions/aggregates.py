@@ -14,12 +14,12 @@ from functools import lru_cache
 
 from sqlglot import exp
 
-from operators.expressions.dialect import attributes_in, expression, render
-from operators.expressions.type_rules import kind
-from punct_ns.numeric_type import FloatType
-from punct_ns.schema import Attribute
-from punct_ns.slices import own
-from punct_ns.sql_type import StringType
+from xmlstream.operators.expressions.dialect import attributes_in, expression, render
+from xmlstream.operators.expressions.type_rules import kind
+from xmlstream.punct_ns.numeric_type import FloatType
+from xmlstream.punct_ns.schema import Attribute
+from xmlstream.punct_ns.slices import own
+from xmlstream.punct_ns.sql_type import StringType
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,7 +60,7 @@ _IDEMPOTENT = ("min", "max", "bool_and", "every", "bool_or", "some", "bit_and", 
 def partial(aggregate: Aggregate, number: int) -> Partial | None:
     """The aggregate's decomposition, with columns named after `number`; None if it has none.
 
-    >>> from punct_ns.domain import Domain
+    >>> from xmlstream.punct_ns.domain import Domain
     >>> partial(Aggregate(Attribute("n", Domain("BIGINT")), "count(*)"), 0).last
     'coalesce(__xs_a0, 0L)'
     """
@@ -169,7 +169,7 @@ class Over:
     def grows(self) -> bool:
         """Whether its value over all rows so far follows from that at the row before; a type not known yet may do.
 
-        >>> from punct_ns.domain import Domain
+        >>> from xmlstream.punct_ns.domain import Domain
         >>> [Over(Attribute("a", Domain(t)), f"{f}(`v`)").grows for f, t in (("sum", "INT"), ("avg", "DECIMAL(9,2)"))]
         [True, False]
         """
@@ -203,7 +203,7 @@ class Over:
             number: The function's number, by which columns are named.
             rows: The text behind OVER.
 
-        >>> from punct_ns.domain import Domain
+        >>> from xmlstream.punct_ns.domain import Domain
         >>> Over(Attribute("a", Domain("BIGINT")), "sum(`v`)").merged_over(0, "ORDER BY `t`")
         {'__xs_a0': 'CAST(sum(`__xs_a0`) OVER (ORDER BY `t`) AS BIGINT)'}
         """

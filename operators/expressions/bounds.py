@@ -17,16 +17,24 @@ from typing import TypeAlias
 
 from sqlglot import exp
 
-from operators.expressions.dialect import attributes_in, cast_to, conjuncts, expression, named, position_of, render
-from operators.expressions.monotone import Monotone, monotone
-from operators.expressions.throwable import unfailing
-from operators.expressions.type_rules import loses_nothing, numeric_literal, type_name, value_type
-from punct_ns.closed_intervals import Relation
-from punct_ns.domain import NAN
-from punct_ns.numeric_type import FloatType, IntegerType
-from punct_ns.schema import Schema
-from punct_ns.scheme import Term
-from punct_ns.sql_type import SqlType, StringType
+from xmlstream.operators.expressions.dialect import (
+    attributes_in,
+    cast_to,
+    conjuncts,
+    expression,
+    named,
+    position_of,
+    render,
+)
+from xmlstream.operators.expressions.monotone import Monotone, monotone
+from xmlstream.operators.expressions.throwable import unfailing
+from xmlstream.operators.expressions.type_rules import loses_nothing, numeric_literal, type_name, value_type
+from xmlstream.punct_ns.closed_intervals import Relation
+from xmlstream.punct_ns.domain import NAN
+from xmlstream.punct_ns.numeric_type import FloatType, IntegerType
+from xmlstream.punct_ns.schema import Schema
+from xmlstream.punct_ns.scheme import Term
+from xmlstream.punct_ns.sql_type import SqlType, StringType
 
 
 @dataclass(frozen=True, slots=True)

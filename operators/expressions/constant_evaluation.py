@@ -16,16 +16,16 @@ from datetime import date, datetime
 from functools import lru_cache
 from typing import TYPE_CHECKING
 
-from operators.expressions.monotone import Monotone, ends_before_10000
-from punct_ns.domain import Domain, Value
-from punct_ns.image import Function
-from punct_ns.pattern import EMPTY, Range, meet
-from punct_ns.punctuation import Punctuation
-from punct_ns.schema import Attribute
-from punct_ns.sql_type import StringType
+from xmlstream.operators.expressions.monotone import Monotone, ends_before_10000
+from xmlstream.punct_ns.domain import Domain, Value
+from xmlstream.punct_ns.image import Function
+from xmlstream.punct_ns.pattern import EMPTY, Range, meet
+from xmlstream.punct_ns.punctuation import Punctuation
+from xmlstream.punct_ns.schema import Attribute
+from xmlstream.punct_ns.sql_type import StringType
 
 if TYPE_CHECKING:
-    from operators.frames.frame import ClockChange, Engine
+    from xmlstream.operators.frames.frame import ClockChange, Engine
 
 
 _DIGITS = Range("0", None, low_closed=True)

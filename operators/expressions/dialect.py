@@ -24,7 +24,7 @@ from sqlglot.generators.spark import SparkGenerator
 from sqlglot.parsers.spark import SparkParser
 from sqlglot.tokenizer_core import Token, TokenType
 
-from punct_ns.schema import Schema
+from xmlstream.punct_ns.schema import Schema
 
 
 @contextmanager
@@ -296,7 +296,7 @@ def equated(condition: exp.Expr, schema: Schema) -> tuple[str, str] | None:
 def conjuncts(tree: exp.Expr) -> list[exp.Expr]:
     """The conditions that AND joins, without brackets around them.
 
-    >>> from operators.expressions.dialect import expression, render
+    >>> from xmlstream.operators.expressions.dialect import expression, render
     >>> [render(part) for part in conjuncts(expression("(a > 1 AND (b OR c)) AND d"))]
     ['`a` > 1', '`b` OR `c`', '`d`']
     """

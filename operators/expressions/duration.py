@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 from sqlglot import exp
 
 if TYPE_CHECKING:
-    from operators.frames.frame import ClockChange, Engine, ZoneRules
+    from xmlstream.operators.frames.frame import ClockChange, Engine, ZoneRules
 
 
 _MICROSECONDS: Mapping[str, int] = {
@@ -40,7 +40,7 @@ def duration(tree: exp.Expr) -> int | None:
 
     Days have 24 hours; months and years have no length.
 
-    >>> from operators.expressions.dialect import parsed
+    >>> from xmlstream.operators.expressions.dialect import parsed
     >>> [duration(parsed(text)) for text in ("'10 minutes'", "'interval 1 hour -1.5 seconds'", "250", "'1 month'")]
     [600000000, 3598500000, 250, None]
     """
@@ -51,7 +51,7 @@ def duration(tree: exp.Expr) -> int | None:
 def days_and_microseconds(tree: exp.Expr) -> tuple[int, int] | None:
     """The length as calendar days, of 23 to 25 hours in a time zone, and the remaining microseconds.
 
-    >>> from operators.expressions.dialect import parsed
+    >>> from xmlstream.operators.expressions.dialect import parsed
     >>> [days_and_microseconds(parsed(text)) for text in ("'1 week 2 days 1 second'", "'24 hours'")]
     [(9, 1000000), (0, 86400000000)]
     """
@@ -79,7 +79,7 @@ def days_and_microseconds(tree: exp.Expr) -> tuple[int, int] | None:
 def whole_days(tree: exp.Expr) -> int | None:
     """The number of days of a literal interval of whole DAYS; None for anything else.
 
-    >>> from operators.expressions.dialect import parsed
+    >>> from xmlstream.operators.expressions.dialect import parsed
     >>> [whole_days(parsed(f"INTERVAL {text}")) for text in ("'-2' DAYS", "24 HOURS", "1 MONTH")]
     [-2, None, None]
     """
@@ -91,7 +91,7 @@ def whole_days(tree: exp.Expr) -> int | None:
 def is_short_interval(tree: exp.Expr) -> bool:
     """Whether the tree is an interval shorter than a day, which Spark adds without a calendar.
 
-    >>> from operators.expressions.dialect import parsed
+    >>> from xmlstream.operators.expressions.dialect import parsed
     >>> [is_short_interval(parsed(text)) for text in ("INTERVAL 5 MINUTES", "INTERVAL '1' DAY", "5")]
     [True, False, False]
     """

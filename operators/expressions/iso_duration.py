@@ -17,7 +17,7 @@ import re
 
 from sqlglot import exp
 
-from operators.expressions.dialect import call_name, expression, parsed, render
+from xmlstream.operators.expressions.dialect import call_name, expression, parsed, render
 
 ISO_DURATIONS = frozenset({"iso_duration", "try_iso_duration"})
 """Functions of a query: the first raises an error for a text that is no duration, the second gives null."""

@@ -23,9 +23,9 @@ from typing import Literal
 
 from sqlglot import exp
 
-from operators.expressions.dialect import parsed, position_of, render
-from operators.expressions.duration import is_short_interval, whole_days
-from operators.expressions.type_rules import (
+from xmlstream.operators.expressions.dialect import parsed, position_of, render
+from xmlstream.operators.expressions.duration import is_short_interval, whole_days
+from xmlstream.operators.expressions.type_rules import (
     CALLS,
     DAYS,
     FLOATING,
@@ -39,8 +39,8 @@ from operators.expressions.type_rules import (
     numeric_literal,
     result_kind,
 )
-from punct_ns.domain import Domain
-from punct_ns.schema import Schema
+from xmlstream.punct_ns.domain import Domain
+from xmlstream.punct_ns.schema import Schema
 
 
 @dataclass(frozen=True, slots=True)

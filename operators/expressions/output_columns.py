@@ -13,16 +13,16 @@ from itertools import islice, pairwise, product
 
 from sqlglot import exp
 
-from operators.expressions.dialect import parsed, position_of, render
-from operators.expressions.monotone import Monotone, monotone
-from operators.expressions.type_rules import cast, loses_nothing
-from punct_ns.domain import Domain, Value
-from punct_ns.punctuation import Punctuation
-from punct_ns.recast import recast_patterns
-from punct_ns.schema import Attribute, Schema
-from punct_ns.scheme import Term
-from punct_ns.slices import quoted
-from punct_ns.sql_type import SqlType
+from xmlstream.operators.expressions.dialect import parsed, position_of, render
+from xmlstream.operators.expressions.monotone import Monotone, monotone
+from xmlstream.operators.expressions.type_rules import cast, loses_nothing
+from xmlstream.punct_ns.domain import Domain, Value
+from xmlstream.punct_ns.punctuation import Punctuation
+from xmlstream.punct_ns.recast import recast_patterns
+from xmlstream.punct_ns.schema import Attribute, Schema
+from xmlstream.punct_ns.scheme import Term
+from xmlstream.punct_ns.slices import quoted
+from xmlstream.punct_ns.sql_type import SqlType
 
 _NAMES = frozenset(("coalesce", "ifnull", "nvl"))
 

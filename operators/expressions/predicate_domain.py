@@ -17,8 +17,8 @@ from typing import TypeAlias
 
 from sqlglot import exp
 
-from operators.expressions.dialect import parsed, position_of
-from operators.expressions.type_rules import (
+from xmlstream.operators.expressions.dialect import parsed, position_of
+from xmlstream.operators.expressions.type_rules import (
     DOUBLE,
     FLOATING,
     NumericLiteral,
@@ -29,14 +29,14 @@ from operators.expressions.type_rules import (
     loses_nothing,
     numeric_literal,
 )
-from punct_ns.domain import Domain, Value
-from punct_ns.pattern import patterns
-from punct_ns.punctuation import Punctuation
-from punct_ns.punctuation_set import PunctuationSet
-from punct_ns.schema import Schema
-from punct_ns.sql_type import BooleanType, StringType
-from punct_ns.temporal_type import DateType
-from punct_ns.value_set import ValueSet
+from xmlstream.punct_ns.domain import Domain, Value
+from xmlstream.punct_ns.pattern import patterns
+from xmlstream.punct_ns.punctuation import Punctuation
+from xmlstream.punct_ns.punctuation_set import PunctuationSet
+from xmlstream.punct_ns.schema import Schema
+from xmlstream.punct_ns.sql_type import BooleanType, StringType
+from xmlstream.punct_ns.temporal_type import DateType
+from xmlstream.punct_ns.value_set import ValueSet
 
 Boxes: TypeAlias = list[dict[int, ValueSet]]
 """A set of tuples as a union of boxes; an attribute that a box does not name has any value, null included."""

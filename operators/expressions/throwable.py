@@ -21,9 +21,9 @@ from collections.abc import Iterable
 
 from sqlglot import exp
 
-from operators.expressions.dialect import attributes_in, expression, render
-from operators.expressions.duration import is_short_interval
-from operators.expressions.type_rules import (
+from xmlstream.operators.expressions.dialect import attributes_in, expression, render
+from xmlstream.operators.expressions.duration import is_short_interval
+from xmlstream.operators.expressions.type_rules import (
     BIGINT,
     BOOLEAN,
     DOUBLE,
@@ -42,9 +42,9 @@ from operators.expressions.type_rules import (
     numeric_literal,
     value_type,
 )
-from punct_ns.numeric_type import FloatType
-from punct_ns.schema import Schema
-from punct_ns.sql_type import SqlType
+from xmlstream.punct_ns.numeric_type import FloatType
+from xmlstream.punct_ns.schema import Schema
+from xmlstream.punct_ns.sql_type import SqlType
 
 _COMPARISONS = (exp.EQ, exp.NEQ, exp.NullSafeEQ, exp.NullSafeNEQ, exp.LT, exp.LTE, exp.GT, exp.GTE)
 _CONDITIONS = (BOOLEAN, VOID)
@@ -53,7 +53,7 @@ _CONDITIONS = (BOOLEAN, VOID)
 def throwable(tree: exp.Expr, schema: Schema) -> bool:
     """Whether the expression may be an error for a tuple of the schema; True if that is not known.
 
-    >>> from operators.expressions.dialect import expression
+    >>> from xmlstream.operators.expressions.dialect import expression
     >>> schema = Schema.of(sid="STRING", hour="INT", t="DOUBLE")
     >>> [throwable(expression(text), schema) for text in ("hour > 5 OR sid LIKE 'S%'", "t * 2 < hour")]
     [False, False]
@@ -202,7 +202,7 @@ _SAFE = frozenset(
 def unfailing(tree: exp.Expr, schema: Schema) -> str | None:
     """The unfailing form of the expression, as Spark SQL; None if none is known.
 
-    >>> from operators.expressions.dialect import expression
+    >>> from xmlstream.operators.expressions.dialect import expression
     >>> schema = Schema.of(hour="INT", at="TIMESTAMP")
     >>> [unfailing(expression(text), schema) for text in ("hour + 1", "CAST(hour AS TINYINT)", "1 / hour")]
     ['try_add(`hour`, 1)', 'TRY_CAST(`hour` AS TINYINT)', None]

@@ -22,12 +22,12 @@ from typing import Literal, TypeAlias
 
 from sqlglot import exp
 
-from operators.expressions.dialect import position_of, type_text
-from punct_ns.domain import TYPES, Domain, sql_type
-from punct_ns.numeric_type import DecimalType, FloatType, IntegerType
-from punct_ns.schema import Schema
-from punct_ns.sql_type import BooleanType, SqlType, StringType
-from punct_ns.temporal_type import DateType, TimestampType
+from xmlstream.operators.expressions.dialect import position_of, type_text
+from xmlstream.punct_ns.domain import TYPES, Domain, sql_type
+from xmlstream.punct_ns.numeric_type import DecimalType, FloatType, IntegerType
+from xmlstream.punct_ns.schema import Schema
+from xmlstream.punct_ns.sql_type import BooleanType, SqlType, StringType
+from xmlstream.punct_ns.temporal_type import DateType, TimestampType
 
 TypeKind: TypeAlias = Literal[
     "integer", "decimal", "float", "double", "date", "timestamp", "timestamp_ntz", "string", "boolean", "other"
@@ -54,7 +54,7 @@ _COMPARED_DIGITS = {8: 3, 16: 5, 32: 10, 64: 20}
 def kind(type_: SqlType) -> TypeKind:
     """The kind of a type.
 
-    >>> from punct_ns.domain import sql_type
+    >>> from xmlstream.punct_ns.domain import sql_type
     >>> [kind(sql_type(name)) for name in ("TINYINT", "DECIMAL(5,2)", "FLOAT", "TIMESTAMP", "ARRAY<INT>")]
     ['integer', 'decimal', 'float', 'timestamp', 'other']
     """
@@ -103,7 +103,7 @@ def result_kind(operation: type[exp.Binary], left: TypeKind, right: TypeKind) ->
 def compared_digits(type_: SqlType) -> tuple[int, int] | None:
     """The digits before and after the point of the DECIMAL in which Spark compares an exact number; else None.
 
-    >>> from punct_ns.domain import sql_type
+    >>> from xmlstream.punct_ns.domain import sql_type
     >>> compared_digits(sql_type("BIGINT")), compared_digits(sql_type("DECIMAL(5,2)")), compared_digits(DOUBLE)
     ((20, 0), (3, 2), None)
     """
@@ -151,7 +151,7 @@ def lossless_cast(domain: Domain, wider: str) -> Domain | None:
 def loses_nothing(type_: SqlType, wider: SqlType) -> bool:
     """Whether a cast from one type to the other keeps every value.
 
-    >>> from punct_ns.domain import sql_type
+    >>> from xmlstream.punct_ns.domain import sql_type
     >>> loses_nothing(sql_type("SMALLINT"), sql_type("FLOAT")), loses_nothing(sql_type("INT"), sql_type("DECIMAL(9,0)"))
     (True, False)
     """
@@ -198,7 +198,7 @@ class NumericLiteral:
 def numeric_literal(tree: exp.Expr | None) -> NumericLiteral | None:
     """The number of a literal, with a sign or cast without loss; None for anything else, FLOAT included.
 
-    >>> from operators.expressions.dialect import parsed
+    >>> from xmlstream.operators.expressions.dialect import parsed
     >>> numeric_literal(parsed("-2.50"))
     NumericLiteral(value=Decimal('-2.50'), type=DecimalType(precision=3, scale=2), digits=(1, 2))
     >>> numeric_literal(parsed("CAST('17' AS BIGINT)")).digits, numeric_literal(parsed("1 + 1"))
@@ -277,7 +277,7 @@ CALLS: Mapping[tuple[str, TypeKind], SqlType] = {
 def value_type(tree: exp.Expr, schema: Schema) -> SqlType | None:
     """The type of the expression's values; None if that is not known.
 
-    >>> from operators.expressions.dialect import expression
+    >>> from xmlstream.operators.expressions.dialect import expression
     >>> schema = Schema.of(hour="SMALLINT", at="TIMESTAMP")
     >>> texts = ("hour + 1", "at - INTERVAL 5 MINUTES", "CAST(hour AS BIGINT) * 2", "hour / 2")
     >>> [type_name(found) for text in texts if (found := value_type(expression(text), schema))]
@@ -359,7 +359,7 @@ _TRUNCATED: Mapping[str, frozenset[str]] = {"date_trunc": INSTANTS, "trunc": DAY
 def never_null(tree: exp.Expr, schema: Schema) -> bool:
     """Whether the expression is null for no tuple of the schema; False if that is not known.
 
-    >>> from operators.expressions.dialect import expression
+    >>> from xmlstream.operators.expressions.dialect import expression
     >>> schema = Schema.parse("b INT NOT NULL, c INT, ts TIMESTAMP NOT NULL, t DOUBLE NOT NULL")
     >>> sure = ("b DIV 2", "date_trunc('HOUR', ts)", "coalesce(c, b)", "c IS NULL", "IF(c > 1, b, 0)")
     >>> [text for text in sure if not never_null(expression(text), schema)]

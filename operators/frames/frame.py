@@ -30,11 +30,11 @@ from typing import TYPE_CHECKING, Any, Literal, NamedTuple, Protocol
 
 import pyarrow as pa
 
-from punct_ns.slices import quoted
+from xmlstream.punct_ns.slices import quoted
 
 if TYPE_CHECKING:
-    from punct_ns.domain import Domain, Value
-    from punct_ns.schema import Attribute
+    from xmlstream.punct_ns.domain import Domain, Value
+    from xmlstream.punct_ns.schema import Attribute
 
 JoinKind = Literal["inner", "left", "left_semi", "left_anti"]
 Side = Literal["left", "right", "both"]

@@ -17,7 +17,7 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.compute
 
-from operators.frames.frame import (
+from xmlstream.operators.frames.frame import (
     Distinct,
     Frame,
     Join,
@@ -32,10 +32,10 @@ from operators.frames.frame import (
     Where,
     name_of,
 )
-from punct_ns.domain import Domain
-from punct_ns.pattern import Constant, Empty, List, Pattern, Range, Wildcard
-from punct_ns.punctuation import Punctuation
-from punct_ns.slices import arrow_type
+from xmlstream.punct_ns.domain import Domain
+from xmlstream.punct_ns.pattern import Constant, Empty, List, Pattern, Range, Wildcard
+from xmlstream.punct_ns.punctuation import Punctuation
+from xmlstream.punct_ns.slices import arrow_type
 
 pc: Any = pyarrow.compute
 

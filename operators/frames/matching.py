@@ -9,14 +9,14 @@ from typing import Any
 
 import pyarrow as pa
 
-from operators.frames.frame import Filtered, Frame
-from operators.frames.held import filter_of
-from punct_ns.domain import Domain
-from punct_ns.numeric_type import IntegerType
-from punct_ns.pattern import Constant, List, Pattern, Range
-from punct_ns.punctuation import Punctuation
-from punct_ns.schema import Schema
-from punct_ns.slices import arrow_type, condition, is_inline, own, quoted
+from xmlstream.operators.frames.frame import Filtered, Frame
+from xmlstream.operators.frames.held import filter_of
+from xmlstream.punct_ns.domain import Domain
+from xmlstream.punct_ns.numeric_type import IntegerType
+from xmlstream.punct_ns.pattern import Constant, List, Pattern, Range
+from xmlstream.punct_ns.punctuation import Punctuation
+from xmlstream.punct_ns.schema import Schema
+from xmlstream.punct_ns.slices import arrow_type, condition, is_inline, own, quoted
 
 SHORT = 1000
 """The longest range of integers that a table lists as single values, for a hash join."""

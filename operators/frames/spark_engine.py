@@ -19,9 +19,9 @@ from typing import TYPE_CHECKING, Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from operators.expressions.dialect import quiet
-from operators.expressions.type_rules import kind
-from operators.frames.frame import (
+from xmlstream.operators.expressions.dialect import quiet
+from xmlstream.operators.expressions.type_rules import kind
+from xmlstream.operators.frames.frame import (
     ClockChange,
     Distinct,
     Frame,
@@ -38,18 +38,18 @@ from operators.frames.frame import (
     Union,
     Where,
 )
-from operators.frames.held import FEW, Field, Leaf, computed, fields_of
-from operators.storage.object_urls import is_object_url
-from operators.storage.shared_files import RowsOfObjects, conformed, opened
-from punct_ns.errors import UsageError, XmlStreamError
-from punct_ns.slices import literal, own, quoted
+from xmlstream.operators.frames.held import FEW, Field, Leaf, computed, fields_of
+from xmlstream.operators.storage.object_urls import is_object_url
+from xmlstream.operators.storage.shared_files import RowsOfObjects, conformed, opened
+from xmlstream.punct_ns.errors import UsageError, XmlStreamError
+from xmlstream.punct_ns.slices import literal, own, quoted
 
 if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame, Observation, SparkSession
     from pyspark.sql.types import StructType
 
-    from punct_ns.domain import Domain, Value
-    from punct_ns.schema import Attribute
+    from xmlstream.punct_ns.domain import Domain, Value
+    from xmlstream.punct_ns.schema import Attribute
 
 
 LITERAL = {"__globPaths__": "false"}

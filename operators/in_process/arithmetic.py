@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 
-from operators.in_process.casts import as_decimal, cast, is_rounded
-from operators.in_process.coercion import WIDEST, common_type
-from operators.in_process.part import VOID, Part, combined, error
-from operators.in_process.spark_type import FLOATING, INTEGERS, NUMBERS, NotProven, Type, in_duckdb, read_type
+from xmlstream.operators.in_process.casts import as_decimal, cast, is_rounded
+from xmlstream.operators.in_process.coercion import WIDEST, common_type
+from xmlstream.operators.in_process.part import VOID, Part, combined, error
+from xmlstream.operators.in_process.spark_type import FLOATING, INTEGERS, NUMBERS, NotProven, Type, in_duckdb, read_type
 
 BIGINT, DOUBLE = map(read_type, ("BIGINT", "DOUBLE"))
 

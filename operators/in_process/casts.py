@@ -11,9 +11,9 @@ from datetime import UTC as ZERO
 from datetime import date, datetime
 from typing import TypeAlias
 
-from operators.in_process.part import VOID, Part, error, null, refused, text
-from operators.in_process.spark_type import FLOATING, INTEGERS, NUMBERS, NotProven, Type, in_duckdb, read_type
-from punct_ns.domain import Domain
+from xmlstream.operators.in_process.part import VOID, Part, error, null, refused, text
+from xmlstream.operators.in_process.spark_type import FLOATING, INTEGERS, NUMBERS, NotProven, Type, in_duckdb, read_type
+from xmlstream.punct_ns.domain import Domain
 
 Cast: TypeAlias = Callable[[Part, Type, str], Part]
 """How a part is cast to a type, in a time zone."""

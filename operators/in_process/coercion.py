@@ -9,9 +9,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from operators.in_process.casts import as_decimal, cast
-from operators.in_process.part import VOID, Part
-from operators.in_process.spark_type import (
+from xmlstream.operators.in_process.casts import as_decimal, cast
+from xmlstream.operators.in_process.part import VOID, Part
+from xmlstream.operators.in_process.spark_type import (
     FLOATING,
     INTEGERS,
     NUMBERS,

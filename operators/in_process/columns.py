@@ -10,9 +10,17 @@ from typing import Any
 
 import pyarrow as pa
 
-from operators.in_process.expressions import Typed
-from operators.in_process.spark_type import Field, NotProven, Type, array_of, name_in_duckdb, read_type, struct_of
-from punct_ns.sql_type import split_outside
+from xmlstream.operators.in_process.expressions import Typed
+from xmlstream.operators.in_process.spark_type import (
+    Field,
+    NotProven,
+    Type,
+    array_of,
+    name_in_duckdb,
+    read_type,
+    struct_of,
+)
+from xmlstream.punct_ns.sql_type import split_outside
 
 Named = tuple[tuple[str, Typed], ...]
 """Columns in their order, by name."""

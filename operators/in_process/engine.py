@@ -21,19 +21,19 @@ from typing import TYPE_CHECKING, Any
 import duckdb
 import pyarrow as pa
 
-from operators.frames.frame import Frame, Observed, Table
-from operators.in_process import zones
-from operators.in_process.columns import Named, declared, inner, of_arrow, struct
-from operators.in_process.part import text
-from operators.in_process.plain_csv import plain_csv, require_readable
-from operators.in_process.relations import Relations
-from operators.in_process.spark_type import has_floating, in_duckdb, name_in_duckdb
-from punct_ns.errors import QueryError, StateError, UsageError, XmlStreamError
+from xmlstream.operators.frames.frame import Frame, Observed, Table
+from xmlstream.operators.in_process import zones
+from xmlstream.operators.in_process.columns import Named, declared, inner, of_arrow, struct
+from xmlstream.operators.in_process.part import text
+from xmlstream.operators.in_process.plain_csv import plain_csv, require_readable
+from xmlstream.operators.in_process.relations import Relations
+from xmlstream.operators.in_process.spark_type import has_floating, in_duckdb, name_in_duckdb
+from xmlstream.punct_ns.errors import QueryError, StateError, UsageError, XmlStreamError
 
 if TYPE_CHECKING:
-    from operators.frames.frame import ZoneRules
-    from punct_ns.domain import Domain, Value
-    from punct_ns.schema import Attribute
+    from xmlstream.operators.frames.frame import ZoneRules
+    from xmlstream.punct_ns.domain import Domain, Value
+    from xmlstream.punct_ns.schema import Attribute
 
 BATCH = 65_536
 """The number of rows of a record batch."""
@@ -166,7 +166,7 @@ class InProcessEngine:
 
     def values(self, expression: str, x: Attribute, y: Domain, values: Sequence[Value]) -> list[Value | None]:
         """The expression for given values; None where it has no result."""
-        from operators.in_process.evaluation import computed
+        from xmlstream.operators.in_process.evaluation import computed
 
         with self._running():
             found = dict(computed(expression, x, y, values, self._connection, self.zone))

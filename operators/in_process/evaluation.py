@@ -8,12 +8,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
-from operators.in_process.expressions import Typed, translated
-from operators.in_process.spark_type import NotProven, duckdb_type
-from punct_ns.domain import Domain, Value
-from punct_ns.schema import Attribute
-from punct_ns.sql_type import StringType
-from punct_ns.temporal_type import TimestampType
+from xmlstream.operators.in_process.expressions import Typed, translated
+from xmlstream.operators.in_process.spark_type import NotProven, duckdb_type
+from xmlstream.punct_ns.domain import Domain, Value
+from xmlstream.punct_ns.schema import Attribute
+from xmlstream.punct_ns.sql_type import StringType
+from xmlstream.punct_ns.temporal_type import TimestampType
 
 if TYPE_CHECKING:
     import duckdb

@@ -19,19 +19,26 @@ from typing import TypeAlias
 
 from sqlglot import exp
 
-from operators.expressions.dialect import call_name, parsed, type_text
-from operators.in_process.aggregate_functions import AGGREGATES, WINDOWS, Rows, aggregate, collected, order_key
-from operators.in_process.arithmetic import arithmetic, beside_decimals, negative
-from operators.in_process.casts import BITS, cast, is_utc, moment
-from operators.in_process.coercion import same_type
-from operators.in_process.functions import FUNCTIONS, call, choice, field
-from operators.in_process.literals import divided, interval, number
-from operators.in_process.part import VOID, Part, combined, null, refused, require_silent, text
-from operators.in_process.readings import require_one_reading
-from operators.in_process.spark_type import INTEGERS, NUMBERS, NotProven, Type, read_type
-from operators.in_process.templates import mark, template
-from punct_ns.errors import QueryError
-from punct_ns.slices import own
+from xmlstream.operators.expressions.dialect import call_name, parsed, type_text
+from xmlstream.operators.in_process.aggregate_functions import (
+    AGGREGATES,
+    WINDOWS,
+    Rows,
+    aggregate,
+    collected,
+    order_key,
+)
+from xmlstream.operators.in_process.arithmetic import arithmetic, beside_decimals, negative
+from xmlstream.operators.in_process.casts import BITS, cast, is_utc, moment
+from xmlstream.operators.in_process.coercion import same_type
+from xmlstream.operators.in_process.functions import FUNCTIONS, call, choice, field
+from xmlstream.operators.in_process.literals import divided, interval, number
+from xmlstream.operators.in_process.part import VOID, Part, combined, null, refused, require_silent, text
+from xmlstream.operators.in_process.readings import require_one_reading
+from xmlstream.operators.in_process.spark_type import INTEGERS, NUMBERS, NotProven, Type, read_type
+from xmlstream.operators.in_process.templates import mark, template
+from xmlstream.punct_ns.errors import QueryError
+from xmlstream.punct_ns.slices import own
 
 BIGINT, BOOLEAN, DOUBLE, INT, STRING = map(read_type, ("BIGINT", "BOOLEAN", "DOUBLE", "INT", "STRING"))
 

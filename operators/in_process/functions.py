@@ -11,11 +11,11 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import TypeAlias
 
-from operators.in_process.arithmetic import absolute, arithmetic, modulus
-from operators.in_process.casts import cast, is_utc, local, within_calendar
-from operators.in_process.coercion import common_type, same_type
-from operators.in_process.part import VOID, Part, combined, error, null, refused, require_silent, text
-from operators.in_process.spark_type import (
+from xmlstream.operators.in_process.arithmetic import absolute, arithmetic, modulus
+from xmlstream.operators.in_process.casts import cast, is_utc, local, within_calendar
+from xmlstream.operators.in_process.coercion import common_type, same_type
+from xmlstream.operators.in_process.part import VOID, Part, combined, error, null, refused, require_silent, text
+from xmlstream.operators.in_process.spark_type import (
     FLOATING,
     INTEGERS,
     NUMBERS,

@@ -6,10 +6,10 @@ from dataclasses import dataclass
 
 from sqlglot import exp
 
-from operators.expressions.dialect import call_name, parsed
-from operators.in_process.expressions import Columns, Translator, Typed, used
-from operators.in_process.part import VOID, null, text
-from operators.in_process.spark_type import NotProven
+from xmlstream.operators.expressions.dialect import call_name, parsed
+from xmlstream.operators.in_process.expressions import Columns, Translator, Typed, used
+from xmlstream.operators.in_process.part import VOID, null, text
+from xmlstream.operators.in_process.spark_type import NotProven
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from operators.in_process.spark_type import INTEGERS, NotProven, Type, in_duckdb
+from xmlstream.operators.in_process.spark_type import INTEGERS, NotProven, Type, in_duckdb
 
 VOID = Type("VOID")
 

@@ -9,12 +9,12 @@ from typing import Any
 
 import pyarrow as pa
 
-from operators.in_process.columns import Named, declared
-from operators.in_process.spark_type import INTEGERS, NotProven
-from punct_ns.domain import Domain
-from punct_ns.errors import InputError
-from punct_ns.numeric_type import DecimalType
-from punct_ns.slices import arrow_type
+from xmlstream.operators.in_process.columns import Named, declared
+from xmlstream.operators.in_process.spark_type import INTEGERS, NotProven
+from xmlstream.punct_ns.domain import Domain
+from xmlstream.punct_ns.errors import InputError
+from xmlstream.punct_ns.numeric_type import DecimalType
+from xmlstream.punct_ns.slices import arrow_type
 
 _WRITTEN: Mapping[str, str] = {
     **dict.fromkeys(INTEGERS, r"-?\d+"),

@@ -8,8 +8,8 @@ from __future__ import annotations
 
 from sqlglot import exp
 
-from operators.expressions.dialect import render
-from punct_ns.errors import QueryError
+from xmlstream.operators.expressions.dialect import render
+from xmlstream.punct_ns.errors import QueryError
 
 _COMPARED = (exp.EQ, exp.NEQ, exp.LT, exp.LTE, exp.GT, exp.GTE, exp.NullSafeEQ, exp.NullSafeNEQ)
 _TESTED = (*_COMPARED, exp.Is, exp.In, exp.Between, exp.Like, exp.ILike, exp.RegexpLike, exp.Escape, exp.SimilarTo)
@@ -53,7 +53,7 @@ def misreading(node: exp.Expr) -> str:
 def misread(tree: exp.Expr) -> exp.Expr | None:
     """The first part of the tree that Spark may read otherwise, since no brackets are around it; None if there is none.
 
-    >>> from operators.expressions.dialect import expression
+    >>> from xmlstream.operators.expressions.dialect import expression
     >>> [(found := misread(expression(text))) and found.sql() for text in ("a || b + c", "(a | b) & c", "a = (b < c)")]
     ['b + c', None, None]
     """

@@ -9,8 +9,8 @@ from collections.abc import Callable, Sequence
 from functools import lru_cache
 from itertools import takewhile
 
-from operators.expressions.dialect import conjuncts, expression, render
-from operators.frames.frame import (
+from xmlstream.operators.expressions.dialect import conjuncts, expression, render
+from xmlstream.operators.frames.frame import (
     Distinct,
     Frame,
     Group,
@@ -27,13 +27,13 @@ from operators.frames.frame import (
     Where,
     name_of,
 )
-from operators.in_process.coercion import common_type
-from operators.in_process.columns import Named, column, inner
-from operators.in_process.expressions import Typed, translated
-from operators.in_process.generators import generator
-from operators.in_process.part import null
-from operators.in_process.spark_type import FLOATING, NotProven, in_duckdb, name_in_duckdb, read_type
-from punct_ns.slices import own
+from xmlstream.operators.in_process.coercion import common_type
+from xmlstream.operators.in_process.columns import Named, column, inner
+from xmlstream.operators.in_process.expressions import Typed, translated
+from xmlstream.operators.in_process.generators import generator
+from xmlstream.operators.in_process.part import null
+from xmlstream.operators.in_process.spark_type import FLOATING, NotProven, in_duckdb, name_in_duckdb, read_type
+from xmlstream.punct_ns.slices import own
 
 ColumnsOf = Callable[[Frame], Named]
 SqlOf = Callable[[Frame], str]

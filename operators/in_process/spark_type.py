@@ -12,8 +12,8 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import NamedTuple
 
-from punct_ns.errors import QueryError
-from punct_ns.sql_type import canonical_name, split_outside
+from xmlstream.punct_ns.errors import QueryError
+from xmlstream.punct_ns.sql_type import canonical_name, split_outside
 
 
 class NotProven(QueryError):

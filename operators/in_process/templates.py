@@ -12,10 +12,10 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import lru_cache
 
-from operators.in_process.casts import cast, is_utc
-from operators.in_process.part import Part, text
-from operators.in_process.spark_type import NotProven, Type, read_type
-from punct_ns.slices import own
+from xmlstream.operators.in_process.casts import cast, is_utc
+from xmlstream.operators.in_process.part import Part, text
+from xmlstream.operators.in_process.spark_type import NotProven, Type, read_type
+from xmlstream.punct_ns.slices import own
 
 _TEXT = r"'[^'\\\x00]*'(?!')"
 _CAST = rf"CAST\({_TEXT} AS [A-Z_]+(?:\(\d+,\d+\))?\)"

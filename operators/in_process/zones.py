@@ -9,8 +9,8 @@ from datetime import UTC, datetime, timedelta, timezone, tzinfo
 from functools import lru_cache
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
-from operators.frames.frame import ClockChange
-from punct_ns.errors import UsageError
+from xmlstream.operators.frames.frame import ClockChange
+from xmlstream.punct_ns.errors import UsageError
 
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _STEP = 7 * 86_400

@@ -9,8 +9,8 @@ next, so that a chain never hangs on punctuations that do not come again.
 *Bounds*: `b.t BETWEEN a.t AND a.t + 5` bounds for a tuple of `a` the tuples of `b` that it waits for, and the other way
 around. A chain that has reached `a` knows the values of its bounds, and waits for no more of `b` than what they leave.
 What `b` closes of its classes and of what is bounded of it is translated into the terms of these values, as in a join
-of two (`operators.joins.equi_join`). Only comparisons of two inputs are bounds, and none of an attribute that is joined
-on.
+of two (`xmlstream.operators.joins.equi_join`). Only comparisons of two inputs are bounds, and none of an attribute that
+is joined on.
 
 What a kept row waits for at run time is read off the graph: one input after the other, along one order; others may
 purge it sooner, but never later.
@@ -26,26 +26,26 @@ from functools import partial
 from itertools import combinations, permutations
 from typing import TYPE_CHECKING
 
-from operators.expressions.bounds import Bound, bounds_between
-from operators.frames.matching import flagged
-from operators.joins.equal_attributes import narrower
-from operators.joins.equi_join import end_of
-from operators.joins.punctuation_graph import Link, PunctuationGraph, Reach, Shape
-from operators.required_punctuations import Held, Row, Want, Way, whole
-from operators.state.completion import closed_so_far
-from operators.state.operator_state import OperatorState
-from operators.state.slice_tuples import HASHED, Tuples
-from punct_ns.closed_intervals import End, beyond, contained
-from punct_ns.domain import Domain, Value
-from punct_ns.pattern import Constant
-from punct_ns.punctuation import Punctuation
-from punct_ns.punctuation_set import PunctuationSet
-from punct_ns.recast import project
-from punct_ns.schema import Attribute, Schema
-from punct_ns.slices import own, quoted
+from xmlstream.operators.expressions.bounds import Bound, bounds_between
+from xmlstream.operators.frames.matching import flagged
+from xmlstream.operators.joins.equal_attributes import narrower
+from xmlstream.operators.joins.equi_join import end_of
+from xmlstream.operators.joins.punctuation_graph import Link, PunctuationGraph, Reach, Shape
+from xmlstream.operators.required_punctuations import Held, Row, Want, Way, whole
+from xmlstream.operators.state.completion import closed_so_far
+from xmlstream.operators.state.operator_state import OperatorState
+from xmlstream.operators.state.slice_tuples import HASHED, Tuples
+from xmlstream.punct_ns.closed_intervals import End, beyond, contained
+from xmlstream.punct_ns.domain import Domain, Value
+from xmlstream.punct_ns.pattern import Constant
+from xmlstream.punct_ns.punctuation import Punctuation
+from xmlstream.punct_ns.punctuation_set import PunctuationSet
+from xmlstream.punct_ns.recast import project
+from xmlstream.punct_ns.schema import Attribute, Schema
+from xmlstream.punct_ns.slices import own, quoted
 
 if TYPE_CHECKING:
-    from operators.frames.frame import Frame
+    from xmlstream.operators.frames.frame import Frame
 
 
 @dataclass(frozen=True)

@@ -14,14 +14,14 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import product
 
-from operators.behaviour import Terms, own_terms
-from punct_ns.domain import Domain
-from punct_ns.pattern import EMPTY, NOT_NULL, WILDCARD, Pattern, matches, meet
-from punct_ns.punctuation import Punctuation
-from punct_ns.recast import recast_patterns, required_pattern
-from punct_ns.schema import Schema
-from punct_ns.scheme import Scheme, Term
-from punct_ns.slices import quoted
+from xmlstream.operators.behaviour import Terms, own_terms
+from xmlstream.punct_ns.domain import Domain
+from xmlstream.punct_ns.pattern import EMPTY, NOT_NULL, WILDCARD, Pattern, matches, meet
+from xmlstream.punct_ns.punctuation import Punctuation
+from xmlstream.punct_ns.recast import recast_patterns, required_pattern
+from xmlstream.punct_ns.schema import Schema
+from xmlstream.punct_ns.scheme import Scheme, Term
+from xmlstream.punct_ns.slices import quoted
 
 ALL_CHOICES = 8
 """The number of placements of a punctuation's patterns up to which all are taken; beyond it, each moves by itself."""

@@ -20,29 +20,29 @@ from dataclasses import dataclass, replace
 from functools import cached_property, partial
 from typing import TYPE_CHECKING
 
-from operators.closing_conditions import Condition, Grouping, StateModel
-from operators.expressions.bounds import NO_BOUNDS, Bound, Bounds
-from operators.expressions.constant_evaluation import evaluated
-from operators.expressions.dialect import attributes_in
-from operators.frames.matching import matching, not_matching
-from operators.required_punctuations import Held, Row, Want, same
-from operators.state.completion import closed_so_far, closed_together, completed, completion_sets
-from operators.state.operator_state import OperatorState
-from operators.state.slice_tuples import Slice, Tuples, bag_union, theta_join
-from operators.state.state_schema import LogSchema
-from punct_ns.closed_intervals import End, Relation, beyond, contained
-from punct_ns.domain import Domain, Value
-from punct_ns.errors import QueryError
-from punct_ns.image import Function, preimage
-from punct_ns.pattern import NULL, pattern_of, values
-from punct_ns.punctuation import Punctuation
-from punct_ns.schema import Attribute, Schema
-from punct_ns.scheme import Scheme, Term
-from punct_ns.slices import own, quoted
-from punct_ns.value_set import ValueSet
+from xmlstream.operators.closing_conditions import Condition, Grouping, StateModel
+from xmlstream.operators.expressions.bounds import NO_BOUNDS, Bound, Bounds
+from xmlstream.operators.expressions.constant_evaluation import evaluated
+from xmlstream.operators.expressions.dialect import attributes_in
+from xmlstream.operators.frames.matching import matching, not_matching
+from xmlstream.operators.required_punctuations import Held, Row, Want, same
+from xmlstream.operators.state.completion import closed_so_far, closed_together, completed, completion_sets
+from xmlstream.operators.state.operator_state import OperatorState
+from xmlstream.operators.state.slice_tuples import Slice, Tuples, bag_union, theta_join
+from xmlstream.operators.state.state_schema import LogSchema
+from xmlstream.punct_ns.closed_intervals import End, Relation, beyond, contained
+from xmlstream.punct_ns.domain import Domain, Value
+from xmlstream.punct_ns.errors import QueryError
+from xmlstream.punct_ns.image import Function, preimage
+from xmlstream.punct_ns.pattern import NULL, pattern_of, values
+from xmlstream.punct_ns.punctuation import Punctuation
+from xmlstream.punct_ns.schema import Attribute, Schema
+from xmlstream.punct_ns.scheme import Scheme, Term
+from xmlstream.punct_ns.slices import own, quoted
+from xmlstream.punct_ns.value_set import ValueSet
 
 if TYPE_CHECKING:
-    from operators.frames.frame import Frame
+    from xmlstream.operators.frames.frame import Frame
 
 
 _INTEGERS = {"TINYINT", "SMALLINT", "INT", "BIGINT"}

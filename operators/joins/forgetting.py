@@ -17,17 +17,17 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import product
 
-from operators.joins.chained_purge import ChainBounds, column
-from operators.joins.equi_join import EquiJoin
-from operators.joins.punctuation_graph import PunctuationGraph
-from operators.state.blocked_set import emittable
-from operators.state.completion import closed_so_far, closed_together, common_known, forget_completed
-from operators.state.operator_state import OperatorState
-from operators.state.tuple_log import TupleLog
-from punct_ns.pattern import Pattern
-from punct_ns.punctuation import Punctuation, of_values
-from punct_ns.recast import recast_pattern
-from punct_ns.schema import Schema
+from xmlstream.operators.joins.chained_purge import ChainBounds, column
+from xmlstream.operators.joins.equi_join import EquiJoin
+from xmlstream.operators.joins.punctuation_graph import PunctuationGraph
+from xmlstream.operators.state.blocked_set import emittable
+from xmlstream.operators.state.completion import closed_so_far, closed_together, common_known, forget_completed
+from xmlstream.operators.state.operator_state import OperatorState
+from xmlstream.operators.state.tuple_log import TupleLog
+from xmlstream.punct_ns.pattern import Pattern
+from xmlstream.punct_ns.punctuation import Punctuation, of_values
+from xmlstream.punct_ns.recast import recast_pattern
+from xmlstream.punct_ns.schema import Schema
 
 
 def forget_keys(

@@ -20,16 +20,16 @@ from dataclasses import dataclass, replace
 from itertools import permutations, product
 from typing import Literal
 
-from operators.joins.equal_attributes import narrower, rewritten, rewritten_schemes
-from operators.joins.equi_join import EquiJoin
-from operators.required_punctuations import Way
-from operators.state.operator_state import OperatorState
-from punct_ns.lifespan import Lifespan, shortest
-from punct_ns.pattern import EMPTY, NOT_NULL, NULL, WILDCARD, Pattern, matches, meet
-from punct_ns.punctuation import Punctuation
-from punct_ns.recast import required_pattern
-from punct_ns.schema import Attribute, Schema
-from punct_ns.scheme import Scheme, Term
+from xmlstream.operators.joins.equal_attributes import narrower, rewritten, rewritten_schemes
+from xmlstream.operators.joins.equi_join import EquiJoin
+from xmlstream.operators.required_punctuations import Way
+from xmlstream.operators.state.operator_state import OperatorState
+from xmlstream.punct_ns.lifespan import Lifespan, shortest
+from xmlstream.punct_ns.pattern import EMPTY, NOT_NULL, NULL, WILDCARD, Pattern, matches, meet
+from xmlstream.punct_ns.punctuation import Punctuation
+from xmlstream.punct_ns.recast import required_pattern
+from xmlstream.punct_ns.schema import Attribute, Schema
+from xmlstream.punct_ns.scheme import Scheme, Term
 
 JoinKind = Literal["inner", "left", "right", "full"]
 

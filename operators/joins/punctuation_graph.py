@@ -26,10 +26,10 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 
-from operators.closing_conditions import Grouping, Promises
-from operators.expressions.bounds import Bound
-from punct_ns.errors import QueryError
-from punct_ns.scheme import Scheme
+from xmlstream.operators.closing_conditions import Grouping, Promises
+from xmlstream.operators.expressions.bounds import Bound
+from xmlstream.punct_ns.errors import QueryError
+from xmlstream.punct_ns.scheme import Scheme
 
 InputAttribute = tuple[int, str]
 """The number of an input, and the name of one of its attributes."""

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from punct_ns.errors import QueryError
+from xmlstream.punct_ns.errors import QueryError
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,14 +10,14 @@ from datetime import timedelta
 from decimal import Decimal
 from typing import Any
 
-from punct_ns.domain import Domain, Value
-from punct_ns.errors import UsageError
-from punct_ns.notation import parse_pattern
-from punct_ns.numeric_type import DecimalType, FloatType, IntegerType
-from punct_ns.pattern import EMPTY, Pattern, Range, canonical
-from punct_ns.schema import Attribute
-from punct_ns.sql_type import StringType
-from punct_ns.temporal_type import DateType, TemporalType, TimestampType
+from xmlstream.punct_ns.domain import Domain, Value
+from xmlstream.punct_ns.errors import UsageError
+from xmlstream.punct_ns.notation import parse_pattern
+from xmlstream.punct_ns.numeric_type import DecimalType, FloatType, IntegerType
+from xmlstream.punct_ns.pattern import EMPTY, Pattern, Range, canonical
+from xmlstream.punct_ns.schema import Attribute
+from xmlstream.punct_ns.sql_type import StringType
+from xmlstream.punct_ns.temporal_type import DateType, TemporalType, TimestampType
 
 Distance = int | float | Decimal | timedelta
 

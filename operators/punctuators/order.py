@@ -31,9 +31,9 @@ from typing import TYPE_CHECKING
 
 import pyarrow as pa
 
-from operators.punctuators import distance
-from operators.punctuators.distance import Distance
-from operators.punctuators.rule import (
+from xmlstream.operators.punctuators import distance
+from xmlstream.operators.punctuators.distance import Distance
+from xmlstream.operators.punctuators.rule import (
     AHEAD,
     ASIDE,
     UNGRAMMATICAL,
@@ -47,21 +47,21 @@ from operators.punctuators.rule import (
     unless_late,
     up_to,
 )
-from operators.state.operator_state import OperatorState
-from operators.state.slice_tuples import Tuples
-from operators.state.state_schema import LogSchema, StateSchema
-from punct_ns.domain import Domain, Value
-from punct_ns.errors import QueryError, UsageError
-from punct_ns.notation import format_pattern
-from punct_ns.pattern import Constant, Pattern, Range
-from punct_ns.punctuation import Punctuation
-from punct_ns.schema import Attribute, Schema, written_name
-from punct_ns.scheme import Scheme, Term
-from punct_ns.slices import POSITION, arrow_type, condition, in_utc, own, quoted
-from punct_ns.temporal_type import TimestampType
+from xmlstream.operators.state.operator_state import OperatorState
+from xmlstream.operators.state.slice_tuples import Tuples
+from xmlstream.operators.state.state_schema import LogSchema, StateSchema
+from xmlstream.punct_ns.domain import Domain, Value
+from xmlstream.punct_ns.errors import QueryError, UsageError
+from xmlstream.punct_ns.notation import format_pattern
+from xmlstream.punct_ns.pattern import Constant, Pattern, Range
+from xmlstream.punct_ns.punctuation import Punctuation
+from xmlstream.punct_ns.schema import Attribute, Schema, written_name
+from xmlstream.punct_ns.scheme import Scheme, Term
+from xmlstream.punct_ns.slices import POSITION, arrow_type, condition, in_utc, own, quoted
+from xmlstream.punct_ns.temporal_type import TimestampType
 
 if TYPE_CHECKING:
-    from operators.frames.frame import Frame
+    from xmlstream.operators.frames.frame import Frame
 
 
 _FAR = own("far")

@@ -20,24 +20,33 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from operators.expressions.iso_duration import with_iso_durations
-from operators.frames.matching import matching, not_matching
-from operators.punctuators import distance
-from operators.punctuators.distance import Distance
-from operators.punctuators.rule import ASIDE, Facts, Rule, added, greatest_of, one_row, ordered_attribute, unless_late
-from operators.state.operator_state import OperatorState
-from operators.state.slice_tuples import Tuples
-from operators.state.state_schema import LogSchema, StateSchema
-from punct_ns.errors import QueryError, UsageError
-from punct_ns.pattern import Constant, patterns
-from punct_ns.punctuation import Punctuation
-from punct_ns.schema import Attribute, Schema, written_name
-from punct_ns.scheme import Scheme, Term
-from punct_ns.slices import POSITION, condition, in_utc, is_inline, own, quoted
-from punct_ns.value_set import ValueSet
+from xmlstream.operators.expressions.iso_duration import with_iso_durations
+from xmlstream.operators.frames.matching import matching, not_matching
+from xmlstream.operators.punctuators import distance
+from xmlstream.operators.punctuators.distance import Distance
+from xmlstream.operators.punctuators.rule import (
+    ASIDE,
+    Facts,
+    Rule,
+    added,
+    greatest_of,
+    one_row,
+    ordered_attribute,
+    unless_late,
+)
+from xmlstream.operators.state.operator_state import OperatorState
+from xmlstream.operators.state.slice_tuples import Tuples
+from xmlstream.operators.state.state_schema import LogSchema, StateSchema
+from xmlstream.punct_ns.errors import QueryError, UsageError
+from xmlstream.punct_ns.pattern import Constant, patterns
+from xmlstream.punct_ns.punctuation import Punctuation
+from xmlstream.punct_ns.schema import Attribute, Schema, written_name
+from xmlstream.punct_ns.scheme import Scheme, Term
+from xmlstream.punct_ns.slices import POSITION, condition, in_utc, is_inline, own, quoted
+from xmlstream.punct_ns.value_set import ValueSet
 
 if TYPE_CHECKING:
-    from operators.frames.frame import Frame
+    from xmlstream.operators.frames.frame import Frame
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,19 +11,19 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 import pyarrow as pa
 
-from operators.state.closed_set import ClosedSet
-from operators.state.operator_state import OperatorState
-from operators.state.state_schema import Combine, StateSchema
-from punct_ns.domain import Value
-from punct_ns.errors import QueryError
-from punct_ns.pattern import Range
-from punct_ns.punctuation import Punctuation
-from punct_ns.schema import Attribute, Schema
-from punct_ns.scheme import Scheme, Term
-from punct_ns.slices import arrow_type, own, quoted
+from xmlstream.operators.state.closed_set import ClosedSet
+from xmlstream.operators.state.operator_state import OperatorState
+from xmlstream.operators.state.state_schema import Combine, StateSchema
+from xmlstream.punct_ns.domain import Value
+from xmlstream.punct_ns.errors import QueryError
+from xmlstream.punct_ns.pattern import Range
+from xmlstream.punct_ns.punctuation import Punctuation
+from xmlstream.punct_ns.schema import Attribute, Schema
+from xmlstream.punct_ns.scheme import Scheme, Term
+from xmlstream.punct_ns.slices import arrow_type, own, quoted
 
 if TYPE_CHECKING:
-    from operators.frames.frame import Engine, Frame
+    from xmlstream.operators.frames.frame import Engine, Frame
 
 ASIDE = own("aside")
 """STRING: why a tuple is set aside; null for a tuple that is emitted."""

@@ -18,13 +18,13 @@ from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from operators.frames.held import passed
-from punct_ns.errors import UsageError
-from punct_ns.lifespan import Duration
-from punct_ns.slices import own
+from xmlstream.operators.frames.held import passed
+from xmlstream.punct_ns.errors import UsageError
+from xmlstream.punct_ns.lifespan import Duration
+from xmlstream.punct_ns.slices import own
 
 if TYPE_CHECKING:
-    from operators.frames.frame import Frame
+    from xmlstream.operators.frames.frame import Frame
 
 
 FIRST = own("first")

@@ -18,23 +18,23 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import product
 from typing import TYPE_CHECKING, Any
 
-from operators.frames.matching import matching
-from operators.state.closed_set import FORGOTTEN
-from operators.state.expiring_set import Entry, IsOver, recorded, restored
-from operators.state.slice_tuples import Tuples
-from punct_ns.domain import Value
-from punct_ns.growing_set import GrowingSet
-from punct_ns.lifespan import Lifespan
-from punct_ns.pattern import Constant, Pattern, matches, patterns, values
-from punct_ns.punctuation import Punctuation
-from punct_ns.punctuation_set import PunctuationSet
-from punct_ns.schema import Schema
-from punct_ns.slices import in_utc, quoted
-from punct_ns.value_set import ValueSet
+from xmlstream.operators.frames.matching import matching
+from xmlstream.operators.state.closed_set import FORGOTTEN
+from xmlstream.operators.state.expiring_set import Entry, IsOver, recorded, restored
+from xmlstream.operators.state.slice_tuples import Tuples
+from xmlstream.punct_ns.domain import Value
+from xmlstream.punct_ns.growing_set import GrowingSet
+from xmlstream.punct_ns.lifespan import Lifespan
+from xmlstream.punct_ns.pattern import Constant, Pattern, matches, patterns, values
+from xmlstream.punct_ns.punctuation import Punctuation
+from xmlstream.punct_ns.punctuation_set import PunctuationSet
+from xmlstream.punct_ns.schema import Schema
+from xmlstream.punct_ns.slices import in_utc, quoted
+from xmlstream.punct_ns.value_set import ValueSet
 
 if TYPE_CHECKING:
-    from operators.frames.frame import Frame
-    from operators.state.operator_state import OperatorState
+    from xmlstream.operators.frames.frame import Frame
+    from xmlstream.operators.state.operator_state import OperatorState
 
 
 class BlockedSet:

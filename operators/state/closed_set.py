@@ -1,17 +1,17 @@
 """Closed set: the punctuations of an operator or a source, kept from slice to slice, and their changes in a slice.
 
-`ClosedSet`: a set adds punctuations, and forgets those that can have no further effect. A commit records each
-change as the text of a punctuation, behind a minus if it was forgotten. A punctuation that is added and forgotten
-within one slice is not recorded at all if it is isolated: nothing is left of it. Punctuations
-with a lifespan form a part of their own (`operators.state.expiring_set`); the end of a lifespan is not recorded.
+`ClosedSet`: a set adds punctuations, and forgets those that can have no further effect. A commit records each change as
+the text of a punctuation, behind a minus if it was forgotten. A punctuation that is added and forgotten within one
+slice is not recorded at all if it is isolated: nothing is left of it. Punctuations with a lifespan form a part of their
+own (`xmlstream.operators.state.expiring_set`); the end of a lifespan is not recorded.
 
 `SourceClosedSet`: all punctuations of a source, for ever, with closed strings beyond a bound on disk. A source forgets
 nothing, since its grammar check needs everything. Punctuations that coalesce take little room. Strings closed one by
-one do not coalesce; beyond `HELD` for an attribute they move to its runs (`operators.storage.constant_runs`), so that
-neither the driver's memory nor the time to add more grows with their number. A commit records what its slice added, and
-that strings moved. The set and the runs together are exact: before a range, or a punctuation on several attributes, is
-added, the strings at its ends are fetched from the runs, since only these can join both sides into one range or cover.
-Punctuations with a lifespan stay in memory, since they end.
+one do not coalesce; beyond `HELD` for an attribute they move to its runs (`xmlstream.operators.storage.constant_runs`),
+so that neither the driver's memory nor the time to add more grows with their number. A commit records what its slice
+added, and that strings moved. The set and the runs together are exact: before a range, or a punctuation on several
+attributes, is added, the strings at its ends are fetched from the runs, since only these can join both sides into one
+range or cover. Punctuations with a lifespan stay in memory, since they end.
 """
 
 from __future__ import annotations
@@ -23,15 +23,15 @@ from typing import Any, Protocol
 import numpy as np
 import pyarrow as pa
 
-from operators.state.expiring_set import Entry, ExpiringSet, IsOver, recorded, restored
-from operators.storage.constant_runs import ConstantRuns
-from operators.storage.segments import SegmentStore
-from punct_ns.lifespan import Lifespan, shortest
-from punct_ns.pattern import Constant, List, Pattern, Range
-from punct_ns.punctuation import Punctuation, is_isolated, isolated, listed
-from punct_ns.punctuation_set import PunctuationSet
-from punct_ns.schema import Schema
-from punct_ns.sql_type import StringType
+from xmlstream.operators.state.expiring_set import Entry, ExpiringSet, IsOver, recorded, restored
+from xmlstream.operators.storage.constant_runs import ConstantRuns
+from xmlstream.operators.storage.segments import SegmentStore
+from xmlstream.punct_ns.lifespan import Lifespan, shortest
+from xmlstream.punct_ns.pattern import Constant, List, Pattern, Range
+from xmlstream.punct_ns.punctuation import Punctuation, is_isolated, isolated, listed
+from xmlstream.punct_ns.punctuation_set import PunctuationSet
+from xmlstream.punct_ns.schema import Schema
+from xmlstream.punct_ns.sql_type import StringType
 
 FORGOTTEN = "-"
 """Stands before the text of a forgotten punctuation."""

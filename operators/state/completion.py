@@ -19,15 +19,15 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 
-from operators.state.closed_set import ClosedSet
-from operators.state.operator_state import OperatorState
-from punct_ns.cover import EXACT_PUNCTUATIONS
-from punct_ns.lifespan import shortest
-from punct_ns.pattern import NULL, Range, values
-from punct_ns.punctuation import Punctuation, listed
-from punct_ns.punctuation_set import PunctuationSet
-from punct_ns.recast import placed, project, recast_pattern
-from punct_ns.schema import Schema
+from xmlstream.operators.state.closed_set import ClosedSet
+from xmlstream.operators.state.operator_state import OperatorState
+from xmlstream.punct_ns.cover import EXACT_PUNCTUATIONS
+from xmlstream.punct_ns.lifespan import shortest
+from xmlstream.punct_ns.pattern import NULL, Range, values
+from xmlstream.punct_ns.punctuation import Punctuation, listed
+from xmlstream.punct_ns.punctuation_set import PunctuationSet
+from xmlstream.punct_ns.recast import placed, project, recast_pattern
+from xmlstream.punct_ns.schema import Schema
 
 
 def completion_sets(input_: Schema, names: Sequence[str] | Schema, number: int = 0) -> dict[str, Schema]:

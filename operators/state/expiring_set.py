@@ -11,9 +11,9 @@ which have one or more longest lifespans each (`ExpiringPoints`). Each end is ch
 A lifespan ends as a slice begins, for a source and all operators at once, before any of them processes the slice: when
 its moment is not after the slice's recorded time, or when its stream has closed its bound. From then on the key is new.
 The effects of a punctuation stay when it ends. Tuples that it purged stay purged, because a tuple log
-(`operators.state.tuple_log`) stores for each segment what has purged it, independently of all sets: the punctuation
-does not purge later segments, with tuples of the key's next life, and no purged tuple comes back. The groups that it
-completed are emitted. In the operators above, the punctuations that follow from it end at the same time.
+(`xmlstream.operators.state.tuple_log`) stores for each segment what has purged it, independently of all sets: the
+punctuation does not purge later segments, with tuples of the key's next life, and no purged tuple comes back. The
+groups that it completed are emitted. In the operators above, the punctuations that follow from it end at the same time.
 
 Source: Li et al. 2006, §5.1, lifespans.
 """
@@ -24,12 +24,12 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import product
 from math import prod
 
-from punct_ns.domain import Value
-from punct_ns.lifespan import Lifespan, lives_as_long, shortest
-from punct_ns.pattern import Constant
-from punct_ns.punctuation import Punctuation, listed
-from punct_ns.punctuation_set import PunctuationSet
-from punct_ns.schema import Schema
+from xmlstream.punct_ns.domain import Value
+from xmlstream.punct_ns.lifespan import Lifespan, lives_as_long, shortest
+from xmlstream.punct_ns.pattern import Constant
+from xmlstream.punct_ns.punctuation import Punctuation, listed
+from xmlstream.punct_ns.punctuation_set import PunctuationSet
+from xmlstream.punct_ns.schema import Schema
 
 Point = tuple[tuple[int, Value | None], ...]
 """The places of the restricted attributes, in order, and the constants of a punctuation there."""

@@ -12,23 +12,23 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import pyarrow as pa
 
-from operators.state.ages import PurgeAfter, Since, overdue_letter
-from operators.state.blocked_set import BlockedSet
-from operators.state.closed_set import ClosedSet, SourceClosedSet
-from operators.state.expiring_set import IsOver
-from operators.state.slice_tuples import Slice, Tuples
-from operators.state.state_schema import STATE_FORMAT, StateSchema
-from operators.state.tuple_log import MergingLog, TupleLog
-from operators.storage.segments import Segment, SegmentStore
-from punct_ns.lifespan import Bound
-from punct_ns.punctuation import Punctuation
-from punct_ns.schema import Schema
-from punct_ns.slices import in_utc, quoted
+from xmlstream.operators.state.ages import PurgeAfter, Since, overdue_letter
+from xmlstream.operators.state.blocked_set import BlockedSet
+from xmlstream.operators.state.closed_set import ClosedSet, SourceClosedSet
+from xmlstream.operators.state.expiring_set import IsOver
+from xmlstream.operators.state.slice_tuples import Slice, Tuples
+from xmlstream.operators.state.state_schema import STATE_FORMAT, StateSchema
+from xmlstream.operators.state.tuple_log import MergingLog, TupleLog
+from xmlstream.operators.storage.segments import Segment, SegmentStore
+from xmlstream.punct_ns.lifespan import Bound
+from xmlstream.punct_ns.punctuation import Punctuation
+from xmlstream.punct_ns.schema import Schema
+from xmlstream.punct_ns.slices import in_utc, quoted
 
 if TYPE_CHECKING:
     from datetime import datetime
 
-    from operators.frames.frame import Engine, Frame
+    from xmlstream.operators.frames.frame import Engine, Frame
 
 Scratch = TypeVar("Scratch")
 

@@ -10,13 +10,13 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from operators.frames.held import FEW
-from punct_ns.errors import QueryError
-from punct_ns.punctuation import Punctuation
-from punct_ns.slices import POSITION, own, quoted
+from xmlstream.operators.frames.held import FEW
+from xmlstream.punct_ns.errors import QueryError
+from xmlstream.punct_ns.punctuation import Punctuation
+from xmlstream.punct_ns.slices import POSITION, own, quoted
 
 if TYPE_CHECKING:
-    from operators.frames.frame import Frame, JoinKind, Side
+    from xmlstream.operators.frames.frame import Frame, JoinKind, Side
 
 
 HASHED = 500_000

@@ -14,14 +14,14 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-from operators.closing_conditions import ALWAYS, Either, Grouping, StateModel
-from operators.required_punctuations import Held, Row, Way, same, whole
-from punct_ns.errors import StateError
-from punct_ns.schema import Attribute, Schema
-from punct_ns.sql_type import StringType
+from xmlstream.operators.closing_conditions import ALWAYS, Either, Grouping, StateModel
+from xmlstream.operators.required_punctuations import Held, Row, Way, same, whole
+from xmlstream.punct_ns.errors import StateError
+from xmlstream.punct_ns.schema import Attribute, Schema
+from xmlstream.punct_ns.sql_type import StringType
 
 if TYPE_CHECKING:
-    from operators.frames.frame import Frame
+    from xmlstream.operators.frames.frame import Frame
 
 STATE_FORMAT = 4
 """Format of an operator's record and of its files. It changes when recorded state must be read differently."""
@@ -31,7 +31,7 @@ Combine = Callable[["Frame", Sequence[str]], "Frame"]
 """Combines rows of several slices, for example the partial aggregates of a group to one row.
 
 It must be idempotent, and may be applied to any part of the rows that holds all or no rows of each key. The names are
-the columns of the rows' ages (`operators.state.ages`); the result has these columns, too.
+the columns of the rows' ages (`xmlstream.operators.state.ages`); the result has these columns, too.
 """
 
 Touching = Callable[["Frame", "Frame", int], "Frame"]

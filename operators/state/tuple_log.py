@@ -2,8 +2,8 @@
 
 A slice appends rows, purges the rows that punctuations match, or removes given rows; the last two are logical at first:
 a filter and an anti join. `record` lists the changes for the slice's commit. Each row has an age
-(`operators.state.ages`), which its operator never sees. A *part* of a log is a segment, less the rows removed and
-purged since they came.
+(`xmlstream.operators.state.ages`), which its operator never sees. A *part* of a log is a segment, less the rows removed
+and purged since they came.
 
 A *merging log* keeps rows for which new rows change the values that punctuations match, such as the ends of a session.
 No row may be purged before it is merged. A small log is merged whole. In a large one, most rows lie in a base that is
@@ -20,16 +20,16 @@ from typing import TYPE_CHECKING, Any
 import pyarrow as pa
 import pyarrow.compute
 
-from operators.frames.matching import matching, not_matching
-from operators.state.ages import AGES, FIRST, SINCE, PurgeAfter, Since
-from operators.state.slice_tuples import Tuples, anti_join, semi_join
-from operators.state.state_schema import LogSchema
-from operators.storage.segments import Segment, SegmentStore
-from punct_ns.punctuation import Punctuation
-from punct_ns.slices import condition, is_inline, quoted
+from xmlstream.operators.frames.matching import matching, not_matching
+from xmlstream.operators.state.ages import AGES, FIRST, SINCE, PurgeAfter, Since
+from xmlstream.operators.state.slice_tuples import Tuples, anti_join, semi_join
+from xmlstream.operators.state.state_schema import LogSchema
+from xmlstream.operators.storage.segments import Segment, SegmentStore
+from xmlstream.punct_ns.punctuation import Punctuation
+from xmlstream.punct_ns.slices import condition, is_inline, quoted
 
 if TYPE_CHECKING:
-    from operators.frames.frame import Frame
+    from xmlstream.operators.frames.frame import Frame
 
 
 @dataclass(frozen=True, slots=True)

@@ -16,7 +16,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute
 
-from operators.storage.segments import Segment, SegmentStore
+from xmlstream.operators.storage.segments import Segment, SegmentStore
 
 pc: Any = pyarrow.compute  # its stubs do not know search_sorted
 

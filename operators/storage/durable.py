@@ -13,7 +13,7 @@ from collections.abc import Iterable
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
-from punct_ns.errors import StateError
+from xmlstream.punct_ns.errors import StateError
 
 RESTORE = "restore the checkpoint and its outputs from a copy of one moment, or begin anew with others"
 """The hint for a checkpoint that has been damaged or has lost files."""

@@ -15,7 +15,7 @@ import time
 from collections.abc import Callable
 from pathlib import Path
 
-from punct_ns.errors import StateError
+from xmlstream.punct_ns.errors import StateError
 
 _WAIT = "wait until it ends, or stop it; when a process dies, its locks end"
 

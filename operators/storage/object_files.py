@@ -13,8 +13,8 @@ from contextlib import suppress
 from functools import lru_cache
 from typing import Any, TypeAlias
 
-from operators.storage.object_urls import SECONDS
-from punct_ns.errors import InputError, XmlStreamError
+from xmlstream.operators.storage.object_urls import SECONDS
+from xmlstream.punct_ns.errors import InputError, XmlStreamError
 
 CHUNK = 4 << 20
 """The bytes of one ranged read; the next one is fetched while the last one is used."""

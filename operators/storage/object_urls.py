@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import parse_qsl, urlencode, urlsplit
 
-from punct_ns.errors import DISTRIBUTION, StateError, UsageError, without_secrets
+from xmlstream.punct_ns.errors import DISTRIBUTION, StateError, UsageError, without_secrets
 
 SCHEMES = ("s3", "s3a", "gs", "az", "azure", "abfs", "abfss", "memory")
 """Schemes of the URLs of object stores; objects of `memory` last as long as the process, for tests."""

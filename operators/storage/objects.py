@@ -1,4 +1,4 @@
-"""Object stores: objects below a URL of S3, Google Cloud Storage or Azure (`operators.storage.object_urls`).
+"""Object stores: objects below a URL of S3, Google Cloud Storage or Azure (`xmlstream.operators.storage.object_urls`).
 
 An object appears whole. It is *created* by a conditional write, which the store refuses if the key exists. A refusal
 alone does not tell who has written the object: a request whose response was lost is sent again, and meets its own
@@ -26,9 +26,9 @@ from itertools import filterfalse
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from operators.storage.durable import checksum, checksum_text
-from operators.storage.object_files import ObjectFile, fetch_ahead
-from operators.storage.object_urls import (
+from xmlstream.operators.storage.durable import checksum, checksum_text
+from xmlstream.operators.storage.object_files import ObjectFile, fetch_ahead
+from xmlstream.operators.storage.object_urls import (
     CREDENTIALS,
     SECONDS,
     bucket_of,
@@ -41,10 +41,10 @@ from operators.storage.object_urls import (
     reason,
     shown,
 )
-from punct_ns.errors import InputError, StateError, UsageError, XmlStreamError
+from xmlstream.punct_ns.errors import InputError, StateError, UsageError, XmlStreamError
 
 if TYPE_CHECKING:
-    from operators.storage.store import Pieces
+    from xmlstream.operators.storage.store import Pieces
 
 START_PATIENCE = 15.0
 """Seconds for which `require_usable` waits for a store that does not answer."""

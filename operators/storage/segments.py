@@ -6,8 +6,8 @@ writes, since Spark reads a million rows faster from a file than from a plan tha
 `COLLECTED` are written by the engine and never pass the driver.
 
 Where executors do not see the driver's disk, segments of more than `HELD` rows lie in the object store of the
-checkpoint alone (`operators.storage.shared_files`): the driver or the tasks put them, tasks read them, and a start does
-not bring them to the driver.
+checkpoint alone (`xmlstream.operators.storage.shared_files`): the driver or the tasks put them, tasks read them, and a
+start does not bring them to the driver.
 """
 
 from __future__ import annotations
@@ -24,14 +24,22 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
-from operators.storage.durable import damaged
-from operators.storage.objects import ObjectStore
-from operators.storage.shared_files import PARTS, FilePlace, PartsOfTask, SharedFolder, noted, opened, put_parts
-from operators.storage.store import Place, store_at
-from punct_ns.slices import own
+from xmlstream.operators.storage.durable import damaged
+from xmlstream.operators.storage.objects import ObjectStore
+from xmlstream.operators.storage.shared_files import (
+    PARTS,
+    FilePlace,
+    PartsOfTask,
+    SharedFolder,
+    noted,
+    opened,
+    put_parts,
+)
+from xmlstream.operators.storage.store import Place, store_at
+from xmlstream.punct_ns.slices import own
 
 if TYPE_CHECKING:
-    from operators.frames.frame import Engine, Frame
+    from xmlstream.operators.frames.frame import Engine, Frame
 
 
 COLLECTED = 64 << 20

@@ -19,8 +19,8 @@ from typing import Any, Protocol, TypeAlias
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from operators.storage.object_urls import is_object_url, joined
-from operators.storage.objects import ObjectStore
+from xmlstream.operators.storage.object_urls import is_object_url, joined
+from xmlstream.operators.storage.objects import ObjectStore
 
 FilePlace: TypeAlias = Path | str
 """A path, or the URL of an object."""

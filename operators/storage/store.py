@@ -26,7 +26,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeAlias
 
-from operators.storage.durable import (
+from xmlstream.operators.storage.durable import (
     AppendOnlyFile,
     checksum,
     checksum_text,
@@ -97,7 +97,7 @@ class Store:
         Raises:
             FileExistsError: The object exists already.
         """
-        # Only the run that has locked the root (`operators.storage.locks`) writes here.
+        # Only the run that has locked the root (`xmlstream.operators.storage.locks`) writes here.
         if self.size(key) is not None:
             raise FileExistsError(f"{self.path(key)} exists")
         self.replace(key, pieces)

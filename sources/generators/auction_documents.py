@@ -19,8 +19,8 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from punct_ns.errors import UsageError
-from sources.generators.auction_events import (
+from xmlstream.punct_ns.errors import UsageError
+from xmlstream.sources.generators.auction_events import (
     EVENTS_AT_ONCE,
     EventTuples,
     HouseEvents,
@@ -28,9 +28,19 @@ from sources.generators.auction_events import (
     random_below,
     randomness,
 )
-from sources.generators.auction_house import AUCTION_STREAMS, BID, END, SLOT, START, TIMES, House, Stream, documents
-from sources.generators.live import Line, write_live
-from sources.generators.text_columns import Numbers, concatenated, fill, moments, take
+from xmlstream.sources.generators.auction_house import (
+    AUCTION_STREAMS,
+    BID,
+    END,
+    SLOT,
+    START,
+    TIMES,
+    House,
+    Stream,
+    documents,
+)
+from xmlstream.sources.generators.live import Line, write_live
+from xmlstream.sources.generators.text_columns import Numbers, concatenated, fill, moments, take
 
 
 @dataclass(frozen=True, slots=True)

@@ -22,8 +22,8 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute
 
-from sources.generators.auction_house import AUCTIONS_PER_PERSON, EVENTS_PER_PERSON, House
-from sources.generators.text_columns import Numbers, concatenated, letters, moments, numbers, take, words
+from xmlstream.sources.generators.auction_house import AUCTIONS_PER_PERSON, EVENTS_PER_PERSON, House
+from xmlstream.sources.generators.text_columns import Numbers, concatenated, letters, moments, numbers, take, words
 
 
 @dataclass(frozen=True, slots=True)

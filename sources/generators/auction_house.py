@@ -16,13 +16,13 @@ from typing import Literal, TypeVar, get_args
 
 import pyarrow as pa
 
-from punct_ns.errors import UsageError
-from punct_ns.lifespan import Duration
-from punct_ns.pattern import Constant
-from punct_ns.punctuation import Punctuation
-from punct_ns.schema import Schema
-from punct_ns.xml_form import PUNCT_NS, write_element
-from sources.generators.text_columns import Numbers, numbers
+from xmlstream.punct_ns.errors import UsageError
+from xmlstream.punct_ns.lifespan import Duration
+from xmlstream.punct_ns.pattern import Constant
+from xmlstream.punct_ns.punctuation import Punctuation
+from xmlstream.punct_ns.schema import Schema
+from xmlstream.punct_ns.xml_form import PUNCT_NS, write_element
+from xmlstream.sources.generators.text_columns import Numbers, numbers
 
 Form = Literal["flat", "nested"]
 

@@ -13,7 +13,7 @@ from http.client import HTTPConnection, HTTPException
 from pathlib import Path
 from urllib.parse import SplitResult, quote, unquote, urlsplit
 
-from punct_ns.errors import InputError, UsageError, not_installed, reason
+from xmlstream.punct_ns.errors import InputError, UsageError, not_installed, reason
 
 SECONDS_BETWEEN_WRITES = 0.05
 """The interval at which lines that are due are written."""

@@ -18,9 +18,9 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute
 
-from punct_ns.errors import UsageError
-from punct_ns.xml_form import PUNCT_NS
-from sources.generators.live import Line, publisher, send_live, write_live
+from xmlstream.punct_ns.errors import UsageError
+from xmlstream.punct_ns.xml_form import PUNCT_NS
+from xmlstream.sources.generators.live import Line, publisher, send_live, write_live
 
 pc: Any = pyarrow.compute
 
@@ -81,7 +81,7 @@ def publish_sensors(
     """Sends the lines of `write_sensors` as messages, live, to `sensor1`, `sensor2`, … below an address.
 
     Args:
-        address: See `sources.generators.live.publisher`.
+        address: See `xmlstream.sources.generators.live.publisher`.
         sensors: See `write_sensors`.
         hours: See `write_sensors`.
         punctuations_per_hour: See `write_sensors`.

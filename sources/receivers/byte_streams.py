@@ -17,10 +17,10 @@ import threading
 from collections.abc import Callable
 from typing import Any, BinaryIO
 
-from punct_ns.errors import InputError, MalformedInput, UsageError, reason
-from sources.receivers.framing import Framing
-from sources.receivers.message import Message
-from sources.receivers.spool import GroupCommit, raise_failure
+from xmlstream.punct_ns.errors import InputError, MalformedInput, UsageError, reason
+from xmlstream.sources.receivers.framing import Framing
+from xmlstream.sources.receivers.message import Message
+from xmlstream.sources.receivers.spool import GroupCommit, raise_failure
 
 _READ_BYTES = 1 << 16
 _LOOK_SECONDS = 0.2

@@ -10,13 +10,13 @@ from xml.sax.saxutils import escape
 
 from lxml import etree
 
-from punct_ns.errors import MalformedInput
-from punct_ns.xml_form import PUNCT_NS
-from sources.receivers.message import WRAPPED, declaration, text_of
-from sources.xml.options.leaf_paths import local_tag
-from sources.xml.options.qualified_names import canonical_row_tag, row_tags
-from sources.xml.splits.namespaces import namespace_of
-from sources.xml.splits.tags import parse_reason, safe_pull_parser
+from xmlstream.punct_ns.errors import MalformedInput
+from xmlstream.punct_ns.xml_form import PUNCT_NS
+from xmlstream.sources.receivers.message import WRAPPED, declaration, text_of
+from xmlstream.sources.xml.options.leaf_paths import local_tag
+from xmlstream.sources.xml.options.qualified_names import canonical_row_tag, row_tags
+from xmlstream.sources.xml.splits.namespaces import namespace_of
+from xmlstream.sources.xml.splits.tags import parse_reason, safe_pull_parser
 
 MAX_PENDING = 64 << 20
 """The greatest number of bytes buffered until a message is complete."""

@@ -16,9 +16,9 @@ import time
 from typing import TYPE_CHECKING, Any
 from urllib.parse import unquote_to_bytes
 
-from punct_ns.errors import MalformedInput, UsageError, not_installed, reason
-from sources.receivers.message import Message, input_name
-from sources.receivers.spool import GroupCommit
+from xmlstream.punct_ns.errors import MalformedInput, UsageError, not_installed, reason
+from xmlstream.sources.receivers.message import Message, input_name
+from xmlstream.sources.receivers.spool import GroupCommit
 
 if TYPE_CHECKING:
     import uvicorn

@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
 
-from punct_ns.errors import StateError, UsageError
+from xmlstream.punct_ns.errors import StateError, UsageError
 
 FORMAT = 1
 """The version of the database's format; others are refused."""

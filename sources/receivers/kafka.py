@@ -10,9 +10,9 @@ import threading
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
-from punct_ns.errors import InputError, UsageError, not_installed
-from sources.receivers.message import Message
-from sources.receivers.spool import GroupCommit, raise_failure
+from xmlstream.punct_ns.errors import InputError, UsageError, not_installed
+from xmlstream.sources.receivers.message import Message
+from xmlstream.sources.receivers.spool import GroupCommit, raise_failure
 
 if TYPE_CHECKING:
     from confluent_kafka import Consumer

@@ -14,12 +14,12 @@ from urllib.parse import quote
 
 from lxml import etree
 
-from punct_ns.errors import MalformedInput, UsageError
-from punct_ns.xml_form import NAME, PUNCT_NS
-from sources.xml.options.leaf_paths import local_tag
-from sources.xml.options.qualified_names import canonical_row_tag, row_parents, row_tags
-from sources.xml.parser.elements import ItemElements, StrayElementError
-from sources.xml.splits.tags import parse_reason, safe_parser
+from xmlstream.punct_ns.errors import MalformedInput, UsageError
+from xmlstream.punct_ns.xml_form import NAME, PUNCT_NS
+from xmlstream.sources.xml.options.leaf_paths import local_tag
+from xmlstream.sources.xml.options.qualified_names import canonical_row_tag, row_parents, row_tags
+from xmlstream.sources.xml.parser.elements import ItemElements, StrayElementError
+from xmlstream.sources.xml.splits.tags import parse_reason, safe_parser
 
 MAX_NAME = 255
 """The greatest length of a directory's name, in bytes."""

@@ -12,9 +12,9 @@ import contextlib
 import threading
 from typing import TYPE_CHECKING, Any
 
-from punct_ns.errors import InputError, MalformedInput, UsageError, not_installed, reason
-from sources.receivers.message import Message, input_name
-from sources.receivers.spool import GroupCommit
+from xmlstream.punct_ns.errors import InputError, MalformedInput, UsageError, not_installed, reason
+from xmlstream.sources.receivers.message import Message, input_name
+from xmlstream.sources.receivers.spool import GroupCommit
 
 if TYPE_CHECKING:
     from paho.mqtt.client import Client, MQTTMessage

@@ -12,9 +12,9 @@ from dataclasses import dataclass
 from io import FileIO
 from pathlib import Path
 
-from operators.storage.durable import sync
-from punct_ns.errors import StateError
-from sources.receivers.journal import Journal, Noted
+from xmlstream.operators.storage.durable import sync
+from xmlstream.punct_ns.errors import StateError
+from xmlstream.sources.receivers.journal import Journal, Noted
 
 
 class OpenDocument:

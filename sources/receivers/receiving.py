@@ -14,16 +14,16 @@ from types import TracebackType
 from typing import Protocol, Self
 from urllib.parse import SplitResult, unquote, urlsplit
 
-from punct_ns.errors import UsageError
-from sources.receivers.byte_streams import StandardInput, Tcp
-from sources.receivers.framing import Elements, Framing, Lines
-from sources.receivers.http import Http
-from sources.receivers.kafka import Kafka
-from sources.receivers.message import MessageReader
-from sources.receivers.mqtt import Mqtt
-from sources.receivers.open_documents import Rotation
-from sources.receivers.spool import GroupCommit, Received, Spool
-from sources.xml.options.formats import seconds, size
+from xmlstream.punct_ns.errors import UsageError
+from xmlstream.sources.receivers.byte_streams import StandardInput, Tcp
+from xmlstream.sources.receivers.framing import Elements, Framing, Lines
+from xmlstream.sources.receivers.http import Http
+from xmlstream.sources.receivers.kafka import Kafka
+from xmlstream.sources.receivers.message import MessageReader
+from xmlstream.sources.receivers.mqtt import Mqtt
+from xmlstream.sources.receivers.open_documents import Rotation
+from xmlstream.sources.receivers.spool import GroupCommit, Received, Spool
+from xmlstream.sources.xml.options.formats import seconds, size
 
 
 class Receiver(Protocol):

@@ -29,14 +29,14 @@ from xml.sax.saxutils import quoteattr
 
 from lxml import etree
 
-from operators.storage.durable import AppendOnlyFile
-from punct_ns.errors import MalformedInput, UsageError, XmlStreamError
-from punct_ns.xml_form import PUNCT_NS
-from sources.receivers.journal import Journal
-from sources.receivers.message import PUNCTUATION_PREFIX, Items, Message, MessageReader
-from sources.receivers.open_documents import OpenDocuments, Rotation
-from sources.xml.options.leaf_paths import local_tag
-from sources.xml.splits.namespaces import namespace_of, stray_reason
+from xmlstream.operators.storage.durable import AppendOnlyFile
+from xmlstream.punct_ns.errors import MalformedInput, UsageError, XmlStreamError
+from xmlstream.punct_ns.xml_form import PUNCT_NS
+from xmlstream.sources.receivers.journal import Journal
+from xmlstream.sources.receivers.message import PUNCTUATION_PREFIX, Items, Message, MessageReader
+from xmlstream.sources.receivers.open_documents import OpenDocuments, Rotation
+from xmlstream.sources.xml.options.leaf_paths import local_tag
+from xmlstream.sources.xml.splits.namespaces import namespace_of, stray_reason
 
 RAW_BYTES, GROUP_BYTES, MOST_ASIDE_BYTES = 1 << 16, 4 << 20, 64 << 20
 """The bytes that are kept of a malformed message, that are appended at once, and after which a file is rotated."""

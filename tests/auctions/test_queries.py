@@ -22,14 +22,14 @@ from lxml import etree
 from pyarrow.parquet import read_table
 
 import xmlstream as xs
-from sources.generators.auction_documents import write_auctions
-from sources.generators.auction_house import House
 from tests.auctions.answers import BY_THE_CLOCK, ONE_STREAM, SITE, TWO_STREAMS, Answer
 from tests.auctions.ledger import COLUMNS, ledger, load, require_written, rows_of
 from tests.harness.data_queries import malformed
 from tests.harness.nights import AT_NIGHT
 from tests.harness.sealed_files import unseal
 from tests.harness.set_clock import set_clock
+from xmlstream.sources.generators.auction_documents import write_auctions
+from xmlstream.sources.generators.auction_house import House
 
 if TYPE_CHECKING:
     import duckdb

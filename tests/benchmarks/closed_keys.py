@@ -19,14 +19,14 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 import xmlstream as xs
-from operators.state.closed_set import SourceClosedSet
-from operators.storage.segments import SegmentStore
-from punct_ns.pattern import Constant
-from punct_ns.punctuation import Punctuation
-from punct_ns.schema import Schema
 from tests.benchmarks import asking
 from tests.benchmarks.measuring import Measure, few_rounds, scaled, seconds, take_turns
 from tests.samples.sessions import SCHEMA, TAG, identifiers, write_sessions
+from xmlstream.operators.state.closed_set import SourceClosedSet
+from xmlstream.operators.storage.segments import SegmentStore
+from xmlstream.punct_ns.pattern import Constant
+from xmlstream.punct_ns.punctuation import Punctuation
+from xmlstream.punct_ns.schema import Schema
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

@@ -11,10 +11,10 @@ from pathlib import Path
 
 import pytest
 
-from sources.generators import auction_documents, sensors
-from sources.generators.auction_house import House
 from tests.benchmarks.measuring import Measure, scaled
 from tests.benchmarks.reporting import OUT, write
+from xmlstream.sources.generators import auction_documents, sensors
+from xmlstream.sources.generators.auction_house import House
 
 DRIVER_MEMORY = "3g"
 """In local mode the driver is the executor, too; plain Spark needs more than the 1 GiB that we do with."""

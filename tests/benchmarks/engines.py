@@ -22,10 +22,10 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 import xmlstream as xs
-from sources.generators import auction_documents, sensors
-from sources.generators.auction_house import House
 from tests.benchmarks import asking
 from tests.benchmarks.measuring import Measure, few_rounds, scaled, take_turns
+from xmlstream.sources.generators import auction_documents, sensors
+from xmlstream.sources.generators.auction_house import House
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

@@ -11,9 +11,9 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from punct_ns.xml_form import PUNCT_NS
 from tests.benchmarks import asking
 from tests.benchmarks.measuring import ROUNDS, Measure
+from xmlstream.punct_ns.xml_form import PUNCT_NS
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

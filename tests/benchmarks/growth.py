@@ -13,9 +13,9 @@ from pathlib import Path
 
 import pytest
 
-from sources.generators import sensors
 from tests.benchmarks.apart import Apart
 from tests.benchmarks.measuring import Measure, few_rounds, scaled
+from xmlstream.sources.generators import sensors
 
 pytestmark = [pytest.mark.spark, pytest.mark.slow]
 

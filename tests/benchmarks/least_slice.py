@@ -14,9 +14,9 @@ from typing import TYPE_CHECKING
 import pytest
 
 import xmlstream as xs
-from punct_ns.xml_form import PUNCT_NS
 from tests.benchmarks import asking
 from tests.benchmarks.measuring import Measure, few_rounds, take_turns
+from xmlstream.punct_ns.xml_form import PUNCT_NS
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

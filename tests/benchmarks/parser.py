@@ -14,16 +14,16 @@ from pathlib import Path
 
 import pytest
 
-from sources.generators.sensors import write_sensors
-from sources.xmark import XMARK_STREAMS, source_options
-from sources.xml.options.source import SourceOptions
-from sources.xml.parser.range_parser import RangeParser
-from sources.xml.slices.sources_reader import shared_scans
-from sources.xml.splits.byte_ranges import ByteRange
 from tests.benchmarks.libxml2 import tokenize
 from tests.benchmarks.measuring import Measure, rates, scaled, take_turns
 from tests.benchmarks.shape_documents import LongTexts
 from tests.benchmarks.shapes import SHAPES, Shape
+from xmlstream.sources.generators.sensors import write_sensors
+from xmlstream.sources.xmark import XMARK_STREAMS, source_options
+from xmlstream.sources.xml.options.source import SourceOptions
+from xmlstream.sources.xml.parser.range_parser import RangeParser
+from xmlstream.sources.xml.slices.sources_reader import shared_scans
+from xmlstream.sources.xml.splits.byte_ranges import ByteRange
 
 TUPLES = scaled(1_000_000, at_least=60_000)
 DOCUMENT_BYTES = scaled(64_000_000, at_least=2_000_000)

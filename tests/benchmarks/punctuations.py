@@ -13,10 +13,10 @@ from typing import TYPE_CHECKING
 import pytest
 
 import xmlstream as xs
-from punct_ns.xml_form import PUNCT_NS
-from sources.generators import sensors
 from tests.benchmarks import asking
 from tests.benchmarks.measuring import Measure, scaled, take_turns
+from xmlstream.punct_ns.xml_form import PUNCT_NS
+from xmlstream.sources.generators import sensors
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

@@ -16,13 +16,13 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from operators.joins.punctuation_graph import Equality
-from operators.joins.purge_strategy import PurgeStrategy
-from operators.multiway_join import MultiwayJoin
-from punct_ns.punctuation import Punctuation
-from punct_ns.schema import Schema
 from tests.benchmarks.measuring import Measure
 from tests.harness.running import Items, Running
+from xmlstream.operators.joins.punctuation_graph import Equality
+from xmlstream.operators.joins.purge_strategy import PurgeStrategy
+from xmlstream.operators.multiway_join import MultiwayJoin
+from xmlstream.punct_ns.punctuation import Punctuation
+from xmlstream.punct_ns.schema import Schema
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

@@ -13,8 +13,8 @@ from datetime import datetime, timedelta
 from pathlib import Path
 from random import Random
 
-from sources.generators.sensors import write_sensors
 from tests.samples.xmark_documents import WORDS, XMark
+from xmlstream.sources.generators.sensors import write_sensors
 
 MTCONNECT = "urn:mtconnect.org:MTConnectStreams:1.3"
 SIRI = "http://www.siri.org.uk/siri"

@@ -16,10 +16,10 @@ import pyarrow.parquet as pq
 import pytest
 from pyspark.sql import functions as F
 
-from sources.generators import auction_documents, sensors
-from sources.generators.auction_house import House
 from tests.benchmarks import asking, plain_spark
 from tests.benchmarks.measuring import Measure, few_rounds
+from xmlstream.sources.generators import auction_documents, sensors
+from xmlstream.sources.generators.auction_house import House
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession

@@ -11,9 +11,9 @@ from typing import TYPE_CHECKING
 import pytest
 
 import xmlstream as xs
-from sources.generators import sensors
 from tests.benchmarks import asking
 from tests.benchmarks.measuring import Measure, few_rounds, scaled
+from xmlstream.sources.generators import sensors
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

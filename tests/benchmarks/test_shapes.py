@@ -9,10 +9,10 @@ from typing import Any
 import pytest
 from lxml import etree
 
-from sources.xml.options.source import SourceOptions
-from sources.xml.parser.range_parser import RangeParser
-from sources.xml.splits.byte_ranges import ByteRange
 from tests.benchmarks.shapes import SHAPES, Shape
+from xmlstream.sources.xml.options.source import SourceOptions
+from xmlstream.sources.xml.parser.range_parser import RangeParser
+from xmlstream.sources.xml.splits.byte_ranges import ByteRange
 
 ROWS = 200
 

@@ -18,12 +18,12 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from sources.xml.options.source import SourceOptions
-from sources.xml.spark import multi_source_reader
-from sources.xml.spark.data_source import register
 from tests.benchmarks import asking, plain_spark
 from tests.benchmarks.libxml2 import tokenize
 from tests.benchmarks.measuring import Measure, rates, scaled, seconds, take_turns
+from xmlstream.sources.xml.options.source import SourceOptions
+from xmlstream.sources.xml.spark import multi_source_reader
+from xmlstream.sources.xml.spark.data_source import register
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

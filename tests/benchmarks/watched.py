@@ -19,10 +19,10 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from sources.generators import sensors
 from tests.benchmarks import asking
 from tests.benchmarks.measuring import Measure, few_rounds, take_turns
 from tests.benchmarks.slices import SLICES, slice_bytes
+from xmlstream.sources.generators import sensors
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

@@ -21,9 +21,9 @@ import pytest
 from pyspark.sql import functions as F
 
 import xmlstream as xs
-from punct_ns.xml_form import PUNCT_NS
 from tests.benchmarks import asking, plain_spark
 from tests.benchmarks.measuring import Measure, few_rounds, rates, scaled, take_turns
+from xmlstream.punct_ns.xml_form import PUNCT_NS
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

@@ -18,8 +18,8 @@ import pyarrow as pa
 from lxml import etree
 from pyarrow import csv
 
-from punct_ns.schema import Schema
 from tests.benchmarks.measuring import Measure, rates, scaled, take_turns
+from xmlstream.punct_ns.schema import Schema
 from xmlstream.sink.xml_text import rows_text
 
 ROWS = scaled(1_000_000, at_least=10_000)

@@ -21,11 +21,11 @@ import time
 from pathlib import Path
 from typing import BinaryIO
 
-from operators.storage.objects import ObjectStore
-from sources.generators.sensors import write_sensors
 from tests.harness.fault_proxy import fault_proxy
 from tests.harness.seaweed import object_server
 from tests.harness.standalone import JAVA, Apart, standalone_apart
+from xmlstream.operators.storage.objects import ObjectStore
+from xmlstream.sources.generators.sensors import write_sensors
 
 MOST = 600.0
 """Seconds after which a run that was not killed has hung."""
@@ -38,7 +38,7 @@ LONGEST = 30.0
 
 SMALL = """
 import xmlstream.runtime.execution as execution, xmlstream.runtime.source_input, xmlstream.sink.directory_sink as sink
-import operators.storage.segments as segments
+import xmlstream.operators.storage.segments as segments
 segments.HELD, segments.COLLECTED, execution.LARGE, sink.FEW = 20, 4000, 100, 0
 from xmlstream.__main__ import main
 main()

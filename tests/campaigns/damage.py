@@ -20,11 +20,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import xmlstream as xs
-from operators.state import closed_set
-from operators.storage import constant_runs
-from punct_ns.errors import StateError
-from punct_ns.xml_form import PUNCT_NS
 from tests.harness.file_damage import DAMAGES
+from xmlstream.operators.state import closed_set
+from xmlstream.operators.storage import constant_runs
+from xmlstream.punct_ns.errors import StateError
+from xmlstream.punct_ns.xml_form import PUNCT_NS
 from xmlstream.runtime import checkpoint
 from xmlstream.session.spark_session import open_session
 

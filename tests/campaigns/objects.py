@@ -25,10 +25,10 @@ from pathlib import Path
 
 from deltalake import DeltaTable
 
-from operators.storage.objects import ObjectStore
-from sources.generators.sensors import write_sensors
 from tests.harness.fault_proxy import fault_proxy
 from tests.harness.seaweed import object_server
+from xmlstream.operators.storage.objects import ObjectStore
+from xmlstream.sources.generators.sensors import write_sensors
 
 KILLS, STARTS = 10, 10
 """Kills and starts in a round: a query over an input of its own."""

@@ -21,7 +21,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from sources.generators.sensors import write_sensors
+from xmlstream.sources.generators.sensors import write_sensors
 
 if TYPE_CHECKING:
     from xmlstream.builder.query import Query

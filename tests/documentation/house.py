@@ -170,7 +170,8 @@ def storeys(container: str) -> list[list[str]]:
     """
     project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
     contracts: list[dict[str, Any]] = project["tool"]["importlinter"]["contracts"]
-    (layers,) = [contract["layers"] for contract in contracts if contract.get("containers") == [container]]
+    called = container if container == "xmlstream" else f"xmlstream.{container}"
+    (layers,) = [contract["layers"] for contract in contracts if contract.get("containers") == [called]]
     place = ROOT.joinpath(*container.split("."))
     rooms = [[name for name in layer.split(" | ") if _is_room(place / name)] for layer in layers]
     captions = list(CAPTIONS[container])
@@ -180,7 +181,7 @@ def storeys(container: str) -> list[list[str]]:
 
 
 def _is_room(place: Path) -> bool:
-    return (place / "__init__.py").exists() and place.name != NO_ROOM
+    return (place / "__init__.py").exists() and place.name != NO_ROOM and not place.is_symlink()
 
 
 def drawn() -> str:

@@ -13,12 +13,12 @@ import sys
 from collections import defaultdict
 from collections.abc import Iterator, Mapping
 
-from operators.expressions.dialect import call_name, expression
-from operators.in_process.aggregate_functions import AGGREGATES, WINDOWS
-from operators.in_process.functions import FUNCTIONS
 from tests.harness.both_engines import Findings, compared
 from tests.harness.drawn_rows import TYPES, Rows
 from tests.operators.in_process import test_proven as cases
+from xmlstream.operators.expressions.dialect import call_name, expression
+from xmlstream.operators.in_process.aggregate_functions import AGGREGATES, WINDOWS
+from xmlstream.operators.in_process.functions import FUNCTIONS
 from xmlstream.session.spark_session import open_session
 
 _OPERATORS = {

@@ -16,10 +16,37 @@ from pathlib import Path
 
 import pytest
 
-from punct_ns.errors import DISTRIBUTION
 from tests.documentation.pages import EXAMPLES, PACKAGES, PAGES, ROOT, Block, blocks, pictures, text
+from xmlstream.punct_ns.errors import DISTRIBUTION
 from xmlstream.session import warm_start
+from xmlstream.sources.generators.sensors import write_sensors
 from xmlstream.sql import script
+
+BESIDE = """
+import operators, punct_ns, sources
+import xmlstream as xs
+from pyspark.sql.functions import udf
+
+query = (
+    "CREATE TABLE s (sid STRING, hour INT, min INT, currtmp DOUBLE) USING punctuated_xml "
+    "OPTIONS (path 'in/sensor1.xml', rowTag 'tempdata', schemes 'hour');"
+    "SELECT hour, count(*) AS n FROM s GROUP BY hour"
+)
+assert operators.MINE and punct_ns.MINE and sources.MINE
+spark = xs.open_session("local[1]")
+xs.from_sql(spark, query).run(output="spark")
+xs.from_sql(xs.open_session(engine="duckdb"), query).run(output="duckdb")
+
+
+@udf("boolean")
+def seen(_):
+    import sources, xmlstream.sources.xml.parser
+    return sources.MINE
+
+
+print([row.mine for row in spark.range(1).select(seen("id").alias("mine")).collect()])
+"""
+"""A program beside modules of the user's that are called like packages of this project."""
 
 
 def _steps() -> list[tuple[Block, Block | None]]:
@@ -68,7 +95,7 @@ def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
     tree, out = tmp_path_factory.mktemp("tree"), tmp_path_factory.mktemp("wheel")
     leave = shutil.ignore_patterns("__pycache__", "*.egg-info")
     for name in (*PACKAGES, "data", ".github"):
-        shutil.copytree(ROOT / name, tree / name, ignore=leave)
+        shutil.copytree(ROOT / name, tree / name, symlinks=True, ignore=leave)
     shutil.copytree(ROOT / "tests" / "benchmarks", tree / "tests" / "benchmarks", ignore=leave)
     for name in ("pyproject.toml", "setup.py", "README.md", "CHANGELOG.md", "LICENSE"):
         shutil.copy(ROOT / name, tree / name)
@@ -111,12 +138,33 @@ def test_the_wheel_has_every_module_every_example_and_every_page(wheel: Path) ->
     with zipfile.ZipFile(wheel) as archive:
         inside = set(archive.namelist())
     modules = {path.relative_to(ROOT).as_posix() for name in PACKAGES for path in (ROOT / name).rglob("*.py")}
-    assert modules <= inside
+    ours = {name if name.startswith("xmlstream/") else f"xmlstream/{name}" for name in modules}
+    assert {name for name in inside if name.endswith(".py")} == ours
     shared = {name.partition("/share/xmlstream/")[2] for name in inside}
     assert {path.relative_to(ROOT).as_posix() for path in (ROOT / "data").rglob("*") if path.is_file()} <= shared
     assert set(PAGES) <= shared
     assert {picture for page in PAGES for picture in pictures(page)} <= shared
     assert not [name for name in inside if name.endswith(".md") and "/share/" not in name], "no page is there twice"
+
+
+@pytest.mark.spark
+@pytest.mark.slow
+def test_a_user_has_modules_that_are_called_like_our_packages(installed: Path, tmp_path: Path) -> None:
+    """In the driver and in Spark's workers, beside the script, in the current directory and on the workers' path."""
+    (tmp_path / "operators").mkdir()
+    for name in ("sources.py", "operators/__init__.py", "punct_ns.py"):
+        (tmp_path / name).write_text("MINE = True\n")
+    write_sensors(tmp_path / "in", sensors=1, hours=2, reports_per_hour=10, seed=5)
+    (tmp_path / "program.py").write_text(BESIDE)
+    environment = _environment(PYTHONPATH=str(tmp_path))
+    done = subprocess.run(
+        [installed / "python", "program.py"],
+        cwd=tmp_path, env=environment, capture_output=True, text=True, check=False, timeout=300,
+    )  # fmt: skip
+    assert done.returncode == 0, done.stderr
+    assert done.stdout == "[True]\n"
+    written = [(tmp_path / name / "slice-000000000.xml").read_text() for name in ("spark", "duckdb")]
+    assert written[0] == written[1]
 
 
 def test_what_pypi_shows_leads_to_pages_and_pictures_of_the_site(wheel: Path) -> None:

@@ -16,12 +16,12 @@ import typer.main
 from typer.core import TyperGroup
 
 import xmlstream as xs
-from sources.xml.options.option_table import OPTIONS, SET_BY_QUERIES
 from tests.documentation.pages import PAGES, ROOT, blocks, first_cells, prose, section, text
 from tests.documentation.weight import path_of
 from xmlstream.cli.commands import app
 from xmlstream.monitor.routes import openmetrics
 from xmlstream.runtime.metrics import OperatorReport, SliceReport, Totals
+from xmlstream.sources.xml.options.option_table import OPTIONS, SET_BY_QUERIES
 from xmlstream.sql import script
 
 SPARKS_OPTIONS = {"--py-files"}
@@ -47,7 +47,9 @@ def test_every_operator_is_in_its_table_and_has_tests_of_its_own() -> None:
 
 
 def test_every_module_of_the_algebra_is_in_its_table() -> None:
-    listed = {name.removeprefix("punct_ns.") for name in first_cells(section("punct_ns/README.md", "The modules"))}
+    listed = {
+        name.removeprefix("xmlstream.punct_ns.") for name in first_cells(section("punct_ns/README.md", "The modules"))
+    }
     assert listed | {"errors", "entry_index", "__init__"} == {path.stem for path in (ROOT / "punct_ns").glob("*.py")}
 
 

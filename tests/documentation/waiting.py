@@ -15,9 +15,9 @@ from urllib.request import urlopen
 from PIL import Image
 
 import xmlstream as xs
-from punct_ns.xml_form import PUNCT_NS
 from tests.documentation.pages import ROOT
 from tests.harness.browser import launched
+from xmlstream.punct_ns.xml_form import PUNCT_NS
 from xmlstream.runtime.runner import Handle
 
 PICTURE = ROOT / "xmlstream" / "monitor"

@@ -28,9 +28,9 @@ WORDS = (
 """Words of conversation in place of the field's: a stream does not *tell* or *say*, it declares, promises, closes."""
 
 LIMITS = {
-    "modules": 376,
-    "lines": 71_707,
-    "contracts": 17,
+    "modules": 375,
+    "lines": 71_689,
+    "contracts": 16,
     "words of conversation": 8,
 }
 """What `--check` holds the figures to, lowered whenever they fall: nothing that went comes back unseen."""
@@ -107,7 +107,7 @@ def figures() -> dict[str, float]:
 
 def protocol() -> list[str]:
     """The methods and properties that an operator answers, those of the protocols that it extends included."""
-    from operators.behaviour import Operator
+    from xmlstream.operators.behaviour import Operator
 
     names = {name for kind in Operator.__mro__[:-1] for name, value in vars(kind).items() if _is_method(value)}
     return sorted(name for name in names if not name.startswith("_"))

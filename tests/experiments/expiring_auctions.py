@@ -23,10 +23,10 @@ from rich.console import Console
 from rich.table import Table
 
 import xmlstream as xs
-from sources.generators.auction_documents import write_auctions
-from sources.generators.auction_house import House
 from tests.experiments.closing_price import EVENTS, OUT, items
 from tests.experiments.state_figure import draw, state_curves
+from xmlstream.sources.generators.auction_documents import write_auctions
+from xmlstream.sources.generators.auction_house import House
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

@@ -19,8 +19,8 @@ from rich.console import Console
 from rich.table import Table
 
 import xmlstream as xs
-from sources.generators.sensors import write_sensors
 from tests.experiments.state_figure import draw, state_curves
+from xmlstream.sources.generators.sensors import write_sensors
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

@@ -16,7 +16,7 @@ from typing import Any
 
 import typer
 
-from punct_ns.errors import UsageError, not_installed
+from xmlstream.punct_ns.errors import UsageError, not_installed
 
 Curve = Sequence[tuple[float, float]]
 """Points (x, y) in the order of x."""

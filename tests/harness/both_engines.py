@@ -23,14 +23,14 @@ from py4j.protocol import Py4JError  # type: ignore[import-untyped]
 from pyspark.errors import PySparkException
 from pyspark.sql import functions as F
 
-from operators.frames.spark_engine import quiet_spark
-from operators.in_process.engine import condition
-from operators.in_process.expressions import Typed, translated
-from operators.in_process.spark_type import duckdb_type
-from punct_ns.domain import Domain
-from punct_ns.errors import QueryError
 from tests.harness.drawn_rows import EPOCH, Rows
 from tests.harness.nights import AT_NIGHT
+from xmlstream.operators.frames.spark_engine import quiet_spark
+from xmlstream.operators.in_process.engine import condition
+from xmlstream.operators.in_process.expressions import Typed, translated
+from xmlstream.operators.in_process.spark_type import duckdb_type
+from xmlstream.punct_ns.domain import Domain
+from xmlstream.punct_ns.errors import QueryError
 
 ALONE = 150 if AT_NIGHT else 3
 """How many of the rows that raise an error Spark computes for each query of many expressions."""

@@ -6,7 +6,7 @@ from types import SimpleNamespace
 
 import pytest
 
-from sources.generators import live
+from xmlstream.sources.generators import live
 
 
 class Clock:

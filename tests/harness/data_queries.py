@@ -14,13 +14,13 @@ from typing import TYPE_CHECKING
 from lxml import etree
 
 import xmlstream as xs
-from punct_ns.errors import XmlStreamError
-from punct_ns.xml_form import PUNCT_NS
-from sources.generators.auction_documents import write_auctions
-from sources.generators.auction_house import House
 from tests.harness.refused_in_process import is_refusal
 from tests.harness.set_clock import set_clock
 from tests.samples.xmark_documents import XMark
+from xmlstream.punct_ns.errors import XmlStreamError
+from xmlstream.punct_ns.xml_form import PUNCT_NS
+from xmlstream.sources.generators.auction_documents import write_auctions
+from xmlstream.sources.generators.auction_house import House
 
 if TYPE_CHECKING:
     from xmlstream.session.engines import Session

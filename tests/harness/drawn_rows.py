@@ -14,11 +14,11 @@ from typing import TYPE_CHECKING, Any
 import duckdb
 import pyarrow as pa
 
-from operators.in_process.engine import prepare
-from operators.in_process.expressions import Typed
-from operators.in_process.spark_type import duckdb_type
-from punct_ns.domain import Domain
-from punct_ns.slices import arrow_type
+from xmlstream.operators.in_process.engine import prepare
+from xmlstream.operators.in_process.expressions import Typed
+from xmlstream.operators.in_process.spark_type import duckdb_type
+from xmlstream.punct_ns.domain import Domain
+from xmlstream.punct_ns.slices import arrow_type
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession

@@ -7,8 +7,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from punct_ns.punctuation import Punctuation
-from punct_ns.schema import Schema
+from xmlstream.punct_ns.punctuation import Punctuation
+from xmlstream.punct_ns.schema import Schema
 from xmlstream.testing.notation import Item, Tuple, parted, shown, slices
 
 __all__ = ["Item", "Tuple", "inputs", "numbers", "parted", "shown", "slices"]

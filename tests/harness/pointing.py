@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from punct_ns.errors import QueryError
+from xmlstream.punct_ns.errors import QueryError
 
 
 def pointed_at(error: QueryError, text: str, line: int | None = None) -> str:

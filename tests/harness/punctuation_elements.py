@@ -7,12 +7,12 @@ from collections.abc import Iterator, Sequence
 
 from lxml import etree
 
-from punct_ns.domain import BLANKS
-from punct_ns.errors import NotationError
-from punct_ns.lifespan import Lifespan
-from punct_ns.punctuation import Punctuation
-from punct_ns.schema import Schema
-from punct_ns.xml_form import LIFESPAN, PUNCT_NS, XSI_NIL, punctuation_from_texts
+from xmlstream.punct_ns.domain import BLANKS
+from xmlstream.punct_ns.errors import NotationError
+from xmlstream.punct_ns.lifespan import Lifespan
+from xmlstream.punct_ns.punctuation import Punctuation
+from xmlstream.punct_ns.schema import Schema
+from xmlstream.punct_ns.xml_form import LIFESPAN, PUNCT_NS, XSI_NIL, punctuation_from_texts
 
 
 def read_element(

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from punct_ns.errors import XmlStreamError
+from xmlstream.punct_ns.errors import XmlStreamError
 
 LEAVE_OUT = "leave out --engine duckdb"
 """With these words a hint begins."""

@@ -11,23 +11,23 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import pyarrow as pa
 
-from operators.behaviour import Operator, advance
-from operators.frames.spark_engine import SparkEngine
-from operators.state.ages import FIRST, SINCE, PurgeAfter, Since
-from operators.state.operator_state import OperatorState
-from operators.state.slice_tuples import Slice, Tuples
-from operators.storage.segments import Segment, SegmentStore
-from punct_ns.lifespan import Lifespan
-from punct_ns.punctuation import Punctuation
-from punct_ns.schema import Schema
-from punct_ns.slices import POSITION, arrow_type, in_utc, quoted
 from tests.harness import notation
+from xmlstream.operators.behaviour import Operator, advance
+from xmlstream.operators.frames.spark_engine import SparkEngine
+from xmlstream.operators.state.ages import FIRST, SINCE, PurgeAfter, Since
+from xmlstream.operators.state.operator_state import OperatorState
+from xmlstream.operators.state.slice_tuples import Slice, Tuples
+from xmlstream.operators.storage.segments import Segment, SegmentStore
+from xmlstream.punct_ns.lifespan import Lifespan
+from xmlstream.punct_ns.punctuation import Punctuation
+from xmlstream.punct_ns.schema import Schema
+from xmlstream.punct_ns.slices import POSITION, arrow_type, in_utc, quoted
 from xmlstream.session.engines import engine_of
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
-    from operators.frames.frame import Frame
+    from xmlstream.operators.frames.frame import Frame
     from xmlstream.session.engines import Session
 
 Row = tuple[Any, ...]

@@ -6,13 +6,13 @@ import json
 from collections.abc import Sequence
 from typing import Any, cast
 
-from operators.behaviour import Operator
-from operators.state.operator_state import OperatorState
-from operators.state.slice_tuples import Slice
-from operators.storage.segments import SegmentStore
-from punct_ns.punctuation import Punctuation
-from punct_ns.schema import Schema
 from tests.harness import notation
+from xmlstream.operators.behaviour import Operator
+from xmlstream.operators.state.operator_state import OperatorState
+from xmlstream.operators.state.slice_tuples import Slice
+from xmlstream.operators.storage.segments import SegmentStore
+from xmlstream.punct_ns.punctuation import Punctuation
+from xmlstream.punct_ns.schema import Schema
 
 NO_STORE = cast(SegmentStore, None)  # nobody keeps a tuple here
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-from operators.storage import store
+from xmlstream.operators.storage import store
 
 
 def unseal(path: Path) -> dict[str, Any]:

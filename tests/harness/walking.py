@@ -8,17 +8,17 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from operators.behaviour import advance
-from operators.state.expiring_set import Entry
-from operators.state.operator_state import OperatorState
-from operators.state.slice_tuples import Slice
-from operators.state.state_schema import StateSchema
-from operators.storage.segments import SegmentStore
-from punct_ns.slices import POSITION, quoted
 from tests.harness.running import Done, Items, KeptColumns, Row, made, rows_of, tuples_of
 from tests.oracles.relational import answers
 from xmlstream.diagnosis.kept_rows import KeptRows
+from xmlstream.operators.behaviour import advance
+from xmlstream.operators.state.expiring_set import Entry
+from xmlstream.operators.state.operator_state import OperatorState
+from xmlstream.operators.state.slice_tuples import Slice
+from xmlstream.operators.state.state_schema import StateSchema
+from xmlstream.operators.storage.segments import SegmentStore
 from xmlstream.plan.nodes import Node, Results, Scan, Static, awaited, names, results, topological
+from xmlstream.punct_ns.slices import POSITION, quoted
 from xmlstream.session.engines import engine_of, is_in_process
 
 if TYPE_CHECKING:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
-from operators.expressions.dialect import render
+from xmlstream.operators.expressions.dialect import render
 from xmlstream.sql.query_text import QueryText
 from xmlstream.sql.refused.supported import require_supported
 from xmlstream.sql.statements import parse_statements

@@ -8,19 +8,19 @@ from random import Random
 
 import pytest
 
-from punct_ns.errors import NotationError
-from punct_ns.slices import POSITION
-from punct_ns.xml_form import punctuation_from_texts
-from sources.xml.options.source import SourceOptions
-from sources.xml.parser.malformed import Malformed
-from sources.xml.parser.range_parser import RangeParser
-from sources.xml.splits import byte_ranges as ranges_module
-from sources.xml.splits import split_scan as scan_module
-from sources.xml.splits.byte_ranges import ByteRange
-from sources.xml.splits.documents import Documents
-from sources.xml.splits.slice_planner import Offset, Planner
 from tests.oracles.xml_oracle import Item
 from tests.samples.xml_documents import COLUMNS, OPTIONS, PATHS, ROW
+from xmlstream.punct_ns.errors import NotationError
+from xmlstream.punct_ns.slices import POSITION
+from xmlstream.punct_ns.xml_form import punctuation_from_texts
+from xmlstream.sources.xml.options.source import SourceOptions
+from xmlstream.sources.xml.parser.malformed import Malformed
+from xmlstream.sources.xml.parser.range_parser import RangeParser
+from xmlstream.sources.xml.splits import byte_ranges as ranges_module
+from xmlstream.sources.xml.splits import split_scan as scan_module
+from xmlstream.sources.xml.splits.byte_ranges import ByteRange
+from xmlstream.sources.xml.splits.documents import Documents
+from xmlstream.sources.xml.splits.slice_planner import Offset, Planner
 
 
 @dataclass(frozen=True)

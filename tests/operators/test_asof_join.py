@@ -8,14 +8,14 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from operators.asof_join import AsofJoin, AsofKind
-from operators.required_punctuations import Row
-from operators.state.ages import PurgeAfter
-from punct_ns.punctuation import Punctuation
-from punct_ns.schema import Schema
-from punct_ns.scheme import format_schemes, parse_schemes
-from punct_ns.slices import own
 from tests.harness.running import Running
+from xmlstream.operators.asof_join import AsofJoin, AsofKind
+from xmlstream.operators.required_punctuations import Row
+from xmlstream.operators.state.ages import PurgeAfter
+from xmlstream.punct_ns.punctuation import Punctuation
+from xmlstream.punct_ns.schema import Schema
+from xmlstream.punct_ns.scheme import format_schemes, parse_schemes
+from xmlstream.punct_ns.slices import own
 
 if TYPE_CHECKING:
     from xmlstream.session.engines import Session

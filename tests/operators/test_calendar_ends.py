@@ -9,15 +9,15 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from operators.expressions.constant_evaluation import evaluated
-from operators.expressions.output_columns import Column
-from operators.frames.matching import matching
-from operators.join import Join
-from operators.project import Project
-from punct_ns.domain import Domain
-from punct_ns.punctuation import Punctuation
-from punct_ns.schema import Attribute, Schema
 from tests.harness.running import Row, Running, rows_of, tuples_of
+from xmlstream.operators.expressions.constant_evaluation import evaluated
+from xmlstream.operators.expressions.output_columns import Column
+from xmlstream.operators.frames.matching import matching
+from xmlstream.operators.join import Join
+from xmlstream.operators.project import Project
+from xmlstream.punct_ns.domain import Domain
+from xmlstream.punct_ns.punctuation import Punctuation
+from xmlstream.punct_ns.schema import Attribute, Schema
 from xmlstream.session.engines import engine_of
 
 if TYPE_CHECKING:

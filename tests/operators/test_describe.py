@@ -9,16 +9,16 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from operators.describe import Describe
-from punct_ns.errors import UsageError
-from punct_ns.punctuation import Punctuation
-from punct_ns.punctuation_set import PunctuationSet
-from punct_ns.schema import Schema
-from punct_ns.scheme import Scheme, format_schemes, parse_schemes
 from tests.harness.running import Running
 from tests.harness.saying import Saying
 from tests.oracles import oracle
 from tests.samples.strategies import SmallSchema, small_punctuations, small_schemas
+from xmlstream.operators.describe import Describe
+from xmlstream.punct_ns.errors import UsageError
+from xmlstream.punct_ns.punctuation import Punctuation
+from xmlstream.punct_ns.punctuation_set import PunctuationSet
+from xmlstream.punct_ns.schema import Schema
+from xmlstream.punct_ns.scheme import Scheme, format_schemes, parse_schemes
 
 if TYPE_CHECKING:
     from xmlstream.session.engines import Session

@@ -5,9 +5,9 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from operators.difference import Difference
-from punct_ns.schema import Schema
 from tests.harness.running import Row, Running
+from xmlstream.operators.difference import Difference
+from xmlstream.punct_ns.schema import Schema
 
 if TYPE_CHECKING:
     from xmlstream.session.engines import Session
@@ -50,8 +50,8 @@ def test_what_is_out_does_not_come_again(session: Session, tmp_path: Path) -> No
 def test_state_too_large_to_rewrite_loses_what_the_negative_input_has(
     session: Session, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("operators.state.tuple_log.SMALL", 5)
-    monkeypatch.setattr("operators.storage.segments.COLLECTED", 30)
+    monkeypatch.setattr("xmlstream.operators.state.tuple_log.SMALL", 5)
+    monkeypatch.setattr("xmlstream.operators.storage.segments.COLLECTED", 30)
     running = difference(session, tmp_path)
     running.slice((rows(*range(20)), []), ([], []))
     running.shows("(20)", "(4) (5) (20)", out="", kept=f"{18 + 3}")

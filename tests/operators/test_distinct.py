@@ -5,10 +5,10 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from operators.distinct import Distinct
-from punct_ns.punctuation import Punctuation
-from punct_ns.schema import Schema
 from tests.harness.running import Running
+from xmlstream.operators.distinct import Distinct
+from xmlstream.punct_ns.punctuation import Punctuation
+from xmlstream.punct_ns.schema import Schema
 
 if TYPE_CHECKING:
     from xmlstream.session.engines import Session
@@ -57,8 +57,8 @@ def test_a_thousand_punctuations_of_single_values_purge_by_a_broadcast_table(ses
 def test_state_too_large_to_rewrite_is_purged_when_read(
     session: Session, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("operators.state.tuple_log.SMALL", 5)
-    monkeypatch.setattr("operators.storage.segments.COLLECTED", 30)
+    monkeypatch.setattr("xmlstream.operators.state.tuple_log.SMALL", 5)
+    monkeypatch.setattr("xmlstream.operators.storage.segments.COLLECTED", 30)
     running = distinct(session, tmp_path)
     running.slice(([(n,) for n in range(20)], []))
     running.shows("(20) (21) <[0,4]>", out="(20) (21) <[0,4]>", kept="17")

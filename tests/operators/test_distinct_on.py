@@ -5,12 +5,12 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from operators.distinct_on import DistinctOn
-from operators.state.ages import PurgeAfter
-from punct_ns.errors import QueryError, UsageError
-from punct_ns.schema import Schema
-from punct_ns.scheme import parse_schemes
 from tests.harness.running import Running
+from xmlstream.operators.distinct_on import DistinctOn
+from xmlstream.operators.state.ages import PurgeAfter
+from xmlstream.punct_ns.errors import QueryError, UsageError
+from xmlstream.punct_ns.schema import Schema
+from xmlstream.punct_ns.scheme import parse_schemes
 
 if TYPE_CHECKING:
     from xmlstream.session.engines import Session

@@ -5,12 +5,12 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from operators.explode import Explode
-from punct_ns.domain import Domain
-from punct_ns.errors import UsageError
-from punct_ns.punctuation import Punctuation
-from punct_ns.schema import Attribute, Schema
 from tests.harness.running import Running
+from xmlstream.operators.explode import Explode
+from xmlstream.punct_ns.domain import Domain
+from xmlstream.punct_ns.errors import UsageError
+from xmlstream.punct_ns.punctuation import Punctuation
+from xmlstream.punct_ns.schema import Attribute, Schema
 
 if TYPE_CHECKING:
     from xmlstream.session.engines import Session
@@ -50,7 +50,7 @@ def test_of_an_array_that_goes_no_further_nothing_is_said(session: Session, tmp_
 
 
 def test_more_elements_than_were_thought_of(session: Session, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("operators.explode.LENGTH", 1)
+    monkeypatch.setattr("xmlstream.operators.explode.LENGTH", 1)
     running = Running(session, tmp_path, Explode("tags", TAG, replaces=True), POSTS)
     assert len(running.slice(([(1, ["a"] * 500)], [])).tuples) == 500
 

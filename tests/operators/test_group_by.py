@@ -5,11 +5,11 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from operators.expressions.aggregates import Aggregate
-from operators.group_by import GroupBy
-from punct_ns.domain import Domain
-from punct_ns.schema import Attribute, Schema
 from tests.harness.running import Running
+from xmlstream.operators.expressions.aggregates import Aggregate
+from xmlstream.operators.group_by import GroupBy
+from xmlstream.punct_ns.domain import Domain
+from xmlstream.punct_ns.schema import Attribute, Schema
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

@@ -5,13 +5,13 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from operators.join import Join
-from operators.joins.join_sides import JoinKind
-from punct_ns.errors import QueryError
-from punct_ns.punctuation import Punctuation
-from punct_ns.schema import Schema
-from punct_ns.scheme import format_schemes, parse_schemes
 from tests.harness.running import Running
+from xmlstream.operators.join import Join
+from xmlstream.operators.joins.join_sides import JoinKind
+from xmlstream.punct_ns.errors import QueryError
+from xmlstream.punct_ns.punctuation import Punctuation
+from xmlstream.punct_ns.schema import Schema
+from xmlstream.punct_ns.scheme import format_schemes, parse_schemes
 
 if TYPE_CHECKING:
     from xmlstream.session.engines import Session
@@ -107,7 +107,7 @@ def test_the_end_of_one_side_releases_what_a_value_would(session: Session, tmp_p
 def test_points_too_many_to_cut_out_let_what_lies_outside_go(
     session: Session, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("operators.state.blocked_set.MOST", 2)
+    monkeypatch.setattr("xmlstream.operators.state.blocked_set.MOST", 2)
     join = running(session, tmp_path, on_id("inner"))
     join.shows(
         "(3, 0) (5, 0) (7, 0) <[1,9], *>",

@@ -7,11 +7,11 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from operators.join import Join
-from punct_ns.punctuation import Punctuation
-from punct_ns.schema import Schema
 from tests.harness.nights import AT_NIGHT
 from tests.harness.running import Running
+from xmlstream.operators.join import Join
+from xmlstream.punct_ns.punctuation import Punctuation
+from xmlstream.punct_ns.schema import Schema
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

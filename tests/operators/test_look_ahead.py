@@ -7,14 +7,14 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from operators.closing_conditions import Grouping
-from operators.expressions.aggregates import Over
-from operators.look_ahead import LookAhead
-from operators.sort_order import SortKey
-from punct_ns.domain import Domain
-from punct_ns.schema import Attribute, Schema
-from punct_ns.scheme import format_schemes, parse_schemes
 from tests.harness.running import Running
+from xmlstream.operators.closing_conditions import Grouping
+from xmlstream.operators.expressions.aggregates import Over
+from xmlstream.operators.look_ahead import LookAhead
+from xmlstream.operators.sort_order import SortKey
+from xmlstream.punct_ns.domain import Domain
+from xmlstream.punct_ns.schema import Attribute, Schema
+from xmlstream.punct_ns.scheme import format_schemes, parse_schemes
 
 if TYPE_CHECKING:
     from xmlstream.session.engines import Session
@@ -68,7 +68,7 @@ def test_functions_that_nobody_needs_are_not_computed() -> None:
 def test_of_what_is_closed_all_is_said_but_what_rows_wait_for_and_between_many_of_them_nothing(
     most: int, said: str, session: Session, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("operators.state.blocked_set.MOST", most)
+    monkeypatch.setattr("xmlstream.operators.state.blocked_set.MOST", most)
     here = Schema.parse("sid INT NOT NULL, ts INT NOT NULL, v INT", domains="sid 0..3")
     running = Running(session, tmp_path, looking(("lead(`v`)", -1, -1)), here)
     running.shows("(1, 2, 7) (2, 4, 8) <*, (,5], *>", out=said, kept="2")

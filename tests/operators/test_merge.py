@@ -3,11 +3,11 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING, cast
 
-from operators.merge import Merge
-from operators.required_punctuations import Held
-from punct_ns.punctuation import Punctuation
-from punct_ns.schema import Schema
 from tests.harness.running import Running
+from xmlstream.operators.merge import Merge
+from xmlstream.operators.required_punctuations import Held
+from xmlstream.punct_ns.punctuation import Punctuation
+from xmlstream.punct_ns.schema import Schema
 
 if TYPE_CHECKING:
     from xmlstream.session.engines import Session

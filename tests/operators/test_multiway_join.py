@@ -7,16 +7,16 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from operators.joins.punctuation_graph import Equality
-from operators.joins.purge_strategy import strategy_named
-from operators.multiway_join import MultiwayJoin
-from punct_ns.errors import QueryError
-from punct_ns.punctuation import Punctuation
-from punct_ns.schema import Schema
-from punct_ns.scheme import format_schemes, parse_schemes
 from tests.harness import notation
 from tests.harness.running import Done, Items, Running
 from tests.oracles import multiway_invariants
+from xmlstream.operators.joins.punctuation_graph import Equality
+from xmlstream.operators.joins.purge_strategy import strategy_named
+from xmlstream.operators.multiway_join import MultiwayJoin
+from xmlstream.punct_ns.errors import QueryError
+from xmlstream.punct_ns.punctuation import Punctuation
+from xmlstream.punct_ns.schema import Schema
+from xmlstream.punct_ns.scheme import format_schemes, parse_schemes
 
 if TYPE_CHECKING:
     from xmlstream.session.engines import Session

@@ -19,17 +19,17 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from operators.behaviour import Operator
-from operators.expressions.aggregates import Aggregate, Over
-from operators.expressions.output_columns import Column
-from operators.punctuators.order import ByOrder
-from operators.sort_order import SortKey
-from punct_ns.domain import Domain
-from punct_ns.schema import Attribute, Schema
-from punct_ns.temporal_type import TimestampType
 from tests.documentation.pages import ROOT, blocks
 from tests.harness import notation
 from tests.harness.running import Running
+from xmlstream.operators.behaviour import Operator
+from xmlstream.operators.expressions.aggregates import Aggregate, Over
+from xmlstream.operators.expressions.output_columns import Column
+from xmlstream.operators.punctuators.order import ByOrder
+from xmlstream.operators.sort_order import SortKey
+from xmlstream.punct_ns.domain import Domain
+from xmlstream.punct_ns.schema import Attribute, Schema
+from xmlstream.punct_ns.temporal_type import TimestampType
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -82,7 +82,7 @@ class Example:
         assert [kind for kind, _ in lines if kind != "at"] == [*["in"] * len(inputs), "out"]
         starts = {tuple(bar.start() for bar in re.finditer(r"\|", line)) for line in block["lines"].splitlines()}
         assert len(starts) == 1, f"the slices of the example of {module} do not stand below each other"
-        imported = importlib.import_module(f"operators.{module}")
+        imported = importlib.import_module(f"xmlstream.operators.{module}")
         own = {n: each for n, each in vars(imported).items() if getattr(each, "__module__", "") == imported.__name__}
         attributes = {attribute.name: attribute for attribute in output}
         names = {**own, **PARAMETERS, **attributes, "schema": inputs[0]}

@@ -5,14 +5,14 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from operators.expressions.aggregates import Aggregate
-from operators.pre_aggregate import PreAggregate
-from punct_ns.domain import Domain
-from punct_ns.punctuation import Punctuation
-from punct_ns.schema import Attribute, Schema
-from punct_ns.scheme import format_schemes, parse_schemes
 from tests.harness.running import Running
 from tests.harness.saying import Saying
+from xmlstream.operators.expressions.aggregates import Aggregate
+from xmlstream.operators.pre_aggregate import PreAggregate
+from xmlstream.punct_ns.domain import Domain
+from xmlstream.punct_ns.punctuation import Punctuation
+from xmlstream.punct_ns.schema import Attribute, Schema
+from xmlstream.punct_ns.scheme import format_schemes, parse_schemes
 
 if TYPE_CHECKING:
     from xmlstream.session.engines import Session

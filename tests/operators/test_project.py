@@ -4,15 +4,15 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, cast
 
-from operators.expressions.output_columns import Column
-from operators.project import Project
-from operators.required_punctuations import Held
-from punct_ns.cover import EXACT_PUNCTUATIONS
-from punct_ns.domain import Domain
-from punct_ns.punctuation import Punctuation
-from punct_ns.schema import Attribute, Schema
-from punct_ns.scheme import Scheme, format_schemes, parse_schemes
 from tests.harness.running import Running
+from xmlstream.operators.expressions.output_columns import Column
+from xmlstream.operators.project import Project
+from xmlstream.operators.required_punctuations import Held
+from xmlstream.punct_ns.cover import EXACT_PUNCTUATIONS
+from xmlstream.punct_ns.domain import Domain
+from xmlstream.punct_ns.punctuation import Punctuation
+from xmlstream.punct_ns.schema import Attribute, Schema
+from xmlstream.punct_ns.scheme import Scheme, format_schemes, parse_schemes
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

@@ -8,15 +8,15 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from operators.punctuate import Punctuate
-from operators.punctuators.distance import Distance
-from operators.punctuators.order import ByClock, ByOrder, ByRoster
-from operators.punctuators.predicate import ByDomain, ByPredicate
-from punct_ns.errors import QueryError, UngrammaticalStream, UsageError
-from punct_ns.punctuation import Punctuation
-from punct_ns.schema import Schema
-from punct_ns.scheme import format_schemes, parse_schemes
 from tests.harness.running import Row, Running
+from xmlstream.operators.punctuate import Punctuate
+from xmlstream.operators.punctuators.distance import Distance
+from xmlstream.operators.punctuators.order import ByClock, ByOrder, ByRoster
+from xmlstream.operators.punctuators.predicate import ByDomain, ByPredicate
+from xmlstream.punct_ns.errors import QueryError, UngrammaticalStream, UsageError
+from xmlstream.punct_ns.punctuation import Punctuation
+from xmlstream.punct_ns.schema import Schema
+from xmlstream.punct_ns.scheme import format_schemes, parse_schemes
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -287,7 +287,7 @@ def test_a_tuple_that_closes_its_auction_is_the_last_one_of_it(
         in_order=True,
     )
     for inline in (64, 0):
-        monkeypatch.setattr("punct_ns.slices.INLINE", inline)
+        monkeypatch.setattr("xmlstream.punct_ns.slices.INLINE", inline)
         running.restart()
         running.shows(
             "(2, n, open) (2, null, closed) (1, n, open) (1, s, open)",

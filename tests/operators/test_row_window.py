@@ -5,14 +5,14 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from operators.expressions.aggregates import Over
-from operators.row_window import RowWindow
-from operators.sort_order import SortKey
-from punct_ns.domain import Domain
-from punct_ns.errors import QueryError, UsageError
-from punct_ns.schema import Attribute, Schema
-from punct_ns.scheme import format_schemes, parse_schemes
 from tests.harness.running import Running
+from xmlstream.operators.expressions.aggregates import Over
+from xmlstream.operators.row_window import RowWindow
+from xmlstream.operators.sort_order import SortKey
+from xmlstream.punct_ns.domain import Domain
+from xmlstream.punct_ns.errors import QueryError, UsageError
+from xmlstream.punct_ns.schema import Attribute, Schema
+from xmlstream.punct_ns.scheme import format_schemes, parse_schemes
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

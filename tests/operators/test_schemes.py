@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import pytest
 
-from operators.difference import Difference
-from operators.intersect import Intersect
-from operators.merge import Merge
-from punct_ns.schema import Schema
-from punct_ns.scheme import format_schemes, parse_schemes
+from xmlstream.operators.difference import Difference
+from xmlstream.operators.intersect import Intersect
+from xmlstream.operators.merge import Merge
+from xmlstream.punct_ns.schema import Schema
+from xmlstream.punct_ns.scheme import format_schemes, parse_schemes
 
 BIDS = Schema.parse("hour INT NOT NULL, sid STRING, min INT NOT NULL", "min 0..59")
 

@@ -11,11 +11,11 @@ import pytest
 from hypothesis import HealthCheck, Phase, example, given, settings
 from hypothesis import strategies as st
 
-from punct_ns.errors import MalformedInput, QueryError, UsageError
-from punct_ns.punctuation import Punctuation
-from punct_ns.schema import Schema
 from tests.harness.nights import AT_NIGHT
 from tests.harness.running import Row, Running
+from xmlstream.punct_ns.errors import MalformedInput, QueryError, UsageError
+from xmlstream.punct_ns.punctuation import Punctuation
+from xmlstream.punct_ns.schema import Schema
 from xmlstream.secret.model import Secret, stream
 from xmlstream.secret.profile import CORAL8, PROFILES, STREAMBASE, Profile, Reporting, Tick, Windows, rounded
 from xmlstream.session.engines import is_in_process

@@ -3,9 +3,9 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from operators.select import Select
-from punct_ns.schema import Schema
 from tests.harness.running import Running
+from xmlstream.operators.select import Select
+from xmlstream.punct_ns.schema import Schema
 
 if TYPE_CHECKING:
     from xmlstream.session.engines import Session

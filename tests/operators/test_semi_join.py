@@ -5,10 +5,10 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from operators.semi_join import SemiJoin
-from punct_ns.schema import Schema
-from punct_ns.scheme import format_schemes, parse_schemes
 from tests.harness.running import Running
+from xmlstream.operators.semi_join import SemiJoin
+from xmlstream.punct_ns.schema import Schema
+from xmlstream.punct_ns.scheme import format_schemes, parse_schemes
 
 if TYPE_CHECKING:
     from xmlstream.session.engines import Session

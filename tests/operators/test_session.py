@@ -6,15 +6,15 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from operators.expressions.aggregates import Aggregate
-from operators.expressions.dialect import expression
-from operators.expressions.duration import ANYWHERE, DAY, duration, lengthening
-from operators.session import Session
-from punct_ns.domain import Domain
-from punct_ns.punctuation import Punctuation
-from punct_ns.schema import Attribute, Schema
-from punct_ns.scheme import format_schemes, parse_schemes
 from tests.harness.running import Running
+from xmlstream.operators.expressions.aggregates import Aggregate
+from xmlstream.operators.expressions.dialect import expression
+from xmlstream.operators.expressions.duration import ANYWHERE, DAY, duration, lengthening
+from xmlstream.operators.session import Session
+from xmlstream.punct_ns.domain import Domain
+from xmlstream.punct_ns.punctuation import Punctuation
+from xmlstream.punct_ns.schema import Attribute, Schema
+from xmlstream.punct_ns.scheme import format_schemes, parse_schemes
 from xmlstream.session.engines import engine_of
 
 if TYPE_CHECKING:
@@ -191,7 +191,7 @@ def segments(running: Running) -> list[str]:
 def test_of_many_sessions_only_those_that_new_tuples_touch_are_written(
     session: AnySession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("operators.state.tuple_log.SMALL", 4)
+    monkeypatch.setattr("xmlstream.operators.state.tuple_log.SMALL", 4)
     running = Running(session, tmp_path, SESSIONS, BIDS)
     running.slice(([(bidder, at(0)) for bidder in range(40)], []))
     (base,) = segments(running)

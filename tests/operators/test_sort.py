@@ -5,13 +5,13 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from operators.sort import Sort
-from operators.sort_order import SortKey
-from punct_ns.errors import QueryError, UsageError
-from punct_ns.punctuation import Punctuation
-from punct_ns.schema import Schema
-from punct_ns.scheme import Scheme, format_schemes, parse_schemes
 from tests.harness.running import Running
+from xmlstream.operators.sort import Sort
+from xmlstream.operators.sort_order import SortKey
+from xmlstream.punct_ns.errors import QueryError, UsageError
+from xmlstream.punct_ns.punctuation import Punctuation
+from xmlstream.punct_ns.schema import Schema
+from xmlstream.punct_ns.scheme import Scheme, format_schemes, parse_schemes
 
 if TYPE_CHECKING:
     from xmlstream.session.engines import Session
@@ -72,7 +72,7 @@ def test_the_prefix_ends_within_an_hour(session: Session, tmp_path: Path) -> Non
 def test_many_tuples_are_sorted_by_many_tasks_and_small_slices_follow_them(
     session: Session, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("operators.sort.ALONE", 10)
+    monkeypatch.setattr("xmlstream.operators.sort.ALONE", 10)
     schema = Schema.parse("n INT NOT NULL")
     running = Running(session, tmp_path, Sort((SortKey("n", True),)), schema)
     many = [(n * 7 % 1000,) for n in range(1000)]

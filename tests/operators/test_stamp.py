@@ -7,16 +7,16 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import xmlstream.testing as xt
-from operators.stamp import Stamp
-from operators.state.operator_state import OperatorState
-from operators.state.slice_tuples import Slice
-from operators.storage.segments import SegmentStore
-from punct_ns.domain import Domain
-from punct_ns.punctuation import Punctuation
-from punct_ns.schema import Attribute, Schema
-from punct_ns.scheme import format_schemes, parse_schemes
 from tests.harness.running import rows_of, tuples_of
 from tests.harness.saying import Saying
+from xmlstream.operators.stamp import Stamp
+from xmlstream.operators.state.operator_state import OperatorState
+from xmlstream.operators.state.slice_tuples import Slice
+from xmlstream.operators.storage.segments import SegmentStore
+from xmlstream.punct_ns.domain import Domain
+from xmlstream.punct_ns.punctuation import Punctuation
+from xmlstream.punct_ns.schema import Attribute, Schema
+from xmlstream.punct_ns.scheme import format_schemes, parse_schemes
 from xmlstream.session.engines import engine_of
 
 if TYPE_CHECKING:

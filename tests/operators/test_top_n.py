@@ -5,13 +5,13 @@ from typing import TYPE_CHECKING, get_args
 
 import pytest
 
-from operators.sort_order import SortKey
-from operators.top_n import Rank, TopN
-from punct_ns.domain import Domain
-from punct_ns.errors import UsageError
-from punct_ns.schema import Attribute, Schema
-from punct_ns.scheme import Scheme, format_schemes, parse_schemes
 from tests.harness.running import Running
+from xmlstream.operators.sort_order import SortKey
+from xmlstream.operators.top_n import Rank, TopN
+from xmlstream.punct_ns.domain import Domain
+from xmlstream.punct_ns.errors import UsageError
+from xmlstream.punct_ns.schema import Attribute, Schema
+from xmlstream.punct_ns.scheme import Scheme, format_schemes, parse_schemes
 
 if TYPE_CHECKING:
     from xmlstream.session.engines import Session

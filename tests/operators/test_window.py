@@ -8,15 +8,15 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from operators.state.operator_state import OperatorState
-from operators.state.slice_tuples import Slice
-from operators.window import Window
-from punct_ns.pattern import Constant, Range, canonical
-from punct_ns.punctuation import Punctuation
-from punct_ns.punctuation_set import PunctuationSet
-from punct_ns.schema import Schema
-from punct_ns.scheme import format_schemes, parse_schemes
 from tests.harness.running import Running
+from xmlstream.operators.state.operator_state import OperatorState
+from xmlstream.operators.state.slice_tuples import Slice
+from xmlstream.operators.window import Window
+from xmlstream.punct_ns.pattern import Constant, Range, canonical
+from xmlstream.punct_ns.punctuation import Punctuation
+from xmlstream.punct_ns.punctuation_set import PunctuationSet
+from xmlstream.punct_ns.schema import Schema
+from xmlstream.punct_ns.scheme import format_schemes, parse_schemes
 
 if TYPE_CHECKING:
     from xmlstream.session.engines import Session

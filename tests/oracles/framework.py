@@ -11,9 +11,9 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from punct_ns.punctuation import Punctuation
 from tests.oracles import oracle
 from tests.oracles.oracle import Slice, Tuple
+from xmlstream.punct_ns.punctuation import Punctuation
 
 Step = Callable[[Sequence[Tuple], Any], tuple[list[Tuple], Any]]
 Pass = Callable[[Sequence[Punctuation], Any], list[Tuple]]

@@ -11,9 +11,9 @@ from dataclasses import dataclass
 from datetime import timedelta
 from typing import Any, TypeVar
 
-from punct_ns.punctuation import Punctuation
 from tests.oracles import oracle
 from tests.oracles.oracle import Slice, Tuple
+from xmlstream.punct_ns.punctuation import Punctuation
 
 _Tuples = Sequence[Sequence[Tuple]]
 _Punctuations = Sequence[Sequence[Punctuation]]

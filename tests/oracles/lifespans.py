@@ -11,11 +11,11 @@ from itertools import product
 
 from hypothesis import strategies as st
 
-from punct_ns.domain import Domain
-from punct_ns.lifespan import Bound, Lifespan
-from punct_ns.punctuation import Punctuation
 from tests.samples import strategies
 from tests.samples.strategies import SmallSchema
+from xmlstream.punct_ns.domain import Domain
+from xmlstream.punct_ns.lifespan import Bound, Lifespan
+from xmlstream.punct_ns.punctuation import Punctuation
 
 BEGIN = datetime(2026, 1, 1, tzinfo=UTC)
 INT = Domain("INT")

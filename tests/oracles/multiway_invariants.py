@@ -10,11 +10,11 @@ from collections.abc import Callable, Mapping, Sequence
 from itertools import product
 from typing import Any
 
-from punct_ns.punctuation import Punctuation
 from tests.oracles import oracle
 from tests.oracles.invariants import Invariants
 from tests.oracles.oracle import Tuple
 from tests.oracles.pair_invariants import lets_out
+from xmlstream.punct_ns.punctuation import Punctuation
 
 Tuples = Sequence[Sequence[Tuple]]
 Punctuations = Sequence[Sequence[Punctuation]]

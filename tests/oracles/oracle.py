@@ -13,8 +13,8 @@ from dataclasses import dataclass
 from functools import cmp_to_key
 from typing import Any
 
-from punct_ns.pattern import Constant, Empty, List, Pattern, Range, Wildcard
-from punct_ns.punctuation import Punctuation
+from xmlstream.punct_ns.pattern import Constant, Empty, List, Pattern, Range, Wildcard
+from xmlstream.punct_ns.punctuation import Punctuation
 
 Tuple = tuple[Any, ...]
 Slice = tuple[Sequence[Tuple], Sequence[Punctuation]]

@@ -8,11 +8,11 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
-from punct_ns.pattern import Wildcard
-from punct_ns.punctuation import Punctuation
 from tests.oracles import oracle
 from tests.oracles.invariants import Invariants, remembered
 from tests.oracles.oracle import Tuple
+from xmlstream.punct_ns.pattern import Wildcard
+from xmlstream.punct_ns.punctuation import Punctuation
 
 Tuples = Sequence[Sequence[Tuple]]
 Punctuations = Sequence[Sequence[Punctuation]]

@@ -8,23 +8,23 @@ from functools import reduce
 from json import loads
 from typing import TYPE_CHECKING, Any
 
-from operators.asof_join import AsofJoin
-from operators.describe import Describe
-from operators.difference import Difference
-from operators.distinct import Distinct
-from operators.explode import Explode
-from operators.group_by import GroupBy
-from operators.intersect import Intersect
-from operators.join import Join
-from operators.look_ahead import LookAhead
-from operators.merge import Merge
-from operators.project import Project
-from operators.row_window import RowWindow
-from operators.select import Select
-from operators.semi_join import SemiJoin
-from operators.sort import Sort
-from operators.sort_order import SortKey
-from operators.top_n import TopN
+from xmlstream.operators.asof_join import AsofJoin
+from xmlstream.operators.describe import Describe
+from xmlstream.operators.difference import Difference
+from xmlstream.operators.distinct import Distinct
+from xmlstream.operators.explode import Explode
+from xmlstream.operators.group_by import GroupBy
+from xmlstream.operators.intersect import Intersect
+from xmlstream.operators.join import Join
+from xmlstream.operators.look_ahead import LookAhead
+from xmlstream.operators.merge import Merge
+from xmlstream.operators.project import Project
+from xmlstream.operators.row_window import RowWindow
+from xmlstream.operators.select import Select
+from xmlstream.operators.semi_join import SemiJoin
+from xmlstream.operators.sort import Sort
+from xmlstream.operators.sort_order import SortKey
+from xmlstream.operators.top_n import TopN
 from xmlstream.plan.nodes import Node, Scan, topological
 
 if TYPE_CHECKING:

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from punct_ns.schema import Schema
 from tests.harness import notation
 from tests.oracles.framework import sdiff, sdupelim, sjoin
+from xmlstream.punct_ns.schema import Schema
 
 NUMBER = Schema.parse("n INT")
 

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from punct_ns.punctuation import Punctuation
-from punct_ns.schema import Schema
 from tests.harness import notation
 from tests.oracles import invariants, oracle
+from xmlstream.punct_ns.punctuation import Punctuation
+from xmlstream.punct_ns.schema import Schema
 
 NUMBER = Schema.parse("n INT")
 REPORTS = Schema.parse("hour INT, temp DOUBLE")

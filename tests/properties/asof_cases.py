@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
-from operators.asof_join import AsofJoin, AsofKind
-from punct_ns.punctuation import Punctuation
 from tests.oracles import oracle
 from tests.oracles.invariants import Invariants, remembered
 from tests.oracles.oracle import Tuple
@@ -13,6 +11,8 @@ from tests.oracles.pair_invariants import Punctuations, Tuples, lets_out
 from tests.properties.case import Case
 from tests.properties.pair_cases import sides
 from tests.samples.strategies import SmallSchema
+from xmlstream.operators.asof_join import AsofJoin, AsofKind
+from xmlstream.punct_ns.punctuation import Punctuation
 
 
 def last_before(kind: AsofKind, universe: Sequence[Tuple], *, strict: bool, tolerance: int | None = None) -> Invariants:

@@ -9,12 +9,12 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from operators.behaviour import Operator
-from punct_ns.domain import Domain
-from punct_ns.schema import Attribute, Schema
 from tests.oracles.invariants import Invariants
 from tests.oracles.oracle import Tuple
 from tests.samples.strategies import SmallSchema
+from xmlstream.operators.behaviour import Operator
+from xmlstream.punct_ns.domain import Domain
+from xmlstream.punct_ns.schema import Attribute, Schema
 
 STREAM = Attribute("stream", Domain("INT", nullable=False))
 

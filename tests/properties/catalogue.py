@@ -6,19 +6,6 @@ from collections.abc import Callable
 from itertools import product
 from typing import Any
 
-from operators.distinct import Distinct
-from operators.distinct_on import DistinctOn
-from operators.expressions.aggregates import Aggregate
-from operators.expressions.output_columns import Column, coalesced_domain
-from operators.group_by import GroupBy
-from operators.merge import Merge
-from operators.project import Project
-from operators.select import Select
-from operators.sort_order import SortKey
-from operators.top_n import TopN
-from punct_ns.domain import Domain
-from punct_ns.schema import Attribute, Schema
-from punct_ns.slices import literal
 from tests.oracles import invariants, oracle
 from tests.oracles.invariants import Invariants
 from tests.oracles.oracle import Tuple
@@ -28,6 +15,19 @@ from tests.properties.pair_cases import PAIRS
 from tests.properties.punctuation_cases import PUNCTUATIONS
 from tests.properties.row_window_cases import ROWS
 from tests.samples.strategies import SmallSchema
+from xmlstream.operators.distinct import Distinct
+from xmlstream.operators.distinct_on import DistinctOn
+from xmlstream.operators.expressions.aggregates import Aggregate
+from xmlstream.operators.expressions.output_columns import Column, coalesced_domain
+from xmlstream.operators.group_by import GroupBy
+from xmlstream.operators.merge import Merge
+from xmlstream.operators.project import Project
+from xmlstream.operators.select import Select
+from xmlstream.operators.sort_order import SortKey
+from xmlstream.operators.top_n import TopN
+from xmlstream.punct_ns.domain import Domain
+from xmlstream.punct_ns.schema import Attribute, Schema
+from xmlstream.punct_ns.slices import literal
 
 
 def selecting(space: SmallSchema) -> Case:

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from operators.in_process.spark_type import NotProven
-from punct_ns.errors import QueryError
+from xmlstream.operators.in_process.spark_type import NotProven
+from xmlstream.punct_ns.errors import QueryError
 
 REFUSED = {
     "project, monotone": "floor of a DECIMAL",

@@ -6,21 +6,21 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, cast
 
-from operators.behaviour import Operator
-from operators.explode import Explode
-from operators.state.operator_state import OperatorState
-from operators.state.slice_tuples import Slice, Tuples
-from operators.state.state_schema import StateSchema
-from punct_ns.domain import Domain
-from punct_ns.pattern import WILDCARD
-from punct_ns.punctuation import Punctuation
-from punct_ns.schema import Attribute, Schema
-from punct_ns.scheme import Scheme
-from punct_ns.slices import literal
 from tests.oracles import invariants
 from tests.oracles.oracle import Tuple
 from tests.properties.case import Case, one
 from tests.samples.strategies import SmallSchema
+from xmlstream.operators.behaviour import Operator
+from xmlstream.operators.explode import Explode
+from xmlstream.operators.state.operator_state import OperatorState
+from xmlstream.operators.state.slice_tuples import Slice, Tuples
+from xmlstream.operators.state.state_schema import StateSchema
+from xmlstream.punct_ns.domain import Domain
+from xmlstream.punct_ns.pattern import WILDCARD
+from xmlstream.punct_ns.punctuation import Punctuation
+from xmlstream.punct_ns.schema import Attribute, Schema
+from xmlstream.punct_ns.scheme import Scheme
+from xmlstream.punct_ns.slices import literal
 
 
 class _Wider:

@@ -6,17 +6,17 @@ from collections.abc import Callable
 from itertools import product
 from typing import get_args
 
-from operators.difference import Difference
-from operators.intersect import Intersect
-from operators.join import Join
-from operators.joins.join_sides import JoinKind
-from operators.semi_join import SemiJoin
-from punct_ns.schema import Attribute, Schema
 from tests.oracles import oracle, pair_invariants
 from tests.oracles.invariants import Invariants
 from tests.oracles.oracle import Tuple
 from tests.properties.case import Case, numbered
 from tests.samples.strategies import SmallSchema
+from xmlstream.operators.difference import Difference
+from xmlstream.operators.intersect import Intersect
+from xmlstream.operators.join import Join
+from xmlstream.operators.joins.join_sides import JoinKind
+from xmlstream.operators.semi_join import SemiJoin
+from xmlstream.punct_ns.schema import Attribute, Schema
 
 
 def sides(space: SmallSchema) -> tuple[Schema, Schema]:

@@ -14,9 +14,9 @@ from typing import Any
 import duckdb
 from hypothesis import strategies as st
 
-from punct_ns.punctuation import Punctuation
 from tests.properties.test_random_plans import ABOVE_ONE, ABOVE_TWO, CONDITIONS, DEEPEST, LEAVES, SLICES, SPACE
 from tests.samples.strategies import sliced_streams, small_tuples
+from xmlstream.punct_ns.punctuation import Punctuation
 
 _SESSION = "sum(fresh::INT) OVER (PARTITION BY b ORDER BY a RANGE UNBOUNDED PRECEDING)"
 _FRESH = "coalesce(a > lag(a) OVER (PARTITION BY b ORDER BY a) + 1, TRUE)"

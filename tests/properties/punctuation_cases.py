@@ -9,18 +9,18 @@ from decimal import Decimal
 from itertools import product
 from typing import Any
 
-from operators.describe import Describe
-from operators.expressions.output_columns import Column
-from operators.project import Project
-from operators.select import Select
-from punct_ns.domain import NAN, Domain
-from punct_ns.schema import Attribute
-from punct_ns.slices import literal
 from tests.oracles import invariants, oracle
 from tests.oracles.invariants import Invariants
 from tests.oracles.oracle import Tuple
 from tests.properties.case import STREAM, Case, numbered, one
 from tests.samples.strategies import SmallSchema
+from xmlstream.operators.describe import Describe
+from xmlstream.operators.expressions.output_columns import Column
+from xmlstream.operators.project import Project
+from xmlstream.operators.select import Select
+from xmlstream.punct_ns.domain import NAN, Domain
+from xmlstream.punct_ns.schema import Attribute
+from xmlstream.punct_ns.slices import literal
 
 
 def describing(space: SmallSchema) -> Case:

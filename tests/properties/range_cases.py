@@ -11,16 +11,16 @@ from dataclasses import replace
 from itertools import product
 from typing import Any, Literal, TypeAlias
 
-from operators.join import Join
-from operators.joins.join_sides import JoinKind
-from operators.semi_join import SemiJoin
-from punct_ns.domain import Domain
-from punct_ns.schema import Attribute, Schema
 from tests.oracles import oracle, pair_invariants
 from tests.oracles.oracle import Tuple
 from tests.properties.case import Case
 from tests.properties.pair_cases import marked_pairs, sides
 from tests.samples.strategies import SMALL, Small, SmallSchema
+from xmlstream.operators.join import Join
+from xmlstream.operators.joins.join_sides import JoinKind
+from xmlstream.operators.semi_join import SemiJoin
+from xmlstream.punct_ns.domain import Domain
+from xmlstream.punct_ns.schema import Attribute, Schema
 
 Kind: TypeAlias = JoinKind | Literal["semi", "anti"]
 Condition: TypeAlias = Callable[[Any, Any, Any, Any], bool]

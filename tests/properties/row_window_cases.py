@@ -5,16 +5,16 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from operators.expressions.aggregates import Over
-from operators.look_ahead import LookAhead
-from operators.row_window import RowWindow
-from operators.sort_order import SortKey
-from punct_ns.domain import Domain
-from punct_ns.schema import Attribute
 from tests.oracles import invariants, oracle
 from tests.oracles.oracle import Tuple
 from tests.properties.case import Case, one
 from tests.samples.strategies import SmallSchema
+from xmlstream.operators.expressions.aggregates import Over
+from xmlstream.operators.look_ahead import LookAhead
+from xmlstream.operators.row_window import RowWindow
+from xmlstream.operators.sort_order import SortKey
+from xmlstream.punct_ns.domain import Domain
+from xmlstream.punct_ns.schema import Attribute
 
 
 def _named(name: str, type_: str) -> Attribute:

@@ -14,19 +14,19 @@ from typing import TYPE_CHECKING
 
 from hypothesis import strategies as st
 
-from operators.expressions.constant_evaluation import evaluated
-from operators.required_punctuations import Row
-from punct_ns.domain import Domain
-from punct_ns.image import Function
-from punct_ns.punctuation import Punctuation
-from punct_ns.punctuation_set import PunctuationSet
-from punct_ns.schema import Attribute, Schema
 from tests.harness.walking import Walk
 from tests.oracles.oracle import Tuple
 from xmlstream.diagnosis.kept_rows import attributes_of
 from xmlstream.diagnosis.missing import Missing, MissingPunctuations
+from xmlstream.operators.expressions.constant_evaluation import evaluated
+from xmlstream.operators.required_punctuations import Row
 from xmlstream.optimizer.rules import optimized
 from xmlstream.plan.nodes import Node, Scan, topological
+from xmlstream.punct_ns.domain import Domain
+from xmlstream.punct_ns.image import Function
+from xmlstream.punct_ns.punctuation import Punctuation
+from xmlstream.punct_ns.punctuation_set import PunctuationSet
+from xmlstream.punct_ns.schema import Attribute, Schema
 from xmlstream.session.engines import engine_of
 from xmlstream.sql.script import read
 

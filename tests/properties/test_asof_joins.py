@@ -10,13 +10,13 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from operators.asof_join import AsofKind
-from punct_ns.domain import Domain
-from punct_ns.schema import Attribute, Schema
 from tests.harness.nights import AT_NIGHT
 from tests.properties.asof_cases import joining_asof
 from tests.properties.test_contract import FEW, Run, run, states
 from tests.samples.strategies import SMALL, Small, SmallSchema, sliced_streams
+from xmlstream.operators.asof_join import AsofKind
+from xmlstream.punct_ns.domain import Domain
+from xmlstream.punct_ns.schema import Attribute, Schema
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

@@ -16,9 +16,6 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from hypothesis import HealthCheck, Phase, given, settings
 
-from punct_ns.errors import QueryError
-from punct_ns.punctuation import Punctuation
-from punct_ns.punctuation_set import PunctuationSet
 from tests.harness.nights import AT_NIGHT
 from tests.harness.refused_in_process import is_refusal
 from tests.harness.walking import Walk
@@ -26,6 +23,9 @@ from tests.properties.test_drawn_queries import SEEN, Streams, known, planned, s
 from tests.properties.test_random_plans import ENDS, SPACE, TABLES, Example, arrived, examples
 from xmlstream.optimizer.rules import optimized
 from xmlstream.plan.nodes import Node, together
+from xmlstream.punct_ns.errors import QueryError
+from xmlstream.punct_ns.punctuation import Punctuation
+from xmlstream.punct_ns.punctuation_set import PunctuationSet
 from xmlstream.sql.script import read
 
 if TYPE_CHECKING:

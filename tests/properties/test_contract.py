@@ -19,10 +19,6 @@ import pytest
 from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis import strategies as st
 
-from punct_ns.pattern import Constant
-from punct_ns.punctuation import Punctuation
-from punct_ns.punctuation_set import PunctuationSet
-from punct_ns.schema import Schema
 from tests.harness.nights import AT_NIGHT
 from tests.harness.running import Done, Items, Running
 from tests.oracles import oracle
@@ -31,6 +27,10 @@ from tests.properties.case import STREAM, Case
 from tests.properties.catalogue import CATALOGUE
 from tests.properties.pair_cases import PAIRS
 from tests.samples.strategies import SMALL, SmallSchema, sliced_streams, small_schemas
+from xmlstream.punct_ns.pattern import Constant
+from xmlstream.punct_ns.punctuation import Punctuation
+from xmlstream.punct_ns.punctuation_set import PunctuationSet
+from xmlstream.punct_ns.schema import Schema
 
 if TYPE_CHECKING:
     from xmlstream.session.engines import Session
@@ -203,11 +203,11 @@ NAMES = [name for name in CATALOGUE if AT_NIGHT or name not in TWINS]
 
 def force_large_state(monkeypatch: pytest.MonkeyPatch) -> None:
     """A handful of rows is a large state, purged when it is read, and of punctuations a table to join with."""
-    monkeypatch.setattr("operators.state.tuple_log.SMALL", 6)
-    monkeypatch.setattr("operators.state.tuple_log.MOST_SEGMENTS", 2)
-    monkeypatch.setattr("operators.storage.segments.COLLECTED", 48)
-    monkeypatch.setattr("operators.storage.segments.HELD", 1)
-    monkeypatch.setattr("punct_ns.slices.INLINE", 8)
+    monkeypatch.setattr("xmlstream.operators.state.tuple_log.SMALL", 6)
+    monkeypatch.setattr("xmlstream.operators.state.tuple_log.MOST_SEGMENTS", 2)
+    monkeypatch.setattr("xmlstream.operators.storage.segments.COLLECTED", 48)
+    monkeypatch.setattr("xmlstream.operators.storage.segments.HELD", 1)
+    monkeypatch.setattr("xmlstream.punct_ns.slices.INLINE", 8)
 
 
 @contextmanager

@@ -22,9 +22,6 @@ import pytest
 from hypothesis import HealthCheck, Phase, example, given, settings
 from hypothesis import strategies as st
 
-from punct_ns.errors import QueryError
-from punct_ns.punctuation import Punctuation
-from punct_ns.punctuation_set import PunctuationSet
 from tests.harness.nights import AT_NIGHT
 from tests.harness.running import view
 from tests.harness.walking import Walk
@@ -35,6 +32,9 @@ from tests.properties.test_random_plans import ENDS, SPACE, TABLES, arrived, tup
 from tests.samples.strategies import sliced_streams, small_tuples
 from xmlstream.optimizer.rules import optimized
 from xmlstream.plan.nodes import Node, together
+from xmlstream.punct_ns.errors import QueryError
+from xmlstream.punct_ns.punctuation import Punctuation
+from xmlstream.punct_ns.punctuation_set import PunctuationSet
 from xmlstream.sql.script import read
 
 if TYPE_CHECKING:

@@ -18,12 +18,12 @@ from hypothesis import HealthCheck, Phase, example, given, settings
 from lxml import etree
 
 import xmlstream as xs
-from punct_ns.punctuation import Punctuation
-from punct_ns.xml_form import PUNCT_NS, write_element
 from tests.harness.nights import AT_NIGHT
 from tests.oracles.relational import answers
 from tests.properties.test_drawn_queries import SEEN, Streams, known, planned, streams
 from tests.properties.test_random_plans import SPACE, TABLES
+from xmlstream.punct_ns.punctuation import Punctuation
+from xmlstream.punct_ns.xml_form import PUNCT_NS, write_element
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

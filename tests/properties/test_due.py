@@ -19,12 +19,12 @@ import pytest
 from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis import strategies as st
 
-from punct_ns.punctuation import Punctuation
-from punct_ns.schema import Schema
 from tests.harness.nights import AT_NIGHT
 from tests.harness.walking import Walk
 from xmlstream.optimizer.rules import optimized
 from xmlstream.plan.nodes import Scan, topological
+from xmlstream.punct_ns.punctuation import Punctuation
+from xmlstream.punct_ns.schema import Schema
 from xmlstream.sql.script import read
 
 if TYPE_CHECKING:

@@ -20,13 +20,13 @@ import pytest
 from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis import strategies as st
 
-from punct_ns.pattern import Constant
-from punct_ns.punctuation import Punctuation
-from punct_ns.schema import Schema
 from tests.harness.nights import AT_NIGHT
 from tests.harness.walking import Walk
 from xmlstream.optimizer.rules import optimized
 from xmlstream.plan.nodes import Node
+from xmlstream.punct_ns.pattern import Constant
+from xmlstream.punct_ns.punctuation import Punctuation
+from xmlstream.punct_ns.schema import Schema
 from xmlstream.safety.remedies import remedies
 from xmlstream.safety.verdicts import judged, promised
 from xmlstream.sql.script import read

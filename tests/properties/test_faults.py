@@ -12,31 +12,31 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from operators.distinct import Distinct
-from operators.intersect import Intersect
-from operators.joins.equi_join import BoundedKey, EquiJoin
-from operators.look_ahead import LookAhead
-from operators.merge import Merge
-from operators.row_window import RowWindow
-from operators.select import Select
-from operators.semi_join import SemiJoin
-from operators.state.operator_state import OperatorState
-from operators.state.slice_tuples import Slice, Tuples, bag_union
-from operators.state.tuple_log import TupleLog
-from punct_ns import closed_intervals, slices
-from punct_ns.closed_intervals import End
-from punct_ns.domain import Domain
-from punct_ns.image import _Edges
-from punct_ns.pattern import Pattern, Range
-from punct_ns.punctuation import Punctuation
-from punct_ns.punctuation_set import PunctuationSet
-from punct_ns.recast import project
-from punct_ns.schema import Attribute, Schema
-from punct_ns.value_set import ValueSet
 from tests.harness import notation
 from tests.properties.catalogue import CATALOGUE
 from tests.properties.test_contract import Run, force_large_state, run
 from tests.samples.strategies import Small, SmallSchema
+from xmlstream.operators.distinct import Distinct
+from xmlstream.operators.intersect import Intersect
+from xmlstream.operators.joins.equi_join import BoundedKey, EquiJoin
+from xmlstream.operators.look_ahead import LookAhead
+from xmlstream.operators.merge import Merge
+from xmlstream.operators.row_window import RowWindow
+from xmlstream.operators.select import Select
+from xmlstream.operators.semi_join import SemiJoin
+from xmlstream.operators.state.operator_state import OperatorState
+from xmlstream.operators.state.slice_tuples import Slice, Tuples, bag_union
+from xmlstream.operators.state.tuple_log import TupleLog
+from xmlstream.punct_ns import closed_intervals, slices
+from xmlstream.punct_ns.closed_intervals import End
+from xmlstream.punct_ns.domain import Domain
+from xmlstream.punct_ns.image import _Edges
+from xmlstream.punct_ns.pattern import Pattern, Range
+from xmlstream.punct_ns.punctuation import Punctuation
+from xmlstream.punct_ns.punctuation_set import PunctuationSet
+from xmlstream.punct_ns.recast import project
+from xmlstream.punct_ns.schema import Attribute, Schema
+from xmlstream.punct_ns.value_set import ValueSet
 
 if TYPE_CHECKING:
     from xmlstream.session.engines import Session
@@ -112,7 +112,7 @@ def takes_hulls_for_covers(patch: Patch) -> None:
         return ValueSet.of_intervals(a.domain, pairs, null=a.null or b.null)
 
     def hulls(said: PunctuationSet, *args: Any, **kwargs: Any) -> list[Punctuation]:
-        from punct_ns.pattern import patterns, values
+        from xmlstream.punct_ns.pattern import patterns, values
 
         wide = PunctuationSet(said.schema, said)
         for p in said:
@@ -123,7 +123,7 @@ def takes_hulls_for_covers(patch: Patch) -> None:
                     wide.add(Punctuation.at(said.schema, {**chosen, 0: p.patterns[0]}))
         return project(wide, *args, **kwargs)
 
-    patch.setattr("operators.describe.project", hulls)
+    patch.setattr("xmlstream.operators.describe.project", hulls)
 
 
 def loses_null_in_a_predicate(patch: Patch) -> None:
@@ -136,7 +136,9 @@ def loses_null_in_a_predicate(patch: Patch) -> None:
 
     patch.setattr(slices, "_test", three_valued)
     patch.setattr(slices, "INLINE", 10_000)  # a table to join with knows no such trap
-    patch.setattr("operators.frames.matching.filter_of", lambda *_, **_named: None)  # nor does a filter of Arrow's
+    patch.setattr(
+        "xmlstream.operators.frames.matching.filter_of", lambda *_, **_named: None
+    )  # nor does a filter of Arrow's
 
 
 def closes_a_group_by_a_part_of_it(patch: Patch) -> None:
@@ -146,18 +148,20 @@ def closes_a_group_by_a_part_of_it(patch: Patch) -> None:
         places = [said.schema.index(name) for name in names]
         return [Punctuation(schema, tuple(p.patterns[i] for i in places)) for p in new]
 
-    patch.setattr("operators.state.completion.project", careless)
+    patch.setattr("xmlstream.operators.state.completion.project", careless)
 
 
 def takes_the_first_of_each_slice(patch: Patch) -> None:
     """The first n of every slice are more than the first n of all: what is kept must compete with what comes."""
     patch.setattr(TupleLog, "_merged", lambda self, rows: rows)
-    patch.setattr("operators.state.tuple_log.SMALL", 0)
+    patch.setattr("xmlstream.operators.state.tuple_log.SMALL", 0)
 
 
 def takes_what_is_closed_for_a_prefix(patch: Patch) -> None:
     """A row whose group is closed there, and not before it."""
-    patch.setattr("operators.ordered_rows.covered_prefixes", lambda closed, new, groups, directions: list(new))
+    patch.setattr(
+        "xmlstream.operators.ordered_rows.covered_prefixes", lambda closed, new, groups, directions: list(new)
+    )
 
 
 def looks_back_at_the_last_slice_alone(patch: Patch) -> None:
@@ -193,7 +197,7 @@ def trusts_one_view_alone(patch: Patch) -> None:
     def every(streams: Sequence[str], said: Sequence[Iterable[Punctuation]], state: OperatorState) -> list[Punctuation]:
         return state.punctuations("sent").absorb([p for each in said for p in each])
 
-    patch.setattr("operators.project.common_to_inputs", every)
+    patch.setattr("xmlstream.operators.project.common_to_inputs", every)
 
 
 def never_purges(patch: Patch) -> None:
@@ -235,7 +239,7 @@ def forgets_the_right_side(patch: Patch) -> None:
 
 def says_what_kept_tuples_still_match(patch: Patch) -> None:
     for module in ("join", "semi_join", "difference", "intersect", "look_ahead"):
-        patch.setattr(f"operators.{module}.emittable", lambda name, given, *rest, **kwargs: list(given))
+        patch.setattr(f"xmlstream.operators.{module}.emittable", lambda name, given, *rest, **kwargs: list(given))
 
 
 def holds_back_the_whole_of_a_punctuation(patch: Patch) -> None:
@@ -245,7 +249,7 @@ def holds_back_the_whole_of_a_punctuation(patch: Patch) -> None:
         some = points if isinstance(points, list) else points.limit(1).count()
         return ([], list(said)) if some else (list(said), [])
 
-    patch.setattr("operators.state.blocked_set._parted", whole)
+    patch.setattr("xmlstream.operators.state.blocked_set._parted", whole)
 
 
 def selects_what_is_unknown(patch: Patch) -> None:
@@ -257,11 +261,11 @@ def selects_what_is_unknown(patch: Patch) -> None:
 
 
 def takes_the_last_of_each_key(patch: Patch) -> None:
-    patch.setattr("operators.distinct_on.POSITION", f"{slices.POSITION} DESC")
+    patch.setattr("xmlstream.operators.distinct_on.POSITION", f"{slices.POSITION} DESC")
 
 
 def forgets_keys_behind_each_slice(patch: Patch) -> None:
-    patch.setattr("operators.distinct_on.anti_join", lambda rows, others, names: rows)
+    patch.setattr("xmlstream.operators.distinct_on.anti_join", lambda rows, others, names: rows)
 
 
 def of_minutes(*inputs: str, nullable: bool = False) -> Run:

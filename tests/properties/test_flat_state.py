@@ -13,8 +13,8 @@ from random import Random
 import pytest
 
 import xmlstream.testing as xt
-from punct_ns.punctuation import Punctuation
 from tests.harness.nights import AT_NIGHT, SEED
+from xmlstream.punct_ns.punctuation import Punctuation
 
 QUERIES = {
     "group_by": "SELECT k, max(v) AS most FROM s GROUP BY k",
@@ -99,7 +99,7 @@ DRAWS = 40 if AT_NIGHT else 1
 @pytest.mark.parametrize("draw", range(DRAWS))
 @pytest.mark.parametrize("name", QUERIES)
 def test_what_is_held_does_not_grow_with_the_closed_keys(name: str, draw: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("operators.state.completion.EXACT_PUNCTUATIONS", 8)  # kept of what completes nothing
+    monkeypatch.setattr("xmlstream.operators.state.completion.EXACT_PUNCTUATIONS", 8)  # kept of what completes nothing
     random = Random(f"{SEED} {name} {draw}")
     types, ways = random.choice(TYPES), random.choices(WAYS, k=3)
     tables = zip("srq", (types[0], types[1], types[0]), "vwx", ways, strict=True)

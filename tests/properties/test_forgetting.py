@@ -12,13 +12,6 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from operators.merge import Merge
-from operators.state import completion
-from operators.state.operator_state import OperatorState
-from operators.state.slice_tuples import Slice
-from punct_ns.domain import Domain
-from punct_ns.punctuation import Punctuation, isolated
-from punct_ns.schema import Attribute, Schema
 from tests.harness import notation
 from tests.harness.nights import AT_NIGHT
 from tests.harness.running import Running
@@ -26,6 +19,13 @@ from tests.properties.catalogue import CATALOGUE
 from tests.properties.test_contract import Run, run, said_of
 from tests.properties.test_multiway_contract import ONE_KEY, joining
 from tests.samples.strategies import Small, SmallSchema
+from xmlstream.operators.merge import Merge
+from xmlstream.operators.state import completion
+from xmlstream.operators.state.operator_state import OperatorState
+from xmlstream.operators.state.slice_tuples import Slice
+from xmlstream.punct_ns.domain import Domain
+from xmlstream.punct_ns.punctuation import Punctuation, isolated
+from xmlstream.punct_ns.schema import Attribute, Schema
 
 if TYPE_CHECKING:
     from xmlstream.session.engines import Session
@@ -55,11 +55,11 @@ def forgets_what_is_not_complete(patch: Patch) -> None:
         return found
 
     for module in ("group_by", "top_n", "project"):
-        patch.setattr(f"operators.{module}.completed", early)
+        patch.setattr(f"xmlstream.operators.{module}.completed", early)
 
 
 def forgets_what_is_not_described(patch: Patch) -> None:
-    from operators.describe import Describe
+    from xmlstream.operators.describe import Describe
 
     propagate = Describe.propagate
 
@@ -90,7 +90,7 @@ def forgets_keys_that_one_side_has_closed(patch: Patch) -> None:
         keys = completion.closed_so_far(state, 1).set.schema
         return [Punctuation(keys, p.patterns) for newly in covered for p in newly]
 
-    patch.setattr("operators.joins.forgetting._closed_by_both", early)
+    patch.setattr("xmlstream.operators.joins.forgetting._closed_by_both", early)
 
 
 def forgets_what_one_of_two_has_closed(patch: Patch) -> None:
@@ -100,7 +100,7 @@ def forgets_what_one_of_two_has_closed(patch: Patch) -> None:
             held.forget(gone)
         return gone
 
-    patch.setattr("operators.set_operation.forget_closed", early)
+    patch.setattr("xmlstream.operators.set_operation.forget_closed", early)
 
 
 def forgets_values_that_one_of_many_has_closed(patch: Patch) -> None:
@@ -109,7 +109,7 @@ def forgets_values_that_one_of_many_has_closed(patch: Patch) -> None:
     def early(graph: Any, key: int, complete: Sequence[Sequence[Punctuation]], state: OperatorState) -> Any:
         return [p for i in graph.classes[key] for p in isolated(complete[i])]
 
-    patch.setattr("operators.joins.forgetting._closed_by_all", early)
+    patch.setattr("xmlstream.operators.joins.forgetting._closed_by_all", early)
 
 
 @dataclass(frozen=True, slots=True)

@@ -15,19 +15,19 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from operators.behaviour import Operator
-from operators.distinct import Distinct
-from operators.expressions.aggregates import Aggregate
-from operators.group_by import GroupBy
-from operators.join import Join
-from operators.merge import Merge
-from operators.state import tuple_log
-from punct_ns.domain import Domain
-from punct_ns.lifespan import Lifespan
-from punct_ns.punctuation import Punctuation
-from punct_ns.schema import Attribute, Schema
 from tests.harness.nights import AT_NIGHT, SEED
 from tests.harness.running import Running
+from xmlstream.operators.behaviour import Operator
+from xmlstream.operators.distinct import Distinct
+from xmlstream.operators.expressions.aggregates import Aggregate
+from xmlstream.operators.group_by import GroupBy
+from xmlstream.operators.join import Join
+from xmlstream.operators.merge import Merge
+from xmlstream.operators.state import tuple_log
+from xmlstream.punct_ns.domain import Domain
+from xmlstream.punct_ns.lifespan import Lifespan
+from xmlstream.punct_ns.punctuation import Punctuation
+from xmlstream.punct_ns.schema import Attribute, Schema
 
 if TYPE_CHECKING:
     from xmlstream.session.engines import Session

@@ -19,31 +19,31 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from operators.asof_join import AsofJoin
-from operators.behaviour import Operator
-from operators.difference import Difference
-from operators.distinct import Distinct
-from operators.expressions.aggregates import Aggregate, Over
-from operators.group_by import GroupBy
-from operators.intersect import Intersect
-from operators.join import Join
-from operators.look_ahead import LookAhead
-from operators.multiway_join import MultiwayJoin
-from operators.row_window import RowWindow
-from operators.semi_join import SemiJoin
-from operators.session import Session
-from operators.sort_order import SortKey
-from operators.state import tuple_log
-from operators.top_n import TopN
-from operators.window import Window
-from punct_ns.domain import Domain
-from punct_ns.lifespan import Lifespan, lives_as_long
-from punct_ns.pattern import Constant
-from punct_ns.punctuation import Punctuation
-from punct_ns.schema import Attribute, Schema
 from tests.harness.nights import AT_NIGHT
 from tests.harness.running import Done, Running
 from tests.samples.strategies import fewer
+from xmlstream.operators.asof_join import AsofJoin
+from xmlstream.operators.behaviour import Operator
+from xmlstream.operators.difference import Difference
+from xmlstream.operators.distinct import Distinct
+from xmlstream.operators.expressions.aggregates import Aggregate, Over
+from xmlstream.operators.group_by import GroupBy
+from xmlstream.operators.intersect import Intersect
+from xmlstream.operators.join import Join
+from xmlstream.operators.look_ahead import LookAhead
+from xmlstream.operators.multiway_join import MultiwayJoin
+from xmlstream.operators.row_window import RowWindow
+from xmlstream.operators.semi_join import SemiJoin
+from xmlstream.operators.session import Session
+from xmlstream.operators.sort_order import SortKey
+from xmlstream.operators.state import tuple_log
+from xmlstream.operators.top_n import TopN
+from xmlstream.operators.window import Window
+from xmlstream.punct_ns.domain import Domain
+from xmlstream.punct_ns.lifespan import Lifespan, lives_as_long
+from xmlstream.punct_ns.pattern import Constant
+from xmlstream.punct_ns.punctuation import Punctuation
+from xmlstream.punct_ns.schema import Attribute, Schema
 
 if TYPE_CHECKING:
     from xmlstream.session.engines import Session as AnySession
@@ -224,7 +224,7 @@ def ends_never(patch: pytest.MonkeyPatch) -> None:
 
 def knows_the_shorter(patch: pytest.MonkeyPatch) -> None:
     """Of two lifespans of one id the shorter one counts."""
-    patch.setattr("operators.state.expiring_set.lives_as_long", lambda one, other: lives_as_long(other, one))
+    patch.setattr("xmlstream.operators.state.expiring_set.lives_as_long", lambda one, other: lives_as_long(other, one))
 
 
 FAULTS = [

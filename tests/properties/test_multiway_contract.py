@@ -14,9 +14,6 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from operators.multiway_join import MultiwayJoin
-from punct_ns.domain import Domain
-from punct_ns.schema import Attribute, Schema
 from tests.harness import notation
 from tests.harness.nights import AT_NIGHT
 from tests.oracles.multiway_invariants import Bounds, agree, multiway_joining, within
@@ -24,6 +21,9 @@ from tests.oracles.oracle import Tuple
 from tests.properties.case import Case, numbered
 from tests.properties.test_contract import FEW, Run, force_large_state, run
 from tests.samples.strategies import Small, SmallSchema, sliced_streams
+from xmlstream.operators.multiway_join import MultiwayJoin
+from xmlstream.punct_ns.domain import Domain
+from xmlstream.punct_ns.schema import Attribute, Schema
 
 if TYPE_CHECKING:
     from xmlstream.session.engines import Session

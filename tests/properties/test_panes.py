@@ -15,11 +15,6 @@ import pytest
 from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis import strategies as st
 
-from punct_ns.domain import Domain
-from punct_ns.errors import QueryError
-from punct_ns.pattern import Constant
-from punct_ns.punctuation import Punctuation
-from punct_ns.punctuation_set import PunctuationSet
 from tests.harness.refused_in_process import is_refusal
 from tests.harness.running import Done, view
 from tests.harness.walking import Walk
@@ -30,6 +25,11 @@ from tests.samples.strategies import Small, SmallSchema, fewer, sliced_streams, 
 from xmlstream.optimizer.aggregate_panes import aggregate_panes
 from xmlstream.optimizer.rules import optimized
 from xmlstream.plan.nodes import Node
+from xmlstream.punct_ns.domain import Domain
+from xmlstream.punct_ns.errors import QueryError
+from xmlstream.punct_ns.pattern import Constant
+from xmlstream.punct_ns.punctuation import Punctuation
+from xmlstream.punct_ns.punctuation_set import PunctuationSet
 from xmlstream.session.engines import is_in_process
 from xmlstream.sql.script import read
 

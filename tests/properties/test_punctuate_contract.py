@@ -13,15 +13,15 @@ import pytest
 from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis import strategies as st
 
-from operators.punctuate import Punctuate
-from operators.punctuators.order import ByOrder, ByRoster
-from operators.punctuators.predicate import ByPredicate
-from operators.punctuators.rule import Rule
-from punct_ns.punctuation import Punctuation
-from punct_ns.schema import Schema
 from tests.harness.running import Running
 from tests.oracles import oracle, punctuate_oracle
 from tests.oracles.punctuate_oracle import Teller
+from xmlstream.operators.punctuate import Punctuate
+from xmlstream.operators.punctuators.order import ByOrder, ByRoster
+from xmlstream.operators.punctuators.predicate import ByPredicate
+from xmlstream.operators.punctuators.rule import Rule
+from xmlstream.punct_ns.punctuation import Punctuation
+from xmlstream.punct_ns.schema import Schema
 
 if TYPE_CHECKING:
     from xmlstream.session.engines import Session

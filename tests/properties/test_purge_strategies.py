@@ -13,14 +13,14 @@ from typing import TYPE_CHECKING, Any
 from hypothesis import HealthCheck, Phase, example, given, settings
 from hypothesis import strategies as st
 
-from operators.joins.punctuation_graph import Equality
-from operators.joins.purge_strategy import EAGER, PurgeStrategy
-from operators.multiway_join import MultiwayJoin
-from punct_ns.punctuation import Punctuation
-from punct_ns.punctuation_set import PunctuationSet
-from punct_ns.schema import Schema
 from tests.harness.nights import AT_NIGHT
 from tests.harness.running import Items, Running
+from xmlstream.operators.joins.punctuation_graph import Equality
+from xmlstream.operators.joins.purge_strategy import EAGER, PurgeStrategy
+from xmlstream.operators.multiway_join import MultiwayJoin
+from xmlstream.punct_ns.punctuation import Punctuation
+from xmlstream.punct_ns.punctuation_set import PunctuationSet
+from xmlstream.punct_ns.schema import Schema
 
 if TYPE_CHECKING:
     from xmlstream.session.engines import Session

@@ -17,10 +17,6 @@ import pytest
 from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis import strategies as st
 
-from punct_ns.domain import Domain
-from punct_ns.punctuation import Punctuation
-from punct_ns.punctuation_set import PunctuationSet
-from punct_ns.schema import Schema
 from tests.harness.nights import AT_NIGHT
 from tests.harness.running import Done, view
 from tests.harness.walking import Walk
@@ -31,6 +27,10 @@ from xmlstream.optimizer.punctuate_excluded import punctuate_excluded
 from xmlstream.optimizer.push_down_predicates import push_down_predicates
 from xmlstream.optimizer.rules import RULES, optimized
 from xmlstream.plan.nodes import Node
+from xmlstream.punct_ns.domain import Domain
+from xmlstream.punct_ns.punctuation import Punctuation
+from xmlstream.punct_ns.punctuation_set import PunctuationSet
+from xmlstream.punct_ns.schema import Schema
 from xmlstream.sql.script import read
 
 if TYPE_CHECKING:

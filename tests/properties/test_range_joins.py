@@ -14,11 +14,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from operators.joins.join_sides import JoinKind
 from tests.harness.nights import AT_NIGHT, IN_PROCESS_BY_DAY
 from tests.properties.range_cases import OF_TYPES, RANGES, RELATIONS, SPACES, Kind, comparing, ranging
 from tests.properties.test_contract import FEW, Run, run, states
 from tests.samples.strategies import SmallSchema, sliced_streams
+from xmlstream.operators.joins.join_sides import JoinKind
 
 if TYPE_CHECKING:
     from xmlstream.session.engines import Session

@@ -14,14 +14,14 @@ import pytest
 from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis import strategies as st
 
-from operators.sort import Sort
-from operators.sort_order import SortKey
-from punct_ns.pattern import NULL, Range, canonical
-from punct_ns.punctuation import Punctuation
-from punct_ns.punctuation_set import PunctuationSet
 from tests.harness.running import Done, Running
 from tests.oracles import invariants, oracle
 from tests.samples.strategies import SMALL, SmallSchema, Tuple, small_punctuations, small_schemas, small_tuples
+from xmlstream.operators.sort import Sort
+from xmlstream.operators.sort_order import SortKey
+from xmlstream.punct_ns.pattern import NULL, Range, canonical
+from xmlstream.punct_ns.punctuation import Punctuation
+from xmlstream.punct_ns.punctuation_set import PunctuationSet
 
 if TYPE_CHECKING:
     from xmlstream.session.engines import Session
@@ -86,7 +86,7 @@ def state(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> No
             ("storage.segments.HELD", 1),
             ("sort.ALONE", 3),
         ):
-            monkeypatch.setattr(f"operators.{what}", most)
+            monkeypatch.setattr(f"xmlstream.operators.{what}", most)
 
 
 @pytest.mark.usefixtures("state")

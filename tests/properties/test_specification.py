@@ -14,14 +14,14 @@ import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
-from punct_ns.domain import Domain
-from punct_ns.pattern import Constant
-from punct_ns.punctuation import Punctuation
-from punct_ns.scheme import Scheme, Term
 from tests.oracles import framework, oracle
 from tests.oracles.oracle import Tuple
 from tests.properties.catalogue import CATALOGUE
 from tests.samples.strategies import Small, SmallSchema, fewer, sliced_streams, small_schemas
+from xmlstream.punct_ns.domain import Domain
+from xmlstream.punct_ns.pattern import Constant
+from xmlstream.punct_ns.punctuation import Punctuation
+from xmlstream.punct_ns.scheme import Scheme, Term
 
 TINY = [
     Small(Domain("BOOLEAN"), (False, True), (False, True, None)),

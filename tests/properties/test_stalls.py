@@ -16,13 +16,13 @@ import pytest
 from hypothesis import HealthCheck, Phase, example, given, settings
 from hypothesis import strategies as st
 
-from punct_ns.errors import QueryError
-from punct_ns.punctuation import Punctuation
 from tests.harness.nights import AT_NIGHT
 from tests.harness.refused_in_process import is_refusal
 from tests.properties.stalling import Stall, Stalled, assert_told, held_back, told_so_far
 from tests.properties.test_random_plans import SPACE, TABLES, queries
 from tests.samples.strategies import small_tuples
+from xmlstream.punct_ns.errors import QueryError
+from xmlstream.punct_ns.punctuation import Punctuation
 from xmlstream.session.engines import is_in_process
 
 if TYPE_CHECKING:

@@ -13,21 +13,21 @@ import pytest
 from hypothesis import HealthCheck, Phase, example, given, settings
 from hypothesis import strategies as st
 
-from operators.asof_join import AsofJoin
-from operators.group_by import GroupBy
-from operators.join import Join
-from operators.look_ahead import LookAhead
-from operators.multiway_join import MultiwayJoin
-from operators.row_window import RowWindow
-from operators.semi_join import SemiJoin
-from operators.session import Session
-from operators.sort import Sort
-from operators.top_n import TopN
-from punct_ns.domain import Domain
-from punct_ns.pattern import Constant, List, Pattern, Range
-from punct_ns.punctuation import Punctuation
 from tests.properties.stalling import Stall, Stalled, assert_told, held_back, told_so_far
 from tests.samples.strategies import Small, SmallSchema, small_tuples
+from xmlstream.operators.asof_join import AsofJoin
+from xmlstream.operators.group_by import GroupBy
+from xmlstream.operators.join import Join
+from xmlstream.operators.look_ahead import LookAhead
+from xmlstream.operators.multiway_join import MultiwayJoin
+from xmlstream.operators.row_window import RowWindow
+from xmlstream.operators.semi_join import SemiJoin
+from xmlstream.operators.session import Session
+from xmlstream.operators.sort import Sort
+from xmlstream.operators.top_n import TopN
+from xmlstream.punct_ns.domain import Domain
+from xmlstream.punct_ns.pattern import Constant, List, Pattern, Range
+from xmlstream.punct_ns.punctuation import Punctuation
 from xmlstream.sql.script import read
 
 if TYPE_CHECKING:

@@ -12,18 +12,18 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from operators.closing_conditions import Promises
-from punct_ns.domain import Domain
-from punct_ns.pattern import Constant
-from punct_ns.punctuation import Punctuation
-from punct_ns.schema import Schema
-from punct_ns.scheme import Scheme, Term
 from tests.oracles import oracle
 from tests.oracles.oracle import Tuple
 from tests.properties.case import Case
 from tests.properties.catalogue import CATALOGUE
 from tests.properties.punctuation_cases import PUNCTUATIONS
 from tests.samples.strategies import Small, SmallSchema, fewer, small_schemas
+from xmlstream.operators.closing_conditions import Promises
+from xmlstream.punct_ns.domain import Domain
+from xmlstream.punct_ns.pattern import Constant
+from xmlstream.punct_ns.punctuation import Punctuation
+from xmlstream.punct_ns.schema import Schema
+from xmlstream.punct_ns.scheme import Scheme, Term
 
 BELOW, ABOVE = -1, 1
 """Values that are never closed: there are always lower and higher ones, so that no prefix and no rest ever is."""

@@ -20,26 +20,26 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 import pytest
 from hypothesis import HealthCheck, Phase, example, given, settings
 
-from operators.difference import Difference
-from operators.intersect import Intersect
-from operators.join import Join
-from operators.look_ahead import LookAhead
-from operators.multiway_join import MultiwayJoin
-from operators.semi_join import SemiJoin
-from operators.session import Session
-from punct_ns.errors import QueryError
-from punct_ns.pattern import Constant, Pattern, Range, canonical
-from punct_ns.punctuation import Punctuation
-from punct_ns.punctuation_set import PunctuationSet
-from punct_ns.schema import Schema
-from punct_ns.scheme import Scheme, Term, is_compact
 from tests.harness.nights import AT_NIGHT
 from tests.harness.refused_in_process import is_refusal
 from tests.harness.running import view
 from tests.harness.walking import Walk
 from tests.properties.verdict_cases import PINNED, TABLE, Inputs, Judged, promising
+from xmlstream.operators.difference import Difference
+from xmlstream.operators.intersect import Intersect
+from xmlstream.operators.join import Join
+from xmlstream.operators.look_ahead import LookAhead
+from xmlstream.operators.multiway_join import MultiwayJoin
+from xmlstream.operators.semi_join import SemiJoin
+from xmlstream.operators.session import Session
 from xmlstream.optimizer.rules import optimized
 from xmlstream.plan.nodes import Node, Scan, topological
+from xmlstream.punct_ns.errors import QueryError
+from xmlstream.punct_ns.pattern import Constant, Pattern, Range, canonical
+from xmlstream.punct_ns.punctuation import Punctuation
+from xmlstream.punct_ns.punctuation_set import PunctuationSet
+from xmlstream.punct_ns.schema import Schema
+from xmlstream.punct_ns.scheme import Scheme, Term, is_compact
 from xmlstream.safety.verdicts import Kept, OperatorVerdict, When, judged
 from xmlstream.session.engines import is_in_process
 from xmlstream.sql.script import read

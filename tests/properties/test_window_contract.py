@@ -14,18 +14,18 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from operators.expressions.aggregates import Aggregate
-from operators.session import Session
-from operators.window import Window
-from punct_ns.domain import Domain
-from punct_ns.pattern import Range
-from punct_ns.punctuation import Punctuation
-from punct_ns.schema import Attribute, Schema
 from tests.oracles import invariants, oracle
 from tests.oracles.oracle import Tuple
 from tests.properties.case import Case, one
 from tests.properties.test_contract import FEW, STREAMS, Run, run, states
 from tests.samples.strategies import SMALL, Small, SmallSchema, sliced_streams
+from xmlstream.operators.expressions.aggregates import Aggregate
+from xmlstream.operators.session import Session
+from xmlstream.operators.window import Window
+from xmlstream.punct_ns.domain import Domain
+from xmlstream.punct_ns.pattern import Range
+from xmlstream.punct_ns.punctuation import Punctuation
+from xmlstream.punct_ns.schema import Attribute, Schema
 
 if TYPE_CHECKING:
     from xmlstream.session.engines import Session as Engines

@@ -12,10 +12,6 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 import xmlstream as xs
-from punct_ns.pattern import WILDCARD, Constant, matches
-from punct_ns.punctuation import Punctuation
-from punct_ns.punctuation_set import PunctuationSet
-from punct_ns.schema import Schema
 from tests.harness.nights import AT_NIGHT
 from tests.harness.notation import slices
 from tests.harness.running import view
@@ -24,6 +20,10 @@ from tests.oracles import oracle
 from tests.oracles.relational import answers
 from xmlstream.optimizer.rules import optimized
 from xmlstream.plan.nodes import together
+from xmlstream.punct_ns.pattern import WILDCARD, Constant, matches
+from xmlstream.punct_ns.punctuation import Punctuation
+from xmlstream.punct_ns.punctuation_set import PunctuationSet
+from xmlstream.punct_ns.schema import Schema
 from xmlstream.sql.script import read
 
 if TYPE_CHECKING:

@@ -8,11 +8,11 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from operators.expressions.dialect import expression, render
-from punct_ns.schema import Schema
 from tests.harness.nights import AT_NIGHT
 from tests.harness.writing_back import differing
 from tests.properties.drawn_expressions import Column, aggregates, calls, conditions, values
+from xmlstream.operators.expressions.dialect import expression, render
+from xmlstream.punct_ns.schema import Schema
 from xmlstream.sql.spark.analysis import Catalogue
 
 if TYPE_CHECKING:

@@ -5,11 +5,11 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from punct_ns.closed_intervals import closed_runs
-from punct_ns.pattern import matches
-from punct_ns.punctuation_set import PunctuationSet
-from punct_ns.schema import Schema
 from tests.samples.strategies import Small, SmallSchema, small_punctuations
+from xmlstream.punct_ns.closed_intervals import closed_runs
+from xmlstream.punct_ns.pattern import matches
+from xmlstream.punct_ns.punctuation_set import PunctuationSet
+from xmlstream.punct_ns.schema import Schema
 
 NUMBERS = next(s for s in [Small(d.domain, (0, 1, 2, 3, 4), (0, 1, 2, 3, 4)) for d in [
     Schema.parse("a INT NOT NULL").bounded("a 0..4")[0]]])  # fmt: skip

@@ -9,13 +9,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from punct_ns.closed_intervals import End, Relation, beyond, contained
-from punct_ns.domain import Domain, Value
-from punct_ns.punctuation import Punctuation
-from punct_ns.punctuation_set import PunctuationSet
-from punct_ns.schema import Schema
 from tests.oracles import oracle
 from tests.samples.strategies import fewer
+from xmlstream.punct_ns.closed_intervals import End, Relation, beyond, contained
+from xmlstream.punct_ns.domain import Domain, Value
+from xmlstream.punct_ns.punctuation import Punctuation
+from xmlstream.punct_ns.punctuation_set import PunctuationSet
+from xmlstream.punct_ns.schema import Schema
 
 SAID = Schema.parse("k INT, t INT, u INT", domains="k 0..1, t 0..4, u 0..2")
 WAITING = Schema.parse("id INT, low INT, high INT, most INT")

@@ -6,10 +6,10 @@ from itertools import product
 
 import pytest
 
-from punct_ns.cover import Box, Budget, TooHardError, covered_regions, is_covered
-from punct_ns.domain import Domain
-from punct_ns.value_set import ValueSet
 from tests.harness.nights import AT_NIGHT
+from xmlstream.punct_ns.cover import Box, Budget, TooHardError, covered_regions, is_covered
+from xmlstream.punct_ns.domain import Domain
+from xmlstream.punct_ns.value_set import ValueSet
 
 SMALL = Domain("INT", nullable=False, low=0, high=9)
 WIDE = Domain("INT", nullable=False, low=0, high=1000)

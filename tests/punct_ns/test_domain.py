@@ -10,9 +10,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from punct_ns.domain import NAN, Domain
-from punct_ns.sql_type import DiscreteType
 from tests.samples import strategies
+from xmlstream.punct_ns.domain import NAN, Domain
+from xmlstream.punct_ns.sql_type import DiscreteType
 
 COMPARE = operator.eq, operator.ne, operator.lt, operator.le, operator.gt, operator.ge
 

@@ -4,7 +4,7 @@ import pickle
 
 import pytest
 
-from punct_ns.errors import (
+from xmlstream.punct_ns.errors import (
     InputError,
     MalformedInput,
     NotationError,

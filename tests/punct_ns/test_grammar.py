@@ -2,9 +2,9 @@ from __future__ import annotations
 
 import pickle
 
-from punct_ns.grammar import Offence
-from punct_ns.punctuation import Punctuation
-from punct_ns.schema import Schema
+from xmlstream.punct_ns.grammar import Offence
+from xmlstream.punct_ns.punctuation import Punctuation
+from xmlstream.punct_ns.schema import Schema
 
 HOUR = Schema.parse("hour INT")
 

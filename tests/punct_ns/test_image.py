@@ -13,14 +13,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from punct_ns.domain import NAN, Domain, Value
-from punct_ns.image import image
-from punct_ns.pattern import WILDCARD, Constant, List, Range, canonical
-from punct_ns.punctuation import Punctuation
-from punct_ns.punctuation_set import PunctuationSet
-from punct_ns.schema import Attribute, Schema
 from tests.oracles import oracle
 from tests.samples.strategies import fewer
+from xmlstream.punct_ns.domain import NAN, Domain, Value
+from xmlstream.punct_ns.image import image
+from xmlstream.punct_ns.pattern import WILDCARD, Constant, List, Range, canonical
+from xmlstream.punct_ns.punctuation import Punctuation
+from xmlstream.punct_ns.punctuation_set import PunctuationSet
+from xmlstream.punct_ns.schema import Attribute, Schema
 
 
 @dataclass(frozen=True)

@@ -8,13 +8,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from punct_ns.domain import Domain
-from punct_ns.errors import NotationError
-from punct_ns.lifespan import Bound, Duration, Lifespan, lives_as_long, shortest
-from punct_ns.pattern import Constant
-from punct_ns.punctuation import Punctuation
-from punct_ns.schema import Attribute, Schema
 from tests.samples import strategies
+from xmlstream.punct_ns.domain import Domain
+from xmlstream.punct_ns.errors import NotationError
+from xmlstream.punct_ns.lifespan import Bound, Duration, Lifespan, lives_as_long, shortest
+from xmlstream.punct_ns.pattern import Constant
+from xmlstream.punct_ns.punctuation import Punctuation
+from xmlstream.punct_ns.schema import Attribute, Schema
 
 TEXT = Domain("STRING")
 NAMES = ("t", "a b", 's"`<', "while")

@@ -4,13 +4,13 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from punct_ns.domain import Domain
-from punct_ns.errors import NotationError
-from punct_ns.notation import format_pattern, parse_pattern, split_patterns
-from punct_ns.pattern import EMPTY, NOT_NULL, NULL, WILDCARD, Constant, List, Pattern, Range
-from punct_ns.punctuation import Punctuation
-from punct_ns.schema import Schema
 from tests.samples import strategies
+from xmlstream.punct_ns.domain import Domain
+from xmlstream.punct_ns.errors import NotationError
+from xmlstream.punct_ns.notation import format_pattern, parse_pattern, split_patterns
+from xmlstream.punct_ns.pattern import EMPTY, NOT_NULL, NULL, WILDCARD, Constant, List, Pattern, Range
+from xmlstream.punct_ns.punctuation import Punctuation
+from xmlstream.punct_ns.schema import Schema
 
 STRING, INT = Domain("STRING"), Domain("INT")
 

@@ -7,9 +7,12 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from punct_ns.domain import NAN, Domain
-from punct_ns.notation import parse_pattern
-from punct_ns.pattern import (
+from tests.oracles import oracle
+from tests.samples import strategies
+from tests.samples.strategies import Small
+from xmlstream.punct_ns.domain import NAN, Domain
+from xmlstream.punct_ns.notation import parse_pattern
+from xmlstream.punct_ns.pattern import (
     EMPTY,
     NOT_NULL,
     NULL,
@@ -26,9 +29,6 @@ from punct_ns.pattern import (
     patterns,
     values,
 )
-from tests.oracles import oracle
-from tests.samples import strategies
-from tests.samples.strategies import Small
 
 INT = Domain("INT")
 

@@ -4,13 +4,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from punct_ns.prefix import Direction, covered_prefix, covered_prefixes
-from punct_ns.punctuation import Punctuation
-from punct_ns.punctuation_set import PunctuationSet
-from punct_ns.schema import Schema
 from tests.oracles import oracle
 from tests.samples import strategies
 from tests.samples.strategies import SmallSchema
+from xmlstream.punct_ns.prefix import Direction, covered_prefix, covered_prefixes
+from xmlstream.punct_ns.punctuation import Punctuation
+from xmlstream.punct_ns.punctuation_set import PunctuationSet
+from xmlstream.punct_ns.schema import Schema
 
 UP, DOWN = Direction(), Direction(descending=True, nulls_first=False)
 

@@ -5,9 +5,9 @@ from collections.abc import Sequence
 from hypothesis import given
 from hypothesis import strategies as st
 
-from punct_ns.domain import Domain, Value
-from punct_ns.image import preimage
-from punct_ns.value_set import ValueSet
+from xmlstream.punct_ns.domain import Domain, Value
+from xmlstream.punct_ns.image import preimage
+from xmlstream.punct_ns.value_set import ValueSet
 
 BOUNDS = st.sampled_from([(None, None), (-50, None), (None, 70), (-50, 70)])
 

@@ -6,15 +6,15 @@ from itertools import product
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from punct_ns.domain import Domain
-from punct_ns.pattern import Constant
-from punct_ns.punctuation import Punctuation
-from punct_ns.punctuation_set import PunctuationSet
-from punct_ns.recast import project
-from punct_ns.schema import Attribute, Schema
 from tests.oracles import oracle
 from tests.samples import strategies
 from tests.samples.strategies import SmallSchema, Tuple
+from xmlstream.punct_ns.domain import Domain
+from xmlstream.punct_ns.pattern import Constant
+from xmlstream.punct_ns.punctuation import Punctuation
+from xmlstream.punct_ns.punctuation_set import PunctuationSet
+from xmlstream.punct_ns.recast import project
+from xmlstream.punct_ns.schema import Attribute, Schema
 
 REPORTS = Schema.parse("sid STRING, hour INT, min INT NOT NULL, temp DOUBLE", domains="min 0..59")
 HOUR = Schema.parse("hour INT")

@@ -6,15 +6,15 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from punct_ns.errors import NotationError, UsageError
-from punct_ns.pattern import List
-from punct_ns.punctuation import (
-    Punctuation,
-)
-from punct_ns.schema import Schema
 from tests.oracles import oracle
 from tests.samples import strategies
 from tests.samples.strategies import SmallSchema
+from xmlstream.punct_ns.errors import NotationError, UsageError
+from xmlstream.punct_ns.pattern import List
+from xmlstream.punct_ns.punctuation import (
+    Punctuation,
+)
+from xmlstream.punct_ns.schema import Schema
 
 BIDS = Schema.parse("itemid INT, increase DOUBLE, buyerid INT")
 

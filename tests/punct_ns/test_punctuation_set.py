@@ -8,15 +8,15 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from punct_ns.entry_index import EntryIndex
-from punct_ns.pattern import Constant
-from punct_ns.punctuation import Punctuation
-from punct_ns.punctuation_set import PunctuationSet
-from punct_ns.schema import Schema
 from tests.harness.nights import AT_NIGHT
 from tests.oracles import oracle
 from tests.samples import strategies
 from tests.samples.strategies import SmallSchema
+from xmlstream.punct_ns.entry_index import EntryIndex
+from xmlstream.punct_ns.pattern import Constant
+from xmlstream.punct_ns.punctuation import Punctuation
+from xmlstream.punct_ns.punctuation_set import PunctuationSet
+from xmlstream.punct_ns.schema import Schema
 
 HOURS = Schema.parse("hour INT, min INT NOT NULL", domains="min 0..59")
 AUCTION = Schema.parse("auction INT, bidder INT, price DOUBLE")

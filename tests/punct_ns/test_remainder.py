@@ -3,8 +3,8 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from punct_ns.punctuation_set import PunctuationSet, remainder
 from tests.samples.strategies import small_punctuations, small_schemas
+from xmlstream.punct_ns.punctuation_set import PunctuationSet, remainder
 
 
 @given(st.data())

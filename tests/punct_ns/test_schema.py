@@ -5,10 +5,10 @@ import pickle
 import pytest
 from hypothesis import given
 
-from punct_ns.domain import Domain
-from punct_ns.errors import UsageError
-from punct_ns.schema import Schema
 from tests.samples import strategies
+from xmlstream.punct_ns.domain import Domain
+from xmlstream.punct_ns.errors import UsageError
+from xmlstream.punct_ns.schema import Schema
 
 
 @strategies.fewer(3)

@@ -6,10 +6,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from punct_ns.domain import Domain
-from punct_ns.errors import UsageError
-from punct_ns.schema import Schema
-from punct_ns.scheme import Scheme, Term, format_schemes, implied, parse_schemes
+from xmlstream.punct_ns.domain import Domain
+from xmlstream.punct_ns.errors import UsageError
+from xmlstream.punct_ns.schema import Schema
+from xmlstream.punct_ns.scheme import Scheme, Term, format_schemes, implied, parse_schemes
 
 BIDS = Schema.parse(
     "auctionid INT, `bidder id` INT, hour INT, min INT, ts TIMESTAMP, price DECIMAL(5,2), temp DOUBLE,"

@@ -8,12 +8,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from punct_ns.errors import UsageError
-from punct_ns.pattern import Constant, Pattern, Range, canonical
-from punct_ns.punctuation import Punctuation
-from punct_ns.punctuation_set import PunctuationSet
-from punct_ns.schema import Schema
-from punct_ns.scheme import (
+from xmlstream.punct_ns.errors import UsageError
+from xmlstream.punct_ns.pattern import Constant, Pattern, Range, canonical
+from xmlstream.punct_ns.punctuation import Punctuation
+from xmlstream.punct_ns.punctuation_set import PunctuationSet
+from xmlstream.punct_ns.schema import Schema
+from xmlstream.punct_ns.scheme import (
     Scheme,
     Term,
     completed_by,

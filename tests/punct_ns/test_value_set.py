@@ -4,11 +4,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from punct_ns.growing_set import GrowingSet
-from punct_ns.pattern import values
-from punct_ns.value_set import ValueSet
 from tests.samples import strategies
 from tests.samples.strategies import Small
+from xmlstream.punct_ns.growing_set import GrowingSet
+from xmlstream.punct_ns.pattern import values
+from xmlstream.punct_ns.value_set import ValueSet
 
 
 @st.composite

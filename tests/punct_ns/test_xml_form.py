@@ -8,13 +8,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 from lxml import etree
 
-from punct_ns.errors import NotationError
-from punct_ns.pattern import Constant
-from punct_ns.punctuation import Punctuation
-from punct_ns.schema import Schema
-from punct_ns.xml_form import PUNCT_NS, punctuation_from_texts, write_element
 from tests.harness.punctuation_elements import read_element
 from tests.samples import strategies
+from xmlstream.punct_ns.errors import NotationError
+from xmlstream.punct_ns.pattern import Constant
+from xmlstream.punct_ns.punctuation import Punctuation
+from xmlstream.punct_ns.schema import Schema
+from xmlstream.punct_ns.xml_form import PUNCT_NS, punctuation_from_texts, write_element
 
 SENSOR = Schema.parse("sid STRING, hour INT, min INT, currtmp DOUBLE")
 NOW = datetime(2026, 1, 1, tzinfo=UTC)

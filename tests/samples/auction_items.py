@@ -9,9 +9,9 @@ from typing import Any
 
 from lxml import etree
 
-from punct_ns.xml_form import PUNCT_NS
-from sources.generators import auction_documents
-from sources.generators.auction_house import House
+from xmlstream.punct_ns.xml_form import PUNCT_NS
+from xmlstream.sources.generators import auction_documents
+from xmlstream.sources.generators.auction_house import House
 
 START = datetime.fromisoformat("2015-07-15T00:00:00+00:00")
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from operators.multiway_join import MultiwayJoin
+from xmlstream.operators.multiway_join import MultiwayJoin
 from xmlstream.plan.nodes import Node
 from xmlstream.sql.tables.declaration import scan
 

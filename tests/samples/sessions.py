@@ -6,7 +6,7 @@ from pathlib import Path
 from random import Random
 from uuid import UUID
 
-from punct_ns.xml_form import PUNCT_NS
+from xmlstream.punct_ns.xml_form import PUNCT_NS
 
 SCHEMA = "sid STRING NOT NULL, n INT"
 TAG = "view"

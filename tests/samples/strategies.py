@@ -18,10 +18,10 @@ from typing import Any
 from hypothesis import settings
 from hypothesis import strategies as st
 
-from punct_ns.domain import NAN, Domain, Value
-from punct_ns.pattern import EMPTY, WILDCARD, Constant, List, Pattern, Range, canonical
-from punct_ns.punctuation import Punctuation
-from punct_ns.schema import Attribute, Schema
+from xmlstream.punct_ns.domain import NAN, Domain, Value
+from xmlstream.punct_ns.pattern import EMPTY, WILDCARD, Constant, List, Pattern, Range, canonical
+from xmlstream.punct_ns.punctuation import Punctuation
+from xmlstream.punct_ns.schema import Attribute, Schema
 
 Tuple = tuple[Value | None, ...]
 

@@ -11,26 +11,26 @@ from pathlib import Path
 import pytest
 
 import xmlstream as xs
-from operators.storage.objects import ObjectStore, requests
-from punct_ns.errors import InputError, MalformedInput, StateError, UsageError
-from punct_ns.xml_form import PUNCT_NS
-from sources import places
-from sources.parquet_table import partition_texts
-from sources.places import is_glob, located, shown, split_url
-from sources.xml.grammar.check import check_grammar
-from sources.xml.inference.proposal import proposal
-from sources.xml.options.source import SourceOptions
-from sources.xml.parser.range_parser import RangeParser, read_through
-from sources.xml.slices.micro_batches import MicroBatches
-from sources.xml.splits.documents import Documents
-from sources.xml.splits.slice_planner import Offset
 from tests.harness.fault_proxy import fault_proxy
 from tests.harness.seaweed import ObjectServer
 from tests.harness.xml_reading import in_slices, read
 from xmlstream.cli.concatenation import concatenate
+from xmlstream.operators.storage.objects import ObjectStore, requests
+from xmlstream.punct_ns.errors import InputError, MalformedInput, StateError, UsageError
+from xmlstream.punct_ns.xml_form import PUNCT_NS
 from xmlstream.runtime.merged_documents import merged_documents
 from xmlstream.runtime.preflight import require_disjoint, require_found
 from xmlstream.session.engines import InProcessSession
+from xmlstream.sources import places
+from xmlstream.sources.parquet_table import partition_texts
+from xmlstream.sources.places import is_glob, located, shown, split_url
+from xmlstream.sources.xml.grammar.check import check_grammar
+from xmlstream.sources.xml.inference.proposal import proposal
+from xmlstream.sources.xml.options.source import SourceOptions
+from xmlstream.sources.xml.parser.range_parser import RangeParser, read_through
+from xmlstream.sources.xml.slices.micro_batches import MicroBatches
+from xmlstream.sources.xml.splits.documents import Documents
+from xmlstream.sources.xml.splits.slice_planner import Offset
 
 
 def document(first: int, rows: int = 4) -> bytes:
@@ -185,8 +185,8 @@ def test_what_is_in_a_url() -> None:
 def test_however_it_is_cut_an_object_says_what_the_file_says(
     place: str, tmp_path: Path, form: Callable[[bytes], bytes], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("sources.xml.splits.split_scan.SMALLEST_WINDOW", 1)
-    monkeypatch.setattr("operators.storage.object_files.CHUNK", 1 << 10)
+    monkeypatch.setattr("xmlstream.sources.xml.splits.split_scan.SMALLEST_WINDOW", 1)
+    monkeypatch.setattr("xmlstream.operators.storage.object_files.CHUNK", 1 << 10)
     for name, first in {"a.xml": 0, "b 100%.xml": 300, "c.xml": 600}.items():
         content = form(document(first, 300))
         (tmp_path / name).write_bytes(content)
@@ -253,7 +253,7 @@ def test_another_object_in_the_place_of_one_that_was_read_is_an_error_by_name(pl
 def test_an_object_that_is_replaced_while_it_is_read(
     place: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("operators.storage.object_files.CHUNK", 16)  # of which the first sixteenth is kept
+    monkeypatch.setattr("xmlstream.operators.storage.object_files.CHUNK", 16)  # of which the first sixteenth is kept
     store = ObjectStore(place)
     store.write("a.xml", [document(10)])
     slices = Slices(f"{place}/", tmp_path)
@@ -365,7 +365,7 @@ def test_small_objects_are_fetched_ahead(bucket: str, object_server: ObjectServe
 
 
 def test_a_large_object_is_read_in_chunks_that_a_task_needs(url: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("operators.storage.object_files.CHUNK", 1 << 18)
+    monkeypatch.setattr("xmlstream.operators.storage.object_files.CHUNK", 1 << 18)
     ObjectStore(url).write("a.xml", [document(0, 100_000)])
     options = source(f"{url}/a.xml", maxBytesPerPartition="500000")
     ranges = in_slices(options, None)

@@ -13,19 +13,19 @@ from typing import Any
 import pytest
 from lxml import etree
 
-from punct_ns.errors import UsageError
-from punct_ns.punctuation_set import PunctuationSet
-from punct_ns.slices import POSITION
-from punct_ns.xml_form import punctuation_from_texts
-from sources import xmark
-from sources.xml.grammar.check import check_grammar
-from sources.xml.options.source import SourceOptions
-from sources.xml.parser.range_parser import RangeParser
-from sources.xml.splits import byte_ranges as ranges_module
-from sources.xml.splits import split_scan as scan_module
-from sources.xml.splits.documents import Documents
-from sources.xml.splits.slice_planner import Offset, Planner
 from tests.samples.xmark_documents import XMark, committed
+from xmlstream.punct_ns.errors import UsageError
+from xmlstream.punct_ns.punctuation_set import PunctuationSet
+from xmlstream.punct_ns.slices import POSITION
+from xmlstream.punct_ns.xml_form import punctuation_from_texts
+from xmlstream.sources import xmark
+from xmlstream.sources.xml.grammar.check import check_grammar
+from xmlstream.sources.xml.options.source import SourceOptions
+from xmlstream.sources.xml.parser.range_parser import RangeParser
+from xmlstream.sources.xml.splits import byte_ranges as ranges_module
+from xmlstream.sources.xml.splits import split_scan as scan_module
+from xmlstream.sources.xml.splits.documents import Documents
+from xmlstream.sources.xml.splits.slice_planner import Offset, Planner
 
 DATA = Path(__file__).parents[2] / "data" / "xmark.xml"
 

@@ -17,12 +17,12 @@ from dataclasses import dataclass
 from itertools import chain
 from typing import TYPE_CHECKING, Any, get_args
 
-from operators.joins.join_sides import JoinKind
-from operators.top_n import Rank
-from punct_ns.errors import QueryError
-from punct_ns.schema import Schema
-from punct_ns.slices import quoted
+from xmlstream.operators.joins.join_sides import JoinKind
+from xmlstream.operators.top_n import Rank
 from xmlstream.plan.nodes import unique
+from xmlstream.punct_ns.errors import QueryError
+from xmlstream.punct_ns.schema import Schema
+from xmlstream.punct_ns.slices import quoted
 from xmlstream.sql.analysts import analyst_of
 from xmlstream.sql.clauses.plan_builder import finished
 from xmlstream.sql.clauses.relation import Item, Relation, resolve

@@ -13,22 +13,22 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
-from operators.describe import Describe
-from operators.distinct_on import DistinctOn
-from operators.joins.purge_strategy import EAGER, strategy_named
-from operators.multiway_join import MultiwayJoin
-from operators.punctuate import Punctuate, Ungrammatical
-from operators.punctuators.predicate import ByPredicate
-from operators.punctuators.rule import Rule
-from operators.secret_window import SecretWindow
-from operators.sort import Sort
-from punct_ns.errors import QueryError
-from punct_ns.slices import quoted
 from xmlstream.builder import method_sql
 from xmlstream.builder.method_sql import Groups, TupleWindows, argument
 from xmlstream.builder.runnable import Runnable
+from xmlstream.operators.describe import Describe
+from xmlstream.operators.distinct_on import DistinctOn
+from xmlstream.operators.joins.purge_strategy import EAGER, strategy_named
+from xmlstream.operators.multiway_join import MultiwayJoin
+from xmlstream.operators.punctuate import Punctuate, Ungrammatical
+from xmlstream.operators.punctuators.predicate import ByPredicate
+from xmlstream.operators.punctuators.rule import Rule
+from xmlstream.operators.secret_window import SecretWindow
+from xmlstream.operators.sort import Sort
 from xmlstream.plan.nodes import Node
 from xmlstream.plan.written_plan import tree
+from xmlstream.punct_ns.errors import QueryError
+from xmlstream.punct_ns.slices import quoted
 from xmlstream.safety.explanation import Explanation, Format, explained
 from xmlstream.secret.profile import Windows
 from xmlstream.sql import translation
@@ -269,7 +269,7 @@ class Query(Runnable):
         """Adds the punctuations that follow from a rule about the source, such as an order; only directly on a source.
 
         Args:
-            rule: For example `ByOrder("ts")`; see `operators.punctuate`.
+            rule: For example `ByOrder("ts")`; see `xmlstream.operators.punctuate`.
             ungrammatical: What to do with a tuple that breaks the rule.
 
         Raises:

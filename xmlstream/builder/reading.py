@@ -9,14 +9,14 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from operators.punctuate import Punctuate
-from operators.punctuators.predicate import ByPredicate
-from punct_ns.slices import quoted
-from sources.places import shown
-from sources.xml.inference.proposal import proposal
 from xmlstream.builder.query import Query
 from xmlstream.builder.run_options import Keyword, takes
+from xmlstream.operators.punctuate import Punctuate
+from xmlstream.operators.punctuators.predicate import ByPredicate
 from xmlstream.plan.nodes import Node, results, static_frame
+from xmlstream.punct_ns.slices import quoted
+from xmlstream.sources.places import shown
+from xmlstream.sources.xml.inference.proposal import proposal
 from xmlstream.sql import script
 from xmlstream.sql.tables.create_table import create_table
 from xmlstream.sql.tables.declaration import ABOVE, scan
@@ -170,7 +170,7 @@ def read_xmark(spark: Session, path: str | Path, stream: str, *, name: str | Non
     Args:
         spark: The session to run the query in.
         path: A file; with `documents="merge"` a directory or a glob.
-        stream: Name of the stream, such as `"person"` or `"bidder"`; see `sources.xmark`.
+        stream: Name of the stream, such as `"person"` or `"bidder"`; see `xmlstream.sources.xmark`.
         name: Name of the source in metrics; by default the name of the stream.
         options: Options of a source, as for `read`, as far as XMark does not set them.
 

@@ -12,8 +12,8 @@ from inspect import Parameter
 from pathlib import Path
 from typing import Any, NamedTuple, TypedDict, TypeVar
 
-from punct_ns.errors import UsageError
 from xmlstream.plan.nodes import Node
+from xmlstream.punct_ns.errors import UsageError
 from xmlstream.runtime.settings import Settings
 from xmlstream.safety.explanation import pictured
 from xmlstream.safety.words import unsafe

@@ -15,8 +15,6 @@ from typing import TYPE_CHECKING, Any, Unpack
 
 import pyarrow as pa
 
-from punct_ns.errors import UsageError
-from punct_ns.schema import Schema
 from xmlstream.builder.run_options import (
     COMMON_OPTIONS,
     RUN_OPTIONS,
@@ -30,6 +28,8 @@ from xmlstream.builder.run_options import (
 )
 from xmlstream.optimizer.rules import optimized
 from xmlstream.plan.nodes import Node, results, together
+from xmlstream.punct_ns.errors import UsageError
+from xmlstream.punct_ns.schema import Schema
 from xmlstream.runtime import runner
 from xmlstream.runtime.settings import Settings
 from xmlstream.runtime.tally import Summary

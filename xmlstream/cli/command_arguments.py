@@ -9,7 +9,7 @@ from pathlib import Path
 from rich.console import Console
 from rich.text import Text
 
-from punct_ns.errors import UsageError, reason
+from xmlstream.punct_ns.errors import UsageError, reason
 
 
 def query_text(query: str) -> tuple[str, str]:

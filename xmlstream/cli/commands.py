@@ -15,7 +15,14 @@ from typing import Annotated, NoReturn
 import typer
 from rich.console import Console
 
-from punct_ns.errors import (
+from xmlstream.cli import interrupts
+from xmlstream.cli.command_arguments import name_values, say
+from xmlstream.cli.explain_command import explain
+from xmlstream.cli.generate import generators
+from xmlstream.cli.help import SETTINGS, Command, Commands
+from xmlstream.cli.receive_command import receive
+from xmlstream.cli.run_command import run
+from xmlstream.punct_ns.errors import (
     InputError,
     QueryError,
     StateError,
@@ -25,13 +32,6 @@ from punct_ns.errors import (
     format_error,
     reason,
 )
-from xmlstream.cli import interrupts
-from xmlstream.cli.command_arguments import name_values, say
-from xmlstream.cli.explain_command import explain
-from xmlstream.cli.generate import generators
-from xmlstream.cli.help import SETTINGS, Command, Commands
-from xmlstream.cli.receive_command import receive
-from xmlstream.cli.run_command import run
 from xmlstream.secret.command import secret
 from xmlstream.sink import standard_output
 from xmlstream.sink.standard_output import ReaderGone, StandardOutput
@@ -57,8 +57,8 @@ def infer(
 
     Reads the beginning of the documents. If other elements repeat, too, it names them; --row-tag chooses one.
     """
-    from sources.xml.inference.proposal import proposal
-    from sources.xml.options.formats import size
+    from xmlstream.sources.xml.inference.proposal import proposal
+    from xmlstream.sources.xml.options.formats import size
     from xmlstream.sql.tables.create_table import create_table
 
     given = name_values(option, "--option", "NAME=VALUE")
@@ -179,11 +179,11 @@ def check(
     ] = None,
 ) -> None:
     """Check that a punctuated stream is grammatical: no tuple comes after a punctuation that matches it."""
-    from sources.xml.grammar.check import check_grammar
-    from sources.xml.options.source import SourceOptions
     from xmlstream.runtime.likely_mistakes import of_source
     from xmlstream.runtime.metrics import counted
     from xmlstream.runtime.preflight import require_found
+    from xmlstream.sources.xml.grammar.check import check_grammar
+    from xmlstream.sources.xml.options.source import SourceOptions
 
     given = {"path": file, "rowTag": row_tag, "schemes": schemes, "domains": domains}
     options = {name: value for name, value in given.items() if value} | name_values(option, "--option", "NAME=VALUE")

@@ -7,9 +7,9 @@ from pathlib import Path, PurePath
 from typing import BinaryIO
 from xml.parsers import expat
 
-from operators.storage.object_urls import require_known_scheme
-from punct_ns.errors import MalformedInput, StateError, UsageError
-from punct_ns.xml_form import PUNCT_NS
+from xmlstream.operators.storage.object_urls import require_known_scheme
+from xmlstream.punct_ns.errors import MalformedInput, StateError, UsageError
+from xmlstream.punct_ns.xml_form import PUNCT_NS
 from xmlstream.sink.document_names import slice_of
 from xmlstream.sink.output import Output
 from xmlstream.sink.sink import INEXACT

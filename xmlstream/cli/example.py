@@ -10,7 +10,7 @@ from difflib import get_close_matches
 from importlib.metadata import PackageNotFoundError, distribution
 from pathlib import Path, PurePath
 
-from punct_ns.errors import DISTRIBUTION, UsageError
+from xmlstream.punct_ns.errors import DISTRIBUTION, UsageError
 
 
 def share() -> Path:

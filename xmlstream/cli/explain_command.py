@@ -11,15 +11,15 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from punct_ns.errors import UsageError
 from xmlstream.cli.command_arguments import name_values, query_text, warn
+from xmlstream.punct_ns.errors import UsageError
 
 if TYPE_CHECKING:
-    from operators.frames.frame import Engine
-    from punct_ns.domain import Domain
-    from punct_ns.image import Function
-    from punct_ns.schema import Attribute
+    from xmlstream.operators.frames.frame import Engine
     from xmlstream.plan.nodes import Node
+    from xmlstream.punct_ns.domain import Domain
+    from xmlstream.punct_ns.image import Function
+    from xmlstream.punct_ns.schema import Attribute
     from xmlstream.sql.script import Script
 
 
@@ -177,9 +177,9 @@ _COMPARED = (
 
 
 def _waiting(checkpoint: str, key: dict[str, str], *, as_json: bool) -> str:
-    from operators.storage.object_urls import shown
     from xmlstream.diagnosis.inspection import inspect
     from xmlstream.diagnosis.report import in_words
+    from xmlstream.operators.storage.object_urls import shown
     from xmlstream.runtime.remote_checkpoint import readable
 
     with readable(checkpoint) as (directory, _):
@@ -195,9 +195,9 @@ class _Computed:
         self._engines: dict[str, Engine] = {}
 
     def __call__(self, expression: str, x: Attribute, y: Domain, local: bool) -> Function | None:
-        from operators.expressions.constant_evaluation import evaluated
-        from operators.in_process.evaluation import is_proven
-        from operators.storage.store import store_at, unseal
+        from xmlstream.operators.expressions.constant_evaluation import evaluated
+        from xmlstream.operators.in_process.evaluation import is_proven
+        from xmlstream.operators.storage.store import store_at, unseal
         from xmlstream.runtime.same_query import QUERY
 
         zone = unseal(store_at(self._checkpoint), QUERY)["timeZone"]

@@ -7,8 +7,8 @@ from typing import Annotated
 
 import typer
 
-from punct_ns.errors import UsageError
 from xmlstream.cli.help import Command, Commands
+from xmlstream.punct_ns.errors import UsageError
 
 generators = typer.Typer(cls=Commands, help="Write punctuated example streams: reports of sensors, or an auction.")
 
@@ -36,7 +36,7 @@ def generate_sensors(
     ] = None,
 ) -> None:
     """Write the reports of warehouse sensors: temperatures (Tucker et al. 2003, §7)."""
-    from sources.generators.sensors import publish_sensors, write_sensors
+    from xmlstream.sources.generators.sensors import publish_sensors, write_sensors
 
     numbers = {
         "sensors": sensors,
@@ -98,8 +98,8 @@ def generate_auctions(  # noqa: PLR0913, PLR0917 - one parameter for each option
     ] = None,
 ) -> None:
     """Write an online auction: people, auctions, bids, like the NEXMark benchmark."""
-    from sources.generators.auction_documents import write_auctions
-    from sources.generators.auction_house import House, read_form
+    from xmlstream.sources.generators.auction_documents import write_auctions
+    from xmlstream.sources.generators.auction_house import House, read_form
 
     house = House(
         seed=seed,

@@ -19,7 +19,7 @@ from importlib.metadata import PackageNotFoundError, metadata
 from pathlib import Path, PurePath
 from typing import TYPE_CHECKING
 
-from punct_ns.errors import DISTRIBUTION, UsageError
+from xmlstream.punct_ns.errors import DISTRIBUTION, UsageError
 
 if TYPE_CHECKING:
     from markdown_it.token import Token

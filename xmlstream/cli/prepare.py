@@ -25,10 +25,10 @@ from pathlib import Path
 from rich.console import Console
 from rich.progress import Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
 
-from operators.storage.locks import DirectoryLocks
-from punct_ns.errors import StateError, UsageError, XmlStreamError
 from xmlstream.cli import interrupts
 from xmlstream.cli.processor_time import Times
+from xmlstream.operators.storage.locks import DirectoryLocks
+from xmlstream.punct_ns.errors import StateError, UsageError, XmlStreamError
 from xmlstream.session.java_process import require_java
 from xmlstream.session.spark_errors import reason_in
 from xmlstream.session.spark_session import JAVA_OPTIONS
@@ -165,7 +165,7 @@ class _Preparation:
 
     def made(self, place: Path, prefix: str) -> Prepared:
         """Makes the archive and moves it to its place."""
-        from sources.generators.sensors import write_sensors
+        from xmlstream.sources.generators.sensors import write_sensors
 
         scratch = self._scratch
         self._console.print(

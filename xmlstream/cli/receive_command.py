@@ -8,14 +8,14 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from punct_ns.errors import reason
 from xmlstream.cli import interrupts
 from xmlstream.cli.command_arguments import name_values, say
+from xmlstream.punct_ns.errors import reason
 from xmlstream.runtime.metrics import counted
 
 if TYPE_CHECKING:
-    from sources.receivers.receiving import Receiving
-    from sources.receivers.spool import Received
+    from xmlstream.sources.receivers.receiving import Receiving
+    from xmlstream.sources.receivers.spool import Received
 
 _LOOK_SECONDS = 0.2
 _SAY_SECONDS = 10.0
@@ -65,7 +65,7 @@ def receive(  # noqa: PLR0913, PLR0917 - one parameter for each option
     A query follows the documents: CREATE TABLE … OPTIONS (path 'DIR', …), and `xmlstream run --follow`. Tuples and
     punctuations are both elements of messages. Runs until interrupted, or to the end of standard input.
     """
-    from sources.receivers import receiving as receivers
+    from xmlstream.sources.receivers import receiving as receivers
 
     with interrupts.noted() as signals:
         receiving = receivers.receive(

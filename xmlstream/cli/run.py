@@ -20,13 +20,13 @@ from typing import TYPE_CHECKING
 
 from rich.console import Console
 
-from operators.storage.objects import ANNOUNCED
-from punct_ns.errors import UsageError
 from xmlstream.cli.interrupts import Interrupted, Interrupts, noted
 from xmlstream.cli.progress import noticed, shown
 from xmlstream.monitor.monitor import Monitor
 from xmlstream.monitor.run_view import RunView
+from xmlstream.operators.storage.objects import ANNOUNCED
 from xmlstream.optimizer.rules import optimized
+from xmlstream.punct_ns.errors import UsageError
 from xmlstream.runtime.preflight import require_disjoint, require_found
 from xmlstream.runtime.runner import Launched, launch
 from xmlstream.runtime.settings import Settings

@@ -17,9 +17,9 @@ import typer
 from rich.console import Console
 from rich.text import Text
 
-from punct_ns.errors import UsageError, XmlStreamError, format_error
 from xmlstream.cli import interrupts
 from xmlstream.cli.command_arguments import name_values, query_text, say, warn
+from xmlstream.punct_ns.errors import UsageError, XmlStreamError, format_error
 
 
 def _option(group: str, metavar: str, text: str) -> Any:

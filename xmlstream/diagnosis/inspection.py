@@ -14,20 +14,20 @@ from typing import Any
 
 import pyarrow as pa
 
-from operators.punctuate import Punctuate
-from operators.state.ages import Since
-from operators.storage.store import store_at, unseal
-from punct_ns.errors import NotationError, StateError, UsageError
-from punct_ns.notation import format_pattern
-from punct_ns.pattern import Constant, values
-from punct_ns.punctuation import Punctuation
-from punct_ns.schema import Attribute, Schema
 from xmlstream.diagnosis.kept_rows import ClosedOnDisk, KeptRows, attributes_of
 from xmlstream.diagnosis.missing import Functions, Missing, MissingPunctuations, helps
 from xmlstream.diagnosis.report import Answer, Example, Need, WaitingReport, Waits, causes
 from xmlstream.diagnosis.sent_punctuations import SentPunctuations, SliceTime
+from xmlstream.operators.punctuate import Punctuate
+from xmlstream.operators.state.ages import Since
+from xmlstream.operators.storage.store import store_at, unseal
 from xmlstream.plan.nodes import Node, Results, Scan, Static, names, results, results_of, topological
 from xmlstream.plan.written_plan import PLAN_FILE, decoded
+from xmlstream.punct_ns.errors import NotationError, StateError, UsageError
+from xmlstream.punct_ns.notation import format_pattern
+from xmlstream.punct_ns.pattern import Constant, values
+from xmlstream.punct_ns.punctuation import Punctuation
+from xmlstream.punct_ns.schema import Attribute, Schema
 from xmlstream.runtime.checkpoint import CommitLog, made_whole
 from xmlstream.runtime.same_query import is_begun
 

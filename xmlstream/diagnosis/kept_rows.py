@@ -1,7 +1,7 @@
 """Reads the kept rows of an operator and the closed strings of a source from a checkpoint, without Spark.
 
 Commit records have the punctuations of a source, except strings that were closed one by one: these are in sorted files
-(`operators.state.closed_set`), whose names the records have. The files are only read.
+(`xmlstream.operators.state.closed_set`), whose names the records have. The files are only read.
 """
 
 from __future__ import annotations
@@ -13,17 +13,17 @@ from typing import Any, TypeAlias
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from operators.required_punctuations import Row
-from operators.state.ages import FIRST, Since
-from operators.state.state_schema import LogSchema
-from operators.storage.constant_runs import among
-from operators.storage.durable import data_files
-from punct_ns.domain import Value
-from punct_ns.pattern import List, matches
-from punct_ns.punctuation import Punctuation, listed
-from punct_ns.punctuation_set import PunctuationSet
-from punct_ns.schema import Attribute, Schema
-from punct_ns.slices import in_utc
+from xmlstream.operators.required_punctuations import Row
+from xmlstream.operators.state.ages import FIRST, Since
+from xmlstream.operators.state.state_schema import LogSchema
+from xmlstream.operators.storage.constant_runs import among
+from xmlstream.operators.storage.durable import data_files
+from xmlstream.punct_ns.domain import Value
+from xmlstream.punct_ns.pattern import List, matches
+from xmlstream.punct_ns.punctuation import Punctuation, listed
+from xmlstream.punct_ns.punctuation_set import PunctuationSet
+from xmlstream.punct_ns.schema import Attribute, Schema
+from xmlstream.punct_ns.slices import in_utc
 
 _AT_ONCE = 1000
 

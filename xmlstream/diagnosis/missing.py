@@ -1,8 +1,8 @@
 """Missing punctuations: traces a missing punctuation from an operator back to the sources that must send it.
 
 For a punctuation of its output each operator returns the punctuations of its inputs that it needs
-(`operators.required_punctuations`). If there are several ways, the report has the one that closes least. At a source,
-the punctuations that it has already sent are subtracted.
+(`xmlstream.operators.required_punctuations`). If there are several ways, the report has the one that closes least. At a
+source, the punctuations that it has already sent are subtracted.
 """
 
 from __future__ import annotations
@@ -11,22 +11,22 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
-from operators.punctuate import Punctuate
-from operators.required_punctuations import Row, Way
-from operators.state.blocked_set import BlockedSet
-from operators.state.closed_set import added_punctuations
-from operators.state.expiring_set import Entry
-from punct_ns.domain import Domain
-from punct_ns.pattern import Range, Wildcard
-from punct_ns.punctuation import Punctuation
-from punct_ns.punctuation_set import PunctuationSet, remainder
-from punct_ns.schema import Attribute
-from punct_ns.scheme import Scheme
 from xmlstream.diagnosis.kept_rows import ClosedOnDisk, KeptRows, attributes_of
+from xmlstream.operators.punctuate import Punctuate
+from xmlstream.operators.required_punctuations import Row, Way
+from xmlstream.operators.state.blocked_set import BlockedSet
+from xmlstream.operators.state.closed_set import added_punctuations
+from xmlstream.operators.state.expiring_set import Entry
 from xmlstream.plan.nodes import Node, Results, Scan, Static
+from xmlstream.punct_ns.domain import Domain
+from xmlstream.punct_ns.pattern import Range, Wildcard
+from xmlstream.punct_ns.punctuation import Punctuation
+from xmlstream.punct_ns.punctuation_set import PunctuationSet, remainder
+from xmlstream.punct_ns.schema import Attribute
+from xmlstream.punct_ns.scheme import Scheme
 
 if TYPE_CHECKING:
-    from punct_ns.image import Function
+    from xmlstream.punct_ns.image import Function
 
 
 Functions = Callable[[str, Attribute, Domain, bool], "Function | None"]
@@ -59,7 +59,7 @@ class HeldRows:
         waiting: str | None = None,
         beside: Sequence[Attribute] = (),
     ) -> Iterable[Row] | None:
-        """See `operators.required_punctuations.Held`."""
+        """See `xmlstream.operators.required_punctuations.Held`."""
         back = BlockedSet(like.schema, self.sets.get(waiting, ()) if waiting else ())
         # Of each blocked punctuation only the part within `like` matters: the rest goes out by itself.
         parts = ((p, p.meet(like)) for p in back)
@@ -72,7 +72,7 @@ class HeldRows:
         return self.kept.rows(log, [*attributes, *beside], held, like.schema)
 
     def function(self, expression: str, x: Attribute, y: Domain, *, local: bool) -> Function | None:
-        """See `operators.required_punctuations.Held`."""
+        """See `xmlstream.operators.required_punctuations.Held`."""
         return self.functions(expression, x, y, local)
 
 

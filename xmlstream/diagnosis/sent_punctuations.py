@@ -8,13 +8,13 @@ from datetime import datetime
 from functools import partial
 from typing import Any
 
-from operators.state.closed_set import ClosedSet, added_punctuations
-from operators.state.expiring_set import Entry
-from punct_ns.lifespan import Lifespan
-from punct_ns.punctuation import Punctuation
-from punct_ns.punctuation_set import PunctuationSet
-from punct_ns.schema import Schema
-from sources.xml.grammar.lifespans import has_closed
+from xmlstream.operators.state.closed_set import ClosedSet, added_punctuations
+from xmlstream.operators.state.expiring_set import Entry
+from xmlstream.punct_ns.lifespan import Lifespan
+from xmlstream.punct_ns.punctuation import Punctuation
+from xmlstream.punct_ns.punctuation_set import PunctuationSet
+from xmlstream.punct_ns.schema import Schema
+from xmlstream.sources.xml.grammar.lifespans import has_closed
 
 
 @dataclass(frozen=True, slots=True)

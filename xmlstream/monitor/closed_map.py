@@ -22,21 +22,21 @@ from typing import Any, TypeAlias
 
 import pyarrow as pa
 
-from operators.state.closed_set import ClosedSet, added_punctuations
-from operators.state.expiring_set import Entry
-from punct_ns.domain import Cut, Domain
-from punct_ns.lifespan import Lifespan
-from punct_ns.numeric_type import DecimalType, FloatType, IntegerType
-from punct_ns.pattern import Constant, patterns
-from punct_ns.punctuation import Punctuation
-from punct_ns.schema import Schema
-from punct_ns.slices import quoted
-from punct_ns.sql_type import BooleanType, StringType
-from punct_ns.temporal_type import DateType, TimestampType
-from punct_ns.value_set import ValueSet
-from sources.xml.grammar.lifespans import has_closed
 from xmlstream.diagnosis.kept_rows import ClosedOnDisk
+from xmlstream.operators.state.closed_set import ClosedSet, added_punctuations
+from xmlstream.operators.state.expiring_set import Entry
 from xmlstream.plan.nodes import Node, Results, Scan, Static, names, topological
+from xmlstream.punct_ns.domain import Cut, Domain
+from xmlstream.punct_ns.lifespan import Lifespan
+from xmlstream.punct_ns.numeric_type import DecimalType, FloatType, IntegerType
+from xmlstream.punct_ns.pattern import Constant, patterns
+from xmlstream.punct_ns.punctuation import Punctuation
+from xmlstream.punct_ns.schema import Schema
+from xmlstream.punct_ns.slices import quoted
+from xmlstream.punct_ns.sql_type import BooleanType, StringType
+from xmlstream.punct_ns.temporal_type import DateType, TimestampType
+from xmlstream.punct_ns.value_set import ValueSet
+from xmlstream.sources.xml.grammar.lifespans import has_closed
 
 SHOWN = 4
 """Values or ranges that are listed; further ones are only counted."""

@@ -17,8 +17,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from punct_ns.errors import UsageError, not_installed, reason
 from xmlstream.monitor.run_view import RunView
+from xmlstream.punct_ns.errors import UsageError, not_installed, reason
 from xmlstream.runtime.watching import Watched
 
 LOOPBACK = "127.0.0.1"

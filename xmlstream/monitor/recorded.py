@@ -12,13 +12,13 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
-from operators.storage.locks import is_locked
-from operators.storage.object_urls import is_object_url
-from operators.storage.objects import ObjectStore
-from operators.storage.store import Store, store_at, unseal
-from punct_ns.errors import StateError
 from xmlstream.diagnosis.inspection import plan_of
 from xmlstream.monitor.run_view import RunView
+from xmlstream.operators.storage.locks import is_locked
+from xmlstream.operators.storage.object_urls import is_object_url
+from xmlstream.operators.storage.objects import ObjectStore
+from xmlstream.operators.storage.store import Store, store_at, unseal
+from xmlstream.punct_ns.errors import StateError
 from xmlstream.runtime.checkpoint import ENDED, CommitLog
 from xmlstream.runtime.metrics import read_metrics
 from xmlstream.runtime.same_query import QUERY

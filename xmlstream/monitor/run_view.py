@@ -18,14 +18,14 @@ from datetime import UTC, datetime
 from functools import cached_property
 from typing import Any
 
-from operators.expressions.constant_evaluation import evaluated
-from operators.storage.objects import ObjectStore
-from operators.storage.store import store_at
-from punct_ns.errors import UsageError, XmlStreamError
 from xmlstream.diagnosis.inspection import inspect, nobody
 from xmlstream.diagnosis.missing import Functions
 from xmlstream.monitor.closed_map import ClosedMap
+from xmlstream.operators.expressions.constant_evaluation import evaluated
+from xmlstream.operators.storage.objects import ObjectStore
+from xmlstream.operators.storage.store import store_at
 from xmlstream.plan.nodes import emitters, names, results, results_of, topological
+from xmlstream.punct_ns.errors import UsageError, XmlStreamError
 from xmlstream.runtime.metrics import Totals
 from xmlstream.runtime.watching import Watched, what_of
 from xmlstream.safety.explanation import as_json

@@ -9,9 +9,9 @@ results go out: a pane closes when its timestamps close.
 
 from __future__ import annotations
 
-from operators.behaviour import CutsPanes, MergesPartials
-from operators.expressions.aggregates import attributes_of
-from operators.pre_aggregate import PreAggregate
+from xmlstream.operators.behaviour import CutsPanes, MergesPartials
+from xmlstream.operators.expressions.aggregates import attributes_of
+from xmlstream.operators.pre_aggregate import PreAggregate
 from xmlstream.optimizer.rewrite import bottom_up, over
 from xmlstream.plan.nodes import Node
 

@@ -6,12 +6,12 @@ from collections.abc import Iterable
 
 from sqlglot import exp
 
-from operators.expressions.dialect import expression, render
-from operators.expressions.output_columns import Column
-from operators.project import Project
-from punct_ns.schema import Schema
+from xmlstream.operators.expressions.dialect import expression, render
+from xmlstream.operators.expressions.output_columns import Column
+from xmlstream.operators.project import Project
 from xmlstream.optimizer.rewrite import bottom_up, in_terms, over
 from xmlstream.plan.nodes import Node
+from xmlstream.punct_ns.schema import Schema
 
 
 def collapse_projections(root: Node) -> Node:

@@ -16,7 +16,7 @@ from collections import Counter
 from collections.abc import Sequence
 from typing import TypeAlias
 
-from operators.describe import Describe
+from xmlstream.operators.describe import Describe
 from xmlstream.optimizer.rewrite import bottom_up, over, readers, top_down
 from xmlstream.plan.nodes import Node
 

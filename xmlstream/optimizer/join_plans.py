@@ -21,21 +21,27 @@ from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, replace
 from itertools import chain, combinations, pairwise
 
-from operators.behaviour import Combines
-from operators.expressions.dialect import attributes_in, conjuncts, expression, render
-from operators.expressions.throwable import throwable
-from operators.join import Join
-from operators.joins.punctuation_graph import Equality, InputAttribute, PunctuationGraph, equal_groups, promised
-from operators.joins.purge_strategy import EAGER, PurgeStrategy
-from operators.multiway_join import MultiwayJoin
-from operators.select import Select
-from punct_ns.errors import QueryError
-from punct_ns.schema import Schema
-from punct_ns.scheme import Scheme
-from punct_ns.slices import quoted
+from xmlstream.operators.behaviour import Combines
+from xmlstream.operators.expressions.dialect import attributes_in, conjuncts, expression, render
+from xmlstream.operators.expressions.throwable import throwable
+from xmlstream.operators.join import Join
+from xmlstream.operators.joins.punctuation_graph import (
+    Equality,
+    InputAttribute,
+    PunctuationGraph,
+    equal_groups,
+    promised,
+)
+from xmlstream.operators.joins.purge_strategy import EAGER, PurgeStrategy
+from xmlstream.operators.multiway_join import MultiwayJoin
+from xmlstream.operators.select import Select
 from xmlstream.optimizer.push_down_predicates import conjunction, selected
 from xmlstream.optimizer.rewrite import in_terms
 from xmlstream.plan.nodes import Node, Scan, plain, renamed, unique
+from xmlstream.punct_ns.errors import QueryError
+from xmlstream.punct_ns.schema import Schema
+from xmlstream.punct_ns.scheme import Scheme
+from xmlstream.punct_ns.slices import quoted
 
 
 @dataclass(frozen=True, slots=True)

@@ -2,7 +2,7 @@
 
 Attributes in a source's schemes are always read, since the grammar check needs the attributes that punctuations
 restrict. If punctuations restrict further ones, these are read for that check only
-(`sources.xml.grammar.grammar_filter`).
+(`xmlstream.sources.xml.grammar.grammar_filter`).
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from collections.abc import Set as AbstractSet
 from operator import or_
 
-from operators.behaviour import is_identity
+from xmlstream.operators.behaviour import is_identity
 from xmlstream.optimizer.rewrite import bottom_up, over, top_down
 from xmlstream.plan.nodes import Node, narrowed
 

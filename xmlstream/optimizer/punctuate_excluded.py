@@ -7,7 +7,8 @@ a join) do not have, or if an order above it begins with what is excluded: `WHER
 not matter what sources promise, since they may also send other punctuations.
 
 What is excluded and what is closed may together be all. Of a closed stream an operator cuts the values of kept tuples
-out at its keys only (`operators.state.blocked_set`), so other attributes may then close later than without the rule.
+out at its keys only (`xmlstream.operators.state.blocked_set`), so other attributes may then close later than without
+the rule.
 
 `r LEFT JOIN s … GROUP BY s.v`: punctuations of s on its key do not close groups of v, because the join also emits nulls
 for v, in tuples without a partner. Only a null key comes with these nulls; the join emits a punctuation that states
@@ -20,7 +21,7 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 from typing import TypeAlias
 
-from operators.closing_conditions import Prefix
+from xmlstream.operators.closing_conditions import Prefix
 from xmlstream.optimizer.rewrite import bottom_up, over, readers, top_down
 from xmlstream.plan.nodes import Node
 

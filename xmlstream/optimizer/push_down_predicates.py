@@ -25,13 +25,13 @@ from typing import cast
 
 from sqlglot import exp
 
-from operators.behaviour import Combines, HasResidual, Terms
-from operators.expressions.dialect import attributes_in, conjoined, conjuncts, equated, expression, render
-from operators.expressions.throwable import throwable
-from operators.select import Select
-from punct_ns.schema import Schema
+from xmlstream.operators.behaviour import Combines, HasResidual, Terms
+from xmlstream.operators.expressions.dialect import attributes_in, conjoined, conjuncts, equated, expression, render
+from xmlstream.operators.expressions.throwable import throwable
+from xmlstream.operators.select import Select
 from xmlstream.optimizer.rewrite import bottom_up, in_terms, over, readers, top_down
 from xmlstream.plan.nodes import AnyOperator, Node
+from xmlstream.punct_ns.schema import Schema
 
 
 def divided(

@@ -12,7 +12,7 @@ from typing import TypeVar
 
 from sqlglot import exp
 
-from operators.expressions.dialect import expression
+from xmlstream.operators.expressions.dialect import expression
 from xmlstream.plan.nodes import AnyOperator, Node, topological
 
 Needs = TypeVar("Needs")

@@ -19,22 +19,22 @@ from dataclasses import dataclass, field, fields, is_dataclass
 from pathlib import PurePath
 from typing import TYPE_CHECKING, Any, TypeAlias
 
-from operators.behaviour import LogicalProperties, Operator, among, is_identity, promised
-from operators.expressions.output_columns import Column
-from operators.merge import Merge
-from operators.project import Project
-from punct_ns.domain import Domain
-from punct_ns.errors import QueryError, UsageError
-from punct_ns.schema import Attribute, Schema, written_name
-from punct_ns.scheme import Scheme
-from punct_ns.slices import is_own, quoted
-from sources.places import shown
-from sources.xml.options.source import SourceOptions
+from xmlstream.operators.behaviour import LogicalProperties, Operator, among, is_identity, promised
+from xmlstream.operators.expressions.output_columns import Column
+from xmlstream.operators.merge import Merge
+from xmlstream.operators.project import Project
+from xmlstream.punct_ns.domain import Domain
+from xmlstream.punct_ns.errors import QueryError, UsageError
+from xmlstream.punct_ns.schema import Attribute, Schema, written_name
+from xmlstream.punct_ns.scheme import Scheme
+from xmlstream.punct_ns.slices import is_own, quoted
+from xmlstream.sources.places import shown
+from xmlstream.sources.xml.options.source import SourceOptions
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
-    from operators.state.state_schema import StateSchema
+    from xmlstream.operators.state.state_schema import StateSchema
 
 
 @dataclass(frozen=True, slots=True)

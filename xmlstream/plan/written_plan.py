@@ -14,9 +14,9 @@ from decimal import Decimal
 from importlib import import_module
 from typing import Any
 
-from punct_ns.errors import StateError
-from sources.xml.options.source import SourceOptions
 from xmlstream.plan.nodes import Node, names, topological
+from xmlstream.punct_ns.errors import StateError
+from xmlstream.sources.xml.options.source import SourceOptions
 
 
 def tree(root: Node) -> str:
@@ -53,7 +53,8 @@ PLAN_FILE = "plan.json"
 
 PLAN_FORMAT = 1
 
-_PACKAGES = ("operators.", "punct_ns.", "sources.", "xmlstream.plan.")
+_OURS = "xmlstream."
+"""The package of all classes of a plan, which their written names lack."""
 
 _CLASS, _VALUE = "class", "value"
 
@@ -101,8 +102,8 @@ def _encoded(value: Any) -> Any:
             return {_CLASS: type(value).__name__, _VALUE: str(value)}
         case _ if is_dataclass(value):
             kind = type(value)
-            parts = {f.name: getattr(value, f.name) for f in fields(value) if f.init}
-            return {_CLASS: f"{kind.__module__}:{kind.__qualname__}", **{n: _encoded(v) for n, v in parts.items()}}
+            name = f"{kind.__module__.removeprefix(_OURS)}:{kind.__qualname__}"
+            return {_CLASS: name, **{f.name: _encoded(getattr(value, f.name)) for f in fields(value) if f.init}}
     return None
 
 
@@ -127,7 +128,7 @@ def _decoded(value: Any) -> Any:
 
 def _class(name: str) -> Any:
     module, _, called = name.partition(":")
-    found = getattr(import_module(module), called) if module.startswith(_PACKAGES) else None
+    found = getattr(import_module(f"{_OURS}{module}"), called)
     if not is_dataclass(found):
         raise ValueError(f"{name} is not a part of a plan")
     return found

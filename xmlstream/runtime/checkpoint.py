@@ -3,10 +3,11 @@
     query.json        the identity of the query, and the places of its results (`xmlstream.runtime.same_query`)
     plan.json         the plan that runs, for programs that show it (`xmlstream.plan.written_plan`)
     commits/          a record for each of the last slices: the commit log
-    state/            the kept tuples of the operators (`operators.storage.segments`); strings that sources have closed
-                      (`operators.storage.constant_runs`)
+    state/            the kept tuples of the operators (`xmlstream.operators.storage.segments`);
+                      strings that sources have closed (`xmlstream.operators.storage.constant_runs`)
     published.jsonl   the published documents, except those in the last records
-    documents/        for each source, the order of its documents and other notes (`sources.xml.splits.documents`)
+    documents/        for each source, the order of its documents and other notes
+                      (`xmlstream.sources.xml.splits.documents`)
     spark/            Spark's own log: how far each slice reads, and which slices Spark has finished
     staged/           tuples of the current slice
     clock             how often clocks tick, while tuples wait for them (`xmlstream.runtime.query_clocks`)
@@ -22,7 +23,8 @@ start rewrites Spark's log from the copies. So the run that computes an uncommit
 documents and options of that run; and damage to Spark's log, which is never synced, is repaired.
 
 `query.json` contains the format number of the whole checkpoint; the record of an operator's state has its own format
-number, beside the names that the operator declares (`operators.state.state_schema`). Other numbers are refused.
+number, beside the names that the operator declares (`xmlstream.operators.state.state_schema`). Other numbers are
+refused.
 """
 
 from __future__ import annotations
@@ -36,11 +38,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from operators.storage.durable import EMPTY_SEAL, RESTORE, AppendOnlyFile, damaged, make_directory, sync
-from operators.storage.objects import ObjectStore
-from operators.storage.store import Place, Store, sealed, store_at, unseal
-from punct_ns.errors import StateError
+from xmlstream.operators.storage.durable import EMPTY_SEAL, RESTORE, AppendOnlyFile, damaged, make_directory, sync
+from xmlstream.operators.storage.objects import ObjectStore
+from xmlstream.operators.storage.store import Place, Store, sealed, store_at, unseal
 from xmlstream.plan.written_plan import PLAN_FILE
+from xmlstream.punct_ns.errors import StateError
 from xmlstream.runtime.remote_checkpoint import RemoteCheckpoint
 from xmlstream.sink.sink import Draft
 

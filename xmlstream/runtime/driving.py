@@ -10,16 +10,16 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any, TypeAlias
 
-from sources.xml.options.source import SourceOptions
-from sources.xml.slices.planned_tasks import handed_over
-from sources.xml.slices.sources_reader import SourcesReader
-from sources.xml.slices.staged_rows import StagedRange
-from sources.xml.slices.staging import LocalStager, Rows, Stager
-from sources.xml.spark.pyspark_version import limits_reads
 from xmlstream.runtime.checkpoint import SPARK, Checkpoint
 from xmlstream.runtime.in_process import InProcessQuery, Pace, RunningQuery, SliceLoop
 from xmlstream.runtime.settings import Settings
 from xmlstream.session.engines import is_in_process
+from xmlstream.sources.xml.options.source import SourceOptions
+from xmlstream.sources.xml.slices.planned_tasks import handed_over
+from xmlstream.sources.xml.slices.sources_reader import SourcesReader
+from xmlstream.sources.xml.slices.staged_rows import StagedRange
+from xmlstream.sources.xml.slices.staging import LocalStager, Rows, Stager
+from xmlstream.sources.xml.spark.pyspark_version import limits_reads
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -61,7 +61,11 @@ def by_spark(
         return by_loop(
             readers, process, checkpoint, settings, stager=_stager(spark, readers, checkpoint), largest_slice=largest
         )
-    from sources.xml.spark.multi_source_reader import MultiSourceXml, multi_source_options, register_multi_source
+    from xmlstream.sources.xml.spark.multi_source_reader import (
+        MultiSourceXml,
+        multi_source_options,
+        register_multi_source,
+    )
 
     register_multi_source(spark)
     here = None if _cores(spark) is None else _InDriver(readers, checkpoint)
@@ -130,7 +134,7 @@ class _InDriver:
 def _stager(spark: SparkSession, readers: Sequence[SourceOptions], checkpoint: Checkpoint) -> Stager:
     """What stages tasks for a session: this machine, if Spark is on it only."""
     shared = None if checkpoint.shared is None else checkpoint.tasks_stage
-    from sources.xml.spark.task_stager import SparkStager
+    from xmlstream.sources.xml.spark.task_stager import SparkStager
 
     cores = _cores(spark)
     return SparkStager(spark, readers, shared) if cores is None else LocalStager(readers, cores)

@@ -25,17 +25,13 @@ from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
-from operators.behaviour import advance
-from operators.state.ages import PurgeAfter
-from operators.state.slice_tuples import Slice, Tuples
-from operators.storage.objects import ObjectStore, requests
-from punct_ns.punctuation import Punctuation
-from punct_ns.slices import POSITION, quoted
-from sources.xml.parser.source_findings import Findings
-from sources.xml.slices.stage_writer import with_elements
-from sources.xml.slices.staged_rows import StagedRange
-from sources.xml.spark.error_transport import original_error
+from xmlstream.operators.behaviour import advance
+from xmlstream.operators.state.ages import PurgeAfter
+from xmlstream.operators.state.slice_tuples import Slice, Tuples
+from xmlstream.operators.storage.objects import ObjectStore, requests
 from xmlstream.plan.nodes import Node, Results, Scan, Static, copies, names, results, topological
+from xmlstream.punct_ns.punctuation import Punctuation
+from xmlstream.punct_ns.slices import POSITION, quoted
 from xmlstream.runtime.checkpoint import DOCUMENTS, Checkpoint
 from xmlstream.runtime.likely_mistakes import OVERDUE, Noticed
 from xmlstream.runtime.metrics import OperatorReport, SliceReport, last_activity
@@ -46,9 +42,13 @@ from xmlstream.runtime.silent_schemes import Patience
 from xmlstream.runtime.source_input import write_letters
 from xmlstream.sink.directory_sink import REPORT, PartWriter, WrittenPart, reported
 from xmlstream.sink.sink import ComputedSlice, Draft, Exactness, Moment, Sink, SinkLeft
+from xmlstream.sources.xml.parser.source_findings import Findings
+from xmlstream.sources.xml.slices.stage_writer import with_elements
+from xmlstream.sources.xml.slices.staged_rows import StagedRange
+from xmlstream.sources.xml.spark.error_transport import original_error
 
 if TYPE_CHECKING:
-    from operators.frames.frame import Engine, Frame
+    from xmlstream.operators.frames.frame import Engine, Frame
 
 
 LARGE = 1 << 17

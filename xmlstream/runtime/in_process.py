@@ -7,8 +7,8 @@ Spark, and one that Spark began goes on here. Like Spark's own, the entries are 
 its entry (`xmlstream.runtime.checkpoint`).
 
 While a slice is computed, worker processes stage the next one if there is more input and they are running
-(`sources.xml.slices.staging`). Its end is logged only when it begins. What was staged for a slice that never begins is
-removed: each slice has one of two folders of the stage, which is cleared before it is used again.
+(`xmlstream.sources.xml.slices.staging`). Its end is logged only when it begins. What was staged for a slice that never
+begins is removed: each slice has one of two folders of the stage, which is cleared before it is used again.
 """
 
 from __future__ import annotations
@@ -21,13 +21,13 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Protocol
 
-from operators.storage.store import store_at
-from punct_ns.errors import XmlStreamError
-from sources.xml.slices.sources_reader import Json, SourcesReader
-from sources.xml.slices.staged_rows import StagedRange
-from sources.xml.slices.staging import Staged, Stager
+from xmlstream.operators.storage.store import store_at
+from xmlstream.punct_ns.errors import XmlStreamError
 from xmlstream.runtime.checkpoint import Checkpoint
 from xmlstream.runtime.execution import QueryStopped
+from xmlstream.sources.xml.slices.sources_reader import Json, SourcesReader
+from xmlstream.sources.xml.slices.staged_rows import StagedRange
+from xmlstream.sources.xml.slices.staging import Staged, Stager
 
 POLL_SECONDS = 0.02
 """The pause before a followed source without new input is looked at again."""

@@ -12,20 +12,20 @@ from dataclasses import dataclass, field, replace
 from datetime import datetime
 from typing import Any
 
-from operators.punctuate import Punctuate
-from operators.storage.store import Place, store_at
-from punct_ns.scheme import Scheme, Term
-from sources.places import shown
-from sources.xml.options.leaf_paths import local_tag
-from sources.xml.options.source import SourceOptions
-from sources.xml.parser.source_findings import Findings
-from sources.xml.splits.slice_planner import WaitingNote, waiting_note
+from xmlstream.operators.punctuate import Punctuate
+from xmlstream.operators.storage.store import Place, store_at
 from xmlstream.plan.nodes import Node, Scan, names
+from xmlstream.punct_ns.scheme import Scheme, Term
 from xmlstream.runtime.metrics import counted
 from xmlstream.runtime.silent_schemes import Patience, Silence
+from xmlstream.sources.places import shown
+from xmlstream.sources.xml.options.leaf_paths import local_tag
+from xmlstream.sources.xml.options.source import SourceOptions
+from xmlstream.sources.xml.parser.source_findings import Findings
+from xmlstream.sources.xml.splits.slice_planner import WaitingNote, waiting_note
 
 OVERDUE = "overdue"
-"""The kind of kept tuples that were purged by age (`operators.state.ages`)."""
+"""The kind of kept tuples that were purged by age (`xmlstream.operators.state.ages`)."""
 
 
 @dataclass(frozen=True, slots=True)

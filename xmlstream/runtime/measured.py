@@ -5,8 +5,8 @@
 
 from __future__ import annotations
 
-from operators.storage.object_urls import is_object_url
-from punct_ns.errors import UsageError
+from xmlstream.operators.storage.object_urls import is_object_url
+from xmlstream.punct_ns.errors import UsageError
 from xmlstream.runtime.checkpoint import CommitLog
 from xmlstream.runtime.metrics import read_metrics
 from xmlstream.runtime.remote_checkpoint import readable

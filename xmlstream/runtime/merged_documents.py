@@ -4,7 +4,7 @@ In a plan such a source is a merge of one scan, however many documents exist. Th
 records them in the checkpoint; all later runs read exactly these. Each document gets a scan, which is closed by the end
 of the document, and the merge emits the meets of their punctuations. With `documents 'directories'`, directories are
 found and recorded instead; more documents may arrive in each. With `partitionedBy`, the values of a tuple determine the
-input by which it arrives (`sources.xml.grammar.punctuation_columns`).
+input by which it arrives (`xmlstream.sources.xml.grammar.punctuation_columns`).
 """
 
 from __future__ import annotations
@@ -14,15 +14,15 @@ from collections.abc import Sequence
 from contextlib import suppress
 from pathlib import Path, PurePath
 
-from operators.describe import Describe
-from operators.merge import Merge
-from operators.project import Project
-from operators.select import Select
-from punct_ns.errors import InputError, UsageError
-from sources.places import path_of, shown
-from sources.xml.options.source import SourceOptions
-from sources.xml.splits.documents import Documents
+from xmlstream.operators.describe import Describe
+from xmlstream.operators.merge import Merge
+from xmlstream.operators.project import Project
+from xmlstream.operators.select import Select
 from xmlstream.plan.nodes import Node, Scan, names, topological
+from xmlstream.punct_ns.errors import InputError, UsageError
+from xmlstream.sources.places import path_of, shown
+from xmlstream.sources.xml.options.source import SourceOptions
+from xmlstream.sources.xml.splits.documents import Documents
 
 _LOG = logging.getLogger("xmlstream.inputs")
 

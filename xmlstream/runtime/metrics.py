@@ -15,10 +15,10 @@ from datetime import timedelta
 from pathlib import Path
 from typing import Any, TypeAlias
 
-from operators.storage.durable import AppendOnlyFile
-from operators.storage.object_urls import is_object_url
-from operators.storage.objects import AT_ONCE, ObjectStore
-from punct_ns.errors import UsageError, reason
+from xmlstream.operators.storage.durable import AppendOnlyFile
+from xmlstream.operators.storage.object_urls import is_object_url
+from xmlstream.operators.storage.objects import AT_ONCE, ObjectStore
+from xmlstream.punct_ns.errors import UsageError, reason
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,20 +7,20 @@ from datetime import datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from operators.state.ages import PurgeAfter
-from operators.state.operator_state import OperatorState
-from operators.storage.segments import SegmentStore
-from operators.storage.store import Store
-from punct_ns.errors import StateError
-from punct_ns.lifespan import Bound
+from xmlstream.operators.state.ages import PurgeAfter
+from xmlstream.operators.state.operator_state import OperatorState
+from xmlstream.operators.storage.segments import SegmentStore
+from xmlstream.operators.storage.store import Store
 from xmlstream.plan.nodes import Node, Results, Scan, Static, awaited, names, topological
+from xmlstream.punct_ns.errors import StateError
+from xmlstream.punct_ns.lifespan import Bound
 from xmlstream.runtime.checkpoint import segments_of
 from xmlstream.runtime.query_inputs import StaticInput
 from xmlstream.runtime.remote_checkpoint import RemoteCheckpoint
 from xmlstream.runtime.source_input import SourceInput
 
 if TYPE_CHECKING:
-    from operators.frames.frame import Engine
+    from xmlstream.operators.frames.frame import Engine
 
 
 class PlanState(dict[Node, OperatorState]):

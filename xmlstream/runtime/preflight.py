@@ -9,15 +9,15 @@ import os
 from collections.abc import Iterable, Sequence
 from pathlib import Path, PurePosixPath
 
-from operators.storage.object_urls import is_object_url
-from punct_ns.errors import InputError, QueryError, UsageError
-from sources.local_paths import local_path, split_glob
-from sources.places import matches, shown, split_url
-from sources.xml.options.source import SourceOptions
-from sources.xml.splits.documents import Documents
+from xmlstream.operators.storage.object_urls import is_object_url
 from xmlstream.plan.nodes import Node, Scan, Static, topological
+from xmlstream.punct_ns.errors import InputError, QueryError, UsageError
 from xmlstream.runtime.merged_documents import merged_documents
 from xmlstream.sink.document_names import slice_of
+from xmlstream.sources.local_paths import local_path, split_glob
+from xmlstream.sources.places import matches, shown, split_url
+from xmlstream.sources.xml.options.source import SourceOptions
+from xmlstream.sources.xml.splits.documents import Documents
 
 
 def require_stream(root: Node) -> None:

@@ -1,4 +1,4 @@
-"""Clocks of a query (`operators.punctuators.order`): the time of each clock in a slice, and slices without input.
+"""Clocks of a query (`xmlstream.operators.punctuators.order`): the time of each in a slice, and slices without input.
 
 The process that plans slices records in each offset a moment such that the slice reads all input that was there at that
 moment. A clock punctuates for that moment: input that arrives while the slice is computed does not matter, and a
@@ -13,14 +13,14 @@ import json
 from collections.abc import Mapping, Sequence
 from datetime import datetime
 
-from operators.behaviour import promised
-from operators.punctuate import Punctuate
-from operators.punctuators.order import ByClock
-from operators.state.operator_state import OperatorState
-from operators.storage.store import Place, store_at
-from punct_ns.scheme import Scheme
-from sources.xml.options.source import SourceOptions
+from xmlstream.operators.behaviour import promised
+from xmlstream.operators.punctuate import Punctuate
+from xmlstream.operators.punctuators.order import ByClock
+from xmlstream.operators.state.operator_state import OperatorState
+from xmlstream.operators.storage.store import Place, store_at
 from xmlstream.plan.nodes import Node, Results, Scan, Static, names, topological
+from xmlstream.punct_ns.scheme import Scheme
+from xmlstream.sources.xml.options.source import SourceOptions
 
 CLOCK = "clock"
 """The name of that file in the checkpoint."""

@@ -14,26 +14,26 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 from zlib import crc32
 
-from operators.state.operator_state import OperatorState
-from operators.state.slice_tuples import Slice, Tuples
-from operators.state.state_schema import StateSchema
-from operators.storage.object_urls import is_object_url
-from operators.storage.objects import ObjectStore
-from operators.storage.segments import COLLECTED
-from operators.storage.store import Place, Store
-from punct_ns.domain import Cut
-from punct_ns.errors import InputError, XmlStreamError
-from punct_ns.lifespan import Bound
-from punct_ns.punctuation import Punctuation
-from sources.local_paths import absolute, split_glob
-from sources.xml.parser.source_findings import Findings
-from sources.xml.slices.staged_rows import StagedRange
+from xmlstream.operators.state.operator_state import OperatorState
+from xmlstream.operators.state.slice_tuples import Slice, Tuples
+from xmlstream.operators.state.state_schema import StateSchema
+from xmlstream.operators.storage.object_urls import is_object_url
+from xmlstream.operators.storage.objects import ObjectStore
+from xmlstream.operators.storage.segments import COLLECTED
+from xmlstream.operators.storage.store import Place, Store
 from xmlstream.plan.nodes import Node, Scan, Static
+from xmlstream.punct_ns.domain import Cut
+from xmlstream.punct_ns.errors import InputError, XmlStreamError
+from xmlstream.punct_ns.lifespan import Bound
+from xmlstream.punct_ns.punctuation import Punctuation
 from xmlstream.runtime.source_input import SourceInput
 from xmlstream.session.spark_errors import first_cause
+from xmlstream.sources.local_paths import absolute, split_glob
+from xmlstream.sources.xml.parser.source_findings import Findings
+from xmlstream.sources.xml.slices.staged_rows import StagedRange
 
 if TYPE_CHECKING:
-    from operators.frames.frame import Engine, Frame
+    from xmlstream.operators.frames.frame import Engine, Frame
 
 
 _LOG = logging.getLogger("xmlstream.inputs")

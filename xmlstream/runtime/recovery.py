@@ -10,13 +10,13 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from operators.storage.durable import make_directory
-from operators.storage.locks import DirectoryLocks
-from operators.storage.object_urls import is_object_url
-from operators.storage.objects import ObjectStore
-from operators.storage.store import Place, hidden, shown, store_at
-from punct_ns.errors import StateError
+from xmlstream.operators.storage.durable import make_directory
+from xmlstream.operators.storage.locks import DirectoryLocks
+from xmlstream.operators.storage.object_urls import is_object_url
+from xmlstream.operators.storage.objects import ObjectStore
+from xmlstream.operators.storage.store import Place, hidden, shown, store_at
 from xmlstream.plan.nodes import Node
+from xmlstream.punct_ns.errors import StateError
 from xmlstream.runtime.checkpoint import Checkpoint
 from xmlstream.runtime.remote_checkpoint import RemoteCheckpoint
 from xmlstream.runtime.same_query import SameQuery

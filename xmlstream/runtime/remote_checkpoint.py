@@ -39,14 +39,14 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, TypeVar
 
-from operators.storage.durable import RESTORE, checksum, checksum_text, make_directory, sync
-from operators.storage.locks import DirectoryLocks
-from operators.storage.object_files import CHUNK
-from operators.storage.object_urls import is_object_url, joined, require_known_scheme, shown
-from operators.storage.objects import AT_ONCE, START_PATIENCE, ObjectStore
-from operators.storage.store import Store, sealed, store_at, unsealed
-from punct_ns.errors import StateError, XmlStreamError
+from xmlstream.operators.storage.durable import RESTORE, checksum, checksum_text, make_directory, sync
+from xmlstream.operators.storage.locks import DirectoryLocks
+from xmlstream.operators.storage.object_files import CHUNK
+from xmlstream.operators.storage.object_urls import is_object_url, joined, require_known_scheme, shown
+from xmlstream.operators.storage.objects import AT_ONCE, START_PATIENCE, ObjectStore
+from xmlstream.operators.storage.store import Store, sealed, store_at, unsealed
 from xmlstream.plan.written_plan import PLAN_FILE
+from xmlstream.punct_ns.errors import StateError, XmlStreamError
 
 LITTER_SECONDS = 24 * 3600
 """The age at which a start removes objects that no commit names."""

@@ -16,18 +16,12 @@ from functools import partial
 from html import escape
 from typing import TYPE_CHECKING, Any
 
-from operators.storage.object_urls import joined
-from operators.storage.objects import ObjectStore
-from operators.storage.store import sealed, store_at
-from punct_ns.errors import StateError, XmlStreamError
-from sources.local_paths import absolute
-from sources.xml.grammar.grammar_filter import RESTRICTED_FILE
-from sources.xml.options.source import SourceOptions
-from sources.xml.slices.sources_reader import shared_scans
-from sources.xml.slices.staged_rows import StagedRange
-from sources.xml.spark.error_transport import original_error
+from xmlstream.operators.storage.object_urls import joined
+from xmlstream.operators.storage.objects import ObjectStore
+from xmlstream.operators.storage.store import sealed, store_at
 from xmlstream.plan.nodes import Node, Scan, Static, names, results, topological
 from xmlstream.plan.written_plan import encoded
+from xmlstream.punct_ns.errors import StateError, XmlStreamError
 from xmlstream.runtime.checkpoint import DOCUMENTS, ENDED, Checkpoint
 from xmlstream.runtime.driving import driver, is_apart
 from xmlstream.runtime.execution import Execution
@@ -47,6 +41,12 @@ from xmlstream.session.engines import engine_of
 from xmlstream.session.java_process import MemoryGauge
 from xmlstream.session.spark_errors import first_cause, is_late_worker, quiet_failures
 from xmlstream.sink.sink import Draft, Sink
+from xmlstream.sources.local_paths import absolute
+from xmlstream.sources.xml.grammar.grammar_filter import RESTRICTED_FILE
+from xmlstream.sources.xml.options.source import SourceOptions
+from xmlstream.sources.xml.slices.sources_reader import shared_scans
+from xmlstream.sources.xml.slices.staged_rows import StagedRange
+from xmlstream.sources.xml.spark.error_transport import original_error
 
 if TYPE_CHECKING:
     from xmlstream.session.engines import Session

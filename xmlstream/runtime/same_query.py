@@ -13,14 +13,14 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from typing import Any
 
-from operators.storage.object_urls import is_object_url
-from operators.storage.store import Place, Store, sealed, store_at, unseal
-from punct_ns.errors import StateError
-from sources.local_paths import local_path
-from sources.places import shown
+from xmlstream.operators.storage.object_urls import is_object_url
+from xmlstream.operators.storage.store import Place, Store, sealed, store_at, unseal
 from xmlstream.plan.nodes import Node, Results, Scan, Static, plain, topological
 from xmlstream.plan.written_plan import described
+from xmlstream.punct_ns.errors import StateError
 from xmlstream.sink.target import Target
+from xmlstream.sources.local_paths import local_path
+from xmlstream.sources.places import shown
 
 CHECKPOINT_FORMAT = 2
 """The format of checkpoints; changed whenever a version of xmlstream cannot go on from one of another version."""

@@ -9,17 +9,17 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from operators.state.ages import PurgeAfter
-from operators.storage.object_urls import is_object_url, require_known_scheme
-from operators.storage.objects import ObjectStore
-from operators.storage.store import store_at
-from punct_ns.errors import UsageError
-from sources.xml.options.formats import seconds
+from xmlstream.operators.state.ages import PurgeAfter
+from xmlstream.operators.storage.object_urls import is_object_url, require_known_scheme
+from xmlstream.operators.storage.objects import ObjectStore
+from xmlstream.operators.storage.store import store_at
 from xmlstream.plan.nodes import Node
+from xmlstream.punct_ns.errors import UsageError
 from xmlstream.runtime.same_query import QUERY
 from xmlstream.runtime.silent_schemes import Patience
 from xmlstream.runtime.watching import Watcher
 from xmlstream.sink.target import Target
+from xmlstream.sources.xml.options.formats import seconds
 
 
 @dataclass(frozen=True, slots=True)

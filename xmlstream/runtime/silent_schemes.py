@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from typing import Any
 
-from operators.state.ages import PurgeAfter
+from xmlstream.operators.state.ages import PurgeAfter
 from xmlstream.runtime.metrics import counted, in_units
 
 SLICES, SPAN = 40, timedelta(minutes=1)

@@ -27,26 +27,27 @@ import pyarrow as pa
 import pyarrow.compute
 import pyarrow.parquet as pq
 
-from operators.state.operator_state import OperatorState
-from operators.state.slice_tuples import Slice, Tuples
-from operators.state.state_schema import StateSchema
-from operators.storage.durable import sync
-from operators.storage.objects import ObjectStore
-from operators.storage.segments import HELD
-from operators.storage.shared_files import FilePlace, opened, place_of
-from operators.storage.store import Place, store_at
-from punct_ns.domain import NAN, Cut, Domain
-from punct_ns.errors import MalformedInput, UngrammaticalStream, place
-from punct_ns.grammar import MEND
-from punct_ns.lifespan import Lifespan
-from punct_ns.numeric_type import FloatType
-from punct_ns.pattern import EMPTY, Constant, List, Pattern, Range, canonical, meet
-from punct_ns.punctuation import Punctuation
-from punct_ns.punctuation_set import PunctuationSet
-from punct_ns.schema import Schema
-from punct_ns.slices import POSITION, quoted
-from sources.xml.grammar.grammar_filter import RESTRICTED_FILE, also_restricted
-from sources.xml.grammar.late_tuples import (
+from xmlstream.operators.state.operator_state import OperatorState
+from xmlstream.operators.state.slice_tuples import Slice, Tuples
+from xmlstream.operators.state.state_schema import StateSchema
+from xmlstream.operators.storage.durable import sync
+from xmlstream.operators.storage.objects import ObjectStore
+from xmlstream.operators.storage.segments import HELD
+from xmlstream.operators.storage.shared_files import FilePlace, opened, place_of
+from xmlstream.operators.storage.store import Place, store_at
+from xmlstream.plan.nodes import Scan
+from xmlstream.punct_ns.domain import NAN, Cut, Domain
+from xmlstream.punct_ns.errors import MalformedInput, UngrammaticalStream, place
+from xmlstream.punct_ns.grammar import MEND
+from xmlstream.punct_ns.lifespan import Lifespan
+from xmlstream.punct_ns.numeric_type import FloatType
+from xmlstream.punct_ns.pattern import EMPTY, Constant, List, Pattern, Range, canonical, meet
+from xmlstream.punct_ns.punctuation import Punctuation
+from xmlstream.punct_ns.punctuation_set import PunctuationSet
+from xmlstream.punct_ns.schema import Schema
+from xmlstream.punct_ns.slices import POSITION, quoted
+from xmlstream.sources.xml.grammar.grammar_filter import RESTRICTED_FILE, also_restricted
+from xmlstream.sources.xml.grammar.late_tuples import (
     LateTuple,
     closed_string_tuples,
     file_without,
@@ -54,7 +55,7 @@ from sources.xml.grammar.late_tuples import (
     late_tuples,
     missing_attributes,
 )
-from sources.xml.grammar.lifespans import (
+from xmlstream.sources.xml.grammar.lifespans import (
     begun_punctuations,
     closed_below,
     counted_lifespans,
@@ -64,15 +65,14 @@ from sources.xml.grammar.lifespans import (
     noticed_bounds,
     parted_file,
 )
-from sources.xml.grammar.punctuation_columns import counts_of_partitions, of_own_values
-from sources.xml.parser.malformed import mend
-from sources.xml.parser.source_findings import Findings
-from sources.xml.slices.stage_writer import staged_again
-from sources.xml.slices.staged_rows import StagedRange
-from xmlstream.plan.nodes import Scan
+from xmlstream.sources.xml.grammar.punctuation_columns import counts_of_partitions, of_own_values
+from xmlstream.sources.xml.parser.malformed import mend
+from xmlstream.sources.xml.parser.source_findings import Findings
+from xmlstream.sources.xml.slices.stage_writer import staged_again
+from xmlstream.sources.xml.slices.staged_rows import StagedRange
 
 if TYPE_CHECKING:
-    from operators.frames.frame import Engine, Frame
+    from xmlstream.operators.frames.frame import Engine, Frame
 
 
 def write_letters(place: Place, name: str, slice_id: int, letters: Iterable[dict[str, Any]]) -> None:

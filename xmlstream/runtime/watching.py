@@ -11,13 +11,13 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
 
-from operators.storage.objects import ObjectStore
-from operators.storage.store import Place
-from punct_ns.errors import XmlStreamError
+from xmlstream.operators.storage.objects import ObjectStore
+from xmlstream.operators.storage.store import Place
 from xmlstream.plan.nodes import Node
+from xmlstream.punct_ns.errors import XmlStreamError
 
 if TYPE_CHECKING:
-    from operators.frames.frame import Engine
+    from xmlstream.operators.frames.frame import Engine
 
 
 @dataclass(frozen=True, slots=True)

@@ -14,25 +14,25 @@ from dataclasses import dataclass, replace
 from itertools import islice, product
 from typing import Protocol, TypeAlias
 
-from operators.describe import Describe
-from operators.difference import Difference
-from operators.expressions.dialect import conjoined, expression, render
-from operators.expressions.output_columns import Column
-from operators.group_by import GroupBy
-from operators.intersect import Intersect
-from operators.join import Join
-from operators.merge import Merge
-from operators.project import Project
-from operators.punctuate import Punctuate
-from operators.punctuators.order import ByOrder
-from operators.select import Select
-from operators.semi_join import SemiJoin
-from operators.window import Window
-from punct_ns.schema import END, START, Attribute
-from punct_ns.slices import quoted
-from punct_ns.temporal_type import TemporalType, TimestampType
+from xmlstream.operators.describe import Describe
+from xmlstream.operators.difference import Difference
+from xmlstream.operators.expressions.dialect import conjoined, expression, render
+from xmlstream.operators.expressions.output_columns import Column
+from xmlstream.operators.group_by import GroupBy
+from xmlstream.operators.intersect import Intersect
+from xmlstream.operators.join import Join
+from xmlstream.operators.merge import Merge
+from xmlstream.operators.project import Project
+from xmlstream.operators.punctuate import Punctuate
+from xmlstream.operators.punctuators.order import ByOrder
+from xmlstream.operators.select import Select
+from xmlstream.operators.semi_join import SemiJoin
+from xmlstream.operators.window import Window
 from xmlstream.optimizer.choose_joins import joined_at_once
 from xmlstream.plan.nodes import Node, Results, Scan, Static, topological
+from xmlstream.punct_ns.schema import END, START, Attribute
+from xmlstream.punct_ns.slices import quoted
+from xmlstream.punct_ns.temporal_type import TemporalType, TimestampType
 from xmlstream.safety.remedies import remedies
 from xmlstream.safety.verdicts import OperatorVerdict, judged
 

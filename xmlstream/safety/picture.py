@@ -13,17 +13,17 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 
-from operators.join import Join
-from operators.joins.punctuation_graph import Link, PunctuationGraph, Reachability
-from operators.multiway_join import MultiwayJoin
-from operators.semi_join import SemiJoin
-from punct_ns.errors import QueryError
-from punct_ns.scheme import Scheme
 from xmlstream.drawing.canvas import Box, Canvas, Point, cut, width, wrapped
 from xmlstream.drawing.cards import Card, Line, drawn
 from xmlstream.drawing.theme import COLOURS, SHAPES, Tone
+from xmlstream.operators.join import Join
+from xmlstream.operators.joins.punctuation_graph import Link, PunctuationGraph, Reachability
+from xmlstream.operators.multiway_join import MultiwayJoin
+from xmlstream.operators.semi_join import SemiJoin
 from xmlstream.plan.nodes import Node, Results, Scan, Static, emitters
 from xmlstream.plan.written_plan import brief, described
+from xmlstream.punct_ns.errors import QueryError
+from xmlstream.punct_ns.scheme import Scheme
 from xmlstream.safety.changes import Change
 from xmlstream.safety.remedies import Remedy
 from xmlstream.safety.verdicts import Kept, OperatorVerdict, QueryVerdict, When

@@ -19,12 +19,12 @@ from functools import partial
 from itertools import combinations, islice, product
 from typing import Any, TypeAlias, TypeVar
 
-from punct_ns.numeric_type import NumericType
-from punct_ns.schema import Schema
-from punct_ns.scheme import Kind, Scheme, Term, format_schemes, is_finite
-from punct_ns.temporal_type import TemporalType
 from xmlstream.optimizer.choose_joins import joined_at_once
 from xmlstream.plan.nodes import Node, Scan, results, topological
+from xmlstream.punct_ns.numeric_type import NumericType
+from xmlstream.punct_ns.schema import Schema
+from xmlstream.punct_ns.scheme import Kind, Scheme, Term, format_schemes, is_finite
+from xmlstream.punct_ns.temporal_type import TemporalType
 from xmlstream.safety.verdicts import Additions, judged, promised
 
 T = TypeVar("T")

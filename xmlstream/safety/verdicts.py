@@ -15,10 +15,10 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from enum import IntEnum
 
-from operators.behaviour import promised as promised_by
-from operators.closing_conditions import Condition, Grouping, Promises, StateModel
-from punct_ns.scheme import Scheme, strongest
+from xmlstream.operators.behaviour import promised as promised_by
+from xmlstream.operators.closing_conditions import Condition, Grouping, Promises, StateModel
 from xmlstream.plan.nodes import Node, Results, Scan, Static, names, topological
+from xmlstream.punct_ns.scheme import Scheme, strongest
 
 END = Scheme(())
 """The scheme without terms: it promises the end of the stream."""

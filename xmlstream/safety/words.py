@@ -9,18 +9,18 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 
-from operators.closing_conditions import Grouping
-from operators.project import Project
-from operators.punctuate import Punctuate
-from operators.sort import Sort
-from operators.top_n import TopN
-from punct_ns.errors import UnsafeQuery
-from punct_ns.schema import Schema
-from punct_ns.scheme import Scheme, Term, is_compact
-from punct_ns.slices import quoted
-from punct_ns.sql_type import StringType
+from xmlstream.operators.closing_conditions import Grouping
+from xmlstream.operators.project import Project
+from xmlstream.operators.punctuate import Punctuate
+from xmlstream.operators.sort import Sort
+from xmlstream.operators.top_n import TopN
 from xmlstream.plan.nodes import Node, Results, Scan, out_of_order, topological
 from xmlstream.plan.written_plan import brief, described
+from xmlstream.punct_ns.errors import UnsafeQuery
+from xmlstream.punct_ns.schema import Schema
+from xmlstream.punct_ns.scheme import Scheme, Term, is_compact
+from xmlstream.punct_ns.slices import quoted
+from xmlstream.punct_ns.sql_type import StringType
 from xmlstream.safety.changes import Change, by_source, changes, origins
 from xmlstream.safety.remedies import Remedy, remedies
 from xmlstream.safety.verdicts import END, Kept, OperatorVerdict, QueryVerdict, Waiting, When, judged

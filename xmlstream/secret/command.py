@@ -11,7 +11,7 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from punct_ns.errors import UsageError
+from xmlstream.punct_ns.errors import UsageError
 from xmlstream.secret.model import Element, stream
 from xmlstream.secret.profile import PROFILES, Windows, profile
 from xmlstream.secret.trace import Step, comparison, draw_comparison, trace
@@ -81,8 +81,8 @@ def _read(file: str, row_tag: str, time: str, value: str, batch: str | None) -> 
     Raises:
         UsageError: There is no tuple, an attribute is missing, times are not in order, or the stream is too long.
     """
-    from sources.xml.options.source import SourceOptions
-    from sources.xml.parser.range_parser import read_through
+    from xmlstream.sources.xml.options.source import SourceOptions
+    from xmlstream.sources.xml.parser.range_parser import read_through
 
     declared = [f"`{time}` BIGINT", f"`{value}` DOUBLE", *([f"`{batch}` BIGINT"] if batch else [])]
     source = SourceOptions.parse({"path": file, "rowTag": row_tag}, ", ".join(declared))

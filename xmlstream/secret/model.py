@@ -29,7 +29,7 @@ from fractions import Fraction
 from functools import cached_property
 from itertools import pairwise
 
-from punct_ns.errors import UsageError
+from xmlstream.punct_ns.errors import UsageError
 from xmlstream.secret.profile import Profile, Tick, Windows
 
 Value = int | float | Decimal

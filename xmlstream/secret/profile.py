@@ -9,7 +9,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from enum import Enum
 
-from punct_ns.errors import UsageError
+from xmlstream.punct_ns.errors import UsageError
 
 
 @dataclass(frozen=True, slots=True)

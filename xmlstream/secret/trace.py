@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from punct_ns.errors import UsageError, not_installed
+from xmlstream.punct_ns.errors import UsageError, not_installed
 from xmlstream.secret.model import Element, Report, Secret, Value, answer
 from xmlstream.secret.profile import Profile, Windows
 

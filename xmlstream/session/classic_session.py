@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from punct_ns.errors import UsageError
+from xmlstream.punct_ns.errors import UsageError
 
 
 def require_classic(session: object) -> None:

@@ -5,14 +5,14 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, TypeAlias
 
-from operators.frames.spark_engine import SparkEngine
+from xmlstream.operators.frames.spark_engine import SparkEngine
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
     from typing_extensions import TypeIs
 
-    from operators.frames.frame import Engine
-    from operators.in_process.engine import InProcessEngine
+    from xmlstream.operators.frames.frame import Engine
+    from xmlstream.operators.in_process.engine import InProcessEngine
 
 
 @dataclass(frozen=True)

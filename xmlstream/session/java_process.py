@@ -22,7 +22,7 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
-from punct_ns.errors import DISTRIBUTION, UsageError
+from xmlstream.punct_ns.errors import DISTRIBUTION, UsageError
 from xmlstream.session import warm_start
 
 LOCAL_ADDRESS = "SPARK_LOCAL_IP"

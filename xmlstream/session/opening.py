@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Literal, overload
 
-from punct_ns.errors import UsageError, not_installed
+from xmlstream.punct_ns.errors import UsageError, not_installed
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -78,7 +78,7 @@ def _in_process(master: str | None, conf: Mapping[str, str]) -> InProcessSession
     if threads is not None and not (threads.isdecimal() and int(threads) > 0):
         raise UsageError(f"threads {threads} is no number above zero")
     try:
-        from operators.in_process.engine import InProcessEngine
+        from xmlstream.operators.in_process.engine import InProcessEngine
     except ModuleNotFoundError as error:
         if error.name != "duckdb":
             raise

@@ -19,10 +19,10 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from punct_ns.errors import UsageError
-from sources.xml.spark.pyspark_version import limits_reads
+from xmlstream.punct_ns.errors import UsageError
 from xmlstream.session import java_process, warm_start, worker_python
 from xmlstream.session.spark_errors import first_cause
+from xmlstream.sources.xml.spark.pyspark_version import limits_reads
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -126,7 +126,6 @@ def _defaults(master: str) -> dict[str, str]:
     warehouse = worker_python.passing_directory("warehouse")
     found = {"spark.master": master, "spark.sql.warehouse.dir": str(warehouse), **_ALWAYS}
     cores = cores_of(master)
-    found |= worker_python.finds_ours(one_machine=cores is not None)
     found["spark.sql.shuffle.partitions"] = str(min(max(cores or 8, 2), 8))
     if cores is not None:
         # Spark's default way to write its log starts about twenty processes in every slice on a local file system.
@@ -195,7 +194,7 @@ def request_nothing(spark: SparkSession) -> int:
     from pyspark.sql.functions import udf
 
     if limits_reads():
-        from sources.xml.spark.multi_source_reader import MultiSourceXml, register_multi_source
+        from xmlstream.sources.xml.spark.multi_source_reader import MultiSourceXml, register_multi_source
 
         register_multi_source(spark)
         spark.readStream.format(MultiSourceXml.name()).load()
@@ -205,6 +204,6 @@ def request_nothing(spark: SparkSession) -> int:
 
 def _with_imports(number: int) -> int:
     """Imports in a worker the modules that the first range of a document needs; returns its argument."""
-    import sources.xml.slices.stage_writer  # noqa: F401
+    import xmlstream.sources.xml.slices.stage_writer  # noqa: F401
 
     return number

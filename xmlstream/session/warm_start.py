@@ -23,8 +23,9 @@ from importlib.metadata import Distribution, PackageNotFoundError, distribution
 from importlib.util import find_spec
 from pathlib import Path
 
-from punct_ns.errors import DISTRIBUTION
-from xmlstream.session.own_packages import HOME, NAMES
+from xmlstream.punct_ns.errors import DISTRIBUTION
+
+_OWN = Path(__file__).parents[1]
 
 DIRECTORY_VARIABLE = "XMLSTREAM_CLASS_ARCHIVES"
 """Environment variable with the directory of archives; if it is empty, no archive is used."""
@@ -145,7 +146,7 @@ def compile_byte_code() -> None:
 
 def places() -> list[Path]:
     """The packages and modules of this project and of its dependencies, without the extras."""
-    found = [HOME / name for name in ("xmlstream", *NAMES)]
+    found = [_OWN, *filter(Path.is_symlink, _OWN.iterdir())]  # in a checkout three of its packages are links
     for each in _dependencies(DISTRIBUTION, set()):
         tops = {file.parts[0] for file in each.files or () if file.suffix == ".py"}
         found += [Path(str(each.locate_file(top))) for top in sorted(tops) if top != ".."]

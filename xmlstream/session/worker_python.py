@@ -3,8 +3,7 @@
 Spark puts its own `pyspark.zip` first into the workers' import path. The archive has only source files, which Python
 compiles in every process: about 0.8 s on two cores, and a query with Python sources waits for five such processes, one
 after the other. The same PySpark is installed beside this package, compiled. So the workers' command removes Spark's
-archives from `PYTHONPATH`, and keeps the rest. It also does not search the current directory first, where modules may
-have the names of this project's packages.
+archives from `PYTHONPATH`, and keeps the rest.
 """
 
 from __future__ import annotations
@@ -19,8 +18,6 @@ from functools import cache
 from importlib.util import find_spec
 from pathlib import Path
 
-from xmlstream.session import own_packages
-
 _VARIABLES = ("PYSPARK_PYTHON", "PYSPARK_DRIVER_PYTHON")
 
 _SCRIPT = """#!/bin/sh
@@ -33,11 +30,8 @@ while [ -n "$rest" ]; do
     esac
 done
 export PYTHONPATH
-exec {python} -P "$@"
+exec {python} "$@"
 """
-
-_OURS = "spark.executorEnv.PYTHONPATH"
-_SAFE_PATH = "spark.executorEnv.PYTHONSAFEPATH"
 
 
 def passing_directory(purpose: str) -> Path:
@@ -59,26 +53,6 @@ def choose(*, one_process: bool) -> None:
         # An earlier session of this process may have had another master.
         if os.environ.get(variable) in (None, sys.executable, str(quick)):
             os.environ[variable] = mine
-
-
-def finds_ours(*, one_machine: bool) -> dict[str, str]:
-    """Spark settings with which workers import this project's packages and no others of their names.
-
-    Args:
-        one_machine: The workers see the files of this process.
-    """
-    if one_machine and own_packages.hidden_by(os.environ.get("PYTHONPATH", "")) is not None:
-        return {_SAFE_PATH: "1", _OURS: str(_alone())}
-    return {_SAFE_PATH: "1"}
-
-
-@cache
-def _alone() -> Path:
-    """A directory that contains only this project's packages."""
-    directory = passing_directory("packages")
-    for name in own_packages.NAMES:
-        (directory / name).symlink_to(own_packages.HOME / name)
-    return directory
 
 
 @cache

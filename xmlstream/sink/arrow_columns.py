@@ -16,7 +16,7 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute
 
-from punct_ns.slices import POSITION
+from xmlstream.punct_ns.slices import POSITION
 
 ArrowColumn: TypeAlias = Any  # an Arrow array, or chunks of it
 pc: Any = pyarrow.compute  # its stubs know neither mixed scalars and columns nor chunked text

@@ -20,15 +20,15 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from punct_ns.domain import Domain, Value
-from punct_ns.errors import UsageError
-from punct_ns.numeric_type import FloatType
-from punct_ns.pattern import Constant, List, Pattern, Range, Wildcard
-from punct_ns.punctuation import Punctuation
-from punct_ns.schema import Schema
-from punct_ns.slices import arrow_type
-from sources.parquet_table import CLOSED, CLOSED_SUFFIX, PUNCTUATIONS, SCHEMA, is_partition
+from xmlstream.punct_ns.domain import Domain, Value
+from xmlstream.punct_ns.errors import UsageError
+from xmlstream.punct_ns.numeric_type import FloatType
+from xmlstream.punct_ns.pattern import Constant, List, Pattern, Range, Wildcard
+from xmlstream.punct_ns.punctuation import Punctuation
+from xmlstream.punct_ns.schema import Schema
+from xmlstream.punct_ns.slices import arrow_type
 from xmlstream.sink.document_names import SUCCESS, slice_of
+from xmlstream.sources.parquet_table import CLOSED, CLOSED_SUFFIX, PUNCTUATIONS, SCHEMA, is_partition
 
 Span: TypeAlias = tuple[Value | None, Value | None]
 """The first and the last value of a range; None for no bound."""

@@ -14,11 +14,11 @@ from typing import Any
 
 import pyarrow as pa
 
-from operators.storage.object_urls import is_object_url, joined, settings_for_others, shown
-from operators.storage.objects import ObjectStore
-from punct_ns.errors import StateError, UsageError, XmlStreamError, not_installed
-from punct_ns.schema import Schema
-from punct_ns.slices import arrow_type
+from xmlstream.operators.storage.object_urls import is_object_url, joined, settings_for_others, shown
+from xmlstream.operators.storage.objects import ObjectStore
+from xmlstream.punct_ns.errors import StateError, UsageError, XmlStreamError, not_installed
+from xmlstream.punct_ns.schema import Schema
+from xmlstream.punct_ns.slices import arrow_type
 from xmlstream.sink.closed_table import closed_schema
 from xmlstream.sink.sink_kind import SinkHome, SinkKind
 from xmlstream.sink.staged_sink import GOES_ON, MayPass, StagedSlice, differences, fitted, reason_of

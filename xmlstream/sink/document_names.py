@@ -11,13 +11,13 @@ import re
 from collections.abc import Iterable, Iterator, Sequence
 from urllib.parse import unquote
 
-from operators.storage.store import Place, Store, shown, store_at
-from punct_ns.domain import Value
-from punct_ns.errors import QueryError
-from punct_ns.schema import Attribute, Schema
-from punct_ns.sql_type import OpaqueType
-from sources.parquet_table import CLOSED, CLOSED_SUFFIX, NULL, is_partition
+from xmlstream.operators.storage.store import Place, Store, shown, store_at
+from xmlstream.punct_ns.domain import Value
+from xmlstream.punct_ns.errors import QueryError
+from xmlstream.punct_ns.schema import Attribute, Schema
+from xmlstream.punct_ns.sql_type import OpaqueType
 from xmlstream.sink.sink import Draft
+from xmlstream.sources.parquet_table import CLOSED, CLOSED_SUFFIX, NULL, is_partition
 
 SUCCESS = "_SUCCESS"
 """Name of the file that marks a partition's directory as complete."""
@@ -28,7 +28,7 @@ _ESCAPED = re.compile(r"[\x00-\x1f\"#%'*/:=?\\\x7f{}\[\]^]")
 def directory_of(attributes: Sequence[Attribute], values: Sequence[Value | None]) -> str:
     """The path of a partition below the output.
 
-    >>> from punct_ns.schema import Schema
+    >>> from xmlstream.punct_ns.schema import Schema
     >>> directory_of(Schema.parse("hour INT, what STRING").attributes, [7, "a/b"])
     'hour=7/what=a%2Fb'
     """
@@ -40,7 +40,7 @@ def directory_of(attributes: Sequence[Attribute], values: Sequence[Value | None]
 def values_of(path: str, attributes: Sequence[Attribute]) -> tuple[Value | None, ...] | None:
     """The values of a partition, from its path below the output; None if the path is no partition by these attributes.
 
-    >>> from punct_ns.schema import Schema
+    >>> from xmlstream.punct_ns.schema import Schema
     >>> values_of("hour=7/what=a%2Fb", Schema.parse("hour INT, what STRING").attributes)
     (7, 'a/b')
     """

@@ -13,12 +13,12 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import BinaryIO, TypeAlias
 
-from operators.storage.object_urls import is_object_url
-from operators.storage.objects import AT_ONCE, ObjectStore
-from operators.storage.store import Place, Store, hidden, shown, store_at
-from punct_ns.errors import StateError
-from sources.parquet_table import CLOSED, is_partition
+from xmlstream.operators.storage.object_urls import is_object_url
+from xmlstream.operators.storage.objects import AT_ONCE, ObjectStore
+from xmlstream.operators.storage.store import Place, Store, hidden, shown, store_at
+from xmlstream.punct_ns.errors import StateError
 from xmlstream.sink.document_names import SUCCESS, documents_in, in_order, is_document
+from xmlstream.sources.parquet_table import CLOSED, is_partition
 
 Published: TypeAlias = Store | ObjectStore
 """Where documents are published: a directory, or an object store."""

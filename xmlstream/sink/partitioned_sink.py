@@ -16,20 +16,20 @@ from collections.abc import Iterator, Sequence
 
 import pyarrow as pa
 
-from operators.storage.store import Place, shown
-from punct_ns.domain import Value
-from punct_ns.pattern import matches
-from punct_ns.punctuation import Punctuation
-from punct_ns.schema import Attribute, Schema
-from punct_ns.slices import in_utc
-from punct_ns.sql_type import StringType
-from sources.parquet_table import CLOSED, CLOSED_SUFFIX
+from xmlstream.operators.storage.store import Place, shown
+from xmlstream.punct_ns.domain import Value
+from xmlstream.punct_ns.pattern import matches
+from xmlstream.punct_ns.punctuation import Punctuation
+from xmlstream.punct_ns.schema import Attribute, Schema
+from xmlstream.punct_ns.slices import in_utc
+from xmlstream.punct_ns.sql_type import StringType
 from xmlstream.sink.arrow_columns import plain
 from xmlstream.sink.directory_sink import DocumentSink
 from xmlstream.sink.document_names import SUCCESS, directory_of, values_of
 from xmlstream.sink.output import Output
 from xmlstream.sink.result_tables import ParquetForm
 from xmlstream.sink.sink import ComputedSlice, Draft, Exactness, Form, together
+from xmlstream.sources.parquet_table import CLOSED, CLOSED_SUFFIX
 
 Partition = tuple[Value | None, ...]
 

@@ -18,10 +18,10 @@ from urllib.parse import urlsplit, urlunsplit
 import pyarrow as pa
 import pyarrow.csv
 
-from punct_ns.domain import Domain
-from punct_ns.errors import StateError, UsageError, XmlStreamError, not_installed, without_secrets
-from punct_ns.numeric_type import DecimalType
-from punct_ns.schema import Schema
+from xmlstream.punct_ns.domain import Domain
+from xmlstream.punct_ns.errors import StateError, UsageError, XmlStreamError, not_installed, without_secrets
+from xmlstream.punct_ns.numeric_type import DecimalType
+from xmlstream.punct_ns.schema import Schema
 from xmlstream.sink.arrow_columns import text_of
 from xmlstream.sink.closed_table import closed_schema
 from xmlstream.sink.sink_kind import SinkHome, SinkKind

@@ -6,8 +6,8 @@ import queue
 import threading
 from typing import TYPE_CHECKING, Protocol, runtime_checkable
 
-from punct_ns.errors import UsageError
-from punct_ns.schema import Schema
+from xmlstream.punct_ns.errors import UsageError
+from xmlstream.punct_ns.schema import Schema
 from xmlstream.sink.result_tables import ResultSlice
 from xmlstream.sink.sink import ComputedSlice, Draft, Sink, SinkLeft
 from xmlstream.sink.sink_kind import SinkHome, SinkKind

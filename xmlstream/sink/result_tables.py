@@ -15,16 +15,16 @@ import pyarrow as pa
 import pyarrow.csv
 import pyarrow.parquet as pq
 
-from punct_ns.errors import QueryError
-from punct_ns.punctuation import Punctuation
-from punct_ns.schema import Schema
-from punct_ns.scheme import Scheme, format_schemes
-from punct_ns.slices import POSITION, any_arrow_type, in_utc
-from sources.parquet_table import EXACT, PUNCTUATIONS, SCHEMA, SCHEMES
+from xmlstream.punct_ns.errors import QueryError
+from xmlstream.punct_ns.punctuation import Punctuation
+from xmlstream.punct_ns.schema import Schema
+from xmlstream.punct_ns.scheme import Scheme, format_schemes
+from xmlstream.punct_ns.slices import POSITION, any_arrow_type, in_utc
 from xmlstream.sink.arrow_columns import ArrowColumn, in_row_order, pc, plain, text_bytes, text_of
 from xmlstream.sink.sink import Bytes, ComputedSlice, Exactness, Moment, Part, together
 from xmlstream.sink.sink_kind import SinkKind
 from xmlstream.sink.xml_values import require_text_types
+from xmlstream.sources.parquet_table import EXACT, PUNCTUATIONS, SCHEMA, SCHEMES
 
 
 @dataclass(frozen=True, slots=True)

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Protocol, TypeAlias
 
 import pyarrow as pa
 
-from punct_ns.punctuation import Punctuation
+from xmlstream.punct_ns.punctuation import Punctuation
 
 if TYPE_CHECKING:
     from xmlstream.sink.directory_sink import PartWriter, WrittenPart

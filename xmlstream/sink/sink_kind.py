@@ -11,11 +11,11 @@ from dataclasses import dataclass
 from pathlib import Path, PurePath
 from typing import TYPE_CHECKING
 
-from operators.storage.object_urls import OPTIONS, is_object_url, shown
+from xmlstream.operators.storage.object_urls import OPTIONS, is_object_url, shown
 
 if TYPE_CHECKING:
-    from punct_ns.schema import Schema
-    from punct_ns.scheme import Scheme
+    from xmlstream.punct_ns.schema import Schema
+    from xmlstream.punct_ns.scheme import Scheme
     from xmlstream.sink.sink import Form, Sink
     from xmlstream.sink.staged_sink import Loader
     from xmlstream.sink.target import Target

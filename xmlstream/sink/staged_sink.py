@@ -17,16 +17,16 @@ from typing import Protocol
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from operators.storage.store import Place, hidden
-from punct_ns.errors import XmlStreamError, reason
-from punct_ns.schema import Schema
-from punct_ns.scheme import Scheme
-from sources.parquet_table import EXACT
+from xmlstream.operators.storage.store import Place, hidden
+from xmlstream.punct_ns.errors import XmlStreamError, reason
+from xmlstream.punct_ns.schema import Schema
+from xmlstream.punct_ns.scheme import Scheme
 from xmlstream.sink.closed_table import closed_in
 from xmlstream.sink.directory_sink import DirectorySink
 from xmlstream.sink.document_names import names_of, slice_of
 from xmlstream.sink.result_tables import ParquetForm
 from xmlstream.sink.sink import Draft
+from xmlstream.sources.parquet_table import EXACT
 
 GOES_ON = "nothing is lost: the next run with the same checkpoint continues here"
 """The hint if a slice cannot be loaded."""

@@ -7,7 +7,7 @@ import os
 import sys
 from typing import Any, Protocol
 
-from punct_ns.errors import UsageError, XmlStreamError, reason
+from xmlstream.punct_ns.errors import UsageError, XmlStreamError, reason
 
 READER_GONE = 141
 """Exit code of a command whose reader closed the pipe; shells report SIGPIPE with it."""

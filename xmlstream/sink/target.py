@@ -8,13 +8,12 @@ from dataclasses import dataclass, field
 from pathlib import Path, PurePath
 from typing import Any
 
-from operators.storage.object_urls import is_object_url, joined
-from operators.storage.object_urls import shown as without_options
-from operators.storage.objects import ObjectStore
-from punct_ns.errors import StateError, UsageError, without_secrets
-from punct_ns.schema import Schema
-from punct_ns.scheme import Scheme
-from sources.local_paths import local_path
+from xmlstream.operators.storage.object_urls import is_object_url, joined
+from xmlstream.operators.storage.object_urls import shown as without_options
+from xmlstream.operators.storage.objects import ObjectStore
+from xmlstream.punct_ns.errors import StateError, UsageError, without_secrets
+from xmlstream.punct_ns.schema import Schema
+from xmlstream.punct_ns.scheme import Scheme
 from xmlstream.sink.delta import DELTA
 from xmlstream.sink.directory_sink import DirectorySink
 from xmlstream.sink.document_names import require_partitions
@@ -28,6 +27,7 @@ from xmlstream.sink.sink import Sink
 from xmlstream.sink.sink_kind import SinkHome, SinkKind
 from xmlstream.sink.staged_sink import StagedSink
 from xmlstream.sink.xml_documents import XML
+from xmlstream.sources.local_paths import local_path
 
 SINKS: Mapping[str, SinkKind] = {kind.name: kind for kind in (XML, PARQUET, CSV, JSON, DELTA, ICEBERG, POSTGRESQL)}
 """Kinds of sinks that an output or a table can name, by the name that follows USING."""

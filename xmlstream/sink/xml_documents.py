@@ -8,11 +8,11 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING
 
-from operators.storage.object_urls import OPTIONS
-from punct_ns.errors import QueryError
-from punct_ns.punctuation import Punctuation
-from punct_ns.schema import Schema, leaves
-from punct_ns.xml_form import PUNCT_NS, write_element
+from xmlstream.operators.storage.object_urls import OPTIONS
+from xmlstream.punct_ns.errors import QueryError
+from xmlstream.punct_ns.punctuation import Punctuation
+from xmlstream.punct_ns.schema import Schema, leaves
+from xmlstream.punct_ns.xml_form import PUNCT_NS, write_element
 from xmlstream.sink.arrow_columns import in_row_order
 from xmlstream.sink.directory_sink import DirectorySink
 from xmlstream.sink.sink import INEXACT, Bytes, ComputedSlice, Draft, Exactness, Moment, Part, Sink

@@ -29,11 +29,10 @@ import numpy.typing as npt
 import pyarrow as pa
 from lxml import etree
 
-from punct_ns.errors import QueryError, UsageError
-from punct_ns.schema import Attribute, Schema, windows
-from punct_ns.sql_type import StringType
-from punct_ns.xml_form import XSI_NIL
-from sources.xml.splits.tags import parse_reason, safe_parser
+from xmlstream.punct_ns.errors import QueryError, UsageError
+from xmlstream.punct_ns.schema import Attribute, Schema, windows
+from xmlstream.punct_ns.sql_type import StringType
+from xmlstream.punct_ns.xml_form import XSI_NIL
 from xmlstream.sink.arrow_columns import ArrowColumn, dictionary_encoded, pc, text_bytes
 from xmlstream.sink.xml_values import (
     ATTRIBUTE_PREFIX,
@@ -47,6 +46,7 @@ from xmlstream.sink.xml_values import (
     leaf_of,
     value_text,
 )
+from xmlstream.sources.xml.splits.tags import parse_reason, safe_parser
 
 _NIL = f' xmlns:xsi="{XSI_NIL[1:].partition("}")[0]}" xsi:nil="true"/>'
 

@@ -15,13 +15,13 @@ from xml.parsers import expat
 import numpy as np
 import pyarrow as pa
 
-from punct_ns.domain import Domain
-from punct_ns.errors import QueryError, UsageError
-from punct_ns.schema import Attribute, Schema
-from punct_ns.slices import arrow_type
-from punct_ns.sql_type import OpaqueType, StringType
-from punct_ns.temporal_type import DateType, TemporalType, TimestampType
-from punct_ns.xml_form import NAME
+from xmlstream.punct_ns.domain import Domain
+from xmlstream.punct_ns.errors import QueryError, UsageError
+from xmlstream.punct_ns.schema import Attribute, Schema
+from xmlstream.punct_ns.slices import arrow_type
+from xmlstream.punct_ns.sql_type import OpaqueType, StringType
+from xmlstream.punct_ns.temporal_type import DateType, TemporalType, TimestampType
+from xmlstream.punct_ns.xml_form import NAME
 from xmlstream.sink.arrow_columns import ArrowColumn, pc, text_bytes, text_of
 
 REPLACE = r"take them out, for instance with regexp_replace(…, '[\\x00-\\x08\\x0b\\x0c\\x0e-\\x1f\\ufffe\\uffff]', '')"

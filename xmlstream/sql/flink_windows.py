@@ -20,10 +20,16 @@ from dataclasses import dataclass, field
 
 from sqlglot import exp
 
-from operators.expressions.dialect import as_read, call_name, expression
-from operators.expressions.duration import duration, length_text
-from operators.expressions.iso_duration import ISO_DURATIONS, ISO_HINT, OF_FIXED_LENGTH, is_iso_duration, iso_duration
-from punct_ns.errors import QueryError, format_error
+from xmlstream.operators.expressions.dialect import as_read, call_name, expression
+from xmlstream.operators.expressions.duration import duration, length_text
+from xmlstream.operators.expressions.iso_duration import (
+    ISO_DURATIONS,
+    ISO_HINT,
+    OF_FIXED_LENGTH,
+    is_iso_duration,
+    iso_duration,
+)
+from xmlstream.punct_ns.errors import QueryError, format_error
 from xmlstream.sql.query_text import QueryText
 
 _LENGTHS: Mapping[str, tuple[str, ...]] = {

@@ -11,24 +11,24 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from operators.expressions.dialect import expression
-from operators.expressions.output_columns import coalesced_domain
-from operators.expressions.type_rules import never_null
-from operators.in_process.coercion import common_type
-from operators.in_process.expressions import Columns, Typed, translated
-from operators.in_process.generators import generator
-from operators.in_process.names import default_name
-from operators.in_process.plain_csv import require_readable
-from operators.in_process.readings import HINT, misread, misreading
-from operators.in_process.spark_type import NotProven, name_in_duckdb, read_type
-from operators.punctuate import Punctuate
-from operators.punctuators.order import ByOrder
-from operators.storage.object_urls import require_known_scheme
-from punct_ns.domain import Domain
-from punct_ns.errors import QueryError
-from punct_ns.numeric_type import NumericType
-from punct_ns.schema import Attribute, Schema, structured
+from xmlstream.operators.expressions.dialect import expression
+from xmlstream.operators.expressions.output_columns import coalesced_domain
+from xmlstream.operators.expressions.type_rules import never_null
+from xmlstream.operators.in_process.coercion import common_type
+from xmlstream.operators.in_process.expressions import Columns, Typed, translated
+from xmlstream.operators.in_process.generators import generator
+from xmlstream.operators.in_process.names import default_name
+from xmlstream.operators.in_process.plain_csv import require_readable
+from xmlstream.operators.in_process.readings import HINT, misread, misreading
+from xmlstream.operators.in_process.spark_type import NotProven, name_in_duckdb, read_type
+from xmlstream.operators.punctuate import Punctuate
+from xmlstream.operators.punctuators.order import ByOrder
+from xmlstream.operators.storage.object_urls import require_known_scheme
 from xmlstream.plan.nodes import Node, Static
+from xmlstream.punct_ns.domain import Domain
+from xmlstream.punct_ns.errors import QueryError
+from xmlstream.punct_ns.numeric_type import NumericType
+from xmlstream.punct_ns.schema import Attribute, Schema, structured
 
 if TYPE_CHECKING:
     from xmlstream.sql.statements import Statement

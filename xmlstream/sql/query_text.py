@@ -13,8 +13,8 @@ from dataclasses import dataclass, replace
 
 from sqlglot import exp
 
-from operators.expressions.dialect import offset
-from punct_ns.errors import QueryError, place
+from xmlstream.operators.expressions.dialect import offset
+from xmlstream.punct_ns.errors import QueryError, place
 
 
 @dataclass(frozen=True, slots=True)

@@ -18,9 +18,9 @@ from typing import TYPE_CHECKING
 
 from sqlglot import exp
 
-from operators.sort import Sort
-from punct_ns.errors import QueryError, UsageError
+from xmlstream.operators.sort import Sort
 from xmlstream.plan.nodes import Node, Scan, together, topological
+from xmlstream.punct_ns.errors import QueryError, UsageError
 from xmlstream.sink.target import Target
 from xmlstream.sql.analysts import analyst_of
 from xmlstream.sql.clauses.relation import Relation

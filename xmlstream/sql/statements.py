@@ -11,8 +11,8 @@ from sqlglot import exp
 from sqlglot.errors import ParseError, TokenError
 from sqlglot.tokenizer_core import Token, TokenType
 
-from operators.expressions.dialect import quiet, statement, tokens
-from punct_ns.errors import QueryError
+from xmlstream.operators.expressions.dialect import quiet, statement, tokens
+from xmlstream.punct_ns.errors import QueryError
 from xmlstream.sql.flink_windows import Rewriting
 from xmlstream.sql.query_text import QueryText, endless
 from xmlstream.sql.refused.did_you_mean import meant_at, meant_by_command

@@ -13,14 +13,14 @@ from dataclasses import replace
 
 from sqlglot import exp
 
-from operators.expressions.dialect import call_name, offset, render
-from operators.expressions.type_rules import whole_number
-from operators.sort_order import SortKey
-from punct_ns.domain import Domain
-from punct_ns.errors import QueryError
-from punct_ns.schema import structured
-from punct_ns.slices import own
+from xmlstream.operators.expressions.dialect import call_name, offset, render
+from xmlstream.operators.expressions.type_rules import whole_number
+from xmlstream.operators.sort_order import SortKey
 from xmlstream.plan.nodes import Node
+from xmlstream.punct_ns.domain import Domain
+from xmlstream.punct_ns.errors import QueryError
+from xmlstream.punct_ns.schema import structured
+from xmlstream.punct_ns.slices import own
 from xmlstream.sql.clauses.current_time import by_field, split, stamped, with_clock
 from xmlstream.sql.clauses.from_clause import From, element_of, exploded
 from xmlstream.sql.clauses.grouping import SelectList, grouped

@@ -10,13 +10,13 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Unpack
 
-from punct_ns.errors import UsageError, XmlStreamError
-from punct_ns.punctuation import Punctuation
-from punct_ns.punctuation_set import PunctuationSet
-from punct_ns.schema import Schema
 from xmlstream.builder.query import Query
 from xmlstream.builder.run_options import takes
 from xmlstream.plan.nodes import Static, topological
+from xmlstream.punct_ns.errors import UsageError, XmlStreamError
+from xmlstream.punct_ns.punctuation import Punctuation
+from xmlstream.punct_ns.punctuation_set import PunctuationSet
+from xmlstream.punct_ns.schema import Schema
 from xmlstream.testing.case import CASE_OPTIONS, Case, CaseOptions, Prepared, SliceResult, prepared
 from xmlstream.testing.items import Given, Stream, slices_of
 from xmlstream.testing.notation import Item, Tuple, parted, shown, tuple_text

@@ -20,29 +20,29 @@ from functools import cached_property, lru_cache
 from pathlib import Path
 from typing import Any, TypedDict, Unpack
 
-from operators.state.ages import PurgeAfter
-from operators.storage.store import sealed
-from punct_ns.domain import Domain
-from punct_ns.errors import UsageError
-from punct_ns.punctuation import Punctuation
-from punct_ns.punctuation_set import PunctuationSet
-from punct_ns.schema import Schema
-from punct_ns.slices import in_utc
-from sources.xml.options.source import SourceOptions
-from sources.xml.slices.staged_rows import StagedRange
 from xmlstream.builder.query import Query
 from xmlstream.builder.run_options import keywords_of, require_safe, takes
 from xmlstream.diagnosis.inspection import inspect
+from xmlstream.operators.state.ages import PurgeAfter
+from xmlstream.operators.storage.store import sealed
 from xmlstream.optimizer.rewrite import bottom_up, over
 from xmlstream.optimizer.rules import optimized
 from xmlstream.plan.nodes import Node, Scan, Static, names, results, topological
 from xmlstream.plan.written_plan import PLAN_FILE, encoded
+from xmlstream.punct_ns.domain import Domain
+from xmlstream.punct_ns.errors import UsageError
+from xmlstream.punct_ns.punctuation import Punctuation
+from xmlstream.punct_ns.punctuation_set import PunctuationSet
+from xmlstream.punct_ns.schema import Schema
+from xmlstream.punct_ns.slices import in_utc
 from xmlstream.runtime.execution import Execution
 from xmlstream.runtime.preflight import require_stream
 from xmlstream.runtime.query_clocks import Clocks, clocks_of
 from xmlstream.runtime.recovery import Recovered, recover
 from xmlstream.sink.result_tables import ResultSlice
 from xmlstream.sink.target import Target
+from xmlstream.sources.xml.options.source import SourceOptions
+from xmlstream.sources.xml.slices.staged_rows import StagedRange
 from xmlstream.sql import script
 from xmlstream.testing import notation
 from xmlstream.testing.items import END, Stream, slices_of

@@ -12,15 +12,15 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from punct_ns.domain import Domain
-from punct_ns.errors import NotationError, UsageError, XmlStreamError
-from punct_ns.notation import parse_pattern
-from punct_ns.numeric_type import DecimalType
-from punct_ns.pattern import Constant, Pattern, canonical
-from punct_ns.punctuation import Punctuation
-from punct_ns.schema import Attribute, Schema
-from punct_ns.temporal_type import DateType, TimestampType
-from sources.xml.options.nested_values import element_of, fields_of
+from xmlstream.punct_ns.domain import Domain
+from xmlstream.punct_ns.errors import NotationError, UsageError, XmlStreamError
+from xmlstream.punct_ns.notation import parse_pattern
+from xmlstream.punct_ns.numeric_type import DecimalType
+from xmlstream.punct_ns.pattern import Constant, Pattern, canonical
+from xmlstream.punct_ns.punctuation import Punctuation
+from xmlstream.punct_ns.schema import Attribute, Schema
+from xmlstream.punct_ns.temporal_type import DateType, TimestampType
+from xmlstream.sources.xml.options.nested_values import element_of, fields_of
 from xmlstream.testing import notation
 from xmlstream.testing.notation import Item, Tuple
 

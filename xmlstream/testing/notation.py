@@ -11,11 +11,11 @@ import json
 import re
 from collections.abc import Sequence
 
-from punct_ns.errors import NotationError, XmlStreamError
-from punct_ns.notation import format_pattern, split_patterns
-from punct_ns.pattern import Constant
-from punct_ns.punctuation import Punctuation
-from punct_ns.schema import Attribute, Schema
+from xmlstream.punct_ns.errors import NotationError, XmlStreamError
+from xmlstream.punct_ns.notation import format_pattern, split_patterns
+from xmlstream.punct_ns.pattern import Constant
+from xmlstream.punct_ns.punctuation import Punctuation
+from xmlstream.punct_ns.schema import Attribute, Schema
 
 Tuple = tuple[object, ...]
 Item = Tuple | Punctuation

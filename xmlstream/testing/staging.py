@@ -14,21 +14,21 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from punct_ns.errors import UsageError
-from punct_ns.notation import format_pattern
-from punct_ns.pattern import Constant
-from punct_ns.punctuation import Punctuation
-from punct_ns.schema import Schema
-from punct_ns.slices import LIFESPAN, POSITION, arrow_type
-from sources.xml.grammar.grammar_filter import GrammarFilter
-from sources.xml.grammar.late_tuples import late_tuple_rows
-from sources.xml.options.source import SourceOptions
-from sources.xml.parser.findings_collector import restriction_counts
-from sources.xml.parser.malformed import MALFORMED
-from sources.xml.parser.source_findings import Findings
-from sources.xml.parser.typed_columns import ColumnReader
-from sources.xml.slices.staged_rows import StagedRange
-from sources.xml.splits.byte_ranges import ByteRange, Part
+from xmlstream.punct_ns.errors import UsageError
+from xmlstream.punct_ns.notation import format_pattern
+from xmlstream.punct_ns.pattern import Constant
+from xmlstream.punct_ns.punctuation import Punctuation
+from xmlstream.punct_ns.schema import Schema
+from xmlstream.punct_ns.slices import LIFESPAN, POSITION, arrow_type
+from xmlstream.sources.xml.grammar.grammar_filter import GrammarFilter
+from xmlstream.sources.xml.grammar.late_tuples import late_tuple_rows
+from xmlstream.sources.xml.options.source import SourceOptions
+from xmlstream.sources.xml.parser.findings_collector import restriction_counts
+from xmlstream.sources.xml.parser.malformed import MALFORMED
+from xmlstream.sources.xml.parser.source_findings import Findings
+from xmlstream.sources.xml.parser.typed_columns import ColumnReader
+from xmlstream.sources.xml.slices.staged_rows import StagedRange
+from xmlstream.sources.xml.splits.byte_ranges import ByteRange, Part
 from xmlstream.testing.notation import Item, Tuple
 
 

@@ -8,19 +8,19 @@ from dataclasses import dataclass
 
 import pyarrow as pa
 
-from punct_ns.grammar import Offence
-from punct_ns.lifespan import Lifespan
-from punct_ns.punctuation import Punctuation
-from punct_ns.punctuation_set import PunctuationSet
-from punct_ns.slices import LIFESPAN, POSITION
-from punct_ns.xml_form import punctuation_from_texts
-from sources.xml.grammar.late_tuples import violating_rows
-from sources.xml.grammar.lifespans import has_closed, noticed_bounds
-from sources.xml.options.source import SourceOptions
-from sources.xml.parser.item_batches import Parsed
-from sources.xml.parser.originals import original
-from sources.xml.parser.range_parser import Reading
-from sources.xml.parser.source_findings import Findings
+from xmlstream.punct_ns.grammar import Offence
+from xmlstream.punct_ns.lifespan import Lifespan
+from xmlstream.punct_ns.punctuation import Punctuation
+from xmlstream.punct_ns.punctuation_set import PunctuationSet
+from xmlstream.punct_ns.slices import LIFESPAN, POSITION
+from xmlstream.punct_ns.xml_form import punctuation_from_texts
+from xmlstream.sources.xml.grammar.late_tuples import violating_rows
+from xmlstream.sources.xml.grammar.lifespans import has_closed, noticed_bounds
+from xmlstream.sources.xml.options.source import SourceOptions
+from xmlstream.sources.xml.parser.item_batches import Parsed
+from xmlstream.sources.xml.parser.originals import original
+from xmlstream.sources.xml.parser.range_parser import Reading
+from xmlstream.sources.xml.parser.source_findings import Findings
 
 CHECK_WINDOW = 1 << 17
 """The number of tuples that are checked against earlier punctuations at once."""

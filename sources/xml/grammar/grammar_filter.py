@@ -18,17 +18,21 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute
 
-from operators.storage.object_urls import is_object_url
-from operators.storage.objects import ObjectStore
-from operators.storage.store import store_of
-from punct_ns.punctuation import Punctuation
-from punct_ns.punctuation_set import PunctuationSet
-from punct_ns.slices import LIFESPAN, POSITION
-from sources.xml.grammar.late_tuples import BEFORE_ALL, LateTuple, violating_rows
-from sources.xml.grammar.lifespans import without_lifespans
-from sources.xml.grammar.punctuation_columns import coalesced_punctuations, punctuations_at, read_punctuation_columns
-from sources.xml.options.arrow_text import Longs
-from sources.xml.options.source import SourceOptions
+from xmlstream.operators.storage.object_urls import is_object_url
+from xmlstream.operators.storage.objects import ObjectStore
+from xmlstream.operators.storage.store import store_of
+from xmlstream.punct_ns.punctuation import Punctuation
+from xmlstream.punct_ns.punctuation_set import PunctuationSet
+from xmlstream.punct_ns.slices import LIFESPAN, POSITION
+from xmlstream.sources.xml.grammar.late_tuples import BEFORE_ALL, LateTuple, violating_rows
+from xmlstream.sources.xml.grammar.lifespans import without_lifespans
+from xmlstream.sources.xml.grammar.punctuation_columns import (
+    coalesced_punctuations,
+    punctuations_at,
+    read_punctuation_columns,
+)
+from xmlstream.sources.xml.options.arrow_text import Longs
+from xmlstream.sources.xml.options.source import SourceOptions
 
 pc: Any = pyarrow.compute
 

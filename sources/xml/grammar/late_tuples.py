@@ -23,19 +23,19 @@ import pyarrow as pa
 import pyarrow.compute
 import pyarrow.parquet as pq
 
-from operators.storage.shared_files import FilePlace, beside, opened, written
-from punct_ns.domain import Cut, Domain
-from punct_ns.grammar import sentence
-from punct_ns.pattern import WILDCARD, Constant, Pattern, values
-from punct_ns.punctuation import Punctuation
-from punct_ns.schema import Schema
-from punct_ns.slices import POSITION, arrow_type
-from sources.places import shown
-from sources.xml.grammar.punctuation_columns import PREFIX_LIMIT, EncodedPunctuations, PunctuationColumns
-from sources.xml.options.arrow_text import Longs, Mask
-from sources.xml.options.source import SourceOptions
-from sources.xml.parser.originals import originals
-from sources.xml.splits.byte_ranges import Part
+from xmlstream.operators.storage.shared_files import FilePlace, beside, opened, written
+from xmlstream.punct_ns.domain import Cut, Domain
+from xmlstream.punct_ns.grammar import sentence
+from xmlstream.punct_ns.pattern import WILDCARD, Constant, Pattern, values
+from xmlstream.punct_ns.punctuation import Punctuation
+from xmlstream.punct_ns.schema import Schema
+from xmlstream.punct_ns.slices import POSITION, arrow_type
+from xmlstream.sources.places import shown
+from xmlstream.sources.xml.grammar.punctuation_columns import PREFIX_LIMIT, EncodedPunctuations, PunctuationColumns
+from xmlstream.sources.xml.options.arrow_text import Longs, Mask
+from xmlstream.sources.xml.options.source import SourceOptions
+from xmlstream.sources.xml.parser.originals import originals
+from xmlstream.sources.xml.splits.byte_ranges import Part
 
 pc: Any = pyarrow.compute  # its stubs do not accept chunked arrays
 

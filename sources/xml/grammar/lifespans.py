@@ -18,16 +18,16 @@ import pyarrow as pa
 import pyarrow.compute
 import pyarrow.parquet as pq
 
-from operators.storage.shared_files import FilePlace, beside, opened, written
-from punct_ns.domain import Cut
-from punct_ns.lifespan import Bound, Lifespan
-from punct_ns.punctuation import Punctuation
-from punct_ns.punctuation_set import PunctuationSet
-from punct_ns.slices import LIFESPAN, POSITION
-from sources.xml.grammar.late_tuples import BEFORE_ALL, LateTuple, late_rows
-from sources.xml.grammar.punctuation_columns import coalesced_punctuations, punctuations_at
-from sources.xml.options.source import SourceOptions
-from sources.xml.parser.source_findings import Findings
+from xmlstream.operators.storage.shared_files import FilePlace, beside, opened, written
+from xmlstream.punct_ns.domain import Cut
+from xmlstream.punct_ns.lifespan import Bound, Lifespan
+from xmlstream.punct_ns.punctuation import Punctuation
+from xmlstream.punct_ns.punctuation_set import PunctuationSet
+from xmlstream.punct_ns.slices import LIFESPAN, POSITION
+from xmlstream.sources.xml.grammar.late_tuples import BEFORE_ALL, LateTuple, late_rows
+from xmlstream.sources.xml.grammar.punctuation_columns import coalesced_punctuations, punctuations_at
+from xmlstream.sources.xml.options.source import SourceOptions
+from xmlstream.sources.xml.parser.source_findings import Findings
 
 pc: Any = pyarrow.compute
 

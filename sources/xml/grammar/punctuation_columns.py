@@ -18,17 +18,17 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute
 
-from punct_ns.growing_set import GrowingSet
-from punct_ns.numeric_type import IntegerType
-from punct_ns.pattern import List, Pattern, Range, canonical
-from punct_ns.punctuation import Punctuation
-from punct_ns.schema import Attribute, Schema
-from punct_ns.scheme import Term
-from punct_ns.slices import POSITION
-from punct_ns.temporal_type import TemporalType
-from punct_ns.xml_form import pattern_from_text, punctuation_from_texts
-from sources.xml.options.arrow_text import Longs, Mask
-from sources.xml.parser.typed_columns import ColumnReader
+from xmlstream.punct_ns.growing_set import GrowingSet
+from xmlstream.punct_ns.numeric_type import IntegerType
+from xmlstream.punct_ns.pattern import List, Pattern, Range, canonical
+from xmlstream.punct_ns.punctuation import Punctuation
+from xmlstream.punct_ns.schema import Attribute, Schema
+from xmlstream.punct_ns.scheme import Term
+from xmlstream.punct_ns.slices import POSITION
+from xmlstream.punct_ns.temporal_type import TemporalType
+from xmlstream.punct_ns.xml_form import pattern_from_text, punctuation_from_texts
+from xmlstream.sources.xml.options.arrow_text import Longs, Mask
+from xmlstream.sources.xml.parser.typed_columns import ColumnReader
 
 pc: Any = pyarrow.compute
 

@@ -16,15 +16,15 @@ from itertools import pairwise
 import pyarrow as pa
 from lxml import etree
 
-from punct_ns.domain import BLANKS, Domain
-from punct_ns.errors import InputError
-from sources.places import shown
-from sources.xml.options.formats import IsoRewriting
-from sources.xml.options.leaf_paths import local_tag
-from sources.xml.parser.elements import XSI
-from sources.xml.splits.documents import open_document
-from sources.xml.splits.prolog import FlawError
-from sources.xml.splits.tags import parse_reason, safe_pull_parser
+from xmlstream.punct_ns.domain import BLANKS, Domain
+from xmlstream.punct_ns.errors import InputError
+from xmlstream.sources.places import shown
+from xmlstream.sources.xml.options.formats import IsoRewriting
+from xmlstream.sources.xml.options.leaf_paths import local_tag
+from xmlstream.sources.xml.parser.elements import XSI
+from xmlstream.sources.xml.splits.documents import open_document
+from xmlstream.sources.xml.splits.prolog import FlawError
+from xmlstream.sources.xml.splits.tags import parse_reason, safe_pull_parser
 
 MOST_TEXTS = 20_000
 """The greatest number of texts kept for one place."""

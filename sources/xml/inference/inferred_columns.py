@@ -15,11 +15,11 @@ from enum import IntEnum
 from functools import reduce
 from itertools import pairwise
 
-from punct_ns.slices import quoted
-from punct_ns.xml_form import NAME_LETTER
-from sources.xml.inference.element_profile import KEYS, MOST_TEXTS, ElementProfile, ObservedValues
-from sources.xml.options.leaf_paths import local_tag
-from sources.xml.options.qualified_names import XML_PREFIXES
+from xmlstream.punct_ns.slices import quoted
+from xmlstream.punct_ns.xml_form import NAME_LETTER
+from xmlstream.sources.xml.inference.element_profile import KEYS, MOST_TEXTS, ElementProfile, ObservedValues
+from xmlstream.sources.xml.options.leaf_paths import local_tag
+from xmlstream.sources.xml.options.qualified_names import XML_PREFIXES
 
 _LEAF = 8
 """The weight of a leaf in characters, in addition to its text."""

@@ -10,13 +10,13 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from punct_ns.errors import InputError, UsageError
-from punct_ns.slices import quoted
-from punct_ns.xml_form import PUNCT_NS
-from sources.places import located, shown
-from sources.xml.grammar.check import check_grammar
-from sources.xml.inference.element_profile import MOST_TEXTS, ORDERED, Sample, sampled
-from sources.xml.inference.inferred_columns import (
+from xmlstream.punct_ns.errors import InputError, UsageError
+from xmlstream.punct_ns.slices import quoted
+from xmlstream.punct_ns.xml_form import PUNCT_NS
+from xmlstream.sources.places import located, shown
+from xmlstream.sources.xml.grammar.check import check_grammar
+from xmlstream.sources.xml.inference.element_profile import MOST_TEXTS, ORDERED, Sample, sampled
+from xmlstream.sources.xml.inference.inferred_columns import (
     MOST_COLUMNS,
     InferredColumn,
     RowCandidate,
@@ -26,11 +26,11 @@ from sources.xml.inference.inferred_columns import (
     leaves,
     prefixes_for,
 )
-from sources.xml.options.leaf_paths import default_path
-from sources.xml.options.option_table import by_proper_names
-from sources.xml.options.qualified_names import CHILDREN, namespace_prefixes, with_namespace
-from sources.xml.options.source import SourceOptions
-from sources.xml.splits.documents import Documents
+from xmlstream.sources.xml.options.leaf_paths import default_path
+from xmlstream.sources.xml.options.option_table import by_proper_names
+from xmlstream.sources.xml.options.qualified_names import CHILDREN, namespace_prefixes, with_namespace
+from xmlstream.sources.xml.options.source import SourceOptions
+from xmlstream.sources.xml.splits.documents import Documents
 
 _FEW = 3
 """The number of rows below which nothing is guessed."""

@@ -16,7 +16,7 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute
 
-from punct_ns.domain import BLANKS
+from xmlstream.punct_ns.domain import BLANKS
 
 Characters = npt.NDArray[np.uint8]
 Longs = npt.NDArray[np.int64]

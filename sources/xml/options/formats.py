@@ -15,9 +15,9 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from punct_ns.errors import UsageError
-from punct_ns.schema import split_name
-from punct_ns.sql_type import split_outside
+from xmlstream.punct_ns.errors import UsageError
+from xmlstream.punct_ns.schema import split_name
+from xmlstream.punct_ns.sql_type import split_outside
 
 if TYPE_CHECKING:
     import pyarrow as pa

@@ -17,9 +17,9 @@ from dataclasses import dataclass, field, replace
 from functools import lru_cache
 from typing import Literal
 
-from punct_ns.errors import UsageError
-from punct_ns.xml_form import NAME
-from sources.xml.options.qualified_names import XML_PREFIXES, Prefixes, with_namespace
+from xmlstream.punct_ns.errors import UsageError
+from xmlstream.punct_ns.xml_form import NAME
+from xmlstream.sources.xml.options.qualified_names import XML_PREFIXES, Prefixes, with_namespace
 
 _CALL = re.compile(r"\s*(?:name\(\s*(?P<up>\.|\.\.(?:/\.\.)*)\s*\)|position\(\s*\))\s*")
 _SUBTREE = re.compile(r"\s*xml\(\s*([^()]*?)\s*\)\s*")

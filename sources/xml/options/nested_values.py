@@ -17,10 +17,10 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from punct_ns.domain import Domain
-from punct_ns.schema import Schema
-from punct_ns.sql_type import OpaqueType
-from sources.xml.options.leaf_paths import LeafPath
+from xmlstream.punct_ns.domain import Domain
+from xmlstream.punct_ns.schema import Schema
+from xmlstream.punct_ns.sql_type import OpaqueType
+from xmlstream.sources.xml.options.leaf_paths import LeafPath
 
 
 def element_of(domain: Domain) -> Domain | None:

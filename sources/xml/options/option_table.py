@@ -9,10 +9,20 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any, Literal, get_args
 
-from punct_ns.errors import UsageError
-from punct_ns.xml_form import PUNCT_NS
-from sources.xml.options.formats import choice, count, date_pattern, flag, name_list, rate, seconds, size, text
-from sources.xml.options.qualified_names import XML_PREFIXES, namespace_prefixes
+from xmlstream.punct_ns.errors import UsageError
+from xmlstream.punct_ns.xml_form import PUNCT_NS
+from xmlstream.sources.xml.options.formats import (
+    choice,
+    count,
+    date_pattern,
+    flag,
+    name_list,
+    rate,
+    seconds,
+    size,
+    text,
+)
+from xmlstream.sources.xml.options.qualified_names import XML_PREFIXES, namespace_prefixes
 
 Mode = Literal["FAILFAST", "PERMISSIVE", "DROPMALFORMED"]
 OnUngrammatical = Literal["fail", "drop", "divert"]

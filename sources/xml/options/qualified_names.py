@@ -9,8 +9,8 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Mapping
 
-from punct_ns.errors import UsageError
-from punct_ns.xml_form import NAME
+from xmlstream.punct_ns.errors import UsageError
+from xmlstream.punct_ns.xml_form import NAME
 
 Prefixes = Mapping[str, str]
 """The namespace URI of each prefix."""

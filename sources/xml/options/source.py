@@ -26,21 +26,21 @@ from fnmatch import fnmatchcase
 from pathlib import Path
 from typing import Any
 
-from operators.storage.object_urls import is_object_url
-from punct_ns.domain import Domain
-from punct_ns.errors import UsageError
-from punct_ns.schema import Schema, flattened, windows
-from punct_ns.scheme import Scheme, implied, parse_schemes
-from punct_ns.slices import quoted
-from punct_ns.sql_type import StringType
-from punct_ns.temporal_type import DateType, TimestampType
-from punct_ns.xml_form import NAME
-from sources.local_paths import glob_of, local_path
-from sources.places import is_glob, located
-from sources.xml.options.formats import date_pattern, name_list
-from sources.xml.options.leaf_paths import LeafPath, default_path
-from sources.xml.options.nested_values import Structure, element_of, is_readable
-from sources.xml.options.option_table import (
+from xmlstream.operators.storage.object_urls import is_object_url
+from xmlstream.punct_ns.domain import Domain
+from xmlstream.punct_ns.errors import UsageError
+from xmlstream.punct_ns.schema import Schema, flattened, windows
+from xmlstream.punct_ns.scheme import Scheme, implied, parse_schemes
+from xmlstream.punct_ns.slices import quoted
+from xmlstream.punct_ns.sql_type import StringType
+from xmlstream.punct_ns.temporal_type import DateType, TimestampType
+from xmlstream.punct_ns.xml_form import NAME
+from xmlstream.sources.local_paths import glob_of, local_path
+from xmlstream.sources.places import is_glob, located
+from xmlstream.sources.xml.options.formats import date_pattern, name_list
+from xmlstream.sources.xml.options.leaf_paths import LeafPath, default_path
+from xmlstream.sources.xml.options.nested_values import Structure, element_of, is_readable
+from xmlstream.sources.xml.options.option_table import (
     OPTIONS,
     CleanSource,
     Format,
@@ -54,7 +54,7 @@ from sources.xml.options.option_table import (
     by_proper_names,
     may_change,
 )
-from sources.xml.options.qualified_names import Prefixes, canonical_row_tag, row_tags
+from xmlstream.sources.xml.options.qualified_names import Prefixes, canonical_row_tag, row_tags
 
 
 @dataclass(frozen=True, slots=True)

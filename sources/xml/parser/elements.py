@@ -11,10 +11,10 @@ from typing import Literal
 
 from lxml import etree
 
-from punct_ns.domain import BLANKS
-from sources.xml.options.leaf_paths import MANY_TAGS, LeafPath, local_tag
-from sources.xml.options.qualified_names import CHILDREN, row_parents
-from sources.xml.splits.namespaces import namespace_of, stray_reason
+from xmlstream.punct_ns.domain import BLANKS
+from xmlstream.sources.xml.options.leaf_paths import MANY_TAGS, LeafPath, local_tag
+from xmlstream.sources.xml.options.qualified_names import CHILDREN, row_parents
+from xmlstream.sources.xml.splits.namespaces import namespace_of, stray_reason
 
 XSI = "{http://www.w3.org/2001/XMLSchema-instance}"
 _NIL = XSI + "nil"

@@ -16,18 +16,18 @@ import pyarrow as pa
 import pyarrow.compute
 from lxml import etree
 
-from punct_ns.errors import InputError
-from punct_ns.schema import Schema
-from punct_ns.scheme import Term
-from sources.xml.options.leaf_paths import local_tag
-from sources.xml.options.source import SourceOptions
-from sources.xml.parser.item_batches import Parsed
-from sources.xml.parser.item_parser import ItemParser
-from sources.xml.parser.source_findings import Findings, few_names
-from sources.xml.splits.byte_ranges import ByteRange
-from sources.xml.splits.documents import open_document
-from sources.xml.splits.prolog import FlawError
-from sources.xml.splits.tags import safe_pull_parser
+from xmlstream.punct_ns.errors import InputError
+from xmlstream.punct_ns.schema import Schema
+from xmlstream.punct_ns.scheme import Term
+from xmlstream.sources.xml.options.leaf_paths import local_tag
+from xmlstream.sources.xml.options.source import SourceOptions
+from xmlstream.sources.xml.parser.item_batches import Parsed
+from xmlstream.sources.xml.parser.item_parser import ItemParser
+from xmlstream.sources.xml.parser.source_findings import Findings, few_names
+from xmlstream.sources.xml.splits.byte_ranges import ByteRange
+from xmlstream.sources.xml.splits.documents import open_document
+from xmlstream.sources.xml.splits.prolog import FlawError
+from xmlstream.sources.xml.splits.tags import safe_pull_parser
 
 MUCH, LITTLE = 1 << 16, 1 << 13
 """Sample sizes in bytes."""

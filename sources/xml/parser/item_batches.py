@@ -17,30 +17,37 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute
 
-from punct_ns.domain import BLANKS
-from punct_ns.lifespan import Lifespan
-from punct_ns.numeric_type import IntegerType
-from punct_ns.slices import LIFESPAN, POSITION
-from punct_ns.sql_type import StringType
-from punct_ns.xml_form import pattern_from_text, punctuation_from_texts
-from sources.xml.options.arrow_text import dereferenced, has_blank_ends, reordered, repeated, slots, without_line_breaks
-from sources.xml.options.formats import PrefixRewriting
-from sources.xml.options.nested_values import text_type
-from sources.xml.options.source import SourceOptions
-from sources.xml.parser.elements import UnreadableError
-from sources.xml.parser.item_reader import quoted_constant
-from sources.xml.parser.item_templates import Matches, Window
-from sources.xml.parser.leaf_columns import TextTypes
-from sources.xml.parser.malformed import LocatedText, Malformed
-from sources.xml.parser.structural_punctuations import (
+from xmlstream.punct_ns.domain import BLANKS
+from xmlstream.punct_ns.lifespan import Lifespan
+from xmlstream.punct_ns.numeric_type import IntegerType
+from xmlstream.punct_ns.slices import LIFESPAN, POSITION
+from xmlstream.punct_ns.sql_type import StringType
+from xmlstream.punct_ns.xml_form import pattern_from_text, punctuation_from_texts
+from xmlstream.sources.xml.options.arrow_text import (
+    dereferenced,
+    has_blank_ends,
+    reordered,
+    repeated,
+    slots,
+    without_line_breaks,
+)
+from xmlstream.sources.xml.options.formats import PrefixRewriting
+from xmlstream.sources.xml.options.nested_values import text_type
+from xmlstream.sources.xml.options.source import SourceOptions
+from xmlstream.sources.xml.parser.elements import UnreadableError
+from xmlstream.sources.xml.parser.item_reader import quoted_constant
+from xmlstream.sources.xml.parser.item_templates import Matches, Window
+from xmlstream.sources.xml.parser.leaf_columns import TextTypes
+from xmlstream.sources.xml.parser.malformed import LocatedText, Malformed
+from xmlstream.sources.xml.parser.structural_punctuations import (
     ClosedSection,
     ImpliedPunctuation,
     ItemPositions,
     StructuralPunctuations,
 )
-from sources.xml.parser.template_scan import ScannedWindow
-from sources.xml.parser.typed_columns import ColumnReader
-from sources.xml.splits.split_points import ElementNames, Offsets
+from xmlstream.sources.xml.parser.template_scan import ScannedWindow
+from xmlstream.sources.xml.parser.typed_columns import ColumnReader
+from xmlstream.sources.xml.splits.split_points import ElementNames, Offsets
 
 
 @dataclass(frozen=True, slots=True)

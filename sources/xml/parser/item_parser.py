@@ -15,9 +15,9 @@ import numpy as np
 import pyarrow as pa
 from lxml import etree
 
-from sources.xml.options.source import SourceOptions
-from sources.xml.parser.elements import StrayElementError, UnreadableError
-from sources.xml.parser.item_batches import (
+from xmlstream.sources.xml.options.source import SourceOptions
+from xmlstream.sources.xml.parser.elements import StrayElementError, UnreadableError
+from xmlstream.sources.xml.parser.item_batches import (
     UNKNOWN_START,
     ItemBatches,
     Items,
@@ -28,15 +28,22 @@ from sources.xml.parser.item_batches import (
     merged_texts,
     template_texts,
 )
-from sources.xml.parser.item_reader import ItemReader, VoidPunctuationError
-from sources.xml.parser.malformed import LocatedText, Malformed, MalformedKind
-from sources.xml.parser.structural_punctuations import ClosedSection, SectionWalk
-from sources.xml.parser.template_scan import ScannedWindow
-from sources.xml.parser.token_items import OtherItem, TokenReader
-from sources.xml.parser.token_window import TokenWindow, UndecidedError
-from sources.xml.splits.byte_ranges import TOO_LONG
-from sources.xml.splits.split_points import Fragment, Offsets, Tags, fragments
-from sources.xml.splits.tags import is_too_deep, is_well_formed, local_name, parse_content, parse_reason, tag_name
+from xmlstream.sources.xml.parser.item_reader import ItemReader, VoidPunctuationError
+from xmlstream.sources.xml.parser.malformed import LocatedText, Malformed, MalformedKind
+from xmlstream.sources.xml.parser.structural_punctuations import ClosedSection, SectionWalk
+from xmlstream.sources.xml.parser.template_scan import ScannedWindow
+from xmlstream.sources.xml.parser.token_items import OtherItem, TokenReader
+from xmlstream.sources.xml.parser.token_window import TokenWindow, UndecidedError
+from xmlstream.sources.xml.splits.byte_ranges import TOO_LONG
+from xmlstream.sources.xml.splits.split_points import Fragment, Offsets, Tags, fragments
+from xmlstream.sources.xml.splits.tags import (
+    is_too_deep,
+    is_well_formed,
+    local_name,
+    parse_content,
+    parse_reason,
+    tag_name,
+)
 
 
 class ItemParser:

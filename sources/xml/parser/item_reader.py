@@ -15,10 +15,10 @@ from typing import Any
 
 from lxml import etree
 
-from punct_ns.domain import BLANKS
-from punct_ns.xml_form import LIFESPAN
-from sources.xml.options.arrow_text import keep_places
-from sources.xml.options.leaf_paths import (
+from xmlstream.punct_ns.domain import BLANKS
+from xmlstream.punct_ns.xml_form import LIFESPAN
+from xmlstream.sources.xml.options.arrow_text import keep_places
+from xmlstream.sources.xml.options.leaf_paths import (
     LeafPath,
     LeafTree,
     condition,
@@ -28,9 +28,9 @@ from sources.xml.options.leaf_paths import (
     local_tag,
     mark_arrays,
 )
-from sources.xml.options.nested_values import Structure, element_of
-from sources.xml.options.source import SourceOptions
-from sources.xml.parser.elements import (
+from xmlstream.sources.xml.options.nested_values import Structure, element_of
+from xmlstream.sources.xml.options.source import SourceOptions
+from xmlstream.sources.xml.parser.elements import (
     NO_ELEMENT,
     XSI,
     ItemElements,

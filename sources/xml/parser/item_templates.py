@@ -19,11 +19,11 @@ import numpy as np
 import numpy.typing as npt
 from lxml import etree
 
-from sources.xml.options.arrow_text import Mask
-from sources.xml.parser.elements import UnreadableError
-from sources.xml.parser.item_reader import ItemReader, VoidPunctuationError
-from sources.xml.splits.split_points import Offsets
-from sources.xml.splits.tags import parse_content
+from xmlstream.sources.xml.options.arrow_text import Mask
+from xmlstream.sources.xml.parser.elements import UnreadableError
+from xmlstream.sources.xml.parser.item_reader import ItemReader, VoidPunctuationError
+from xmlstream.sources.xml.splits.split_points import Offsets
+from xmlstream.sources.xml.splits.tags import parse_content
 
 MOST_SLOTS = 1_000
 """The greatest number of slots of a template: each costs several passes over the items, the parser needs only one."""

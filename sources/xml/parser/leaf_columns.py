@@ -15,12 +15,12 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute
 
-from sources.xml.options.arrow_text import Mask, reordered
-from sources.xml.options.leaf_paths import ANYWHERE, LeafTree, condition
-from sources.xml.parser.item_reader import LeafTexts
-from sources.xml.parser.token_names import Attributes, NamedElements
-from sources.xml.parser.token_window import TokenWindow, UndecidedError
-from sources.xml.splits.split_points import Offsets
+from xmlstream.sources.xml.options.arrow_text import Mask, reordered
+from xmlstream.sources.xml.options.leaf_paths import ANYWHERE, LeafTree, condition
+from xmlstream.sources.xml.parser.item_reader import LeafTexts
+from xmlstream.sources.xml.parser.token_names import Attributes, NamedElements
+from xmlstream.sources.xml.parser.token_window import TokenWindow, UndecidedError
+from xmlstream.sources.xml.splits.split_points import Offsets
 
 pc: Any = pyarrow.compute
 

@@ -15,14 +15,14 @@ from typing import BinaryIO, Literal
 import pyarrow as pa
 from lxml import etree
 
-from operators.storage.object_urls import is_object_url
-from punct_ns.errors import MalformedInput
-from punct_ns.slices import POSITION_SHOWN
-from sources.places import shown
-from sources.xml.splits.documents import open_document
-from sources.xml.splits.prolog import PROLOG_LIMIT, Charset, FlawError, prolog_of
-from sources.xml.splits.split_points import ElementNames, Fragment, fragments
-from sources.xml.splits.tags import NO_ROOT, parse_content, parse_reason
+from xmlstream.operators.storage.object_urls import is_object_url
+from xmlstream.punct_ns.errors import MalformedInput
+from xmlstream.punct_ns.slices import POSITION_SHOWN
+from xmlstream.sources.places import shown
+from xmlstream.sources.xml.splits.documents import open_document
+from xmlstream.sources.xml.splits.prolog import PROLOG_LIMIT, Charset, FlawError, prolog_of
+from xmlstream.sources.xml.splits.split_points import ElementNames, Fragment, fragments
+from xmlstream.sources.xml.splits.tags import NO_ROOT, parse_content, parse_reason
 
 MalformedKind = Literal["document", "tuple", "punctuation"]
 

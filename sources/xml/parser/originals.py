@@ -13,15 +13,15 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from punct_ns.errors import InputError
-from punct_ns.slices import POSITION
-from sources.places import shown
-from sources.xml.options.source import SourceOptions
-from sources.xml.parser.item_batches import Parsed
-from sources.xml.parser.item_parser import ItemParser
-from sources.xml.parser.malformed import locate
-from sources.xml.parser.range_parser import RangeParser
-from sources.xml.splits.byte_ranges import Part
+from xmlstream.punct_ns.errors import InputError
+from xmlstream.punct_ns.slices import POSITION
+from xmlstream.sources.places import shown
+from xmlstream.sources.xml.options.source import SourceOptions
+from xmlstream.sources.xml.parser.item_batches import Parsed
+from xmlstream.sources.xml.parser.item_parser import ItemParser
+from xmlstream.sources.xml.parser.malformed import locate
+from xmlstream.sources.xml.parser.range_parser import RangeParser
+from xmlstream.sources.xml.splits.byte_ranges import Part
 
 
 @dataclass(frozen=True, slots=True)

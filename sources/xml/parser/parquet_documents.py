@@ -13,16 +13,16 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from punct_ns.errors import XmlStreamError
-from punct_ns.notation import format_pattern
-from punct_ns.pattern import Wildcard
-from punct_ns.punctuation import Punctuation
-from punct_ns.schema import Schema
-from punct_ns.sql_type import StringType
-from sources.parquet_table import PUNCTUATIONS, SCHEMA, partition_texts
-from sources.places import parquet_source
-from sources.xml.options.source import SourceOptions
-from sources.xml.splits.prolog import FlawError
+from xmlstream.punct_ns.errors import XmlStreamError
+from xmlstream.punct_ns.notation import format_pattern
+from xmlstream.punct_ns.pattern import Wildcard
+from xmlstream.punct_ns.punctuation import Punctuation
+from xmlstream.punct_ns.schema import Schema
+from xmlstream.punct_ns.sql_type import StringType
+from xmlstream.sources.parquet_table import PUNCTUATIONS, SCHEMA, partition_texts
+from xmlstream.sources.places import parquet_source
+from xmlstream.sources.xml.options.source import SourceOptions
+from xmlstream.sources.xml.splits.prolog import FlawError
 
 _ROWS = 1 << 18
 """The number of rows in one batch."""

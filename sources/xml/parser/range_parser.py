@@ -20,23 +20,23 @@ from functools import cache
 
 import pyarrow as pa
 
-from punct_ns.lifespan import Lifespan
-from punct_ns.slices import LIFESPAN, POSITION, POSITION_SHOWN, PUNCTUATION_SHOWN
-from punct_ns.xml_form import punctuation_from_texts
-from sources.xml.options.source import SourceOptions
-from sources.xml.parser.findings_collector import FindingsCollector, restriction_counts
-from sources.xml.parser.item_batches import Items, Parsed
-from sources.xml.parser.item_parser import ItemParser
-from sources.xml.parser.malformed import LocatedText, Malformed, malformed_error
-from sources.xml.parser.parquet_documents import parquet_batches, parquet_pieces
-from sources.xml.parser.source_findings import Findings
-from sources.xml.parser.template_scan import IRREGULAR_PART, TemplateScanner
-from sources.xml.parser.token_window import Context, TokenWindow
-from sources.xml.splits.byte_ranges import ByteRange, ChunkReader
-from sources.xml.splits.documents import Documents, open_document
-from sources.xml.splits.prolog import FlawError
-from sources.xml.splits.slice_planner import Offset, Planner
-from sources.xml.splits.split_points import Tags
+from xmlstream.punct_ns.lifespan import Lifespan
+from xmlstream.punct_ns.slices import LIFESPAN, POSITION, POSITION_SHOWN, PUNCTUATION_SHOWN
+from xmlstream.punct_ns.xml_form import punctuation_from_texts
+from xmlstream.sources.xml.options.source import SourceOptions
+from xmlstream.sources.xml.parser.findings_collector import FindingsCollector, restriction_counts
+from xmlstream.sources.xml.parser.item_batches import Items, Parsed
+from xmlstream.sources.xml.parser.item_parser import ItemParser
+from xmlstream.sources.xml.parser.malformed import LocatedText, Malformed, malformed_error
+from xmlstream.sources.xml.parser.parquet_documents import parquet_batches, parquet_pieces
+from xmlstream.sources.xml.parser.source_findings import Findings
+from xmlstream.sources.xml.parser.template_scan import IRREGULAR_PART, TemplateScanner
+from xmlstream.sources.xml.parser.token_window import Context, TokenWindow
+from xmlstream.sources.xml.splits.byte_ranges import ByteRange, ChunkReader
+from xmlstream.sources.xml.splits.documents import Documents, open_document
+from xmlstream.sources.xml.splits.prolog import FlawError
+from xmlstream.sources.xml.splits.slice_planner import Offset, Planner
+from xmlstream.sources.xml.splits.split_points import Tags
 
 _M_TRIM_THRESHOLD = -1
 _M_MMAP_THRESHOLD = -3

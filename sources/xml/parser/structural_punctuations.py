@@ -17,16 +17,16 @@ import pyarrow as pa
 import pyarrow.compute
 from lxml import etree
 
-from punct_ns.notation import format_pattern
-from punct_ns.pattern import Constant, Pattern, patterns
-from punct_ns.value_set import ValueSet
-from sources.xml.options.arrow_text import Mask
-from sources.xml.options.leaf_paths import LeafPath
-from sources.xml.options.source import SectionEnd, SourceOptions
-from sources.xml.parser.elements import UnreadableError, ancestor_text
-from sources.xml.parser.item_reader import ItemReader
-from sources.xml.parser.typed_columns import ColumnReader
-from sources.xml.splits.split_points import Offsets
+from xmlstream.punct_ns.notation import format_pattern
+from xmlstream.punct_ns.pattern import Constant, Pattern, patterns
+from xmlstream.punct_ns.value_set import ValueSet
+from xmlstream.sources.xml.options.arrow_text import Mask
+from xmlstream.sources.xml.options.leaf_paths import LeafPath
+from xmlstream.sources.xml.options.source import SectionEnd, SourceOptions
+from xmlstream.sources.xml.parser.elements import UnreadableError, ancestor_text
+from xmlstream.sources.xml.parser.item_reader import ItemReader
+from xmlstream.sources.xml.parser.typed_columns import ColumnReader
+from xmlstream.sources.xml.splits.split_points import Offsets
 
 
 @dataclass(frozen=True, slots=True)

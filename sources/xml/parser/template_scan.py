@@ -19,12 +19,12 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 from lxml import etree
 
-from sources.xml.options.arrow_text import Mask
-from sources.xml.options.leaf_paths import MANY_TAGS
-from sources.xml.parser.item_reader import ItemReader
-from sources.xml.parser.item_templates import ItemTemplate, Matches, Window
-from sources.xml.splits.split_points import Offsets, last_item_end
-from sources.xml.splits.tags import parse_content
+from xmlstream.sources.xml.options.arrow_text import Mask
+from xmlstream.sources.xml.options.leaf_paths import MANY_TAGS
+from xmlstream.sources.xml.parser.item_reader import ItemReader
+from xmlstream.sources.xml.parser.item_templates import ItemTemplate, Matches, Window
+from xmlstream.sources.xml.splits.split_points import Offsets, last_item_end
+from xmlstream.sources.xml.splits.tags import parse_content
 
 
 @dataclass(frozen=True, slots=True)

@@ -15,16 +15,16 @@ import pyarrow as pa
 import pyarrow.compute
 from lxml import etree
 
-from sources.xml.options.arrow_text import Mask, reordered, slots
-from sources.xml.options.leaf_paths import LeafPath
-from sources.xml.options.source import SectionEnd, SourceOptions
-from sources.xml.parser.elements import ItemElements, UnreadableError, ancestor_text
-from sources.xml.parser.item_reader import ItemReader, LeafTexts
-from sources.xml.parser.leaf_columns import LeafColumns, TextTypes, are_decided
-from sources.xml.parser.structural_punctuations import ClosedSection, from_section, is_section
-from sources.xml.parser.token_window import TokenWindow, UndecidedError
-from sources.xml.splits.split_points import Offsets
-from sources.xml.splits.tags import local_name, parse_content
+from xmlstream.sources.xml.options.arrow_text import Mask, reordered, slots
+from xmlstream.sources.xml.options.leaf_paths import LeafPath
+from xmlstream.sources.xml.options.source import SectionEnd, SourceOptions
+from xmlstream.sources.xml.parser.elements import ItemElements, UnreadableError, ancestor_text
+from xmlstream.sources.xml.parser.item_reader import ItemReader, LeafTexts
+from xmlstream.sources.xml.parser.leaf_columns import LeafColumns, TextTypes, are_decided
+from xmlstream.sources.xml.parser.structural_punctuations import ClosedSection, from_section, is_section
+from xmlstream.sources.xml.parser.token_window import TokenWindow, UndecidedError
+from xmlstream.sources.xml.splits.split_points import Offsets
+from xmlstream.sources.xml.splits.tags import local_name, parse_content
 
 pc: Any = pyarrow.compute
 

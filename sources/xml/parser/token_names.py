@@ -11,9 +11,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from sources.xml.options.arrow_text import Mask, only_bytes
-from sources.xml.parser.token_window import WORD, TokenWindow, UndecidedError, Words
-from sources.xml.splits.split_points import Offsets
+from xmlstream.sources.xml.options.arrow_text import Mask, only_bytes
+from xmlstream.sources.xml.parser.token_window import WORD, TokenWindow, UndecidedError, Words
+from xmlstream.sources.xml.splits.split_points import Offsets
 
 _EQUALS, _COLON = b"=:"
 _IS_BLANK, _ENDS_NO_NAME = only_bytes(b" \t\r\n"), only_bytes(b" \t\r\n\"'")

@@ -24,9 +24,9 @@ import pyarrow as pa
 import pyarrow.compute
 from lxml import etree
 
-from sources.xml.options.arrow_text import Mask, character_data, only_bytes, plain_text, slots
-from sources.xml.splits.split_points import Offsets, Tags
-from sources.xml.splits.tags import MAX_DEPTH, is_accepted, on_one_line, parse_content
+from xmlstream.sources.xml.options.arrow_text import Mask, character_data, only_bytes, plain_text, slots
+from xmlstream.sources.xml.splits.split_points import Offsets, Tags
+from xmlstream.sources.xml.splits.tags import MAX_DEPTH, is_accepted, on_one_line, parse_content
 
 Words = npt.NDArray[np.uint64]
 

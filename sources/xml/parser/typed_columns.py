@@ -16,15 +16,15 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute
 
-from punct_ns.domain import Domain
-from punct_ns.numeric_type import DecimalType, FloatType, IntegerType
-from punct_ns.slices import arrow_type
-from punct_ns.sql_type import SqlType, StringType
-from punct_ns.temporal_type import DateType, TimestampType
-from sources.xml.options.arrow_text import characters, only_bytes, read_array, text_ends, without_outer_blanks
-from sources.xml.options.formats import IsoRewriting, PrefixRewriting
-from sources.xml.options.nested_values import Structure, element_of, read_structures
-from sources.xml.options.source import SourceOptions
+from xmlstream.punct_ns.domain import Domain
+from xmlstream.punct_ns.numeric_type import DecimalType, FloatType, IntegerType
+from xmlstream.punct_ns.slices import arrow_type
+from xmlstream.punct_ns.sql_type import SqlType, StringType
+from xmlstream.punct_ns.temporal_type import DateType, TimestampType
+from xmlstream.sources.xml.options.arrow_text import characters, only_bytes, read_array, text_ends, without_outer_blanks
+from xmlstream.sources.xml.options.formats import IsoRewriting, PrefixRewriting
+from xmlstream.sources.xml.options.nested_values import Structure, element_of, read_structures
+from xmlstream.sources.xml.options.source import SourceOptions
 
 _ZERO, _POINT = b"0."
 

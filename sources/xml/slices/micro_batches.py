@@ -7,12 +7,12 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
 
-from operators.storage.store import store_of
-from sources.xml.options.source import SourceOptions
-from sources.xml.splits.byte_ranges import ByteRange
-from sources.xml.splits.documents import Documents
-from sources.xml.splits.slice_planner import GONE, Offset, Planner
-from sources.xml.splits.split_scan import SMALLEST_WINDOW
+from xmlstream.operators.storage.store import store_of
+from xmlstream.sources.xml.options.source import SourceOptions
+from xmlstream.sources.xml.splits.byte_ranges import ByteRange
+from xmlstream.sources.xml.splits.documents import Documents
+from xmlstream.sources.xml.splits.slice_planner import GONE, Offset, Planner
+from xmlstream.sources.xml.splits.split_scan import SMALLEST_WINDOW
 
 FIRST_SLICE = 64 << 20
 """The bytes of a source in one slice if the option maxBytesPerSlice is not set, before slices grow."""

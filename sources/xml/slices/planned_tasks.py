@@ -14,9 +14,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 from typing import Any
 
-from operators.storage.store import store_of
-from sources.xml.slices.micro_batches import ReadTask
-from sources.xml.splits.byte_ranges import ByteRange
+from xmlstream.operators.storage.store import store_of
+from xmlstream.sources.xml.slices.micro_batches import ReadTask
+from xmlstream.sources.xml.splits.byte_ranges import ByteRange
 
 SMALL = 4 << 20
 """The most bytes of a slice that the driver stages."""

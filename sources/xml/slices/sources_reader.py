@@ -1,9 +1,9 @@
 """Reader of all sources of a query, slice by slice: the end of each slice, its tasks, and the staged rows of a task.
 
-What runs a query drives it: Spark through `sources.xml.spark.multi_source_reader`, the loop in process by itself. Both
-log an offset before its slice is read, and hand it back after a restart. An offset contains those of the sources by
-name; each source advances within its own limits, and one without new input adds nothing to a slice. The rows are staged
-ranges (`sources.xml.slices.staged_rows`).
+What runs a query drives it: Spark through `xmlstream.sources.xml.spark.multi_source_reader`, the loop in process by
+itself. Both log an offset before its slice is read, and hand it back after a restart. An offset contains those of the
+sources by name; each source advances within its own limits, and one without new input adds nothing to a slice. The rows
+are staged ranges (`xmlstream.sources.xml.slices.staged_rows`).
 """
 
 from __future__ import annotations
@@ -18,13 +18,13 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
-from punct_ns.errors import InputError, StateError, UsageError
-from sources.local_paths import local_path
-from sources.places import delete, shown
-from sources.xml.options.source import SourceOptions
-from sources.xml.slices.micro_batches import FIRST_SLICE, MicroBatches, ReadTask, SliceGrowth
-from sources.xml.splits.documents import Documents
-from sources.xml.splits.slice_planner import Offset
+from xmlstream.punct_ns.errors import InputError, StateError, UsageError
+from xmlstream.sources.local_paths import local_path
+from xmlstream.sources.places import delete, shown
+from xmlstream.sources.xml.options.source import SourceOptions
+from xmlstream.sources.xml.slices.micro_batches import FIRST_SLICE, MicroBatches, ReadTask, SliceGrowth
+from xmlstream.sources.xml.splits.documents import Documents
+from xmlstream.sources.xml.splits.slice_planner import Offset
 
 Json = dict[str, Any]
 
@@ -103,7 +103,7 @@ class SourcesReader:
     def stage(self, task: ReadTask) -> list[dict[str, Any]]:
         """Writes the tuples of a task to the stage; returns its staged rows."""
         # The parser is imported only where it parses: the process that plans does not need it, and starts faster.
-        from sources.xml.slices.stage_writer import stage
+        from xmlstream.sources.xml.slices.stage_writer import stage
 
         return stage(task.ranges, self.sources[task.reader])
 

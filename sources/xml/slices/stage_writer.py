@@ -14,24 +14,24 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from operators.storage.object_urls import is_object_url, joined
-from operators.storage.objects import ObjectStore
-from operators.storage.shared_files import FilePlace, place_of, removed
-from operators.storage.store import store_at
-from punct_ns.errors import InputError
-from punct_ns.slices import POSITION, POSITION_SHOWN
-from sources.places import fetch_ahead, shown
-from sources.xml.grammar.grammar_filter import GrammarFilter, also_restricted, known_restricted
-from sources.xml.grammar.late_tuples import late_tuple_rows
-from sources.xml.options.source import SourceOptions
-from sources.xml.parser.findings_collector import FindingsCollector, restriction_counts
-from sources.xml.parser.item_batches import Parsed, concatenated
-from sources.xml.parser.item_parser import ItemParser
-from sources.xml.parser.malformed import MALFORMED, Malformed, malformed_table
-from sources.xml.parser.originals import Original, originals
-from sources.xml.parser.range_parser import RangeParser
-from sources.xml.slices.staged_rows import StagedRange, to_ipc
-from sources.xml.splits.byte_ranges import ByteRange, Part
+from xmlstream.operators.storage.object_urls import is_object_url, joined
+from xmlstream.operators.storage.objects import ObjectStore
+from xmlstream.operators.storage.shared_files import FilePlace, place_of, removed
+from xmlstream.operators.storage.store import store_at
+from xmlstream.punct_ns.errors import InputError
+from xmlstream.punct_ns.slices import POSITION, POSITION_SHOWN
+from xmlstream.sources.places import fetch_ahead, shown
+from xmlstream.sources.xml.grammar.grammar_filter import GrammarFilter, also_restricted, known_restricted
+from xmlstream.sources.xml.grammar.late_tuples import late_tuple_rows
+from xmlstream.sources.xml.options.source import SourceOptions
+from xmlstream.sources.xml.parser.findings_collector import FindingsCollector, restriction_counts
+from xmlstream.sources.xml.parser.item_batches import Parsed, concatenated
+from xmlstream.sources.xml.parser.item_parser import ItemParser
+from xmlstream.sources.xml.parser.malformed import MALFORMED, Malformed, malformed_table
+from xmlstream.sources.xml.parser.originals import Original, originals
+from xmlstream.sources.xml.parser.range_parser import RangeParser
+from xmlstream.sources.xml.slices.staged_rows import StagedRange, to_ipc
+from xmlstream.sources.xml.splits.byte_ranges import ByteRange, Part
 
 
 def stage(ranges: Iterable[ByteRange], options: SourceOptions) -> list[dict[str, Any]]:

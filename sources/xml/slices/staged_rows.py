@@ -13,8 +13,8 @@ from typing import Any
 
 import pyarrow as pa
 
-from sources.xml.parser.source_findings import Findings
-from sources.xml.splits.byte_ranges import Part
+from xmlstream.sources.xml.parser.source_findings import Findings
+from xmlstream.sources.xml.splits.byte_ranges import Part
 
 STAGED = (
     "source STRING, path STRING, tuples BIGINT, bytes BIGINT, first_position BIGINT, last_position BIGINT, "
@@ -24,8 +24,8 @@ STAGED = (
 
 `path` is the Parquet file (the requested attributes, then `_position`), null without tuples; `bytes` is the number of
 bytes read; `first_position` and `last_position` enclose all items and are null without any; `part` is JSON
-that describes the input of the task (`sources.xml.splits.byte_ranges`);
-`findings` is JSON of the findings (`sources.xml.parser.source_findings`);
+that describes the input of the task (`xmlstream.sources.xml.splits.byte_ranges`);
+`findings` is JSON of the findings (`xmlstream.sources.xml.parser.source_findings`);
 `punctuations` and `malformed` are Arrow IPC streams, null without any.
 """
 
@@ -44,7 +44,7 @@ class StagedRange:
         part: The input of the task, so that it can be read again.
         findings: The findings of the task.
         punctuations: `_position`, then for every attribute its pattern's text (None: wildcard); in stream order.
-        malformed: As `sources.xml.parser.malformed.MALFORMED`, in stream order.
+        malformed: As `xmlstream.sources.xml.parser.malformed.MALFORMED`, in stream order.
     """
 
     source: str

@@ -20,10 +20,10 @@ from functools import cache
 from pathlib import Path
 from typing import Any, Protocol
 
-from sources.xml.options.source import SourceOptions
-from sources.xml.slices.micro_batches import ReadTask
-from sources.xml.slices.staging_process import StagingProcess
-from sources.xml.splits.byte_ranges import ByteRange
+from xmlstream.sources.xml.options.source import SourceOptions
+from xmlstream.sources.xml.slices.micro_batches import ReadTask
+from xmlstream.sources.xml.slices.staging_process import StagingProcess
+from xmlstream.sources.xml.splits.byte_ranges import ByteRange
 
 WORTH = 0.8
 """The seconds that the rest of a slice takes from which on workers are started: a start takes 0.4 s of a processor."""
@@ -111,7 +111,7 @@ class LocalStager:
 
     def stage_here(self, job: _Job) -> None:
         """Stages a task in this process; starts workers if what waits is worth it."""
-        from sources.xml.slices.stage_writer import stage
+        from xmlstream.sources.xml.slices.stage_writer import stage
 
         started = time.perf_counter()
         job.run(stage)

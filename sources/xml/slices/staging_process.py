@@ -19,9 +19,9 @@ import traceback
 from collections.abc import Sequence
 from typing import IO, Any
 
-from punct_ns.errors import XmlStreamError
-from sources.xml.options.source import SourceOptions
-from sources.xml.splits.byte_ranges import ByteRange
+from xmlstream.punct_ns.errors import XmlStreamError
+from xmlstream.sources.xml.options.source import SourceOptions
+from xmlstream.sources.xml.splits.byte_ranges import ByteRange
 
 _LENGTH = struct.Struct(">Q")
 _READY = "ready"
@@ -29,7 +29,7 @@ _READY = "ready"
 _END_SECONDS = 10.0
 """Time for a process that has closed its output to end, so that an error can say how."""
 
-_PROGRAM = "import sys; sys.path[:] = {path!r}; from sources.xml.slices.staging_process import serve; serve()"
+_PROGRAM = "import sys; sys.path[:] = {path!r}; from xmlstream.sources.xml.slices.staging_process import serve; serve()"
 
 
 class StagingProcess:
@@ -58,7 +58,7 @@ class StagingProcess:
             return False
 
     def stage(self, ranges: Sequence[ByteRange], options: SourceOptions) -> list[dict[str, Any]]:
-        """Returns the staged rows of a task (`sources.xml.slices.stage_writer.stage`); for one caller at a time.
+        """Returns a task's staged rows (`xmlstream.sources.xml.slices.stage_writer.stage`); for one caller at a time.
 
         Raises:
             XmlStreamError: As `stage` raised it in the process; or the process has ended.
@@ -108,8 +108,8 @@ def serve() -> None:
     tasks: queue.SimpleQueue[Any] = queue.SimpleQueue()
     threading.Thread(target=_read, args=(sys.stdin.buffer, tasks), daemon=True).start()
 
-    from sources.xml.parser.range_parser import freeze_imports
-    from sources.xml.slices.stage_writer import stage
+    from xmlstream.sources.xml.parser.range_parser import freeze_imports
+    from xmlstream.sources.xml.slices.stage_writer import stage
 
     freeze_imports()
     _send(results, _READY)

@@ -13,14 +13,14 @@ from typing import TYPE_CHECKING
 from pyspark.sql.datasource import DataSource, DataSourceReader, DataSourceStreamReader, InputPartition
 from pyspark.sql.types import StructType
 
-from punct_ns.errors import UsageError
-from punct_ns.slices import POSITION_SHOWN, PUNCTUATION_SHOWN, quoted
-from sources.xml.options.source import SourceOptions
-from sources.xml.slices.micro_batches import ReadTask
-from sources.xml.spark.pyspark_version import limits_reads
-from sources.xml.spark.xml_reading import Reading
-from sources.xml.splits.documents import Documents
-from sources.xml.splits.slice_planner import Offset, Planner
+from xmlstream.punct_ns.errors import UsageError
+from xmlstream.punct_ns.slices import POSITION_SHOWN, PUNCTUATION_SHOWN, quoted
+from xmlstream.sources.xml.options.source import SourceOptions
+from xmlstream.sources.xml.slices.micro_batches import ReadTask
+from xmlstream.sources.xml.spark.pyspark_version import limits_reads
+from xmlstream.sources.xml.spark.xml_reading import Reading
+from xmlstream.sources.xml.splits.documents import Documents
+from xmlstream.sources.xml.splits.slice_planner import Offset, Planner
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -61,7 +61,7 @@ class PunctuatedXmlSource(DataSource):
         if not limits_reads():
             hint = "read it as a batch, or by a query of xmlstream, which needs no such reader"
             raise UsageError("punctuated_xml as a stream needs PySpark 4.2", hint=hint)
-        from sources.xml.spark.xml_stream_reader import XmlStreamReader
+        from xmlstream.sources.xml.spark.xml_stream_reader import XmlStreamReader
 
         return XmlStreamReader(self.options, schema)
 

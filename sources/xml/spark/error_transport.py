@@ -8,8 +8,8 @@ import re
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-from punct_ns import errors
-from punct_ns.errors import XmlStreamError
+from xmlstream.punct_ns import errors
+from xmlstream.punct_ns.errors import XmlStreamError
 
 _TOLD = re.compile(r"xmlstream-error:([A-Za-z0-9+/=]+)")
 _PLAIN = re.compile(r"^punct_ns\.errors\.(\w+): (.*)((?:\n  .*)*)", re.MULTILINE)

@@ -3,8 +3,8 @@
     spark.readStream.format("punctuated_xml_sources").options(**multi_source_options(sources)).load()
 
 For every streaming reader, Spark starts a process that plans, one after the other, each for about a second, and calls
-it once a slice. So the sources of a query share one reader (`sources.xml.slices.sources_reader`). Errors travel through
-Spark as text (`sources.xml.spark.error_transport`).
+it once a slice. So the sources of a query share one reader (`xmlstream.sources.xml.slices.sources_reader`). Errors
+travel through Spark as text (`xmlstream.sources.xml.spark.error_transport`).
 """
 
 from __future__ import annotations
@@ -17,12 +17,12 @@ from pyspark.sql.datasource import DataSource, DataSourceStreamReader, InputPart
 from pyspark.sql.streaming.datasource import ReadAllAvailable, ReadLimit, ReadMaxBytes, SupportsTriggerAvailableNow
 from pyspark.sql.types import StructType
 
-from punct_ns.errors import UsageError
-from sources.xml.options.source import SourceOptions
-from sources.xml.slices.planned_tasks import hand_over
-from sources.xml.slices.sources_reader import SourcesReader
-from sources.xml.slices.staged_rows import STAGED
-from sources.xml.spark.error_transport import transported
+from xmlstream.punct_ns.errors import UsageError
+from xmlstream.sources.xml.options.source import SourceOptions
+from xmlstream.sources.xml.slices.planned_tasks import hand_over
+from xmlstream.sources.xml.slices.sources_reader import SourcesReader
+from xmlstream.sources.xml.slices.staged_rows import STAGED
+from xmlstream.sources.xml.spark.error_transport import transported
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -40,7 +40,7 @@ def multi_source_options(
     """Returns the options of a reader of these sources; each has the option `stage`, and a unique name in `source`.
 
     `largest_slice`: the bytes to which the slices of all sources may grow in sum (`SliceGrowth`). `tasks`: the file in
-    which the driver finds the tasks of a small slice (`sources.xml.slices.planned_tasks`).
+    which the driver finds the tasks of a small slice (`xmlstream.sources.xml.slices.planned_tasks`).
     """
     options = {"sources": json.dumps([dict(source.given) for source in sources]), "largestSlice": str(largest_slice)}
     return options if tasks is None else {**options, "tasks": tasks}
@@ -105,7 +105,7 @@ class MultiSourceReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         import pyarrow as pa
         from pyspark.sql.pandas.types import to_arrow_schema
 
-        from sources.xml.parser.range_parser import freeze_imports
+        from xmlstream.sources.xml.parser.range_parser import freeze_imports
 
         freeze_imports()
         with transported():

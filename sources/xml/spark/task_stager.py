@@ -7,10 +7,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from sources.xml.options.source import SourceOptions
-from sources.xml.slices.micro_batches import ReadTask
-from sources.xml.slices.staging import Rows, with_stage
-from sources.xml.spark.error_transport import original_error, transported
+from xmlstream.sources.xml.options.source import SourceOptions
+from xmlstream.sources.xml.slices.micro_batches import ReadTask
+from xmlstream.sources.xml.slices.staging import Rows, with_stage
+from xmlstream.sources.xml.spark.error_transport import original_error, transported
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -59,7 +59,7 @@ class SparkStaged:
 
 
 def _staged(job: tuple[ReadTask, SourceOptions]) -> list[dict[str, Any]]:
-    from sources.xml.slices.stage_writer import stage
+    from xmlstream.sources.xml.slices.stage_writer import stage
 
     task, options = job
     with transported():

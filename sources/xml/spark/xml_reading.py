@@ -8,11 +8,11 @@ from typing import TYPE_CHECKING
 from pyspark.sql.datasource import InputPartition
 from pyspark.sql.types import StructType
 
-from punct_ns.errors import UsageError
-from punct_ns.slices import POSITION_SHOWN, PUNCTUATION_SHOWN, quoted
-from sources.xml.options.source import SourceOptions
-from sources.xml.slices.micro_batches import ReadTask
-from sources.xml.spark.pyspark_version import arrow_schema
+from xmlstream.punct_ns.errors import UsageError
+from xmlstream.punct_ns.slices import POSITION_SHOWN, PUNCTUATION_SHOWN, quoted
+from xmlstream.sources.xml.options.source import SourceOptions
+from xmlstream.sources.xml.slices.micro_batches import ReadTask
+from xmlstream.sources.xml.spark.pyspark_version import arrow_schema
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -28,7 +28,7 @@ class Reading:
     def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
         """Yields the rows of one task."""
         # The parser is imported only where it parses: the process that plans does not need it, and starts faster.
-        from sources.xml.parser.range_parser import item_rows
+        from xmlstream.sources.xml.parser.range_parser import item_rows
 
         task: ReadTask = partition.value
         yield from item_rows(task.ranges, self.options, arrow_schema(self.schema))

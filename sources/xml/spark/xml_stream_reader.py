@@ -9,9 +9,9 @@ from pyspark.sql.datasource import DataSourceStreamReader, InputPartition
 from pyspark.sql.streaming.datasource import ReadAllAvailable, ReadLimit, ReadMaxBytes, SupportsTriggerAvailableNow
 from pyspark.sql.types import StructType
 
-from sources.xml.slices.micro_batches import FIRST_SLICE, MicroBatches
-from sources.xml.spark.xml_reading import Reading
-from sources.xml.splits.slice_planner import Offset
+from xmlstream.sources.xml.slices.micro_batches import FIRST_SLICE, MicroBatches
+from xmlstream.sources.xml.spark.xml_reading import Reading
+from xmlstream.sources.xml.splits.slice_planner import Offset
 
 
 class XmlStreamReader(Reading, DataSourceStreamReader, SupportsTriggerAvailableNow):

@@ -12,12 +12,12 @@ from dataclasses import asdict, dataclass, replace
 from typing import BinaryIO, Literal
 from xml.parsers import expat
 
-from sources.places import status_of
-from sources.xml.options.option_table import WhenDoctype
-from sources.xml.options.source import SourceOptions
-from sources.xml.splits.documents import RATIO, WHOLE
-from sources.xml.splits.prolog import Charset, FlawError, prolog_of
-from sources.xml.splits.split_points import (
+from xmlstream.sources.places import status_of
+from xmlstream.sources.xml.options.option_table import WhenDoctype
+from xmlstream.sources.xml.options.source import SourceOptions
+from xmlstream.sources.xml.splits.documents import RATIO, WHOLE
+from xmlstream.sources.xml.splits.prolog import Charset, FlawError, prolog_of
+from xmlstream.sources.xml.splits.split_points import (
     ElementEnd,
     ElementNames,
     SplitPoint,
@@ -28,7 +28,7 @@ from sources.xml.splits.split_points import (
     last_split_point,
     split_and_tags,
 )
-from sources.xml.splits.tags import local_name, tag_name
+from xmlstream.sources.xml.splits.tags import local_name, tag_name
 
 CHUNK_BYTES = 1 << 21
 """The number of bytes that are read and parsed at once, unless an item is longer."""

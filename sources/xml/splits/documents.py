@@ -20,13 +20,13 @@ from typing import Any, BinaryIO, Self, cast
 
 import pyarrow as pa
 
-from operators.storage.object_urls import is_object_url
-from punct_ns.errors import InputError, UsageError
-from sources.parquet_table import in_order_of_slices, in_partition
-from sources.places import is_glob, name_of, open_at, place_of, plain_path, shown, status_of
-from sources.xml.options.source import SourceOptions, structure_of_many
-from sources.xml.splits.prolog import FlawError
-from sources.xml.splits.read_documents import READ_LOG, DocumentLog, ReadDocuments
+from xmlstream.operators.storage.object_urls import is_object_url
+from xmlstream.punct_ns.errors import InputError, UsageError
+from xmlstream.sources.parquet_table import in_order_of_slices, in_partition
+from xmlstream.sources.places import is_glob, name_of, open_at, place_of, plain_path, shown, status_of
+from xmlstream.sources.xml.options.source import SourceOptions, structure_of_many
+from xmlstream.sources.xml.splits.prolog import FlawError
+from xmlstream.sources.xml.splits.read_documents import READ_LOG, DocumentLog, ReadDocuments
 
 WHOLE = 1 << 40
 """The assumed end of a compressed document, whose length is only known after reading all of it."""

@@ -11,11 +11,11 @@ import re
 import numpy as np
 from lxml import etree
 
-from sources.xml.options.qualified_names import CHILDREN
-from sources.xml.options.source import SourceOptions
-from sources.xml.splits.prolog import Charset, FlawError
-from sources.xml.splits.split_points import SplitPoint, Tags
-from sources.xml.splits.tags import parse_content
+from xmlstream.sources.xml.options.qualified_names import CHILDREN
+from xmlstream.sources.xml.options.source import SourceOptions
+from xmlstream.sources.xml.splits.prolog import Charset, FlawError
+from xmlstream.sources.xml.splits.split_points import SplitPoint, Tags
+from xmlstream.sources.xml.splits.tags import parse_content
 
 _FIRST = 1 << 16
 """The number of bytes searched first, since most documents begin with a tuple."""

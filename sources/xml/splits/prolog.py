@@ -14,8 +14,8 @@ from typing import BinaryIO, Literal
 
 from lxml import etree
 
-from sources.xml.options.option_table import WhenDoctype
-from sources.xml.splits.tags import on_one_line, parse_reason, safe_parser, tag_name
+from xmlstream.sources.xml.options.option_table import WhenDoctype
+from xmlstream.sources.xml.splits.tags import on_one_line, parse_reason, safe_parser, tag_name
 
 
 class FlawError(Exception):

@@ -19,12 +19,12 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Literal, cast
 
-from operators.storage.object_urls import is_object_url
-from operators.storage.store import store_at
-from punct_ns.errors import InputError, StateError
-from sources.local_paths import local_path
-from sources.places import DocumentStatus, name_of, shown, status_of
-from sources.xml.splits.prolog import epilog_state
+from xmlstream.operators.storage.object_urls import is_object_url
+from xmlstream.operators.storage.store import store_at
+from xmlstream.punct_ns.errors import InputError, StateError
+from xmlstream.sources.local_paths import local_path
+from xmlstream.sources.places import DocumentStatus, name_of, shown, status_of
+from xmlstream.sources.xml.splits.prolog import epilog_state
 
 
 class DocumentLog:

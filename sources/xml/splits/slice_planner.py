@@ -13,16 +13,16 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from typing import Any
 
-from operators.storage.object_urls import is_object_url
-from operators.storage.store import Place, store_at
-from punct_ns.errors import InputError
-from sources.local_paths import local_path
-from sources.places import fetch_ahead, name_of, shown, status_of
-from sources.xml.options.source import SourceOptions
-from sources.xml.splits.byte_ranges import ByteRange
-from sources.xml.splits.documents import Documents
-from sources.xml.splits.read_documents import Fingerprints, fingerprint
-from sources.xml.splits.split_scan import ScanOrigin, scan_splits, split_range
+from xmlstream.operators.storage.object_urls import is_object_url
+from xmlstream.operators.storage.store import Place, store_at
+from xmlstream.punct_ns.errors import InputError
+from xmlstream.sources.local_paths import local_path
+from xmlstream.sources.places import fetch_ahead, name_of, shown, status_of
+from xmlstream.sources.xml.options.source import SourceOptions
+from xmlstream.sources.xml.splits.byte_ranges import ByteRange
+from xmlstream.sources.xml.splits.documents import Documents
+from xmlstream.sources.xml.splits.read_documents import Fingerprints, fingerprint
+from xmlstream.sources.xml.splits.split_scan import ScanOrigin, scan_splits, split_range
 
 _NOTE, _PASSED = "waiting.json", "passed.jsonl"
 

@@ -17,7 +17,7 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from sources.xml.splits.tags import local_name, on_one_line
+from xmlstream.sources.xml.splits.tags import local_name, on_one_line
 
 Offsets = npt.NDArray[np.int64]
 Bytes = npt.NDArray[np.uint8]

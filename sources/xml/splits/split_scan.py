@@ -10,16 +10,16 @@ from typing import Any, BinaryIO, Literal
 
 from lxml import etree
 
-from punct_ns.errors import InputError
-from sources.parquet_table import parquet_footer
-from sources.places import shown
-from sources.xml.options.source import SourceOptions
-from sources.xml.splits.byte_ranges import ByteRange
-from sources.xml.splits.documents import WHOLE, Decompressed, open_document
-from sources.xml.splits.namespaces import TupleNamespaces
-from sources.xml.splits.prolog import Charset, FlawError, Prolog, epilog_state, prolog_of
-from sources.xml.splits.split_points import ElementEnd, SplitPoint, begins_with, last_split_point
-from sources.xml.splits.tags import is_too_deep, safe_parser
+from xmlstream.punct_ns.errors import InputError
+from xmlstream.sources.parquet_table import parquet_footer
+from xmlstream.sources.places import shown
+from xmlstream.sources.xml.options.source import SourceOptions
+from xmlstream.sources.xml.splits.byte_ranges import ByteRange
+from xmlstream.sources.xml.splits.documents import WHOLE, Decompressed, open_document
+from xmlstream.sources.xml.splits.namespaces import TupleNamespaces
+from xmlstream.sources.xml.splits.prolog import Charset, FlawError, Prolog, epilog_state, prolog_of
+from xmlstream.sources.xml.splits.split_points import ElementEnd, SplitPoint, begins_with, last_split_point
+from xmlstream.sources.xml.splits.tags import is_too_deep, safe_parser
 
 SCAN_WINDOW = 4 << 20
 """The number of bytes that are searched at once for a split point."""

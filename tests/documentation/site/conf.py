@@ -65,7 +65,7 @@ def _docstring(app: Sphinx, what: str, name: str, thing: Any, options: Any, line
 
 def _signature(app: Sphinx, what: str, name: str, *_: Any) -> tuple[str, str] | None:
     """A class that a user never calls is shown without the arguments of its constructor."""
-    called = name.startswith(("xmlstream.By", "xmlstream.RunOptions", "punct_ns."))
+    called = name.startswith(("xmlstream.By", "xmlstream.RunOptions", "xmlstream.punct_ns."))
     return None if called or what not in ("class", "exception") else ("", "")
 
 

@@ -9,13 +9,13 @@ from typing import TYPE_CHECKING, Any
 import pyarrow as pa
 import pytest
 
-from operators.expressions.aggregates import Aggregate, ignores_duplicates
-from operators.group_by import GroupBy
-from punct_ns.domain import Domain
-from punct_ns.punctuation import Punctuation
-from punct_ns.schema import Attribute, Schema
 from tests.harness.nights import AT_NIGHT, SEED
 from tests.harness.running import Running
+from xmlstream.operators.expressions.aggregates import Aggregate, ignores_duplicates
+from xmlstream.operators.group_by import GroupBy
+from xmlstream.punct_ns.domain import Domain
+from xmlstream.punct_ns.punctuation import Punctuation
+from xmlstream.punct_ns.schema import Attribute, Schema
 from xmlstream.sql.in_process_analysis import ProvenAnalyst
 from xmlstream.sql.spark.functions import AGGREGATES
 

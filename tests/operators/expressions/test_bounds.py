@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from operators.expressions.bounds import bounds_between
-from punct_ns.schema import Schema
+from xmlstream.operators.expressions.bounds import bounds_between
+from xmlstream.punct_ns.schema import Schema
 
 LEFT = Schema.parse("k INT, t INT, e BIGINT, at TIMESTAMP, day DATE, x DOUBLE, s STRING, n DECIMAL(5,2)")
 RIGHT = Schema.parse("k2 INT, t2 INT, e2 BIGINT, at2 TIMESTAMP, day2 DATE, x2 DOUBLE, s2 STRING, n2 DECIMAL(7,3)")

@@ -6,9 +6,9 @@ from typing import TYPE_CHECKING
 import pytest
 from pyspark.errors import AnalysisException
 
-from operators.expressions.constant_evaluation import evaluated
-from punct_ns.domain import Domain
-from punct_ns.schema import Attribute
+from xmlstream.operators.expressions.constant_evaluation import evaluated
+from xmlstream.punct_ns.domain import Domain
+from xmlstream.punct_ns.schema import Attribute
 from xmlstream.session.engines import engine_of
 
 if TYPE_CHECKING:

@@ -11,12 +11,12 @@ import sqlglot
 from sqlglot.generator import Generator
 from sqlglot.parser import Parser
 
-from operators.expressions import dialect
-from operators.expressions.dialect import StreamSql, expression, parsed, render
+from xmlstream.operators.expressions import dialect
+from xmlstream.operators.expressions.dialect import StreamSql, expression, parsed, render
 from xmlstream.optimizer.rules import optimized
 from xmlstream.sql.script import read
 
-HOUSE = Path(dialect.__file__).parents[2]
+HOUSE = Path(__file__).parents[3]
 ROOMS = [HOUSE / name for name in ("punct_ns", "operators", "sources", "xmlstream")]
 QUERIES = sorted((HOUSE / "data").rglob("*.sql"))
 KNOWN = {"exp", "ParseError", "SqlglotError", "TokenError", "Token", "TokenType"}
@@ -26,7 +26,7 @@ KNOWN = {"exp", "ParseError", "SqlglotError", "TokenError", "Token", "TokenType"
 def modules() -> Iterator[tuple[Path, ast.Module]]:
     for room in ROOMS:
         for path in sorted(room.rglob("*.py")):
-            if path != Path(dialect.__file__):
+            if path != Path(dialect.__file__).resolve():
                 yield path.relative_to(HOUSE), ast.parse(path.read_text(encoding="utf-8"))
 
 

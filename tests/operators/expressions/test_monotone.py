@@ -9,8 +9,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from operators.expressions.monotone import Monotone, monotone
-from punct_ns.schema import Schema
+from xmlstream.operators.expressions.monotone import Monotone, monotone
+from xmlstream.punct_ns.schema import Schema
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

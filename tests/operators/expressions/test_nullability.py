@@ -8,10 +8,10 @@ import pytest
 from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis import strategies as st
 
-from operators.expressions.dialect import expression
-from operators.expressions.type_rules import never_null
-from punct_ns.schema import Schema
 from tests.properties.drawn_expressions import calls, conditions, values
+from xmlstream.operators.expressions.dialect import expression
+from xmlstream.operators.expressions.type_rules import never_null
+from xmlstream.punct_ns.schema import Schema
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession

@@ -6,9 +6,9 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from operators.expressions.dialect import expression
-from operators.expressions.throwable import throwable
-from punct_ns.schema import Schema
+from xmlstream.operators.expressions.dialect import expression
+from xmlstream.operators.expressions.throwable import throwable
+from xmlstream.punct_ns.schema import Schema
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

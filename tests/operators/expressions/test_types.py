@@ -9,11 +9,10 @@ from pathlib import Path
 import pytest
 from sqlglot import exp
 
-import operators
-from operators.expressions.type_rules import compared_digits, fit_one_decimal, kind, result_kind
-from punct_ns.domain import TYPES, sql_type
+from xmlstream.operators.expressions.type_rules import compared_digits, fit_one_decimal, kind, result_kind
+from xmlstream.punct_ns.domain import TYPES, sql_type
 
-HOUSE = Path(operators.__file__).parents[1]
+HOUSE = Path(__file__).parents[3]
 ROOMS = [HOUSE / name for name in ("punct_ns", "operators", "sources", "xmlstream")]
 
 

@@ -15,17 +15,17 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from operators.frames import spark_engine
-from operators.frames.frame import Frame
-from operators.frames.held import computed, filter_of, passed
-from operators.frames.matching import matching, not_matching
-from operators.frames.spark_engine import SparkEngine
-from punct_ns.pattern import Constant, List, Range
-from punct_ns.punctuation import Punctuation
-from punct_ns.schema import Schema
-from punct_ns.slices import arrow_type
 from tests.oracles.oracle import set_match
 from tests.samples.strategies import SMALL, small_punctuations, small_schemas
+from xmlstream.operators.frames import spark_engine
+from xmlstream.operators.frames.frame import Frame
+from xmlstream.operators.frames.held import computed, filter_of, passed
+from xmlstream.operators.frames.matching import matching, not_matching
+from xmlstream.operators.frames.spark_engine import SparkEngine
+from xmlstream.punct_ns.pattern import Constant, List, Range
+from xmlstream.punct_ns.punctuation import Punctuation
+from xmlstream.punct_ns.schema import Schema
+from xmlstream.punct_ns.slices import arrow_type
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

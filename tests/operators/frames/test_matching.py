@@ -12,17 +12,17 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from operators.frames.matching import flagged, matching, not_matching
-from operators.in_process.engine import InProcessEngine
-from punct_ns import slices
-from punct_ns.pattern import EMPTY, WILDCARD, List, canonical
-from punct_ns.punctuation import Punctuation
-from punct_ns.schema import Attribute, Schema
-from punct_ns.slices import arrow_type
 from tests.samples.strategies import SMALL, Small, SmallSchema, Tuple, small_patterns, small_schemas
+from xmlstream.operators.frames.matching import flagged, matching, not_matching
+from xmlstream.operators.in_process.engine import InProcessEngine
+from xmlstream.punct_ns import slices
+from xmlstream.punct_ns.pattern import EMPTY, WILDCARD, List, canonical
+from xmlstream.punct_ns.punctuation import Punctuation
+from xmlstream.punct_ns.schema import Attribute, Schema
+from xmlstream.punct_ns.slices import arrow_type
 
 if TYPE_CHECKING:
-    from operators.frames.frame import Frame
+    from xmlstream.operators.frames.frame import Frame
 
 ENGINE = InProcessEngine(threads=1)
 

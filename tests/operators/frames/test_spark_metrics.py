@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from operators.frames.spark_engine import metrics_of
-from punct_ns.errors import XmlStreamError
+from xmlstream.operators.frames.spark_engine import metrics_of
+from xmlstream.punct_ns.errors import XmlStreamError
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

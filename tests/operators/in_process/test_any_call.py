@@ -8,14 +8,14 @@ from collections.abc import Iterator
 import duckdb
 import pytest
 
-from operators.in_process.aggregate_functions import AGGREGATES, WINDOWS
-from operators.in_process.expressions import Typed, translated
-from operators.in_process.functions import FUNCTIONS
-from operators.in_process.spark_type import duckdb_type
-from punct_ns.errors import QueryError
 from tests.harness.both_engines import bare
 from tests.harness.drawn_rows import TYPES, connected
 from tests.harness.nights import AT_NIGHT, SEED
+from xmlstream.operators.in_process.aggregate_functions import AGGREGATES, WINDOWS
+from xmlstream.operators.in_process.expressions import Typed, translated
+from xmlstream.operators.in_process.functions import FUNCTIONS
+from xmlstream.operators.in_process.spark_type import duckdb_type
+from xmlstream.punct_ns.errors import QueryError
 
 DRAWN = 200 if AT_NIGHT else 6
 """How many calls are drawn for each name and form."""

@@ -13,12 +13,12 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from operators.frames.frame import Engine, Frame
-from operators.frames.spark_engine import SparkEngine
-from operators.in_process.engine import InProcessEngine
-from operators.storage import segments
-from operators.storage.segments import SegmentStore
-from punct_ns.errors import QueryError, UsageError
+from xmlstream.operators.frames.frame import Engine, Frame
+from xmlstream.operators.frames.spark_engine import SparkEngine
+from xmlstream.operators.in_process.engine import InProcessEngine
+from xmlstream.operators.storage import segments
+from xmlstream.operators.storage.segments import SegmentStore
+from xmlstream.punct_ns.errors import QueryError, UsageError
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

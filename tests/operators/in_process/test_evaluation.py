@@ -7,11 +7,11 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from operators.frames.spark_engine import SparkEngine
-from operators.in_process.evaluation import computed
-from punct_ns.domain import Domain
-from punct_ns.schema import Attribute
 from tests.harness.drawn_rows import connected, drawn
+from xmlstream.operators.frames.spark_engine import SparkEngine
+from xmlstream.operators.in_process.evaluation import computed
+from xmlstream.punct_ns.domain import Domain
+from xmlstream.punct_ns.schema import Attribute
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

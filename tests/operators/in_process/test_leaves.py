@@ -12,13 +12,13 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from operators.frames.frame import Frame
-from operators.in_process.engine import InProcessEngine
-from punct_ns.domain import Domain
-from punct_ns.slices import arrow_type
 from tests.harness.both_engines import key
 from tests.harness.drawn_rows import TYPES, drawn
 from tests.harness.nights import AT_NIGHT, SEED
+from xmlstream.operators.frames.frame import Frame
+from xmlstream.operators.in_process.engine import InProcessEngine
+from xmlstream.punct_ns.domain import Domain
+from xmlstream.punct_ns.slices import arrow_type
 
 DRAWN = 300 if AT_NIGHT else 5
 """How many tables are drawn for each type."""

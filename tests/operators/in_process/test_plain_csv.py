@@ -7,10 +7,10 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from operators.in_process.columns import declared
-from operators.in_process.plain_csv import plain_csv
-from operators.in_process.spark_type import NotProven
-from punct_ns.errors import InputError
+from xmlstream.operators.in_process.columns import declared
+from xmlstream.operators.in_process.plain_csv import plain_csv
+from xmlstream.operators.in_process.spark_type import NotProven
+from xmlstream.punct_ns.errors import InputError
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

@@ -9,19 +9,19 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from operators.expressions.dialect import call_name, expression
-from operators.in_process.aggregate_functions import AGGREGATES, WINDOWS
-from operators.in_process.casts import CASTS
-from operators.in_process.expressions import translated
-from operators.in_process.functions import FUNCTIONS
-from operators.in_process.names import default_name
-from operators.in_process.spark_type import NotProven
-from operators.in_process.zones import transitions
-from punct_ns.errors import QueryError
 from tests.harness.both_engines import ALL, Findings, compared, typed
 from tests.harness.drawn_expressions import Drawn
 from tests.harness.drawn_rows import TYPES, Rows
 from tests.harness.nights import AT_NIGHT, SEED
+from xmlstream.operators.expressions.dialect import call_name, expression
+from xmlstream.operators.in_process.aggregate_functions import AGGREGATES, WINDOWS
+from xmlstream.operators.in_process.casts import CASTS
+from xmlstream.operators.in_process.expressions import translated
+from xmlstream.operators.in_process.functions import FUNCTIONS
+from xmlstream.operators.in_process.names import default_name
+from xmlstream.operators.in_process.spark_type import NotProven
+from xmlstream.operators.in_process.zones import transitions
+from xmlstream.punct_ns.errors import QueryError
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

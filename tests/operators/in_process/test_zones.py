@@ -6,12 +6,12 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from operators.expressions import constant_evaluation
-from operators.expressions.duration import lengthening
-from operators.frames.spark_engine import JavaZone, SparkEngine
-from operators.in_process.engine import InProcessEngine
-from operators.in_process.zones import PythonZone
-from punct_ns.errors import UsageError
+from xmlstream.operators.expressions import constant_evaluation
+from xmlstream.operators.expressions.duration import lengthening
+from xmlstream.operators.frames.spark_engine import JavaZone, SparkEngine
+from xmlstream.operators.in_process.engine import InProcessEngine
+from xmlstream.operators.in_process.zones import PythonZone
+from xmlstream.punct_ns.errors import UsageError
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

@@ -6,8 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from operators.joins.punctuation_graph import Equality, PunctuationGraph, Reachability, Shape
-from punct_ns.errors import QueryError
+from xmlstream.operators.joins.punctuation_graph import Equality, PunctuationGraph, Reachability, Shape
+from xmlstream.punct_ns.errors import QueryError
 
 B: Equality = ((0, "b1"), (1, "b2"))
 C: Equality = ((1, "c2"), (2, "c3"))

@@ -11,19 +11,19 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from operators.state import closed_set
-from operators.state.closed_set import SourceClosedSet
-from operators.state.expiring_set import Entry
-from operators.state.state_schema import STATE_FORMAT
-from operators.storage import constant_runs
-from operators.storage.constant_runs import ConstantRuns
-from operators.storage.segments import SegmentStore
-from punct_ns.errors import StateError
-from punct_ns.punctuation import Punctuation
-from punct_ns.punctuation_set import PunctuationSet
-from punct_ns.schema import Schema
 from tests.oracles.lifespans import LIFESPANS, Said, assert_true, is_over, lifespan
 from tests.samples.strategies import SMALL, SmallSchema, small_punctuations, small_schemas
+from xmlstream.operators.state import closed_set
+from xmlstream.operators.state.closed_set import SourceClosedSet
+from xmlstream.operators.state.expiring_set import Entry
+from xmlstream.operators.state.state_schema import STATE_FORMAT
+from xmlstream.operators.storage import constant_runs
+from xmlstream.operators.storage.constant_runs import ConstantRuns
+from xmlstream.operators.storage.segments import SegmentStore
+from xmlstream.punct_ns.errors import StateError
+from xmlstream.punct_ns.punctuation import Punctuation
+from xmlstream.punct_ns.punctuation_set import PunctuationSet
+from xmlstream.punct_ns.schema import Schema
 
 WORDS = [small for small in SMALL if small.domain.type in ("STRING", "BOOLEAN")]
 SESSION = Schema.parse("sid STRING")

@@ -8,14 +8,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from operators.state.closed_set import ClosedSet
-from punct_ns.lifespan import Lifespan
-from punct_ns.pattern import Constant
-from punct_ns.punctuation import Punctuation
-from punct_ns.schema import Schema
 from tests.oracles.lifespans import LIFESPANS, Said, State, assert_true, is_over, lifespan
 from tests.samples import strategies
 from tests.samples.strategies import fewer
+from xmlstream.operators.state.closed_set import ClosedSet
+from xmlstream.punct_ns.lifespan import Lifespan
+from xmlstream.punct_ns.pattern import Constant
+from xmlstream.punct_ns.punctuation import Punctuation
+from xmlstream.punct_ns.schema import Schema
 
 
 @fewer(4)

@@ -9,23 +9,23 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from operators.behaviour import Operator
-from operators.distinct import Distinct
-from operators.expressions.aggregates import Aggregate
-from operators.group_by import GroupBy
-from operators.join import Join
-from operators.sort_order import SortKey
-from operators.state import ages, tuple_log
-from operators.state.ages import PurgeAfter, Since
-from operators.state.operator_state import OperatorState
-from operators.state.tuple_log import TupleLog
-from operators.top_n import TopN
-from punct_ns.domain import Domain
-from punct_ns.errors import UsageError
-from punct_ns.lifespan import Duration
-from punct_ns.schema import Attribute, Schema
 from tests.harness.running import Running
 from tests.harness.saying import NO_STORE
+from xmlstream.operators.behaviour import Operator
+from xmlstream.operators.distinct import Distinct
+from xmlstream.operators.expressions.aggregates import Aggregate
+from xmlstream.operators.group_by import GroupBy
+from xmlstream.operators.join import Join
+from xmlstream.operators.sort_order import SortKey
+from xmlstream.operators.state import ages, tuple_log
+from xmlstream.operators.state.ages import PurgeAfter, Since
+from xmlstream.operators.state.operator_state import OperatorState
+from xmlstream.operators.state.tuple_log import TupleLog
+from xmlstream.operators.top_n import TopN
+from xmlstream.punct_ns.domain import Domain
+from xmlstream.punct_ns.errors import UsageError
+from xmlstream.punct_ns.lifespan import Duration
+from xmlstream.punct_ns.schema import Attribute, Schema
 
 if TYPE_CHECKING:
     from xmlstream.session.engines import Session

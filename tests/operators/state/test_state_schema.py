@@ -9,15 +9,15 @@ from typing import Any
 
 import pytest
 
-from operators.difference import Difference
-from operators.merge import Merge
-from operators.sort import Sort
-from operators.sort_order import SortKey
-from operators.state.operator_state import OperatorState
-from operators.state.state_schema import STATE_FORMAT
-from punct_ns.errors import StateError
-from punct_ns.schema import Schema
 from tests.harness.saying import NO_STORE
+from xmlstream.operators.difference import Difference
+from xmlstream.operators.merge import Merge
+from xmlstream.operators.sort import Sort
+from xmlstream.operators.sort_order import SortKey
+from xmlstream.operators.state.operator_state import OperatorState
+from xmlstream.operators.state.state_schema import STATE_FORMAT
+from xmlstream.punct_ns.errors import StateError
+from xmlstream.punct_ns.schema import Schema
 
 NUMBER = Schema.parse("n INT")
 

@@ -8,15 +8,15 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from operators.state import tuple_log
-from operators.state.slice_tuples import Tuples
-from operators.state.state_schema import LogSchema
-from operators.state.tuple_log import TupleLog
-from operators.storage import segments
-from operators.storage.segments import SegmentStore
-from punct_ns.punctuation import Punctuation
-from punct_ns.schema import Schema
 from tests.harness.running import rows_of
+from xmlstream.operators.state import tuple_log
+from xmlstream.operators.state.slice_tuples import Tuples
+from xmlstream.operators.state.state_schema import LogSchema
+from xmlstream.operators.state.tuple_log import TupleLog
+from xmlstream.operators.storage import segments
+from xmlstream.operators.storage.segments import SegmentStore
+from xmlstream.punct_ns.punctuation import Punctuation
+from xmlstream.punct_ns.schema import Schema
 from xmlstream.session.engines import engine_of
 
 if TYPE_CHECKING:

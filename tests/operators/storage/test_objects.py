@@ -9,12 +9,12 @@ from pathlib import Path
 
 import pytest
 
-from operators.storage import object_files, objects
-from operators.storage.object_urls import is_object_url, joined, with_options
-from operators.storage.objects import ObjectStore
-from punct_ns.errors import InputError, StateError, UsageError
 from tests.harness.fault_proxy import FAULTS, fault_proxy
 from tests.harness.seaweed import ObjectServer
+from xmlstream.operators.storage import object_files, objects
+from xmlstream.operators.storage.object_urls import is_object_url, joined, with_options
+from xmlstream.operators.storage.objects import ObjectStore
+from xmlstream.punct_ns.errors import InputError, StateError, UsageError
 
 
 @pytest.fixture(params=["memory", "server"])

@@ -8,10 +8,10 @@ from pathlib import Path
 
 import pytest
 
-from operators.storage.durable import EMPTY_SEAL, checksum
-from operators.storage.store import Store, hidden, sealed, store_at, unseal
-from punct_ns.errors import StateError
 from tests.harness.file_damage import DAMAGES
+from xmlstream.operators.storage.durable import EMPTY_SEAL, checksum
+from xmlstream.operators.storage.store import Store, hidden, sealed, store_at, unseal
+from xmlstream.punct_ns.errors import StateError
 
 
 @pytest.fixture

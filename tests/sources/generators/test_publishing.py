@@ -7,12 +7,12 @@ from pathlib import Path
 import pytest
 from lxml import etree
 
-from punct_ns.errors import InputError, UsageError
-from sources.generators.sensors import publish_sensors, write_sensors
-from sources.receivers.message import MessageReader
-from sources.receivers.receiving import Feed, Receiving, receiver_of
-from sources.receivers.spool import Spool
 from tests.harness.feeds import HOST, broker, free_port, until_acknowledged
+from xmlstream.punct_ns.errors import InputError, UsageError
+from xmlstream.sources.generators.sensors import publish_sensors, write_sensors
+from xmlstream.sources.receivers.message import MessageReader
+from xmlstream.sources.receivers.receiving import Feed, Receiving, receiver_of
+from xmlstream.sources.receivers.spool import Spool
 
 ASKED = {"sensors": 2, "hours": 3, "punctuations_per_hour": 2, "reports_per_hour": 10, "seed": 4}
 AT_ONCE = 1e6

@@ -4,14 +4,14 @@ from pathlib import Path
 
 import pytest
 
-from punct_ns.errors import UsageError
-from punct_ns.slices import POSITION
-from sources.generators import sensors
-from sources.xml.grammar.check import check_grammar
-from sources.xml.options.source import SourceOptions
-from sources.xml.parser.range_parser import RangeParser
-from sources.xml.splits.byte_ranges import ByteRange
 from tests.harness.clock import Clock
+from xmlstream.punct_ns.errors import UsageError
+from xmlstream.punct_ns.slices import POSITION
+from xmlstream.sources.generators import sensors
+from xmlstream.sources.xml.grammar.check import check_grammar
+from xmlstream.sources.xml.options.source import SourceOptions
+from xmlstream.sources.xml.parser.range_parser import RangeParser
+from xmlstream.sources.xml.splits.byte_ranges import ByteRange
 
 
 def source(path: Path) -> SourceOptions:

@@ -7,9 +7,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from punct_ns.errors import MalformedInput
-from punct_ns.xml_form import PUNCT_NS
-from sources.receivers.framing import Elements, Framing, Lines
+from xmlstream.punct_ns.errors import MalformedInput
+from xmlstream.punct_ns.xml_form import PUNCT_NS
+from xmlstream.sources.receivers.framing import Elements, Framing, Lines
 
 
 def _all(framing: Framing, text: bytes, cuts: list[int]) -> list[bytes]:

@@ -3,9 +3,9 @@ from __future__ import annotations
 import pytest
 from lxml import etree
 
-from punct_ns.errors import MalformedInput, UsageError
-from punct_ns.xml_form import PUNCT_NS
-from sources.receivers.message import Items, Message, MessageReader
+from xmlstream.punct_ns.errors import MalformedInput, UsageError
+from xmlstream.punct_ns.xml_form import PUNCT_NS
+from xmlstream.sources.receivers.message import Items, Message, MessageReader
 
 
 def _read(payload: bytes, *key: str, id: str | None = None, max_bytes: int = 1000) -> Items:

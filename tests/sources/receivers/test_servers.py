@@ -16,12 +16,6 @@ from typing import Any
 
 import pytest
 
-from punct_ns.errors import InputError, MalformedInput, UsageError, XmlStreamError
-from sources.receivers import byte_streams, http
-from sources.receivers.message import MessageReader
-from sources.receivers.receiving import Feed, Receiving, receiver_of
-from sources.receivers.spool import MAX_WAITING_BYTES, Spool
-from sources.xml.options.source import SourceOptions
 from tests.harness.feeds import (
     HOST,
     KilledReceiver,
@@ -36,7 +30,13 @@ from tests.harness.feeds import (
     send_by_tcp,
     until_acknowledged,
 )
+from xmlstream.punct_ns.errors import InputError, MalformedInput, UsageError, XmlStreamError
 from xmlstream.runtime.merged_documents import merged_documents
+from xmlstream.sources.receivers import byte_streams, http
+from xmlstream.sources.receivers.message import MessageReader
+from xmlstream.sources.receivers.receiving import Feed, Receiving, receiver_of
+from xmlstream.sources.receivers.spool import MAX_WAITING_BYTES, Spool
+from xmlstream.sources.xml.options.source import SourceOptions
 
 KILLS = 1
 MESSAGES = 100
@@ -356,7 +356,7 @@ def test_text_between_elements_and_what_is_no_xml_are_set_aside_as_they_came_by_
 
 
 def test_http_refuses_for_now_where_there_is_no_room(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("sources.receivers.spool.MIN_FREE_BYTES", 1 << 60)
+    monkeypatch.setattr("xmlstream.sources.receivers.spool.MIN_FREE_BYTES", 1 << 60)
     with receiving(f"http://{HOST}:0/in", tmp_path / "into") as begun:
         port = int(begun.place.rpartition(":")[2].partition("/")[0])
         status, text = post(port, b"<a id='1'/>", "/in")

@@ -14,12 +14,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from lxml import etree
 
-from punct_ns.errors import MalformedInput, StateError, UsageError
-from sources.receivers import journal, open_documents, spool
-from sources.receivers.journal import Journal
-from sources.receivers.message import Message, MessageReader
-from sources.receivers.open_documents import OpenDocument, Rotation
-from sources.receivers.spool import Spool
+from xmlstream.punct_ns.errors import MalformedInput, StateError, UsageError
+from xmlstream.sources.receivers import journal, open_documents, spool
+from xmlstream.sources.receivers.journal import Journal
+from xmlstream.sources.receivers.message import Message, MessageReader
+from xmlstream.sources.receivers.open_documents import OpenDocument, Rotation
+from xmlstream.sources.receivers.spool import Spool
 
 
 class Killed(BaseException):

@@ -12,11 +12,11 @@ from hypothesis import strategies as st
 from lxml import etree
 
 import xmlstream as xs
-from punct_ns.errors import InputError, UsageError
-from punct_ns.xml_form import NAME
-from sources.xml.inference.proposal import Proposal, proposal
-from sources.xml.parser.range_parser import Reading
 from tests.documentation.pages import ROOT, section
+from xmlstream.punct_ns.errors import InputError, UsageError
+from xmlstream.punct_ns.xml_form import NAME
+from xmlstream.sources.xml.inference.proposal import Proposal, proposal
+from xmlstream.sources.xml.parser.range_parser import Reading
 from xmlstream.sql import script
 from xmlstream.sql.tables.create_table import create_table
 

@@ -10,11 +10,11 @@ import pytest
 
 import xmlstream as xs
 import xmlstream.testing as xt
-from sources.xml.options.option_table import OPTIONS, SET_BY_QUERIES
-from sources.xml.options.source import SourceOptions
 from xmlstream.builder import run_options
 from xmlstream.builder.reading import READ_OPTIONS
 from xmlstream.builder.run_options import CommonOptions, RunOptions
+from xmlstream.sources.xml.options.option_table import OPTIONS, SET_BY_QUERIES
+from xmlstream.sources.xml.options.source import SourceOptions
 from xmlstream.sql.tables.declaration import ABOVE
 from xmlstream.testing.case import CaseOptions
 

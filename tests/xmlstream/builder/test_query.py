@@ -11,12 +11,12 @@ import pytest
 from lxml import etree
 
 import xmlstream as xs
-from punct_ns.errors import InputError, MalformedInput, QueryError, StateError, UsageError
-from sources.generators.sensors import write_sensors
 from xmlstream.builder.query import Query
 from xmlstream.plan.nodes import Scan, plain
+from xmlstream.punct_ns.errors import InputError, MalformedInput, QueryError, StateError, UsageError
 from xmlstream.runtime import runner
 from xmlstream.session.spark_errors import LOGGERS
+from xmlstream.sources.generators.sensors import write_sensors
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

@@ -9,12 +9,12 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 import xmlstream as xs
-from punct_ns.errors import QueryError, UsageError
-from sources.xml.options.option_table import SET_BY_QUERIES
 from xmlstream.builder import method_sql
 from xmlstream.builder.method_sql import Groups
 from xmlstream.builder.query import Query
 from xmlstream.builder.run_options import settings
+from xmlstream.punct_ns.errors import QueryError, UsageError
+from xmlstream.sources.xml.options.option_table import SET_BY_QUERIES
 from xmlstream.sql import script
 
 if TYPE_CHECKING:

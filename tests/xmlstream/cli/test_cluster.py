@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING
 import pytest
 
 import xmlstream as xs
-from sources.generators.sensors import write_sensors
 from tests.harness.standalone import JAVA, standalone
+from xmlstream.sources.generators.sensors import write_sensors
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

@@ -12,14 +12,14 @@ from pathlib import Path
 
 import pytest
 
-from operators.storage.objects import ObjectStore
-from operators.storage.store import unsealed
-from sources.generators.auction_documents import write_auctions
-from sources.generators.auction_house import House
-from sources.generators.sensors import write_sensors
 from tests.campaigns.clusters import QUERIES, begun, rows
 from tests.harness.nights import AT_NIGHT
 from tests.harness.standalone import Apart, standalone_apart
+from xmlstream.operators.storage.objects import ObjectStore
+from xmlstream.operators.storage.store import unsealed
+from xmlstream.sources.generators.auction_documents import write_auctions
+from xmlstream.sources.generators.auction_house import House
+from xmlstream.sources.generators.sensors import write_sensors
 
 pytestmark = [pytest.mark.spark, pytest.mark.slow]
 

@@ -21,11 +21,11 @@ import pytest
 from lxml import etree
 
 import xmlstream as xs
-from punct_ns.xml_form import PUNCT_NS
-from sources.generators.sensors import write_sensors
 from tests.documentation.pages import blocks
 from xmlstream.cli.commands import main
+from xmlstream.punct_ns.xml_form import PUNCT_NS
 from xmlstream.session.spark_session import cores_of
+from xmlstream.sources.generators.sensors import write_sensors
 from xmlstream.sql import script
 
 ROOT = Path(__file__).parents[3]

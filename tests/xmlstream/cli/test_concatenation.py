@@ -8,9 +8,9 @@ from pathlib import Path
 import pytest
 from lxml import etree
 
-from punct_ns.errors import MalformedInput, StateError, UsageError
 from xmlstream.cli import concatenation
 from xmlstream.cli.concatenation import concatenate
+from xmlstream.punct_ns.errors import MalformedInput, StateError, UsageError
 
 HEAD = '<?xml version="1.0" encoding="UTF-8"?>\n<rows xmlns:punct="urn:p">'
 CONTENTS = [

@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from punct_ns.errors import UsageError
 from tests.experiments.state_figure import draw_state, read_metrics, state_curves
+from xmlstream.punct_ns.errors import UsageError
 
 
 def a_slice(number: int, items: int, **kept: int) -> dict[str, object]:

@@ -12,12 +12,12 @@ import pytest
 from rich.console import Console
 
 import xmlstream as xs
-from punct_ns.errors import InputError, UsageError
-from punct_ns.xml_form import PUNCT_NS
-from sources.xml.options.source import SourceOptions
-from sources.xml.splits.documents import Documents
-from sources.xml.splits.slice_planner import Offset, Planner, waiting_note
 from xmlstream.cli import progress
+from xmlstream.punct_ns.errors import InputError, UsageError
+from xmlstream.punct_ns.xml_form import PUNCT_NS
+from xmlstream.sources.xml.options.source import SourceOptions
+from xmlstream.sources.xml.splits.documents import Documents
+from xmlstream.sources.xml.splits.slice_planner import Offset, Planner, waiting_note
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

@@ -8,12 +8,12 @@ from typing import Any, get_args
 
 import pytest
 
-from sources.generators import auction_documents
-from sources.generators.auction_house import Form, House, documents
-from sources.xml.grammar.check import check_grammar
-from sources.xml.options.source import SourceOptions
 from xmlstream.cli.commands import main
 from xmlstream.plan.nodes import Scan
+from xmlstream.sources.generators import auction_documents
+from xmlstream.sources.generators.auction_house import Form, House, documents
+from xmlstream.sources.xml.grammar.check import check_grammar
+from xmlstream.sources.xml.options.source import SourceOptions
 from xmlstream.sql.script import read
 
 DEFAULT: dict[str, Any] = {"seed": 1}

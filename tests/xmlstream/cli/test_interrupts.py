@@ -15,10 +15,10 @@ from typing import TYPE_CHECKING
 import pytest
 
 import xmlstream as xs
-from sources.generators.sensors import write_sensors
 from tests.campaigns.signals import QUERY, Running, documents, processes
 from tests.harness.nights import AT_NIGHT
 from xmlstream.cli import interrupts
+from xmlstream.sources.generators.sensors import write_sensors
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

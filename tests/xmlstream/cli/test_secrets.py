@@ -10,10 +10,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 from typer.testing import CliRunner
 
-from punct_ns.errors import UsageError, without_secrets
-from sources.places import shown
 from xmlstream.cli.commands import app
+from xmlstream.punct_ns.errors import UsageError, without_secrets
 from xmlstream.sink.target import Target
+from xmlstream.sources.places import shown
 
 SECRET = "what-she-alone-knows"
 URLS = [

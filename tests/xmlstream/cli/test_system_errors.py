@@ -14,10 +14,10 @@ from pathlib import Path
 import pytest
 from typer.testing import CliRunner, Result
 
-from punct_ns.errors import XmlStreamError
-from punct_ns.xml_form import PUNCT_NS
 from tests.harness.nights import AT_NIGHT, SEED
 from xmlstream.cli.commands import app
+from xmlstream.punct_ns.errors import XmlStreamError
+from xmlstream.punct_ns.xml_form import PUNCT_NS
 
 QUERY = """
 CREATE TABLE s (a INT, b INT) USING punctuated_xml

@@ -6,11 +6,11 @@ from pathlib import Path
 
 import pytest
 
-from operators.storage.constant_runs import ConstantRuns
-from operators.storage.segments import SegmentStore
-from punct_ns.punctuation import Punctuation
-from punct_ns.schema import Schema
 from xmlstream.diagnosis.kept_rows import ClosedOnDisk
+from xmlstream.operators.storage.constant_runs import ConstantRuns
+from xmlstream.operators.storage.segments import SegmentStore
+from xmlstream.punct_ns.punctuation import Punctuation
+from xmlstream.punct_ns.schema import Schema
 
 SCHEMA = Schema.parse("sid STRING, n INT")
 

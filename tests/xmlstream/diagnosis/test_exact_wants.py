@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from punct_ns.punctuation import Punctuation
 from tests.properties.stalling import Stall, Stalled
 from tests.properties.test_stalls_of_operators import MOMENTS, SPACE, TABLES
+from xmlstream.punct_ns.punctuation import Punctuation
 
 if TYPE_CHECKING:
     from xmlstream.session.engines import Session

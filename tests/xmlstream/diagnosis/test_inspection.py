@@ -11,17 +11,17 @@ from typing import TYPE_CHECKING
 import pytest
 
 import xmlstream as xs
-from operators.expressions.constant_evaluation import evaluated
-from punct_ns.domain import Domain
-from punct_ns.errors import StateError, UsageError
-from punct_ns.image import Function
-from punct_ns.schema import Attribute
-from punct_ns.xml_form import PUNCT_NS
 from tests.harness.sealed_files import unseal
 from xmlstream.diagnosis.inspection import inspect
 from xmlstream.diagnosis.report import WaitingReport, in_words
 from xmlstream.monitor.closed_map import ClosedMap
+from xmlstream.operators.expressions.constant_evaluation import evaluated
 from xmlstream.plan.written_plan import PLAN_FILE, decoded
+from xmlstream.punct_ns.domain import Domain
+from xmlstream.punct_ns.errors import StateError, UsageError
+from xmlstream.punct_ns.image import Function
+from xmlstream.punct_ns.schema import Attribute
+from xmlstream.punct_ns.xml_form import PUNCT_NS
 from xmlstream.runtime.checkpoint import CommitLog, made_whole
 from xmlstream.session.engines import engine_of
 

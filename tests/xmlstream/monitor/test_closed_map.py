@@ -10,18 +10,18 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from operators.state.expiring_set import recorded
-from operators.storage.constant_runs import ConstantRuns
-from operators.storage.segments import SegmentStore
-from punct_ns.domain import Domain
-from punct_ns.lifespan import Lifespan
-from punct_ns.punctuation import Punctuation
-from punct_ns.schema import Schema
-from punct_ns.value_set import ValueSet
 from xmlstream.monitor import closed_map as closed_map_module
 from xmlstream.monitor.closed_map import MOST_BARS, ClosedMap, axes, frontier
+from xmlstream.operators.state.expiring_set import recorded
+from xmlstream.operators.storage.constant_runs import ConstantRuns
+from xmlstream.operators.storage.segments import SegmentStore
 from xmlstream.optimizer.rules import optimized
 from xmlstream.plan.nodes import Node
+from xmlstream.punct_ns.domain import Domain
+from xmlstream.punct_ns.lifespan import Lifespan
+from xmlstream.punct_ns.punctuation import Punctuation
+from xmlstream.punct_ns.schema import Schema
+from xmlstream.punct_ns.value_set import ValueSet
 from xmlstream.sql.script import read
 
 DATA = Path(__file__).parents[3] / "data"
@@ -212,7 +212,7 @@ def test_what_the_commits_of_one_run_add_up_to_is_what_a_whole_record_says() -> 
     ],
 )
 def test_every_type_has_an_axis_and_words(type_: str, texts: list[str], words: str, scale: str) -> None:
-    from punct_ns.schema import Schema
+    from xmlstream.punct_ns.schema import Schema
 
     found = ClosedMap({"s": Schema.of(a=type_)}, {}, [[("s", "a")]])
     found.add({"operators": {"s": {"sets": {"added": texts}}}})

@@ -20,12 +20,12 @@ import pytest
 from prometheus_client.openmetrics.parser import text_string_to_metric_families
 from starlette.requests import Request
 
-from punct_ns.errors import UsageError
 from xmlstream.monitor.monitor import Monitor
 from xmlstream.monitor.routes import MOST_READERS, Routes
 from xmlstream.monitor.run_view import MOST_EVENTS, History
 from xmlstream.optimizer.rules import optimized
 from xmlstream.plan.nodes import Node, names
+from xmlstream.punct_ns.errors import UsageError
 from xmlstream.runtime.watching import Watched
 from xmlstream.sql.script import read
 

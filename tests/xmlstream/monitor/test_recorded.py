@@ -11,13 +11,13 @@ from typing import Any
 import pytest
 from typer.testing import CliRunner
 
-from punct_ns.errors import StateError, UsageError
 from tests.harness.sealed_files import seal
 from tests.xmlstream.monitor.test_closed_map import lacking
 from tests.xmlstream.monitor.test_monitor import ROOT, record
 from xmlstream.cli.commands import app
 from xmlstream.monitor.recorded import keep_reading, recorded
 from xmlstream.plan.written_plan import PLAN_FILE, encoded
+from xmlstream.punct_ns.errors import StateError, UsageError
 from xmlstream.runtime.checkpoint import CommitLog
 
 

@@ -17,9 +17,9 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from punct_ns.xml_form import PUNCT_NS
 from tests.xmlstream.monitor.test_page import wait_for
 from tests.xmlstream.monitor.test_watched_run import asked, until
+from xmlstream.punct_ns.xml_form import PUNCT_NS
 
 if TYPE_CHECKING:
     from playwright.sync_api import Browser

@@ -19,13 +19,13 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 import xmlstream as xs
-from operators.storage.locks import DirectoryLocks, is_locked
-from punct_ns.errors import InputError
-from punct_ns.xml_form import PUNCT_NS
 from tests.xmlstream.monitor.test_page import wait_for
 from tests.xmlstream.monitor.test_watched_run import asked, until
 from xmlstream.monitor import run_view
 from xmlstream.monitor.recorded import recorded
+from xmlstream.operators.storage.locks import DirectoryLocks, is_locked
+from xmlstream.punct_ns.errors import InputError
+from xmlstream.punct_ns.xml_form import PUNCT_NS
 
 if TYPE_CHECKING:
     from playwright.sync_api import Browser
@@ -257,7 +257,7 @@ def test_a_run_that_takes_a_directory_waits_for_a_page_that_looks_whether_it_is_
         if len(waits) == 2:
             os.close(descriptor)
 
-    monkeypatch.setattr("operators.storage.locks.time", SimpleNamespace(sleep=wait))
+    monkeypatch.setattr("xmlstream.operators.storage.locks.time", SimpleNamespace(sleep=wait))
     locks = DirectoryLocks()
     locks.take(tmp_path)
     assert len(waits) == 2

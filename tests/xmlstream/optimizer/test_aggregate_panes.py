@@ -7,12 +7,12 @@ from typing import cast
 
 import pytest
 
-from operators.group_by import GroupBy
-from operators.pre_aggregate import PreAggregate
-from operators.project import Project
-from operators.required_punctuations import Held, Row
-from operators.window import Window
 from tests.xmlstream.optimizer.test_eliminate_distinct import plan
+from xmlstream.operators.group_by import GroupBy
+from xmlstream.operators.pre_aggregate import PreAggregate
+from xmlstream.operators.project import Project
+from xmlstream.operators.required_punctuations import Held, Row
+from xmlstream.operators.window import Window
 from xmlstream.optimizer.aggregate_panes import aggregate_panes
 from xmlstream.optimizer.rules import optimized
 from xmlstream.plan.nodes import Node, topological

@@ -9,10 +9,10 @@ from pathlib import Path
 import pytest
 from typer.testing import CliRunner
 
-from operators.join import Join
-from operators.multiway_join import MultiwayJoin
-from operators.select import Select
 from xmlstream.cli.commands import app
+from xmlstream.operators.join import Join
+from xmlstream.operators.multiway_join import MultiwayJoin
+from xmlstream.operators.select import Select
 from xmlstream.optimizer.choose_joins import choose_joins
 from xmlstream.optimizer.rules import join_choices, optimized
 from xmlstream.plan.nodes import Node, topological

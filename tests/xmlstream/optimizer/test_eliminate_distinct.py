@@ -16,33 +16,33 @@ import sqlglot
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
-from operators.describe import Describe
-from operators.difference import Difference
-from operators.distinct import Distinct
-from operators.explode import Explode
-from operators.expressions.aggregates import Aggregate, Over
-from operators.group_by import GroupBy
-from operators.intersect import Intersect
-from operators.join import Join
-from operators.look_ahead import LookAhead
-from operators.merge import Merge
-from operators.project import Project
-from operators.row_window import RowWindow
-from operators.select import Select
-from operators.semi_join import SemiJoin
-from operators.session import Session
-from operators.sort import Sort
-from operators.sort_order import SortKey
-from operators.top_n import TopN
-from operators.window import Window
-from punct_ns.domain import Domain
-from punct_ns.schema import Attribute, Schema
 from tests.properties import test_random_plans
 from tests.properties.test_random_plans import queries
 from tests.samples.strategies import fewer
+from xmlstream.operators.describe import Describe
+from xmlstream.operators.difference import Difference
+from xmlstream.operators.distinct import Distinct
+from xmlstream.operators.explode import Explode
+from xmlstream.operators.expressions.aggregates import Aggregate, Over
+from xmlstream.operators.group_by import GroupBy
+from xmlstream.operators.intersect import Intersect
+from xmlstream.operators.join import Join
+from xmlstream.operators.look_ahead import LookAhead
+from xmlstream.operators.merge import Merge
+from xmlstream.operators.project import Project
+from xmlstream.operators.row_window import RowWindow
+from xmlstream.operators.select import Select
+from xmlstream.operators.semi_join import SemiJoin
+from xmlstream.operators.session import Session
+from xmlstream.operators.sort import Sort
+from xmlstream.operators.sort_order import SortKey
+from xmlstream.operators.top_n import TopN
+from xmlstream.operators.window import Window
 from xmlstream.optimizer.eliminate_distinct import eliminate_distinct
 from xmlstream.optimizer.rules import optimized
 from xmlstream.plan.nodes import Node, Scan, together, topological
+from xmlstream.punct_ns.domain import Domain
+from xmlstream.punct_ns.schema import Attribute, Schema
 from xmlstream.sql.clauses.relation import Relation
 from xmlstream.sql.script import read
 from xmlstream.sql.spark.analysis import NamesOnly

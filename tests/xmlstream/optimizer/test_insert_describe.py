@@ -10,27 +10,27 @@ from hypothesis import given
 from hypothesis import strategies as st
 from lxml import etree
 
-from operators.describe import Describe
-from operators.expressions.aggregates import Aggregate
-from operators.expressions.output_columns import Column
-from operators.group_by import GroupBy
-from operators.merge import Merge
-from operators.project import Project
-from operators.select import Select
-from operators.sort_order import SortKey
-from operators.state.operator_state import OperatorState
-from operators.state.slice_tuples import Slice
-from operators.top_n import TopN
-from punct_ns.domain import Domain
-from punct_ns.punctuation import Punctuation
-from punct_ns.punctuation_set import PunctuationSet
-from punct_ns.schema import Attribute, Schema
 from tests.harness.saying import NO_STORE
 from tests.samples.strategies import SMALL, SmallSchema, small_punctuations
+from xmlstream.operators.describe import Describe
+from xmlstream.operators.expressions.aggregates import Aggregate
+from xmlstream.operators.expressions.output_columns import Column
+from xmlstream.operators.group_by import GroupBy
+from xmlstream.operators.merge import Merge
+from xmlstream.operators.project import Project
+from xmlstream.operators.select import Select
+from xmlstream.operators.sort_order import SortKey
+from xmlstream.operators.state.operator_state import OperatorState
+from xmlstream.operators.state.slice_tuples import Slice
+from xmlstream.operators.top_n import TopN
 from xmlstream.optimizer.insert_describe import insert_describe
 from xmlstream.optimizer.rules import optimized
 from xmlstream.plan.nodes import Node, Results, Scan, Static, topological
 from xmlstream.plan.written_plan import tree
+from xmlstream.punct_ns.domain import Domain
+from xmlstream.punct_ns.punctuation import Punctuation
+from xmlstream.punct_ns.punctuation_set import PunctuationSet
+from xmlstream.punct_ns.schema import Attribute, Schema
 from xmlstream.runtime.runner import run
 from xmlstream.runtime.settings import Settings
 from xmlstream.sink.target import Target

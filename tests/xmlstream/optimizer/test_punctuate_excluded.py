@@ -8,12 +8,12 @@ from typing import TYPE_CHECKING
 import pytest
 
 import xmlstream as xs
-from operators.join import Join
-from operators.select import Select
-from punct_ns.xml_form import PUNCT_NS
+from xmlstream.operators.join import Join
+from xmlstream.operators.select import Select
 from xmlstream.optimizer.punctuate_excluded import punctuate_excluded
 from xmlstream.optimizer.rules import optimized
 from xmlstream.plan.nodes import Node, topological
+from xmlstream.punct_ns.xml_form import PUNCT_NS
 from xmlstream.sql.script import read
 
 if TYPE_CHECKING:

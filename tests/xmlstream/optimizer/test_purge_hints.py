@@ -7,13 +7,13 @@ from pathlib import Path
 import pytest
 from typer.testing import CliRunner
 
-from operators.join import Join
-from operators.joins.purge_strategy import PurgeStrategy, strategy_named
-from operators.multiway_join import MultiwayJoin
-from punct_ns.errors import QueryError
 from xmlstream.cli.commands import app
+from xmlstream.operators.join import Join
+from xmlstream.operators.joins.purge_strategy import PurgeStrategy, strategy_named
+from xmlstream.operators.multiway_join import MultiwayJoin
 from xmlstream.optimizer.rules import optimized
 from xmlstream.plan.nodes import Node, plain, topological
+from xmlstream.punct_ns.errors import QueryError
 from xmlstream.sql.script import read
 
 RING = """

@@ -4,18 +4,18 @@ from __future__ import annotations
 
 import pytest
 
-from operators.describe import Describe
-from operators.distinct import Distinct
-from operators.group_by import GroupBy
-from operators.join import Join
-from operators.merge import Merge
-from operators.multiway_join import MultiwayJoin
-from operators.punctuate import Punctuate
-from operators.punctuators.order import ByOrder
-from operators.select import Select
-from operators.sort import Sort
-from operators.sort_order import SortKey
-from operators.top_n import TopN
+from xmlstream.operators.describe import Describe
+from xmlstream.operators.distinct import Distinct
+from xmlstream.operators.group_by import GroupBy
+from xmlstream.operators.join import Join
+from xmlstream.operators.merge import Merge
+from xmlstream.operators.multiway_join import MultiwayJoin
+from xmlstream.operators.punctuate import Punctuate
+from xmlstream.operators.punctuators.order import ByOrder
+from xmlstream.operators.select import Select
+from xmlstream.operators.sort import Sort
+from xmlstream.operators.sort_order import SortKey
+from xmlstream.operators.top_n import TopN
 from xmlstream.optimizer.push_down_predicates import push_down_predicates
 from xmlstream.optimizer.rules import optimized
 from xmlstream.plan.nodes import Node, Scan, together, topological

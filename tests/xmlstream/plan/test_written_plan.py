@@ -8,15 +8,15 @@ from pathlib import Path
 
 import pytest
 
-from operators.punctuate import Punctuate
-from operators.punctuators.order import ByClock, ByOrder, ByRoster
-from operators.punctuators.predicate import ByPredicate
-from operators.punctuators.rule import Rule
-from punct_ns.errors import StateError
 from tests.documentation.pages import ROOT
+from xmlstream.operators.punctuate import Punctuate
+from xmlstream.operators.punctuators.order import ByClock, ByOrder, ByRoster
+from xmlstream.operators.punctuators.predicate import ByPredicate
+from xmlstream.operators.punctuators.rule import Rule
 from xmlstream.optimizer.rules import optimized
 from xmlstream.plan.nodes import Node
 from xmlstream.plan.written_plan import decoded, encoded
+from xmlstream.punct_ns.errors import StateError
 from xmlstream.sql import script
 
 QUERIES = sorted((ROOT / "data").rglob("*.sql"))

@@ -11,11 +11,11 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 import xmlstream as xs
-from operators.state import closed_set
-from operators.storage import constant_runs
-from punct_ns.errors import StateError, UngrammaticalStream
 from tests.harness.nights import AT_NIGHT
 from tests.samples.sessions import SCHEMA, TAG, identifiers, write_sessions
+from xmlstream.operators.state import closed_set
+from xmlstream.operators.storage import constant_runs
+from xmlstream.punct_ns.errors import StateError, UngrammaticalStream
 
 if TYPE_CHECKING:
     from xmlstream.session.engines import Session

@@ -16,12 +16,12 @@ from hypothesis import strategies as st
 
 import xmlstream as xs
 import xmlstream.testing as xt
-from operators.distinct_on import DistinctOn
-from operators.row_window import RowWindow
-from operators.top_n import TopN
-from punct_ns.errors import QueryError
 from tests.harness.pointing import pointed_at
+from xmlstream.operators.distinct_on import DistinctOn
+from xmlstream.operators.row_window import RowWindow
+from xmlstream.operators.top_n import TopN
 from xmlstream.plan.nodes import topological
+from xmlstream.punct_ns.errors import QueryError
 from xmlstream.safety.words import caution
 from xmlstream.sql.script import read
 

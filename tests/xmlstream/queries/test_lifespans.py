@@ -9,13 +9,13 @@ import pytest
 from lxml import etree
 
 import xmlstream as xs
-from punct_ns.errors import MalformedInput, UngrammaticalStream
-from punct_ns.xml_form import PUNCT_NS
-from sources.xml.grammar.check import check_grammar
-from sources.xml.options.source import SourceOptions
 from tests.harness.nights import AT_NIGHT
 from tests.xmlstream.runtime.killed_run import AROUND_THE_COMMIT, POINTS, crash
+from xmlstream.punct_ns.errors import MalformedInput, UngrammaticalStream
+from xmlstream.punct_ns.xml_form import PUNCT_NS
 from xmlstream.runtime.likely_mistakes import of_source
+from xmlstream.sources.xml.grammar.check import check_grammar
+from xmlstream.sources.xml.options.source import SourceOptions
 
 if TYPE_CHECKING:
     from xmlstream.session.engines import Session

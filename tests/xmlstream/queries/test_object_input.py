@@ -9,10 +9,10 @@ import pyarrow as pa
 import pytest
 
 import xmlstream as xs
-from operators.storage.objects import ObjectStore, requests
-from punct_ns.errors import InputError, UsageError
-from punct_ns.xml_form import PUNCT_NS
 from tests.harness.seaweed import ObjectServer
+from xmlstream.operators.storage.objects import ObjectStore, requests
+from xmlstream.punct_ns.errors import InputError, UsageError
+from xmlstream.punct_ns.xml_form import PUNCT_NS
 
 if TYPE_CHECKING:
     from xmlstream.session.engines import InProcessSession, Session

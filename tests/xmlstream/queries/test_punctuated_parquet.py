@@ -16,25 +16,25 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import xmlstream as xs
-from punct_ns.errors import MalformedInput, QueryError
-from punct_ns.pattern import matches
-from punct_ns.punctuation import Punctuation
-from punct_ns.punctuation_set import PunctuationSet
-from punct_ns.schema import Attribute, Schema
-from punct_ns.slices import POSITION, arrow_type
-from punct_ns.sql_type import OpaqueType, StringType
-from punct_ns.xml_form import PUNCT_NS, punctuation_from_texts
-from sources.parquet_table import parquet_options
-from sources.xml.options.source import SourceOptions
-from sources.xml.parser.range_parser import RangeParser, read_through
-from sources.xml.splits.documents import Documents
-from sources.xml.splits.slice_planner import Offset, Planner
 from tests.samples import strategies as samples
+from xmlstream.punct_ns.errors import MalformedInput, QueryError
+from xmlstream.punct_ns.pattern import matches
+from xmlstream.punct_ns.punctuation import Punctuation
+from xmlstream.punct_ns.punctuation_set import PunctuationSet
+from xmlstream.punct_ns.schema import Attribute, Schema
+from xmlstream.punct_ns.slices import POSITION, arrow_type
+from xmlstream.punct_ns.sql_type import OpaqueType, StringType
+from xmlstream.punct_ns.xml_form import PUNCT_NS, punctuation_from_texts
 from xmlstream.sink.directory_sink import DirectorySink
 from xmlstream.sink.result_tables import ParquetForm
 from xmlstream.sink.sink import ComputedSlice
 from xmlstream.sink.sink_kind import SinkHome
 from xmlstream.sink.target import Target
+from xmlstream.sources.parquet_table import parquet_options
+from xmlstream.sources.xml.options.source import SourceOptions
+from xmlstream.sources.xml.parser.range_parser import RangeParser, read_through
+from xmlstream.sources.xml.splits.documents import Documents
+from xmlstream.sources.xml.splits.slice_planner import Offset, Planner
 from xmlstream.sql import script
 
 if TYPE_CHECKING:

@@ -11,10 +11,10 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 import xmlstream as xs
-from sources.generators.auction_documents import write_auctions
-from sources.generators.auction_house import House
-from sources.generators.sensors import write_sensors
 from xmlstream.runtime import driving
+from xmlstream.sources.generators.auction_documents import write_auctions
+from xmlstream.sources.generators.auction_house import House
+from xmlstream.sources.generators.sensors import write_sensors
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

@@ -10,15 +10,15 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from lxml import etree
 
-from operators.behaviour import Operator
-from operators.expressions.output_columns import Column
-from operators.project import Project
-from operators.punctuate import Punctuate
-from operators.punctuators.order import ByRoster
-from operators.select import Select
-from operators.sort import Sort
-from operators.sort_order import SortKey
 from tests.harness.sealed_files import unseal
+from xmlstream.operators.behaviour import Operator
+from xmlstream.operators.expressions.output_columns import Column
+from xmlstream.operators.project import Project
+from xmlstream.operators.punctuate import Punctuate
+from xmlstream.operators.punctuators.order import ByRoster
+from xmlstream.operators.select import Select
+from xmlstream.operators.sort import Sort
+from xmlstream.operators.sort_order import SortKey
 from xmlstream.plan.nodes import Node
 from xmlstream.runtime.runner import run
 from xmlstream.runtime.settings import Settings

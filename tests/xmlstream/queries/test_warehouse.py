@@ -11,13 +11,13 @@ import pytest
 from lxml import etree
 
 import xmlstream as xs
-from punct_ns.errors import MalformedInput, StateError, UngrammaticalStream
-from punct_ns.schema import Schema
-from punct_ns.xml_form import PUNCT_NS
-from sources.generators.sensors import write_sensors
 from tests.harness.nights import AT_NIGHT
 from tests.harness.punctuation_elements import read_element
 from tests.oracles import oracle
+from xmlstream.punct_ns.errors import MalformedInput, StateError, UngrammaticalStream
+from xmlstream.punct_ns.schema import Schema
+from xmlstream.punct_ns.xml_form import PUNCT_NS
+from xmlstream.sources.generators.sensors import write_sensors
 
 if TYPE_CHECKING:
     from xmlstream.session.engines import Session

@@ -11,9 +11,9 @@ import pytest
 from lxml import etree
 
 import xmlstream as xs
-from punct_ns.errors import QueryError, UsageError
 from tests.samples.xmark_documents import XMark
 from xmlstream.plan.nodes import plain
+from xmlstream.punct_ns.errors import QueryError, UsageError
 from xmlstream.sql import script
 
 if TYPE_CHECKING:

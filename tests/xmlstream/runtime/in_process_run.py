@@ -15,12 +15,12 @@ from typing import Any
 
 import pyarrow.parquet as pq
 
-from sources.xml.options.source import SourceOptions
-from sources.xml.slices.sources_reader import SourcesReader
-from sources.xml.slices.staged_rows import StagedRange
-from sources.xml.slices.staging import LocalStager
 from xmlstream.runtime.checkpoint import Checkpoint
 from xmlstream.runtime.in_process import Pace, SliceLoop
+from xmlstream.sources.xml.options.source import SourceOptions
+from xmlstream.sources.xml.slices.sources_reader import SourcesReader
+from xmlstream.sources.xml.slices.staged_rows import StagedRange
+from xmlstream.sources.xml.slices.staging import LocalStager
 
 Staged = Callable[[], Sequence[StagedRange]]
 

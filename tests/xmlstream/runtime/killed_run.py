@@ -13,8 +13,8 @@ from contextlib import ExitStack, suppress
 from typing import Any
 from unittest import mock
 
-from operators.storage import segments
 from xmlstream.cli.commands import main
+from xmlstream.operators.storage import segments
 from xmlstream.runtime import execution
 from xmlstream.runtime.checkpoint import CommitLog
 from xmlstream.sink import directory_sink

@@ -11,10 +11,10 @@ from typing import Any
 
 import pytest
 
-from operators.storage.durable import checksum
-from operators.storage.locks import DirectoryLocks
-from punct_ns.errors import StateError
 from tests.harness.file_damage import DAMAGES
+from xmlstream.operators.storage.durable import checksum
+from xmlstream.operators.storage.locks import DirectoryLocks
+from xmlstream.punct_ns.errors import StateError
 from xmlstream.runtime import checkpoint
 from xmlstream.runtime.checkpoint import Checkpoint, CommitLog
 from xmlstream.runtime.recovery import PublishedOutput
@@ -159,7 +159,7 @@ def test_what_a_run_uses_is_refused_to_others_until_it_ends_or_dies(tmp_path: Pa
     with pytest.raises(StateError, match="in use by another query of this process"):
         second.take(tmp_path / "link")
     tried = (
-        "import sys, pathlib; from operators.storage.locks import DirectoryLocks;"
+        "import sys, pathlib; from xmlstream.operators.storage.locks import DirectoryLocks;"
         "DirectoryLocks().take(pathlib.Path(sys.argv[1]))"
     )
     refused = subprocess.run([sys.executable, "-c", tried, tmp_path], check=False, capture_output=True, text=True)
@@ -184,7 +184,7 @@ def test_a_file_system_without_locks_is_named(
     def refuse(descriptor: int, how: int) -> None:
         raise OSError(errno.ENOLCK, "no locks available")
 
-    monkeypatch.setattr("operators.storage.locks.fcntl.flock", refuse)
+    monkeypatch.setattr("xmlstream.operators.storage.locks.fcntl.flock", refuse)
     locks = DirectoryLocks()
     locks.take(tmp_path)
     locks.release()

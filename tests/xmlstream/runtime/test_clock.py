@@ -13,11 +13,11 @@ import pytest
 from lxml import etree
 
 import xmlstream as xs
-from punct_ns.errors import QueryError
 from tests.harness.nights import AT_NIGHT, IN_PROCESS_BY_DAY
 from tests.harness.sealed_files import unseal
 from tests.harness.set_clock import BEGIN, set_clock
 from tests.xmlstream.runtime.killed_run import AROUND_THE_COMMIT, POINTS, crash
+from xmlstream.punct_ns.errors import QueryError
 from xmlstream.sql.script import read
 
 if TYPE_CHECKING:

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 import xmlstream as xs
-from punct_ns.errors import UsageError
+from xmlstream.punct_ns.errors import UsageError
 from xmlstream.runtime.preflight import require_disjoint
 
 if TYPE_CHECKING:

@@ -18,8 +18,8 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 import xmlstream as xs
-from punct_ns.errors import InputError
 from tests.xmlstream.runtime.in_process_run import ROOT, Listed, Staged, rows
+from xmlstream.punct_ns.errors import InputError
 from xmlstream.runtime import driving
 from xmlstream.runtime.checkpoint import KEPT_ENTRIES, Checkpoint
 from xmlstream.runtime.execution import QueryStopped

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from punct_ns.errors import XmlStreamError
+from xmlstream.punct_ns.errors import XmlStreamError
 from xmlstream.runtime.execution import Execution, QueryStopped
 from xmlstream.runtime.runner import Launched
 

@@ -8,9 +8,9 @@ from pathlib import Path
 import pytest
 from typer.testing import CliRunner
 
-from operators.storage.objects import ObjectStore
-from punct_ns.errors import UsageError
 from xmlstream.cli.commands import app
+from xmlstream.operators.storage.objects import ObjectStore
+from xmlstream.punct_ns.errors import UsageError
 from xmlstream.runtime.measured import measured_rates
 
 TABLES = """

@@ -10,16 +10,16 @@ from typing import TYPE_CHECKING
 import pytest
 
 import xmlstream as xs
-from operators.group_by import GroupBy
-from operators.merge import Merge
-from punct_ns.errors import UsageError
-from punct_ns.xml_form import PUNCT_NS
-from sources.xml.grammar.check import check_grammar
-from sources.xml.options.source import SourceOptions
-from sources.xml.splits.documents import Documents
+from xmlstream.operators.group_by import GroupBy
+from xmlstream.operators.merge import Merge
 from xmlstream.optimizer.rules import optimized
 from xmlstream.plan.nodes import Node, Scan, plain, topological
+from xmlstream.punct_ns.errors import UsageError
+from xmlstream.punct_ns.xml_form import PUNCT_NS
 from xmlstream.runtime.merged_documents import spread
+from xmlstream.sources.xml.grammar.check import check_grammar
+from xmlstream.sources.xml.options.source import SourceOptions
+from xmlstream.sources.xml.splits.documents import Documents
 from xmlstream.sql.tables.declaration import scan
 
 if TYPE_CHECKING:

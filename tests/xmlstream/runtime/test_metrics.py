@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from punct_ns.errors import UsageError
+from xmlstream.punct_ns.errors import UsageError
 from xmlstream.runtime.metrics import MetricsFile, SliceReport
 
 

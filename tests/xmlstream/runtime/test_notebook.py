@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 import xmlstream as xs
-from punct_ns.xml_form import PUNCT_NS
 from tests.harness.browser import overlapping_texts, texts_beside_their_cards
+from xmlstream.punct_ns.xml_form import PUNCT_NS
 from xmlstream.runtime import tally
 from xmlstream.runtime.tally import Progress
 

@@ -10,7 +10,7 @@ import pytest
 from lxml import etree
 
 import xmlstream as xs
-from operators.storage import segments
+from xmlstream.operators.storage import segments
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

@@ -13,10 +13,10 @@ from pathlib import Path
 import pytest
 
 import xmlstream as xs
-from operators.storage.objects import ObjectStore
 from tests.campaigns.objects import Runs, run_against_each_other, run_killed
 from tests.harness.fault_proxy import fault_proxy
 from tests.harness.seaweed import ObjectServer
+from xmlstream.operators.storage.objects import ObjectStore
 from xmlstream.session.engines import InProcessSession
 
 

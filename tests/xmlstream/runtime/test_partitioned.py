@@ -11,11 +11,11 @@ import pyarrow as pa
 import pytest
 
 import xmlstream as xs
-from punct_ns.errors import UngrammaticalStream, UsageError
-from punct_ns.schema import Schema
-from punct_ns.slices import POSITION
-from punct_ns.xml_form import PUNCT_NS
-from sources.xml.grammar.punctuation_columns import coalesced_punctuations, of_own_values
+from xmlstream.punct_ns.errors import UngrammaticalStream, UsageError
+from xmlstream.punct_ns.schema import Schema
+from xmlstream.punct_ns.slices import POSITION
+from xmlstream.punct_ns.xml_form import PUNCT_NS
+from xmlstream.sources.xml.grammar.punctuation_columns import coalesced_punctuations, of_own_values
 from xmlstream.sql.tables.declaration import scan
 
 if TYPE_CHECKING:

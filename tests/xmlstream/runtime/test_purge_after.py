@@ -10,10 +10,10 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 import xmlstream as xs
-from punct_ns.xml_form import PUNCT_NS
 from tests.harness.nights import AT_NIGHT
 from tests.xmlstream.runtime.killed_run import AROUND_THE_COMMIT, POINTS, crash
 from xmlstream.cli.concatenation import concatenate
+from xmlstream.punct_ns.xml_form import PUNCT_NS
 
 if TYPE_CHECKING:
     from xmlstream.session.engines import Session

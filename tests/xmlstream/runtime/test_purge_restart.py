@@ -8,11 +8,11 @@ from typing import TYPE_CHECKING
 import pytest
 
 import xmlstream as xs
-from operators.multiway_join import MultiwayJoin
-from punct_ns.xml_form import PUNCT_NS
 from tests.harness.sealed_files import unseal
+from xmlstream.operators.multiway_join import MultiwayJoin
 from xmlstream.plan.nodes import topological
 from xmlstream.plan.written_plan import PLAN_FILE, decoded
+from xmlstream.punct_ns.xml_form import PUNCT_NS
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

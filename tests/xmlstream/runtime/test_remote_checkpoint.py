@@ -17,18 +17,18 @@ from unittest import mock
 import pytest
 
 import xmlstream as xs
-from operators.storage import objects
-from operators.storage.objects import ObjectStore
-from operators.storage.store import unsealed
-from punct_ns.errors import StateError, UsageError
-from sources.generators.sensors import write_sensors
 from tests.campaigns.signals import QUERY
+from xmlstream.operators.storage import objects
+from xmlstream.operators.storage.objects import ObjectStore
+from xmlstream.operators.storage.store import unsealed
+from xmlstream.punct_ns.errors import StateError, UsageError
 from xmlstream.runtime import remote_checkpoint
 from xmlstream.runtime.checkpoint import CommitLog
 from xmlstream.runtime.execution import Execution
 from xmlstream.runtime.remote_checkpoint import RemoteCheckpoint, readable
 from xmlstream.sink.directory_sink import DirectorySink
 from xmlstream.sink.staged_sink import StagedSink
+from xmlstream.sources.generators.sensors import write_sensors
 
 if TYPE_CHECKING:
     from xmlstream.builder.runnable import Runnable

@@ -11,9 +11,9 @@ from typing import TYPE_CHECKING
 import pytest
 
 import xmlstream as xs
-from sources.generators.sensors import write_sensors
 from tests.campaigns.signals import QUERY
 from tests.xmlstream.runtime.killed_run import POINTS, crash
+from xmlstream.sources.generators.sensors import write_sensors
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

@@ -11,9 +11,9 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 import xmlstream as xs
-from punct_ns.errors import StateError, UsageError
-from punct_ns.xml_form import PUNCT_NS
 from tests.harness.sealed_files import seal, unseal
+from xmlstream.punct_ns.errors import StateError, UsageError
+from xmlstream.punct_ns.xml_form import PUNCT_NS
 
 if TYPE_CHECKING:
     from xmlstream.session.engines import InProcessSession, Session

@@ -12,24 +12,24 @@ import pyarrow.parquet as pq
 import pytest
 
 import xmlstream as xs
-from operators.frames.spark_engine import SparkEngine
-from operators.storage import segments, shared_files
-from operators.storage.object_urls import joined
-from operators.storage.objects import ObjectStore, requests
-from operators.storage.segments import SegmentStore
-from operators.storage.shared_files import PartsOfTask, RowsOfObjects
-from punct_ns.errors import StateError
-from punct_ns.slices import POSITION
-from sources.xml.options.source import SourceOptions
-from sources.xml.slices.stage_writer import stage
-from sources.xml.splits.byte_ranges import ByteRange
+from xmlstream.operators.frames.spark_engine import SparkEngine
+from xmlstream.operators.storage import segments, shared_files
+from xmlstream.operators.storage.object_urls import joined
+from xmlstream.operators.storage.objects import ObjectStore, requests
+from xmlstream.operators.storage.segments import SegmentStore
+from xmlstream.operators.storage.shared_files import PartsOfTask, RowsOfObjects
+from xmlstream.punct_ns.errors import StateError
+from xmlstream.punct_ns.slices import POSITION
 from xmlstream.runtime import remote_checkpoint, runner
 from xmlstream.runtime.remote_checkpoint import RemoteCheckpoint
+from xmlstream.sources.xml.options.source import SourceOptions
+from xmlstream.sources.xml.slices.stage_writer import stage
+from xmlstream.sources.xml.splits.byte_ranges import ByteRange
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-    from operators.frames.frame import Frame
+    from xmlstream.operators.frames.frame import Frame
     from xmlstream.session.engines import InProcessSession
 
 

@@ -7,13 +7,13 @@ from pathlib import Path
 
 import pytest
 
-from operators.state.ages import PurgeAfter
-from punct_ns.errors import UsageError
-from sources.xml.options.source import SourceOptions
-from sources.xml.parser.source_findings import Findings
+from xmlstream.operators.state.ages import PurgeAfter
+from xmlstream.punct_ns.errors import UsageError
 from xmlstream.runtime.likely_mistakes import Noticed
 from xmlstream.runtime.settings import Settings
 from xmlstream.runtime.silent_schemes import Patience
+from xmlstream.sources.xml.options.source import SourceOptions
+from xmlstream.sources.xml.parser.source_findings import Findings
 
 BEGIN = datetime(2026, 11, 22, 19, tzinfo=UTC)
 OPTIONS = SourceOptions.parse({"path": "s.xml", "rowTag": "t", "schemes": "hour; ts prefix"}, "hour INT, ts TIMESTAMP")

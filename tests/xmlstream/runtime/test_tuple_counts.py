@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import Any
 
-from operators.state.slice_tuples import Slice, Tuples
+from xmlstream.operators.state.slice_tuples import Slice, Tuples
 from xmlstream.runtime.execution import TupleCounts
 
 

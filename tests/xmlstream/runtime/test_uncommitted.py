@@ -9,10 +9,10 @@ from typing import TYPE_CHECKING
 import pytest
 
 import xmlstream as xs
-from punct_ns.errors import XmlStreamError
-from punct_ns.xml_form import PUNCT_NS
 from tests.xmlstream.runtime.killed_run import crash
 from tests.xmlstream.runtime.test_restart import documents
+from xmlstream.punct_ns.errors import XmlStreamError
+from xmlstream.punct_ns.xml_form import PUNCT_NS
 
 if TYPE_CHECKING:
     from xmlstream.session.engines import Session

@@ -9,10 +9,10 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 import xmlstream as xs
-from punct_ns.errors import UngrammaticalStream
-from punct_ns.xml_form import PUNCT_NS
-from sources.xml.grammar.check import check_grammar
-from sources.xml.options.source import SourceOptions
+from xmlstream.punct_ns.errors import UngrammaticalStream
+from xmlstream.punct_ns.xml_form import PUNCT_NS
+from xmlstream.sources.xml.grammar.check import check_grammar
+from xmlstream.sources.xml.options.source import SourceOptions
 
 if TYPE_CHECKING:
     from xmlstream.session.engines import Session

@@ -9,11 +9,11 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from punct_ns.punctuation import Punctuation
-from punct_ns.schema import Schema
-from punct_ns.slices import arrow_type
 from tests.oracles import oracle
 from tests.samples.strategies import SmallSchema, small_punctuations, small_schemas, small_tuples
+from xmlstream.punct_ns.punctuation import Punctuation
+from xmlstream.punct_ns.schema import Schema
+from xmlstream.punct_ns.slices import arrow_type
 from xmlstream.runtime.source_input import may_match
 
 

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from operators.join import Join
-from operators.multiway_join import MultiwayJoin
 from tests.harness.verdict_words import does_benefit
+from xmlstream.operators.join import Join
+from xmlstream.operators.multiway_join import MultiwayJoin
 from xmlstream.plan.nodes import Node
 from xmlstream.safety.verdicts import judged
 from xmlstream.sql.script import read

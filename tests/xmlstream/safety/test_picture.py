@@ -11,16 +11,16 @@ from typing import TYPE_CHECKING
 import pytest
 from typer.testing import CliRunner
 
-from operators.multiway_join import MultiwayJoin
-from sources.xml.options.source import SourceOptions
 from tests.harness.boxes import overlap
 from tests.harness.browser import overlapping_texts, texts_beside_their_cards
 from xmlstream.cli.commands import app
 from xmlstream.drawing.canvas import Box, width
+from xmlstream.operators.multiway_join import MultiwayJoin
 from xmlstream.optimizer.rules import optimized
 from xmlstream.plan.nodes import Node, names, source
 from xmlstream.safety.explanation import explained
 from xmlstream.safety.verdicts import judged
+from xmlstream.sources.xml.options.source import SourceOptions
 from xmlstream.sql.script import read
 
 if TYPE_CHECKING:

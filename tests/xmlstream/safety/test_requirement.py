@@ -9,9 +9,9 @@ import pytest
 from typer.testing import CliRunner
 
 import xmlstream as xs
-from punct_ns.errors import UnsafeQuery
 from xmlstream.cli import run_command
 from xmlstream.cli.commands import app
+from xmlstream.punct_ns.errors import UnsafeQuery
 from xmlstream.safety.explanation import explained
 from xmlstream.safety.words import unsafe
 from xmlstream.sql.script import read

@@ -7,10 +7,10 @@ from pathlib import Path
 
 import pytest
 
-from punct_ns.scheme import Scheme, Term, format_schemes
 from tests.harness.verdict_words import does_benefit
 from xmlstream.optimizer.rules import optimized
 from xmlstream.plan.nodes import Node
+from xmlstream.punct_ns.scheme import Scheme, Term, format_schemes
 from xmlstream.safety.remedies import remedies
 from xmlstream.safety.verdicts import When, judged, promised
 from xmlstream.safety.words import line

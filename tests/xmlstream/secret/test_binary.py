@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from punct_ns.errors import UsageError
 from tests.oracles.secret_joins import join_reports, predict_join, two_streams
+from xmlstream.punct_ns.errors import UsageError
 from xmlstream.secret.profile import CORAL8, STREAMBASE, Windows
 
 ROWS = two_streams([

@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 from typer.testing import CliRunner
 
-from punct_ns.errors import UsageError
 from xmlstream.cli.commands import app
+from xmlstream.punct_ns.errors import UsageError
 from xmlstream.secret.model import stream
 from xmlstream.secret.profile import CORAL8, PROFILES, STREAM, STREAMBASE, Windows
 from xmlstream.secret.trace import comparison, trace

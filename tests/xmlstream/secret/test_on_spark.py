@@ -10,9 +10,9 @@ from lxml import etree
 from typer.testing import CliRunner
 
 import xmlstream as xs
-from punct_ns.errors import QueryError
 from tests.harness.secret_answers import predict
 from xmlstream.cli.commands import app
+from xmlstream.punct_ns.errors import QueryError
 from xmlstream.secret.model import stream
 from xmlstream.secret.profile import PROFILES, Windows
 from xmlstream.sql.script import read

@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from punct_ns.errors import UsageError
 from tests.harness.secret_answers import predict
+from xmlstream.punct_ns.errors import UsageError
 from xmlstream.secret.model import Element, Report, Secret, stream
 from xmlstream.secret.profile import CORAL8, PROFILES, STREAM, STREAMBASE, XMLSTREAM, Profile, Reporting, Tick, Windows
 

@@ -30,7 +30,7 @@ def test_modules_and_packages_without_byte_code_are_compiled(tmp_path: Path, mon
 
 def test_what_the_command_line_imports_lies_where_byte_code_is_made() -> None:
     program = (
-        "import sys, xmlstream.cli.commands, xmlstream.cli.run, sources.xml.slices.stage_writer\n"
+        "import sys, xmlstream.cli.commands, xmlstream.cli.run, xmlstream.sources.xml.slices.stage_writer\n"
         "print(*sorted({m.__file__ for m in sys.modules.values() if getattr(m, '__file__', None)}), sep='\\n')"
     )
     ran = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)

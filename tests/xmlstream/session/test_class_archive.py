@@ -19,10 +19,10 @@ from types import SimpleNamespace
 import pytest
 from rich.console import Console
 
-from operators.storage.locks import DirectoryLocks
-from punct_ns.errors import StateError, UsageError, XmlStreamError
 from xmlstream.cli.interrupts import Interrupted, Interrupts
 from xmlstream.cli.prepare import _locked, archive_classes
+from xmlstream.operators.storage.locks import DirectoryLocks
+from xmlstream.punct_ns.errors import StateError, UsageError, XmlStreamError
 from xmlstream.session.warm_start import (
     DIRECTORY_VARIABLE,
     archive,

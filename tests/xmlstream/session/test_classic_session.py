@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 import xmlstream as xs
-from punct_ns.errors import UsageError
+from xmlstream.punct_ns.errors import UsageError
 from xmlstream.sql.spark.analysis import SparkAnalyst
 
 TEXT = "CREATE TABLE a (h INT) USING punctuated_xml OPTIONS (path 'a.xml', rowTag 'a', schemes 'h'); SELECT h FROM a;"

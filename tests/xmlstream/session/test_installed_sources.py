@@ -9,8 +9,8 @@ from unittest.mock import MagicMock
 
 import pytest
 
-from sources.xml.spark.data_source import register
 from xmlstream.session.java_lookups import spare_the_search
+from xmlstream.sources.xml.spark.data_source import register
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from punct_ns.errors import UsageError
+from xmlstream.punct_ns.errors import UsageError
 from xmlstream.session import java_process
 from xmlstream.session.java_process import java_command, require_java
 

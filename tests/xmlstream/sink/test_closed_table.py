@@ -12,11 +12,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import xmlstream as xs
-from punct_ns.pattern import Range
-from punct_ns.punctuation import Punctuation
-from punct_ns.schema import Schema
-from punct_ns.sql_type import StringType
 from tests.samples import strategies as samples
+from xmlstream.punct_ns.pattern import Range
+from xmlstream.punct_ns.punctuation import Punctuation
+from xmlstream.punct_ns.schema import Schema
+from xmlstream.punct_ns.sql_type import StringType
 from xmlstream.sink.closed_table import closed_rows
 from xmlstream.sink.directory_sink import DirectorySink
 from xmlstream.sink.result_tables import ParquetForm

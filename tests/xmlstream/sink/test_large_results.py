@@ -12,9 +12,9 @@ import pytest
 from lxml import etree
 
 import xmlstream as xs
-from punct_ns.xml_form import PUNCT_NS
 from tests.harness.nights import AT_NIGHT
 from xmlstream.cli.concatenation import concatenate
+from xmlstream.punct_ns.xml_form import PUNCT_NS
 from xmlstream.runtime import execution
 from xmlstream.runtime.checkpoint import CommitLog
 from xmlstream.sink import directory_sink

@@ -10,16 +10,16 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from punct_ns.errors import QueryError
-from punct_ns.punctuation import Punctuation
-from punct_ns.schema import Schema
-from sources.xml.options.source import SourceOptions
-from sources.xml.parser.range_parser import Reading
+from xmlstream.punct_ns.errors import QueryError
+from xmlstream.punct_ns.punctuation import Punctuation
+from xmlstream.punct_ns.schema import Schema
 from xmlstream.sink.arrow_columns import in_row_order
 from xmlstream.sink.sink import Exactness
 from xmlstream.sink.xml_documents import DocumentForm
 from xmlstream.sink.xml_text import rows_text
 from xmlstream.sink.xml_values import require_writable
+from xmlstream.sources.xml.options.source import SourceOptions
+from xmlstream.sources.xml.parser.range_parser import Reading
 
 NOW: Any = None  # no punctuation here has a lifespan
 

@@ -16,12 +16,12 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 import xmlstream as xs
-from operators.storage.object_urls import joined, with_options
-from operators.storage.objects import ObjectStore, requests
-from punct_ns.errors import QueryError, StateError, UsageError
-from punct_ns.xml_form import PUNCT_NS
 from xmlstream.cli.concatenation import concatenate
 from xmlstream.monitor.recorded import recorded
+from xmlstream.operators.storage.object_urls import joined, with_options
+from xmlstream.operators.storage.objects import ObjectStore, requests
+from xmlstream.punct_ns.errors import QueryError, StateError, UsageError
+from xmlstream.punct_ns.xml_form import PUNCT_NS
 from xmlstream.runtime import execution
 from xmlstream.runtime.metrics import read_metrics
 from xmlstream.sink import directory_sink

@@ -16,12 +16,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import xmlstream as xs
-from punct_ns.domain import Value
-from punct_ns.errors import QueryError, StateError, UsageError
-from punct_ns.punctuation import Punctuation
-from punct_ns.schema import Schema
 from tests.harness.nights import AT_NIGHT
 from tests.xmlstream.runtime.killed_run import AROUND_THE_COMMIT, POINTS, crash
+from xmlstream.punct_ns.domain import Value
+from xmlstream.punct_ns.errors import QueryError, StateError, UsageError
+from xmlstream.punct_ns.punctuation import Punctuation
+from xmlstream.punct_ns.schema import Schema
 from xmlstream.sink.document_names import directory_of, documents_in, values_of
 from xmlstream.sink.partitioned_sink import PartitionedSink
 from xmlstream.sink.sink import ComputedSlice

@@ -12,7 +12,7 @@ import pyarrow as pa
 import pytest
 
 import xmlstream as xs
-from punct_ns.xml_form import PUNCT_NS
+from xmlstream.punct_ns.xml_form import PUNCT_NS
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

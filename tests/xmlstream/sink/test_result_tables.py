@@ -17,20 +17,20 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import xmlstream as xs
-from punct_ns.errors import QueryError, StateError, UsageError
-from punct_ns.punctuation import Punctuation
-from punct_ns.schema import Schema
-from punct_ns.scheme import Scheme, Term
-from punct_ns.xml_form import PUNCT_NS
-from sources.parquet_table import SCHEMES
 from tests.documentation.pages import ROOT
 from xmlstream.cli.concatenation import concatenate
+from xmlstream.punct_ns.errors import QueryError, StateError, UsageError
+from xmlstream.punct_ns.punctuation import Punctuation
+from xmlstream.punct_ns.schema import Schema
+from xmlstream.punct_ns.scheme import Scheme, Term
+from xmlstream.punct_ns.xml_form import PUNCT_NS
 from xmlstream.sink.document_names import slice_of
 from xmlstream.sink.result_tables import CsvForm, JsonForm, ParquetForm, objects_text
 from xmlstream.sink.sink import AT_ONCE, Exactness
 from xmlstream.sink.sink_kind import SinkKind
 from xmlstream.sink.standard_output import StandardOutput
 from xmlstream.sink.target import SINKS, Target
+from xmlstream.sources.parquet_table import SCHEMES
 from xmlstream.sql import script
 
 if TYPE_CHECKING:

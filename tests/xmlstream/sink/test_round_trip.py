@@ -15,22 +15,22 @@ from hypothesis import strategies as st
 from lxml import etree
 
 import xmlstream as xs
-from punct_ns.domain import Domain
-from punct_ns.errors import QueryError, UsageError
-from punct_ns.punctuation import Punctuation
-from punct_ns.schema import Attribute, Schema
-from punct_ns.slices import arrow_type
-from punct_ns.xml_form import punctuation_from_texts
-from sources.xml.grammar.check import check_grammar
-from sources.xml.options.source import SourceOptions
-from sources.xml.parser.range_parser import RangeParser
-from sources.xml.splits.documents import Documents
-from sources.xml.splits.slice_planner import Offset, Planner
 from tests.samples.strategies import Tuple, domains, punctuations, values
 from xmlstream.cli.concatenation import concatenate
+from xmlstream.punct_ns.domain import Domain
+from xmlstream.punct_ns.errors import QueryError, UsageError
+from xmlstream.punct_ns.punctuation import Punctuation
+from xmlstream.punct_ns.schema import Attribute, Schema
+from xmlstream.punct_ns.slices import arrow_type
+from xmlstream.punct_ns.xml_form import punctuation_from_texts
 from xmlstream.sink.directory_sink import DirectorySink
 from xmlstream.sink.sink import AT_ONCE, ComputedSlice
 from xmlstream.sink.xml_documents import DocumentForm
+from xmlstream.sources.xml.grammar.check import check_grammar
+from xmlstream.sources.xml.options.source import SourceOptions
+from xmlstream.sources.xml.parser.range_parser import RangeParser
+from xmlstream.sources.xml.splits.documents import Documents
+from xmlstream.sources.xml.splits.slice_planner import Offset, Planner
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

@@ -8,7 +8,7 @@ import pyarrow as pa
 from hypothesis import given
 from hypothesis import strategies as st
 
-from punct_ns.slices import POSITION
+from xmlstream.punct_ns.slices import POSITION
 from xmlstream.sink.arrow_columns import in_row_order
 
 Row = tuple[Any, ...]

@@ -12,9 +12,9 @@ import pytest
 from lxml import etree
 
 import xmlstream as xs
-from sources.generators.sensors import write_sensors
 from tests.campaigns.signals import QUERY
 from xmlstream.sink.standard_output import StandardOutput
+from xmlstream.sources.generators.sensors import write_sensors
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

@@ -17,9 +17,9 @@ from deltalake import DeltaTable
 from lxml import etree
 
 import xmlstream as xs
-from punct_ns.xml_form import PUNCT_NS
 from tests.harness.postgres import postgres
 from tests.xmlstream.sink.killed_sinks import script
+from xmlstream.punct_ns.xml_form import PUNCT_NS
 from xmlstream.sink.closed_table import closed
 
 if TYPE_CHECKING:

@@ -22,12 +22,12 @@ from pyiceberg.catalog.sql import SqlCatalog
 from pyiceberg.exceptions import CommitFailedException, CommitStateUnknownException
 from pyiceberg.utils.config import Config
 
-from operators.storage.object_urls import with_options
-from operators.storage.objects import ObjectStore
-from punct_ns.errors import QueryError, StateError, UsageError, XmlStreamError
-from punct_ns.punctuation import Punctuation
-from punct_ns.schema import Schema
 from tests.harness.postgres import PASSWORD, postgres
+from xmlstream.operators.storage.object_urls import with_options
+from xmlstream.operators.storage.objects import ObjectStore
+from xmlstream.punct_ns.errors import QueryError, StateError, UsageError, XmlStreamError
+from xmlstream.punct_ns.punctuation import Punctuation
+from xmlstream.punct_ns.schema import Schema
 from xmlstream.sink import staged_sink
 from xmlstream.sink.directory_sink import WrittenPart
 from xmlstream.sink.sink import ComputedSlice, Exactness, Sink
@@ -352,7 +352,7 @@ def test_parts_that_tasks_have_written_are_loaded_in_one_transaction(place: str,
 
 def test_all_types_come_back(place: str, tmp_path: Path) -> None:
     sink = _sink(place, tmp_path, ALL)
-    from punct_ns.slices import arrow_type
+    from xmlstream.punct_ns.slices import arrow_type
 
     columns = [
         pa.array(values, arrow_type(attribute.domain))

@@ -11,14 +11,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 from lxml import etree
 
-from punct_ns.errors import QueryError, UsageError
-from punct_ns.schema import Schema
-from sources.xml.options.source import SourceOptions
-from sources.xml.parser.range_parser import Reading
+from xmlstream.punct_ns.errors import QueryError, UsageError
+from xmlstream.punct_ns.schema import Schema
 from xmlstream.sink.sink import Exactness
 from xmlstream.sink.sink_kind import SinkHome
 from xmlstream.sink.target import Target
 from xmlstream.sink.xml_documents import DocumentForm
+from xmlstream.sources.xml.options.source import SourceOptions
+from xmlstream.sources.xml.parser.range_parser import Reading
 from xmlstream.sql.script import read
 
 NOW: Any = None  # no punctuation here has a lifespan

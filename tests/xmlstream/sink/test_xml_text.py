@@ -13,9 +13,9 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 from lxml import etree
 
-from punct_ns.errors import QueryError
-from punct_ns.schema import Schema
-from punct_ns.slices import arrow_type
+from xmlstream.punct_ns.errors import QueryError
+from xmlstream.punct_ns.schema import Schema
+from xmlstream.punct_ns.slices import arrow_type
 from xmlstream.sink.xml_text import AT_ONCE, rows_text
 from xmlstream.sink.xml_values import is_name
 

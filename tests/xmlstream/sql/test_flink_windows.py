@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from punct_ns.errors import QueryError
 from tests.harness.pointing import pointed_at
+from xmlstream.punct_ns.errors import QueryError
 from xmlstream.sql.query_text import QueryText
 from xmlstream.sql.script import read
 from xmlstream.sql.statements import parse_statements

@@ -13,16 +13,16 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from operators.expressions.aggregates import Aggregate, attributes_of, partial
-from operators.expressions.dialect import expression, render
-from punct_ns.domain import Domain
-from punct_ns.punctuation import Punctuation
-from punct_ns.schema import Attribute, Schema
 from tests.harness.nights import AT_NIGHT
 from tests.harness.running import view
 from tests.harness.walking import Walk
 from tests.samples.functions import CALLS, COLUMNS, ROWS, SAMPLES, aggregated, number_of
+from xmlstream.operators.expressions.aggregates import Aggregate, attributes_of, partial
+from xmlstream.operators.expressions.dialect import expression, render
 from xmlstream.optimizer.rules import optimized
+from xmlstream.punct_ns.domain import Domain
+from xmlstream.punct_ns.punctuation import Punctuation
+from xmlstream.punct_ns.schema import Attribute, Schema
 from xmlstream.sql.script import read
 from xmlstream.sql.spark.functions import AGGREGATES, SCALARS
 

@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from operators.in_process.spark_type import NotProven
-from punct_ns.errors import QueryError
-from punct_ns.schema import Schema
+from xmlstream.operators.in_process.spark_type import NotProven
+from xmlstream.punct_ns.errors import QueryError
+from xmlstream.punct_ns.schema import Schema
 from xmlstream.sql.in_process_analysis import ProvenAnalyst
 from xmlstream.sql.query_text import QueryText
 from xmlstream.sql.spark.analysis import SparkAnalyst

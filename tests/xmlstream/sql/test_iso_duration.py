@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING
 import pytest
 
 import xmlstream.testing as xt
-from operators.expressions.dialect import as_read
-from punct_ns.errors import QueryError
+from xmlstream.operators.expressions.dialect import as_read
+from xmlstream.punct_ns.errors import QueryError
 from xmlstream.sql.query_text import QueryText
 from xmlstream.sql.script import read
 from xmlstream.sql.statements import parse_statements

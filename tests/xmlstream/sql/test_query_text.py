@@ -6,8 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from operators.expressions.dialect import expression
-from punct_ns.errors import QueryError
+from xmlstream.operators.expressions.dialect import expression
+from xmlstream.punct_ns.errors import QueryError
 from xmlstream.sql.query_text import QueryText, substituted
 
 

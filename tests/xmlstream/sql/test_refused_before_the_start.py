@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING
 import pytest
 
 import xmlstream as xs
-from punct_ns.errors import QueryError
 from tests.harness.nights import AT_NIGHT, SEED
 from tests.harness.refused_in_process import is_refusal
+from xmlstream.punct_ns.errors import QueryError
 
 if TYPE_CHECKING:
     from xmlstream.session.engines import Session

@@ -9,12 +9,12 @@ from typing import TYPE_CHECKING
 import pytest
 
 import xmlstream as xs
-from punct_ns.punctuation import Punctuation
-from punct_ns.schema import Schema
 from tests.harness.running import view
 from tests.harness.walking import Walk
 from tests.properties.test_contract import force_large_state
 from xmlstream.optimizer.rules import optimized
+from xmlstream.punct_ns.punctuation import Punctuation
+from xmlstream.punct_ns.schema import Schema
 from xmlstream.sql.script import read
 
 if TYPE_CHECKING:

@@ -12,14 +12,14 @@ import pytest
 from lxml import etree
 
 import xmlstream as xs
-from punct_ns.errors import InputError, QueryError, StateError, UsageError
-from sources.generators.sensors import write_sensors
 from tests.harness.pointing import pointed_at
 from xmlstream.optimizer.rules import optimized
 from xmlstream.plan.nodes import plain
+from xmlstream.punct_ns.errors import InputError, QueryError, StateError, UsageError
 from xmlstream.sink.directory_sink import DirectorySink
 from xmlstream.sink.sink import Draft
 from xmlstream.sink.target import Target
+from xmlstream.sources.generators.sensors import write_sensors
 from xmlstream.sql.script import read
 
 if TYPE_CHECKING:

@@ -13,14 +13,14 @@ from typing import TYPE_CHECKING
 import pytest
 from sqlglot import exp
 
-from operators.expressions.dialect import quiet
-from operators.merge import Merge
-from operators.project import Project
-from punct_ns.errors import QueryError
 from tests.harness.pointing import pointed_at
 from tests.oracles.relational import TABLES, computed, views
+from xmlstream.operators.expressions.dialect import quiet
+from xmlstream.operators.merge import Merge
+from xmlstream.operators.project import Project
 from xmlstream.optimizer.rules import optimized
 from xmlstream.plan.nodes import Scan
+from xmlstream.punct_ns.errors import QueryError
 from xmlstream.sql.script import Script, read
 from xmlstream.sql.spark.functions import AGGREGATES, REFUSED, SCALARS
 from xmlstream.sql.spark.older_spark import ASOF_SINCE, version_of

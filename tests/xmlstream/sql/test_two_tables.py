@@ -8,13 +8,13 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from operators.join import Join
-from operators.project import Project
-from operators.sort import Sort
-from punct_ns.errors import QueryError
 from tests.oracles.relational import TABLES, computed, views
+from xmlstream.operators.join import Join
+from xmlstream.operators.project import Project
+from xmlstream.operators.sort import Sort
 from xmlstream.optimizer.rules import optimized
 from xmlstream.plan.nodes import Scan, topological
+from xmlstream.punct_ns.errors import QueryError
 from xmlstream.sql.script import read
 
 if TYPE_CHECKING:

@@ -12,10 +12,10 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from punct_ns.schema import Schema
 from tests.harness.nights import AT_NIGHT
 from tests.harness.writing_back import differing, written
 from tests.samples.functions import COLUMNS, OF_TRUTH, OF_TWO, SAMPLES, aggregated, number_of
+from xmlstream.punct_ns.schema import Schema
 from xmlstream.sql.spark.analysis import Catalogue
 from xmlstream.sql.spark.functions import AGGREGATES
 

@@ -8,8 +8,8 @@ from typing import Any
 
 import pytest
 
-from punct_ns.errors import NotationError, UsageError
-from punct_ns.schema import Schema
+from xmlstream.punct_ns.errors import NotationError, UsageError
+from xmlstream.punct_ns.schema import Schema
 from xmlstream.testing import END, punctuation
 from xmlstream.testing.items import slices_of
 from xmlstream.testing.notation import shown, slices

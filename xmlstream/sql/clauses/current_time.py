@@ -13,8 +13,8 @@ from collections.abc import Iterable
 
 from sqlglot import exp
 
-from operators.expressions.dialect import cast_to, conjoined, conjuncts, offset, render
-from operators.expressions.type_rules import whole_number
+from xmlstream.operators.expressions.dialect import cast_to, conjoined, conjuncts, offset, render
+from xmlstream.operators.expressions.type_rules import whole_number
 from xmlstream.sql.clauses.plan_builder import with_time
 from xmlstream.sql.clauses.relation import (
     AFTER_WHERE,

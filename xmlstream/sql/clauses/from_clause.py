@@ -15,13 +15,13 @@ from dataclasses import replace
 
 from sqlglot import exp
 
-from operators.asof_join import AsofKind
-from operators.explode import Explode
-from operators.expressions.dialect import attributes_in, call_name, conjoined, conjuncts, named, render
-from punct_ns.domain import Domain
-from punct_ns.schema import Attribute
-from punct_ns.slices import quoted
+from xmlstream.operators.asof_join import AsofKind
+from xmlstream.operators.explode import Explode
+from xmlstream.operators.expressions.dialect import attributes_in, call_name, conjoined, conjuncts, named, render
 from xmlstream.plan.nodes import Node, unique
+from xmlstream.punct_ns.domain import Domain
+from xmlstream.punct_ns.schema import Attribute
+from xmlstream.punct_ns.slices import quoted
 from xmlstream.sql.clauses.joining import (
     NO_EQUALITY,
     Condition,

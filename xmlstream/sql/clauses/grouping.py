@@ -12,13 +12,13 @@ from dataclasses import dataclass
 
 from sqlglot import exp
 
-from operators.expressions.aggregates import Aggregate
-from operators.expressions.dialect import call_name, named, render
-from operators.expressions.type_rules import whole_number
-from operators.group_by import GroupBy
-from operators.session import Session
-from punct_ns.schema import END, START, Attribute
+from xmlstream.operators.expressions.aggregates import Aggregate
+from xmlstream.operators.expressions.dialect import call_name, named, render
+from xmlstream.operators.expressions.type_rules import whole_number
+from xmlstream.operators.group_by import GroupBy
+from xmlstream.operators.session import Session
 from xmlstream.plan.nodes import Node, unique
+from xmlstream.punct_ns.schema import END, START, Attribute
 from xmlstream.sql.clauses.plan_builder import keyed, project, where, with_time
 from xmlstream.sql.clauses.relation import AS_IT_GOES_OUT, Item, Relation, require_no_quoted_name, resolve, window_of
 from xmlstream.sql.clauses.time_windows import Sessions

@@ -20,15 +20,15 @@ from typing import Literal
 
 from sqlglot import exp
 
-from operators.asof_join import AsofJoin, AsofKind
-from operators.expressions.bounds import bounds_between
-from operators.expressions.dialect import attributes_in, cast_to, conjoined, conjuncts, named, render
-from operators.join import Join
-from operators.joins.join_sides import JoinKind
-from operators.joins.punctuation_graph import Equality
-from operators.semi_join import SemiJoin
-from punct_ns.schema import Schema
+from xmlstream.operators.asof_join import AsofJoin, AsofKind
+from xmlstream.operators.expressions.bounds import bounds_between
+from xmlstream.operators.expressions.dialect import attributes_in, cast_to, conjoined, conjuncts, named, render
+from xmlstream.operators.join import Join
+from xmlstream.operators.joins.join_sides import JoinKind
+from xmlstream.operators.joins.punctuation_graph import Equality
+from xmlstream.operators.semi_join import SemiJoin
 from xmlstream.plan.nodes import Node, unique
+from xmlstream.punct_ns.schema import Schema
 from xmlstream.sql.clauses.plan_builder import copied, project
 from xmlstream.sql.clauses.relation import Item, Relation
 from xmlstream.sql.query_text import QueryText

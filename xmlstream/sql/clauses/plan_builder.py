@@ -6,22 +6,22 @@ from collections.abc import Callable, Sequence
 
 from sqlglot import exp
 
-from operators.behaviour import Operator
-from operators.difference import Difference
-from operators.distinct import Distinct
-from operators.expressions.dialect import cast_to, named, render, type_text
-from operators.expressions.output_columns import Column
-from operators.expressions.type_rules import lossless_cast
-from operators.intersect import Intersect
-from operators.merge import Merge
-from operators.select import Select
-from operators.sort import Sort
-from operators.sort_order import SortKey
-from operators.stamp import Stamp
-from operators.top_n import TopN
-from punct_ns.domain import Domain
-from punct_ns.schema import Attribute, Schema
+from xmlstream.operators.behaviour import Operator
+from xmlstream.operators.difference import Difference
+from xmlstream.operators.distinct import Distinct
+from xmlstream.operators.expressions.dialect import cast_to, named, render, type_text
+from xmlstream.operators.expressions.output_columns import Column
+from xmlstream.operators.expressions.type_rules import lossless_cast
+from xmlstream.operators.intersect import Intersect
+from xmlstream.operators.merge import Merge
+from xmlstream.operators.select import Select
+from xmlstream.operators.sort import Sort
+from xmlstream.operators.sort_order import SortKey
+from xmlstream.operators.stamp import Stamp
+from xmlstream.operators.top_n import TopN
 from xmlstream.plan.nodes import Node, projected, unique
+from xmlstream.punct_ns.domain import Domain
+from xmlstream.punct_ns.schema import Attribute, Schema
 from xmlstream.sql.clauses.relation import Item, Relation
 from xmlstream.sql.query_text import QueryText
 from xmlstream.sql.spark.analysis import Analyst

@@ -21,20 +21,20 @@ from typing import cast
 
 from sqlglot import exp
 
-from operators.distinct_on import DistinctOn
-from operators.expressions.aggregates import Over
-from operators.expressions.dialect import conjoined, conjuncts, expression, named, render
-from operators.expressions.type_rules import whole_number
-from operators.punctuate import Punctuate
-from operators.punctuators.order import ByOrder
-from operators.row_window import RowWindow
-from operators.sort_order import SortKey
-from operators.stamp import Stamp
-from operators.top_n import Rank, TopN
-from punct_ns.numeric_type import FloatType
-from punct_ns.schema import Attribute
-from punct_ns.slices import quoted
+from xmlstream.operators.distinct_on import DistinctOn
+from xmlstream.operators.expressions.aggregates import Over
+from xmlstream.operators.expressions.dialect import conjoined, conjuncts, expression, named, render
+from xmlstream.operators.expressions.type_rules import whole_number
+from xmlstream.operators.punctuate import Punctuate
+from xmlstream.operators.punctuators.order import ByOrder
+from xmlstream.operators.row_window import RowWindow
+from xmlstream.operators.sort_order import SortKey
+from xmlstream.operators.stamp import Stamp
+from xmlstream.operators.top_n import Rank, TopN
 from xmlstream.plan.nodes import Node, out_of_order, unique
+from xmlstream.punct_ns.numeric_type import FloatType
+from xmlstream.punct_ns.schema import Attribute
+from xmlstream.punct_ns.slices import quoted
 from xmlstream.sql.clauses.grouping import SelectList
 from xmlstream.sql.clauses.plan_builder import partitioned, project, where
 from xmlstream.sql.clauses.relation import Item, OpenRank, Relation, resolve
@@ -239,7 +239,7 @@ def _bounded(
 ) -> tuple[_Bound | None, list[exp.Expr]]:
     """The least bound that the conditions set, and the conditions that it does not imply.
 
-    >>> from operators.expressions.dialect import expression, render
+    >>> from xmlstream.operators.expressions.dialect import expression, render
     >>> bound, rest = _bounded([expression("r < 4"), expression("r = 2")], lambda tree: isinstance(tree, exp.Column))
     >>> bound.most, [render(condition) for condition in rest]
     (2, ['`r` = 2'])

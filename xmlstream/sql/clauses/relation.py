@@ -8,12 +8,12 @@ from dataclasses import dataclass, replace
 
 from sqlglot import exp
 
-from operators.expressions.dialect import call_name, named, offset
-from punct_ns.errors import QueryError
-from punct_ns.schema import END, START, Attribute, Schema
-from punct_ns.slices import own
-from punct_ns.sql_type import OpaqueType
+from xmlstream.operators.expressions.dialect import call_name, named, offset
 from xmlstream.plan.nodes import Node
+from xmlstream.punct_ns.errors import QueryError
+from xmlstream.punct_ns.schema import END, START, Attribute, Schema
+from xmlstream.punct_ns.slices import own
+from xmlstream.punct_ns.sql_type import OpaqueType
 from xmlstream.sql.query_text import QueryText
 from xmlstream.sql.spark.functions import (
     AGGREGATES,

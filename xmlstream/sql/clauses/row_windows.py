@@ -20,16 +20,16 @@ from dataclasses import dataclass, replace
 
 from sqlglot import exp
 
-from operators.expressions.aggregates import Over
-from operators.expressions.dialect import expression, named, render
-from operators.expressions.type_rules import whole_number
-from operators.look_ahead import LookAhead
-from operators.row_window import RowWindow
-from punct_ns.domain import Domain
-from punct_ns.errors import QueryError, UsageError
-from punct_ns.schema import Attribute
-from punct_ns.slices import quoted
+from xmlstream.operators.expressions.aggregates import Over
+from xmlstream.operators.expressions.dialect import expression, named, render
+from xmlstream.operators.expressions.type_rules import whole_number
+from xmlstream.operators.look_ahead import LookAhead
+from xmlstream.operators.row_window import RowWindow
 from xmlstream.plan.nodes import Node, out_of_order, unique
+from xmlstream.punct_ns.domain import Domain
+from xmlstream.punct_ns.errors import QueryError, UsageError
+from xmlstream.punct_ns.schema import Attribute
+from xmlstream.punct_ns.slices import quoted
 from xmlstream.sql.clauses.grouping import over_groups
 from xmlstream.sql.clauses.plan_builder import partitioned, project, where
 from xmlstream.sql.clauses.relation import Item, Relation

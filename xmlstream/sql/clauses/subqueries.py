@@ -22,10 +22,19 @@ from dataclasses import dataclass, replace
 
 from sqlglot import exp
 
-from operators.expressions.dialect import call_name, cast_to, conjoined, conjuncts, expression, named, offset, render
-from operators.group_by import GroupBy
-from operators.project import Project
-from operators.select import Select
+from xmlstream.operators.expressions.dialect import (
+    call_name,
+    cast_to,
+    conjoined,
+    conjuncts,
+    expression,
+    named,
+    offset,
+    render,
+)
+from xmlstream.operators.group_by import GroupBy
+from xmlstream.operators.project import Project
+from xmlstream.operators.select import Select
 from xmlstream.plan.nodes import Node, unique
 from xmlstream.sql.clauses.grouping import SelectList, aggregates_of, over_groups
 from xmlstream.sql.clauses.joining import (

@@ -11,16 +11,16 @@ from dataclasses import dataclass
 
 from sqlglot import exp
 
-from operators.expressions.dialect import call_name, cast_to, expression, named, offset, render
-from operators.expressions.duration import DAY, days_and_microseconds, duration
-from operators.expressions.type_rules import MOMENTS, NUMERIC, kind
-from operators.session import later
-from operators.window import Window
-from punct_ns.errors import QueryError
-from punct_ns.schema import END, START
-from punct_ns.slices import own
-from punct_ns.temporal_type import TimestampType
+from xmlstream.operators.expressions.dialect import call_name, cast_to, expression, named, offset, render
+from xmlstream.operators.expressions.duration import DAY, days_and_microseconds, duration
+from xmlstream.operators.expressions.type_rules import MOMENTS, NUMERIC, kind
+from xmlstream.operators.session import later
+from xmlstream.operators.window import Window
 from xmlstream.plan.nodes import Node, unique
+from xmlstream.punct_ns.errors import QueryError
+from xmlstream.punct_ns.schema import END, START
+from xmlstream.punct_ns.slices import own
+from xmlstream.punct_ns.temporal_type import TimestampType
 from xmlstream.sql.clauses.plan_builder import keyed, project
 from xmlstream.sql.clauses.relation import Field, Item, Relation, resolve, trees_of
 from xmlstream.sql.query_text import QueryText

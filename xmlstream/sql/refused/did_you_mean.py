@@ -11,8 +11,8 @@ from collections.abc import Sequence
 
 from sqlglot.tokenizer_core import Token, TokenType
 
-from punct_ns.domain import TYPES
-from punct_ns.sql_type import ALIASES
+from xmlstream.punct_ns.domain import TYPES
+from xmlstream.punct_ns.sql_type import ALIASES
 from xmlstream.sql.spark.functions import TIME_WINDOWS, WINDOW_HINT
 
 _KEYWORDS = (
@@ -68,7 +68,7 @@ Guess = tuple[str, int, str | None]
 def meant_at(tokens: Sequence[Token], index: int, text: str) -> Guess | None:
     """A guess for the place where parsing of a statement stops.
 
-    >>> from operators.expressions.dialect import tokens
+    >>> from xmlstream.operators.expressions.dialect import tokens
     >>> def meant(text, index): return meant_at(tokens(text), index, text)
     >>> meant("SELECT a FROM s EMIT CHANGES", 4)[0]
     'EMIT is not supported'

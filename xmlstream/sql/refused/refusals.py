@@ -9,9 +9,9 @@ import re
 
 from sqlglot import exp
 
-from operators.expressions.dialect import offset
-from operators.expressions.type_rules import whole_number
-from operators.joins.purge_strategy import PurgeStrategy, strategy_named
+from xmlstream.operators.expressions.dialect import offset
+from xmlstream.operators.expressions.type_rules import whole_number
+from xmlstream.operators.joins.purge_strategy import PurgeStrategy, strategy_named
 from xmlstream.sql.query_text import QueryText
 from xmlstream.sql.spark.functions import (
     ONE_FOR_ONE,

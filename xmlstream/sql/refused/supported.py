@@ -10,9 +10,9 @@ from collections.abc import Callable, Iterable
 
 from sqlglot import exp
 
-from operators.expressions.dialect import call_name, type_text
-from operators.expressions.iso_duration import OWN
-from operators.expressions.type_rules import whole_number
+from xmlstream.operators.expressions.dialect import call_name, type_text
+from xmlstream.operators.expressions.iso_duration import OWN
+from xmlstream.operators.expressions.type_rules import whole_number
 from xmlstream.sql.query_text import QueryText
 from xmlstream.sql.refused.refusals import (
     A_BOUND,

@@ -17,15 +17,15 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 from sqlglot import exp
 
-from operators.expressions.dialect import as_read, call_name, expression, render
-from operators.expressions.output_columns import coalesced_domain
-from operators.expressions.type_rules import never_null
-from operators.frames.spark_engine import quiet_spark
-from punct_ns.domain import Domain
-from punct_ns.errors import QueryError, UsageError
-from punct_ns.numeric_type import NumericType
-from punct_ns.schema import Attribute, Schema, structured
-from punct_ns.slices import quoted
+from xmlstream.operators.expressions.dialect import as_read, call_name, expression, render
+from xmlstream.operators.expressions.output_columns import coalesced_domain
+from xmlstream.operators.expressions.type_rules import never_null
+from xmlstream.operators.frames.spark_engine import quiet_spark
+from xmlstream.punct_ns.domain import Domain
+from xmlstream.punct_ns.errors import QueryError, UsageError
+from xmlstream.punct_ns.numeric_type import NumericType
+from xmlstream.punct_ns.schema import Attribute, Schema, structured
+from xmlstream.punct_ns.slices import quoted
 from xmlstream.session.classic_session import require_classic
 from xmlstream.session.spark_errors import first_cause
 from xmlstream.sql.query_text import QueryText

@@ -15,8 +15,8 @@ import difflib
 
 from sqlglot import exp
 
-from operators.expressions.dialect import call_name
-from operators.expressions.iso_duration import ISO_DURATIONS
+from xmlstream.operators.expressions.dialect import call_name
+from xmlstream.operators.expressions.iso_duration import ISO_DURATIONS
 
 _SCALARS = (
     # arrays
@@ -239,7 +239,7 @@ def is_aggregate(node: exp.Expr) -> bool:
 def aggregates_in(*trees: exp.Expr) -> list[exp.Expr]:
     """The outermost aggregates in expressions, not those of their subqueries.
 
-    >>> from operators.expressions.dialect import expression, render
+    >>> from xmlstream.operators.expressions.dialect import expression, render
     >>> [render(tree) for tree in aggregates_in(expression("1 + max(a) FILTER (WHERE min(b) > 1)"))]
     ['max(`a`) FILTER(WHERE min(`b`) > 1)']
     """

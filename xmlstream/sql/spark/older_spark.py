@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 from sqlglot import Token, exp
 
-from operators.expressions.dialect import tokens
+from xmlstream.operators.expressions.dialect import tokens
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import re
 
-from punct_ns.domain import Domain
-from punct_ns.slices import literal, quoted
-from punct_ns.xml_form import NAME_LETTER
-from sources.xml.inference.proposal import Proposal, quoted_if
-from sources.xml.options.leaf_paths import local_tag
+from xmlstream.punct_ns.domain import Domain
+from xmlstream.punct_ns.slices import literal, quoted
+from xmlstream.punct_ns.xml_form import NAME_LETTER
+from xmlstream.sources.xml.inference.proposal import Proposal, quoted_if
+from xmlstream.sources.xml.options.leaf_paths import local_tag
 from xmlstream.sql.tables.declaration import FORMAT
 
 _MOST_OTHERS = 12

@@ -9,15 +9,15 @@ from dataclasses import dataclass
 
 from sqlglot import exp
 
-from operators.expressions.dialect import offset, type_text
-from punct_ns.errors import InputError, QueryError, UsageError
-from punct_ns.schema import Schema
-from punct_ns.slices import quoted
-from sources import xmark
-from sources.parquet_table import parquet_options
-from sources.places import plain_path
-from sources.xml.options.source import SourceOptions
+from xmlstream.operators.expressions.dialect import offset, type_text
 from xmlstream.plan.nodes import STATIC_FORMATS, Node, source, static_table
+from xmlstream.punct_ns.errors import InputError, QueryError, UsageError
+from xmlstream.punct_ns.schema import Schema
+from xmlstream.punct_ns.slices import quoted
+from xmlstream.sources import xmark
+from xmlstream.sources.parquet_table import parquet_options
+from xmlstream.sources.places import plain_path
+from xmlstream.sources.xml.options.source import SourceOptions
 from xmlstream.sql.query_text import QueryText
 from xmlstream.sql.refused.did_you_mean import DECLARED
 from xmlstream.sql.refused.refusals import place_of, refusal

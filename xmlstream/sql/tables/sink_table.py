@@ -5,13 +5,13 @@ from __future__ import annotations
 import difflib
 from dataclasses import dataclass
 
-from operators.expressions.output_columns import Column
-from operators.expressions.type_rules import lossless_cast
-from operators.storage.object_urls import OPTIONS, is_object_url, with_options
-from punct_ns.errors import UsageError
-from punct_ns.schema import Attribute, Schema, flattened
-from punct_ns.slices import quoted
+from xmlstream.operators.expressions.output_columns import Column
+from xmlstream.operators.expressions.type_rules import lossless_cast
+from xmlstream.operators.storage.object_urls import OPTIONS, is_object_url, with_options
 from xmlstream.plan.nodes import Node, projected
+from xmlstream.punct_ns.errors import UsageError
+from xmlstream.punct_ns.schema import Attribute, Schema, flattened
+from xmlstream.punct_ns.slices import quoted
 from xmlstream.sink.target import PARTITIONED, SINKS, Target
 from xmlstream.sql.query_text import QueryText
 from xmlstream.sql.tables.declaration import Declaration

@@ -1,6 +1,6 @@
 """Options of a stream that put an operator above its source: `punctuate` and `semantics`, parsed from text.
 
-`punctuate` gives rules that add punctuations to the source (`operators.punctuators`):
+`punctuate` gives rules that add punctuations to the source (`xmlstream.operators.punctuators`):
 
     order of ts, per sid, slack 10s, max_ahead 5m
     clock of ts, delay 2m
@@ -18,7 +18,7 @@ distance for a date is a number of days.
     stream, size 100 tuples, slide 10, of time
 
 The table then has four more attributes, to group by where that engine aggregates: window_start, window_end, window_at
-and window_tuple (`operators.secret_window`).
+and window_tuple (`xmlstream.operators.secret_window`).
 """
 
 from __future__ import annotations
@@ -29,24 +29,24 @@ from datetime import timedelta
 from decimal import Decimal, InvalidOperation
 from typing import NamedTuple
 
-from operators.punctuate import Punctuate
-from operators.punctuators.distance import Distance
-from operators.punctuators.order import ByClock, ByOrder, ByRoster
-from operators.punctuators.predicate import ByPredicate
-from operators.punctuators.rule import Rule
-from operators.secret_window import SecretWindow, Start
-from operators.secret_window import Tick as TickName
-from punct_ns.domain import Domain
-from punct_ns.errors import UsageError
-from punct_ns.notation import parse_pattern
-from punct_ns.numeric_type import DecimalType, FloatType
-from punct_ns.pattern import Constant
-from punct_ns.schema import Schema, split_name
-from punct_ns.sql_type import StringType, split_outside
-from punct_ns.temporal_type import TimestampType
-from sources.xml.options.formats import seconds
+from xmlstream.operators.punctuate import Punctuate
+from xmlstream.operators.punctuators.distance import Distance
+from xmlstream.operators.punctuators.order import ByClock, ByOrder, ByRoster
+from xmlstream.operators.punctuators.predicate import ByPredicate
+from xmlstream.operators.punctuators.rule import Rule
+from xmlstream.operators.secret_window import SecretWindow, Start
+from xmlstream.operators.secret_window import Tick as TickName
 from xmlstream.plan.nodes import Node, Scan
+from xmlstream.punct_ns.domain import Domain
+from xmlstream.punct_ns.errors import UsageError
+from xmlstream.punct_ns.notation import parse_pattern
+from xmlstream.punct_ns.numeric_type import DecimalType, FloatType
+from xmlstream.punct_ns.pattern import Constant
+from xmlstream.punct_ns.schema import Schema, split_name
+from xmlstream.punct_ns.sql_type import StringType, split_outside
+from xmlstream.punct_ns.temporal_type import TimestampType
 from xmlstream.secret.profile import PROFILES, Profile, Tick, Windows, aligned, before_first, profile, rounded
+from xmlstream.sources.xml.options.formats import seconds
 from xmlstream.sql.clauses.row_windows import require_positions
 
 PUNCTUATE = "punctuate"

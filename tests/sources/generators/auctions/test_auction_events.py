@@ -10,11 +10,11 @@ from typing import Any
 
 import pytest
 
-from punct_ns.errors import UsageError
-from sources.generators import auction_documents
-from sources.generators.auction_house import House
 from tests.harness.clock import Clock
 from tests.samples.auction_items import BRISK, START, Item, streams, tuples
+from xmlstream.punct_ns.errors import UsageError
+from xmlstream.sources.generators import auction_documents
+from xmlstream.sources.generators.auction_house import House
 
 
 @pytest.mark.parametrize("events", [0, 1, 4, 50, 1234])

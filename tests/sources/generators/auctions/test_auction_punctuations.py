@@ -9,12 +9,12 @@ from pathlib import Path
 
 import pytest
 
-from punct_ns.errors import UsageError
-from sources.generators import auction_documents
-from sources.generators.auction_house import SCHEMES, Form, House, documents
-from sources.xml.grammar.check import check_grammar
-from sources.xml.options.source import SourceOptions
 from tests.samples.auction_items import BRISK, START, Item, said, streams, tuples
+from xmlstream.punct_ns.errors import UsageError
+from xmlstream.sources.generators import auction_documents
+from xmlstream.sources.generators.auction_house import SCHEMES, Form, House, documents
+from xmlstream.sources.xml.grammar.check import check_grammar
+from xmlstream.sources.xml.options.source import SourceOptions
 
 
 def violation(made: list[Item]) -> Item | None:

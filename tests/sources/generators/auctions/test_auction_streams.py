@@ -7,13 +7,13 @@ from typing import Any
 
 import pytest
 
-from punct_ns.slices import POSITION
-from sources.generators import auction_documents
-from sources.generators.auction_house import AUCTION_STREAMS, Form, House, Stream, documents
-from sources.xml.options.source import SourceOptions
-from sources.xml.parser.range_parser import RangeParser
-from sources.xml.splits.byte_ranges import ByteRange
 from tests.samples.auction_items import BRISK, items
+from xmlstream.punct_ns.slices import POSITION
+from xmlstream.sources.generators import auction_documents
+from xmlstream.sources.generators.auction_house import AUCTION_STREAMS, Form, House, Stream, documents
+from xmlstream.sources.xml.options.source import SourceOptions
+from xmlstream.sources.xml.parser.range_parser import RangeParser
+from xmlstream.sources.xml.splits.byte_ranges import ByteRange
 
 Row = dict[str, Any]
 

@@ -4,11 +4,11 @@ from pathlib import Path
 
 import pytest
 
-from punct_ns.errors import MalformedInput
-from punct_ns.xml_form import PUNCT_NS
-from sources.generators.sensors import write_sensors
-from sources.xml.grammar.check import check_grammar
-from sources.xml.options.source import SourceOptions
+from xmlstream.punct_ns.errors import MalformedInput
+from xmlstream.punct_ns.xml_form import PUNCT_NS
+from xmlstream.sources.generators.sensors import write_sensors
+from xmlstream.sources.xml.grammar.check import check_grammar
+from xmlstream.sources.xml.options.source import SourceOptions
 
 SENSOR = "sid STRING, hour INT, min INT, currtmp DOUBLE"
 
@@ -29,7 +29,7 @@ def test_every_generated_stream_is_grammatical(tmp_path: Path, per_hour: int) ->
 def test_the_first_violation_is_named_with_the_first_punctuation_that_it_breaks(
     tmp_path: Path, window: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("sources.xml.grammar.check.CHECK_WINDOW", window)
+    monkeypatch.setattr("xmlstream.sources.xml.grammar.check.CHECK_WINDOW", window)
     items = "<t><h>1</h></t><p:t><h>{1,2}</h></p:t><p:t><h>2</h></p:t><t><h>3</h></t><t><h>2</h></t><t><h>1</h></t>"
     path = tmp_path / "a.xml"
     path.write_text(f"<s xmlns:p='{PUNCT_NS}'>{items}</s>")

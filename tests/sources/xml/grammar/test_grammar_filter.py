@@ -9,14 +9,14 @@ import pyarrow as pa
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from punct_ns.notation import format_pattern
-from punct_ns.pattern import WILDCARD
-from punct_ns.punctuation import Punctuation
-from punct_ns.schema import Schema
-from punct_ns.slices import POSITION, arrow_type
-from sources.xml.grammar import grammar_filter
-from sources.xml.options.source import SourceOptions
 from tests.samples.strategies import SmallSchema, small_punctuations, small_schemas, small_tuples
+from xmlstream.punct_ns.notation import format_pattern
+from xmlstream.punct_ns.pattern import WILDCARD
+from xmlstream.punct_ns.punctuation import Punctuation
+from xmlstream.punct_ns.schema import Schema
+from xmlstream.punct_ns.slices import POSITION, arrow_type
+from xmlstream.sources.xml.grammar import grammar_filter
+from xmlstream.sources.xml.options.source import SourceOptions
 
 
 def options(schema: Schema) -> SourceOptions:

@@ -11,12 +11,12 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from punct_ns.errors import NotationError
-from punct_ns.schema import Schema
-from punct_ns.slices import POSITION, arrow_type
-from punct_ns.xml_form import punctuation_from_texts
-from sources.xml.grammar.late_tuples import violating_rows
-from sources.xml.grammar.punctuation_columns import coalesced_punctuations, read_punctuation_columns
+from xmlstream.punct_ns.errors import NotationError
+from xmlstream.punct_ns.schema import Schema
+from xmlstream.punct_ns.slices import POSITION, arrow_type
+from xmlstream.punct_ns.xml_form import punctuation_from_texts
+from xmlstream.sources.xml.grammar.late_tuples import violating_rows
+from xmlstream.sources.xml.grammar.punctuation_columns import coalesced_punctuations, read_punctuation_columns
 
 SCHEMA = Schema.parse("a TINYINT, b BIGINT NOT NULL, c STRING").bounded("b 0..9")
 TEXTS = st.one_of(

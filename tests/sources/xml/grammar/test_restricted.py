@@ -13,23 +13,23 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from operators.state.operator_state import OperatorState
-from operators.state.state_schema import STATE_FORMAT
-from punct_ns.punctuation import Punctuation
-from punct_ns.slices import POSITION
-from punct_ns.xml_form import PUNCT_NS
-from sources.xml.grammar.grammar_filter import RESTRICTED_FILE
-from sources.xml.options.source import SourceOptions
-from sources.xml.slices.micro_batches import ReadTask
-from sources.xml.slices.sources_reader import shared_scans
-from sources.xml.slices.stage_writer import stage
-from sources.xml.slices.staged_rows import StagedRange
-from sources.xml.splits import byte_ranges as ranges_module
-from sources.xml.splits import split_scan as scan_module
-from sources.xml.splits.documents import Documents
-from sources.xml.splits.slice_planner import Offset, Planner
+from xmlstream.operators.state.operator_state import OperatorState
+from xmlstream.operators.state.state_schema import STATE_FORMAT
 from xmlstream.plan.nodes import Scan
+from xmlstream.punct_ns.punctuation import Punctuation
+from xmlstream.punct_ns.slices import POSITION
+from xmlstream.punct_ns.xml_form import PUNCT_NS
 from xmlstream.runtime.source_input import SourceInput
+from xmlstream.sources.xml.grammar.grammar_filter import RESTRICTED_FILE
+from xmlstream.sources.xml.options.source import SourceOptions
+from xmlstream.sources.xml.slices.micro_batches import ReadTask
+from xmlstream.sources.xml.slices.sources_reader import shared_scans
+from xmlstream.sources.xml.slices.stage_writer import stage
+from xmlstream.sources.xml.slices.staged_rows import StagedRange
+from xmlstream.sources.xml.splits import byte_ranges as ranges_module
+from xmlstream.sources.xml.splits import split_scan as scan_module
+from xmlstream.sources.xml.splits.documents import Documents
+from xmlstream.sources.xml.splits.slice_planner import Offset, Planner
 
 SCHEMA = "a INT, b INT, c STRING"
 NAMES = ("a", "b", "c")

@@ -7,12 +7,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from punct_ns.punctuation import Punctuation
-from punct_ns.schema import Schema
-from punct_ns.slices import POSITION, arrow_type
-from sources.xml.grammar.late_tuples import violating_rows
 from tests.oracles import oracle
 from tests.samples.strategies import SmallSchema, small_punctuations, small_schemas, small_tuples
+from xmlstream.punct_ns.punctuation import Punctuation
+from xmlstream.punct_ns.schema import Schema
+from xmlstream.punct_ns.slices import POSITION, arrow_type
+from xmlstream.sources.xml.grammar.late_tuples import violating_rows
 
 
 def table(rows: list[tuple[int, tuple[Any, ...]]], schema: Schema) -> pa.Table:

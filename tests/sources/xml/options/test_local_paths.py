@@ -6,10 +6,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from punct_ns.errors import UsageError
-from sources.local_paths import absolute, split_glob
-from sources.xml.options.source import SourceOptions
-from sources.xml.splits.documents import Documents
+from xmlstream.punct_ns.errors import UsageError
+from xmlstream.sources.local_paths import absolute, split_glob
+from xmlstream.sources.xml.options.source import SourceOptions
+from xmlstream.sources.xml.splits.documents import Documents
 
 MAGIC = ["in[1]", "b*d", "who?", "[", "]x[", "**", "a]b", "[!a]", "plain"]
 names = st.sampled_from(MAGIC)

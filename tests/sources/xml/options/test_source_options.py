@@ -2,9 +2,9 @@ from __future__ import annotations
 
 import pytest
 
-from punct_ns.errors import UsageError
-from sources.xml.options.option_table import OPTIONS, Giver
-from sources.xml.options.source import SourceOptions
+from xmlstream.punct_ns.errors import UsageError
+from xmlstream.sources.xml.options.option_table import OPTIONS, Giver
+from xmlstream.sources.xml.options.source import SourceOptions
 
 GIVEN = {"path": "bids.xml", "rowTag": "bid", "schema": "id INT, _time TIMESTAMP, price DECIMAL(9,2)"}
 

@@ -6,13 +6,13 @@ import subprocess
 import sys
 from pathlib import Path
 
-from sources.generators.sensors import write_sensors
+from xmlstream.sources.generators.sensors import write_sensors
 
 READ = """
 import resource, sys
-from sources.xml.splits.byte_ranges import ByteRange
-from sources.xml.options.source import SourceOptions
-from sources.xml.parser.range_parser import RangeParser
+from xmlstream.sources.xml.splits.byte_ranges import ByteRange
+from xmlstream.sources.xml.options.source import SourceOptions
+from xmlstream.sources.xml.parser.range_parser import RangeParser
 path, size = sys.argv[1], int(sys.argv[2])
 options = SourceOptions.parse({"path": path, "rowTag": "tempdata", "schema": "sid STRING, hour INT, currtmp DOUBLE"})
 for parsed in RangeParser(options).parse(ByteRange(path, 0, 0, size, ends="root")):

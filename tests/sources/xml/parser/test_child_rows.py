@@ -11,11 +11,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 from lxml import etree
 
-from punct_ns.errors import UsageError
-from sources.receivers.message import MessageReader
-from sources.xml.options.source import SourceOptions
 from tests.harness.xml_reading import FINE, WHOLE, Cuts, any_cuts, read_cut
 from tests.oracles.xml_oracle import PUNCT
+from xmlstream.punct_ns.errors import UsageError
+from xmlstream.sources.receivers.message import MessageReader
+from xmlstream.sources.xml.options.source import SourceOptions
 
 CUTS = [WHOLE, FINE, Cuts(piece=50, window=500), Cuts(piece=300, partition="200")]
 GIVEN = {

@@ -10,10 +10,10 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from punct_ns.domain import Domain
-from sources.xml.options.formats import IsoRewriting
-from sources.xml.options.source import SourceOptions
-from sources.xml.parser.typed_columns import ColumnReader
+from xmlstream.punct_ns.domain import Domain
+from xmlstream.sources.xml.options.formats import IsoRewriting
+from xmlstream.sources.xml.options.source import SourceOptions
+from xmlstream.sources.xml.parser.typed_columns import ColumnReader
 
 TYPES = ["TINYINT", "SMALLINT", "INT", "BIGINT", "DECIMAL(5,2)", "FLOAT", "DOUBLE", "BOOLEAN", "DATE", "TIMESTAMP"]
 TYPES += ["TIMESTAMP_NTZ", "STRING"]

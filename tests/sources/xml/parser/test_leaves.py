@@ -11,10 +11,10 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 from lxml import etree
 
-from punct_ns.errors import UsageError
-from punct_ns.xml_form import NAME
 from tests.harness.xml_reading import FINE, WHOLE, Cuts, any_cuts, read_cut
 from tests.oracles.xml_oracle import PUNCT, Item
+from xmlstream.punct_ns.errors import UsageError
+from xmlstream.punct_ns.xml_form import NAME
 
 CUTS = [WHOLE, FINE, Cuts(piece=50, window=500)]
 RDF = "http://www.w3.org/1999/02/22-rdf-syntax-ns#"

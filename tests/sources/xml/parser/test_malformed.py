@@ -10,15 +10,15 @@ from hypothesis import given
 from hypothesis import strategies as st
 from lxml import etree
 
-from punct_ns.slices import LIFESPAN
-from sources.xml.options.source import SourceOptions
-from sources.xml.parser.item_batches import Parsed
-from sources.xml.parser.malformed import Malformed, locate, malformed_error, malformed_table
-from sources.xml.parser.range_parser import RangeParser
-from sources.xml.splits import split_points
-from sources.xml.splits.byte_ranges import ByteRange
-from sources.xml.splits.tags import safe_parser, safe_pull_parser
 from tests.harness.xml_reading import WHOLE, Cuts, any_cuts, read_cut
+from xmlstream.punct_ns.slices import LIFESPAN
+from xmlstream.sources.xml.options.source import SourceOptions
+from xmlstream.sources.xml.parser.item_batches import Parsed
+from xmlstream.sources.xml.parser.malformed import Malformed, locate, malformed_error, malformed_table
+from xmlstream.sources.xml.parser.range_parser import RangeParser
+from xmlstream.sources.xml.splits import split_points
+from xmlstream.sources.xml.splits.byte_ranges import ByteRange
+from xmlstream.sources.xml.splits.tags import safe_parser, safe_pull_parser
 
 ROOT = "<r xmlns:p='http://www.cse.ogi.edu/dot/niagara/punct'>"
 GOOD = [f"<row><h>{number}</h><s>é</s></row>" for number in range(5)]

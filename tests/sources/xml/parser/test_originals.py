@@ -6,10 +6,10 @@ from pathlib import Path
 
 import pytest
 
-from sources.xml.options.source import SourceOptions
-from sources.xml.slices.stage_writer import stage, with_elements
-from sources.xml.slices.staged_rows import StagedRange
-from sources.xml.splits.byte_ranges import ByteRange
+from xmlstream.sources.xml.options.source import SourceOptions
+from xmlstream.sources.xml.slices.stage_writer import stage, with_elements
+from xmlstream.sources.xml.slices.staged_rows import StagedRange
+from xmlstream.sources.xml.splits.byte_ranges import ByteRange
 
 ROWS = ["<row><h>1</h></row>", "<row><h>2</h><!-- é --></row>", "<row ><h>&#51;</h></row>", "<row><h>4</h></row>"]
 

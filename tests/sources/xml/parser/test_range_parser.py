@@ -9,13 +9,13 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from sources.xml.options.source import SourceOptions
-from sources.xml.parser.item_templates import ItemTemplate, Matches, Window
-from sources.xml.parser.range_parser import RangeParser
-from sources.xml.splits.byte_ranges import ByteRange
 from tests.harness.xml_reading import END, FINE, WHOLE, Cuts, any_cuts, read_cut, readable, source
 from tests.oracles.xml_oracle import Item, items, well_formed
 from tests.samples.xml_documents import PATHS, ROW, Writer, encoded
+from xmlstream.sources.xml.options.source import SourceOptions
+from xmlstream.sources.xml.parser.item_templates import ItemTemplate, Matches, Window
+from xmlstream.sources.xml.parser.range_parser import RangeParser
+from xmlstream.sources.xml.splits.byte_ranges import ByteRange
 
 SEEDS = st.integers(0, 1 << 40)
 

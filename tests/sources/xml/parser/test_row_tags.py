@@ -10,14 +10,14 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from punct_ns.errors import UsageError
-from sources.xml.options.source import SourceOptions
-from sources.xml.parser.originals import originals
-from sources.xml.parser.range_parser import RangeParser
-from sources.xml.splits.byte_ranges import ByteRange, Part
 from tests.harness.xml_reading import FINE, WHOLE, Cuts, any_cuts, read_cut, readable, source
 from tests.oracles.xml_oracle import PUNCT, Item, items, well_formed
 from tests.samples.xml_documents import COLUMNS, OPTIONS, PATHS, Writer, encoded
+from xmlstream.punct_ns.errors import UsageError
+from xmlstream.sources.xml.options.source import SourceOptions
+from xmlstream.sources.xml.parser.originals import originals
+from xmlstream.sources.xml.parser.range_parser import RangeParser
+from xmlstream.sources.xml.splits.byte_ranges import ByteRange, Part
 
 ROWS = "row|bow"
 NAMED = {"schema": f"{COLUMNS}, kind STRING", **OPTIONS, "path.kind": "name(.)"}

@@ -10,10 +10,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 from lxml import etree
 
-from sources.xml.options.source import SourceOptions
-from sources.xml.parser.range_parser import read_through
 from tests.harness.xml_reading import FINE, WHOLE, Cuts, any_cuts, read_cut
 from tests.oracles.xml_oracle import PUNCT, Item
+from xmlstream.sources.xml.options.source import SourceOptions
+from xmlstream.sources.xml.parser.range_parser import read_through
 
 CUTS = [WHOLE, FINE, Cuts(piece=50, window=500)]
 ROOT = f"<r xmlns:p='{PUNCT}' id='top'>"

@@ -8,10 +8,10 @@ from typing import Any
 
 import pytest
 
-from punct_ns.errors import UsageError
-from punct_ns.xml_form import PUNCT_NS
-from sources.xml.options.source import SourceOptions
-from sources.xml.parser.range_parser import Reading
+from xmlstream.punct_ns.errors import UsageError
+from xmlstream.punct_ns.xml_form import PUNCT_NS
+from xmlstream.sources.xml.options.source import SourceOptions
+from xmlstream.sources.xml.parser.range_parser import Reading
 
 XSI = "xmlns:xsi='http://www.w3.org/2001/XMLSchema-instance'"
 BIDS = "_id INT, bid ARRAY<STRUCT<_by: STRING, at: DATE, price: INT, note: ARRAY<STRING>, of: STRUCT<x: INT>>>"

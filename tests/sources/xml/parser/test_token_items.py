@@ -10,12 +10,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 from lxml import etree
 
-from sources.xml.options.source import SourceOptions
-from sources.xml.parser.item_batches import Items, ItemTexts
-from sources.xml.parser.item_parser import ItemParser
-from sources.xml.parser.malformed import LocatedText
-from sources.xml.parser.token_window import MOST_LEVELS, Context, TokenWindow
 from tests.harness.xml_reading import WHOLE, read_cut
+from xmlstream.sources.xml.options.source import SourceOptions
+from xmlstream.sources.xml.parser.item_batches import Items, ItemTexts
+from xmlstream.sources.xml.parser.item_parser import ItemParser
+from xmlstream.sources.xml.parser.malformed import LocatedText
+from xmlstream.sources.xml.parser.token_window import MOST_LEVELS, Context, TokenWindow
 
 NIAGARA = "http://www.cse.ogi.edu/dot/niagara/punct"
 ROOT = f'<shop xmlns:punct="{NIAGARA}" xmlns:p="urn:p" xmlns:xsi="http://www.w3.org/2001/XMLSchema-instance">'.encode()

@@ -11,11 +11,11 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from punct_ns.slices import POSITION
-from sources.xml.options.source import SourceOptions
-from sources.xml.parser.range_parser import RangeParser
-from sources.xml.splits import byte_ranges as ranges_module
-from sources.xml.splits.byte_ranges import ByteRange
+from xmlstream.punct_ns.slices import POSITION
+from xmlstream.sources.xml.options.source import SourceOptions
+from xmlstream.sources.xml.parser.range_parser import RangeParser
+from xmlstream.sources.xml.splits import byte_ranges as ranges_module
+from xmlstream.sources.xml.splits.byte_ranges import ByteRange
 
 TEXTS = {
     "i INT": ["1", "-7", "0042", " 5 ", "", "4 2", "seventeen", "2147483648", "+1", "0x1F"],

@@ -8,11 +8,11 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 import xmlstream as xs
-from punct_ns.errors import UsageError
-from sources.xml.options.source import SourceOptions
-from sources.xml.slices.sources_reader import SourceCleaner
-from sources.xml.splits.documents import Documents
-from sources.xml.splits.slice_planner import Offset
+from xmlstream.punct_ns.errors import UsageError
+from xmlstream.sources.xml.options.source import SourceOptions
+from xmlstream.sources.xml.slices.sources_reader import SourceCleaner
+from xmlstream.sources.xml.splits.documents import Documents
+from xmlstream.sources.xml.splits.slice_planner import Offset
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

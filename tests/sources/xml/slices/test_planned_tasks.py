@@ -8,10 +8,10 @@ from typing import Any
 
 import pytest
 
-from sources.xml.slices import planned_tasks
-from sources.xml.slices.micro_batches import ReadTask
-from sources.xml.slices.planned_tasks import hand_over, handed_over
-from sources.xml.splits.byte_ranges import ByteRange
+from xmlstream.sources.xml.slices import planned_tasks
+from xmlstream.sources.xml.slices.micro_batches import ReadTask
+from xmlstream.sources.xml.slices.planned_tasks import hand_over, handed_over
+from xmlstream.sources.xml.splits.byte_ranges import ByteRange
 
 FIRST = ByteRange("/in/é\udcff.xml", 7, 0, 90, open=("<a b='1'>", "<c>"), namespaces=("urn:x", None))
 TASKS = [ReadTask((FIRST, replace(FIRST, start=90, end=120, ends="root", close=True))), ReadTask((FIRST,), reader=1)]

@@ -12,16 +12,16 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from punct_ns.slices import POSITION
-from sources.xml.options.source import SourceOptions
-from sources.xml.parser import item_parser
-from sources.xml.parser.range_parser import RangeParser
-from sources.xml.slices.sources_reader import shared_scans
-from sources.xml.splits import byte_ranges as ranges_module
-from sources.xml.splits.documents import Documents
-from sources.xml.splits.slice_planner import Offset, Planner
 from tests.oracles.xml_oracle import well_formed
 from tests.samples.xml_documents import COLUMNS, OPTIONS, Writer
+from xmlstream.punct_ns.slices import POSITION
+from xmlstream.sources.xml.options.source import SourceOptions
+from xmlstream.sources.xml.parser import item_parser
+from xmlstream.sources.xml.parser.range_parser import RangeParser
+from xmlstream.sources.xml.slices.sources_reader import shared_scans
+from xmlstream.sources.xml.splits import byte_ranges as ranges_module
+from xmlstream.sources.xml.splits.documents import Documents
+from xmlstream.sources.xml.splits.slice_planner import Offset, Planner
 
 
 def source(path: str, row_tag: str, **options: str) -> SourceOptions:

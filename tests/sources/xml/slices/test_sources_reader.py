@@ -13,12 +13,12 @@ from typing import Any
 import pyarrow.parquet as pq
 import pytest
 
-from punct_ns.errors import InputError, StateError, UsageError
-from sources.xml.options.source import SourceOptions
-from sources.xml.slices import micro_batches
-from sources.xml.slices.micro_batches import FIRST_SLICE, SliceGrowth
-from sources.xml.slices.sources_reader import SourcesReader
-from sources.xml.slices.staged_rows import StagedRange
+from xmlstream.punct_ns.errors import InputError, StateError, UsageError
+from xmlstream.sources.xml.options.source import SourceOptions
+from xmlstream.sources.xml.slices import micro_batches
+from xmlstream.sources.xml.slices.micro_batches import FIRST_SLICE, SliceGrowth
+from xmlstream.sources.xml.slices.sources_reader import SourcesReader
+from xmlstream.sources.xml.slices.staged_rows import StagedRange
 
 ROOT = b"<r xmlns:p='http://www.cse.ogi.edu/dot/niagara/punct'>"
 Json = dict[str, Any]
@@ -254,6 +254,7 @@ def test_a_clock_ticks_without_input_while_something_waits_and_never_before_all_
 
 def test_slices_are_planned_and_staged_without_spark() -> None:
     modules = "planned_tasks, sources_reader, staged_rows, stage_writer, staging"
-    program = f"import sys\nfrom sources.xml.slices import {modules}\nfrom sources.xml.spark import error_transport\n"
+    program = f"import sys\nfrom xmlstream.sources.xml.slices import {modules}\n"
+    program += "from xmlstream.sources.xml.spark import error_transport\n"
     program += "assert not {'pyspark', 'py4j'} & sys.modules.keys()"
     subprocess.run([sys.executable, "-c", program], check=True, timeout=300)

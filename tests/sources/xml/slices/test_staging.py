@@ -12,13 +12,13 @@ from pathlib import Path
 import pyarrow.parquet as pq
 import pytest
 
-from punct_ns.errors import MalformedInput, XmlStreamError
-from sources.xml.options.source import SourceOptions
-from sources.xml.slices.sources_reader import SourcesReader
-from sources.xml.slices.staged_rows import StagedRange
-from sources.xml.slices.staging import LocalStager
-from sources.xml.slices.staging_process import StagingProcess
-from sources.xml.splits.byte_ranges import ByteRange
+from xmlstream.punct_ns.errors import MalformedInput, XmlStreamError
+from xmlstream.sources.xml.options.source import SourceOptions
+from xmlstream.sources.xml.slices.sources_reader import SourcesReader
+from xmlstream.sources.xml.slices.staged_rows import StagedRange
+from xmlstream.sources.xml.slices.staging import LocalStager
+from xmlstream.sources.xml.slices.staging_process import StagingProcess
+from xmlstream.sources.xml.splits.byte_ranges import ByteRange
 
 
 def source(path: Path, **options: str) -> SourceOptions:
@@ -93,7 +93,7 @@ def test_an_error_keeps_its_class_message_place_and_hint(tmp_path: Path, worth: 
 
 
 def test_all_parts_of_an_error_come_out_of_a_process(tmp_path: Path) -> None:
-    from sources.xml.slices.staging_process import _portable
+    from xmlstream.sources.xml.slices.staging_process import _portable
 
     error = MalformedInput("no number", document="a.xml", line=3, column=4, position=5, hint="mend it")
     found = _portable(error)
@@ -113,7 +113,7 @@ def test_a_process_that_is_killed_is_told_in_words(tmp_path: Path) -> None:
 
 PROGRAM = """
 import os, signal
-from sources.xml.slices.staging_process import StagingProcess
+from xmlstream.sources.xml.slices.staging_process import StagingProcess
 process = StagingProcess()
 assert process.is_ready()
 print(process.pid, flush=True)

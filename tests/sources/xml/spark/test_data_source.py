@@ -11,18 +11,18 @@ import pytest
 from pyspark.errors import PySparkException
 from pyspark.sql.types import StructType
 
-from punct_ns.errors import InputError, MalformedInput, UsageError
-from punct_ns.slices import POSITION, POSITION_SHOWN
-from punct_ns.slices import PUNCTUATION_SHOWN as PUNCTUATION
-from sources.generators.sensors import write_sensors
-from sources.xml.options.source import SourceOptions
-from sources.xml.slices.staged_rows import StagedRange
-from sources.xml.spark import data_source
-from sources.xml.spark.error_transport import original_error
-from sources.xml.spark.pyspark_version import limits_reads
+from xmlstream.punct_ns.errors import InputError, MalformedInput, UsageError
+from xmlstream.punct_ns.slices import POSITION, POSITION_SHOWN
+from xmlstream.punct_ns.slices import PUNCTUATION_SHOWN as PUNCTUATION
+from xmlstream.sources.generators.sensors import write_sensors
+from xmlstream.sources.xml.options.source import SourceOptions
+from xmlstream.sources.xml.slices.staged_rows import StagedRange
+from xmlstream.sources.xml.spark import data_source
+from xmlstream.sources.xml.spark.error_transport import original_error
+from xmlstream.sources.xml.spark.pyspark_version import limits_reads
 
 if limits_reads():
-    from sources.xml.spark import multi_source_reader
+    from xmlstream.sources.xml.spark import multi_source_reader
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession

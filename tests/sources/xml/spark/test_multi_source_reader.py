@@ -11,11 +11,11 @@ from lxml import etree
 from pyspark.sql.types import BinaryType, LongType, StringType, StructType
 
 import xmlstream as xs
-from punct_ns.errors import InputError, UsageError
-from sources.xml.options.source import SourceOptions
-from sources.xml.slices.staged_rows import STAGED
-from sources.xml.spark.error_transport import original_error
-from sources.xml.spark.pyspark_version import limits_reads
+from xmlstream.punct_ns.errors import InputError, UsageError
+from xmlstream.sources.xml.options.source import SourceOptions
+from xmlstream.sources.xml.slices.staged_rows import STAGED
+from xmlstream.sources.xml.spark.error_transport import original_error
+from xmlstream.sources.xml.spark.pyspark_version import limits_reads
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -25,7 +25,7 @@ if not limits_reads():
 
 from pyspark.sql.streaming.datasource import ReadAllAvailable
 
-from sources.xml.spark.multi_source_reader import MultiSourceReader, MultiSourceXml, multi_source_options
+from xmlstream.sources.xml.spark.multi_source_reader import MultiSourceReader, MultiSourceXml, multi_source_options
 
 ROOT = b"<r xmlns:p='http://www.cse.ogi.edu/dot/niagara/punct'>"
 TYPES = {"STRING": StringType(), "BIGINT": LongType(), "BINARY": BinaryType()}

@@ -12,11 +12,11 @@ from pathlib import Path
 import pyarrow as pa
 import pytest
 
-from punct_ns.errors import MalformedInput
-from punct_ns.xml_form import PUNCT_NS
-from sources.xml.grammar.check import check_grammar
-from sources.xml.options.source import SourceOptions
-from sources.xml.splits.documents import open_document
+from xmlstream.punct_ns.errors import MalformedInput
+from xmlstream.punct_ns.xml_form import PUNCT_NS
+from xmlstream.sources.xml.grammar.check import check_grammar
+from xmlstream.sources.xml.options.source import SourceOptions
+from xmlstream.sources.xml.splits.documents import open_document
 
 
 def _zstd(text: bytes) -> bytes:

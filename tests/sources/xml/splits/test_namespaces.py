@@ -6,13 +6,13 @@ from pathlib import Path
 
 import pytest
 
-from sources.xml.options.source import SourceOptions
-from sources.xml.parser.range_parser import RangeParser
-from sources.xml.slices.sources_reader import shared_scans
-from sources.xml.splits.documents import Documents
-from sources.xml.splits.slice_planner import Offset, Planner
 from tests.harness.xml_reading import END, FINE, WHOLE, Cuts, Read, read, read_cut, source
 from tests.oracles.xml_oracle import PUNCT, Item
+from xmlstream.sources.xml.options.source import SourceOptions
+from xmlstream.sources.xml.parser.range_parser import RangeParser
+from xmlstream.sources.xml.slices.sources_reader import shared_scans
+from xmlstream.sources.xml.splits.documents import Documents
+from xmlstream.sources.xml.splits.slice_planner import Offset, Planner
 
 CUTS = [WHOLE, FINE, Cuts(piece=50, window=500), Cuts(piece=300, partition="200")]
 NEAR = PUNCT + "/"

@@ -11,16 +11,16 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from punct_ns.errors import InputError, StateError, UsageError
-from punct_ns.slices import POSITION
-from sources.xml.options.source import SourceOptions
-from sources.xml.parser.range_parser import RangeParser
-from sources.xml.splits.byte_ranges import ByteRange
-from sources.xml.splits.documents import DOCUMENT_LOG, Documents
-from sources.xml.splits.slice_planner import Offset, Planner
-from sources.xml.splits.split_scan import SMALLEST_WINDOW
 from tests.harness.xml_reading import in_slices, read
 from tests.samples.xml_documents import COLUMNS, OPTIONS, ROW, Writer, encoded
+from xmlstream.punct_ns.errors import InputError, StateError, UsageError
+from xmlstream.punct_ns.slices import POSITION
+from xmlstream.sources.xml.options.source import SourceOptions
+from xmlstream.sources.xml.parser.range_parser import RangeParser
+from xmlstream.sources.xml.splits.byte_ranges import ByteRange
+from xmlstream.sources.xml.splits.documents import DOCUMENT_LOG, Documents
+from xmlstream.sources.xml.splits.slice_planner import Offset, Planner
+from xmlstream.sources.xml.splits.split_scan import SMALLEST_WINDOW
 
 ROOT = b"<r xmlns:p='http://www.cse.ogi.edu/dot/niagara/punct'>"
 

@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from sources.xml.splits.prolog import FlawError, read_prolog
+from xmlstream.sources.xml.splits.prolog import FlawError, read_prolog
 
 
 @pytest.mark.parametrize(

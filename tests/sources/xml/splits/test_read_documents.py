@@ -8,12 +8,12 @@ from typing import Any
 
 import pytest
 
-from punct_ns.errors import InputError, StateError
-from sources.xml.options.source import SourceOptions
-from sources.xml.parser.range_parser import RangeParser
-from sources.xml.splits.documents import Documents
-from sources.xml.splits.read_documents import READ_LOG, replacement
-from sources.xml.splits.slice_planner import Offset, Planner
+from xmlstream.punct_ns.errors import InputError, StateError
+from xmlstream.sources.xml.options.source import SourceOptions
+from xmlstream.sources.xml.parser.range_parser import RangeParser
+from xmlstream.sources.xml.splits.documents import Documents
+from xmlstream.sources.xml.splits.read_documents import READ_LOG, replacement
+from xmlstream.sources.xml.splits.slice_planner import Offset, Planner
 
 
 def document(first: int, count: int = 3) -> bytes:
@@ -188,7 +188,7 @@ def test_a_poll_opens_no_document_that_is_unchanged(tmp_path: Path, monkeypatch:
         opened.append(path)
         return replacement(path, byte, before)
 
-    monkeypatch.setattr("sources.xml.splits.read_documents.replacement", compared)
+    monkeypatch.setattr("xmlstream.sources.xml.splits.read_documents.replacement", compared)
     assert reading.slice() == []
     assert opened == []
     os.utime(reading.place / "3.xml", (1, 1))

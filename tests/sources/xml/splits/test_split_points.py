@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sources.xml.splits.split_points import SplitPoint, fragments, last_split_point
+from xmlstream.sources.xml.splits.split_points import SplitPoint, fragments, last_split_point
 
 ROOT = b"<r xmlns:p='u'>"
 ROW = frozenset([b"row"])

@@ -7,11 +7,11 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from punct_ns.pattern import matches
-from punct_ns.punctuation import Punctuation
 from tests.harness.walking import Walk
 from xmlstream.optimizer.rules import optimized
 from xmlstream.plan.nodes import Node, Scan, topological
+from xmlstream.punct_ns.pattern import matches
+from xmlstream.punct_ns.punctuation import Punctuation
 from xmlstream.safety.verdicts import judged
 from xmlstream.safety.words import tree
 from xmlstream.sql.script import read

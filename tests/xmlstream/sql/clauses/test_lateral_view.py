@@ -9,12 +9,12 @@ import pytest
 from lxml import etree
 
 import xmlstream as xs
-from operators.explode import Explode
-from punct_ns.domain import Domain
-from punct_ns.errors import QueryError
-from punct_ns.schema import Attribute
+from xmlstream.operators.explode import Explode
 from xmlstream.optimizer.rules import optimized
 from xmlstream.plan.nodes import Scan, topological
+from xmlstream.punct_ns.domain import Domain
+from xmlstream.punct_ns.errors import QueryError
+from xmlstream.punct_ns.schema import Attribute
 from xmlstream.sql.script import read
 
 if TYPE_CHECKING:

@@ -13,17 +13,17 @@ from typing import TYPE_CHECKING
 import pytest
 
 import xmlstream as xs
-from operators.sort import Sort
-from operators.top_n import TopN
-from punct_ns.errors import QueryError, UsageError
-from punct_ns.pattern import Range
-from punct_ns.punctuation import Punctuation
 from tests.harness.pointing import pointed_at
 from tests.harness.running import Row, values_of, view
 from tests.harness.walking import Walk
 from tests.oracles.relational import computed
+from xmlstream.operators.sort import Sort
+from xmlstream.operators.top_n import TopN
 from xmlstream.optimizer.rules import optimized
 from xmlstream.plan.nodes import Node, Scan, results, topological
+from xmlstream.punct_ns.errors import QueryError, UsageError
+from xmlstream.punct_ns.pattern import Range
+from xmlstream.punct_ns.punctuation import Punctuation
 from xmlstream.sql.script import read
 
 if TYPE_CHECKING:

@@ -13,16 +13,16 @@ from typing import TYPE_CHECKING
 import pytest
 
 import xmlstream as xs
-from operators.row_window import RowWindow
-from punct_ns.errors import QueryError
-from punct_ns.punctuation import Punctuation
-from punct_ns.schema import Schema
 from tests.harness.pointing import pointed_at
 from tests.harness.running import Row, values_of, view
 from tests.harness.walking import Walk
 from tests.oracles.relational import computed
+from xmlstream.operators.row_window import RowWindow
 from xmlstream.optimizer.rules import optimized
 from xmlstream.plan.nodes import Node, results, topological
+from xmlstream.punct_ns.errors import QueryError
+from xmlstream.punct_ns.punctuation import Punctuation
+from xmlstream.punct_ns.schema import Schema
 from xmlstream.safety.verdicts import judged
 from xmlstream.sql.script import read
 

@@ -12,9 +12,9 @@ import duckdb
 import pytest
 
 import xmlstream.testing as xt
-from punct_ns.errors import QueryError
 from tests.harness.pointing import pointed_at
 from xmlstream.plan.nodes import topological
+from xmlstream.punct_ns.errors import QueryError
 from xmlstream.sql.script import read
 from xmlstream.testing.case import Case, prepared
 

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import pytest
 
-from operators.expressions.dialect import expression
-from operators.expressions.monotone import monotone
-from punct_ns.errors import QueryError
-from punct_ns.schema import Schema
 from tests.harness.pointing import pointed_at
+from xmlstream.operators.expressions.dialect import expression
+from xmlstream.operators.expressions.monotone import monotone
+from xmlstream.punct_ns.errors import QueryError
+from xmlstream.punct_ns.schema import Schema
 from xmlstream.sql.refused.did_you_mean import DECLARED
 from xmlstream.sql.refused.refusals import AS_A_COLUMN, AS_A_COUNT
 from xmlstream.sql.script import read

@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from pyspark.errors import AnalysisException
 
-from punct_ns.errors import QueryError
 from tests.oracles.relational import TABLES
+from xmlstream.punct_ns.errors import QueryError
 from xmlstream.sql.script import Script, read
 from xmlstream.sql.spark.analysis import Catalogue
 from xmlstream.sql.spark.printed_sql_check import SparkPlans

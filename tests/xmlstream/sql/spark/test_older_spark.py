@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 import xmlstream as xs
-from punct_ns.errors import QueryError
+from xmlstream.punct_ns.errors import QueryError
 from xmlstream.sql.query_text import QueryText
 from xmlstream.sql.spark import analysis
 from xmlstream.sql.spark.older_spark import require_parsed, without_asof

@@ -8,14 +8,14 @@ from typing import TYPE_CHECKING
 import pytest
 
 import xmlstream as xs
-from operators.punctuate import Punctuate
-from operators.punctuators.order import ByClock, ByOrder, ByRoster
-from operators.punctuators.predicate import ByPredicate
-from operators.punctuators.rule import Rule
-from punct_ns.errors import QueryError, UsageError
-from punct_ns.schema import Schema
-from punct_ns.scheme import format_schemes
+from xmlstream.operators.punctuate import Punctuate
+from xmlstream.operators.punctuators.order import ByClock, ByOrder, ByRoster
+from xmlstream.operators.punctuators.predicate import ByPredicate
+from xmlstream.operators.punctuators.rule import Rule
 from xmlstream.plan.nodes import Scan
+from xmlstream.punct_ns.errors import QueryError, UsageError
+from xmlstream.punct_ns.schema import Schema
+from xmlstream.punct_ns.scheme import format_schemes
 from xmlstream.safety.verdicts import judged
 from xmlstream.sql import script
 from xmlstream.sql.tables.stream_options import rules
