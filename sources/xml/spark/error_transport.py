@@ -12,7 +12,7 @@ from xmlstream.punct_ns import errors
 from xmlstream.punct_ns.errors import XmlStreamError
 
 _TOLD = re.compile(r"xmlstream-error:([A-Za-z0-9+/=]+)")
-_PLAIN = re.compile(r"^punct_ns\.errors\.(\w+): (.*)((?:\n  .*)*)", re.MULTILINE)
+_PLAIN = re.compile(r"^xmlstream\.punct_ns\.errors\.(\w+): (.*)((?:\n  .*)*)", re.MULTILINE)
 
 
 @contextmanager
