@@ -11,7 +11,7 @@ DEMO := out/demo
 TESTS_AT_ONCE := 3
 # Queries of data/, kills, sinks and the cluster. Older versions of PySpark leave sockets open.
 OLDEST := -W ignore::pytest.PytestUnraisableExceptionWarning $(addprefix tests/xmlstream/, \
-    builder/test_query.py cli/test_cluster.py queries/test_warehouse.py runtime/test_in_process.py runtime/test_restart.py \
+    builder/test_query.py cli/test_cluster.py queries/test_warehouse.py runtime/test_slice_loop.py runtime/test_restart.py \
     sink/test_round_trip.py sql/spark sql/test_translation.py) tests/sources/xml/spark
 # Containers often say that Python keeps no byte code: then each worker would compile every test and module anew.
 export PYTHONDONTWRITEBYTECODE :=

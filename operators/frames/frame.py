@@ -221,6 +221,9 @@ class Engine(Protocol):
     def files(self, format: str, columns: str, options: Mapping[str, str], path: str) -> Frame:
         """The rows of files in a format, read with the options of Spark's reader for it."""
 
+    def describe(self, query: str, work: str) -> None:
+        """Names what is computed from now on, where the engine shows its work: the query, and what it does."""
+
     def table(self, frame: Frame) -> pa.Table:
         """Computes the rows."""
 

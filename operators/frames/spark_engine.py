@@ -10,7 +10,7 @@ import re
 import threading
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property, lru_cache
 from inspect import signature
 from pathlib import Path
@@ -63,11 +63,20 @@ _EACH = 1 << 33
 """The distance between the numbers that Spark gives to the rows of one partition and the next."""
 
 
+@dataclass(slots=True)
+class _Work:
+    """What the engine computes, as the group and the description of Spark's jobs; and what Spark was told of it."""
+
+    described: tuple[str, str] | None = None
+    told: tuple[str, str] | None = None
+
+
 @dataclass(frozen=True)
 class SparkEngine:
     """A Spark session as an engine."""
 
     spark: SparkSession
+    _work: _Work = field(default_factory=_Work, compare=False, repr=False)
 
     @property
     def zone(self) -> str:
@@ -147,23 +156,34 @@ class SparkEngine:
         made = self._given_rows(pa.table({"url": list(urls)}), _struct("url STRING"))
         return self._mapped(made, RowsOfObjects(_arrow(struct)), struct)
 
+    def describe(self, query: str, work: str) -> None:
+        """See `Engine.describe`: Spark's page shows it with the jobs; Spark is told once there is one."""
+        self._work.described = query, work
+
+    def _started(self, frame: Frame) -> DataFrame:
+        """The DataFrame of a frame that is about to be computed by a job, of which Spark is told what it is for."""
+        if self._work.described not in (None, self._work.told):
+            self._work.told = self._work.described
+            self.spark.sparkContext.setJobGroup(*self._work.described)
+        return self.made(frame)
+
     def table(self, frame: Frame) -> pa.Table:
         """Computes the rows in Spark, and collects them; computes them here if that is simple."""
         here = computed(frame)
-        return self.made(frame).toArrow() if here is None else here()
+        return self._started(frame).toArrow() if here is None else here()
 
     def count(self, frame: Frame) -> int:
         """Has Spark count the rows, unless they are here."""
         here = computed(frame)
-        return self.made(frame).count() if here is None else here().num_rows
+        return self._started(frame).count() if here is None else here().num_rows
 
     def write(self, frame: Frame, path: str) -> None:
         """Has tasks write the rows into a Parquet directory."""
-        self.made(frame).write.mode("overwrite").options(**_WRITTEN).parquet(path)
+        self._started(frame).write.mode("overwrite").options(**_WRITTEN).parquet(path)
 
     def write_parts(self, frame: Frame, writer: Any, columns: str) -> pa.Table:
         """Applies the writer to each partition."""
-        return self._mapped(self.made(frame), writer, _struct(columns)).toArrow()
+        return self._mapped(self._started(frame), writer, _struct(columns)).toArrow()
 
     def _mapped(self, made: DataFrame, function: Any, struct: StructType) -> DataFrame:
         """Does the same as `DataFrame.mapInArrow`, which requires pandas to be installed although it would not use it.

@@ -172,6 +172,9 @@ class InProcessEngine:
             found = dict(computed(expression, x, y, values, self._connection, self.zone))
         return [found.get(value) for value in values]
 
+    def describe(self, query: str, work: str) -> None:
+        """See `Engine.describe`; nothing shows the work of this process."""
+
     def zone_rules(self) -> ZoneRules:
         """The changes of the zone's clocks."""
         return zones.PythonZone(self.zone)

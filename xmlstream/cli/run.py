@@ -34,7 +34,7 @@ from xmlstream.runtime.tally import Summary
 from xmlstream.session import java_process
 from xmlstream.session.opening import open_session
 from xmlstream.session.spark_errors import reason_in
-from xmlstream.session.spark_session import cores_of, quiet_java, warm_up
+from xmlstream.session.spark_session import cores_of, quiet_java
 from xmlstream.sink.standard_output import StandardOutput
 from xmlstream.sink.target import require_fresh
 from xmlstream.sql.script import Script
@@ -259,7 +259,6 @@ def session_in(environment: Environment, console: Console) -> Iterator[Session]:
             console.print("starting Spark")
         spark = _started(environment, console)
     try:
-        warm_up(spark)
         yield spark
     finally:
         # A cluster needs the notice that its application has ended. On this machine Java stops Spark and removes its

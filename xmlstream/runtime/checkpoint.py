@@ -8,7 +8,7 @@
     published.jsonl   the published documents, except those in the last records
     documents/        for each source, the order of its documents and other notes
                       (`xmlstream.sources.xml.splits.documents`)
-    spark/            Spark's own log: how far each slice reads, and which slices Spark has finished
+    planned.json      the last slice: its number, how far it reads each source, and whether it is committed
     staged/           tuples of the current slice
     clock             how often clocks tick, while tuples wait for them (`xmlstream.runtime.query_clocks`)
 
@@ -18,9 +18,8 @@ the punctuations and published documents that its slice added. At intervals a re
 earlier records are removed. A start compares the files with their checksums, reports damage, and removes files that no
 record names: the remains of a slice that was not committed.
 
-Spark's log does not decide which slices count. Each commit keeps a copy of Spark's log entry for its slice, and each
-start rewrites Spark's log from the copies. So the run that computes an uncommitted slice plans it anew, from the
-documents and options of that run; and damage to Spark's log, which is never synced, is repaired.
+A record has the end of its slice: how far the slice reads each source. The run that computes an uncommitted slice plans
+it anew, from the documents and options of that run.
 
 `query.json` contains the format number of the whole checkpoint; the record of an operator's state has its own format
 number, beside the names that the operator declares (`xmlstream.operators.state.state_schema`). Other numbers are
@@ -31,8 +30,6 @@ from __future__ import annotations
 
 import json
 import threading
-import time
-import uuid
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -40,113 +37,58 @@ from typing import Any
 
 from xmlstream.operators.storage.durable import EMPTY_SEAL, RESTORE, AppendOnlyFile, damaged, make_directory, sync
 from xmlstream.operators.storage.objects import ObjectStore
-from xmlstream.operators.storage.store import Place, Store, sealed, store_at, unseal
+from xmlstream.operators.storage.store import Place, Store, sealed, store_at, unseal, unsealed
 from xmlstream.plan.written_plan import PLAN_FILE
 from xmlstream.punct_ns.errors import StateError
 from xmlstream.runtime.remote_checkpoint import RemoteCheckpoint
 from xmlstream.sink.sink import Draft
 
-_DONE = 'v1\n{"nextBatchWatermarkMs":0}'
-"""Spark's log entry for a slice that it has finished."""
+PLANNED = "planned.json"
+"""Name of the file that notes the last slice."""
 
 
-SPARK = "spark"
-"""The folder of a checkpoint that contains Spark's own log."""
+class PlannedSlice:
+    """The last slice that was begun: its number, how far it reads each source, and whether it was committed.
 
-KEPT_ENTRIES = 100
-"""The number of slices whose entries Spark keeps in its log (`spark.sql.streaming.minBatchesToRetain`)."""
-
-
-class SparkLog:
-    """Spark's log in a checkpoint: read by each start, and written where a slice is driven by another than Spark."""
+    The note is written before the slice is read, and again with its commit; not durably, since a run relies on the
+    record of a slice, which has its end, and plans a slice without a record anew. It shows that commits were lost.
+    """
 
     def __init__(self, store: Store) -> None:
         self._store = store
 
-    @property
-    def last_done(self) -> int | None:
-        """The last slice that Spark has finished; None if there is none."""
-        return self._last("commits")
-
-    @property
-    def last_begun(self) -> int | None:
-        """The last slice whose end is logged; None if there is none."""
-        return self._last("offsets")
-
-    def offset(self, number: int) -> str:
-        """Spark's log entry for a slice, which determines how far the slice reads."""
-        return self._store.read(f"{SPARK}/offsets/{number}").decode()
-
-    def end(self, number: int) -> dict[str, Any]:
-        """How far a slice reads: the offset of each source, by its name."""
-        # The third line, after the format and Spark's own metadata.
-        found: dict[str, Any] = json.loads(self.offset(number).splitlines()[2])
-        return found
-
-    def identity(self) -> str:
-        """Spark's identifier of the query; logged now if it is new."""
-        name = self._name()
-        if self._store.size(f"{SPARK}/metadata") is None:
-            self._replace("metadata", json.dumps({"id": name}))
-        return name
-
     def begin(self, number: int, end: Mapping[str, Any]) -> None:
-        """Logs how far a slice reads, as Spark does before it computes the slice; not durably, as Spark."""
-        about = {"batchWatermarkMs": 0, "batchTimestampMs": time.time_ns() // 1_000_000, "conf": {}}
-        lines = "v1", json.dumps(about, separators=(",", ":")), json.dumps(end)
-        self._replace(f"offsets/{number}", "\n".join(lines))
+        """Notes a slice that is about to be read."""
+        self._note(number, end, committed=False)
 
-    def finish(self, number: int) -> None:
-        """Logs that a slice is finished, as Spark does; removes what Spark would remove of slices long before."""
-        self._replace(f"commits/{number}", _DONE)
-        old = number - KEPT_ENTRIES
-        self._store.delete(*(f"{SPARK}/{folder}/{old}" for folder in ("offsets", "commits") if old >= 0))
+    def commit(self, number: int, end: Mapping[str, Any]) -> None:
+        """Notes that a slice was committed."""
+        self._note(number, end, committed=True)
 
-    def agree(self, committed: int | None, offsets: Sequence[str]) -> None:
-        """Rewrites the log so that exactly the slices up to the committed one are finished.
+    def _note(self, number: int, end: Mapping[str, Any], *, committed: bool) -> None:
+        note = {"slice": number, "end": end, "committed": committed}
+        self._store.replace(PLANNED, sealed(note), durable=False)
 
-        Args:
-            committed: The last committed slice; None before the first commit.
-            offsets: Spark's log entries for the last slices.
+    @property
+    def committed(self) -> int | None:
+        """The last committed slice; None before the first, or without a readable note."""
+        if self._store.size(PLANNED) is None or (note := unsealed(self._store.read(PLANNED))) is None:
+            return None
+        last = int(note["slice"]) - (not note["committed"])
+        return last if last >= 0 else None
+
+    def require(self, committed: int | None) -> None:
+        """Makes sure that no later slice was committed than this one; None stands for no slice.
 
         Raises:
-            StateError: The log contains later slices: commits have been lost.
+            StateError: Commits have been lost.
         """
-        known = -1 if committed is None else committed
-        done, begun = self.last_done, self.last_begun
-        if (done is not None and done > known) or (begun is not None and begun > known + 1):
-            later = max(number for number in (done, begun) if number is not None)
+        if (last := self.committed) is not None and (committed is None or committed < last):
             what = "no slice is committed" if committed is None else f"the last commit is that of slice {committed}"
             raise StateError(
-                f"the checkpoint {self._store.path()} has lost commits: {what}, but Spark has reached slice {later}",
+                f"the checkpoint {self._store.path()} has lost commits: {what}, but slice {last} was committed",
                 hint=RESTORE,
             )
-        name = self._name()
-        self._store.delete(f"{SPARK}/")
-        if committed is None:
-            return
-        self._write("metadata", json.dumps({"id": name}))
-        # Spark also reads the entry before the last; how far that slice read does not matter if the last is finished.
-        for number in range(max(committed - 1, 0), committed + 1):
-            self._write(f"offsets/{number}", offsets[max(number - committed - 1, -len(offsets))])
-        self._write(f"commits/{committed}", _DONE)
-
-    def _write(self, name: str, text: str) -> None:
-        self._store.write(f"{SPARK}/{name}", [text.encode()])
-
-    def _replace(self, name: str, text: str) -> None:
-        self._store.replace(f"{SPARK}/{name}", [text.encode()], durable=False)
-
-    def _last(self, folder: str) -> int | None:
-        """The highest number among the names in a folder."""
-        return max(map(int, filter(str.isdecimal, self._store.names(f"{SPARK}/{folder}"))), default=None)
-
-    def _name(self) -> str:
-        """Spark's identifier of the query, or a new one."""
-        try:
-            return str(uuid.UUID(json.loads(self._store.read(f"{SPARK}/metadata"))["id"]))
-        except (OSError, ValueError, KeyError, TypeError, AttributeError):
-            return str(uuid.uuid4())
 
 
 WHOLE_EVERY = 50
@@ -250,7 +192,7 @@ class Checkpoint:
     Attributes:
         store: The store of the checkpoint.
         commits: The log of commits.
-        spark: Spark's own log.
+        planned: The note about the last slice.
         stage: Directory for the tuples of the current slice.
         remote: The checkpoint in an object store whose working copy this is.
         latest: The record of the last commit, made whole; None before the first.
@@ -271,11 +213,11 @@ class Checkpoint:
         self.commits = CommitLog(self.store.below("commits"))
         self._published = self.store.log(_PUBLISHED)
         self._logs: dict[str, AppendOnlyFile] = {}
-        self.spark = SparkLog(self.store)
+        self.planned = PlannedSlice(self.store)
         records = self.commits.records()
         self.latest = made_whole(records)
         last = self.latest or {"slice": None, "published": EMPTY_SEAL, "documents": {}}
-        self.spark.agree(last["slice"], [record["offset"] for record in records])
+        self.planned.require(last["slice"])
         listed = [json.loads(line) for line in self._published.restore(last["published"])]
         self._unlisted = [listing for record in records for listing in _listings(record["outputs"])]
         self.documents = tuple(Document(result, Draft(*draft)) for result, *draft in [*listed, *self._unlisted])
@@ -285,10 +227,10 @@ class Checkpoint:
 
     @staticmethod
     def has_commits(place: Place) -> bool:
-        """Whether a commit log or Spark's log records a finished slice; before that, the place belongs to no query."""
+        """Whether a slice was committed; before that, the place belongs to no query."""
         store = store_at(place)
-        is_done = SparkLog(store).last_done is not None
-        return is_done or any(name.endswith(".json") for name in store.names("commits"))
+        was_committed = PlannedSlice(store).committed is not None
+        return was_committed or any(name.endswith(".json") for name in store.names("commits"))
 
     def commit(self, record: dict[str, Any], unsynced: Iterable[Path]) -> None:
         """Syncs the files of a slice, then creates its record: from now on the slice counts.
@@ -312,7 +254,6 @@ class Checkpoint:
             self._published.append(map(json.dumps, self._unlisted if whole else ()))
             made = {
                 **record,
-                "offset": self.spark.offset(number),
                 "published": self._published.seal(),
                 "documents": {name: log.seal() for name, log in self._logs.items()},
             }
@@ -322,6 +263,7 @@ class Checkpoint:
                 kept = {f"state/{name}/{segment}" for name, state in states for segment in segments_of(state)}
                 made = self.remote.commit(made, {_PUBLISHED: made["published"], **seals}, kept, paths)
             self.commits.commit(number, made)
+            self.planned.commit(number, record["end"])
             self._unlisted = [*([] if whole else self._unlisted), *_listings(record["outputs"])]
 
     def end(self) -> None:

@@ -168,11 +168,13 @@ class QueryStopped(Exception):
 class Execution:
     """A running query: its operators with their states, restored from the checkpoint's last commit.
 
-    `memory` measures the memory of the processes by name, in bytes; `clock` gives the time of a slice.
+    `memory` measures the memory of the processes by name, in bytes; `clock` gives the time of a slice; `query` is the
+    query's name where the engine shows its work.
     """
 
     memory: Callable[[], dict[str, int]] = staticmethod(dict)
     clock: Callable[[], datetime] = staticmethod(lambda: datetime.now(UTC))
+    query = "xmlstream"
 
     def __init__(
         self,
@@ -186,6 +188,7 @@ class Execution:
         patience: Patience | None = None,
     ) -> None:
         self.failure: BaseException | None = None
+        self._engine = engine
         self._busy = threading.Lock()
         self._ending = False
         self._results, self._sinks, self._on_commit = results(root), sinks, on_commit
@@ -207,6 +210,7 @@ class Execution:
         self._inputs = SourceInputs(engine, self._states.items(), self._names, checkpoint.noted, dead_letters)
         self._copies = [copies(result, self._names) for result in self._results]
         self._clocks: Clocks | None = None
+        self._number = 0
         self._requested = requests.copy()
         if latest:
             on_commit(latest)
@@ -216,17 +220,24 @@ class Execution:
         self._clocks = clocks
         clocks.wait(self._states)
 
-    def process_ranges(self, slice_id: int, staged: Callable[[], Sequence[StagedRange]]) -> None:
-        """Processes a slice: parse and stage, by `staged`; walk; commit. Slices that are committed are passed over."""
+    def process_ranges(
+        self, slice_id: int, end: Mapping[str, Any], staged: Callable[[], Sequence[StagedRange]]
+    ) -> None:
+        """Processes a slice: parse and stage, by `staged`; walk; commit. A slice that is committed is passed over.
+
+        Args:
+            slice_id: The number of the slice.
+            end: How far it reads each source.
+            staged: Returns its staged ranges.
+        """
         with self._busy:
             if self._ending:
-                # If this returned, Spark would record the slice as done.
                 raise QueryStopped("the query is being stopped")
             if self.failure is not None or (self.committed is not None and slice_id <= self.committed):
                 return
             try:
                 started = time.perf_counter()
-                self._slice(slice_id, staged(), started)
+                self._slice(slice_id, end, staged(), started)
             except SinkLeft:
                 self._ending = True
                 raise QueryStopped("the reader of the results has gone") from None
@@ -241,12 +252,13 @@ class Execution:
         with self._busy:
             self._states.settle()
 
-    def _slice(self, slice_id: int, ranges: Sequence[StagedRange], started: float) -> None:
+    def _slice(self, slice_id: int, end: Mapping[str, Any], ranges: Sequence[StagedRange], started: float) -> None:
         # The query's time does not go back if the machine's clock is set back.
         now = max(self.clock(), self._time or datetime.min.replace(tzinfo=UTC))
         self._states.begin(slice_id, now, self._inputs.closings())
         if self._clocks:
-            self._clocks.begin(self._states, self._checkpoint.spark.offset(slice_id))
+            self._clocks.begin(self._states, end)
+        self._number = slice_id
         came = self._inputs.begin(slice_id, ranges)
         parts = [self._part(came, self._part_writers(slice_id))]
         while self._inputs.have_more:
@@ -286,6 +298,7 @@ class Execution:
         )
         record = {
             "slice": slice_id,
+            "end": end,
             "time": now.isoformat(),
             "whole": whole,
             "operators": self._states.record(whole),
@@ -332,6 +345,7 @@ class Execution:
         for node in self._states:
             counts.hand_on(node, came[node] if node in came else self._advanced(node, slices))
         apart = None if self._checkpoint.shared is None else self._checkpoint.shared.staged
+        self._engine.describe(self.query, f"slice {self._number}, result")
         computed = [
             ComputedResult.of(slices[node], node, writer, apart)
             for node, writer in zip(self._results, writers, strict=True)
@@ -376,6 +390,7 @@ class Execution:
         if isinstance(node.operator, Scan | Static | Results):
             raise AssertionError(f"{self._names[node]} is no operator")
         state = self._states[node]
+        self._engine.describe(self.query, f"slice {self._number}, {self._names[node]}")
         slice_ = advance(node.operator, [slices[n] for n in node.inputs], state)
         if node in self._shared and slice_.tuples is not None:
             # A slice with several consumers is computed once.

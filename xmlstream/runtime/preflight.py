@@ -92,7 +92,7 @@ _IN_CHECKPOINT = (
         "staged/tuples-0.parquet",
         "documents/source/documents.jsonl",
     ),
-    *("state/source/000000000-1.parquet", "spark/metadata", "spark/offsets/0", "spark/commits/0"),
+    *("state/source/000000000-1.parquet", "planned.json"),
 )
 """Examples of the files that a query writes there."""
 

@@ -9,9 +9,9 @@ the file exists, slices follow without input.
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping, Sequence
 from datetime import datetime
+from typing import Any
 
 from xmlstream.operators.behaviour import promised
 from xmlstream.operators.punctuate import Punctuate
@@ -60,12 +60,10 @@ class Clocks:
         self._checkpoint, self._tick = store_at(checkpoint), tick
         self._checkpoint.delete(CLOCK)
 
-    def begin(self, states: Mapping[Node, OperatorState], offset: str) -> None:
-        """Sets the clocks for a slice, to the moments in the offset that Spark has logged for it."""
-        # The third line, after the format and Spark's own metadata.
-        read = json.loads(offset.splitlines()[2])
+    def begin(self, states: Mapping[Node, OperatorState], end: Mapping[str, Any]) -> None:
+        """Sets the clocks for a slice, to the moments up to which it reads the sources."""
         for clock, readers in self._readers.items():
-            moments = [read[reader].get("clock") for reader in readers]
+            moments = [end[reader].get("clock") for reader in readers]
             if None not in moments:
                 states[clock].read_until = min(map(datetime.fromisoformat, moments), default=None)
 

@@ -63,7 +63,6 @@ LETTERS = "_dead_letters"
 _LOG = logging.getLogger("xmlstream.checkpoint")
 
 _ENDED = "ended.json"
-_IDENTITY = "spark/metadata"
 _TRIES = 8
 _AHEAD = 4
 """The records that are read at once where the last commit is looked for: mostly it comes before one barrier."""
@@ -207,8 +206,7 @@ class RemoteCheckpoint:
         parts = self._put(logs, paths)
         objects = {key: there for key, there in self._objects.items() if self._counts(key, kept)}
         log = [*([] if record["whole"] else self._log), number]
-        identity = self._local.read(_IDENTITY).decode() if self._local.size(_IDENTITY) is not None else None
-        remote = {"run": self.run, "log": log, "objects": objects, "logs": parts, "identity": identity}
+        remote = {"run": self.run, "log": log, "objects": objects, "logs": parts}
         made = {**record, "remote": remote}
         try:
             self.store.create(_key(number), sealed(made))
@@ -332,7 +330,7 @@ class RemoteCheckpoint:
         found = self._last(numbers)
         root = self._local.root
         files = [path for name in ("state", "drafts") for path in (root / name).rglob("*") if path.is_file()]
-        stale = ("commits/", "spark/offsets/", "spark/commits/", "documents/", "published.jsonl", "clock", _ENDED)
+        stale = ("commits/", "documents/", "published.jsonl", "planned.json", "clock", _ENDED)
         self._local.delete(*stale, *NOTES)
         self._log, self._objects, self._parts = [], {}, {}
         if found is not None:
@@ -342,8 +340,6 @@ class RemoteCheckpoint:
             earlier = [each for each in self._log if each != number]
             for text, record in [*self._all(self._read_at, earlier), (content, last)]:
                 self._local.replace(f"commits/{record['slice']:09d}.json", [text], durable=False)
-            if remote["identity"] is not None:
-                self._local.replace(_IDENTITY, [remote["identity"].encode()], durable=False)
             self._all(self._fetch, (item for item in self._objects.items() if not self._is_apart(item[0])))
             self._all(self._fetch_log, self._parts.items())
         self._local.delete(*{str(path.relative_to(root)) for path in files}.difference(self._objects))

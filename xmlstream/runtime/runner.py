@@ -1,9 +1,7 @@
-"""A run of a query: recovery, sources, sinks, and what drives its slices, which calls `Execution` for each.
+"""A run of a query: recovery, sources, sinks, and the loop over its slices, which calls `Execution` for each.
 
-Spark Structured Streaming drives them (`xmlstream.runtime.on_spark`), or a loop in this process
-(`xmlstream.runtime.in_process`). One reader reads all sources, so that a slice has one number. The tasks that parse the
-tuples stage them, and `Execution` does the rest. A caller can wait for a launched query, or stop it between two slices.
-Its failure is raised as the original error, not as Spark's report of it.
+One reader reads all sources, so that a slice has one number. The tasks that parse the tuples stage them, and
+`Execution` does the rest. A caller can wait for a launched query, or stop it between two slices.
 """
 
 from __future__ import annotations
@@ -24,8 +22,7 @@ from xmlstream.plan.written_plan import encoded
 from xmlstream.punct_ns.errors import StateError, XmlStreamError
 from xmlstream.runtime.checkpoint import DOCUMENTS, ENDED, Checkpoint
 from xmlstream.runtime.driving import driver, is_apart
-from xmlstream.runtime.execution import Execution
-from xmlstream.runtime.in_process import RunningQuery
+from xmlstream.runtime.execution import Execution, QueryStopped
 from xmlstream.runtime.likely_mistakes import Finding
 from xmlstream.runtime.merged_documents import spread
 from xmlstream.runtime.metrics import metrics_at
@@ -35,17 +32,17 @@ from xmlstream.runtime.recovery import Recovered, recover
 from xmlstream.runtime.remote_checkpoint import RemoteCheckpoint
 from xmlstream.runtime.same_query import QUERY
 from xmlstream.runtime.settings import Settings
+from xmlstream.runtime.slice_loop import RunningQuery
 from xmlstream.runtime.tally import Progress, Summary, Tally
 from xmlstream.runtime.watching import Nobody, Watched, reporting_failure, what_of
 from xmlstream.session.engines import engine_of
 from xmlstream.session.java_process import MemoryGauge
-from xmlstream.session.spark_errors import first_cause, is_late_worker, quiet_failures
+from xmlstream.session.spark_errors import first_cause, quiet_failures
 from xmlstream.sink.sink import Draft, Sink
 from xmlstream.sources.local_paths import absolute
 from xmlstream.sources.xml.grammar.grammar_filter import RESTRICTED_FILE
 from xmlstream.sources.xml.options.source import SourceOptions
 from xmlstream.sources.xml.slices.sources_reader import shared_scans
-from xmlstream.sources.xml.slices.staged_rows import StagedRange
 from xmlstream.sources.xml.spark.error_transport import original_error
 
 if TYPE_CHECKING:
@@ -62,14 +59,12 @@ class Launched:
     def __init__(
         self,
         execution: Execution,
-        begin: Callable[[], RunningQuery] | None,
+        query: RunningQuery | None,
         tally: Tally,
         end: Callable[[], None],
         after: int | None = None,
     ) -> None:
-        self.after = after
-        self.query = None if begin is None else begin()
-        self._begin = begin
+        self.query, self.after = query, after
         self._stopped = False
         self._execution, self._tally = execution, tally
         self._last: tuple[Finding, ...] | None = None
@@ -95,13 +90,11 @@ class Launched:
             return Summary(0, 0, 0, 0.0, closed=True, closed_before=True, findings=self.findings(), exact=exact)
         try:
             ended = self.query.awaitTermination() if seconds is None else self.query.awaitTermination(seconds)
-        except Exception as failure:  # noqa: BLE001  whatever Spark reports, the user must see its cause
-            if self._begins_again(failure):
-                return self.wait(seconds)
+        except Exception as failure:  # noqa: BLE001 - whatever a slice raises
             self._end()
             if self._stopped and self._execution.failure is None:
                 return self._summary()
-            raise _cause(self._execution.failure, failure) from None
+            raise _original(self._execution.failure or failure) from None
         if ended is not False:
             self._end()
         return self._summary()
@@ -116,17 +109,7 @@ class Launched:
 
     def is_over(self) -> bool:
         """Whether the query has ended."""
-        if self.query is None:
-            return True
-        return not self.query.isActive and not self._begins_again(self.query.exception())
-
-    def _begins_again(self, failure: object) -> bool:
-        """Starts the query once more, if a Python process did not answer Spark in time before any slice began."""
-        begin, self._begin = self._begin, None
-        if begin is None or self._stopped or self._execution.failure is not None or not is_late_worker(failure):
-            return False
-        self.query = begin()
-        return True
+        return self.query is None or not self.query.isActive
 
     def drawn(self) -> str:
         """The totals up to now in a line, and the plan with the numbers of the run, as HTML."""
@@ -171,9 +154,10 @@ class Launched:
 
 
 class Handle:
-    """A started query: has all that Spark's `StreamingQuery` has, and is stopped between two slices.
+    """A started query, as PySpark's `StreamingQuery`, and stopped between two slices.
 
-    `monitor` is the URL of its live page, or None.
+    It has `id`, `runId`, `name`, `isActive`, `status`, `lastProgress`, `recentProgress`, `exception()`,
+    `awaitTermination(timeout)`, `processAllAvailable()` and `stop()`. `monitor` is the URL of its live page, or None.
     """
 
     def __init__(self, launched: Launched, query: RunningQuery, monitor: str | None = None) -> None:
@@ -203,16 +187,9 @@ class Handle:
         return f"<p>The query{name} {stands}{page if is_active else ''}.</p>{self._launched.drawn()}"
 
 
-def _cause(failure: BaseException | None, reported: Exception) -> Exception:
-    """The original error behind the one that Spark reports."""
-    if isinstance(failure, XmlStreamError):
-        return failure
-    if is_late_worker(reported):
-        hint = "the machine is busy: try again, or use fewer cores, for example --master 'local[1]'"
-        return XmlStreamError(
-            "a Python process that Spark had started did not answer in time, nor did a second", hint=hint
-        )
-    return original_error(reported) or (failure if isinstance(failure, Exception) else reported)
+def _original(failure: BaseException) -> BaseException:
+    """The error of this project that a task of Spark has raised, if it was one; else the failure."""
+    return failure if isinstance(failure, XmlStreamError) else original_error(failure) or failure
 
 
 def run(session: Session, root: Node, settings: Settings) -> Summary:
@@ -294,34 +271,28 @@ def _launched(session: Session, root: Node, settings: Settings, recovered: Recov
     checkpoint.note_plan(sealed(encoded(root)))
     draw = None if settings.picture is None else partial(settings.picture, root)
     tally = Tally(metrics_at(settings.metrics) if settings.metrics else None, settings.on_slice, draw)
-    sinks = [
-        target.sink(node.schema, node.schemes, recovered.home(number, overwrite=settings.overwrite))
-        for number, (target, node) in enumerate(zip(settings.targets, results(root), strict=True))
-    ]
+    sinks = _sinks(root, settings, recovered)
     watcher = settings.watcher or Nobody()
     letters = recovered.letter_objects or recovered.dead_letters
     watcher.begun(Watched(root, settings.follow, directory, letters, settings.name, engine))
+
+    query: RunningQuery | None = None
 
     def committed(record: dict[str, Any]) -> None:
         recovered.publish_letters()
         is_restored = record is checkpoint.latest
         (tally.restore if is_restored else tally.slice)(record["report"])
         (watcher.restored if is_restored else watcher.committed)(record)
+        if query is not None:
+            query.committed(record)
 
     _publish_again(sinks, checkpoint)
     readers = shared_scans(list(_sources(root, checkpoint, settings)))
-    bounds = settings.limit, settings.patience
-    execution = Execution(engine, root, checkpoint, sinks, committed, recovered.dead_letters, *bounds)
+    execution = Execution(
+        engine, root, checkpoint, sinks, committed, recovered.dead_letters, settings.limit, settings.patience
+    )
     if clocks_of(root):
         execution.punctuate_by(Clocks(root, readers, checkpoint.store, settings.tick))
-
-    def process(slice_id: int, staged: Callable[[], Sequence[StagedRange]]) -> None:
-        try:
-            execution.process_ranges(slice_id, staged)
-        finally:
-            if execution.failure is not None:
-                _note_end(execution, checkpoint)
-                watcher.ended(execution.failure)
 
     def end() -> None:
         try:
@@ -335,22 +306,38 @@ def _launched(session: Session, root: Node, settings: Settings, recovered: Recov
                 store_at(directory.parent).delete(f"{directory.name}/")
 
     once = _once(end)
-    execution.memory = MemoryGauge(session).bytes
+    execution.memory, execution.query = MemoryGauge(session).bytes, settings.name or execution.query
     if execution.closed:
         return Launched(execution, None, tally, once)
     checkpoint.store.delete(ENDED)
     after = None if checkpoint.latest is None else int(checkpoint.latest["slice"])
-    begin = driver(session, readers, process, checkpoint, settings)
-    launched = Launched(execution, begin, tally, once, after)
+    loop = driver(session, readers, execution.process_ranges, checkpoint, settings)
+
+    def noted(failure: BaseException | None) -> None:
+        if failure is not None and not isinstance(failure, QueryStopped):
+            execution.failure = execution.failure or failure
+            _note_end(execution, checkpoint)
+            watcher.ended(execution.failure)
+
+    query = RunningQuery(loop, recovered.query, settings.name, noted)
 
     def is_over() -> bool:
-        if launched.query is None or launched.query.isActive:
+        if query.isActive:
             return False
         once()
         return True
 
     recovered.used.is_over = is_over
-    return launched
+    query.begin()
+    return Launched(execution, query, tally, once, after)
+
+
+def _sinks(root: Node, settings: Settings, recovered: Recovered) -> list[Sink]:
+    """What takes each result."""
+    return [
+        target.sink(node.schema, node.schemes, recovered.home(number, overwrite=settings.overwrite))
+        for number, (target, node) in enumerate(zip(settings.targets, results(root), strict=True))
+    ]
 
 
 def _note_end(execution: Execution, checkpoint: Checkpoint) -> None:

@@ -22,7 +22,7 @@ from xmlstream.sink.target import Target
 from xmlstream.sources.local_paths import local_path
 from xmlstream.sources.places import shown
 
-CHECKPOINT_FORMAT = 2
+CHECKPOINT_FORMAT = 3
 """The format of checkpoints; changed whenever a version of xmlstream cannot go on from one of another version."""
 
 QUERY = "query.json"

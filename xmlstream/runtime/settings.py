@@ -40,7 +40,7 @@ class Settings:
         purge_after: The longest time that tuples are kept, such as `1000 slices`; None for no limit.
         warn_after: How long a promised scheme may be silent before that is reported; None for the default
             (`xmlstream.runtime.silent_schemes`).
-        name: The name of the query in Spark.
+        name: The name of the query.
         on_slice: Called with the report of each committed slice.
         watcher: The watcher of the run.
         picture: Draws a plan with the numbers of a run, for a notebook.
@@ -61,17 +61,6 @@ class Settings:
     on_slice: Callable[[dict[str, Any]], None] | None = field(default=None, compare=False)
     watcher: Watcher | None = field(default=None, compare=False)
     picture: Callable[[Node, Mapping[str, str]], str] | None = field(default=None, compare=False)
-
-    @property
-    def pace(self) -> dict[str, Any]:
-        """The arguments of Spark's `trigger`, which determine when slices begin.
-
-        Raises:
-            UsageError: The trigger is no span of time, or the query does not follow its input.
-        """
-        if self.trigger is None:
-            return {} if self.follow else {"availableNow": True}
-        return {"processingTime": f"{round(self.every * 1000)} milliseconds"}
 
     @property
     def every(self) -> float:
@@ -119,7 +108,7 @@ class Settings:
             UsageError: A span cannot be parsed, or is not allowed for such a run; a place is on no file system and in
                 no object store; or there is a working copy of a checkpoint that is a directory.
         """
-        _ = self.pace, self.limit, self.patience
+        _ = self.every, self.limit, self.patience
         for place in filter(None, (self.checkpoint, self.metrics, self.work)):
             require_known_scheme(place)
         if self.work is not None and self.store is None:

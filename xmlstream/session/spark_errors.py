@@ -25,16 +25,6 @@ def first_cause(error: BaseException) -> str:
     return (causes or lines or [type(error).__name__])[0]
 
 
-def is_late_worker(error: object) -> bool:
-    """Whether Spark timed out while it waited for a Python process that it had started.
-
-    >>> is_late_worker("SparkException: Timed out while waiting for the Python worker to connect back")
-    True
-    """
-    text = str(error)
-    return "Python worker" in text and "connect back" in text
-
-
 def reason_in(log: str) -> str | None:
     r"""The reason why Java ended, from its log; None if the log has none.
 
@@ -55,7 +45,6 @@ _REASONS = (
 
 
 LOGGERS = (
-    "org.apache.spark.sql.execution.streaming.runtime.MicroBatchExecution",
     "org.apache.spark.executor.Executor",
     "org.apache.spark.scheduler.TaskSetManager",
 )

@@ -1,19 +1,12 @@
-"""Opens a Spark session for punctuated queries: small, quiet, independent of the machine, and warmed up.
-
-Spark starts the process that describes a Python data source, and the workers that read from it, one after the other
-when they are first needed, and waits for each. On a single machine `warm_up` starts both early, while Spark still
-analyses the query.
-"""
+"""Opens a Spark session for punctuated queries: small, quiet, and independent of the machine."""
 
 from __future__ import annotations
 
 import atexit
-import contextlib
 import os
 import re
 import sys
 import tempfile
-import threading
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
@@ -22,7 +15,6 @@ from typing import TYPE_CHECKING, Any
 from xmlstream.punct_ns.errors import UsageError
 from xmlstream.session import java_process, warm_start, worker_python
 from xmlstream.session.spark_errors import first_cause
-from xmlstream.sources.xml.spark.pyspark_version import limits_reads
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -175,35 +167,3 @@ def quiet_java() -> Iterator[Path]:
             os.dup2(copy, stream)
             os.close(copy)
         os.close(descriptor)
-
-
-def warm_up(spark: SparkSession) -> None:
-    """Starts Spark's Python processes in the background, if Spark runs on this machine only."""
-
-    def start() -> None:
-        # The query itself will meet the same error, and report it.
-        with contextlib.suppress(Exception):
-            request_nothing(spark)
-
-    if cores_of(str(spark.sparkContext.master)) is not None:
-        threading.Thread(target=start, name="warm-up", daemon=True).start()
-
-
-def request_nothing(spark: SparkSession) -> int:
-    """Starts the process that describes data sources, and a worker; returns the number of rows that it computed."""
-    from pyspark.sql.functions import udf
-
-    if limits_reads():
-        from xmlstream.sources.xml.spark.multi_source_reader import MultiSourceXml, register_multi_source
-
-        register_multi_source(spark)
-        spark.readStream.format(MultiSourceXml.name()).load()
-    imports = udf(_with_imports, "BIGINT", useArrow=False)
-    return len(spark.range(1, numPartitions=1).select(imports("id")).collect())
-
-
-def _with_imports(number: int) -> int:
-    """Imports in a worker the modules that the first range of a document needs; returns its argument."""
-    import xmlstream.sources.xml.slices.stage_writer  # noqa: F401
-
-    return number

@@ -362,7 +362,7 @@ class Case:
     def _slice(self, given: Mapping[str, Sequence[Item]]) -> SliceResult:
         number, positions = len(self.slices), dict(self._positions)
         self._taken.slice = None
-        self._checkpoint.store.write(f"spark/offsets/{number}", [self._offset().encode()])
+        end = {name: {"clock": self._now.isoformat()} for name, _ in _scans(self.root)}
         ranges: list[StagedRange] = []
         for source, scans in self._sources.items():
             for name, options in scans.items():
@@ -372,7 +372,7 @@ class Case:
                 )
                 ranges.append(range_)
         try:
-            self._execution.process_ranges(number, lambda: ranges)
+            self._execution.process_ranges(number, end, lambda: ranges)
         except BaseException:
             self.restart()
             raise
@@ -393,11 +393,6 @@ class Case:
         ]
         kept = sum(operator["kept"] for operator in self._report["operators"])
         return SliceResult(number, tuples, punctuations, closed, kept, letters, dict(self._report), self.schema)
-
-    def _offset(self) -> str:
-        """Spark's log entry for a slice, with the moment up to which all sources are read."""
-        moment = {name: {"clock": self._now.isoformat()} for name, _ in _scans(self.root)}
-        return f"v1\n{{}}\n{json.dumps(moment)}"
 
     def _source(self, name: str) -> str:
         """The stream of a name, regardless of case."""

@@ -1,9 +1,8 @@
 """Reader of all sources of a query, slice by slice: the end of each slice, its tasks, and the staged rows of a task.
 
-What runs a query drives it: Spark through `xmlstream.sources.xml.spark.multi_source_reader`, the loop in process by
-itself. Both log an offset before its slice is read, and hand it back after a restart. An offset contains those of the
-sources by name; each source advances within its own limits, and one without new input adds nothing to a slice. The rows
-are staged ranges (`xmlstream.sources.xml.slices.staged_rows`).
+The loop of a query drives it (`xmlstream.runtime.slice_loop`), and hands the offset of the last commit back after a
+restart. An offset contains those of the sources by name; each source advances within its own limits, and one without
+new input adds nothing to a slice. The rows are staged ranges (`xmlstream.sources.xml.slices.staged_rows`).
 """
 
 from __future__ import annotations

@@ -36,15 +36,14 @@ def test_options_that_a_query_sets_are_refused_with_what_to_do_instead(option: s
 
 
 def test_a_trigger_is_a_span_of_time_of_a_query_that_waits() -> None:
-    def pace(follow: bool, **options: Any) -> dict[str, Any]:
-        return settings("out", None, follow=follow, **options).pace
+    def every(follow: bool, **options: Any) -> float:
+        return settings("out", None, follow=follow, **options).every
 
-    assert pace(True) == {}
-    assert pace(False) == {"availableNow": True}
-    assert pace(True, trigger="1.5s") == {"processingTime": "1500 milliseconds"}
+    assert every(True) == every(False) == 0.0
+    assert every(True, trigger="1.5s") == 1.5
     for follow, trigger in ((True, "soon"), (False, "10s")):
         with pytest.raises(UsageError, match="trigger"):
-            pace(follow, trigger=trigger)
+            every(follow, trigger=trigger)
 
 
 @pytest.fixture(scope="module")

@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 import xmlstream as xs
-from xmlstream.runtime import driving
 from xmlstream.sources.generators.auction_documents import write_auctions
 from xmlstream.sources.generators.auction_house import House
 from xmlstream.sources.generators.sensors import write_sensors
@@ -80,17 +79,3 @@ def test_a_slice_of_the_closing_price_takes_two_jobs(spark: SparkSession, tmp_pa
     query.run(tmp_path / "out", row_tag="row", on_slice=costs.note)
     assert {each["jobs"] for each in costs.of_slices} == {2}
     assert max(each["calls"] for each in costs.of_slices) <= 97
-
-
-def test_what_the_driver_does_not_stage_the_workers_do(
-    spark: SparkSession, tmp_path: Path, costs: Costs, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(driving, "handed_over", lambda *_: None)
-    warehouse(spark, tmp_path).run(tmp_path / "out", row_tag="maxtemp", on_slice=costs.note)
-    assert {each["jobs"] for each in costs.of_slices} == {2}
-    monkeypatch.undo()
-    warehouse(spark, tmp_path).run(tmp_path / "again", row_tag="maxtemp")
-    documents = [
-        {path.name: path.read_bytes() for path in (tmp_path / name).glob("slice-*.xml")} for name in ("out", "again")
-    ]
-    assert documents[0] == documents[1] != {}

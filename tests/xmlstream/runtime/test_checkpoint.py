@@ -22,16 +22,7 @@ from xmlstream.sink.sink import Draft
 
 
 def record(number: int, *, whole: bool = False, outputs: list[Any] | None = None) -> dict[str, Any]:
-    return {"slice": number, "whole": whole, "operators": {}, "outputs": outputs or [None], "report": {}}
-
-
-def log_as_spark(checkpoint: Path, number: int, *, done: bool = True) -> None:
-    """What Spark writes down before a slice, and after it."""
-    for log, text in (("offsets", f"v1\n{{}}\n{number}"), ("commits", "v1\n{}")):
-        if log == "offsets" or done:
-            path = checkpoint / "spark" / log / str(number)
-            path.parent.mkdir(parents=True, exist_ok=True)
-            path.write_text(text)
+    return {"slice": number, "end": {}, "whole": whole, "operators": {}, "outputs": outputs or [None], "report": {}}
 
 
 def ran(directory: Path, slices: int, *, begin: int = 0) -> None:
@@ -44,12 +35,10 @@ def ran(directory: Path, slices: int, *, begin: int = 0) -> None:
     for number in range(begin, begin + slices):
         with found.open("a") as log:
             log.write(f'{{"path": "{number}.xml"}}\n')
-        log_as_spark(directory, number, done=False)
-        document = out / f"slice-{number:09d}.xml"
+            document = out / f"slice-{number:09d}.xml"
         document.write_text(f"<rows>{number}</rows>")
         drafted = {"name": document.name, "checksum": checksum(document)}
         checkpoint.commit(record(number, whole=checkpoint.commits.is_whole(number), outputs=[drafted]), [])
-        log_as_spark(directory, number)
 
 
 def published(directory: Path) -> PublishedOutput:
@@ -78,47 +67,40 @@ def test_each_file_of_a_checkpoint_and_each_document_in_turn_damaged_is_told_or_
             except StateError:
                 pass
             shutil.rmtree(copy)
-    # Spark's log is written anew from ours, whatever befell it.
-    assert silent == {"spark"}
+    assert silent == {"planned.json"}, "nothing relies on it"
 
 
-@pytest.mark.parametrize("lost", ["spark", "spark/offsets", "spark/commits", "spark/metadata"])
-def test_sparks_log_is_mended_where_it_is_lost(tmp_path: Path, lost: str) -> None:
+def test_without_the_note_about_the_last_slice_a_run_goes_on(tmp_path: Path) -> None:
     checkpoint = tmp_path / "checkpoint"
     ran(checkpoint, 3)
-    path = checkpoint / lost
-    if path.is_dir():
-        shutil.rmtree(path)
-    assert Checkpoint(checkpoint).latest is not None
-    assert (checkpoint / "spark/offsets/2").read_text() == "v1\n{}\n2"
-    assert sorted(path.name for path in (checkpoint / "spark/commits").iterdir()) == ["2"]
+    (checkpoint / "planned.json").unlink()
     ran(checkpoint, 2, begin=3)
     published(checkpoint).require_as_published()
 
 
-def test_a_slice_that_was_logged_and_not_committed_is_forgotten(tmp_path: Path) -> None:
+def test_a_slice_that_was_begun_and_not_committed_is_forgotten(tmp_path: Path) -> None:
     checkpoint = tmp_path / "checkpoint"
     ran(checkpoint, 2)
-    log_as_spark(checkpoint, 2, done=False)
+    Checkpoint(checkpoint).planned.begin(2, {})
     found = checkpoint / "documents/s/documents.jsonl"
     before = found.read_text()
     found.write_text(before + '{"path": "late.xml"}\n{"pat')
     (checkpoint / "staged" / "left.parquet").write_text("")
-    Checkpoint(checkpoint)
-    assert sorted(path.name for path in (checkpoint / "spark/offsets").iterdir()) == ["0", "1"]
+    latest = Checkpoint(checkpoint).latest
+    assert latest is not None
+    assert latest["slice"] == 1
     assert found.read_text() == before
     assert not list((checkpoint / "staged").iterdir())
 
 
-@pytest.mark.parametrize("done", [True, False])
-def test_lost_commits_are_told_by_sparks_log(tmp_path: Path, done: bool) -> None:
+@pytest.mark.parametrize("has_begun", [False, True])
+def test_lost_commits_are_told_by_the_note_about_the_last_slice(tmp_path: Path, has_begun: bool) -> None:
     checkpoint = tmp_path / "checkpoint"
     ran(checkpoint, 3)
+    if has_begun:
+        Checkpoint(checkpoint).planned.begin(3, {})
     (checkpoint / "commits" / "000000002.json").unlink()
-    if not done:
-        (checkpoint / "spark/commits/2").unlink()
-        log_as_spark(checkpoint, 3, done=False)
-    with pytest.raises(StateError, match="the last commit is that of slice 1, but Spark has reached slice"):
+    with pytest.raises(StateError, match="the last commit is that of slice 1, but slice 2 was committed"):
         Checkpoint(checkpoint)
     shutil.rmtree(checkpoint / "commits")
     with pytest.raises(StateError, match="no slice is committed"):
@@ -209,7 +191,6 @@ def test_all_that_a_commit_names_is_synced_before_it(tmp_path: Path, monkeypatch
     monkeypatch.setattr("xmlstream.runtime.checkpoint.sync", lambda paths: done.append(set(paths)))
     monkeypatch.setattr(CommitLog, "commit", lambda self, number, record: done.append(number))
     checkpoint = Checkpoint(tmp_path)
-    log_as_spark(tmp_path, 0, done=False)
     found = tmp_path / "documents" / "s" / "documents.jsonl"
     found.parent.mkdir(parents=True)
     found.write_text("{}\n")
@@ -220,7 +201,6 @@ def test_all_that_a_commit_names_is_synced_before_it(tmp_path: Path, monkeypatch
 
 def test_a_run_that_has_let_go_of_a_checkpoint_commits_no_more(tmp_path: Path) -> None:
     checkpoint = Checkpoint(tmp_path)
-    log_as_spark(tmp_path, 0, done=False)
     checkpoint.end()
     with pytest.raises(StateError, match="has ended"):
         checkpoint.commit(record(0, whole=True), [])

@@ -1,62 +1,83 @@
-"""A query that was started: begun once more where a process of Spark's was late, and stopped between two slices."""
+"""A query that was started: its handle, which is PySpark's, and its stop between two slices."""
 
 from __future__ import annotations
 
 import threading
+import time
+from pathlib import Path
 from types import SimpleNamespace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from xmlstream.punct_ns.errors import XmlStreamError
+import xmlstream as xs
+from tests.xmlstream.runtime.loop_run import ROOT, rows
+from xmlstream.punct_ns.errors import InputError
 from xmlstream.runtime.execution import Execution, QueryStopped
 from xmlstream.runtime.runner import Launched
 
-LATE = "SparkException: Timed out while waiting for the Python worker to connect back"
+if TYPE_CHECKING:
+    from xmlstream.session.engines import Session
+
+QUERY = """
+CREATE TABLE a (h INT) USING punctuated_xml OPTIONS (path '${IN}/a.xml', rowTag 'row', schemes 'h');
+SELECT h, count(*) AS n FROM a GROUP BY h;
+"""
+OF_PYSPARK = (
+    "id", "runId", "name", "isActive", "status", "lastProgress", "recentProgress",
+    "exception", "awaitTermination", "processAllAvailable", "stop",
+)  # fmt: skip
 
 
-class Query:
-    """A query that fails so often, then ends."""
-
-    def __init__(self, failures: list[str]) -> None:
-        self._failure = failures.pop(0) if failures else None
-        self.isActive = False
-
-    def exception(self) -> str | None:
-        return self._failure
-
-    def awaitTermination(self) -> None:  # noqa: N802 - as Spark's is called
-        if self._failure is not None:
-            raise RuntimeError(self._failure)
+@pytest.fixture(params=["duckdb", pytest.param("spark", marks=pytest.mark.spark)])
+def session(request: pytest.FixtureRequest) -> Session:
+    found: Session = xs.open_session(engine="duckdb") if request.param == "duckdb" else request.getfixturevalue("spark")
+    return found
 
 
-def launched(failures: list[str]) -> Launched:
-    noticed = SimpleNamespace(findings=list, exact=True)
-    execution: Any = SimpleNamespace(failure=None, closed=True, noticed=noticed)
-    tally: Any = SimpleNamespace(progress=None, summary=lambda closed, findings, exact: SimpleNamespace(closed=closed))
-    begin: Any = lambda: Query(failures)  # noqa: E731
-    return Launched(execution, begin, tally, lambda: None)
+def test_the_handle_has_what_a_handle_of_pyspark_has(session: Session, tmp_path: Path) -> None:
+    (tmp_path / "a.xml").write_text(ROOT + rows(0, 3))
+    query = xs.from_sql(session, QUERY, {"IN": str(tmp_path)})
+    handle = query.start(tmp_path / "out", tmp_path / "checkpoint", name="counted", allow_unsafe=True)
+    try:
+        assert all(hasattr(handle, name) for name in OF_PYSPARK)
+        handle.processAllAvailable()
+        assert handle.isActive
+        assert handle.status == {
+            "message": "Waiting for data to arrive", "isDataAvailable": False, "isTriggerActive": False,
+        }  # fmt: skip
+        with (tmp_path / "a.xml").open("a") as file:
+            file.write(rows(3, 5) + "<p:row><h>3</h></p:row>")
+        handle.processAllAvailable()
+        last = handle.lastProgress
+        assert [each["batchId"] for each in handle.recentProgress] == [0, 1]
+        assert last["id"] == handle.id
+        assert (last["name"], last["batchId"], last["numInputRows"]) == ("counted", 1, 2)
+        assert last["sources"] == [{"description": "a", "numInputRows": 2}]
+        assert last["sink"] == {"numOutputRows": 1}
+        assert last["stateOperators"][-1] == {"operatorName": "group_by", "numRowsTotal": 4, "numRowsRemoved": 1}
+    finally:
+        handle.stop()
+    assert not handle.isActive
+    assert handle.status["message"] == "Stopped"
+    assert handle.exception() is None
+    again = query.start(tmp_path / "out", tmp_path / "checkpoint", allow_unsafe=True)
+    again.stop()
+    assert again.id == handle.id
+    assert again.runId != handle.runId
 
 
-def test_a_query_that_failed_for_want_of_a_process_begins_once_more() -> None:
-    for asks in (True, False):
-        query = launched([LATE])
-        if asks:
-            assert not query.is_over()
-            assert query.is_over()
-        assert query.wait().closed
-
-
-def test_a_second_time_it_is_said_in_words() -> None:
-    with pytest.raises(XmlStreamError, match="did not answer in time"):
-        launched([LATE, LATE]).wait()
-
-
-def test_no_other_failure_is_tried_again() -> None:
-    left = ["IOException: disk full", LATE]
-    with pytest.raises(RuntimeError, match="disk full"):
-        launched(left).wait()
-    assert left == [LATE]
+def test_what_ends_a_query_is_raised_where_it_is_awaited_and_noted(session: Session, tmp_path: Path) -> None:
+    (tmp_path / "a.xml").write_text(ROOT + "<row><h>x</h></row></r>")
+    query = xs.from_sql(session, QUERY, {"IN": str(tmp_path)})
+    handle = query.start(tmp_path / "out", tmp_path / "checkpoint", allow_unsafe=True)
+    with pytest.raises(InputError, match="x"):
+        handle.awaitTermination(300)
+    assert isinstance(handle.exception(), InputError)
+    until = time.monotonic() + 300
+    while not (noted := tmp_path / "checkpoint" / "ended.json").exists():
+        assert time.monotonic() < until
+    assert '"how": "failed"' in noted.read_text()
 
 
 def test_a_slice_that_begins_while_its_query_is_stopped_is_neither_waited_for_nor_taken_for_done() -> None:
@@ -68,21 +89,18 @@ def test_a_slice_that_begins_while_its_query_is_stopped_is_neither_waited_for_no
 
     def process() -> None:
         try:
-            execution.process_ranges(0, list)
+            execution.process_ranges(0, {}, list)
         except QueryStopped as ended:
             met.append(type(ended))
 
-    class Stopping(Query):
-        """Spark's end waits for the slice that it has begun."""
+    def stop() -> None:
+        slice_ = threading.Thread(target=process, daemon=True)
+        slice_.start()
+        slice_.join(300)
 
-        def stop(self) -> None:
-            slice_ = threading.Thread(target=process, daemon=True)
-            slice_.start()
-            slice_.join(300)
-
-    begin: Any = lambda: Stopping([])  # noqa: E731
+    stopping: Any = SimpleNamespace(stop=stop)
     tally: Any = SimpleNamespace(progress=None)
-    query = Launched(execution, begin, tally, lambda: None)
+    query = Launched(execution, stopping, tally, lambda: None)
     query._last = ()
     query.stop()
     assert met == [QueryStopped]

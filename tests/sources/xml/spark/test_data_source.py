@@ -12,17 +12,12 @@ from pyspark.errors import PySparkException
 from pyspark.sql.types import StructType
 
 from xmlstream.punct_ns.errors import InputError, MalformedInput, UsageError
-from xmlstream.punct_ns.slices import POSITION, POSITION_SHOWN
+from xmlstream.punct_ns.slices import POSITION_SHOWN
 from xmlstream.punct_ns.slices import PUNCTUATION_SHOWN as PUNCTUATION
 from xmlstream.sources.generators.sensors import write_sensors
-from xmlstream.sources.xml.options.source import SourceOptions
-from xmlstream.sources.xml.slices.staged_rows import StagedRange
 from xmlstream.sources.xml.spark import data_source
 from xmlstream.sources.xml.spark.error_transport import original_error
 from xmlstream.sources.xml.spark.pyspark_version import limits_reads
-
-if limits_reads():
-    from xmlstream.sources.xml.spark import multi_source_reader
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -37,8 +32,6 @@ ROOT = '<r xmlns:p="http://www.cse.ogi.edu/dot/niagara/punct">'
 @pytest.fixture(scope="module")
 def session(spark: SparkSession) -> SparkSession:
     data_source.register(spark)
-    if limits_reads():
-        multi_source_reader.register_multi_source(spark)
     return spark
 
 
@@ -59,19 +52,15 @@ def batch(session: SparkSession, path: Path, **given: str) -> DataFrame:
 class Stream:
     """Runs a stream and keeps what its slices hold."""
 
-    def __init__(self, session: SparkSession, checkpoint: Path, *, staged: bool = False) -> None:
-        self.session, self.checkpoint, self.staged = session, checkpoint, staged
+    def __init__(self, session: SparkSession, checkpoint: Path) -> None:
+        self.session, self.checkpoint = session, checkpoint
         self.slices: dict[int, Any] = {}
 
     def start(self, each: Callable[[DataFrame], Any], path: Path, **given: str) -> StreamingQuery:
         if not limits_reads():
             pytest.skip("PySpark's stream readers have no limits")
         given = {"documentLog": str(self.checkpoint / "documents"), "follow": "false", **given}
-        reader = self.session.readStream.format("punctuated_xml").options(**options(path, **given))
-        if self.staged:
-            one = multi_source_reader.multi_source_options([SourceOptions.parse(options(path, **given))])
-            reader = self.session.readStream.format("punctuated_xml_sources").options(**one)
-        frame = reader.load()
+        frame = self.session.readStream.format("punctuated_xml").options(**options(path, **given)).load()
 
         def process(slice_: DataFrame, number: int) -> None:
             self.slices[number] = each(slice_)
@@ -114,43 +103,6 @@ def test_slices_of_a_stream_are_the_batch(session: SparkSession, sensors: Path, 
     assert len(slices) > 4
     assert max(len(items) for items in slices) < 300
     assert [item for items in slices for item in items] == in_order(batch(session, sensors / "sensor1.xml"))
-
-
-def staged(session: SparkSession) -> Callable[[DataFrame], list[tuple[int, int | None]]]:
-    """What a slice's staged ranges hold: position and hour of every tuple, position and None of every punctuation."""
-
-    def read(slice_: DataFrame) -> list[tuple[int, int | None]]:
-        found: list[tuple[int, int | None]] = []
-        for range_ in map(StagedRange.of, slice_.collect()):
-            assert range_.malformed is None
-            if range_.path is not None:
-                frame = session.read.parquet(range_.path)
-                # What was asked for, and the minute, which punctuations restrict.
-                assert frame.columns == ["hour", "min", POSITION]
-                rows = [(row[POSITION], row["hour"]) for row in frame.collect()]
-                assert len(rows) == range_.tuples
-                found += rows
-            if range_.punctuations is not None:
-                found += [(row[POSITION], None) for row in range_.punctuations.to_pylist()]
-                assert range_.punctuations.column_names == [POSITION, "sid", "hour", "min", "currtmp"]
-            positions = [position for position, _ in found]
-            assert range_.first_position in positions
-            assert range_.last_position in positions
-        return sorted(found, key=lambda item: item[0])
-
-    return read
-
-
-def test_staged_slices_of_a_directory_are_one_stream_with_an_end(
-    session: SparkSession, sensors: Path, tmp_path: Path
-) -> None:
-    given = {"stage": str(tmp_path / "stage"), "columns": "hour", "close": "true", "maxBytesPerSlice": "30k"}
-    slices = Stream(session, tmp_path, staged=True).run(staged(session), sensors, **given)
-    items = [item for slice_ in slices for item in slice_]
-    assert [position for position, _ in items] == sorted({position for position, _ in items})
-    assert [hour for _, hour in items if hour is not None] == 2 * [hour for hour in range(20) for _ in range(60)]
-    assert sum(hour is None for _, hour in items) == 2 * 40 + 1
-    assert items[-1][1] is None
 
 
 def test_a_stream_goes_on_where_it_was_stopped_with_the_same_slices(

@@ -1,6 +1,6 @@
-"""A query driven in process whose slices only list what they were given; it may kill itself within one of them.
+"""A query driven by the loop, whose slices only list what they were given; it may kill itself within one of them.
 
-Called by test_in_process.py: DIRECTORY POINT SLICE, where POINT is `begun`, `computed` or `never`.
+Called by test_slice_loop.py: DIRECTORY POINT SLICE, where POINT is `begun`, `computed` or `never`.
 """
 
 from __future__ import annotations
@@ -16,9 +16,9 @@ from typing import Any
 import pyarrow.parquet as pq
 
 from xmlstream.runtime.checkpoint import Checkpoint
-from xmlstream.runtime.in_process import Pace, SliceLoop
+from xmlstream.runtime.slice_loop import Pace, SliceLoop
 from xmlstream.sources.xml.options.source import SourceOptions
-from xmlstream.sources.xml.slices.sources_reader import SourcesReader
+from xmlstream.sources.xml.slices.sources_reader import Json, SourcesReader
 from xmlstream.sources.xml.slices.staged_rows import StagedRange
 from xmlstream.sources.xml.slices.staging import LocalStager
 
@@ -58,12 +58,12 @@ class Listed:
         self.stager = LocalStager(sources, cores, worth=0.0)
         self.loop = SliceLoop(self.reader, self.stager, self.checkpoint, self.process, pace)
 
-    def process(self, number: int, staged: Staged) -> None:
+    def process(self, number: int, end: Json, staged: Staged) -> None:
         """What an execution does, as far as it matters here: reads, commits, clears the stage."""
         self.slices[number] = [
             row["h"] for each in staged() if each.path is not None for row in pq.read_table(each.path).to_pylist()
         ]
-        record: dict[str, Any] = {"slice": number, "operators": {}, "outputs": [None], "report": {}}
+        record: dict[str, Any] = {"slice": number, "end": end, "operators": {}, "outputs": [None], "report": {}}
         self.checkpoint.commit({**record, "whole": self.checkpoint.commits.is_whole(number)}, [])
         self.checkpoint.clear_stage()
 
@@ -76,10 +76,10 @@ def main(home: str, point: str, slice_: str) -> None:
     run = Listed(Path(home), "a.xml", "b.xml")
     process = run.process
 
-    def dying(number: int, staged: Staged) -> None:
+    def dying(number: int, end: Json, staged: Staged) -> None:
         if point == "begun" and number == int(slice_):
             os.kill(os.getpid(), signal.SIGKILL)
-        process(number, staged)
+        process(number, end, staged)
         if point == "computed" and number == int(slice_):
             os.kill(os.getpid(), signal.SIGKILL)
 

@@ -1,25 +1,26 @@
-"""A query driven in this process, slice by slice, as Spark Structured Streaming drives it, with the same log.
+"""The loop that drives a query, slice by slice, whatever computes the slices.
 
-For each slice: the reader plans its end; the end is logged; documents that earlier slices have read are cleaned; tasks
-are staged; `Execution` computes and commits the slice; the log records that it is finished. Spark's log in the
-checkpoint has the same entries as if Spark had driven the slice, so that a query that was begun here goes on under
-Spark, and one that Spark began goes on here. Like Spark's own, the entries are not synced: the commit of a slice copies
-its entry (`xmlstream.runtime.checkpoint`).
+For each slice: the reader plans its end; the checkpoint notes it; documents that earlier slices have read are cleaned;
+tasks are staged; `Execution` computes and commits the slice.
 
 While a slice is computed, worker processes stage the next one if there is more input and they are running
-(`xmlstream.sources.xml.slices.staging`). Its end is logged only when it begins. What was staged for a slice that never
-begins is removed: each slice has one of two folders of the stage, which is cleared before it is used again.
+(`xmlstream.sources.xml.slices.staging`). What was staged for a slice that never begins is removed: each slice has one
+of two folders of the stage, which is cleared before it is used again.
+
+`RunningQuery` runs the loop in a thread. Its methods and properties are those of PySpark's `StreamingQuery`.
 """
 
 from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Callable, Iterator, Sequence
+import uuid
+from collections import deque
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any, TypeAlias
 
 from xmlstream.operators.storage.store import store_at
 from xmlstream.punct_ns.errors import XmlStreamError
@@ -32,36 +33,15 @@ from xmlstream.sources.xml.slices.staging import Staged, Stager
 POLL_SECONDS = 0.02
 """The pause before a followed source without new input is looked at again."""
 
+RECENT = 100
+"""The slices in `recentProgress`."""
+
 STOP_SECONDS = 60.0
 """The longest time to wait for the end of a slice when a query is stopped."""
 
 
-class RunningQuery(Protocol):
-    """What the runner needs of a started query; Spark's `StreamingQuery` has it, and `InProcessQuery`."""
-
-    @property
-    def id(self) -> str:
-        """The identifier of the query, the same in all runs from one checkpoint."""
-
-    @property
-    def name(self) -> str | None:
-        """The name that the user has chosen."""
-
-    @property
-    def isActive(self) -> bool:  # noqa: N802 - as Spark's is called
-        """Whether the query runs."""
-
-    def exception(self) -> Exception | None:
-        """The failure that has ended the query."""
-
-    def awaitTermination(self, timeout: int | None = None) -> bool | None:  # noqa: N802
-        """Waits for the end, for at most `timeout` seconds; returns whether it has come. Raises the failure."""
-
-    def processAllAvailable(self) -> None:  # noqa: N802
-        """Waits until all input that is there now is processed. Raises the failure."""
-
-    def stop(self) -> None:
-        """Ends the query after the current slice."""
+Process: TypeAlias = Callable[[int, Json, Callable[[], Sequence[StagedRange]]], None]
+"""Processes a slice: its number, how far it reads each source, and what returns its staged ranges."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,8 +70,8 @@ class SliceLoop:
     """Drives a query slice by slice until its input ends or it is stopped.
 
     Attributes:
-        slices: The number of slices that it has driven.
         idles: The number of times that it found no input for a slice.
+        is_busy: Whether it computes a slice.
     """
 
     def __init__(
@@ -99,10 +79,10 @@ class SliceLoop:
         reader: SourcesReader,
         stager: Stager,
         checkpoint: Checkpoint,
-        process: Callable[[int, Callable[[], Sequence[StagedRange]]], None],
+        process: Process,
         pace: Pace,
     ) -> None:
-        """Go on from the log of a checkpoint.
+        """Go on from the last commit of a checkpoint.
 
         Args:
             reader: Plans slices of all sources.
@@ -112,10 +92,10 @@ class SliceLoop:
             pace: When slices begin.
         """
         self._reader, self._stager, self._process, self._pace = reader, stager, process, pace
-        self._log, self._stage = checkpoint.spark, checkpoint.stage
+        self._checkpoint, self._stage = checkpoint, checkpoint.stage
         self._stopping = threading.Event()
         self._has_clock = any(source.clock is not None for source in reader.sources)
-        self.slices = self.idles = 0
+        self.idles, self.is_busy = 0, False
 
     def stop(self) -> None:
         """Has the loop end before the next slice begins."""
@@ -136,8 +116,8 @@ class SliceLoop:
     def _run(self) -> None:
         if not self._pace.follows:
             self._reader.settle()
-        number, at, repeated = self._logged()
-        planned = None if repeated is None else self._planned(number, at, repeated)
+        last, planned = self._checkpoint.latest, None
+        number, at = (0, self._reader.initial()) if last is None else (last["slice"] + 1, last["end"])
         while not self.is_stopping:
             planned = planned or self._next(number, at)
             if planned is None:
@@ -146,24 +126,14 @@ class SliceLoop:
                     return
                 self._pause()
                 continue
-            if repeated is None:
-                self._log.begin(number, planned.end)
-                if number > 0:
-                    self._reader.commit(at)
-            repeated, at = None, planned.end
+            self._checkpoint.planned.begin(number, planned.end)
+            if number > 0:
+                self._reader.commit(at)
+            at = planned.end
             planned = self._drive(planned)
-            self.slices, number = self.slices + 1, number + 1
+            number += 1
             if planned is None and self._pace.every:
                 self._pause()
-
-    def _logged(self) -> tuple[int, Json, Json | None]:
-        """The number of the next slice, its start, and its end if it was begun and not finished."""
-        begun = self._log.last_begun
-        if begun is None:
-            return 0, self._reader.initial(), None
-        if self._log.last_done == begun:
-            return begun + 1, self._log.end(begun), None
-        return begun, self._log.end(begun - 1) if begun else self._reader.initial(), self._log.end(begun)
 
     def _next(self, number: int, at: Json) -> _Planned | None:
         """The next slice, which is being staged; None if there is no input for it."""
@@ -183,8 +153,9 @@ class SliceLoop:
             ahead.extend(self._ahead(slice_))
             return [StagedRange.of(row) for row in rows]
 
-        self._process(slice_.number, staged)
-        self._log.finish(slice_.number)
+        self.is_busy = True
+        self._process(slice_.number, slice_.end, staged)
+        self.is_busy = False
         self._clear(slice_.number)
         return ahead[0] if ahead else None
 
@@ -211,8 +182,14 @@ class SliceLoop:
         self._stopping.wait(every - time.time() % every if every else POLL_SECONDS)
 
 
-class InProcessQuery:
-    """A query that a thread of this process drives; with the interface of Spark's `StreamingQuery` (`RunningQuery`)."""
+class RunningQuery:
+    """A query that a thread of this process drives; as PySpark's `StreamingQuery`.
+
+    Attributes:
+        id: The identifier of the query, the same in all runs from one checkpoint.
+        runId: The identifier of this run.
+        name: The name that the user has chosen.
+    """
 
     def __init__(
         self,
@@ -221,30 +198,50 @@ class InProcessQuery:
         name: str | None = None,
         on_end: Callable[[BaseException | None], None] | None = None,
     ) -> None:
-        """Start the loop.
+        """A query that begins with `begin`.
 
         Args:
             loop: Drives the slices.
-            identity: The identifier of the query (`SparkLog.identity`).
+            identity: The identifier of the query.
             name: Its name.
             on_end: Called once in the query's thread when it has ended, with its failure.
         """
-        self.id, self.name = identity, name
+        self.id, self.runId, self.name = identity, uuid.uuid4().hex, name
+        self._progress: deque[dict[str, Any]] = deque(maxlen=RECENT)
         self._loop, self._on_end = loop, on_end
         self._failure: BaseException | None = None
         self._thread = threading.Thread(target=self._run, name=f"query {name or identity}", daemon=True)
+
+    def begin(self) -> RunningQuery:
+        """Starts the loop; returns the query."""
         self._thread.start()
+        return self
 
     @property
-    def isActive(self) -> bool:  # noqa: N802
+    def isActive(self) -> bool:  # noqa: N802 - as Spark's is called
         """Whether the query runs."""
         return self._thread.is_alive()
 
     @property
+    def status(self) -> dict[str, Any]:
+        """What the query does now: a `message`, `isDataAvailable` and `isTriggerActive`."""
+        is_busy = self.isActive and self._loop.is_busy
+        message = "Processing new data" if is_busy else "Waiting for data to arrive" if self.isActive else "Stopped"
+        return {"message": message, "isDataAvailable": is_busy, "isTriggerActive": is_busy}
+
+    @property
     def lastProgress(self) -> dict[str, Any] | None:  # noqa: N802
-        """The number of the last slice of this run; None before the first."""
-        done = self._loop.slices
-        return {"id": self.id, "name": self.name, "numSlices": done} if done else None
+        """The last slice of this run (`progress_of`); None before the first."""
+        return self._progress[-1] if self._progress else None
+
+    @property
+    def recentProgress(self) -> list[dict[str, Any]]:  # noqa: N802
+        """The last slices of this run, the latest last."""
+        return list(self._progress)
+
+    def committed(self, record: Mapping[str, Any]) -> None:
+        """Adds a slice to the progress: the record of its commit."""
+        self._progress.append(progress_of(record, self.id, self.runId, self.name))
 
     def exception(self) -> Exception | None:
         """The failure that has ended the query, as it was raised."""
@@ -295,3 +292,28 @@ class InProcessQuery:
         finally:
             if self._on_end is not None:
                 self._on_end(self._failure)
+
+
+def progress_of(record: Mapping[str, Any], identity: str, run: str, name: str | None) -> dict[str, Any]:
+    """A committed slice as the progress of Spark's `StreamingQuery`; `report` has what a file of metrics has."""
+    report, operators = record["report"], record["report"]["operators"]
+    sources = [each for each in operators if each["name"] in record["end"]]
+    seconds = report["seconds"]
+    return {
+        "id": identity,
+        "runId": run,
+        "name": name,
+        "timestamp": record["time"],
+        "batchId": record["slice"],
+        "batchDuration": round(seconds * 1000),
+        "numInputRows": sum(each["tuples_out"] for each in sources),
+        "processedRowsPerSecond": round(sum(each["tuples_out"] for each in sources) / seconds, 1) if seconds else 0.0,
+        "stateOperators": [
+            {"operatorName": each["name"], "numRowsTotal": each["kept"], "numRowsRemoved": each["purged"]}
+            for each in operators
+            if each not in sources
+        ],
+        "sources": [{"description": each["name"], "numInputRows": each["tuples_out"]} for each in sources],
+        "sink": {"numOutputRows": report["tuples_out"]},
+        "report": report,
+    }
