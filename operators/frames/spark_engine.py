@@ -65,10 +65,10 @@ _EACH = 1 << 33
 
 @dataclass(slots=True)
 class _Work:
-    """What the engine computes, as the group and the description of Spark's jobs; and what Spark was told of it."""
+    """The group and the description of the next job of Spark, and of the last one."""
 
-    described: tuple[str, str] | None = None
-    told: tuple[str, str] | None = None
+    following: tuple[str, str] | None = None
+    last: tuple[str, str] | None = None
 
 
 @dataclass(frozen=True)
@@ -157,14 +157,14 @@ class SparkEngine:
         return self._mapped(made, RowsOfObjects(_arrow(struct)), struct)
 
     def describe(self, query: str, work: str) -> None:
-        """See `Engine.describe`: Spark's page shows it with the jobs; Spark is told once there is one."""
-        self._work.described = query, work
+        """See `Engine.describe`: Spark's page shows it with the jobs."""
+        self._work.following = query, work
 
     def _started(self, frame: Frame) -> DataFrame:
-        """The DataFrame of a frame that is about to be computed by a job, of which Spark is told what it is for."""
-        if self._work.described not in (None, self._work.told):
-            self._work.told = self._work.described
-            self.spark.sparkContext.setJobGroup(*self._work.described)
+        """Describes the job that is about to compute a frame; returns the frame's DataFrame."""
+        if self._work.following is not None and self._work.following != self._work.last:
+            self._work.last = self._work.following
+            self.spark.sparkContext.setJobGroup(*self._work.following)
         return self.made(frame)
 
     def table(self, frame: Frame) -> pa.Table:
