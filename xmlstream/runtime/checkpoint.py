@@ -51,7 +51,8 @@ class PlannedSlice:
     """The last slice that was begun: its number, how far it reads each source, and whether it was committed.
 
     The note is written before the slice is read, and again with its commit; not durably, since a run relies on the
-    record of a slice, which has its end, and plans a slice without a record anew. A start finds by it that commits were lost.
+    record of a slice, which has its end, and plans a slice without a record anew. By it a start finds that commits were
+    lost.
     """
 
     def __init__(self, store: Store) -> None:
