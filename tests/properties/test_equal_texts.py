@@ -11,6 +11,7 @@ import tempfile
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import cache
 from itertools import combinations, product
 from pathlib import Path
 from random import Random
@@ -20,6 +21,7 @@ import pytest
 from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis import strategies as st
 
+import xmlstream as xs
 from tests.harness.nights import AT_NIGHT
 from tests.harness.walking import Walk
 from xmlstream.optimizer.rules import optimized
@@ -34,10 +36,7 @@ from xmlstream.sql.script import read
 if TYPE_CHECKING:
     from xmlstream.session.engines import InProcessSession
 
-TABLE = (
-    "CREATE TABLE s{0} (a{0} INT, b{0} INT, c{0} INT) USING punctuated_xml"
-    " OPTIONS (path 's{0}.xml', rowTag 'r', schemes '{1}');\n"
-)
+TABLE = "CREATE TABLE s{0} ({1}) USING punctuated_xml OPTIONS (path 's{0}.xml', rowTag 'r', schemes '{2}');\n"
 EQUALITY = "{} = {}"
 COMPARISONS = ("{} <= {}", "{} < {} + 2", "{} <> {}")
 _MIRRORED = {EQUALITY: "{1} = {0}", "{} <= {}": "{1} >= {0}", "{} < {} + 2": "{1} + 2 > {0}", "{} <> {}": "{1} <> {0}"}
@@ -62,15 +61,20 @@ class Condition:
 
 @dataclass(frozen=True, slots=True)
 class Joined:
-    """A join of several streams, what each promises, and a seed for the ways to write it."""
+    """A join of several streams, what each promises, and a seed for the ways to write it; some attributes are wide."""
 
     conditions: tuple[Condition, ...]
     schemes: tuple[str, ...]
     seed: int
+    wide: frozenset[str] = frozenset()
+
+    def columns(self, stream: int) -> str:
+        names = [f"{letter}{stream}" for letter in "abc"]
+        return ", ".join(f"{name} {'BIGINT' if name in self.wide else 'INT'}" for name in names)
 
     @property
     def tables(self) -> str:
-        return "".join(TABLE.format(i, said) for i, said in enumerate(self.schemes))
+        return "".join(TABLE.format(i, self.columns(i), said) for i, said in enumerate(self.schemes))
 
     @property
     def classes(self) -> dict[str, set[str]]:
@@ -110,8 +114,12 @@ class Joined:
         return f"{self.select} FROM {self._joined({one: f'({inner}) AS v', other: ''}, random, some)}"
 
     def _with_using(self, random: Random) -> str:
-        """Two streams are joined by USING, under a common name."""
-        some = random.choice([c for c in self.conditions if c.form == EQUALITY and len(c.streams) == 2])
+        """Two streams are joined by USING, under a common name, which has one type."""
+        equal = [c for c in self.conditions if c.form == EQUALITY and len(c.streams) == 2]
+        equal = [c for c in equal if len({c.left, c.right} & self.wide) != 1]
+        if not equal:
+            return self._with_on(random)
+        some = random.choice(equal)
         sides = []
         for name in random.sample([some.left, some.right], 2):
             others = [f"{letter}{name[1:]}" for letter in "abc" if letter != name[0]]
@@ -163,11 +171,18 @@ def joins(draw: st.DrawFn, more: Sequence[str] = (EQUALITY, *COMPARISONS), schem
         one, other = draw(st.lists(st.integers(0, count - 1), min_size=2, max_size=2, unique=True))
         conditions.append(Condition(draw(st.sampled_from(more)), f"{draw(letters)}{one}", f"{draw(letters)}{other}"))
     said = tuple(draw(st.sampled_from(schemes)).format(i) for i in range(count))
-    return Joined(tuple(dict.fromkeys(conditions)), said, draw(st.integers(0, 2**16)))
+    names = [f"{letter}{i}" for i in range(count) for letter in "abc"]
+    wide = draw(st.frozensets(st.sampled_from(names), max_size=2))
+    return Joined(tuple(dict.fromkeys(conditions)), said, draw(st.integers(0, 2**16)), wide)
+
+
+@cache
+def in_process() -> InProcessSession:
+    return xs.open_session(engine="duckdb")
 
 
 def plan(drawn: Joined, query: str) -> Node:
-    return optimized(read(drawn.tables + query).sketch())
+    return planned(in_process(), drawn, query)
 
 
 def verdict(drawn: Joined, query: str) -> tuple[Any, ...]:
@@ -267,7 +282,7 @@ def streams(drawn: Joined) -> Slices:
     for _ in range(6):
         here: dict[str, tuple[list[Any], list[Punctuation]]] = {}
         for i, schemes in enumerate(drawn.schemes):
-            schema = Schema.parse(", ".join(f"{name}{i} INT" for name in "abc"))
+            schema = Schema.parse(drawn.columns(i))
             before = said.setdefault(i, [])
             drawn_rows = [tuple(random.randrange(3) for _ in "abc") for _ in range(random.randrange(3))]
             rows = [row for row in drawn_rows if not any(p.matches(row) for p in before)]

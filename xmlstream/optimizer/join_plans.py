@@ -100,6 +100,7 @@ def region(root: Node, inner: Collection[Node]) -> JoinRegion:
     walk = _Walk(inner)
     output = walk.of_join(root)
     equalities = walk.between_inputs()
+    walk.select_within()
     order = sorted(range(len(walk.inputs)), key=lambda i: _written_form(walk.written[i]))
     place = {i: number for number, i in enumerate(order)}
     return JoinRegion(
@@ -129,6 +130,7 @@ class _Walk:
         self.equalities: list[tuple[InputAttribute, InputAttribute]] = []
         self.residual: list[Residual] = []
         self.purge = EAGER
+        self._equal: dict[str, dict[int, str]] = {}  # for an attribute in an equality, the equal one of each input
 
     def of_join(self, node: Node) -> dict[str, InputAttribute]:
         """Adds a join; returns the input attribute of each of its attributes."""
@@ -163,7 +165,23 @@ class _Walk:
                 if known.get(first, first) != known.get((i, name), (i, name)):
                     test = expression(f"{quoted(first[1])} = {quoted(name)}")
                     self.inputs[i] = selected(self.inputs[i], [test])
+            names = {i: name for i, (_, name) in firsts.items()}
+            self._equal.update({name: names for _, name in group})
         return [(only[one], only[other]) for one, other in self.equalities]
+
+    def select_within(self) -> None:
+        """Has inputs select by the conditions on their own attributes, or on attributes that equal these."""
+        every = Schema(tuple(attribute for node in self.inputs for attribute in node.schema))
+        own = {name: {i: name} for i, node in enumerate(self.inputs) for name in node.schema.names}
+        for part in self.residual.copy():
+            tree = expression(part.condition)
+            terms = {name: self._equal.get(name, own[name]) for name in attributes_in(tree)}
+            fitting = [i for i in range(len(self.inputs)) if all(i in of for of in terms.values())]
+            if fitting and not throwable(tree, every):
+                self.residual.remove(part)
+                for i in fitting:
+                    mine = {name.lower(): quoted(of[i]) for name, of in terms.items()}
+                    self.inputs[i] = selected(self.inputs[i], [in_terms(tree, mine)])
 
     def _of_input(self, node: Node) -> dict[str, InputAttribute]:
         if node not in self._inner:

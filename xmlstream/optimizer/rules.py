@@ -11,6 +11,7 @@ from collections.abc import Callable
 from xmlstream.optimizer.aggregate_panes import aggregate_panes
 from xmlstream.optimizer.choose_joins import Choice, choices, choose_joins
 from xmlstream.optimizer.collapse_projections import collapse_projections
+from xmlstream.optimizer.computed_keys import compute_keys
 from xmlstream.optimizer.eliminate_distinct import eliminate_distinct
 from xmlstream.optimizer.flatten_merges import flatten_merges
 from xmlstream.optimizer.insert_describe import insert_describe
@@ -23,6 +24,7 @@ RULES: tuple[Callable[[Node], Node], ...] = (
     eliminate_distinct,
     push_down_predicates,
     collapse_projections,
+    compute_keys,
     flatten_merges,
     choose_joins,
     prune_columns,
