@@ -28,8 +28,8 @@ WORDS = (
 """Words of conversation in place of the field's: a stream does not *tell* or *say*, it declares, promises, closes."""
 
 LIMITS = {
-    "modules": 373,
-    "lines": 71_365,
+    "modules": 374,
+    "lines": 71_526,
     "contracts": 16,
     "words of conversation": 8,
 }
