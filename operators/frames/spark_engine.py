@@ -160,30 +160,40 @@ class SparkEngine:
         """See `Engine.describe`: Spark's page shows it with the jobs."""
         self._work.following = query, work
 
-    def _started(self, frame: Frame) -> DataFrame:
-        """Describes the job that is about to compute a frame; returns the frame's DataFrame."""
+    @contextmanager
+    def _job(self, frame: Frame) -> Iterator[DataFrame]:
+        """The DataFrame of a frame that a job is about to compute, which is described; its errors are raised only."""
         if self._work.following is not None and self._work.following != self._work.last:
             self._work.last = self._work.following
             self.spark.sparkContext.setJobGroup(*self._work.following)
-        return self.made(frame)
+        with quiet_spark():
+            yield self.made(frame)
 
     def table(self, frame: Frame) -> pa.Table:
         """Computes the rows in Spark, and collects them; computes them here if that is simple."""
         here = computed(frame)
-        return self._started(frame).toArrow() if here is None else here()
+        if here is not None:
+            return here()
+        with self._job(frame) as made:
+            return made.toArrow()
 
     def count(self, frame: Frame) -> int:
         """Has Spark count the rows, unless they are here."""
         here = computed(frame)
-        return self._started(frame).count() if here is None else here().num_rows
+        if here is not None:
+            return here().num_rows
+        with self._job(frame) as made:
+            return made.count()
 
     def write(self, frame: Frame, path: str) -> None:
         """Has tasks write the rows into a Parquet directory."""
-        self._started(frame).write.mode("overwrite").options(**_WRITTEN).parquet(path)
+        with self._job(frame) as made:
+            made.write.mode("overwrite").options(**_WRITTEN).parquet(path)
 
     def write_parts(self, frame: Frame, writer: Any, columns: str) -> pa.Table:
         """Applies the writer to each partition."""
-        return self._mapped(self._started(frame), writer, _struct(columns)).toArrow()
+        with self._job(frame) as made:
+            return self._mapped(made, writer, _struct(columns)).toArrow()
 
     def _mapped(self, made: DataFrame, function: Any, struct: StructType) -> DataFrame:
         """Does the same as `DataFrame.mapInArrow`, which requires pandas to be installed although it would not use it.

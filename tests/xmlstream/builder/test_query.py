@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import pickle
 from collections.abc import Callable
 from pathlib import Path
@@ -304,6 +305,25 @@ def test_java_says_nothing_of_what_is_raised(
         xs.read(spark, tmp_path / "bad.xml", schema="a INT", rowTag="x", schemes="a").run(tmp_path / "out")
     assert says == [False] * len(LOGGERS)
     assert [logger.isErrorEnabled() for logger in loggers] == before
+
+
+def test_pyspark_logs_nothing_of_what_is_raised(spark: SparkSession, tmp_path: Path) -> None:
+    """Its log of an error has 20 KB, before the one sentence."""
+    from pyspark.errors import NumberFormatException
+    from pyspark.logger import PySparkLogger
+
+    logged: list[logging.LogRecord] = []
+    handler, log = logging.Handler(), PySparkLogger.getLogger("SQLQueryContextLogger")
+    handler.emit = logged.append  # type: ignore[method-assign]
+    (tmp_path / "in.xml").write_text("<r><x><a>1</a><s>oops</s></x></r>", encoding="utf-8")
+    read = xs.read(spark, tmp_path / "in.xml", schema="a INT, s STRING", rowTag="x", schemes="a")
+    log.addHandler(handler)
+    try:
+        with pytest.raises(NumberFormatException, match="oops"):
+            read.group_by("a").agg("sum(CAST(s AS INT)) AS n").run(tmp_path / "out")
+    finally:
+        log.removeHandler(handler)
+    assert not logged
 
 
 def test_what_is_imported_late_is_all_there() -> None:
