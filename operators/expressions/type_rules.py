@@ -23,6 +23,7 @@ from typing import Literal, TypeAlias
 from sqlglot import exp
 
 from xmlstream.operators.expressions.dialect import position_of, type_text
+from xmlstream.operators.expressions.operations.forms import known
 from xmlstream.punct_ns.domain import TYPES, Domain, sql_type
 from xmlstream.punct_ns.numeric_type import DecimalType, FloatType, IntegerType
 from xmlstream.punct_ns.schema import Schema
@@ -262,18 +263,6 @@ def _negative(of: NumericLiteral | None) -> NumericLiteral | None:
     return NumericLiteral(-of.value, of.type, compared_digits(of.type))
 
 
-CALLS: Mapping[tuple[str, TypeKind], SqlType] = {
-    **{(f"unix_{unit}", "timestamp"): BIGINT for unit in ("seconds", "millis", "micros")},
-    **{(f"timestamp_{unit}", "integer"): TIMESTAMP for unit in ("seconds", "millis", "micros")},
-    ("unix_date", "date"): INT,
-    ("date_from_unix_date", "integer"): DATE,
-    **{(name, of): BIGINT for name in ("floor", "ceil", "ceiling") for of in ("integer", "float", "double")},
-    **{(name, of): DATE for name in ("to_date", "date") for of in TEMPORAL},
-    **{("year", of): INT for of in TEMPORAL},
-}
-"""The result types of functions of one argument, by function and kind of the argument."""
-
-
 def value_type(tree: exp.Expr, schema: Schema) -> SqlType | None:
     """The type of the expression's values; None if that is not known.
 
@@ -284,54 +273,12 @@ def value_type(tree: exp.Expr, schema: Schema) -> SqlType | None:
     ['INT', 'TIMESTAMP', 'BIGINT', 'DOUBLE']
     >>> value_type(expression("upper(hour)"), schema)
     """
-    tree = tree.unnest()
     if (literal := numeric_literal(tree)) is not None:
         return literal.type
-    at = position_of(tree, schema)
-    if at is not None:
-        return schema[at].domain.sql
-    match tree:
-        case exp.Cast():
-            found = cast(tree)
-            return found[1].sql if found else None
-        case exp.Neg(this=inner):
-            type_ = value_type(inner, schema)
-            return type_ if type_ is not None and kind(type_) in NUMERIC else None
-        case exp.Add() | exp.Sub() | exp.Mul() | exp.Div() | exp.IntDiv():
-            return _arithmetic(tree, schema)
-        case exp.Anonymous(this=str(name), expressions=arguments):
-            return _call(name.lower(), arguments, schema)
-    return None
-
-
-def _arithmetic(tree: exp.Binary, schema: Schema) -> SqlType | None:
-    sides = [side.unnest() for side in (tree.this, tree.expression)]
-    others = [side for side in sides if not isinstance(side, exp.Interval)]
-    types = [type_ for side in others if (type_ := value_type(side, schema)) is not None]
-    if len(types) < len(others) or not types:
-        return None
-    if len(others) == 1:
-        moved = isinstance(tree, exp.Add | exp.Sub) and kind(types[0]) in MOMENTS
-        return types[0] if moved else None
-    kinds = {kind(type_) for type_ in types}
-    if not kinds <= NUMERIC or kinds & {"decimal", "float"}:
-        return None
-    if kinds & FLOATING or isinstance(tree, exp.Div):
-        return DOUBLE
-    return (
-        BIGINT
-        if isinstance(tree, exp.IntDiv)
-        else max(types, key=lambda type_: type_.bits if isinstance(type_, IntegerType) else 0)
-    )
-
-
-def _call(name: str, arguments: list[exp.Expr], schema: Schema) -> SqlType | None:
-    if name in ("date_trunc", "trunc") and len(arguments) == 2:
-        of = value_type(arguments[1] if name == "date_trunc" else arguments[0], schema)
-        wanted = TIMESTAMP if name == "date_trunc" else DATE
-        return wanted if of == wanted else None
-    of = value_type(arguments[0], schema) if len(arguments) == 1 else None
-    return None if of is None else CALLS.get((name, kind(of)))
+    if (found := known(tree, schema)) is not None:
+        return Domain(found.type.name).sql
+    given = cast(tree.unnest())
+    return None if given is None else given[1].sql
 
 
 _OPERATIONS = (
@@ -368,15 +315,18 @@ def never_null(tree: exp.Expr, schema: Schema) -> bool:
     >>> [text for text in unsure if never_null(expression(text), schema)]
     []
     """
+    entry = known(tree, schema)
+    return (entry is not None and not entry.nullable) or _is_never(tree, schema)
+
+
+def _is_never(tree: exp.Expr, schema: Schema) -> bool:
+    """Whether the expression is null for no tuple since its operands are, whatever Spark's analyser takes it for."""
     tree = tree.unnest()
-    at = position_of(tree, schema)
-    if at is not None:
-        domain = schema[at].domain
-        return not domain.nullable and not domain.opaque
     match tree:
-        case exp.Literal() | exp.Boolean() | exp.Interval(this=exp.Literal()):
-            return True
-        case exp.Is() | exp.NullSafeEQ():
+        case exp.Column() if (at := position_of(tree, schema)) is not None:
+            domain = schema[at].domain
+            return not domain.nullable and not domain.opaque
+        case exp.Literal() | exp.Boolean() | exp.Interval(this=exp.Literal()) | exp.Is() | exp.NullSafeEQ():
             return True
         case exp.Cast():
             return _is_cast(tree, schema)
@@ -396,11 +346,11 @@ def never_null(tree: exp.Expr, schema: Schema) -> bool:
 
 
 def _all(trees: Iterable[exp.Expr], schema: Schema) -> bool:
-    return all(never_null(tree, schema) for tree in trees)
+    return all(_is_never(tree, schema) for tree in trees)
 
 
 def _any(trees: Iterable[exp.Expr], schema: Schema) -> bool:
-    return any(never_null(tree, schema) for tree in trees)
+    return any(_is_never(tree, schema) for tree in trees)
 
 
 _CHOICES: Mapping[str, Callable[[Sequence[exp.Expr], Schema], bool]] = {
@@ -415,8 +365,8 @@ def _is_call(name: str, arguments: Sequence[exp.Expr], schema: Schema) -> bool:
         return _CHOICES[name](arguments, schema)
     if name in _TRUNCATED and len(arguments) == 2:
         unit, of = arguments if name == "date_trunc" else reversed(arguments)
-        known = isinstance(unit, exp.Literal) and str(unit.this).upper() in _TRUNCATED[name]
-        return known and never_null(of, schema)
+        is_unit = isinstance(unit, exp.Literal) and str(unit.this).upper() in _TRUNCATED[name]
+        return is_unit and _is_never(of, schema)
     if name in ("date_format", "to_date", "date") and len(arguments) == (2 if name == "date_format" else 1):
         # A text may name no day.
         return _kind(arguments[0], schema) in MOMENTS | {"date"} and _all(arguments, schema)
@@ -431,7 +381,7 @@ def _kind(tree: exp.Expr, schema: Schema) -> TypeKind:
 def _is_cast(tree: exp.Cast, schema: Schema) -> bool:
     """Under ANSI rules a failing cast is an error, but NaN and infinity become null as a DECIMAL or a moment."""
     found = cast(tree)
-    if found is None or not never_null(found[0], schema):
+    if found is None or not _is_never(found[0], schema):
         return False
     target, of = kind(found[1].sql), _kind(found[0], schema)
     if target in ("decimal", *MOMENTS):

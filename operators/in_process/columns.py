@@ -10,8 +10,7 @@ from typing import Any
 
 import pyarrow as pa
 
-from xmlstream.operators.in_process.expressions import Typed
-from xmlstream.operators.in_process.spark_type import (
+from xmlstream.operators.expressions.operations.spark_type import (
     Field,
     NotProven,
     Type,
@@ -20,6 +19,7 @@ from xmlstream.operators.in_process.spark_type import (
     read_type,
     struct_of,
 )
+from xmlstream.operators.in_process.expressions import Typed
 from xmlstream.punct_ns.sql_type import split_outside
 
 Named = tuple[tuple[str, Typed], ...]

@@ -21,13 +21,13 @@ from typing import TYPE_CHECKING, Any
 import duckdb
 import pyarrow as pa
 
+from xmlstream.operators.expressions.operations.part import text
+from xmlstream.operators.expressions.operations.spark_type import has_floating, in_duckdb, name_in_duckdb
 from xmlstream.operators.frames.frame import Frame, Observed, Table
 from xmlstream.operators.in_process import zones
 from xmlstream.operators.in_process.columns import Named, declared, inner, of_arrow, struct
-from xmlstream.operators.in_process.part import text
 from xmlstream.operators.in_process.plain_csv import plain_csv, require_readable
 from xmlstream.operators.in_process.relations import Relations
-from xmlstream.operators.in_process.spark_type import has_floating, in_duckdb, name_in_duckdb
 from xmlstream.punct_ns.errors import QueryError, StateError, UsageError, XmlStreamError
 
 if TYPE_CHECKING:

@@ -11,10 +11,10 @@ from collections.abc import Callable, Mapping
 from sqlglot import exp
 
 from xmlstream.operators.expressions.dialect import call_name, parsed, type_text
-from xmlstream.operators.in_process.aggregate_functions import AGGREGATES
+from xmlstream.operators.expressions.operations.aggregate_functions import AGGREGATES
+from xmlstream.operators.expressions.operations.functions import FUNCTIONS
+from xmlstream.operators.expressions.operations.spark_type import NotProven, read_type
 from xmlstream.operators.in_process.expressions import Columns
-from xmlstream.operators.in_process.functions import FUNCTIONS
-from xmlstream.operators.in_process.spark_type import NotProven, read_type
 
 
 def default_name(text: str, columns: Columns) -> str:

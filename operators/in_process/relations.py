@@ -10,6 +10,15 @@ from functools import lru_cache
 from itertools import takewhile
 
 from xmlstream.operators.expressions.dialect import conjuncts, expression, render
+from xmlstream.operators.expressions.operations.casts import common_type
+from xmlstream.operators.expressions.operations.part import null
+from xmlstream.operators.expressions.operations.spark_type import (
+    FLOATING,
+    NotProven,
+    in_duckdb,
+    name_in_duckdb,
+    read_type,
+)
 from xmlstream.operators.frames.frame import (
     Distinct,
     Frame,
@@ -27,12 +36,8 @@ from xmlstream.operators.frames.frame import (
     Where,
     name_of,
 )
-from xmlstream.operators.in_process.coercion import common_type
 from xmlstream.operators.in_process.columns import Named, column, inner
-from xmlstream.operators.in_process.expressions import Typed, translated
-from xmlstream.operators.in_process.generators import generator
-from xmlstream.operators.in_process.part import null
-from xmlstream.operators.in_process.spark_type import FLOATING, NotProven, in_duckdb, name_in_duckdb, read_type
+from xmlstream.operators.in_process.expressions import Typed, generator, translated
 from xmlstream.punct_ns.slices import own
 
 ColumnsOf = Callable[[Frame], Named]

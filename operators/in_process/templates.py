@@ -12,9 +12,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import lru_cache
 
-from xmlstream.operators.in_process.casts import cast, is_utc
-from xmlstream.operators.in_process.part import Part, text
-from xmlstream.operators.in_process.spark_type import NotProven, Type, read_type
+from xmlstream.operators.expressions.operations.casts import cast, is_utc
+from xmlstream.operators.expressions.operations.part import Part, text
+from xmlstream.operators.expressions.operations.spark_type import NotProven, Type, read_type
 from xmlstream.punct_ns.slices import own
 
 _TEXT = r"'[^'\\\x00]*'(?!')"

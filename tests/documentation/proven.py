@@ -17,8 +17,8 @@ from tests.harness.both_engines import Findings, compared
 from tests.harness.drawn_rows import TYPES, Rows
 from tests.operators.in_process import test_proven as cases
 from xmlstream.operators.expressions.dialect import call_name, expression
-from xmlstream.operators.in_process.aggregate_functions import AGGREGATES, WINDOWS
-from xmlstream.operators.in_process.functions import FUNCTIONS
+from xmlstream.operators.expressions.operations.aggregate_functions import AGGREGATES, WINDOWS
+from xmlstream.operators.expressions.operations.functions import FUNCTIONS
 from xmlstream.session.spark_session import open_session
 
 _OPERATORS = {

@@ -25,10 +25,10 @@ from pyspark.sql import functions as F
 
 from tests.harness.drawn_rows import EPOCH, Rows
 from tests.harness.nights import AT_NIGHT
+from xmlstream.operators.expressions.operations.spark_type import duckdb_type
 from xmlstream.operators.frames.spark_engine import quiet_spark
 from xmlstream.operators.in_process.engine import condition
 from xmlstream.operators.in_process.expressions import Typed, translated
-from xmlstream.operators.in_process.spark_type import duckdb_type
 from xmlstream.punct_ns.domain import Domain
 from xmlstream.punct_ns.errors import QueryError
 

@@ -14,9 +14,9 @@ from typing import TYPE_CHECKING, Any
 import duckdb
 import pyarrow as pa
 
+from xmlstream.operators.expressions.operations.spark_type import duckdb_type
 from xmlstream.operators.in_process.engine import prepare
 from xmlstream.operators.in_process.expressions import Typed
-from xmlstream.operators.in_process.spark_type import duckdb_type
 from xmlstream.punct_ns.domain import Domain
 from xmlstream.punct_ns.slices import arrow_type
 

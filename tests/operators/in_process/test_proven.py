@@ -14,12 +14,12 @@ from tests.harness.drawn_expressions import Drawn
 from tests.harness.drawn_rows import TYPES, Rows
 from tests.harness.nights import AT_NIGHT, SEED
 from xmlstream.operators.expressions.dialect import call_name, expression
-from xmlstream.operators.in_process.aggregate_functions import AGGREGATES, WINDOWS
-from xmlstream.operators.in_process.casts import CASTS
+from xmlstream.operators.expressions.operations.aggregate_functions import AGGREGATES, WINDOWS
+from xmlstream.operators.expressions.operations.casts import CASTS
+from xmlstream.operators.expressions.operations.functions import FUNCTIONS
+from xmlstream.operators.expressions.operations.spark_type import NotProven
 from xmlstream.operators.in_process.expressions import translated
-from xmlstream.operators.in_process.functions import FUNCTIONS
 from xmlstream.operators.in_process.names import default_name
-from xmlstream.operators.in_process.spark_type import NotProven
 from xmlstream.operators.in_process.zones import transitions
 from xmlstream.punct_ns.errors import QueryError
 
@@ -59,6 +59,7 @@ def comparisons() -> list[str]:
     found += [f"{a}1 {op} {b}2" for a, op, b in product(("day", "t", "n"), ("=", "<"), ("day", "t", "n"))]
     found += [text for a in ORDERED for text in (f"{a}1 IS NULL", f"{a}1 IS NOT NULL", f"{a}1 IN ({a}2, {a}3, NULL)")]
     found += [f"{a}1 BETWEEN {a}2 AND {a}3" for a in ORDERED]
+    found += [f"{a}3 {op} {n}" for a, op, n in product(NUMBERS, ("<", "="), ("7", "-1", "-2.5"))]
     found += [f"{a}1 IN ({a}2, {a}3)" for a in ORDERED] + [f"NOT {a}1 IN ({a}3)" for a in ORDERED]
     found += [
         "t1 > '2020-01-01T00:00:00Z'",
@@ -69,6 +70,8 @@ def comparisons() -> list[str]:
         "s1 LIKE 'a%'",
         "s1 NOT LIKE '%b_'",
         "s1 LIKE '%''%'",
+        "s1 ILIKE 'A%'",
+        "s1 NOT ILIKE '%B_'",
         "i1 IS DISTINCT FROM i2",
         "p1 IS TRUE",
         "p1 IS FALSE",

@@ -7,8 +7,8 @@ import re
 from sqlglot import exp
 
 from xmlstream.operators.expressions.dialect import call_name
-from xmlstream.operators.in_process.part import Part, text
-from xmlstream.operators.in_process.spark_type import NotProven, in_duckdb, read_type
+from xmlstream.operators.expressions.operations.part import Part, text
+from xmlstream.operators.expressions.operations.spark_type import NotProven, in_duckdb, read_type
 
 BIGINT, DOUBLE, INT = map(read_type, ("BIGINT", "DOUBLE", "INT"))
 

@@ -11,8 +11,8 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TypeAlias
 
-from xmlstream.operators.in_process.part import VOID, Part, error, null, refused, require_silent
-from xmlstream.operators.in_process.spark_type import (
+from xmlstream.operators.expressions.operations.part import VOID, Part, error, null, refused, require_silent
+from xmlstream.operators.expressions.operations.spark_type import (
     FLOATING,
     INTEGERS,
     TEMPORAL,

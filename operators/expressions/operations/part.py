@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from xmlstream.operators.in_process.spark_type import INTEGERS, NotProven, Type, in_duckdb
+from xmlstream.operators.expressions.operations.spark_type import INTEGERS, NotProven, Type, in_duckdb
 
 VOID = Type("VOID")
 
@@ -23,8 +23,9 @@ class Part:
         sql: DuckDB SQL, in brackets where an operator beside it could bind more tightly.
         type: Its type in Spark.
         nullable: Whether Spark's analyser takes it to be null somewhere.
-        raises: Whether computing it can raise an error.
-        constant: The text of a literal: a number without sign or a string; None for anything else.
+        raises: Whether computing it in DuckDB can raise an error.
+        refuses: Whether only DuckDB raises it, for values that are not proven to be equal.
+        constant: The text of a literal: a number or a string; None for anything else.
         typed: Whether it may be a literal with a suffix, or such a CAST: `2L` is read as CAST(2 AS BIGINT).
         rows: Whether it is an aggregate or a function over rows, or contains one.
     """
@@ -36,11 +37,18 @@ class Part:
     constant: str | None = None
     typed: bool = False
     rows: bool = False
+    refuses: bool = False
+
+    @property
+    def fails(self) -> bool:
+        """Whether Spark raises an error for some value, under ANSI rules."""
+        return self.raises and not self.refuses
 
     @property
     def whole(self) -> int | None:
-        """The value of a literal integer; None for anything else."""
-        return int(self.constant) if self.constant is not None and self.type.name in INTEGERS else None
+        """The value of a literal integer without a sign; None for anything else."""
+        is_whole = self.constant is not None and self.type.name in INTEGERS and self.constant.isdigit()
+        return int(self.constant or 0) if is_whole else None
 
     @property
     def word(self) -> str | None:
@@ -48,16 +56,18 @@ class Part:
         return self.constant if self.type.name == "STRING" else None
 
     def computed(
-        self, sql: str, type_: Type | None = None, *, nullable: bool | None = None, raises: bool = False
+        self,
+        sql: str,
+        type_: Type | None = None,
+        *,
+        nullable: bool | None = None,
+        raises: bool = False,
+        refuses: bool = False,
     ) -> Part:
-        """A part made of this one alone."""
-        return Part(
-            sql,
-            self.type if type_ is None else type_,
-            self.nullable if nullable is None else nullable,
-            self.raises or raises,
-            rows=self.rows,
-        )
+        """A part made of this one alone; see `combined`."""
+        to = self.type if type_ is None else type_
+        found = self.nullable if nullable is None else nullable
+        return joined(sql, to, [self], nullable=found, raises=raises, refuses=refuses)
 
 
 def error(condition: str, message: str) -> str:
@@ -89,12 +99,35 @@ def null(type_: Type) -> str:
     return "NULL" if type_.same(VOID) else f"CAST(NULL AS {in_duckdb(type_)})"
 
 
+def joined(
+    sql: str, type_: Type, parts: Sequence[Part], *, nullable: bool, raises: bool = False, refuses: bool = False
+) -> Part:
+    """A part made of several, that can raise what they can; with `raises` an error of its own, as Spark does."""
+    fails = raises or any(part.fails for part in parts)
+    found = fails or refuses or any(part.raises for part in parts)
+    return Part(sql, type_, nullable, found, rows=any(part.rows for part in parts), refuses=found and not fails)
+
+
 def combined(
-    sql: str, type_: Type, parts: Sequence[Part], *, nullable: bool | None = None, raises: bool = False
+    sql: str,
+    type_: Type,
+    parts: Sequence[Part],
+    *,
+    nullable: bool | None = None,
+    raises: bool = False,
+    refuses: bool = False,
 ) -> Part:
     """A part made of several, null if one of them is; those that can raise an error are guarded.
 
     Spark does not compute an operand behind one that is null, so that no error of it shows then.
+
+    Args:
+        sql: DuckDB SQL.
+        type_: The type of its values.
+        parts: The operands.
+        nullable: Whether Spark's analyser takes it to be null somewhere, if not just where an operand is.
+        raises: Whether Spark raises an error for some operands.
+        refuses: Whether DuckDB raises one for operands for which it is not proven.
     """
     found = any(part.nullable for part in parts) if nullable is None else nullable
     behind = [i for i, part in enumerate(parts) if part.raises and any(before.nullable for before in parts[:i])]
@@ -103,7 +136,7 @@ def combined(
         # One by one, since the second of them may raise an error that the first one hides.
         tests = " ".join(f"WHEN {part.sql} IS NULL THEN {null(type_)}" for part in before)
         sql = f"CASE {tests} ELSE {sql} END"
-    return Part(sql, type_, found, raises or any(part.raises for part in parts), rows=any(part.rows for part in parts))
+    return joined(sql, type_, parts, nullable=found, raises=raises, refuses=refuses)
 
 
 def require_silent(what: str, *parts: Part) -> None:

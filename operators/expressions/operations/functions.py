@@ -11,11 +11,27 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import TypeAlias
 
-from xmlstream.operators.in_process.arithmetic import absolute, arithmetic, modulus
-from xmlstream.operators.in_process.casts import cast, is_utc, local, within_calendar
-from xmlstream.operators.in_process.coercion import common_type, same_type
-from xmlstream.operators.in_process.part import VOID, Part, combined, error, null, refused, require_silent, text
-from xmlstream.operators.in_process.spark_type import (
+from xmlstream.operators.expressions.operations.arithmetic import absolute, arithmetic, modulus
+from xmlstream.operators.expressions.operations.casts import (
+    cast,
+    common_type,
+    is_utc,
+    local,
+    same_type,
+    within_calendar,
+)
+from xmlstream.operators.expressions.operations.part import (
+    VOID,
+    Part,
+    combined,
+    error,
+    joined,
+    null,
+    refused,
+    require_silent,
+    text,
+)
+from xmlstream.operators.expressions.operations.spark_type import (
     FLOATING,
     INTEGERS,
     NUMBERS,
@@ -61,13 +77,7 @@ def _coalesce(parts: Sequence[Part], zone: str) -> Part:
     sides = same_type(parts, "coalesce", zone)
     sql = f"coalesce({', '.join(part.sql for part in sides)})"
     type_ = sides[0].type if len(sides) == 1 else common_type([side.type for side in sides]) or sides[0].type
-    return Part(
-        sql,
-        type_,
-        all(part.nullable for part in sides),
-        any(part.raises for part in sides),
-        rows=any(part.rows for part in sides),
-    )
+    return joined(sql, type_, sides, nullable=all(part.nullable for part in sides))
 
 
 def _nvl(parts: Sequence[Part], zone: str) -> Part:
@@ -97,13 +107,8 @@ def choice(branches: Sequence[tuple[Part, Part]], default: Part | None, zone: st
     sql = f"CASE {whens}{otherwise} END"
     if type_.same(VOID):
         sql = "NULL"
-    return Part(
-        sql,
-        type_,
-        _may_be_null(tests, sides, has_default=default is not None),
-        any(part.raises for part in (*tests, *sides)),
-        rows=any(part.rows for part in (*tests, *sides)),
-    )
+    nullable = _may_be_null(tests, sides, has_default=default is not None)
+    return joined(sql, type_, [*tests, *sides], nullable=nullable)
 
 
 def _may_be_null(tests: Sequence[Part], results: Sequence[Part], *, has_default: bool) -> bool:
@@ -131,13 +136,8 @@ def _extreme(name: str) -> Function:
             raise NotProven(f"{name} of {sides[0].type.name}")
         if sides[0].type.kind in FLOATING:
             raise NotProven(f"{name} of {sides[0].type.name}, of whose zeros either may be chosen,")
-        return Part(
-            f"{name}({', '.join(part.sql for part in sides)})",
-            sides[0].type,
-            all(part.nullable for part in sides),
-            any(part.raises for part in sides),
-            rows=any(part.rows for part in sides),
-        )
+        sql = f"{name}({', '.join(part.sql for part in sides)})"
+        return joined(sql, sides[0].type, sides, nullable=all(part.nullable for part in sides))
 
     return function
 
@@ -186,7 +186,7 @@ def _named_struct(parts: Sequence[Part], zone: str) -> Part:
     if len({field.name.lower() for field in fields}) < len(fields):
         raise NotProven("named_struct with two fields of one name")
     sql = f"struct_pack({', '.join(texts)})"
-    return Part(sql, struct_of(fields), False, any(p.raises for p in parts), rows=any(p.rows for p in parts))
+    return joined(sql, struct_of(fields), parts, nullable=False)
 
 
 def field(of: Part, name: str) -> Part:
@@ -215,7 +215,7 @@ def _array(parts: Sequence[Part], zone: str) -> Part:
         raise NotProven("array of nulls")
     type_ = array_of(element, has_nulls=any(side.nullable for side in sides))
     sql = f"[{', '.join(side.sql for side in sides)}]"
-    return Part(sql, type_, False, any(p.raises for p in parts), rows=any(p.rows for p in parts))
+    return joined(sql, type_, sides, nullable=False)
 
 
 def _get(parts: Sequence[Part], zone: str) -> Part:
@@ -240,7 +240,7 @@ def _sequence(parts: Sequence[Part], zone: str) -> Part:
     if type_.name not in ("INT", "BIGINT"):
         raise NotProven(f"sequence of {type_.name}")
     first, last, step = (cast(part, type_, zone) for part in parts)
-    if step.sql.lstrip("(").startswith("-") or (parts[2].constant is None and not parts[2].typed):
+    if not parts[2].whole:
         raise NotProven("sequence with a step that is no positive literal")
     # Down from the first to the last, Spark refuses a positive step, and goes by -1 where none is given.
     down = error("ILLEGAL_SEQUENCE_BOUNDARIES", "Illegal sequence boundaries.")
@@ -258,7 +258,7 @@ def _lower_or_upper(name: str) -> Function:
             f"CASE WHEN regexp_full_match({of}, '[\\x01-\\x7e\\s]*') THEN {name}({of}) WHEN {of} IS NULL THEN NULL"
             f" ELSE {refused(name + ' of letters beyond ASCII')} END"
         )
-        return parts[0].computed(sql, raises=True)
+        return parts[0].computed(sql, refuses=True)
 
     return function
 
@@ -342,7 +342,7 @@ def _date_format(parts: Sequence[Part], zone: str) -> Part:
         shown = f"CAST({shown} AS TIMESTAMP)"
     sql = f"strftime({shown}, {text(written)})"
     day = f"CAST({shown} AS DATE)"
-    return parts[0].computed(within_calendar(day, sql, "date_format", STRING), STRING, raises=True)
+    return parts[0].computed(within_calendar(day, sql, "date_format", STRING), STRING, refuses=True)
 
 
 def _part_of_time(name: str, unit: str) -> Function:
@@ -415,7 +415,8 @@ def _timestamp(name: str, length: int) -> Function:
         beyond = refused(f"{name} of a moment outside the years 0 to 10000")
         within = f"CASE WHEN {micros} BETWEEN {least // length} AND {most // length} THEN make_timestamptz({moved})"
         sql = f"{within} WHEN {micros} IS NULL THEN {null(TIMESTAMP)} ELSE {beyond} END"
-        return parts[0].computed(sql, TIMESTAMP, raises=True)
+        overflows = length > 1 and parts[0].type.name == "BIGINT"
+        return parts[0].computed(sql, TIMESTAMP, raises=overflows, refuses=True)
 
     return function
 
@@ -430,7 +431,7 @@ def _date_from_unix_date(parts: Sequence[Part], zone: str) -> Part:
     of = parts[0].sql
     within = f"CASE WHEN {of} BETWEEN -719162 AND 2932896 THEN DATE '1970-01-01' + {of} WHEN {of} IS NULL THEN NULL"
     sql = f"{within} ELSE {refused('date_from_unix_date of a day outside the years 1 to 9999')} END"
-    return parts[0].computed(sql, DATE, raises=True)
+    return parts[0].computed(sql, DATE, refuses=True)
 
 
 def _date_add(sign: str) -> Function:
@@ -438,7 +439,7 @@ def _date_add(sign: str) -> Function:
         name = "date_add" if sign == "+" else "date_sub"
         _require(name, parts, ("DATE",), ("TINYINT", "SMALLINT", "INT"))
         moved = f"({parts[0].sql} {sign} {parts[1].sql})"
-        return combined(within_calendar(moved, moved, name, DATE), DATE, parts, raises=True)
+        return combined(within_calendar(moved, moved, name, DATE), DATE, parts, refuses=True)
 
     return function
 
