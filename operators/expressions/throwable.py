@@ -93,6 +93,8 @@ def _unfailing(tree: exp.Expr, schema: Schema) -> exp.Expr | None:
     type_ = value_type(tree, schema)
     if type_ is None:
         return None
+    if not isinstance(tree, exp.Cast) and any(_is_text(part, schema) for part in tree.iter_expressions()):
+        return None  # Spark reads it as a number or a moment, which may fail.
     match tree:
         case exp.Add() | exp.Sub() | exp.Mul() | exp.Div() | exp.IntDiv():
             return _tried_arithmetic(tree, type_, schema)
@@ -104,6 +106,12 @@ def _unfailing(tree: exp.Expr, schema: Schema) -> exp.Expr | None:
             inner = [a.copy() if isinstance(a, exp.Literal) else _unfailing(a, schema) for a in arguments]
             return None if None in inner else exp.Anonymous(this=name, expressions=inner)
     return None
+
+
+def _is_text(tree: exp.Expr, schema: Schema) -> bool:
+    """Whether it is a computed text."""
+    type_ = None if isinstance(tree.unnest(), exp.Literal | exp.Interval) else value_type(tree, schema)
+    return type_ is not None and kind(type_) == "string"
 
 
 def _tried_arithmetic(tree: exp.Binary, type_: SqlType, schema: Schema) -> exp.Expr | None:

@@ -19,11 +19,11 @@ from sqlglot import exp
 
 from xmlstream.operators.expressions.dialect import call_name, parsed
 from xmlstream.operators.expressions.operations.forms import Translator
-from xmlstream.operators.expressions.operations.part import VOID, Part, null
+from xmlstream.operators.expressions.operations.part import VOID, Part, mark, null
 from xmlstream.operators.expressions.operations.part import text as written
 from xmlstream.operators.expressions.operations.spark_type import NotProven, Type, read_type
 from xmlstream.operators.expressions.readings import require_one_reading
-from xmlstream.operators.in_process.templates import mark, template
+from xmlstream.operators.in_process.templates import template
 from xmlstream.punct_ns.errors import QueryError
 
 

@@ -48,15 +48,6 @@ class Template:
         return _MARK.sub(lambda found: self.values[found[1]].sql, sql) if self.values else sql
 
 
-def mark(name: str) -> str:
-    """The DuckDB SQL that stands for a literal until it is filled in.
-
-    >>> mark("__xs_value0")
-    '{{__xs_value0}}'
-    """
-    return f"{{{{{name}}}}}"
-
-
 _MARK = re.compile(rf"\{{\{{({own('value')}\d+)\}}\}}")
 
 

@@ -71,7 +71,15 @@ def main() -> None:
     spark = open_session("local[2]", {"spark.driver.memory": "1g"}, name="proven")
     findings = Findings()
     rows = Rows.drawn(spark, given.rows, given.seed)
-    single = (cases.arithmetic, cases.comparisons, cases.casts, cases.texts, cases.moments, cases.choices)
+    single = (
+        cases.arithmetic,
+        cases.comparisons,
+        cases.beside_texts,
+        cases.casts,
+        cases.texts,
+        cases.moments,
+        cases.choices,
+    )
     compared(rows, [text for listed in single for text in listed()], findings)
     compared(rows, cases.aggregates(), findings, by="g")
     compared(rows, cases.over_rows(), findings, has_errors=False)

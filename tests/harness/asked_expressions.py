@@ -22,7 +22,8 @@ UNARY = (
     "abs", "ceil", "floor", "isnull", "isnotnull", "isnan", "length", "lower", "upper", "trim", "year", "quarter",
     "month", "day", "dayofyear", "hour", "minute", "second", "to_date", "date", "unix_seconds", "unix_micros",
     "unix_date", "date_from_unix_date", "timestamp_seconds", "timestamp_millis", "timestamp_micros", "sign", "exp",
-    "reverse", "hex", "last_day", "weekofyear", "dayofweek", "array", "bit_count", "md5", "-", "NOT ",
+    "reverse", "hex", "last_day", "weekofyear", "dayofweek", "weekday", "array", "bit_count", "md5", "-", "NOT ",
+    "round", "ascii", "ltrim", "char_length", "ucase",
 )  # fmt: skip
 FORMS = (
     "{0} IS NULL", "{0} IS NOT NULL", "{0} IN ({0}, NULL)", "{0} IN ({1}, {1})", "{0} BETWEEN {1} AND {1}",
@@ -30,7 +31,7 @@ FORMS = (
     "nullif({0}, {1})", "IF(p3, {0}, {1})", "IF({0} = {1}, 1, 2)", "CASE WHEN p1 THEN {0} ELSE {1} END",
     "CASE WHEN p3 THEN {0} END", "CASE {0} WHEN {1} THEN 'a' ELSE 'b' END", "greatest({0}, {1})", "least({1}, {0})",
     "array({0}, {1})", "named_struct('a', {0})", "named_struct('a', {0}).a", "get(array({0}, {1}), 1)",
-    "{0} = {1} AND {0} > {1}", "{0} < {1} OR {0} IS NULL",
+    "{0} = {1} AND {0} > {1}", "{0} < {1} OR {0} IS NULL", "{0} = '1'", "{0} >= s3", "{0} + '2'", "coalesce({0}, '5')",
 )  # fmt: skip
 OTHERS = (
     "s{0} LIKE 'a%'", "s{0} NOT LIKE '%b'", "s{0} LIKE s3", "s{0} ILIKE 'a%'", "s{0} RLIKE 'a'", "s{0} || s3",
@@ -52,6 +53,8 @@ OTHERS = (
     "f(i{0})", "element_at(array(i{0}), 1)", "array(i{0})[0]", "round(x{0}, 2)", "round(d{0})", "d{0} < 1",
     "d{0} * 0.908 > 100", "e{0} * 0.908 > 100", "w{0} * w3", "w{0} + d3", "d{0} / e3", "d{0} % 7", "d{0} * i3",
     "count(*)", "sum(i{0})", "TRY_CAST(s{0} AS INT)", "nvl2(i{0}, i3, 2)", "zeroifnull(i{0})", "rand()",
+    "split(s{0}, '/')[0]", "split(s3, '/')[ti{0}]", "element_at(split(s{0}, '/'), 1)", "left(s{0}, 2)",
+    "right(s{0}, ti3)", "instr(s{0}, 'a')", "repeat(s{0}, 2)",
     "to_date(s{0}, 'yyyy')", "get_json_object(s{0}, '$.a')", "CAST('2020-02-29' AS DATE) > day{0}",
     "named_struct('a', i{0}, 'b', s3) = named_struct('a', i3, 'b', s{0})", "array(i{0}) < array(i3)",
     "i{0} DIV 0", "i{0} DIV 60", "b{0} DIV -1", "i{0} % 0", "i{0} / 2", "d{0} / 2", "d{0} / 0", "x{0} / 0",

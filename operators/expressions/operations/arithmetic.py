@@ -5,7 +5,14 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 
-from xmlstream.operators.expressions.operations.casts import WIDEST, as_decimal, cast, common_type, is_rounded
+from xmlstream.operators.expressions.operations.casts import (
+    WIDEST,
+    as_decimal,
+    cast,
+    common_type,
+    is_rounded,
+    same_type,
+)
 from xmlstream.operators.expressions.operations.literals import number
 from xmlstream.operators.expressions.operations.part import VOID, Part, combined, error
 from xmlstream.operators.expressions.operations.spark_type import (
@@ -31,6 +38,8 @@ def arithmetic(operator: str, left: Part, right: Part, zone: str) -> Part:
     Raises:
         NotProven: These types are not proven for the operator.
     """
+    if "STRING" in (left.type.name, right.type.name):
+        left, right = same_type([left, right], operator, zone)
     kinds = {left.type.kind, right.type.kind}
     # Spark's NULL divided by a DECIMAL is a DOUBLE.
     if not kinds <= {*NUMBERS, "VOID"} or kinds == {"VOID"} or (operator == "/" and kinds == {"VOID", "DECIMAL"}):

@@ -3,9 +3,8 @@
 Where DuckDB casts otherwise, the text says how: it rounds a decimal to an integer where Spark cuts it off, and it reads
 texts that Spark refuses. Where Spark reads more texts than are proven, these raise an error that says so.
 
-Values of different types are cast to a common one. Only casts that lose nothing are made silently here, and those that
-Spark's ANSI rules make of integers to floating-point numbers. A text beside a number is cast by Spark, too, but not
-here: that is refused, except for a literal beside a date or a moment.
+Values of different types are cast to a common one, by casts that lose nothing, those that Spark's ANSI rules make of
+integers to floating-point numbers, and those of a text to what stands beside it.
 """
 
 from __future__ import annotations
@@ -260,11 +259,25 @@ def _moment(value: date, to: Type) -> str:
     return f"make_timestamp{'tz' if to.name == 'TIMESTAMP' else ''}({micros}::BIGINT)"
 
 
+_DATE = "[0-9]{4}-(?:0[1-9]|1[0-2])-(?:0[1-9]|[12][0-9]|3[01])"
+_TIME = "[ T](?:[01][0-9]|2[0-3])(?::[0-5][0-9]){2}(?:\\.[0-9]{1,6})?"
+
+
 def _string_to_moment(part: Part, to: Type, zone: str) -> Part:
-    if part.word is None:
-        raise NotProven(f"CAST from STRING to {to.name}")
-    found = moment(part.word, to, zone)
-    return Part(found.sql, to, True)
+    """A text as a date or a moment: of all that Spark reads, the common form; texts without digits are invalid."""
+    if part.word is not None:
+        return Part(moment(part.word, to, zone).sql, to, True)
+    pattern = _DATE if to.name == "DATE" else f"{_DATE}{_TIME}" + ("Z" if to.name == "TIMESTAMP" else "")
+    if to.name == "TIMESTAMP" and is_utc(zone):
+        pattern += "?"
+    read = f"TRY_CAST({part.sql} AS {in_duckdb(to)})"
+    sql = (
+        f"CASE WHEN {part.sql} IS NULL THEN {null(to)} WHEN regexp_full_match({part.sql}, '[\\x20-\\x7e]*') AND NOT"
+        f" regexp_matches({part.sql}, '[0-9]') THEN {_invalid(part, to)} WHEN NOT regexp_full_match({part.sql},"
+        f" '{pattern}') OR {part.sql} < '0001' THEN {refused('CAST of this text to ' + to.name)}"
+        f" WHEN {read} IS NULL THEN {_invalid(part, to)} ELSE {read} END"
+    )
+    return part.computed(sql, to, nullable=True, raises=True)
 
 
 _LAST, _FIRST = "9999-12-31", "0001-01-01"
@@ -408,6 +421,28 @@ def _wider_number(one: Type, other: Type) -> Type | None:
     return read_type(f"DECIMAL({whole + after},{after})") if whole + after <= WIDEST else None
 
 
+def with_texts(types: Sequence[Type]) -> Type | None:
+    """The type that Spark casts values to where there are texts among them: these are read as what stands beside them.
+
+    >>> found = [with_texts([STRING, read_type(of)]) for of in ("INT", "DATE", "DECIMAL(5,2)")]
+    >>> [type_.name for type_ in found if type_]
+    ['BIGINT', 'DATE', 'DOUBLE']
+    """
+    others = [type_ for type_ in types if type_.kind not in ("STRING", "VOID")]
+    found = common_type(others)
+    if found is None or not others or len(others) == len([type_ for type_ in types if type_.kind != "VOID"]):
+        return common_type(types)
+    kinds = {type_.kind for type_ in others}
+    if kinds <= set(INTEGERS):
+        return read_type("BIGINT")
+    if kinds <= {*FLOATING, "DECIMAL"}:
+        return read_type("DOUBLE")
+    return found if kinds <= {"BOOLEAN", *TEMPORAL} else None
+
+
+STRING = read_type("STRING")
+
+
 def same_type(parts: Sequence[Part], what: str, zone: str) -> list[Part]:
     """The parts in the one type that Spark casts them to; literal texts beside dates and moments become such.
 
@@ -419,7 +454,7 @@ def same_type(parts: Sequence[Part], what: str, zone: str) -> list[Part]:
     if texts and others and all(part.type.kind in TEMPORAL or part.type.same(VOID) for part in others):
         found = common_type([part.type for part in others])
     else:
-        found = common_type([part.type for part in parts])
-    if found is None:
+        found = with_texts([part.type for part in parts])
+    if found is None or (found.kind != "STRING" and any(part.is_mark and part.type == STRING for part in parts)):
         raise NotProven(f"{what} of {' and '.join(dict.fromkeys(part.type.name for part in parts))}")
     return [part if part.type.same(found) else cast(part, found, zone) for part in parts]

@@ -27,7 +27,7 @@ from xmlstream.operators.expressions.operations.aggregate_functions import (
 )
 from xmlstream.operators.expressions.operations.arithmetic import arithmetic, beside_decimals, negative
 from xmlstream.operators.expressions.operations.casts import BITS, cast, is_utc, moment, same_type
-from xmlstream.operators.expressions.operations.functions import FUNCTIONS, call, choice, field
+from xmlstream.operators.expressions.operations.functions import FUNCTIONS, call, choice, element, field
 from xmlstream.operators.expressions.operations.literals import divided, interval, number
 from xmlstream.operators.expressions.operations.part import (
     VOID,
@@ -308,6 +308,12 @@ class Translator:
             return replace(found, typed=True, constant=whole)
         return found
 
+    def bracket(self, tree: exp.Expr) -> Part:
+        """An element of an array."""
+        if len(tree.expressions) != 1 or call_name(tree.this.unnest()) == "array":
+            raise NotProven("[] of an array that is written out")
+        return element(*self.parts([tree.this, tree.expressions[0]]), first=0)
+
     def trim(self, tree: exp.Expr) -> Part:
         """TRIM of blanks on both sides."""
         of = self.part(tree.this)
@@ -345,8 +351,10 @@ class Translator:
     def function(self, tree: exp.Expr) -> Part:
         """A call: of a function of one row, or of an aggregate."""
         name = call_name(tree)
-        if name == "get" and tree.expressions and call_name(tree.expressions[0]) == "array":
-            raise NotProven("get of an array that is written out")
+        if (passed := _passed(tree)) is not None:
+            return replace(self.part(passed), constant=None)
+        if name in ("get", "element_at") and tree.expressions and call_name(tree.expressions[0]) == "array":
+            raise NotProven(f"{name} of an array that is written out")
         if name in ("try_add", "try_subtract") and any(isinstance(e.unnest(), exp.Interval) for e in tree.expressions):
             return self._tried(tree.expressions, "+" if name == "try_add" else "-")
         if name in FUNCTIONS:
@@ -357,8 +365,6 @@ class Translator:
             return call(name, self.parts(tree.expressions), self._zone)
         if name in ("timestampdiff", "datediff", "date_add", "dateadd"):
             return self._difference(tree)
-        if name == "element_at":
-            return self._element(tree)
         if name in ("sort_array", "array_sort"):
             return self._sorted(tree)
         return self._rows(tree, Rows())
@@ -381,18 +387,6 @@ class Translator:
             raise NotProven(f"timestampdiff in {self._zone}")
         earlier, later = (f"epoch_us({side.sql})" for side in sides)
         return combined(f"({later} - {earlier})", BIGINT, sides)
-
-    def _element(self, tree: exp.Expr) -> Part:
-        """The element of an array of one, in which the project's own texts pass numbers to Spark."""
-        array, index = tree.expressions if len(tree.expressions) == 2 else (None, None)
-        match index:
-            case exp.Add(
-                this=exp.Literal(this="1"), expression=exp.Paren(this=exp.BitwiseAnd(expression=none) as bits)
-            ):
-                is_passed = call_name(bits.this) in _RUNNING and isinstance(none, exp.Literal) and none.this == "0"
-                if is_passed and array and call_name(array) == "array" and len(array.expressions) == 1:
-                    return replace(self.part(array.expressions[0]), constant=None)
-        raise NotProven("element_at")
 
     def _sorted(self, tree: exp.Expr) -> Part:
         """`sort_array` and `array_sort`, of `collect_set` and `collect_list`, too: their order is sorted away."""
@@ -529,6 +523,19 @@ class Translator:
         raise NotProven("a frame of this RANGE")
 
 
+def _passed(tree: exp.Expr) -> exp.Expr | None:
+    """The element of an array of one, in which the project's own texts pass numbers to Spark; None for others."""
+    array, index = tree.expressions if call_name(tree) == "element_at" and len(tree.expressions) == 2 else (None, None)
+    match index:
+        case exp.Add(
+            this=exp.Literal(this="1"), expression=exp.Paren(this=exp.BitwiseAnd(expression=none) as bits)
+        ) if call_name(bits.this) in _RUNNING and isinstance(none, exp.Literal) and none.this == "0":
+            if array and call_name(array) == "array" and len(array.expressions) == 1:
+                (passed,) = array.expressions
+                return passed if isinstance(passed, exp.Expr) else None
+    return None
+
+
 _SUMS = ("try_add", "try_subtract")
 _REORDERED = {**dict.fromkeys(_SUMS, _SUMS), "try_multiply": ("try_multiply",)}
 """Functions that Spark computes in another order where one stands in the other."""
@@ -601,6 +608,7 @@ _FORMS: Mapping[type, Callable[[Translator, exp.Expr], Part]] = {
     exp.ILike: Translator.like,
     exp.Case: Translator.case,
     exp.Cast: Translator.cast,
+    exp.Bracket: Translator.bracket,
     exp.Trim: Translator.trim,
     exp.Substring: Translator.substring,
     exp.Extract: Translator.extract,

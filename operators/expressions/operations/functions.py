@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import TypeAlias
 
 from xmlstream.operators.expressions.operations.arithmetic import absolute, arithmetic, modulus
@@ -38,6 +38,7 @@ from xmlstream.operators.expressions.operations.spark_type import (
     TEMPORAL,
     Field,
     NotProven,
+    Type,
     array_of,
     in_duckdb,
     name_in_duckdb,
@@ -45,8 +46,8 @@ from xmlstream.operators.expressions.operations.spark_type import (
     struct_of,
 )
 
-Function: TypeAlias = Callable[[Sequence[Part], str], Part]
-"""The result of a function for its arguments, in a time zone."""
+Function: TypeAlias = Callable[[str, Sequence[Part], str], Part]
+"""The result of the function of that name for its arguments, in a time zone."""
 
 BIGINT, BOOLEAN, DATE, DOUBLE, INT, STRING, TIMESTAMP = map(
     read_type, ("BIGINT", "BOOLEAN", "DATE", "DOUBLE", "INT", "STRING", "TIMESTAMP")
@@ -68,10 +69,10 @@ def call(name: str, parts: Sequence[Part], zone: str) -> Part:
     function = FUNCTIONS.get(name)
     if function is None:
         raise NotProven(f"the function {name}")
-    return function(parts, zone)
+    return function(name, parts, zone)
 
 
-def _coalesce(parts: Sequence[Part], zone: str) -> Part:
+def _coalesce(name: str, parts: Sequence[Part], zone: str) -> Part:
     if not parts:
         raise NotProven("coalesce()")
     sides = same_type(parts, "coalesce", zone)
@@ -80,18 +81,24 @@ def _coalesce(parts: Sequence[Part], zone: str) -> Part:
     return joined(sql, type_, sides, nullable=all(part.nullable for part in sides))
 
 
-def _nvl(parts: Sequence[Part], zone: str) -> Part:
+def _nvl(name: str, parts: Sequence[Part], zone: str) -> Part:
     if len(parts) != 2:
         raise NotProven(f"nvl of {len(parts)} arguments")
-    return _coalesce(parts, zone)
+    return _coalesce(name, parts, zone)
 
 
-def if_(parts: Sequence[Part], zone: str) -> Part:
+def if_(name: str, parts: Sequence[Part], zone: str) -> Part:
     """IF(condition, one, other)."""
     if len(parts) != 3 or parts[0].type.name not in ("BOOLEAN", "VOID"):
         raise NotProven(f"if({', '.join(part.type.name for part in parts)})")
-    found = choice([(parts[0], parts[1])], parts[2], zone)
-    return replace(found, nullable=any(part.nullable for part in parts[1:]))
+    one, other = same_type(parts[1:], "if", zone)
+    return replace(choice([(parts[0], one)], other, zone), nullable=one.nullable or other.nullable)
+
+
+def _nvl2(name: str, parts: Sequence[Part], zone: str) -> Part:
+    if len(parts) != 3:
+        raise NotProven(f"nvl2 of {len(parts)} arguments")
+    return if_(name, [_isnotnull(name, parts[:1], zone), *parts[1:]], zone)
 
 
 def choice(branches: Sequence[tuple[Part, Part]], default: Part | None, zone: str) -> Part:
@@ -119,7 +126,7 @@ def _may_be_null(tests: Sequence[Part], results: Sequence[Part], *, has_default:
     return not has_default or any(result.nullable for result in results)
 
 
-def _nullif(parts: Sequence[Part], zone: str) -> Part:
+def _nullif(name: str, parts: Sequence[Part], zone: str) -> Part:
     if len(parts) != 2 or parts[0].raises:
         raise NotProven("nullif with an operand that can raise an error")
     one, other = same_type(parts, "nullif", zone)
@@ -127,62 +134,56 @@ def _nullif(parts: Sequence[Part], zone: str) -> Part:
     return combined(sql, parts[0].type, parts, nullable=True)
 
 
-def _extreme(name: str) -> Function:
-    def function(parts: Sequence[Part], zone: str) -> Part:
-        if len(parts) < 2:
-            raise NotProven(f"{name} of {len(parts)} arguments")
-        sides = same_type(parts, name, zone)
-        if sides[0].type.kind not in (*INTEGERS, "DECIMAL", "DOUBLE", "FLOAT", "STRING", *TEMPORAL, "BOOLEAN"):
-            raise NotProven(f"{name} of {sides[0].type.name}")
-        if sides[0].type.kind in FLOATING:
-            raise NotProven(f"{name} of {sides[0].type.name}, of whose zeros either may be chosen,")
-        sql = f"{name}({', '.join(part.sql for part in sides)})"
-        return joined(sql, sides[0].type, sides, nullable=all(part.nullable for part in sides))
-
-    return function
+def _extreme(name: str, parts: Sequence[Part], zone: str) -> Part:
+    if len(parts) < 2 or 0 < sum(part.type.name == "STRING" for part in parts) < len(parts):
+        raise NotProven(f"{name}({', '.join(part.type.name for part in parts)})")
+    sides = same_type(parts, name, zone)
+    if sides[0].type.kind not in (*INTEGERS, "DECIMAL", "DOUBLE", "FLOAT", "STRING", *TEMPORAL, "BOOLEAN"):
+        raise NotProven(f"{name} of {sides[0].type.name}")
+    if sides[0].type.kind in FLOATING:
+        raise NotProven(f"{name} of {sides[0].type.name}, of whose zeros either may be chosen,")
+    sql = f"{name}({', '.join(part.sql for part in sides)})"
+    return joined(sql, sides[0].type, sides, nullable=all(part.nullable for part in sides))
 
 
-def _abs(parts: Sequence[Part], zone: str) -> Part:
+def _abs(name: str, parts: Sequence[Part], zone: str) -> Part:
     _require("abs", parts, NUMBERS)
     return absolute(parts[0])
 
 
-def _mod(parts: Sequence[Part], zone: str) -> Part:
+def _mod(name: str, parts: Sequence[Part], zone: str) -> Part:
     if len(parts) != 2:
         raise NotProven(f"mod of {len(parts)} arguments")
     return arithmetic("%", parts[0], parts[1], zone)
 
 
-def _pmod(parts: Sequence[Part], zone: str) -> Part:
+def _pmod(name: str, parts: Sequence[Part], zone: str) -> Part:
     if len(parts) != 2:
         raise NotProven(f"pmod of {len(parts)} arguments")
     return modulus(parts[0], parts[1], zone)
 
 
-def _tried(operator: str) -> Function:
-    def function(parts: Sequence[Part], zone: str) -> Part:
-        name = {"+": "try_add", "-": "try_subtract", "*": "try_multiply"}[operator]
-        _require(name, parts, INTEGERS, INTEGERS)
-        done = arithmetic(operator, parts[0], parts[1], zone)
-        if any(part.raises for part in parts):
-            raise NotProven(f"{name} with an operand that can raise an error")
-        # DuckDB computes what stands twice in a SELECT once, outside of TRY, so that `TRY(n + 1)` may be an error.
-        one, other = (f"CAST({part.sql} AS HUGEINT)" for part in parts)
-        sql = f"TRY_CAST(({one} {operator} {other}) AS {in_duckdb(done.type)})"
-        return Part(sql, done.type, True, rows=done.rows)
-
-    return function
+def _tried(name: str, parts: Sequence[Part], zone: str) -> Part:
+    operator = {"try_add": "+", "try_subtract": "-", "try_multiply": "*"}[name]
+    _require(name, parts, INTEGERS, INTEGERS)
+    done = arithmetic(operator, parts[0], parts[1], zone)
+    if any(part.raises for part in parts):
+        raise NotProven(f"{name} with an operand that can raise an error")
+    # DuckDB computes what stands twice in a SELECT once, outside of TRY, so that `TRY(n + 1)` may be an error.
+    one, other = (f"CAST({part.sql} AS HUGEINT)" for part in parts)
+    sql = f"TRY_CAST(({one} {operator} {other}) AS {in_duckdb(done.type)})"
+    return Part(sql, done.type, True, rows=done.rows)
 
 
-def _named_struct(parts: Sequence[Part], zone: str) -> Part:
+def _named_struct(name: str, parts: Sequence[Part], zone: str) -> Part:
     if len(parts) % 2 or not parts:
         raise NotProven("named_struct of an odd number of arguments")
     fields, texts = [], []
-    for name, value in zip(parts[::2], parts[1::2], strict=True):
-        if not name.word or value.type.same(VOID):
+    for key, value in zip(parts[::2], parts[1::2], strict=True):
+        if not key.word or value.type.same(VOID):
             raise NotProven(f"named_struct with a field of {value.type.name} or a computed name")
-        fields.append(Field(name.word, value.type, value.nullable))
-        texts.append(f"{name_in_duckdb(name.word)} := {value.sql}")
+        fields.append(Field(key.word, value.type, value.nullable))
+        texts.append(f"{name_in_duckdb(key.word)} := {value.sql}")
     if len({field.name.lower() for field in fields}) < len(fields):
         raise NotProven("named_struct with two fields of one name")
     sql = f"struct_pack({', '.join(texts)})"
@@ -206,7 +207,7 @@ def field(of: Part, name: str) -> Part:
     return of.computed(sql, found[0].type, nullable=of.nullable or found[0].nullable)
 
 
-def _array(parts: Sequence[Part], zone: str) -> Part:
+def _array(name: str, parts: Sequence[Part], zone: str) -> Part:
     if not parts:
         return Part("[]", array_of(VOID, has_nulls=False), False)
     sides = same_type(parts, "array", zone)
@@ -218,7 +219,7 @@ def _array(parts: Sequence[Part], zone: str) -> Part:
     return joined(sql, type_, sides, nullable=False)
 
 
-def _get(parts: Sequence[Part], zone: str) -> Part:
+def _get(name: str, parts: Sequence[Part], zone: str) -> Part:
     _require("get", parts, ("ARRAY",), ("TINYINT", "SMALLINT", "INT"))
     array, index = parts
     assert array.type.element is not None
@@ -227,12 +228,51 @@ def _get(parts: Sequence[Part], zone: str) -> Part:
     return combined(sql, array.type.element, parts, nullable=True)
 
 
-def _size(parts: Sequence[Part], zone: str) -> Part:
-    _require("size", parts, ("ARRAY",))
-    return parts[0].computed(f"CAST(len({parts[0].sql}) AS INTEGER)", INT)
+def element(array: Part, index: Part, *, first: int) -> Part:
+    """`array[index]`, which counts from 0, or `element_at(array, index)`, which counts from 1, or from the end.
+
+    Raises:
+        NotProven: It is no array, or the index is no integer.
+    """
+    _require("an element", [array, index], ("ARRAY",), INTEGERS)
+    assert array.type.element is not None
+    at, length = f"CAST({index.sql} AS BIGINT)", f"len({array.sql})"
+    outside, message = f"{at} NOT BETWEEN 0 AND {length} - 1", error("INVALID_ARRAY_INDEX", "No such index.")
+    if first:
+        outside = f"{at} = 0 THEN {error('INVALID_INDEX_OF_ZERO', 'The index 0 is invalid.')} WHEN abs({at}) > {length}"
+        message = error("INVALID_ARRAY_INDEX_IN_ELEMENT_AT", "No such index.")
+    inside = f"CAST(list_extract({array.sql}, {at} + {1 - first}) AS {in_duckdb(array.type.element)})"
+    if index.nullable:  # Spark's analyser forgets that.
+        raise NotProven("an element by an index that may be null")
+    sql = f"CASE WHEN {array.sql} IS NULL THEN NULL WHEN {outside} THEN {message} ELSE {inside} END"
+    nullable = array.nullable or array.type.has_nulls or index.constant is not None
+    return combined(sql, array.type.element, [array, index], nullable=nullable, raises=True)
 
 
-def _sequence(parts: Sequence[Part], zone: str) -> Part:
+def _element_at(name: str, parts: Sequence[Part], zone: str) -> Part:
+    _require(name, parts, ("ARRAY",), ("INT",))
+    return element(*parts, first=1)
+
+
+def _round(name: str, parts: Sequence[Part], zone: str) -> Part:
+    _require(name, parts, NUMBERS, *[("INT",)] * (len(parts) - 1))
+    of, places = parts[0], parts[1].whole if len(parts) == 2 else 0
+    if places is None or len(parts) > 2 or (places and of.type.name in FLOATING):
+        raise NotProven(f"round({of.type.name}) to these places")
+    if of.type.name in INTEGERS:
+        return of.computed(of.sql, nullable=True)
+    if of.type.name in FLOATING:  # A zero of Spark's has no sign.
+        return of.computed(f"(round({of.sql}) + 0)", nullable=True)
+    precision, scale = of.type.digits
+    after = min(places, scale)
+    whole = precision - scale + 1 + after
+    if whole > 38:
+        raise NotProven(f"round({of.type.name})")
+    type_ = read_type(f"DECIMAL({whole},{after})")
+    return of.computed(f"CAST({of.sql} AS {type_.name})", type_, nullable=True)
+
+
+def _sequence(name: str, parts: Sequence[Part], zone: str) -> Part:
     if len(parts) == 2:
         parts = [*parts, Part("1", INT, False, constant="1")]
     _require("sequence", parts, INTEGERS, INTEGERS, INTEGERS)
@@ -250,30 +290,18 @@ def _sequence(parts: Sequence[Part], zone: str) -> Part:
     return combined(sql, array_of(type_, has_nulls=False), [first, last, step], raises=True)
 
 
-def _lower_or_upper(name: str) -> Function:
-    def function(parts: Sequence[Part], zone: str) -> Part:
-        _require(name, parts, ("STRING",))
-        of = parts[0].sql
-        sql = (
-            f"CASE WHEN regexp_full_match({of}, '[\\x01-\\x7e\\s]*') THEN {name}({of}) WHEN {of} IS NULL THEN NULL"
-            f" ELSE {refused(name + ' of letters beyond ASCII')} END"
-        )
-        return parts[0].computed(sql, refuses=True)
-
-    return function
+def _lower_or_upper(name: str, parts: Sequence[Part], zone: str) -> Part:
+    _require(name, parts, ("STRING",))
+    of = parts[0].sql
+    does = {"lcase": "lower", "ucase": "upper"}.get(name, name)
+    sql = (
+        f"CASE WHEN regexp_full_match({of}, '[\\x01-\\x7e\\s]*') THEN {does}({of}) WHEN {of} IS NULL THEN NULL"
+        f" ELSE {refused(name + ' of letters beyond ASCII')} END"
+    )
+    return parts[0].computed(sql, refuses=True)
 
 
-def _length(parts: Sequence[Part], zone: str) -> Part:
-    _require("length", parts, ("STRING",))
-    return parts[0].computed(f"CAST(length({parts[0].sql}) AS INTEGER)", INT)
-
-
-def _replace(parts: Sequence[Part], zone: str) -> Part:
-    _require("replace", parts, ("STRING",), ("STRING",), ("STRING",))
-    return combined(f"replace({', '.join(part.sql for part in parts)})", STRING, parts)
-
-
-def _concat(parts: Sequence[Part], zone: str) -> Part:
+def _concat(name: str, parts: Sequence[Part], zone: str) -> Part:
     if not parts or any(part.type.name != "STRING" for part in parts):
         raise NotProven(f"concat({', '.join(part.type.name for part in parts)})")
     if any(part.raises for part in parts) and any(part.nullable for part in parts):
@@ -282,15 +310,7 @@ def _concat(parts: Sequence[Part], zone: str) -> Part:
     return combined(f"CAST(({' || '.join(part.sql for part in parts)}) AS VARCHAR)", STRING, parts)
 
 
-def _found(name: str, function_: str) -> Function:
-    def function(parts: Sequence[Part], zone: str) -> Part:
-        _require(name, parts, ("STRING",), ("STRING",))
-        return combined(f"{function_}({parts[0].sql}, {parts[1].sql})", BOOLEAN, parts)
-
-    return function
-
-
-def _split(parts: Sequence[Part], zone: str) -> Part:
+def _split(name: str, parts: Sequence[Part], zone: str) -> Part:
     _require("split", parts, ("STRING",), ("STRING",))
     by = parts[1].word
     if by is None or not re.fullmatch(r"[\w /,;:&=#@!%~-]", by, re.ASCII):
@@ -307,7 +327,7 @@ _PATTERN = re.compile(rf"(?:\({_PLAIN}\|\^\)|\(\^\|{_PLAIN}\)|\({_RUN}\)|{_ATOM}
 """Regular expressions that Java and RE2 read alike: letters, sets, repetitions of these, groups without repetition."""
 
 
-def _regexp_extract(parts: Sequence[Part], zone: str) -> Part:
+def _regexp_extract(name: str, parts: Sequence[Part], zone: str) -> Part:
     if len(parts) == 2:
         parts = [*parts, Part("1", INT, False, constant="1")]
     _require("regexp_extract", parts, ("STRING",), ("STRING",), ("INT",))
@@ -322,7 +342,7 @@ def _regexp_extract(parts: Sequence[Part], zone: str) -> Part:
 _FORMATS = {"yyyy": "%Y", "MM": "%m", "dd": "%d", "HH": "%H", "mm": "%M", "ss": "%S", "SSSSSS": "%f", "SSS": "%g"}
 
 
-def _date_format(parts: Sequence[Part], zone: str) -> Part:
+def _date_format(name: str, parts: Sequence[Part], zone: str) -> Part:
     _require("date_format", parts, TEMPORAL, ("STRING",))
     pattern = parts[1].word
     if not pattern:
@@ -345,22 +365,23 @@ def _date_format(parts: Sequence[Part], zone: str) -> Part:
     return parts[0].computed(within_calendar(day, sql, "date_format", STRING), STRING, refuses=True)
 
 
-def _part_of_time(name: str, unit: str) -> Function:
-    def function(parts: Sequence[Part], zone: str) -> Part:
-        _require(name, parts, ("TIMESTAMP", "TIMESTAMP_NTZ"))
-        return parts[0].computed(f"CAST(date_part('{unit}', {local(parts[0], zone)}) AS INTEGER)", INT)
-
-    return function
+def _part_of_time(name: str, parts: Sequence[Part], zone: str) -> Part:
+    _require(name, parts, ("TIMESTAMP", "TIMESTAMP_NTZ"))
+    return parts[0].computed(f"CAST(date_part('{name}', {local(parts[0], zone)}) AS INTEGER)", INT)
 
 
-def _part_of_date(name: str, unit: str) -> Function:
-    def function(parts: Sequence[Part], zone: str) -> Part:
-        _require(name, parts, TEMPORAL)
-        day = parts[0].sql if parts[0].type.name == "DATE" else local(parts[0], zone)
-        nullable = parts[0].nullable or parts[0].type.name == "TIMESTAMP_NTZ"  # Spark casts it to a DATE first
-        return parts[0].computed(f"CAST(date_part('{unit}', {day}) AS INTEGER)", INT, nullable=nullable)
+def _part_of_date(name: str, parts: Sequence[Part], zone: str) -> Part:
+    _require(name, parts, TEMPORAL)
+    day = parts[0].sql if parts[0].type.name == "DATE" else local(parts[0], zone)
+    nullable = parts[0].nullable or parts[0].type.name == "TIMESTAMP_NTZ"  # Spark casts it to a DATE first
+    part = _PARTS.get(name, "date_part('{0}', {1})").format(name, day)
+    return parts[0].computed(f"CAST({part} AS INTEGER)", INT, nullable=nullable)
 
-    return function
+
+_PARTS = {"dayofmonth": "date_part('day', {1})", "dayofyear": "date_part('doy', {1})",
+          "dayofweek": "date_part('dow', {1}) + 1", "weekday": "date_part('isodow', {1}) - 1",
+          "weekofyear": "date_part('week', {1})"}  # fmt: skip
+_LENGTHS = {"micros": 1, "millis": 1_000, "seconds": 1_000_000}
 
 
 _UNITS = {
@@ -376,10 +397,10 @@ _MONTHS = {"MONTH": "month", "MON": "month", "MM": "month", "YEAR": "year", "YYY
            "QUARTER": "quarter", "WEEK": "week"}  # fmt: skip
 
 
-def _date_trunc(parts: Sequence[Part], zone: str) -> Part:
-    _require("date_trunc", parts, ("STRING",), ("TIMESTAMP",))
+def _date_trunc(name: str, parts: Sequence[Part], zone: str) -> Part:
+    _require(name, parts, ("STRING",), TEMPORAL)
     unit = (parts[0].word or "").upper()
-    of = parts[1]
+    of = cast(parts[1], TIMESTAMP, zone)
     if is_utc(zone) and unit in _MONTHS:
         truncated = f"date_trunc('{_MONTHS[unit]}', {local(of, zone)})"
         return of.computed(f"timezone('UTC', CAST({truncated} AS TIMESTAMP))", TIMESTAMP, nullable=True)
@@ -390,43 +411,40 @@ def _date_trunc(parts: Sequence[Part], zone: str) -> Part:
     return of.computed(f"make_timestamptz({down})", TIMESTAMP, nullable=True)
 
 
-def _to_date(parts: Sequence[Part], zone: str) -> Part:
+def _trunc(name: str, parts: Sequence[Part], zone: str) -> Part:
+    _require(name, parts, ("DATE",), ("STRING",))
+    unit = (parts[1].word or "").upper()
+    if unit not in _MONTHS:
+        raise NotProven(f"trunc(DATE, '{unit}')")
+    return parts[0].computed(f"CAST(date_trunc('{_MONTHS[unit]}', {parts[0].sql}) AS DATE)", nullable=True)
+
+
+def _to_date(name: str, parts: Sequence[Part], zone: str) -> Part:
     _require("to_date", parts, TEMPORAL)
     return cast(parts[0], DATE, zone)
 
 
-def _unix(name: str, length: int) -> Function:
-    def function(parts: Sequence[Part], zone: str) -> Part:
-        _require(name, parts, ("TIMESTAMP",))
-        micros = f"epoch_us({parts[0].sql})"
-        down = f"({micros} - ((({micros} % {length}) + {length}) % {length})) // {length}"
-        return parts[0].computed(micros if length == 1 else f"({down})", BIGINT)
-
-    return function
+def _unix(name: str, parts: Sequence[Part], zone: str) -> Part:
+    _require(name, parts, ("TIMESTAMP",))
+    micros, length = f"epoch_us({parts[0].sql})", _LENGTHS[name.partition("_")[2]]
+    down = f"({micros} - ((({micros} % {length}) + {length}) % {length})) // {length}"
+    return parts[0].computed(micros if length == 1 else f"({down})", BIGINT)
 
 
-def _timestamp(name: str, length: int) -> Function:
-    def function(parts: Sequence[Part], zone: str) -> Part:
-        _require(name, parts, INTEGERS)
-        micros = f"CAST({parts[0].sql} AS BIGINT)"
-        moved = micros if length == 1 else f"({micros} * {length})"
-        # A year more on both sides: the last window of the calendar ends behind it.
-        least, most = -62_167_219_200_000_000, 253_433_836_799_999_999
-        beyond = refused(f"{name} of a moment outside the years 0 to 10000")
-        within = f"CASE WHEN {micros} BETWEEN {least // length} AND {most // length} THEN make_timestamptz({moved})"
-        sql = f"{within} WHEN {micros} IS NULL THEN {null(TIMESTAMP)} ELSE {beyond} END"
-        overflows = length > 1 and parts[0].type.name == "BIGINT"
-        return parts[0].computed(sql, TIMESTAMP, raises=overflows, refuses=True)
-
-    return function
+def _timestamp(name: str, parts: Sequence[Part], zone: str) -> Part:
+    _require(name, parts, INTEGERS)
+    micros, length = f"CAST({parts[0].sql} AS BIGINT)", _LENGTHS[name.partition("_")[2]]
+    moved = micros if length == 1 else f"({micros} * {length})"
+    # A year more on both sides: the last window of the calendar ends behind it.
+    least, most = -62_167_219_200_000_000, 253_433_836_799_999_999
+    beyond = refused(f"{name} of a moment outside the years 0 to 10000")
+    within = f"CASE WHEN {micros} BETWEEN {least // length} AND {most // length} THEN make_timestamptz({moved})"
+    sql = f"{within} WHEN {micros} IS NULL THEN {null(TIMESTAMP)} ELSE {beyond} END"
+    overflows = length > 1 and parts[0].type.name == "BIGINT"
+    return parts[0].computed(sql, TIMESTAMP, raises=overflows, refuses=True)
 
 
-def _unix_date(parts: Sequence[Part], zone: str) -> Part:
-    _require("unix_date", parts, ("DATE",))
-    return parts[0].computed(f"CAST(({parts[0].sql} - DATE '1970-01-01') AS INTEGER)", INT)
-
-
-def _date_from_unix_date(parts: Sequence[Part], zone: str) -> Part:
+def _date_from_unix_date(name: str, parts: Sequence[Part], zone: str) -> Part:
     _require("date_from_unix_date", parts, ("INT",))
     of = parts[0].sql
     within = f"CASE WHEN {of} BETWEEN -719162 AND 2932896 THEN DATE '1970-01-01' + {of} WHEN {of} IS NULL THEN NULL"
@@ -434,114 +452,127 @@ def _date_from_unix_date(parts: Sequence[Part], zone: str) -> Part:
     return parts[0].computed(sql, DATE, refuses=True)
 
 
-def _date_add(sign: str) -> Function:
-    def function(parts: Sequence[Part], zone: str) -> Part:
-        name = "date_add" if sign == "+" else "date_sub"
-        _require(name, parts, ("DATE",), ("TINYINT", "SMALLINT", "INT"))
-        moved = f"({parts[0].sql} {sign} {parts[1].sql})"
-        return combined(within_calendar(moved, moved, name, DATE), DATE, parts, refuses=True)
-
-    return function
+def _date_add(name: str, parts: Sequence[Part], zone: str) -> Part:
+    _require(name, parts, ("DATE",), ("TINYINT", "SMALLINT", "INT"))
+    moved = f"({parts[0].sql} {'+' if name == 'date_add' else '-'} {parts[1].sql})"
+    return combined(within_calendar(moved, moved, name, DATE), DATE, parts, refuses=True)
 
 
-def _datediff(parts: Sequence[Part], zone: str) -> Part:
-    _require("datediff", parts, ("DATE",), ("DATE",))
-    return combined(f"CAST(({parts[0].sql} - {parts[1].sql}) AS INTEGER)", INT, parts)
+def _floor_or_ceil(name: str, parts: Sequence[Part], zone: str) -> Part:
+    _require(name, parts, (*INTEGERS, *FLOATING))
+    of = parts[0]
+    if of.type.name in INTEGERS:
+        return of.computed(f"CAST({of.sql} AS BIGINT)", BIGINT, nullable=True)
+    rounded = f"{'floor' if name == 'floor' else 'ceil'}(CAST({of.sql} AS DOUBLE))"
+    within = f"{of.sql} IS NULL OR {of.sql} BETWEEN -9223372036854775808::DOUBLE AND 9223372036854774784::DOUBLE"
+    beyond = error("ARITHMETIC_OVERFLOW", f"{name} is beyond BIGINT.")
+    sql = f"CASE WHEN isnan({of.sql}) THEN 0 WHEN {within} THEN CAST({rounded} AS BIGINT) ELSE {beyond} END"
+    return of.computed(sql, BIGINT, nullable=True, raises=True)
 
 
-def _floor_or_ceil(name: str) -> Function:
-    def function(parts: Sequence[Part], zone: str) -> Part:
-        _require(name, parts, (*INTEGERS, *FLOATING))
-        of = parts[0]
-        if of.type.name in INTEGERS:
-            return of.computed(f"CAST({of.sql} AS BIGINT)", BIGINT, nullable=True)
-        rounded = f"{'floor' if name == 'floor' else 'ceil'}(CAST({of.sql} AS DOUBLE))"
-        within = f"{of.sql} IS NULL OR {of.sql} BETWEEN -9223372036854775808::DOUBLE AND 9223372036854774784::DOUBLE"
-        beyond = error("ARITHMETIC_OVERFLOW", f"{name} is beyond BIGINT.")
-        sql = f"CASE WHEN isnan({of.sql}) THEN 0 WHEN {within} THEN CAST({rounded} AS BIGINT) ELSE {beyond} END"
-        return of.computed(sql, BIGINT, nullable=True, raises=True)
-
-    return function
-
-
-def _isnull(parts: Sequence[Part], zone: str) -> Part:
+def _isnull(name: str, parts: Sequence[Part], zone: str) -> Part:
     if len(parts) != 1:
         raise NotProven(f"isnull of {len(parts)} arguments")
     require_silent("isnull", parts[0])
     return parts[0].computed(f"({parts[0].sql} IS NULL)", BOOLEAN, nullable=False)
 
 
-def _isnotnull(parts: Sequence[Part], zone: str) -> Part:
+def _isnotnull(name: str, parts: Sequence[Part], zone: str) -> Part:
     if len(parts) != 1:
         raise NotProven(f"isnotnull of {len(parts)} arguments")
     require_silent("isnotnull", parts[0])
     return parts[0].computed(f"({parts[0].sql} IS NOT NULL)", BOOLEAN, nullable=False)
 
 
-def _isnan(parts: Sequence[Part], zone: str) -> Part:
-    _require("isnan", parts, FLOATING)
-    return parts[0].computed(f"coalesce(isnan({parts[0].sql}), false)", BOOLEAN, nullable=False)
+@dataclass(frozen=True, slots=True)
+class Plain:
+    """A function of fixed types that never fails, and that DuckDB has in one text.
 
+    Attributes:
+        takes: The kinds of types of each argument.
+        gives: The type of its result.
+        sql: DuckDB SQL, with the arguments by number.
+        nullable: Whether Spark's analyser takes it to be null somewhere, if not just where an argument is.
+    """
+
+    takes: tuple[Sequence[str], ...]
+    gives: Type
+    sql: str
+    nullable: bool | None = None
+
+    def part(self, name: str, parts: Sequence[Part], zone: str) -> Part:
+        """The result for some arguments."""
+        _require(name, parts, *self.takes)
+        return combined(self.sql.format(*(part.sql for part in parts)), self.gives, parts, nullable=self.nullable)
+
+
+_TEXT, _DAY, _SMALL = ("STRING",), ("DATE",), ("TINYINT", "SMALLINT", "INT")
+_EXACT = (*INTEGERS, "DECIMAL")
+
+PLAIN: Mapping[str, Plain] = {
+    "ascii": Plain((_TEXT,), INT, "CAST(ascii({0}) AS INTEGER)"),
+    "bit_count": Plain((INTEGERS,), INT, "CAST(bit_count(CAST({0} AS BIGINT)) AS INTEGER)"),
+    "btrim": Plain((_TEXT,), STRING, "trim({0}, ' ')"),
+    **{name: Plain((_TEXT,), INT, "CAST(length({0}) AS INTEGER)")
+       for name in ("char_length", "character_length", "len", "length")},
+    "contains": Plain((_TEXT, _TEXT), BOOLEAN, "contains({0}, {1})"),
+    "datediff": Plain((_DAY, _DAY), INT, "CAST(({0} - {1}) AS INTEGER)"),
+    "endswith": Plain((_TEXT, _TEXT), BOOLEAN, "ends_with({0}, {1})"),
+    "instr": Plain((_TEXT, _TEXT), INT, "CAST(instr({0}, {1}) AS INTEGER)"),
+    "isnan": Plain((FLOATING,), BOOLEAN, "coalesce(isnan({0}), false)", nullable=False),
+    "last_day": Plain((_DAY,), DATE, "last_day({0})"),
+    "left": Plain((_TEXT, _SMALL), STRING, "left({0}, greatest({1}, 0))"),
+    "ltrim": Plain((_TEXT,), STRING, "ltrim({0}, ' ')"),
+    "md5": Plain((_TEXT,), STRING, "md5({0})"),
+    "repeat": Plain((_TEXT, _SMALL), STRING, "repeat({0}, {1})"),
+    "replace": Plain((_TEXT, _TEXT, _TEXT), STRING, "replace({0}, {1}, {2})"),
+    "right": Plain((_TEXT, _SMALL), STRING, "right({0}, greatest({1}, 0))", nullable=True),
+    "rtrim": Plain((_TEXT,), STRING, "rtrim({0}, ' ')"),
+    "sign": Plain((_EXACT,), DOUBLE, "CAST(sign({0}) AS DOUBLE)", nullable=True),
+    "signum": Plain((_EXACT,), DOUBLE, "CAST(sign({0}) AS DOUBLE)", nullable=True),
+    "size": Plain((("ARRAY",),), INT, "CAST(len({0}) AS INTEGER)"),
+    "startswith": Plain((_TEXT, _TEXT), BOOLEAN, "starts_with({0}, {1})"),
+    "unix_date": Plain((_DAY,), INT, "CAST(({0} - DATE '1970-01-01') AS INTEGER)"),
+}  # fmt: skip
+"""The proven functions of fixed types, by name."""
 
 FUNCTIONS: Mapping[str, Function] = {
+    **{name: plain.part for name, plain in PLAIN.items()},
     "abs": _abs,
     "array": _array,
-    "ceil": _floor_or_ceil("ceil"),
-    "ceiling": _floor_or_ceil("ceiling"),
     "coalesce": _coalesce,
     "concat": _concat,
-    "contains": _found("contains", "contains"),
-    "date": _to_date,
-    "date_add": _date_add("+"),
     "date_format": _date_format,
     "date_from_unix_date": _date_from_unix_date,
-    "date_sub": _date_add("-"),
     "date_trunc": _date_trunc,
-    "datediff": _datediff,
-    "day": _part_of_date("day", "day"),
-    "dayofmonth": _part_of_date("dayofmonth", "day"),
-    "dayofyear": _part_of_date("dayofyear", "doy"),
-    "endswith": _found("endswith", "ends_with"),
-    "floor": _floor_or_ceil("floor"),
+    "element_at": _element_at,
     "get": _get,
-    "greatest": _extreme("greatest"),
-    "hour": _part_of_time("hour", "hour"),
     "if": if_,
-    "ifnull": _nvl,
-    "isnan": _isnan,
     "isnotnull": _isnotnull,
     "isnull": _isnull,
-    "least": _extreme("least"),
-    "len": _length,
-    "length": _length,
-    "lower": _lower_or_upper("lower"),
-    "minute": _part_of_time("minute", "minute"),
     "mod": _mod,
-    "month": _part_of_date("month", "month"),
     "named_struct": _named_struct,
     "nullif": _nullif,
-    "nvl": _nvl,
+    "nvl2": _nvl2,
     "pmod": _pmod,
-    "quarter": _part_of_date("quarter", "quarter"),
     "regexp_extract": _regexp_extract,
-    "replace": _replace,
-    "second": _part_of_time("second", "second"),
+    "round": _round,
     "sequence": _sequence,
-    "size": _size,
     "split": _split,
-    "startswith": _found("startswith", "starts_with"),
-    "timestamp_micros": _timestamp("timestamp_micros", 1),
-    "timestamp_millis": _timestamp("timestamp_millis", 1_000),
-    "timestamp_seconds": _timestamp("timestamp_seconds", 1_000_000),
-    "to_date": _to_date,
-    "try_add": _tried("+"),
-    "try_multiply": _tried("*"),
-    "try_subtract": _tried("-"),
-    "unix_date": _unix_date,
-    "unix_micros": _unix("unix_micros", 1),
-    "unix_millis": _unix("unix_millis", 1_000),
-    "unix_seconds": _unix("unix_seconds", 1_000_000),
-    "upper": _lower_or_upper("upper"),
-    "year": _part_of_date("year", "year"),
+    "trunc": _trunc,
+    **dict.fromkeys(("ceil", "ceiling", "floor"), _floor_or_ceil),
+    **dict.fromkeys(("date", "to_date"), _to_date),
+    **dict.fromkeys(("date_add", "date_sub"), _date_add),
+    **dict.fromkeys(
+        ("day", "dayofmonth", "dayofweek", "dayofyear", "month", "quarter", "weekday", "weekofyear", "year"),
+        _part_of_date,
+    ),
+    **dict.fromkeys(("greatest", "least"), _extreme),
+    **dict.fromkeys(("hour", "minute", "second"), _part_of_time),
+    **dict.fromkeys(("ifnull", "nvl"), _nvl),
+    **dict.fromkeys(("lcase", "lower", "ucase", "upper"), _lower_or_upper),
+    **{f"timestamp_{unit}": _timestamp for unit in _LENGTHS},
+    **dict.fromkeys(("try_add", "try_multiply", "try_subtract"), _tried),
+    **{f"unix_{unit}": _unix for unit in _LENGTHS},
 }
-"""The proven functions by name."""
+"""The proven functions of one row, by name."""

@@ -55,6 +55,11 @@ class Part:
         """The text of a literal string; None for anything else."""
         return self.constant if self.type.name == "STRING" else None
 
+    @property
+    def is_mark(self) -> bool:
+        """Whether it stands for a literal, which is filled in later."""
+        return self.sql.startswith("{{")
+
     def computed(
         self,
         sql: str,
@@ -68,6 +73,15 @@ class Part:
         to = self.type if type_ is None else type_
         found = self.nullable if nullable is None else nullable
         return joined(sql, to, [self], nullable=found, raises=raises, refuses=refuses)
+
+
+def mark(name: str) -> str:
+    """The DuckDB SQL that stands for a literal, which is filled in later.
+
+    >>> mark("__xs_value0")
+    '{{__xs_value0}}'
+    """
+    return f"{{{{{name}}}}}"
 
 
 def error(condition: str, message: str) -> str:
