@@ -4,18 +4,16 @@
 value, type and DECIMAL digits of a numeric constant in SQL. A copy of an attribute in a wider type, cast without loss,
 has the attribute's domain.
 
-*The type* of an expression is Spark's, for the forms in which bounds of joins are written, as far as it follows from
-the domains of the attributes. *Nullability*: Spark's analyser treats more expressions as nullable than are: `a DIV
-2`, which is an error under ANSI rules where it would be null, and `date_trunc('HOUR', ts)`, where a text determines
-the operation. An expression that is never null has no null group that would have to be closed. Most operations are
-null if an operand is; conditions, choices and defaults less often. Treated as nullable are casts that give null for
-some values, such as NaN to DECIMAL, functions that are not listed here, and values composed from parts.
+The type of an expression, and whether it is ever null, stand in the table of operations. Spark's analyser treats more
+expressions as nullable than are: `a DIV 2`, which is an error under ANSI rules where it would be null, and
+`date_trunc('HOUR', ts)`, where a text determines the operation. An expression that is never null has no null group that
+would have to be closed.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable
 from dataclasses import dataclass
 from decimal import Decimal
 from typing import Literal, TypeAlias
@@ -281,26 +279,9 @@ def value_type(tree: exp.Expr, schema: Schema) -> SqlType | None:
     return None if given is None else given[1].sql
 
 
-_OPERATIONS = (
-    exp.Add, exp.Sub, exp.Mul, exp.Div, exp.IntDiv, exp.Mod, exp.Neg, exp.EQ, exp.NEQ, exp.LT, exp.LTE, exp.GT, exp.GTE,
-    exp.And, exp.Or, exp.Not, exp.DPipe, exp.BitwiseAnd, exp.BitwiseOr, exp.BitwiseXor, exp.BitwiseNot,
-)  # fmt: skip
-"""Operations that are null only if an operand is; under ANSI rules a division by zero is an error."""
-
-_FUNCTIONS = frozenset((
-    "abs", "ceil", "ceiling", "floor", "sign", "signum", "bit_count", "mod", "pmod", "exp", "hypot", "unix_seconds",
-    "unix_millis", "unix_micros", "unix_date", "timestamp_seconds", "timestamp_millis", "timestamp_micros",
-    "date_from_unix_date", "year", "quarter", "month", "day", "dayofmonth", "dayofweek", "weekday", "dayofyear",
-    "weekofyear", "hour", "minute", "second", "date_add", "date_sub", "datediff", "add_months", "last_day", "upper",
-    "lower", "ucase", "lcase", "length", "char_length", "character_length", "ltrim", "rtrim", "reverse", "concat",
-    "repeat", "startswith", "endswith", "md5", "crc32", "hex",
-))  # fmt: skip
-"""Functions of numbers, moments and texts that are null only if an argument is."""
-
 DAYS = frozenset(("WEEK", "MONTH", "MON", "MM", "QUARTER", "YEAR", "YYYY", "YY"))
 INSTANTS = DAYS | {"MICROSECOND", "MILLISECOND", "SECOND", "MINUTE", "HOUR", "DAY", "DD"}
-_TRUNCATED: Mapping[str, frozenset[str]] = {"date_trunc": INSTANTS, "trunc": DAYS}
-"""The units to which moments can be truncated; for any other the result is null."""
+"""The units to which days and moments can be truncated; for any other the result is null."""
 
 
 def never_null(tree: exp.Expr, schema: Schema) -> bool:
@@ -315,76 +296,9 @@ def never_null(tree: exp.Expr, schema: Schema) -> bool:
     >>> [text for text in unsure if never_null(expression(text), schema)]
     []
     """
-    entry = known(tree, schema)
-    return (entry is not None and not entry.nullable) or _is_never(tree, schema)
-
-
-def _is_never(tree: exp.Expr, schema: Schema) -> bool:
-    """Whether the expression is null for no tuple since its operands are, whatever Spark's analyser takes it for."""
     tree = tree.unnest()
-    match tree:
-        case exp.Column() if (at := position_of(tree, schema)) is not None:
-            domain = schema[at].domain
-            return not domain.nullable and not domain.opaque
-        case exp.Literal() | exp.Boolean() | exp.Interval(this=exp.Literal()) | exp.Is() | exp.NullSafeEQ():
-            return True
-        case exp.Cast():
-            return _is_cast(tree, schema)
-        case exp.Between():
-            return _all((tree.this, tree.args["low"], tree.args["high"]), schema)
-        case exp.In():
-            return bool(tree.expressions) and _all((tree.this, *tree.expressions), schema)
-        case exp.Like():
-            return _all((tree.this, tree.expression), schema)
-        case exp.Case(args={"ifs": ifs, "default": exp.Expr() as default}):
-            return _all((*(branch.args["true"] for branch in ifs), default), schema)
-        case exp.Anonymous(this=str(name), expressions=arguments):
-            return _is_call(name.lower(), arguments, schema)
-    return isinstance(tree, _OPERATIONS) and _all(
-        (side for side in (tree.this, tree.args.get("expression")) if side is not None), schema
-    )
-
-
-def _all(trees: Iterable[exp.Expr], schema: Schema) -> bool:
-    return all(_is_never(tree, schema) for tree in trees)
-
-
-def _any(trees: Iterable[exp.Expr], schema: Schema) -> bool:
-    return any(_is_never(tree, schema) for tree in trees)
-
-
-_CHOICES: Mapping[str, Callable[[Sequence[exp.Expr], Schema], bool]] = {
-    **dict.fromkeys(("if", "iff", "nvl2"), lambda of, schema: len(of) == 3 and _all(of[1:], schema)),
-    **dict.fromkeys(("coalesce", "nvl", "ifnull", "least", "greatest"), _any),
-    **dict.fromkeys(("isnull", "isnotnull", "equal_null", "zeroifnull"), lambda _, __: True),
-}
-
-
-def _is_call(name: str, arguments: Sequence[exp.Expr], schema: Schema) -> bool:
-    if name in _CHOICES:
-        return _CHOICES[name](arguments, schema)
-    if name in _TRUNCATED and len(arguments) == 2:
-        unit, of = arguments if name == "date_trunc" else reversed(arguments)
-        is_unit = isinstance(unit, exp.Literal) and str(unit.this).upper() in _TRUNCATED[name]
-        return is_unit and _is_never(of, schema)
-    if name in ("date_format", "to_date", "date") and len(arguments) == (2 if name == "date_format" else 1):
-        # A text may name no day.
-        return _kind(arguments[0], schema) in MOMENTS | {"date"} and _all(arguments, schema)
-    return name in _FUNCTIONS and _all(arguments, schema)
-
-
-def _kind(tree: exp.Expr, schema: Schema) -> TypeKind:
-    found = value_type(tree.unnest(), schema)
-    return "other" if found is None else kind(found)
-
-
-def _is_cast(tree: exp.Cast, schema: Schema) -> bool:
-    """Under ANSI rules a failing cast is an error, but NaN and infinity become null as a DECIMAL or a moment."""
-    found = cast(tree)
-    if found is None or not _is_never(found[0], schema):
-        return False
-    target, of = kind(found[1].sql), _kind(found[0], schema)
-    if target in ("decimal", *MOMENTS):
-        is_text = isinstance(found[0], exp.Literal) and found[0].is_string
-        return is_text or of in (*(NUMERIC - FLOATING), *MOMENTS, "date", "string")
-    return target != "other"
+    if (at := position_of(tree, schema)) is not None:
+        domain = schema[at].domain
+        return not domain.nullable and not domain.opaque
+    found = known(tree, schema)
+    return isinstance(tree, exp.Is | exp.NullSafeEQ) or (found is not None and not found.null)

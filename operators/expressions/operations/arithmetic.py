@@ -97,7 +97,7 @@ def _remainder(left: Part, right: Part, type_: Type) -> Part:
 
 def _reversed(sql: str, type_: Type, left: Part, right: Part, *, raises: bool) -> Part:
     """A quotient: Spark computes the divisor first, and the dividend only if that is not null."""
-    return combined(sql, type_, [right, left], nullable=True, raises=raises)
+    return combined(sql, type_, [right, left], seems=True, raises=raises)
 
 
 _DIVISIONS: Mapping[str, Callable[[Part, Part, Type], Part]] = {"/": _divided, "DIV": _quotient, "%": _remainder}
@@ -129,7 +129,7 @@ def beside_decimals(parts: Sequence[Part], operator: str) -> list[Part]:
 
 def _of_written_digits(part: Part) -> Part:
     # Spark's analyser takes the cast of the literal to be null somewhere.
-    return part if part.constant is None else replace(number(f"{part.constant}."), nullable=True)
+    return part if part.constant is None else replace(number(f"{part.constant}."), nullable=True, seems=True)
 
 
 def _of_decimals(operator: str, left: Part, right: Part) -> Part:
@@ -234,4 +234,4 @@ def modulus(left: Part, right: Part, zone: str) -> Part:
     one, by = cast(left, type_, zone), cast(right, type_, zone)
     rest = f"({one.sql} % {by.sql})"
     sql = f"CASE WHEN {rest} < 0 THEN {rest} + {by.sql} ELSE {rest} END"
-    return replace(combined(sql, type_, [one, by]), nullable=True)
+    return combined(sql, type_, [one, by], seems=True)

@@ -97,13 +97,13 @@ def _between_integers(part: Part, to: Type, zone: str) -> Part:
 def _integer_to_decimal(part: Part, to: Type, zone: str) -> Part:
     precision, scale = to.digits
     may_fail = precision - scale < _DIGITS[part.type.name]
-    return part.computed(_plain(part, to), to, nullable=part.nullable or may_fail, raises=may_fail)
+    return part.computed(_plain(part, to), to, seems=may_fail, raises=may_fail)
 
 
 def _between_decimals(part: Part, to: Type, zone: str) -> Part:
     (precision, scale), (digits, places) = part.type.digits, to.digits
     may_fail = digits - places < precision - scale or (places < scale and digits - places == precision - scale)
-    return part.computed(_plain(part, to), to, nullable=part.nullable or may_fail, raises=may_fail)
+    return part.computed(_plain(part, to), to, seems=may_fail, raises=may_fail)
 
 
 def is_rounded(type_: Type) -> bool:
@@ -118,7 +118,7 @@ def is_rounded(type_: Type) -> bool:
 def _decimal_to_integer(part: Part, to: Type, zone: str) -> Part:
     if is_rounded(part.type):
         raise NotProven(f"CAST from {part.type.name} to {to.name}")
-    return part.computed(f"CAST(trunc({part.sql}) AS {in_duckdb(to)})", to, nullable=True, raises=True)
+    return part.computed(f"CAST(trunc({part.sql}) AS {in_duckdb(to)})", to, seems=True, raises=True)
 
 
 def _decimal_to_floating(part: Part, to: Type, zone: str) -> Part:
@@ -143,7 +143,7 @@ def _floating_to_integer(part: Part, to: Type, zone: str) -> Part:
     sql = f"CAST({whole} AS {in_duckdb(to)})"
     if to.name == "BIGINT":  # Spark's test lets 2^63 pass, and Java then takes the greatest BIGINT.
         sql = f"CASE WHEN {part.sql} = 9223372036854775808::DOUBLE THEN 9223372036854775807 ELSE {sql} END"
-    return part.computed(sql, to, nullable=True, raises=True)
+    return part.computed(sql, to, seems=True, raises=True)
 
 
 def _to_float(part: Part, to: Type, zone: str) -> Part:
@@ -183,7 +183,7 @@ def _read(part: Part, to: Type, pattern: str, sql: str) -> Part:
         f" WHEN regexp_full_match({part.sql}, '{plain}') THEN {_invalid(part, to)}"
         f" ELSE {refused('CAST of this text to ' + to.name)} END"
     )
-    return part.computed(found, to, nullable=True, raises=True)
+    return part.computed(found, to, seems=True, raises=True)
 
 
 def _string_to_integer(part: Part, to: Type, zone: str) -> Part:
@@ -199,7 +199,7 @@ def _constant(part: Part, to: Type) -> Part | None:
         value = domain.read(part.word)
     except ValueError:
         return None
-    return Part(f"CAST({text(domain.write(value))} AS {in_duckdb(to)})", to, True)
+    return Part(f"CAST({text(domain.write(value))} AS {in_duckdb(to)})", to, True, seems=True)
 
 
 def _string_to_decimal(part: Part, to: Type, zone: str) -> Part:
@@ -216,7 +216,7 @@ def _string_to_floating(part: Part, to: Type, zone: str) -> Part:
         f"CASE WHEN {part.sql} IS NULL THEN {null(to)} WHEN regexp_full_match({part.sql}, '{_NUMBER}') THEN {read}"
         f" ELSE {refused('CAST of this text to ' + to.name)} END"
     )
-    return part.computed(sql, to, nullable=True, raises=True)
+    return part.computed(sql, to, seems=True, raises=True)
 
 
 def _string_to_boolean(part: Part, to: Type, zone: str) -> Part:
@@ -227,7 +227,7 @@ def _string_to_boolean(part: Part, to: Type, zone: str) -> Part:
         f" WHEN {word} IN ('t', 'true', 'y', 'yes', '1') THEN true"
         f" WHEN {word} IN ('f', 'false', 'n', 'no', '0') THEN false ELSE {_invalid(part, to)} END"
     )
-    return part.computed(sql, to, nullable=True, raises=True)
+    return part.computed(sql, to, seems=True, raises=True)
 
 
 def moment(value: str, to: Type, zone: str) -> Part:
@@ -266,7 +266,7 @@ _TIME = "[ T](?:[01][0-9]|2[0-3])(?::[0-5][0-9]){2}(?:\\.[0-9]{1,6})?"
 def _string_to_moment(part: Part, to: Type, zone: str) -> Part:
     """A text as a date or a moment: of all that Spark reads, the common form; texts without digits are invalid."""
     if part.word is not None:
-        return Part(moment(part.word, to, zone).sql, to, True)
+        return Part(moment(part.word, to, zone).sql, to, True, seems=True)
     pattern = _DATE if to.name == "DATE" else f"{_DATE}{_TIME}" + ("Z" if to.name == "TIMESTAMP" else "")
     if to.name == "TIMESTAMP" and is_utc(zone):
         pattern += "?"
@@ -277,7 +277,7 @@ def _string_to_moment(part: Part, to: Type, zone: str) -> Part:
         f" '{pattern}') OR {part.sql} < '0001' THEN {refused('CAST of this text to ' + to.name)}"
         f" WHEN {read} IS NULL THEN {_invalid(part, to)} ELSE {read} END"
     )
-    return part.computed(sql, to, nullable=True, raises=True)
+    return part.computed(sql, to, seems=True, raises=True)
 
 
 _LAST, _FIRST = "9999-12-31", "0001-01-01"
@@ -303,8 +303,7 @@ def _moment_to_string(part: Part, to: Type, zone: str) -> Part:
 
 
 def _moment_to_date(part: Part, to: Type, zone: str) -> Part:
-    nullable = part.nullable or part.type.name == "TIMESTAMP_NTZ"
-    return part.computed(f"CAST({local(part, zone)} AS DATE)", to, nullable=nullable)
+    return part.computed(f"CAST({local(part, zone)} AS DATE)", to, seems=part.type.name == "TIMESTAMP_NTZ")
 
 
 def _moment_to_local(part: Part, to: Type, zone: str) -> Part:
@@ -319,7 +318,7 @@ def _from_local(part: Part, to: Type, zone: str) -> Part:
 
 
 def _date_to_ntz(part: Part, to: Type, zone: str) -> Part:
-    return part.computed(f"CAST({part.sql} AS TIMESTAMP)", to, nullable=True)
+    return part.computed(f"CAST({part.sql} AS TIMESTAMP)", to, seems=True)
 
 
 def _moment_to_bigint(part: Part, to: Type, zone: str) -> Part:
@@ -331,11 +330,26 @@ def _boolean_to_number(part: Part, to: Type, zone: str) -> Part:
     return part.computed(f"CAST(CAST({part.sql} AS INTEGER) AS {in_duckdb(to)})", to)
 
 
+def _seconds_to_moment(part: Part, to: Type, zone: str) -> Part:
+    return part.computed(moment_of(f"CAST({part.sql} AS BIGINT)", 1_000_000, "CAST to TIMESTAMP"), to, refuses=True)
+
+
+def moment_of(number: str, length: int, what: str) -> str:
+    """DuckDB SQL of the moment so many times `length` microseconds after 1970, around the calendar."""
+    # A year more on both sides: the last window of the calendar ends behind it.
+    least, most = -62_167_219_200_000_000 // length, 253_433_836_799_999_999 // length
+    moved = number if length == 1 else f"({number} * {length})"
+    within = f"CASE WHEN {number} BETWEEN {least} AND {most} THEN make_timestamptz({moved})"
+    beyond = refused(f"{what} of a moment outside the years 0 to 10000")
+    return f"{within} WHEN {number} IS NOT NULL THEN {beyond} END"
+
+
 CASTS: Mapping[tuple[str, str], Cast] = {
     **{(one, other): _between_integers for one in INTEGERS for other in INTEGERS},
     **{(one, "DECIMAL"): _integer_to_decimal for one in INTEGERS},
     **{(one, other): _safe for one in INTEGERS for other in (*FLOATING, "STRING")},
     **{(one, "BOOLEAN"): _to_boolean for one in (*INTEGERS, *FLOATING, "DECIMAL")},
+    **{(one, "TIMESTAMP"): _seconds_to_moment for one in INTEGERS},
     ("DECIMAL", "DECIMAL"): _between_decimals,
     **{("DECIMAL", other): _decimal_to_integer for other in INTEGERS},
     **{("DECIMAL", other): _decimal_to_floating for other in FLOATING},

@@ -164,7 +164,7 @@ class Translator:
         """A moment moved by an interval: by days of the calendar, and by microseconds."""
         if isinstance(given.unnest(), exp.Interval) and operator == "+":
             given, by = by, given
-        of, nullable = self.part(given), call_name(by.unnest()) == "make_dt_interval"
+        of, seems = self.part(given), call_name(by.unnest()) == "make_dt_interval"
         days, micros = divided(interval(by))
         if of.type.name not in ("TIMESTAMP", "TIMESTAMP_NTZ"):
             raise NotProven(f"{of.type.name} {operator} INTERVAL")
@@ -173,7 +173,7 @@ class Translator:
         moved = f"({of.sql} {operator} to_microseconds({days * 86_400_000_000 + micros}))"
         # Moments of the calendar never leave BIGINT; those that are made of numbers may.
         is_made = given.find(exp.Anonymous) is not None
-        return of.computed(moved, nullable=of.nullable or nullable, raises=is_made, refuses=True)
+        return of.computed(moved, seems=seems, raises=is_made, refuses=True)
 
     def compared(self, tree: exp.Expr) -> Part:
         """A comparison."""
@@ -246,7 +246,7 @@ class Translator:
             sql = f"CASE {tests} ELSE ({f' {operator} '.join([*rest, last.sql])}) END"
         else:
             sql = f"({f' {operator} '.join(side.sql for side in sides)})"
-        return joined(sql, BOOLEAN, sides, nullable=any(side.nullable for side in sides))
+        return joined(sql, BOOLEAN, sides)
 
     def in_(self, tree: exp.Expr) -> Part:
         """IN, among expressions."""
@@ -258,7 +258,7 @@ class Translator:
         if any(side.raises for side in sides[1:]):
             raise NotProven("IN with a member that can raise an error")
         sql = f"({sides[0].sql} IN ({', '.join(side.sql for side in sides[1:])}))"
-        return joined(sql, BOOLEAN, sides, nullable=any(side.nullable for side in sides))
+        return joined(sql, BOOLEAN, sides)
 
     def between(self, tree: exp.Expr) -> Part:
         """BETWEEN: two comparisons, joined with AND."""

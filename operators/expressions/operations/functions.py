@@ -15,8 +15,10 @@ from xmlstream.operators.expressions.operations.arithmetic import absolute, arit
 from xmlstream.operators.expressions.operations.casts import (
     cast,
     common_type,
+    is_rounded,
     is_utc,
     local,
+    moment_of,
     same_type,
     within_calendar,
 )
@@ -78,7 +80,12 @@ def _coalesce(name: str, parts: Sequence[Part], zone: str) -> Part:
     sides = same_type(parts, "coalesce", zone)
     sql = f"coalesce({', '.join(part.sql for part in sides)})"
     type_ = sides[0].type if len(sides) == 1 else common_type([side.type for side in sides]) or sides[0].type
-    return joined(sql, type_, sides, nullable=all(part.nullable for part in sides))
+    return joined(sql, type_, sides, **_unless_one(sides))
+
+
+def _unless_one(parts: Sequence[Part]) -> dict[str, bool]:
+    """What is null only if all its arguments are."""
+    return {"nullable": all(part.nullable for part in parts), "null": all(part.null for part in parts)}
 
 
 def _nvl(name: str, parts: Sequence[Part], zone: str) -> Part:
@@ -92,7 +99,8 @@ def if_(name: str, parts: Sequence[Part], zone: str) -> Part:
     if len(parts) != 3 or parts[0].type.name not in ("BOOLEAN", "VOID"):
         raise NotProven(f"if({', '.join(part.type.name for part in parts)})")
     one, other = same_type(parts[1:], "if", zone)
-    return replace(choice([(parts[0], one)], other, zone), nullable=one.nullable or other.nullable)
+    nullable, seems = one.nullable or other.nullable, not (one.null or other.null)
+    return replace(choice([(parts[0], one)], other, zone), nullable=nullable, seems=nullable and seems)
 
 
 def _nvl2(name: str, parts: Sequence[Part], zone: str) -> Part:
@@ -114,16 +122,19 @@ def choice(branches: Sequence[tuple[Part, Part]], default: Part | None, zone: st
     sql = f"CASE {whens}{otherwise} END"
     if type_.same(VOID):
         sql = "NULL"
-    nullable = _may_be_null(tests, sides, has_default=default is not None)
-    return joined(sql, type_, [*tests, *sides], nullable=nullable)
+    nullable, null = (
+        _may_be_null(tests, [getattr(side, of) for side in sides], has_default=default is not None)
+        for of in ("nullable", "null")
+    )
+    return joined(sql, type_, [*tests, *sides], nullable=nullable, null=null)
 
 
-def _may_be_null(tests: Sequence[Part], results: Sequence[Part], *, has_default: bool) -> bool:
+def _may_be_null(tests: Sequence[Part], results: Sequence[bool], *, has_default: bool) -> bool:
     """Whether a CASE may be null: behind a branch that is always taken, Spark looks at none."""
     always = next((i for i, test in enumerate(tests) if test.sql == "true"), None)
     if always is not None:
-        return any(result.nullable for result in results[: always + 1])
-    return not has_default or any(result.nullable for result in results)
+        return any(results[: always + 1])
+    return not has_default or any(results)
 
 
 def _nullif(name: str, parts: Sequence[Part], zone: str) -> Part:
@@ -143,7 +154,7 @@ def _extreme(name: str, parts: Sequence[Part], zone: str) -> Part:
     if sides[0].type.kind in FLOATING:
         raise NotProven(f"{name} of {sides[0].type.name}, of whose zeros either may be chosen,")
     sql = f"{name}({', '.join(part.sql for part in sides)})"
-    return joined(sql, sides[0].type, sides, nullable=all(part.nullable for part in sides))
+    return joined(sql, sides[0].type, sides, **_unless_one(sides))
 
 
 def _abs(name: str, parts: Sequence[Part], zone: str) -> Part:
@@ -204,7 +215,8 @@ def field(of: Part, name: str) -> Part:
     if len(found) != 1:
         raise NotProven(f"the field {name} of {of.type.name}")
     sql = f"struct_extract({of.sql}, {text(found[0].name)})"
-    return of.computed(sql, found[0].type, nullable=of.nullable or found[0].nullable)
+    nullable, null = (has or found[0].nullable for has in (of.nullable, of.null))
+    return joined(sql, found[0].type, [of], nullable=nullable, null=null)
 
 
 def _array(name: str, parts: Sequence[Part], zone: str) -> Part:
@@ -245,8 +257,9 @@ def element(array: Part, index: Part, *, first: int) -> Part:
     if index.nullable:  # Spark's analyser forgets that.
         raise NotProven("an element by an index that may be null")
     sql = f"CASE WHEN {array.sql} IS NULL THEN NULL WHEN {outside} THEN {message} ELSE {inside} END"
-    nullable = array.nullable or array.type.has_nulls or index.constant is not None
-    return combined(sql, array.type.element, [array, index], nullable=nullable, raises=True)
+    inner = True if array.type.has_nulls else None
+    seems = index.constant is not None
+    return combined(sql, array.type.element, [array, index], nullable=inner, seems=seems, raises=True)
 
 
 def _element_at(name: str, parts: Sequence[Part], zone: str) -> Part:
@@ -260,16 +273,16 @@ def _round(name: str, parts: Sequence[Part], zone: str) -> Part:
     if places is None or len(parts) > 2 or (places and of.type.name in FLOATING):
         raise NotProven(f"round({of.type.name}) to these places")
     if of.type.name in INTEGERS:
-        return of.computed(of.sql, nullable=True)
+        return of.computed(of.sql, seems=True)
     if of.type.name in FLOATING:  # A zero of Spark's has no sign.
-        return of.computed(f"(round({of.sql}) + 0)", nullable=True)
+        return of.computed(f"(round({of.sql}) + 0)", seems=True)
     precision, scale = of.type.digits
     after = min(places, scale)
     whole = precision - scale + 1 + after
     if whole > 38:
         raise NotProven(f"round({of.type.name})")
     type_ = read_type(f"DECIMAL({whole},{after})")
-    return of.computed(f"CAST({of.sql} AS {type_.name})", type_, nullable=True)
+    return of.computed(f"CAST({of.sql} AS {type_.name})", type_, seems=True)
 
 
 def _sequence(name: str, parts: Sequence[Part], zone: str) -> Part:
@@ -302,8 +315,9 @@ def _lower_or_upper(name: str, parts: Sequence[Part], zone: str) -> Part:
 
 
 def _concat(name: str, parts: Sequence[Part], zone: str) -> Part:
-    if not parts or any(part.type.name != "STRING" for part in parts):
+    if not any(part.type.name == "STRING" for part in parts):
         raise NotProven(f"concat({', '.join(part.type.name for part in parts)})")
+    parts = [part if part.type.same(VOID) else cast(part, STRING, zone) for part in parts]
     if any(part.raises for part in parts) and any(part.nullable for part in parts):
         raise NotProven("concat of an operand that can raise an error and of one that can be null")
     # Of constants DuckDB may find no type, where they are null.
@@ -373,9 +387,9 @@ def _part_of_time(name: str, parts: Sequence[Part], zone: str) -> Part:
 def _part_of_date(name: str, parts: Sequence[Part], zone: str) -> Part:
     _require(name, parts, TEMPORAL)
     day = parts[0].sql if parts[0].type.name == "DATE" else local(parts[0], zone)
-    nullable = parts[0].nullable or parts[0].type.name == "TIMESTAMP_NTZ"  # Spark casts it to a DATE first
+    seems = parts[0].type.name == "TIMESTAMP_NTZ"  # Spark casts it to a DATE first
     part = _PARTS.get(name, "date_part('{0}', {1})").format(name, day)
-    return parts[0].computed(f"CAST({part} AS INTEGER)", INT, nullable=nullable)
+    return parts[0].computed(f"CAST({part} AS INTEGER)", INT, seems=seems)
 
 
 _PARTS = {"dayofmonth": "date_part('day', {1})", "dayofyear": "date_part('doy', {1})",
@@ -403,12 +417,12 @@ def _date_trunc(name: str, parts: Sequence[Part], zone: str) -> Part:
     of = cast(parts[1], TIMESTAMP, zone)
     if is_utc(zone) and unit in _MONTHS:
         truncated = f"date_trunc('{_MONTHS[unit]}', {local(of, zone)})"
-        return of.computed(f"timezone('UTC', CAST({truncated} AS TIMESTAMP))", TIMESTAMP, nullable=True)
+        return of.computed(f"timezone('UTC', CAST({truncated} AS TIMESTAMP))", TIMESTAMP, seems=True)
     if unit not in _UNITS or not (is_utc(zone) or unit.endswith("SECOND")):
         raise NotProven(f"date_trunc('{unit}', TIMESTAMP) in {zone}")
     micros, length = f"epoch_us({of.sql})", _UNITS[unit]
     down = f"({micros} - ((({micros} % {length}) + {length}) % {length}))"
-    return of.computed(f"make_timestamptz({down})", TIMESTAMP, nullable=True)
+    return of.computed(f"make_timestamptz({down})", TIMESTAMP, seems=True)
 
 
 def _trunc(name: str, parts: Sequence[Part], zone: str) -> Part:
@@ -416,7 +430,7 @@ def _trunc(name: str, parts: Sequence[Part], zone: str) -> Part:
     unit = (parts[1].word or "").upper()
     if unit not in _MONTHS:
         raise NotProven(f"trunc(DATE, '{unit}')")
-    return parts[0].computed(f"CAST(date_trunc('{_MONTHS[unit]}', {parts[0].sql}) AS DATE)", nullable=True)
+    return parts[0].computed(f"CAST(date_trunc('{_MONTHS[unit]}', {parts[0].sql}) AS DATE)", seems=True)
 
 
 def _to_date(name: str, parts: Sequence[Part], zone: str) -> Part:
@@ -433,13 +447,8 @@ def _unix(name: str, parts: Sequence[Part], zone: str) -> Part:
 
 def _timestamp(name: str, parts: Sequence[Part], zone: str) -> Part:
     _require(name, parts, INTEGERS)
-    micros, length = f"CAST({parts[0].sql} AS BIGINT)", _LENGTHS[name.partition("_")[2]]
-    moved = micros if length == 1 else f"({micros} * {length})"
-    # A year more on both sides: the last window of the calendar ends behind it.
-    least, most = -62_167_219_200_000_000, 253_433_836_799_999_999
-    beyond = refused(f"{name} of a moment outside the years 0 to 10000")
-    within = f"CASE WHEN {micros} BETWEEN {least // length} AND {most // length} THEN make_timestamptz({moved})"
-    sql = f"{within} WHEN {micros} IS NULL THEN {null(TIMESTAMP)} ELSE {beyond} END"
+    length = _LENGTHS[name.partition("_")[2]]
+    sql = moment_of(f"CAST({parts[0].sql} AS BIGINT)", length, name)
     overflows = length > 1 and parts[0].type.name == "BIGINT"
     return parts[0].computed(sql, TIMESTAMP, raises=overflows, refuses=True)
 
@@ -459,15 +468,21 @@ def _date_add(name: str, parts: Sequence[Part], zone: str) -> Part:
 
 
 def _floor_or_ceil(name: str, parts: Sequence[Part], zone: str) -> Part:
-    _require(name, parts, (*INTEGERS, *FLOATING))
+    _require(name, parts, NUMBERS)
     of = parts[0]
+    if of.type.kind == "DECIMAL":
+        precision, scale = of.type.digits
+        if is_rounded(of.type):
+            raise NotProven(f"{name}({of.type.name})")
+        type_ = read_type(f"DECIMAL({precision - scale + 1},0)") if scale else of.type
+        return of.computed(f"CAST({name.removesuffix('ing')}({of.sql}) AS {type_.name})", type_, seems=True)
     if of.type.name in INTEGERS:
-        return of.computed(f"CAST({of.sql} AS BIGINT)", BIGINT, nullable=True)
-    rounded = f"{'floor' if name == 'floor' else 'ceil'}(CAST({of.sql} AS DOUBLE))"
+        return of.computed(f"CAST({of.sql} AS BIGINT)", BIGINT, seems=True)
+    rounded = f"{name.removesuffix('ing')}(CAST({of.sql} AS DOUBLE))"
     within = f"{of.sql} IS NULL OR {of.sql} BETWEEN -9223372036854775808::DOUBLE AND 9223372036854774784::DOUBLE"
     beyond = error("ARITHMETIC_OVERFLOW", f"{name} is beyond BIGINT.")
     sql = f"CASE WHEN isnan({of.sql}) THEN 0 WHEN {within} THEN CAST({rounded} AS BIGINT) ELSE {beyond} END"
-    return of.computed(sql, BIGINT, nullable=True, raises=True)
+    return of.computed(sql, BIGINT, seems=True, raises=True)
 
 
 def _isnull(name: str, parts: Sequence[Part], zone: str) -> Part:
@@ -493,21 +508,24 @@ class Plain:
         gives: The type of its result.
         sql: DuckDB SQL, with the arguments by number.
         nullable: Whether Spark's analyser takes it to be null somewhere, if not just where an argument is.
+        seems: Whether the analyser takes it to be null somewhere, although it is only where an argument is.
     """
 
     takes: tuple[Sequence[str], ...]
     gives: Type
     sql: str
     nullable: bool | None = None
+    seems: bool = False
 
     def part(self, name: str, parts: Sequence[Part], zone: str) -> Part:
         """The result for some arguments."""
         _require(name, parts, *self.takes)
-        return combined(self.sql.format(*(part.sql for part in parts)), self.gives, parts, nullable=self.nullable)
+        sql = self.sql.format(*(part.sql for part in parts))
+        return combined(sql, self.gives, parts, nullable=self.nullable, seems=self.seems)
 
 
 _TEXT, _DAY, _SMALL = ("STRING",), ("DATE",), ("TINYINT", "SMALLINT", "INT")
-_EXACT = (*INTEGERS, "DECIMAL")
+_SIGN = "CASE WHEN isnan(CAST({0} AS DOUBLE)) OR {0} = 0 THEN CAST({0} AS DOUBLE) ELSE CAST(sign({0}) AS DOUBLE) END"
 
 PLAIN: Mapping[str, Plain] = {
     "ascii": Plain((_TEXT,), INT, "CAST(ascii({0}) AS INTEGER)"),
@@ -526,10 +544,9 @@ PLAIN: Mapping[str, Plain] = {
     "md5": Plain((_TEXT,), STRING, "md5({0})"),
     "repeat": Plain((_TEXT, _SMALL), STRING, "repeat({0}, {1})"),
     "replace": Plain((_TEXT, _TEXT, _TEXT), STRING, "replace({0}, {1}, {2})"),
-    "right": Plain((_TEXT, _SMALL), STRING, "right({0}, greatest({1}, 0))", nullable=True),
+    "right": Plain((_TEXT, _SMALL), STRING, "right({0}, greatest({1}, 0))", seems=True),
     "rtrim": Plain((_TEXT,), STRING, "rtrim({0}, ' ')"),
-    "sign": Plain((_EXACT,), DOUBLE, "CAST(sign({0}) AS DOUBLE)", nullable=True),
-    "signum": Plain((_EXACT,), DOUBLE, "CAST(sign({0}) AS DOUBLE)", nullable=True),
+    **dict.fromkeys(("sign", "signum"), Plain((NUMBERS,), DOUBLE, _SIGN, seems=True)),
     "size": Plain((("ARRAY",),), INT, "CAST(len({0}) AS INTEGER)"),
     "startswith": Plain((_TEXT, _TEXT), BOOLEAN, "starts_with({0}, {1})"),
     "unix_date": Plain((_DAY,), INT, "CAST(({0} - DATE '1970-01-01') AS INTEGER)"),

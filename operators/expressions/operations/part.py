@@ -25,6 +25,7 @@ class Part:
         nullable: Whether Spark's analyser takes it to be null somewhere.
         raises: Whether computing it in DuckDB can raise an error.
         refuses: Whether only DuckDB raises it, for values that are not proven to be equal.
+        seems: Whether only Spark's analyser takes it to be null: it is an error there instead.
         constant: The text of a literal: a number or a string; None for anything else.
         typed: Whether it may be a literal with a suffix, or such a CAST: `2L` is read as CAST(2 AS BIGINT).
         rows: Whether it is an aggregate or a function over rows, or contains one.
@@ -38,6 +39,12 @@ class Part:
     typed: bool = False
     rows: bool = False
     refuses: bool = False
+    seems: bool = False
+
+    @property
+    def null(self) -> bool:
+        """Whether it is null for some value."""
+        return self.nullable and not self.seems
 
     @property
     def fails(self) -> bool:
@@ -66,13 +73,13 @@ class Part:
         type_: Type | None = None,
         *,
         nullable: bool | None = None,
+        seems: bool = False,
         raises: bool = False,
         refuses: bool = False,
     ) -> Part:
-        """A part made of this one alone; see `combined`."""
+        """A part made of this one alone; see `joined`."""
         to = self.type if type_ is None else type_
-        found = self.nullable if nullable is None else nullable
-        return joined(sql, to, [self], nullable=found, raises=raises, refuses=refuses)
+        return joined(sql, to, [self], nullable=nullable, seems=seems, raises=raises, refuses=refuses)
 
 
 def mark(name: str) -> str:
@@ -114,12 +121,36 @@ def null(type_: Type) -> str:
 
 
 def joined(
-    sql: str, type_: Type, parts: Sequence[Part], *, nullable: bool, raises: bool = False, refuses: bool = False
+    sql: str,
+    type_: Type,
+    parts: Sequence[Part],
+    *,
+    nullable: bool | None = None,
+    null: bool | None = None,
+    seems: bool = False,
+    raises: bool = False,
+    refuses: bool = False,
 ) -> Part:
-    """A part made of several, that can raise what they can; with `raises` an error of its own, as Spark does."""
+    """A part made of several, that can raise what they can.
+
+    Args:
+        sql: DuckDB SQL.
+        type_: The type of its values.
+        parts: The operands.
+        nullable: Whether Spark's analyser takes it to be null somewhere, if not just where an operand is.
+        null: Whether it is, if that is another answer.
+        seems: Whether the analyser takes it to be null somewhere, although it is only where an operand is.
+        raises: Whether Spark raises an error for some operands.
+        refuses: Whether DuckDB raises one for operands for which it is not proven.
+    """
+    if null is None:
+        null = any(part.null for part in parts) if nullable is None else nullable
+    if nullable is None:
+        nullable = seems or any(part.nullable for part in parts)
     fails = raises or any(part.fails for part in parts)
     found = fails or refuses or any(part.raises for part in parts)
-    return Part(sql, type_, nullable, found, rows=any(part.rows for part in parts), refuses=found and not fails)
+    rows = any(part.rows for part in parts)
+    return Part(sql, type_, nullable, found, rows=rows, refuses=found and not fails, seems=nullable and not null)
 
 
 def combined(
@@ -128,29 +159,21 @@ def combined(
     parts: Sequence[Part],
     *,
     nullable: bool | None = None,
+    seems: bool = False,
     raises: bool = False,
     refuses: bool = False,
 ) -> Part:
-    """A part made of several, null if one of them is; those that can raise an error are guarded.
+    """A part made of several, see `joined`; those that can raise an error are guarded.
 
     Spark does not compute an operand behind one that is null, so that no error of it shows then.
-
-    Args:
-        sql: DuckDB SQL.
-        type_: The type of its values.
-        parts: The operands.
-        nullable: Whether Spark's analyser takes it to be null somewhere, if not just where an operand is.
-        raises: Whether Spark raises an error for some operands.
-        refuses: Whether DuckDB raises one for operands for which it is not proven.
     """
-    found = any(part.nullable for part in parts) if nullable is None else nullable
     behind = [i for i, part in enumerate(parts) if part.raises and any(before.nullable for before in parts[:i])]
     if behind:
         before = [part for part in parts[: behind[-1]] if part.nullable]
         # One by one, since the second of them may raise an error that the first one hides.
         tests = " ".join(f"WHEN {part.sql} IS NULL THEN {null(type_)}" for part in before)
         sql = f"CASE {tests} ELSE {sql} END"
-    return joined(sql, type_, parts, nullable=found, raises=raises, refuses=refuses)
+    return joined(sql, type_, parts, nullable=nullable, seems=seems, raises=raises, refuses=refuses)
 
 
 def require_silent(what: str, *parts: Part) -> None:
