@@ -12,7 +12,6 @@ would have to be closed.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable
 from dataclasses import dataclass
 from decimal import Decimal
@@ -22,6 +21,8 @@ from sqlglot import exp
 
 from xmlstream.operators.expressions.dialect import position_of, type_text
 from xmlstream.operators.expressions.operations.forms import known
+from xmlstream.operators.expressions.operations.part import number
+from xmlstream.operators.expressions.operations.spark_type import NotProven
 from xmlstream.punct_ns.domain import TYPES, Domain, sql_type
 from xmlstream.punct_ns.numeric_type import DecimalType, FloatType, IntegerType
 from xmlstream.punct_ns.schema import Schema
@@ -168,11 +169,6 @@ def loses_nothing(type_: SqlType, wider: SqlType) -> bool:
     return False
 
 
-_WHOLE = re.compile(r"\d+")
-_DECIMAL = re.compile(r"(?:\d+\.\d*|\.\d+)")
-_DOUBLE = re.compile(r"(?:\d+\.?\d*|\.\d+)[eE][+-]?\d+")
-
-
 @dataclass(frozen=True, slots=True)
 class NumericLiteral:
     """A numeric constant.
@@ -235,23 +231,16 @@ def whole_number(tree: exp.Expr) -> int | None:
 
 def _literal(text: str) -> NumericLiteral | None:
     """The number of a literal's text; None if it has more digits than a DECIMAL."""
-    bare = text.removeprefix("-")
-    if _DOUBLE.fullmatch(bare):
-        return NumericLiteral(float(text), DOUBLE)
-    if not _WHOLE.fullmatch(bare) and not _DECIMAL.fullmatch(bare):
+    try:
+        type_ = Domain(number(text).type.name).sql
+    except (NotProven, ValueError):
         return None
+    if isinstance(type_, FloatType):
+        return NumericLiteral(float(text), type_)
     value = Decimal(text)
     scale = max(0, -int(value.as_tuple().exponent))
-    precision = max(len(value.as_tuple().digits), scale)
-    try:
-        type_: SqlType = DecimalType(precision, scale)
-    except ValueError:
-        return None
-    number: int | Decimal = value
-    if _WHOLE.fullmatch(bare):
-        narrow = [of for of in (INT, BIGINT) if isinstance(of, IntegerType) and of.low <= value <= of.high]
-        number, type_ = (int(value), narrow[0]) if narrow else (value, type_)
-    return NumericLiteral(number, type_, (precision - scale, scale))
+    digits = max(len(value.as_tuple().digits), scale) - scale, scale
+    return NumericLiteral(int(value) if isinstance(type_, IntegerType) else value, type_, digits)
 
 
 def _negative(of: NumericLiteral | None) -> NumericLiteral | None:

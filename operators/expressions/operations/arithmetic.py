@@ -13,8 +13,7 @@ from xmlstream.operators.expressions.operations.casts import (
     is_rounded,
     same_type,
 )
-from xmlstream.operators.expressions.operations.literals import number
-from xmlstream.operators.expressions.operations.part import VOID, Part, combined, error
+from xmlstream.operators.expressions.operations.part import VOID, Part, combined, error, number
 from xmlstream.operators.expressions.operations.spark_type import (
     FLOATING,
     INTEGERS,

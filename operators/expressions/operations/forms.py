@@ -28,13 +28,15 @@ from xmlstream.operators.expressions.operations.aggregate_functions import (
 from xmlstream.operators.expressions.operations.arithmetic import arithmetic, beside_decimals, negative
 from xmlstream.operators.expressions.operations.casts import BITS, cast, is_utc, moment, same_type
 from xmlstream.operators.expressions.operations.functions import FUNCTIONS, call, choice, element, field
-from xmlstream.operators.expressions.operations.literals import divided, interval, number
 from xmlstream.operators.expressions.operations.part import (
     VOID,
     Part,
     combined,
+    divided,
+    interval,
     joined,
     null,
+    number,
     refused,
     require_silent,
     text,
@@ -130,18 +132,6 @@ class Translator:
         written = str(tree.this)
         return Part(text(written), STRING, False, constant=written) if tree.is_string else number(written)
 
-    def brackets(self, tree: exp.Expr) -> Part:
-        """What stands in brackets."""
-        return self.part(tree.this)
-
-    def boolean(self, tree: exp.Expr) -> Part:
-        """TRUE or FALSE."""
-        return Part("true" if tree.this else "false", BOOLEAN, False)
-
-    def null(self, tree: exp.Expr) -> Part:
-        """NULL, of no type."""
-        return Part("NULL", VOID, True)
-
     def negative(self, tree: exp.Expr) -> Part:
         """A negative number; a literal with its sign is one literal."""
         if isinstance(tree.this, exp.Literal) and not tree.this.is_string:
@@ -193,16 +183,10 @@ class Translator:
             raise NotProven(f"comparison of {sides[0].type.name}")
         return sides
 
-    def equal_or_null(self, tree: exp.Expr) -> Part:
-        """`<=>`: both are null, or equal."""
-        return self._alike(tree, "IS NOT DISTINCT FROM")
-
-    def distinct(self, tree: exp.Expr) -> Part:
-        """IS DISTINCT FROM."""
-        return self._alike(tree, "IS DISTINCT FROM")
-
-    def _alike(self, tree: exp.Expr, operator: str) -> Part:
+    def alike(self, tree: exp.Expr) -> Part:
+        """`<=>` and IS DISTINCT FROM: both are null, or equal; or not."""
         one, other = self._sides(tree)
+        operator = "IS NOT DISTINCT FROM" if isinstance(tree, exp.NullSafeEQ) else "IS DISTINCT FROM"
         return joined(f"({one.sql} {operator} {other.sql})", BOOLEAN, [one, other], nullable=False)
 
     def is_(self, tree: exp.Expr) -> Part:
@@ -228,15 +212,10 @@ class Translator:
             raise NotProven(f"a condition of {of.type.name}")
         return of
 
-    def and_(self, tree: exp.Expr) -> Part:
-        """AND: Spark leaves out the right side where the left one is false."""
-        return self._joined(tree, "AND", "(NOT {})", "false")
-
-    def or_(self, tree: exp.Expr) -> Part:
-        """OR: Spark leaves out the right side where the left one is true."""
-        return self._joined(tree, "OR", "{}", "true")
-
-    def _joined(self, tree: exp.Expr, operator: str, decided: str, result: str) -> Part:
+    def and_or(self, tree: exp.Expr) -> Part:
+        """AND and OR: Spark leaves out the right side where the left one is false, or true."""
+        is_and = isinstance(tree, exp.And)
+        operator, decided, result = ("AND", "(NOT {})", "false") if is_and else ("OR", "{}", "true")
         sides = [self._condition(side) for side in tree.flatten()]
         *before, last = sides
         if any(side.raises for side in sides[1:]):
@@ -588,19 +567,19 @@ _FORMS: Mapping[type, Callable[[Translator, exp.Expr], Part]] = {
     exp.Column: Translator.column,
     exp.Dot: Translator.field,
     exp.Literal: Translator.literal,
-    exp.Paren: Translator.brackets,
-    exp.Boolean: Translator.boolean,
-    exp.Null: Translator.null,
+    exp.Paren: lambda self, tree: self.part(tree.this),
+    exp.Boolean: lambda _, tree: Part("true" if tree.this else "false", BOOLEAN, False),
+    exp.Null: lambda _, __: Part("NULL", VOID, True),
     exp.Neg: Translator.negative,
     **dict.fromkeys(_COMPUTED, Translator.computed),
     **dict.fromkeys(_COMPARED, Translator.compared),
     **dict.fromkeys(_BITS, Translator.bits),
-    exp.NullSafeEQ: Translator.equal_or_null,
-    exp.NullSafeNEQ: Translator.distinct,
+    exp.NullSafeEQ: Translator.alike,
+    exp.NullSafeNEQ: Translator.alike,
     exp.Is: Translator.is_,
     exp.Not: Translator.not_,
-    exp.And: Translator.and_,
-    exp.Or: Translator.or_,
+    exp.And: Translator.and_or,
+    exp.Or: Translator.and_or,
     exp.In: Translator.in_,
     exp.Between: Translator.between,
     exp.DPipe: Translator.joined,

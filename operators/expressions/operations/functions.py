@@ -7,29 +7,27 @@ Names are Spark's, in lower case.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import TypeAlias
 
 from xmlstream.operators.expressions.operations.arithmetic import absolute, arithmetic, modulus
 from xmlstream.operators.expressions.operations.casts import (
     cast,
     common_type,
     is_rounded,
-    is_utc,
-    local,
-    moment_of,
     same_type,
-    within_calendar,
 )
+from xmlstream.operators.expressions.operations.moments import MOMENTS
 from xmlstream.operators.expressions.operations.part import (
     VOID,
+    Function,
     Part,
     combined,
     error,
     joined,
     null,
     refused,
+    require,
     require_silent,
     text,
 )
@@ -48,18 +46,9 @@ from xmlstream.operators.expressions.operations.spark_type import (
     struct_of,
 )
 
-Function: TypeAlias = Callable[[str, Sequence[Part], str], Part]
-"""The result of the function of that name for its arguments, in a time zone."""
-
 BIGINT, BOOLEAN, DATE, DOUBLE, INT, STRING, TIMESTAMP = map(
     read_type, ("BIGINT", "BOOLEAN", "DATE", "DOUBLE", "INT", "STRING", "TIMESTAMP")
 )
-
-
-def _require(name: str, parts: Sequence[Part], *kinds: Sequence[str]) -> None:
-    """Refuses arguments of other kinds, or another number of them."""
-    if len(parts) != len(kinds) or any(p.type.kind not in of for p, of in zip(parts, kinds, strict=True)):
-        raise NotProven(f"{name}({', '.join(part.type.name for part in parts)})")
 
 
 def call(name: str, parts: Sequence[Part], zone: str) -> Part:
@@ -106,7 +95,7 @@ def if_(name: str, parts: Sequence[Part], zone: str) -> Part:
 def _nvl2(name: str, parts: Sequence[Part], zone: str) -> Part:
     if len(parts) != 3:
         raise NotProven(f"nvl2 of {len(parts)} arguments")
-    return if_(name, [_isnotnull(name, parts[:1], zone), *parts[1:]], zone)
+    return if_(name, [_null_test(name, parts[:1], zone), *parts[1:]], zone)
 
 
 def choice(branches: Sequence[tuple[Part, Part]], default: Part | None, zone: str) -> Part:
@@ -158,7 +147,7 @@ def _extreme(name: str, parts: Sequence[Part], zone: str) -> Part:
 
 
 def _abs(name: str, parts: Sequence[Part], zone: str) -> Part:
-    _require("abs", parts, NUMBERS)
+    require("abs", parts, NUMBERS)
     return absolute(parts[0])
 
 
@@ -176,7 +165,7 @@ def _pmod(name: str, parts: Sequence[Part], zone: str) -> Part:
 
 def _tried(name: str, parts: Sequence[Part], zone: str) -> Part:
     operator = {"try_add": "+", "try_subtract": "-", "try_multiply": "*"}[name]
-    _require(name, parts, INTEGERS, INTEGERS)
+    require(name, parts, INTEGERS, INTEGERS)
     done = arithmetic(operator, parts[0], parts[1], zone)
     if any(part.raises for part in parts):
         raise NotProven(f"{name} with an operand that can raise an error")
@@ -232,7 +221,7 @@ def _array(name: str, parts: Sequence[Part], zone: str) -> Part:
 
 
 def _get(name: str, parts: Sequence[Part], zone: str) -> Part:
-    _require("get", parts, ("ARRAY",), ("TINYINT", "SMALLINT", "INT"))
+    require("get", parts, ("ARRAY",), ("TINYINT", "SMALLINT", "INT"))
     array, index = parts
     assert array.type.element is not None
     inside = f"CAST(list_extract({array.sql}, CAST({index.sql} AS BIGINT) + 1) AS {in_duckdb(array.type.element)})"
@@ -246,7 +235,7 @@ def element(array: Part, index: Part, *, first: int) -> Part:
     Raises:
         NotProven: It is no array, or the index is no integer.
     """
-    _require("an element", [array, index], ("ARRAY",), INTEGERS)
+    require("an element", [array, index], ("ARRAY",), INTEGERS)
     assert array.type.element is not None
     at, length = f"CAST({index.sql} AS BIGINT)", f"len({array.sql})"
     outside, message = f"{at} NOT BETWEEN 0 AND {length} - 1", error("INVALID_ARRAY_INDEX", "No such index.")
@@ -263,12 +252,12 @@ def element(array: Part, index: Part, *, first: int) -> Part:
 
 
 def _element_at(name: str, parts: Sequence[Part], zone: str) -> Part:
-    _require(name, parts, ("ARRAY",), ("INT",))
+    require(name, parts, ("ARRAY",), ("INT",))
     return element(*parts, first=1)
 
 
 def _round(name: str, parts: Sequence[Part], zone: str) -> Part:
-    _require(name, parts, NUMBERS, *[("INT",)] * (len(parts) - 1))
+    require(name, parts, NUMBERS, *[("INT",)] * (len(parts) - 1))
     of, places = parts[0], parts[1].whole if len(parts) == 2 else 0
     if places is None or len(parts) > 2 or (places and of.type.name in FLOATING):
         raise NotProven(f"round({of.type.name}) to these places")
@@ -288,7 +277,7 @@ def _round(name: str, parts: Sequence[Part], zone: str) -> Part:
 def _sequence(name: str, parts: Sequence[Part], zone: str) -> Part:
     if len(parts) == 2:
         parts = [*parts, Part("1", INT, False, constant="1")]
-    _require("sequence", parts, INTEGERS, INTEGERS, INTEGERS)
+    require("sequence", parts, INTEGERS, INTEGERS, INTEGERS)
     type_ = common_type([part.type for part in parts[:2]]) or BIGINT
     if type_.name not in ("INT", "BIGINT"):
         raise NotProven(f"sequence of {type_.name}")
@@ -304,7 +293,7 @@ def _sequence(name: str, parts: Sequence[Part], zone: str) -> Part:
 
 
 def _lower_or_upper(name: str, parts: Sequence[Part], zone: str) -> Part:
-    _require(name, parts, ("STRING",))
+    require(name, parts, ("STRING",))
     of = parts[0].sql
     does = {"lcase": "lower", "ucase": "upper"}.get(name, name)
     sql = (
@@ -325,7 +314,7 @@ def _concat(name: str, parts: Sequence[Part], zone: str) -> Part:
 
 
 def _split(name: str, parts: Sequence[Part], zone: str) -> Part:
-    _require("split", parts, ("STRING",), ("STRING",))
+    require("split", parts, ("STRING",), ("STRING",))
     by = parts[1].word
     if by is None or not re.fullmatch(r"[\w /,;:&=#@!%~-]", by, re.ASCII):
         raise NotProven("split by anything but one plain character")
@@ -344,7 +333,7 @@ _PATTERN = re.compile(rf"(?:\({_PLAIN}\|\^\)|\(\^\|{_PLAIN}\)|\({_RUN}\)|{_ATOM}
 def _regexp_extract(name: str, parts: Sequence[Part], zone: str) -> Part:
     if len(parts) == 2:
         parts = [*parts, Part("1", INT, False, constant="1")]
-    _require("regexp_extract", parts, ("STRING",), ("STRING",), ("INT",))
+    require("regexp_extract", parts, ("STRING",), ("STRING",), ("INT",))
     pattern, group = parts[1].word, parts[2].whole
     if pattern is None or group is None or not _PATTERN.fullmatch(pattern):
         raise NotProven("regexp_extract by a pattern with more than letters, sets, groups and repetitions")
@@ -353,122 +342,8 @@ def _regexp_extract(name: str, parts: Sequence[Part], zone: str) -> Part:
     return parts[0].computed(f"regexp_extract({parts[0].sql}, {text(pattern)}, {group})")
 
 
-_FORMATS = {"yyyy": "%Y", "MM": "%m", "dd": "%d", "HH": "%H", "mm": "%M", "ss": "%S", "SSSSSS": "%f", "SSS": "%g"}
-
-
-def _date_format(name: str, parts: Sequence[Part], zone: str) -> Part:
-    _require("date_format", parts, TEMPORAL, ("STRING",))
-    pattern = parts[1].word
-    if not pattern:
-        raise NotProven("date_format with a computed pattern, or an empty one,")
-    written = ""
-    for word in re.findall(r"([A-Za-z])(\1*)|([^A-Za-z])", pattern):
-        letters = word[0] + word[1]
-        if (letters and letters not in _FORMATS) or (word[2] in "'[]{}#" and word[2]):
-            raise NotProven(f"date_format by '{pattern}'")
-        written += _FORMATS[letters] if letters else word[2].replace("%", "%%")
-    # In a zone, Spark reads a local time as a moment, which moves those that the clocks leave out.
-    is_moved = parts[0].type.name != "TIMESTAMP" and not is_utc(zone)
-    if is_moved and (parts[0].type.name != "DATE" or set(written) & set("HMSfg")):
-        raise NotProven(f"date_format of a {parts[0].type.name} by '{pattern}' in {zone}")
-    shown = parts[0].sql if parts[0].type.name == "DATE" else local(parts[0], zone)
-    if parts[0].type.name == "DATE":
-        shown = f"CAST({shown} AS TIMESTAMP)"
-    sql = f"strftime({shown}, {text(written)})"
-    day = f"CAST({shown} AS DATE)"
-    return parts[0].computed(within_calendar(day, sql, "date_format", STRING), STRING, refuses=True)
-
-
-def _part_of_time(name: str, parts: Sequence[Part], zone: str) -> Part:
-    _require(name, parts, ("TIMESTAMP", "TIMESTAMP_NTZ"))
-    return parts[0].computed(f"CAST(date_part('{name}', {local(parts[0], zone)}) AS INTEGER)", INT)
-
-
-def _part_of_date(name: str, parts: Sequence[Part], zone: str) -> Part:
-    _require(name, parts, TEMPORAL)
-    day = parts[0].sql if parts[0].type.name == "DATE" else local(parts[0], zone)
-    seems = parts[0].type.name == "TIMESTAMP_NTZ"  # Spark casts it to a DATE first
-    part = _PARTS.get(name, "date_part('{0}', {1})").format(name, day)
-    return parts[0].computed(f"CAST({part} AS INTEGER)", INT, seems=seems)
-
-
-_PARTS = {"dayofmonth": "date_part('day', {1})", "dayofyear": "date_part('doy', {1})",
-          "dayofweek": "date_part('dow', {1}) + 1", "weekday": "date_part('isodow', {1}) - 1",
-          "weekofyear": "date_part('week', {1})"}  # fmt: skip
-_LENGTHS = {"micros": 1, "millis": 1_000, "seconds": 1_000_000}
-
-
-_UNITS = {
-    "SECOND": 1_000_000,
-    "MINUTE": 60_000_000,
-    "HOUR": 3_600_000_000,
-    "DAY": 86_400_000_000,
-    "DD": 86_400_000_000,
-    "MILLISECOND": 1_000,
-    "MICROSECOND": 1,
-}
-_MONTHS = {"MONTH": "month", "MON": "month", "MM": "month", "YEAR": "year", "YYYY": "year", "YY": "year",
-           "QUARTER": "quarter", "WEEK": "week"}  # fmt: skip
-
-
-def _date_trunc(name: str, parts: Sequence[Part], zone: str) -> Part:
-    _require(name, parts, ("STRING",), TEMPORAL)
-    unit = (parts[0].word or "").upper()
-    of = cast(parts[1], TIMESTAMP, zone)
-    if is_utc(zone) and unit in _MONTHS:
-        truncated = f"date_trunc('{_MONTHS[unit]}', {local(of, zone)})"
-        return of.computed(f"timezone('UTC', CAST({truncated} AS TIMESTAMP))", TIMESTAMP, seems=True)
-    if unit not in _UNITS or not (is_utc(zone) or unit.endswith("SECOND")):
-        raise NotProven(f"date_trunc('{unit}', TIMESTAMP) in {zone}")
-    micros, length = f"epoch_us({of.sql})", _UNITS[unit]
-    down = f"({micros} - ((({micros} % {length}) + {length}) % {length}))"
-    return of.computed(f"make_timestamptz({down})", TIMESTAMP, seems=True)
-
-
-def _trunc(name: str, parts: Sequence[Part], zone: str) -> Part:
-    _require(name, parts, ("DATE",), ("STRING",))
-    unit = (parts[1].word or "").upper()
-    if unit not in _MONTHS:
-        raise NotProven(f"trunc(DATE, '{unit}')")
-    return parts[0].computed(f"CAST(date_trunc('{_MONTHS[unit]}', {parts[0].sql}) AS DATE)", seems=True)
-
-
-def _to_date(name: str, parts: Sequence[Part], zone: str) -> Part:
-    _require("to_date", parts, TEMPORAL)
-    return cast(parts[0], DATE, zone)
-
-
-def _unix(name: str, parts: Sequence[Part], zone: str) -> Part:
-    _require(name, parts, ("TIMESTAMP",))
-    micros, length = f"epoch_us({parts[0].sql})", _LENGTHS[name.partition("_")[2]]
-    down = f"({micros} - ((({micros} % {length}) + {length}) % {length})) // {length}"
-    return parts[0].computed(micros if length == 1 else f"({down})", BIGINT)
-
-
-def _timestamp(name: str, parts: Sequence[Part], zone: str) -> Part:
-    _require(name, parts, INTEGERS)
-    length = _LENGTHS[name.partition("_")[2]]
-    sql = moment_of(f"CAST({parts[0].sql} AS BIGINT)", length, name)
-    overflows = length > 1 and parts[0].type.name == "BIGINT"
-    return parts[0].computed(sql, TIMESTAMP, raises=overflows, refuses=True)
-
-
-def _date_from_unix_date(name: str, parts: Sequence[Part], zone: str) -> Part:
-    _require("date_from_unix_date", parts, ("INT",))
-    of = parts[0].sql
-    within = f"CASE WHEN {of} BETWEEN -719162 AND 2932896 THEN DATE '1970-01-01' + {of} WHEN {of} IS NULL THEN NULL"
-    sql = f"{within} ELSE {refused('date_from_unix_date of a day outside the years 1 to 9999')} END"
-    return parts[0].computed(sql, DATE, refuses=True)
-
-
-def _date_add(name: str, parts: Sequence[Part], zone: str) -> Part:
-    _require(name, parts, ("DATE",), ("TINYINT", "SMALLINT", "INT"))
-    moved = f"({parts[0].sql} {'+' if name == 'date_add' else '-'} {parts[1].sql})"
-    return combined(within_calendar(moved, moved, name, DATE), DATE, parts, refuses=True)
-
-
 def _floor_or_ceil(name: str, parts: Sequence[Part], zone: str) -> Part:
-    _require(name, parts, NUMBERS)
+    require(name, parts, NUMBERS)
     of = parts[0]
     if of.type.kind == "DECIMAL":
         precision, scale = of.type.digits
@@ -485,18 +360,12 @@ def _floor_or_ceil(name: str, parts: Sequence[Part], zone: str) -> Part:
     return of.computed(sql, BIGINT, seems=True, raises=True)
 
 
-def _isnull(name: str, parts: Sequence[Part], zone: str) -> Part:
+def _null_test(name: str, parts: Sequence[Part], zone: str) -> Part:
     if len(parts) != 1:
-        raise NotProven(f"isnull of {len(parts)} arguments")
-    require_silent("isnull", parts[0])
-    return parts[0].computed(f"({parts[0].sql} IS NULL)", BOOLEAN, nullable=False)
-
-
-def _isnotnull(name: str, parts: Sequence[Part], zone: str) -> Part:
-    if len(parts) != 1:
-        raise NotProven(f"isnotnull of {len(parts)} arguments")
-    require_silent("isnotnull", parts[0])
-    return parts[0].computed(f"({parts[0].sql} IS NOT NULL)", BOOLEAN, nullable=False)
+        raise NotProven(f"{name} of {len(parts)} arguments")
+    require_silent(name, parts[0])
+    sql = f"({parts[0].sql} IS {'NULL' if name == 'isnull' else 'NOT NULL'})"
+    return parts[0].computed(sql, BOOLEAN, nullable=False)
 
 
 @dataclass(frozen=True, slots=True)
@@ -519,13 +388,14 @@ class Plain:
 
     def part(self, name: str, parts: Sequence[Part], zone: str) -> Part:
         """The result for some arguments."""
-        _require(name, parts, *self.takes)
+        require(name, parts, *self.takes)
         sql = self.sql.format(*(part.sql for part in parts))
         return combined(sql, self.gives, parts, nullable=self.nullable, seems=self.seems)
 
 
 _TEXT, _DAY, _SMALL = ("STRING",), ("DATE",), ("TINYINT", "SMALLINT", "INT")
 _SIGN = "CASE WHEN isnan(CAST({0} AS DOUBLE)) OR {0} = 0 THEN CAST({0} AS DOUBLE) ELSE CAST(sign({0}) AS DOUBLE) END"
+_AT_LEAST_0 = "{0}, CASE WHEN {1} < 0 THEN 0 ELSE {1} END"
 
 PLAIN: Mapping[str, Plain] = {
     "ascii": Plain((_TEXT,), INT, "CAST(ascii({0}) AS INTEGER)"),
@@ -539,12 +409,12 @@ PLAIN: Mapping[str, Plain] = {
     "instr": Plain((_TEXT, _TEXT), INT, "CAST(instr({0}, {1}) AS INTEGER)"),
     "isnan": Plain((FLOATING,), BOOLEAN, "coalesce(isnan({0}), false)", nullable=False),
     "last_day": Plain((_DAY,), DATE, "last_day({0})"),
-    "left": Plain((_TEXT, _SMALL), STRING, "left({0}, greatest({1}, 0))"),
+    "left": Plain((_TEXT, _SMALL), STRING, f"left({_AT_LEAST_0})"),
     "ltrim": Plain((_TEXT,), STRING, "ltrim({0}, ' ')"),
     "md5": Plain((_TEXT,), STRING, "md5({0})"),
     "repeat": Plain((_TEXT, _SMALL), STRING, "repeat({0}, {1})"),
     "replace": Plain((_TEXT, _TEXT, _TEXT), STRING, "replace({0}, {1}, {2})"),
-    "right": Plain((_TEXT, _SMALL), STRING, "right({0}, greatest({1}, 0))", seems=True),
+    "right": Plain((_TEXT, _SMALL), STRING, f"right({_AT_LEAST_0})", seems=True),
     "rtrim": Plain((_TEXT,), STRING, "rtrim({0}, ' ')"),
     **dict.fromkeys(("sign", "signum"), Plain((NUMBERS,), DOUBLE, _SIGN, seems=True)),
     "size": Plain((("ARRAY",),), INT, "CAST(len({0}) AS INTEGER)"),
@@ -555,41 +425,15 @@ PLAIN: Mapping[str, Plain] = {
 
 FUNCTIONS: Mapping[str, Function] = {
     **{name: plain.part for name, plain in PLAIN.items()},
-    "abs": _abs,
-    "array": _array,
-    "coalesce": _coalesce,
-    "concat": _concat,
-    "date_format": _date_format,
-    "date_from_unix_date": _date_from_unix_date,
-    "date_trunc": _date_trunc,
-    "element_at": _element_at,
-    "get": _get,
-    "if": if_,
-    "isnotnull": _isnotnull,
-    "isnull": _isnull,
-    "mod": _mod,
-    "named_struct": _named_struct,
-    "nullif": _nullif,
-    "nvl2": _nvl2,
-    "pmod": _pmod,
-    "regexp_extract": _regexp_extract,
-    "round": _round,
-    "sequence": _sequence,
-    "split": _split,
-    "trunc": _trunc,
+    **MOMENTS,
+    "abs": _abs, "array": _array, "coalesce": _coalesce, "concat": _concat, "element_at": _element_at, "get": _get,
+    "if": if_, "mod": _mod, "named_struct": _named_struct, "nullif": _nullif, "nvl2": _nvl2, "pmod": _pmod,
+    "regexp_extract": _regexp_extract, "round": _round, "sequence": _sequence, "split": _split,
     **dict.fromkeys(("ceil", "ceiling", "floor"), _floor_or_ceil),
-    **dict.fromkeys(("date", "to_date"), _to_date),
-    **dict.fromkeys(("date_add", "date_sub"), _date_add),
-    **dict.fromkeys(
-        ("day", "dayofmonth", "dayofweek", "dayofyear", "month", "quarter", "weekday", "weekofyear", "year"),
-        _part_of_date,
-    ),
     **dict.fromkeys(("greatest", "least"), _extreme),
-    **dict.fromkeys(("hour", "minute", "second"), _part_of_time),
     **dict.fromkeys(("ifnull", "nvl"), _nvl),
+    **dict.fromkeys(("isnotnull", "isnull"), _null_test),
     **dict.fromkeys(("lcase", "lower", "ucase", "upper"), _lower_or_upper),
-    **{f"timestamp_{unit}": _timestamp for unit in _LENGTHS},
     **dict.fromkeys(("try_add", "try_multiply", "try_subtract"), _tried),
-    **{f"unix_{unit}": _unix for unit in _LENGTHS},
-}
+}  # fmt: skip
 """The proven functions of one row, by name."""

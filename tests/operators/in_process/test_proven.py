@@ -233,7 +233,7 @@ def texts() -> list[str]:
         "repeat(s1, 2)",
         "repeat(s3, -1)",
     ]
-    found += [f"{f}(s{i}, {n})" for f, i, n in product(("left", "right"), (1, 3), ("2", "ti3", "-1"))]
+    found += [f"{f}(s{i}, {n})" for f, i, n in product(("left", "right"), (1, 3), ("2", "ti1", "-1"))]
     found += [f"split(s{i}, '/')[{n}]" for i, n in product((1, 3), ("0", "ti3", "-1"))]
     found += [f"element_at(split(s{i}, 'a'), {n})" for i, n in product((1, 3), ("1", "i3", "0", "-1"))]
     found += ["coalesce(s1, s2, 'none')", "nullif(s1, s2)", "length(s1) - length(replace(s1, 'a', ''))"]
