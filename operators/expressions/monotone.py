@@ -19,6 +19,7 @@ import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import date
+from functools import lru_cache
 from typing import Literal
 
 from sqlglot import exp
@@ -26,7 +27,6 @@ from sqlglot import exp
 from xmlstream.operators.expressions.dialect import parsed, position_of, render
 from xmlstream.operators.expressions.duration import is_short_interval, whole_days
 from xmlstream.operators.expressions.type_rules import (
-    CALLS,
     DAYS,
     FLOATING,
     INSTANTS,
@@ -38,6 +38,7 @@ from xmlstream.operators.expressions.type_rules import (
     kind,
     numeric_literal,
     result_kind,
+    value_type,
 )
 from xmlstream.punct_ns.domain import Domain
 from xmlstream.punct_ns.schema import Schema
@@ -140,12 +141,21 @@ def of_moment(name: str, found: Rising, text: str, schema: Schema) -> Rising | N
             return Rising(found.coarser, "date", "far")
         case "to_date" | "date" if found.kind in TEMPORAL and not text:
             return day(found) if found.kind != "date" else found
-        case _ if name in _COARSER | _EXACT and (to := CALLS.get((name, found.kind))) is not None:
+        case _ if name in _COARSER | _EXACT and (to := _result(name, found.kind)) is not None:
             how = found.coarser if name in _COARSER else found.how
-            return Rising(how, kind(to), "far" if found.kind == "integer" else found.strays)
+            return Rising(how, to, "far" if found.kind == "integer" else found.strays)
         case "year" if found.kind in TEMPORAL:
             return Rising(day(found).how, "integer")
     return _part(name, found, schema)
+
+
+@lru_cache
+def _result(name: str, of: TypeKind) -> TypeKind | None:
+    """The kind of the values of a function of one argument; None if it takes no such argument."""
+    types: Mapping[TypeKind, str] = {"integer": "INT", "date": "DATE", "timestamp": "TIMESTAMP"}
+    call = exp.Anonymous(this=name, expressions=[exp.column("x")])
+    found = value_type(call, Schema.of(x=types[of])) if of in types else None
+    return None if found is None else kind(found)
 
 
 def day(found: Rising) -> Rising:

@@ -2,10 +2,8 @@
 
 Under ANSI rules a division, a sum or a cast may stop a query. A predicate that moves below a join, or below another
 operator that drops tuples, is evaluated for more tuples than before. SQL leaves the order of conditions to the system,
-but a query that had an answer must not lose it. Not throwable are: attributes and constants, comparisons of values
-whose types Spark unites without a cast that may fail, IS, IN, BETWEEN, LIKE, AND, OR and NOT, casts without loss,
-arithmetic of floating-point numbers, and integer division by a constant. Everything else, such as other functions,
-counts as throwable.
+but a query that had an answer must not lose it. Which operations may be an error, their table says
+(`xmlstream.operators.expressions.operations`); what is not there counts as throwable.
 
 An expression that is not throwable also has equal values for operands that compare as equal, such as 0.0 and -0.0
 (1 / x has not). So it can be evaluated on any tuple that an operator treats as equal.
@@ -22,21 +20,13 @@ from collections.abc import Iterable
 from sqlglot import exp
 
 from xmlstream.operators.expressions.dialect import attributes_in, expression, render
-from xmlstream.operators.expressions.duration import is_short_interval
+from xmlstream.operators.expressions.operations.forms import known
 from xmlstream.operators.expressions.type_rules import (
     BIGINT,
-    BOOLEAN,
-    DOUBLE,
     FLOATING,
     INT,
-    MOMENTS,
-    NUMERIC,
-    STRING,
     TEMPORAL,
-    VOID,
     cast,
-    compared_digits,
-    fit_one_decimal,
     kind,
     loses_nothing,
     numeric_literal,
@@ -45,9 +35,6 @@ from xmlstream.operators.expressions.type_rules import (
 from xmlstream.punct_ns.numeric_type import FloatType
 from xmlstream.punct_ns.schema import Schema
 from xmlstream.punct_ns.sql_type import SqlType
-
-_COMPARISONS = (exp.EQ, exp.NEQ, exp.NullSafeEQ, exp.NullSafeNEQ, exp.LT, exp.LTE, exp.GT, exp.GTE)
-_CONDITIONS = (BOOLEAN, VOID)
 
 
 def throwable(tree: exp.Expr, schema: Schema) -> bool:
@@ -60,120 +47,8 @@ def throwable(tree: exp.Expr, schema: Schema) -> bool:
     >>> [throwable(expression(text), schema) for text in ("sid > 5", "hour + 1 > 5", "1 / t > 5", "f(hour)")]
     [True, True, True, True]
     """
-    return _type(tree, schema) is None
-
-
-def _type(tree: exp.Expr, schema: Schema) -> SqlType | None:
-    """The type of the expression's values; None if its evaluation may fail."""
-    tree = tree.unnest()
-    if (of := numeric_literal(tree)) is not None:
-        return of.type
-    match tree:
-        case exp.Column():
-            return schema.attribute(tree.name).domain.sql if len(tree.parts) == 1 else None
-        case exp.Literal(is_string=True):
-            return STRING
-        case exp.Null():
-            return VOID
-        case exp.Boolean():
-            return BOOLEAN
-        case exp.Cast():
-            return _cast(tree, schema)
-        case exp.Add() | exp.Sub() | exp.Mul() | exp.Div() | exp.Mod() | exp.IntDiv() | exp.Neg():
-            return _arithmetic(tree, schema)
-    return BOOLEAN if _is_condition(tree, schema) else None
-
-
-def _is_condition(tree: exp.Expr, schema: Schema) -> bool:
-    """Whether it is true, false or null for every tuple, never an error."""
-    match tree:
-        case exp.And() | exp.Or():
-            return all(_type(side, schema) in _CONDITIONS for side in (tree.this, tree.expression))
-        case exp.Not():
-            return _type(tree.this, schema) in _CONDITIONS
-        case exp.Is():
-            tested = _type(tree.this, schema)
-            return (isinstance(tree.expression, exp.Null) and tested is not None) or tested in _CONDITIONS
-        case exp.Between():
-            return _comparable((tree.this, tree.args["low"], tree.args["high"]), schema)
-        case exp.In():
-            return bool(tree.expressions) and _comparable((tree.this, *tree.expressions), schema)
-        case exp.Like() | exp.ILike():
-            return _type(tree.this, schema) == STRING and _is_plain(tree.expression)
-    return isinstance(tree, _COMPARISONS) and _comparable((tree.this, tree.expression), schema)
-
-
-def _is_plain(pattern: exp.Expr) -> bool:
-    """Whether it is a constant text without escapes, which may be wrong in a pattern."""
-    return isinstance(pattern, exp.Literal) and bool(pattern.is_string) and "\\" not in str(pattern.this)
-
-
-def _comparable(trees: Iterable[exp.Expr], schema: Schema) -> bool:
-    """Whether Spark unites their types by casts that never fail."""
-    types: set[SqlType] = set()
-    texts: list[exp.Expr] = []
-    for tree in trees:
-        if (type_ := _type(tree, schema)) is None:
-            return False
-        types.add(type_)
-        if type_ == STRING:
-            texts.append(tree.unnest())
-    types.discard(VOID)
-    temporal = {type_ for type_ in types if kind(type_) in TEMPORAL}
-    if len(temporal) == 1 and types <= temporal | {STRING}:
-        return all(_is_read(text, *temporal) for text in texts)
-    return len(types) <= 1 or _are_numbers(types)
-
-
-def _are_numbers(types: set[SqlType]) -> bool:
-    """Whether all types are numeric, and one type holds all their digits."""
-    exact = [type_ for type_ in types if kind(type_) not in FLOATING]
-    digits = [of for of in map(compared_digits, exact) if of is not None]
-    return len(digits) == len(exact) and (len(exact) < len(types) or fit_one_decimal(digits))
-
-
-def _is_read(tree: exp.Expr, type_: SqlType) -> bool:
-    """Whether a constant text can be read as a value of the type."""
-    if not isinstance(tree, exp.Literal):
-        return False
-    try:
-        type_.read(str(tree.this))
-    except ValueError:
-        return False
-    return True
-
-
-def _cast(tree: exp.Cast, schema: Schema) -> SqlType | None:
-    found, below = cast(tree), _type(tree.this, schema)
-    if found is None or below is None:
-        return None
-    given, target = found
-    if isinstance(given, exp.Literal) and given.is_string:
-        return target.sql if kind(target.sql) in TEMPORAL and _is_read(given, target.sql) else None
-    return target.sql if loses_nothing(below, target.sql) else None
-
-
-def _arithmetic(tree: exp.Expr, schema: Schema) -> SqlType | None:
-    """The type of arithmetic that never fails: of floating-point numbers, and division by a constant that is not 0."""
-    sides = [side for side in (tree.this, tree.args.get("expression")) if side is not None]
-    if isinstance(tree, exp.Add | exp.Sub) and is_short_interval(tree.expression):
-        moved = _type(tree.this, schema)
-        return moved if moved is not None and kind(moved) in MOMENTS else None
-    types = [type_ for side in sides if (type_ := _type(side, schema)) is not None]
-    if len(types) < len(sides) or any(kind(type_) not in NUMERIC for type_ in types):
-        return None
-    floating = any(kind(type_) in FLOATING for type_ in types)
-    match tree:
-        case exp.Div() | exp.Mod() | exp.IntDiv():
-            by = numeric_literal(tree.expression)
-            if by is None or by.value == 0:
-                return None
-            if isinstance(tree, exp.Div):
-                return DOUBLE if floating else None
-            # The least integer divided by -1 overflows.
-            whole = kind(by.type) == kind(types[0]) == "integer"
-            return BIGINT if whole and by.value > 0 else None
-    return DOUBLE if floating else None
+    found = known(tree, schema)
+    return found is None or found.fails
 
 
 def takes_equals_alike(expressions: Iterable[exp.Expr | str], schema: Schema) -> bool:
@@ -218,6 +93,8 @@ def _unfailing(tree: exp.Expr, schema: Schema) -> exp.Expr | None:
     type_ = value_type(tree, schema)
     if type_ is None:
         return None
+    if not isinstance(tree, exp.Cast) and any(_is_text(part, schema) for part in tree.iter_expressions()):
+        return None  # Spark reads it as a number or a moment, which may fail.
     match tree:
         case exp.Add() | exp.Sub() | exp.Mul() | exp.Div() | exp.IntDiv():
             return _tried_arithmetic(tree, type_, schema)
@@ -229,6 +106,12 @@ def _unfailing(tree: exp.Expr, schema: Schema) -> exp.Expr | None:
             inner = [a.copy() if isinstance(a, exp.Literal) else _unfailing(a, schema) for a in arguments]
             return None if None in inner else exp.Anonymous(this=name, expressions=inner)
     return None
+
+
+def _is_text(tree: exp.Expr, schema: Schema) -> bool:
+    """Whether it is a computed text."""
+    type_ = None if isinstance(tree.unnest(), exp.Literal | exp.Interval) else value_type(tree, schema)
+    return type_ is not None and kind(type_) == "string"
 
 
 def _tried_arithmetic(tree: exp.Binary, type_: SqlType, schema: Schema) -> exp.Expr | None:

@@ -4,18 +4,15 @@
 value, type and DECIMAL digits of a numeric constant in SQL. A copy of an attribute in a wider type, cast without loss,
 has the attribute's domain.
 
-*The type* of an expression is Spark's, for the forms in which bounds of joins are written, as far as it follows from
-the domains of the attributes. *Nullability*: Spark's analyser treats more expressions as nullable than are: `a DIV
-2`, which is an error under ANSI rules where it would be null, and `date_trunc('HOUR', ts)`, where a text determines
-the operation. An expression that is never null has no null group that would have to be closed. Most operations are
-null if an operand is; conditions, choices and defaults less often. Treated as nullable are casts that give null for
-some values, such as NaN to DECIMAL, functions that are not listed here, and values composed from parts.
+The type of an expression, and whether it is ever null, stand in the table of operations. Spark's analyser treats more
+expressions as nullable than are: `a DIV 2`, which is an error under ANSI rules where it would be null, and
+`date_trunc('HOUR', ts)`, where a text determines the operation. An expression that is never null has no null group that
+would have to be closed.
 """
 
 from __future__ import annotations
 
-import re
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable
 from dataclasses import dataclass
 from decimal import Decimal
 from typing import Literal, TypeAlias
@@ -23,6 +20,9 @@ from typing import Literal, TypeAlias
 from sqlglot import exp
 
 from xmlstream.operators.expressions.dialect import position_of, type_text
+from xmlstream.operators.expressions.operations.forms import known
+from xmlstream.operators.expressions.operations.part import number
+from xmlstream.operators.expressions.operations.spark_type import NotProven
 from xmlstream.punct_ns.domain import TYPES, Domain, sql_type
 from xmlstream.punct_ns.numeric_type import DecimalType, FloatType, IntegerType
 from xmlstream.punct_ns.schema import Schema
@@ -169,11 +169,6 @@ def loses_nothing(type_: SqlType, wider: SqlType) -> bool:
     return False
 
 
-_WHOLE = re.compile(r"\d+")
-_DECIMAL = re.compile(r"(?:\d+\.\d*|\.\d+)")
-_DOUBLE = re.compile(r"(?:\d+\.?\d*|\.\d+)[eE][+-]?\d+")
-
-
 @dataclass(frozen=True, slots=True)
 class NumericLiteral:
     """A numeric constant.
@@ -236,23 +231,16 @@ def whole_number(tree: exp.Expr) -> int | None:
 
 def _literal(text: str) -> NumericLiteral | None:
     """The number of a literal's text; None if it has more digits than a DECIMAL."""
-    bare = text.removeprefix("-")
-    if _DOUBLE.fullmatch(bare):
-        return NumericLiteral(float(text), DOUBLE)
-    if not _WHOLE.fullmatch(bare) and not _DECIMAL.fullmatch(bare):
+    try:
+        type_ = Domain(number(text).type.name).sql
+    except (NotProven, ValueError):
         return None
+    if isinstance(type_, FloatType):
+        return NumericLiteral(float(text), type_)
     value = Decimal(text)
     scale = max(0, -int(value.as_tuple().exponent))
-    precision = max(len(value.as_tuple().digits), scale)
-    try:
-        type_: SqlType = DecimalType(precision, scale)
-    except ValueError:
-        return None
-    number: int | Decimal = value
-    if _WHOLE.fullmatch(bare):
-        narrow = [of for of in (INT, BIGINT) if isinstance(of, IntegerType) and of.low <= value <= of.high]
-        number, type_ = (int(value), narrow[0]) if narrow else (value, type_)
-    return NumericLiteral(number, type_, (precision - scale, scale))
+    digits = max(len(value.as_tuple().digits), scale) - scale, scale
+    return NumericLiteral(int(value) if isinstance(type_, IntegerType) else value, type_, digits)
 
 
 def _negative(of: NumericLiteral | None) -> NumericLiteral | None:
@@ -260,18 +248,6 @@ def _negative(of: NumericLiteral | None) -> NumericLiteral | None:
     if of is None or (isinstance(of.type, IntegerType) and of.value == of.type.low):
         return None
     return NumericLiteral(-of.value, of.type, compared_digits(of.type))
-
-
-CALLS: Mapping[tuple[str, TypeKind], SqlType] = {
-    **{(f"unix_{unit}", "timestamp"): BIGINT for unit in ("seconds", "millis", "micros")},
-    **{(f"timestamp_{unit}", "integer"): TIMESTAMP for unit in ("seconds", "millis", "micros")},
-    ("unix_date", "date"): INT,
-    ("date_from_unix_date", "integer"): DATE,
-    **{(name, of): BIGINT for name in ("floor", "ceil", "ceiling") for of in ("integer", "float", "double")},
-    **{(name, of): DATE for name in ("to_date", "date") for of in TEMPORAL},
-    **{("year", of): INT for of in TEMPORAL},
-}
-"""The result types of functions of one argument, by function and kind of the argument."""
 
 
 def value_type(tree: exp.Expr, schema: Schema) -> SqlType | None:
@@ -284,76 +260,17 @@ def value_type(tree: exp.Expr, schema: Schema) -> SqlType | None:
     ['INT', 'TIMESTAMP', 'BIGINT', 'DOUBLE']
     >>> value_type(expression("upper(hour)"), schema)
     """
-    tree = tree.unnest()
     if (literal := numeric_literal(tree)) is not None:
         return literal.type
-    at = position_of(tree, schema)
-    if at is not None:
-        return schema[at].domain.sql
-    match tree:
-        case exp.Cast():
-            found = cast(tree)
-            return found[1].sql if found else None
-        case exp.Neg(this=inner):
-            type_ = value_type(inner, schema)
-            return type_ if type_ is not None and kind(type_) in NUMERIC else None
-        case exp.Add() | exp.Sub() | exp.Mul() | exp.Div() | exp.IntDiv():
-            return _arithmetic(tree, schema)
-        case exp.Anonymous(this=str(name), expressions=arguments):
-            return _call(name.lower(), arguments, schema)
-    return None
+    if (found := known(tree, schema)) is not None:
+        return Domain(found.type.name).sql
+    given = cast(tree.unnest())
+    return None if given is None else given[1].sql
 
-
-def _arithmetic(tree: exp.Binary, schema: Schema) -> SqlType | None:
-    sides = [side.unnest() for side in (tree.this, tree.expression)]
-    others = [side for side in sides if not isinstance(side, exp.Interval)]
-    types = [type_ for side in others if (type_ := value_type(side, schema)) is not None]
-    if len(types) < len(others) or not types:
-        return None
-    if len(others) == 1:
-        moved = isinstance(tree, exp.Add | exp.Sub) and kind(types[0]) in MOMENTS
-        return types[0] if moved else None
-    kinds = {kind(type_) for type_ in types}
-    if not kinds <= NUMERIC or kinds & {"decimal", "float"}:
-        return None
-    if kinds & FLOATING or isinstance(tree, exp.Div):
-        return DOUBLE
-    return (
-        BIGINT
-        if isinstance(tree, exp.IntDiv)
-        else max(types, key=lambda type_: type_.bits if isinstance(type_, IntegerType) else 0)
-    )
-
-
-def _call(name: str, arguments: list[exp.Expr], schema: Schema) -> SqlType | None:
-    if name in ("date_trunc", "trunc") and len(arguments) == 2:
-        of = value_type(arguments[1] if name == "date_trunc" else arguments[0], schema)
-        wanted = TIMESTAMP if name == "date_trunc" else DATE
-        return wanted if of == wanted else None
-    of = value_type(arguments[0], schema) if len(arguments) == 1 else None
-    return None if of is None else CALLS.get((name, kind(of)))
-
-
-_OPERATIONS = (
-    exp.Add, exp.Sub, exp.Mul, exp.Div, exp.IntDiv, exp.Mod, exp.Neg, exp.EQ, exp.NEQ, exp.LT, exp.LTE, exp.GT, exp.GTE,
-    exp.And, exp.Or, exp.Not, exp.DPipe, exp.BitwiseAnd, exp.BitwiseOr, exp.BitwiseXor, exp.BitwiseNot,
-)  # fmt: skip
-"""Operations that are null only if an operand is; under ANSI rules a division by zero is an error."""
-
-_FUNCTIONS = frozenset((
-    "abs", "ceil", "ceiling", "floor", "sign", "signum", "bit_count", "mod", "pmod", "exp", "hypot", "unix_seconds",
-    "unix_millis", "unix_micros", "unix_date", "timestamp_seconds", "timestamp_millis", "timestamp_micros",
-    "date_from_unix_date", "year", "quarter", "month", "day", "dayofmonth", "dayofweek", "weekday", "dayofyear",
-    "weekofyear", "hour", "minute", "second", "date_add", "date_sub", "datediff", "add_months", "last_day", "upper",
-    "lower", "ucase", "lcase", "length", "char_length", "character_length", "ltrim", "rtrim", "reverse", "concat",
-    "repeat", "startswith", "endswith", "md5", "crc32", "hex",
-))  # fmt: skip
-"""Functions of numbers, moments and texts that are null only if an argument is."""
 
 DAYS = frozenset(("WEEK", "MONTH", "MON", "MM", "QUARTER", "YEAR", "YYYY", "YY"))
 INSTANTS = DAYS | {"MICROSECOND", "MILLISECOND", "SECOND", "MINUTE", "HOUR", "DAY", "DD"}
-_TRUNCATED: Mapping[str, frozenset[str]] = {"date_trunc": INSTANTS, "trunc": DAYS}
-"""The units to which moments can be truncated; for any other the result is null."""
+"""The units to which days and moments can be truncated; for any other the result is null."""
 
 
 def never_null(tree: exp.Expr, schema: Schema) -> bool:
@@ -369,72 +286,8 @@ def never_null(tree: exp.Expr, schema: Schema) -> bool:
     []
     """
     tree = tree.unnest()
-    at = position_of(tree, schema)
-    if at is not None:
+    if (at := position_of(tree, schema)) is not None:
         domain = schema[at].domain
         return not domain.nullable and not domain.opaque
-    match tree:
-        case exp.Literal() | exp.Boolean() | exp.Interval(this=exp.Literal()):
-            return True
-        case exp.Is() | exp.NullSafeEQ():
-            return True
-        case exp.Cast():
-            return _is_cast(tree, schema)
-        case exp.Between():
-            return _all((tree.this, tree.args["low"], tree.args["high"]), schema)
-        case exp.In():
-            return bool(tree.expressions) and _all((tree.this, *tree.expressions), schema)
-        case exp.Like():
-            return _all((tree.this, tree.expression), schema)
-        case exp.Case(args={"ifs": ifs, "default": exp.Expr() as default}):
-            return _all((*(branch.args["true"] for branch in ifs), default), schema)
-        case exp.Anonymous(this=str(name), expressions=arguments):
-            return _is_call(name.lower(), arguments, schema)
-    return isinstance(tree, _OPERATIONS) and _all(
-        (side for side in (tree.this, tree.args.get("expression")) if side is not None), schema
-    )
-
-
-def _all(trees: Iterable[exp.Expr], schema: Schema) -> bool:
-    return all(never_null(tree, schema) for tree in trees)
-
-
-def _any(trees: Iterable[exp.Expr], schema: Schema) -> bool:
-    return any(never_null(tree, schema) for tree in trees)
-
-
-_CHOICES: Mapping[str, Callable[[Sequence[exp.Expr], Schema], bool]] = {
-    **dict.fromkeys(("if", "iff", "nvl2"), lambda of, schema: len(of) == 3 and _all(of[1:], schema)),
-    **dict.fromkeys(("coalesce", "nvl", "ifnull", "least", "greatest"), _any),
-    **dict.fromkeys(("isnull", "isnotnull", "equal_null", "zeroifnull"), lambda _, __: True),
-}
-
-
-def _is_call(name: str, arguments: Sequence[exp.Expr], schema: Schema) -> bool:
-    if name in _CHOICES:
-        return _CHOICES[name](arguments, schema)
-    if name in _TRUNCATED and len(arguments) == 2:
-        unit, of = arguments if name == "date_trunc" else reversed(arguments)
-        known = isinstance(unit, exp.Literal) and str(unit.this).upper() in _TRUNCATED[name]
-        return known and never_null(of, schema)
-    if name in ("date_format", "to_date", "date") and len(arguments) == (2 if name == "date_format" else 1):
-        # A text may name no day.
-        return _kind(arguments[0], schema) in MOMENTS | {"date"} and _all(arguments, schema)
-    return name in _FUNCTIONS and _all(arguments, schema)
-
-
-def _kind(tree: exp.Expr, schema: Schema) -> TypeKind:
-    found = value_type(tree.unnest(), schema)
-    return "other" if found is None else kind(found)
-
-
-def _is_cast(tree: exp.Cast, schema: Schema) -> bool:
-    """Under ANSI rules a failing cast is an error, but NaN and infinity become null as a DECIMAL or a moment."""
-    found = cast(tree)
-    if found is None or not never_null(found[0], schema):
-        return False
-    target, of = kind(found[1].sql), _kind(found[0], schema)
-    if target in ("decimal", *MOMENTS):
-        is_text = isinstance(found[0], exp.Literal) and found[0].is_string
-        return is_text or of in (*(NUMERIC - FLOATING), *MOMENTS, "date", "string")
-    return target != "other"
+    found = known(tree, schema)
+    return isinstance(tree, exp.Is | exp.NullSafeEQ) or (found is not None and not found.null)

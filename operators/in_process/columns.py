@@ -10,8 +10,7 @@ from typing import Any
 
 import pyarrow as pa
 
-from xmlstream.operators.in_process.expressions import Typed
-from xmlstream.operators.in_process.spark_type import (
+from xmlstream.operators.expressions.operations.spark_type import (
     Field,
     NotProven,
     Type,
@@ -20,6 +19,7 @@ from xmlstream.operators.in_process.spark_type import (
     read_type,
     struct_of,
 )
+from xmlstream.operators.in_process.expressions import Typed
 from xmlstream.punct_ns.sql_type import split_outside
 
 Named = tuple[tuple[str, Typed], ...]
@@ -83,7 +83,7 @@ def struct(columns: Named) -> str:
     >>> declared(struct(columns)) == columns
     True
     """
-    return json.dumps(_struct([Field(name, inner(typed), typed.nullable) for name, typed in columns]))
+    return json.dumps(_struct([Field(name, typed.part.type, typed.nullable) for name, typed in columns]))
 
 
 def _struct(fields: Sequence[Field]) -> dict[str, Any]:
@@ -99,11 +99,6 @@ def _json(type_: Type) -> Any:
     if type_.kind == "MAP":
         raise NotProven(f"the type {type_.name}")
     return _JSON.get(type_.name, type_.name.lower())
-
-
-def inner(typed: Typed) -> Type:
-    """The type of an expression, with the nullability inside it."""
-    return read_type(typed.type) if typed.inner is None else typed.inner
 
 
 _OF_ARROW = {

@@ -8,8 +8,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
+from xmlstream.operators.expressions.operations.spark_type import NotProven, duckdb_type
 from xmlstream.operators.in_process.expressions import Typed, translated
-from xmlstream.operators.in_process.spark_type import NotProven, duckdb_type
 from xmlstream.punct_ns.domain import Domain, Value
 from xmlstream.punct_ns.schema import Attribute
 from xmlstream.punct_ns.sql_type import StringType

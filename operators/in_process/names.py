@@ -11,10 +11,10 @@ from collections.abc import Callable, Mapping
 from sqlglot import exp
 
 from xmlstream.operators.expressions.dialect import call_name, parsed, type_text
-from xmlstream.operators.in_process.aggregate_functions import AGGREGATES
+from xmlstream.operators.expressions.operations.aggregate_functions import AGGREGATES
+from xmlstream.operators.expressions.operations.functions import FUNCTIONS
+from xmlstream.operators.expressions.operations.spark_type import NotProven, read_type
 from xmlstream.operators.in_process.expressions import Columns
-from xmlstream.operators.in_process.functions import FUNCTIONS
-from xmlstream.operators.in_process.spark_type import NotProven, read_type
 
 
 def default_name(text: str, columns: Columns) -> str:
@@ -54,11 +54,19 @@ _BINARY: Mapping[type[exp.Expr], str] = {
 def _name(tree: exp.Expr) -> str:
     tree = tree.unnest()
     if type(tree) in _BINARY:
+        if isinstance(tree, exp.LT | exp.LTE | exp.GT | exp.GTE) and any(map(_is_decimal, tree.iter_expressions())):
+            raise NotProven("the name of a comparison with a DECIMAL")  # of an integer, Spark compares with another
         return f"({_name(tree.this)} {_BINARY[type(tree)]} {_name(tree.expression)})"
     for kind in type(tree).__mro__:
         if (how := _FORMS.get(kind)) is not None:
             return how(tree)
     raise NotProven(f"the name of the form {tree.key.upper()}")
+
+
+def _is_decimal(tree: exp.Expr) -> bool:
+    """Whether it is a literal with a point, perhaps with a sign."""
+    of = tree.unnest().this if isinstance(tree.unnest(), exp.Neg) else tree.unnest()
+    return isinstance(of, exp.Literal) and not of.is_string and "." in str(of.this)
 
 
 def _names(trees: list[exp.Expr]) -> str:
@@ -120,8 +128,11 @@ def _case(tree: exp.Expr) -> str:
     return " ".join([*parts, "END"])
 
 
+_COMPLETED = {("split", 2): "-1", ("sort_array", 1): "true", ("round", 1): "0"}
+"""What Spark's name has behind the arguments, by the function and their number."""
+
 _COLLECTED = ("collect_set", "collect_list", "sort_array")
-_SPELT = {"floor": "FLOOR", "ceil": "CEIL", "ceiling": "ceiling", "len": "len"}
+_SPELT = {"floor": "FLOOR", "ceil": "CEIL", "ceiling": "ceiling", "signum": "SIGNUM", "len": "len"}
 _UNKNOWN = frozenset(("sequence", "date", "to_date", "day", "isnull", "isnotnull", "any", "some", "every"))
 
 
@@ -134,10 +145,8 @@ def _call(tree: exp.Expr) -> str:
         return "count(1)"
     if name == "if":
         return f"(IF({_names(given)}))"
-    if name == "split" and len(given) == 2:
-        return f"split({_names(given)}, -1)"
-    if name == "sort_array" and len(given) == 1:
-        return f"sort_array({_names(given)}, true)"
+    if (name, len(given)) in _COMPLETED:
+        return f"{name}({_names(given)}, {_COMPLETED[name, len(given)]})"
     if given and isinstance(given[0], exp.Distinct):
         return f"{name}(DISTINCT {_names(given[0].expressions)})"
     return f"{_SPELT.get(name, name)}({_names(given)})"

@@ -9,8 +9,8 @@ from typing import Any
 
 import pyarrow as pa
 
+from xmlstream.operators.expressions.operations.spark_type import INTEGERS, NotProven
 from xmlstream.operators.in_process.columns import Named, declared
-from xmlstream.operators.in_process.spark_type import INTEGERS, NotProven
 from xmlstream.punct_ns.domain import Domain
 from xmlstream.punct_ns.errors import InputError
 from xmlstream.punct_ns.numeric_type import DecimalType

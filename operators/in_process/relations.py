@@ -10,6 +10,15 @@ from functools import lru_cache
 from itertools import takewhile
 
 from xmlstream.operators.expressions.dialect import conjuncts, expression, render
+from xmlstream.operators.expressions.operations.casts import common_type
+from xmlstream.operators.expressions.operations.part import null
+from xmlstream.operators.expressions.operations.spark_type import (
+    FLOATING,
+    NotProven,
+    in_duckdb,
+    name_in_duckdb,
+    read_type,
+)
 from xmlstream.operators.frames.frame import (
     Distinct,
     Frame,
@@ -27,12 +36,8 @@ from xmlstream.operators.frames.frame import (
     Where,
     name_of,
 )
-from xmlstream.operators.in_process.coercion import common_type
-from xmlstream.operators.in_process.columns import Named, column, inner
-from xmlstream.operators.in_process.expressions import Typed, translated
-from xmlstream.operators.in_process.generators import generator
-from xmlstream.operators.in_process.part import null
-from xmlstream.operators.in_process.spark_type import FLOATING, NotProven, in_duckdb, name_in_duckdb, read_type
+from xmlstream.operators.in_process.columns import Named, column
+from xmlstream.operators.in_process.expressions import Typed, generator, translated
 from xmlstream.punct_ns.slices import own
 
 ColumnsOf = Callable[[Frame], Named]
@@ -82,7 +87,7 @@ class Relations:
             return given
         made = _generated(text, given, self._zone)
         typed = _expression(text, given, self._zone) if made is None else made[1]
-        return (column(name_of(text), inner(typed), typed.nullable),)
+        return (column(name_of(text), typed.part.type, typed.nullable),)
 
     def _union_columns(self, union: Union) -> Named:
         first, *others = map(self._columns, union.inputs)
@@ -93,7 +98,7 @@ class Relations:
             found = {name: typed if name in here else _nullable(typed) for name, typed in found.items()}
             for name, typed in pairs:
                 found[name] = _widened(found[name], typed) if name in found else _nullable(typed)
-        return tuple(column(name, inner(typed), typed.nullable) for name, typed in found.items())
+        return tuple(column(name, typed.part.type, typed.nullable) for name, typed in found.items())
 
     def select(self, operation: Operation) -> str:
         """The SELECT of an operation."""
@@ -114,7 +119,7 @@ class Relations:
         items = []
         for number, (name, typed) in enumerate(wanted):
             found = given.get(name.lower()) if by_name else there[number]
-            target = inner(typed)
+            target = typed.part.type
             if found is None:
                 items.append(f"{null(target)} AS {name_in_duckdb(name)}")
             else:
@@ -209,7 +214,7 @@ def _nullable(typed: Typed) -> Typed:
 
 
 def _widened(one: Typed, other: Typed) -> Typed:
-    found = common_type([inner(one), inner(other)])
+    found = common_type([one.part.type, other.part.type])
     if found is None:
         raise NotProven(f"a union of {one.type} and {other.type}")
     return Typed(one.sql, found.name, one.nullable or other.nullable, inner=found)

@@ -12,9 +12,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import lru_cache
 
-from xmlstream.operators.in_process.casts import cast, is_utc
-from xmlstream.operators.in_process.part import Part, text
-from xmlstream.operators.in_process.spark_type import NotProven, Type, read_type
+from xmlstream.operators.expressions.operations.casts import cast, is_utc
+from xmlstream.operators.expressions.operations.part import Part, text
+from xmlstream.operators.expressions.operations.spark_type import NotProven, Type, read_type
 from xmlstream.punct_ns.slices import own
 
 _TEXT = r"'[^'\\\x00]*'(?!')"
@@ -46,15 +46,6 @@ class Template:
     def filled(self, sql: str) -> str:
         """DuckDB SQL made of the text, with the literals in their places."""
         return _MARK.sub(lambda found: self.values[found[1]].sql, sql) if self.values else sql
-
-
-def mark(name: str) -> str:
-    """The DuckDB SQL that stands for a literal until it is filled in.
-
-    >>> mark("__xs_value0")
-    '{{__xs_value0}}'
-    """
-    return f"{{{{{name}}}}}"
 
 
 _MARK = re.compile(rf"\{{\{{({own('value')}\d+)\}}\}}")

@@ -17,8 +17,8 @@ from tests.harness.both_engines import Findings, compared
 from tests.harness.drawn_rows import TYPES, Rows
 from tests.operators.in_process import test_proven as cases
 from xmlstream.operators.expressions.dialect import call_name, expression
-from xmlstream.operators.in_process.aggregate_functions import AGGREGATES, WINDOWS
-from xmlstream.operators.in_process.functions import FUNCTIONS
+from xmlstream.operators.expressions.operations.aggregate_functions import AGGREGATES, WINDOWS
+from xmlstream.operators.expressions.operations.functions import FUNCTIONS
 from xmlstream.session.spark_session import open_session
 
 _OPERATORS = {
@@ -71,7 +71,15 @@ def main() -> None:
     spark = open_session("local[2]", {"spark.driver.memory": "1g"}, name="proven")
     findings = Findings()
     rows = Rows.drawn(spark, given.rows, given.seed)
-    single = (cases.arithmetic, cases.comparisons, cases.casts, cases.texts, cases.moments, cases.choices)
+    single = (
+        cases.arithmetic,
+        cases.comparisons,
+        cases.beside_texts,
+        cases.casts,
+        cases.texts,
+        cases.moments,
+        cases.choices,
+    )
     compared(rows, [text for listed in single for text in listed()], findings)
     compared(rows, cases.aggregates(), findings, by="g")
     compared(rows, cases.over_rows(), findings, has_errors=False)

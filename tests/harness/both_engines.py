@@ -25,10 +25,10 @@ from pyspark.sql import functions as F
 
 from tests.harness.drawn_rows import EPOCH, Rows
 from tests.harness.nights import AT_NIGHT
+from xmlstream.operators.expressions.operations.spark_type import duckdb_type
 from xmlstream.operators.frames.spark_engine import quiet_spark
 from xmlstream.operators.in_process.engine import condition
 from xmlstream.operators.in_process.expressions import Typed, translated
-from xmlstream.operators.in_process.spark_type import duckdb_type
 from xmlstream.punct_ns.domain import Domain
 from xmlstream.punct_ns.errors import QueryError
 
@@ -186,7 +186,7 @@ class _Comparison:
 
     def _mine(self, text: str, typed: Typed, has_errors: bool) -> list[Any]:
         """DuckDB's values, each in a dictionary, or None where it raises an error; nothing if it refuses the text."""
-        whole = f"struct_pack(v := {_failing(typed.sql)})"
+        whole = f"struct_pack(v := {failing(typed.sql)})"
         value = f"TRY({whole})" if has_errors else whole
         try:
             described = self._known.execute(f"DESCRIBE SELECT {typed.sql} AS v FROM r").fetchall()[0][1]
@@ -319,7 +319,7 @@ def _counted(column: Any) -> Any:
     return column.cast(pa.int64()) if pa.types.is_timestamp(column.type) else column
 
 
-def _failing(sql: str) -> str:
+def failing(sql: str) -> str:
     """The text with its errors raised by casts, since TRY takes no `error`."""
     return re.sub(r"error\(('(?:[^']|'')*')\)", r'CAST(CAST((\1 || id) AS INTEGER) AS "NULL")', sql)
 

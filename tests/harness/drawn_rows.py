@@ -14,9 +14,9 @@ from typing import TYPE_CHECKING, Any
 import duckdb
 import pyarrow as pa
 
+from xmlstream.operators.expressions.operations.spark_type import duckdb_type
 from xmlstream.operators.in_process.engine import prepare
 from xmlstream.operators.in_process.expressions import Typed
-from xmlstream.operators.in_process.spark_type import duckdb_type
 from xmlstream.punct_ns.domain import Domain
 from xmlstream.punct_ns.slices import arrow_type
 
@@ -109,14 +109,14 @@ class Rows:
     """Drawn rows, in both engines.
 
     Attributes:
-        spark: The session.
+        spark: The session; None for rows of DuckDB alone.
         table: The rows, with a group `g` and a number `id`, which orders them.
         ddl: Their schema in Spark.
         columns: How DuckDB reads their columns.
         zone: The time zone.
     """
 
-    spark: SparkSession
+    spark: SparkSession | None
     table: pa.Table
     ddl: str
     columns: Mapping[str, Typed]
@@ -124,7 +124,7 @@ class Rows:
 
     @staticmethod
     def drawn(
-        spark: SparkSession,
+        spark: SparkSession | None,
         number: int,
         seed: int,
         zone: str = "UTC",
@@ -158,6 +158,7 @@ class Rows:
         """The rows in Spark."""
         from pyspark.sql.types import StructType
 
+        assert self.spark is not None
         self.spark.conf.set("spark.sql.session.timeZone", self.zone)
         schema: Any = StructType.fromDDL(self.ddl)
         found: DataFrame = self.spark.createDataFrame(self.table, schema)

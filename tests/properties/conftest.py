@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from xmlstream.operators.in_process.spark_type import NotProven
+from xmlstream.operators.expressions.operations.spark_type import NotProven
 from xmlstream.punct_ns.errors import QueryError
 
 REFUSED = {

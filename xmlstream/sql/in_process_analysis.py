@@ -12,15 +12,14 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from xmlstream.operators.expressions.dialect import expression
+from xmlstream.operators.expressions.operations.casts import common_type
+from xmlstream.operators.expressions.operations.spark_type import NotProven, name_in_duckdb, read_type
 from xmlstream.operators.expressions.output_columns import coalesced_domain
+from xmlstream.operators.expressions.readings import HINT, misread, misreading
 from xmlstream.operators.expressions.type_rules import never_null
-from xmlstream.operators.in_process.coercion import common_type
-from xmlstream.operators.in_process.expressions import Columns, Typed, translated
-from xmlstream.operators.in_process.generators import generator
+from xmlstream.operators.in_process.expressions import Columns, Typed, generator, translated
 from xmlstream.operators.in_process.names import default_name
 from xmlstream.operators.in_process.plain_csv import require_readable
-from xmlstream.operators.in_process.readings import HINT, misread, misreading
-from xmlstream.operators.in_process.spark_type import NotProven, name_in_duckdb, read_type
 from xmlstream.operators.punctuate import Punctuate
 from xmlstream.operators.punctuators.order import ByOrder
 from xmlstream.operators.storage.object_urls import require_known_scheme

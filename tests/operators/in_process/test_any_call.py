@@ -11,10 +11,10 @@ import pytest
 from tests.harness.both_engines import bare
 from tests.harness.drawn_rows import TYPES, connected
 from tests.harness.nights import AT_NIGHT, SEED
-from xmlstream.operators.in_process.aggregate_functions import AGGREGATES, WINDOWS
+from xmlstream.operators.expressions.operations.aggregate_functions import AGGREGATES, WINDOWS
+from xmlstream.operators.expressions.operations.functions import FUNCTIONS
+from xmlstream.operators.expressions.operations.spark_type import duckdb_type
 from xmlstream.operators.in_process.expressions import Typed, translated
-from xmlstream.operators.in_process.functions import FUNCTIONS
-from xmlstream.operators.in_process.spark_type import duckdb_type
 from xmlstream.punct_ns.errors import QueryError
 
 DRAWN = 200 if AT_NIGHT else 6

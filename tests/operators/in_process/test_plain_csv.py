@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from xmlstream.operators.expressions.operations.spark_type import NotProven
 from xmlstream.operators.in_process.columns import declared
 from xmlstream.operators.in_process.plain_csv import plain_csv
-from xmlstream.operators.in_process.spark_type import NotProven
 from xmlstream.punct_ns.errors import InputError
 
 if TYPE_CHECKING:

@@ -14,12 +14,12 @@ from tests.harness.drawn_expressions import Drawn
 from tests.harness.drawn_rows import TYPES, Rows
 from tests.harness.nights import AT_NIGHT, SEED
 from xmlstream.operators.expressions.dialect import call_name, expression
-from xmlstream.operators.in_process.aggregate_functions import AGGREGATES, WINDOWS
-from xmlstream.operators.in_process.casts import CASTS
+from xmlstream.operators.expressions.operations.aggregate_functions import AGGREGATES, WINDOWS
+from xmlstream.operators.expressions.operations.casts import CASTS
+from xmlstream.operators.expressions.operations.functions import FUNCTIONS
+from xmlstream.operators.expressions.operations.spark_type import NotProven
 from xmlstream.operators.in_process.expressions import translated
-from xmlstream.operators.in_process.functions import FUNCTIONS
 from xmlstream.operators.in_process.names import default_name
-from xmlstream.operators.in_process.spark_type import NotProven
 from xmlstream.operators.in_process.zones import transitions
 from xmlstream.punct_ns.errors import QueryError
 
@@ -48,6 +48,29 @@ def arithmetic() -> list[str]:
     return found + [f"try_{op}(i1, {a}2)" for op, a in product(("add", "subtract", "multiply"), ("ti", "i", "b"))]
 
 
+def beside_texts() -> list[str]:
+    """What Spark reads texts as: numbers, moments and booleans beside them."""
+    found = [f"{a}{i} {op} {b}" for a, i, op, b in product(TYPES, (1, 3), ("=", "<", "<=>"), ("s3", "'1'"))]
+    found += [f"'12' = {a}1" for a in TYPES] + [f"{a}1 IN ('1', '2')" for a in TYPES]
+    found += [f"{a}1 {op} '2'" for a, op in product(NUMBERS, "+-*/%")] + [
+        f"s3 {op} {a}3" for a, op in product(NUMBERS, "+/")
+    ]
+    found += [
+        text.format(a) for a in TYPES for text in ("coalesce({0}1, s3)", "IF(p1, '7', {0}3)", "nullif({0}1, '1')")
+    ]
+    found += [f"CASE WHEN p1 THEN {a}1 ELSE s3 END" for a in TYPES] + ["i1 BETWEEN '1' AND '5'", "array(i1, '1')"]
+    moments = ("s1", "CAST(day1 AS STRING)", "CAST(t3 AS STRING)", "concat(CAST(t1 AS STRING), 'Z')",
+               "replace(CAST(t1 AS STRING), '2', '3')", "replace(CAST(day3 AS STRING), '1', '3')",
+               "replace(CAST(t1 AS STRING), ' ', 'T')")  # fmt: skip
+    found = found if AT_NIGHT else found[::4]
+    return found + [f"CAST({of} AS {to})" for of, to in product(moments, ("DATE", "TIMESTAMP", "TIMESTAMP_NTZ"))]
+
+
+def test_what_stands_beside_texts(spark: SparkSession) -> None:
+    findings = compared(Rows.drawn(spark, ROWS, SEED + 21), beside_texts(), Findings())
+    assert not findings.differences, findings
+
+
 def test_arithmetic(spark: SparkSession) -> None:
     findings = compared(Rows.drawn(spark, ROWS, SEED), arithmetic(), Findings())
     assert not findings.differences, findings
@@ -59,6 +82,8 @@ def comparisons() -> list[str]:
     found += [f"{a}1 {op} {b}2" for a, op, b in product(("day", "t", "n"), ("=", "<"), ("day", "t", "n"))]
     found += [text for a in ORDERED for text in (f"{a}1 IS NULL", f"{a}1 IS NOT NULL", f"{a}1 IN ({a}2, {a}3, NULL)")]
     found += [f"{a}1 BETWEEN {a}2 AND {a}3" for a in ORDERED]
+    found += [f"{a}3 {op} -1" for a, op in product(NUMBERS, ("<", "=") if AT_NIGHT else "<")]
+    found += [f"{a}1 < {n}" for a, n in product(("i", "d"), ("2.5", "-2.5"))]
     found += [f"{a}1 IN ({a}2, {a}3)" for a in ORDERED] + [f"NOT {a}1 IN ({a}3)" for a in ORDERED]
     found += [
         "t1 > '2020-01-01T00:00:00Z'",
@@ -69,6 +94,8 @@ def comparisons() -> list[str]:
         "s1 LIKE 'a%'",
         "s1 NOT LIKE '%b_'",
         "s1 LIKE '%''%'",
+        "s1 ILIKE 'A%'",
+        "s1 NOT ILIKE '%B_'",
         "i1 IS DISTINCT FROM i2",
         "p1 IS TRUE",
         "p1 IS FALSE",
@@ -197,6 +224,18 @@ def texts() -> list[str]:
         "substring(s1, 0, 2)",
     ]
     found += [f"regexp_extract(s1, '{pattern}', 0)" for pattern in patterns(120 if AT_NIGHT else 20)]
+    found += [f"{f}(s{i})" for f in ("ascii", "btrim", "ltrim", "rtrim", "md5", "ucase", "lcase") for i in (1, 3)]
+    found += [
+        "char_length(s1)",
+        "character_length(s3)",
+        "instr(s1, 'a')",
+        "instr(s1, s3)",
+        "repeat(s1, 2)",
+        "repeat(s3, -1)",
+    ]
+    found += [f"{f}(s{i}, {n})" for f, i, n in product(("left", "right"), (1, 3), ("2", "ti1", "-1"))]
+    found += [f"split(s{i}, '/')[{n}]" for i, n in product((1, 3), ("0", "ti3", "-1"))]
+    found += [f"element_at(split(s{i}, 'a'), {n})" for i, n in product((1, 3), ("1", "i3", "0", "-1"))]
     found += ["coalesce(s1, s2, 'none')", "nullif(s1, s2)", "length(s1) - length(replace(s1, 'a', ''))"]
     found += [
         "CASE lower(s1) WHEN 'a' THEN '0' WHEN 'b' THEN '1' ELSE s2 END",
@@ -239,7 +278,7 @@ def patterns(number: int) -> list[str]:
 def moments() -> list[str]:
     found = [
         f"{name}({a}1)"
-        for name in ("year", "quarter", "month", "day", "dayofmonth", "dayofyear")
+        for name in ("year", "quarter", "month", "day", "dayofmonth", "dayofyear", "dayofweek", "weekday", "weekofyear")
         for a in ("t", "n", "day")
     ]
     found += [f"{name}({a}1)" for name in ("hour", "minute", "second") for a in ("t", "n")]
@@ -250,6 +289,8 @@ def moments() -> list[str]:
         for p in ("yyyy-MM-dd", "HH:mm", "yyyy/MM/dd HH:mm:ss.SSS")
     ]
     found += [f"date_trunc('{u}', t1)" for u in ("YEAR", "QUARTER", "MONTH", "WEEK", "DAY", "hour", "MINUTE", "SECOND")]
+    found += [f"date_trunc('{u}', {a})" for u in ("YEAR", "hour") for a in ("n1", "day3")]
+    found += [f"trunc(day{i}, '{u}')" for u in ("MM", "YEAR", "QUARTER", "week") for i in (1, 3)] + ["last_day(day3)"]
     found += [f"unix_{u}(t1)" for u in ("seconds", "millis", "micros")] + ["unix_date(day1)", "date_from_unix_date(i1)"]
     found += [f"timestamp_{u}({a}1)" for u in ("seconds", "millis", "micros") for a in ("i", "b")]
     found += [
@@ -288,6 +329,11 @@ def choices() -> list[str]:
         f"nullif({a}1, {a}3)" for a in TYPES
     ]
     found += [f"greatest({a}1, {a}2, {a}3)" for a in TYPES] + [f"least({a}1, {a}2)" for a in TYPES]
+    found += [f"{f}({a}{i})" for f, a, i in product(("sign", "signum", "round"), NUMBERS, (1, 3))]
+    found += [f"round({a}1, {n})" for a, n in product(NUMBERS, (0, 1, 2, 5))] + [
+        f"bit_count({a}1)" for a in ("ti", "i", "b")
+    ]
+    found += ["nvl2(i1, b3, 2)", "nvl2(s3, s1, 'x')"]
     found += [f"coalesce({a}1, {b}2)" for a, b in product(NUMBERS, NUMBERS)] + [
         "coalesce(i1, 0L)",
         "nvl(d1, 0)",
@@ -551,7 +597,7 @@ def _refused(text: str, rows: Rows) -> bool:
 
 
 def test_every_entry_of_the_tables_is_compared() -> None:
-    listed = (arithmetic, comparisons, casts, texts, moments, choices, aggregates, over_rows)
+    listed = (arithmetic, comparisons, beside_texts, casts, texts, moments, choices, aggregates, over_rows)
     calls = {call_name(node) for each in listed for text in each() for node in expression(text).walk()} | {"any"}
     assert {*FUNCTIONS, *AGGREGATES, *WINDOWS} - calls == set()
     kinds = {type_.partition("(")[0] for type_ in TYPES.values()}

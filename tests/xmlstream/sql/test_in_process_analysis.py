@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from xmlstream.operators.in_process.spark_type import NotProven
+from xmlstream.operators.expressions.operations.spark_type import NotProven
 from xmlstream.punct_ns.errors import QueryError
 from xmlstream.punct_ns.schema import Schema
 from xmlstream.sql.in_process_analysis import ProvenAnalyst

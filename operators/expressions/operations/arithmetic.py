@@ -5,10 +5,24 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 
-from xmlstream.operators.in_process.casts import as_decimal, cast, is_rounded
-from xmlstream.operators.in_process.coercion import WIDEST, common_type
-from xmlstream.operators.in_process.part import VOID, Part, combined, error
-from xmlstream.operators.in_process.spark_type import FLOATING, INTEGERS, NUMBERS, NotProven, Type, in_duckdb, read_type
+from xmlstream.operators.expressions.operations.casts import (
+    WIDEST,
+    as_decimal,
+    cast,
+    common_type,
+    is_rounded,
+    same_type,
+)
+from xmlstream.operators.expressions.operations.part import VOID, Part, combined, error, number
+from xmlstream.operators.expressions.operations.spark_type import (
+    FLOATING,
+    INTEGERS,
+    NUMBERS,
+    NotProven,
+    Type,
+    in_duckdb,
+    read_type,
+)
 
 BIGINT, DOUBLE = map(read_type, ("BIGINT", "DOUBLE"))
 
@@ -23,6 +37,8 @@ def arithmetic(operator: str, left: Part, right: Part, zone: str) -> Part:
     Raises:
         NotProven: These types are not proven for the operator.
     """
+    if "STRING" in (left.type.name, right.type.name):
+        left, right = same_type([left, right], operator, zone)
     kinds = {left.type.kind, right.type.kind}
     # Spark's NULL divided by a DECIMAL is a DOUBLE.
     if not kinds <= {*NUMBERS, "VOID"} or kinds == {"VOID"} or (operator == "/" and kinds == {"VOID", "DECIMAL"}):
@@ -56,8 +72,9 @@ def _unless_zero(left: Part, right: Part, sql: str, raised: str = _DIVISION) -> 
 
 
 def _is_sure(right: Part) -> bool:
-    """Whether it is a literal, which has no sign, and not zero; so the least BIGINT is not divided by -1 either."""
-    return right.constant is not None and float(right.constant) != 0
+    """Whether no division by it fails: a literal but zero, and of integers but -1, since the least one overflows."""
+    by = 0.0 if right.constant is None else float(right.constant)
+    return by > 0 or (by < 0 and right.type.name not in INTEGERS)
 
 
 def _divided(left: Part, right: Part, type_: Type) -> Part:
@@ -79,7 +96,7 @@ def _remainder(left: Part, right: Part, type_: Type) -> Part:
 
 def _reversed(sql: str, type_: Type, left: Part, right: Part, *, raises: bool) -> Part:
     """A quotient: Spark computes the divisor first, and the dividend only if that is not null."""
-    return combined(sql, type_, [right, left], nullable=True, raises=raises)
+    return combined(sql, type_, [right, left], seems=True, raises=raises)
 
 
 _DIVISIONS: Mapping[str, Callable[[Part, Part, Type], Part]] = {"/": _divided, "DIV": _quotient, "%": _remainder}
@@ -110,9 +127,8 @@ def beside_decimals(parts: Sequence[Part], operator: str) -> list[Part]:
 
 
 def _of_written_digits(part: Part) -> Part:
-    if part.constant is None:
-        return part
-    return cast(part, read_type(f"DECIMAL({len(part.constant.lstrip('0')) or 1},0)"), "UTC")
+    # Spark's analyser takes the cast of the literal to be null somewhere.
+    return part if part.constant is None else replace(number(f"{part.constant}."), nullable=True, seems=True)
 
 
 def _of_decimals(operator: str, left: Part, right: Part) -> Part:
@@ -149,8 +165,8 @@ def _decimal_remainder(left: Part, right: Part, precision: int, scale: int) -> P
         raise NotProven(f"{left.type.name} % {right.type.name}")
     type_ = read_type(f"DECIMAL({precision},{scale})")
     one, other = (f"CAST({part.sql} AS DECIMAL({wide},{scale}))" for part in (left, right))
-    sql = f"CAST(({one} % {_unless_zero(left, right, other, _REMAINDER)}) AS {type_.name})"
-    return _reversed(sql, type_, left, right, raises=True)
+    by = other if _is_sure(right) else _unless_zero(left, right, other, _REMAINDER)
+    return _reversed(f"CAST(({one} % {by}) AS {type_.name})", type_, left, right, raises=not _is_sure(right))
 
 
 def _decimal_quotient(left: Part, right: Part) -> Part:
@@ -168,10 +184,10 @@ def _decimal_quotient(left: Part, right: Part) -> Part:
     type_ = read_type(f"DECIMAL({precision},{scale})")
     # The units of the dividend, shifted so that the quotient of integers is in units of the result.
     one = f"({_units(left)} * {10**shift}::HUGEINT)"
-    other = _unless_zero(left, right, _units(right))
+    other = _units(right) if _is_sure(right) else _unless_zero(left, right, _units(right))
     sign = f"(sign({left.sql}) * sign({right.sql}))"
     rounded = f"((2 * abs({one}) + abs({other})) // (2 * abs({other}))) * {sign}"
-    return _reversed(_from_units(f"({rounded})", type_), type_, left, right, raises=True)
+    return _reversed(_from_units(f"({rounded})", type_), type_, left, right, raises=not _is_sure(right))
 
 
 def _units(part: Part) -> str:
@@ -217,4 +233,4 @@ def modulus(left: Part, right: Part, zone: str) -> Part:
     one, by = cast(left, type_, zone), cast(right, type_, zone)
     rest = f"({one.sql} % {by.sql})"
     sql = f"CASE WHEN {rest} < 0 THEN {rest} + {by.sql} ELSE {rest} END"
-    return replace(combined(sql, type_, [one, by]), nullable=True)
+    return combined(sql, type_, [one, by], seems=True)

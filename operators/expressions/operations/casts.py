@@ -1,18 +1,33 @@
-"""Casts from type to type as Spark makes them under ANSI rules: those that are proven, each by its two kinds.
+"""Casts from type to type as Spark makes them under ANSI rules: those that are written, and those that it makes itself.
 
 Where DuckDB casts otherwise, the text says how: it rounds a decimal to an integer where Spark cuts it off, and it reads
 texts that Spark refuses. Where Spark reads more texts than are proven, these raise an error that says so.
+
+Values of different types are cast to a common one, by casts that lose nothing, those that Spark's ANSI rules make of
+integers to floating-point numbers, and those of a text to what stands beside it.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from datetime import UTC as ZERO
 from datetime import date, datetime
 from typing import TypeAlias
 
-from xmlstream.operators.in_process.part import VOID, Part, error, null, refused, text
-from xmlstream.operators.in_process.spark_type import FLOATING, INTEGERS, NUMBERS, NotProven, Type, in_duckdb, read_type
+from xmlstream.operators.expressions.operations.part import VOID, Part, error, null, refused, text
+from xmlstream.operators.expressions.operations.spark_type import (
+    FLOATING,
+    INTEGERS,
+    NUMBERS,
+    TEMPORAL,
+    Field,
+    NotProven,
+    Type,
+    array_of,
+    in_duckdb,
+    read_type,
+    struct_of,
+)
 from xmlstream.punct_ns.domain import Domain
 
 Cast: TypeAlias = Callable[[Part, Type, str], Part]
@@ -82,13 +97,13 @@ def _between_integers(part: Part, to: Type, zone: str) -> Part:
 def _integer_to_decimal(part: Part, to: Type, zone: str) -> Part:
     precision, scale = to.digits
     may_fail = precision - scale < _DIGITS[part.type.name]
-    return part.computed(_plain(part, to), to, nullable=part.nullable or may_fail, raises=may_fail)
+    return part.computed(_plain(part, to), to, seems=may_fail, raises=may_fail)
 
 
 def _between_decimals(part: Part, to: Type, zone: str) -> Part:
     (precision, scale), (digits, places) = part.type.digits, to.digits
     may_fail = digits - places < precision - scale or (places < scale and digits - places == precision - scale)
-    return part.computed(_plain(part, to), to, nullable=part.nullable or may_fail, raises=may_fail)
+    return part.computed(_plain(part, to), to, seems=may_fail, raises=may_fail)
 
 
 def is_rounded(type_: Type) -> bool:
@@ -103,7 +118,7 @@ def is_rounded(type_: Type) -> bool:
 def _decimal_to_integer(part: Part, to: Type, zone: str) -> Part:
     if is_rounded(part.type):
         raise NotProven(f"CAST from {part.type.name} to {to.name}")
-    return part.computed(f"CAST(trunc({part.sql}) AS {in_duckdb(to)})", to, nullable=True, raises=True)
+    return part.computed(f"CAST(trunc({part.sql}) AS {in_duckdb(to)})", to, seems=True, raises=True)
 
 
 def _decimal_to_floating(part: Part, to: Type, zone: str) -> Part:
@@ -128,7 +143,7 @@ def _floating_to_integer(part: Part, to: Type, zone: str) -> Part:
     sql = f"CAST({whole} AS {in_duckdb(to)})"
     if to.name == "BIGINT":  # Spark's test lets 2^63 pass, and Java then takes the greatest BIGINT.
         sql = f"CASE WHEN {part.sql} = 9223372036854775808::DOUBLE THEN 9223372036854775807 ELSE {sql} END"
-    return part.computed(sql, to, nullable=True, raises=True)
+    return part.computed(sql, to, seems=True, raises=True)
 
 
 def _to_float(part: Part, to: Type, zone: str) -> Part:
@@ -168,7 +183,7 @@ def _read(part: Part, to: Type, pattern: str, sql: str) -> Part:
         f" WHEN regexp_full_match({part.sql}, '{plain}') THEN {_invalid(part, to)}"
         f" ELSE {refused('CAST of this text to ' + to.name)} END"
     )
-    return part.computed(found, to, nullable=True, raises=True)
+    return part.computed(found, to, seems=True, raises=True)
 
 
 def _string_to_integer(part: Part, to: Type, zone: str) -> Part:
@@ -184,7 +199,7 @@ def _constant(part: Part, to: Type) -> Part | None:
         value = domain.read(part.word)
     except ValueError:
         return None
-    return Part(f"CAST({text(domain.write(value))} AS {in_duckdb(to)})", to, True, raises=False)
+    return Part(f"CAST({text(domain.write(value))} AS {in_duckdb(to)})", to, True, seems=True)
 
 
 def _string_to_decimal(part: Part, to: Type, zone: str) -> Part:
@@ -201,7 +216,7 @@ def _string_to_floating(part: Part, to: Type, zone: str) -> Part:
         f"CASE WHEN {part.sql} IS NULL THEN {null(to)} WHEN regexp_full_match({part.sql}, '{_NUMBER}') THEN {read}"
         f" ELSE {refused('CAST of this text to ' + to.name)} END"
     )
-    return part.computed(sql, to, nullable=True, raises=True)
+    return part.computed(sql, to, seems=True, raises=True)
 
 
 def _string_to_boolean(part: Part, to: Type, zone: str) -> Part:
@@ -212,7 +227,7 @@ def _string_to_boolean(part: Part, to: Type, zone: str) -> Part:
         f" WHEN {word} IN ('t', 'true', 'y', 'yes', '1') THEN true"
         f" WHEN {word} IN ('f', 'false', 'n', 'no', '0') THEN false ELSE {_invalid(part, to)} END"
     )
-    return part.computed(sql, to, nullable=True, raises=True)
+    return part.computed(sql, to, seems=True, raises=True)
 
 
 def moment(value: str, to: Type, zone: str) -> Part:
@@ -244,11 +259,25 @@ def _moment(value: date, to: Type) -> str:
     return f"make_timestamp{'tz' if to.name == 'TIMESTAMP' else ''}({micros}::BIGINT)"
 
 
+_DATE = "[0-9]{4}-(?:0[1-9]|1[0-2])-(?:0[1-9]|[12][0-9]|3[01])"
+_TIME = "[ T](?:[01][0-9]|2[0-3])(?::[0-5][0-9]){2}(?:\\.[0-9]{1,6})?"
+
+
 def _string_to_moment(part: Part, to: Type, zone: str) -> Part:
-    if part.word is None:
-        raise NotProven(f"CAST from STRING to {to.name}")
-    found = moment(part.word, to, zone)
-    return Part(found.sql, to, True)
+    """A text as a date or a moment: of all that Spark reads, the common form; texts without digits are invalid."""
+    if part.word is not None:
+        return Part(moment(part.word, to, zone).sql, to, True, seems=True)
+    pattern = _DATE if to.name == "DATE" else f"{_DATE}{_TIME}" + ("Z" if to.name == "TIMESTAMP" else "")
+    if to.name == "TIMESTAMP" and is_utc(zone):
+        pattern += "?"
+    read = f"TRY_CAST({part.sql} AS {in_duckdb(to)})"
+    sql = (
+        f"CASE WHEN {part.sql} IS NULL THEN {null(to)} WHEN regexp_full_match({part.sql}, '[\\x20-\\x7e]*') AND NOT"
+        f" regexp_matches({part.sql}, '[0-9]') THEN {_invalid(part, to)} WHEN NOT regexp_full_match({part.sql},"
+        f" '{pattern}') OR {part.sql} < '0001' THEN {refused('CAST of this text to ' + to.name)}"
+        f" WHEN {read} IS NULL THEN {_invalid(part, to)} ELSE {read} END"
+    )
+    return part.computed(sql, to, seems=True, raises=True)
 
 
 _LAST, _FIRST = "9999-12-31", "0001-01-01"
@@ -264,18 +293,17 @@ def within_calendar(day: str, result: str, what: str, type_: Type) -> str:
 
 def _date_to_string(part: Part, to: Type, zone: str) -> Part:
     written = f"strftime({part.sql}, '%Y-%m-%d')"
-    return part.computed(within_calendar(part.sql, written, "the text", to), to, raises=True)
+    return part.computed(within_calendar(part.sql, written, "the text", to), to, refuses=True)
 
 
 def _moment_to_string(part: Part, to: Type, zone: str) -> Part:
     shown = local(part, zone)
     written = f"rtrim(rtrim(strftime({shown}, '%Y-%m-%d %H:%M:%S.%f'), '0'), '.')"
-    return part.computed(within_calendar(f"CAST({shown} AS DATE)", written, "the text", to), to, raises=True)
+    return part.computed(within_calendar(f"CAST({shown} AS DATE)", written, "the text", to), to, refuses=True)
 
 
 def _moment_to_date(part: Part, to: Type, zone: str) -> Part:
-    nullable = part.nullable or part.type.name == "TIMESTAMP_NTZ"
-    return part.computed(f"CAST({local(part, zone)} AS DATE)", to, nullable=nullable)
+    return part.computed(f"CAST({local(part, zone)} AS DATE)", to, seems=part.type.name == "TIMESTAMP_NTZ")
 
 
 def _moment_to_local(part: Part, to: Type, zone: str) -> Part:
@@ -290,7 +318,7 @@ def _from_local(part: Part, to: Type, zone: str) -> Part:
 
 
 def _date_to_ntz(part: Part, to: Type, zone: str) -> Part:
-    return part.computed(f"CAST({part.sql} AS TIMESTAMP)", to, nullable=True)
+    return part.computed(f"CAST({part.sql} AS TIMESTAMP)", to, seems=True)
 
 
 def _moment_to_bigint(part: Part, to: Type, zone: str) -> Part:
@@ -302,11 +330,26 @@ def _boolean_to_number(part: Part, to: Type, zone: str) -> Part:
     return part.computed(f"CAST(CAST({part.sql} AS INTEGER) AS {in_duckdb(to)})", to)
 
 
+def _seconds_to_moment(part: Part, to: Type, zone: str) -> Part:
+    return part.computed(moment_of(f"CAST({part.sql} AS BIGINT)", 1_000_000, "CAST to TIMESTAMP"), to, refuses=True)
+
+
+def moment_of(number: str, length: int, what: str) -> str:
+    """DuckDB SQL of the moment so many times `length` microseconds after 1970, around the calendar."""
+    # A year more on both sides: the last window of the calendar ends behind it.
+    least, most = -62_167_219_200_000_000 // length, 253_433_836_799_999_999 // length
+    moved = number if length == 1 else f"({number} * {length})"
+    within = f"CASE WHEN {number} BETWEEN {least} AND {most} THEN make_timestamptz({moved})"
+    beyond = refused(f"{what} of a moment outside the years 0 to 10000")
+    return f"{within} WHEN {number} IS NOT NULL THEN {beyond} END"
+
+
 CASTS: Mapping[tuple[str, str], Cast] = {
     **{(one, other): _between_integers for one in INTEGERS for other in INTEGERS},
     **{(one, "DECIMAL"): _integer_to_decimal for one in INTEGERS},
     **{(one, other): _safe for one in INTEGERS for other in (*FLOATING, "STRING")},
     **{(one, "BOOLEAN"): _to_boolean for one in (*INTEGERS, *FLOATING, "DECIMAL")},
+    **{(one, "TIMESTAMP"): _seconds_to_moment for one in INTEGERS},
     ("DECIMAL", "DECIMAL"): _between_decimals,
     **{("DECIMAL", other): _decimal_to_integer for other in INTEGERS},
     **{("DECIMAL", other): _decimal_to_floating for other in FLOATING},
@@ -331,3 +374,101 @@ CASTS: Mapping[tuple[str, str], Cast] = {
     ("TIMESTAMP", "BIGINT"): _moment_to_bigint,
 }
 """The proven casts, by the kinds of the two types."""
+
+
+WIDEST = 38
+
+
+def common_type(types: Sequence[Type]) -> Type | None:
+    """The type that Spark casts values of these types to, to compare them or to choose among them; None if not proven.
+
+    >>> found = common_type([read_type(name) for name in ("INT", "DECIMAL(5,2)", "VOID")])
+    >>> found and found.name
+    'DECIMAL(12,2)'
+    """
+    found = VOID
+    for type_ in types:
+        wider = _wider(found, type_)
+        if wider is None:
+            return None
+        found = wider
+    return found
+
+
+def _wider(one: Type, other: Type) -> Type | None:
+    if one.same(other):
+        return _with_nulls(one, other)
+    if VOID in (one, other):
+        return other if one == VOID else one
+    kinds = {one.kind, other.kind}
+    if kinds <= set(NUMBERS):
+        return _wider_number(one, other)
+    if one.element is not None and other.element is not None:
+        element = _wider(one.element, other.element)
+        return element and array_of(element, has_nulls=one.has_nulls or other.has_nulls)
+    if kinds <= set(TEMPORAL):
+        return read_type("TIMESTAMP" if "TIMESTAMP" in kinds else "TIMESTAMP_NTZ")
+    return None
+
+
+def _with_nulls(one: Type, other: Type) -> Type:
+    """The type that both are, with nulls inside where one of them has some."""
+    if one.element is not None and other.element is not None:
+        return array_of(_with_nulls(one.element, other.element), has_nulls=one.has_nulls or other.has_nulls)
+    if one.fields:
+        pairs = zip(one.fields, other.fields, strict=True)
+        return struct_of(Field(a.name, _with_nulls(a.type, b.type), a.nullable or b.nullable) for a, b in pairs)
+    return one
+
+
+def _wider_number(one: Type, other: Type) -> Type | None:
+    kinds = {one.kind, other.kind}
+    if kinds & set(FLOATING):
+        return read_type("FLOAT" if kinds == {"FLOAT"} else "DOUBLE")
+    if "DECIMAL" not in kinds:
+        return max((one, other), key=lambda type_: INTEGERS.index(type_.name))
+    (precision, scale), (digits, places) = (
+        t.digits if t.kind == "DECIMAL" else as_decimal(t).digits for t in (one, other)
+    )
+    after = max(scale, places)
+    whole = max(precision - scale, digits - places)
+    return read_type(f"DECIMAL({whole + after},{after})") if whole + after <= WIDEST else None
+
+
+def with_texts(types: Sequence[Type]) -> Type | None:
+    """The type that Spark casts values to where there are texts among them: these are read as what stands beside them.
+
+    >>> found = [with_texts([STRING, read_type(of)]) for of in ("INT", "DATE", "DECIMAL(5,2)")]
+    >>> [type_.name for type_ in found if type_]
+    ['BIGINT', 'DATE', 'DOUBLE']
+    """
+    others = [type_ for type_ in types if type_.kind not in ("STRING", "VOID")]
+    found = common_type(others)
+    if found is None or not others or len(others) == len([type_ for type_ in types if type_.kind != "VOID"]):
+        return common_type(types)
+    kinds = {type_.kind for type_ in others}
+    if kinds <= set(INTEGERS):
+        return read_type("BIGINT")
+    if kinds <= {*FLOATING, "DECIMAL"}:
+        return read_type("DOUBLE")
+    return found if kinds <= {"BOOLEAN", *TEMPORAL} else None
+
+
+STRING = read_type("STRING")
+
+
+def same_type(parts: Sequence[Part], what: str, zone: str) -> list[Part]:
+    """The parts in the one type that Spark casts them to; literal texts beside dates and moments become such.
+
+    Raises:
+        NotProven: That type is not proven.
+    """
+    texts = [part for part in parts if part.word is not None]
+    others = [part for part in parts if part not in texts]
+    if texts and others and all(part.type.kind in TEMPORAL or part.type.same(VOID) for part in others):
+        found = common_type([part.type for part in others])
+    else:
+        found = with_texts([part.type for part in parts])
+    if found is None or (found.kind != "STRING" and any(part.is_mark and part.type == STRING for part in parts)):
+        raise NotProven(f"{what} of {' and '.join(dict.fromkeys(part.type.name for part in parts))}")
+    return [part if part.type.same(found) else cast(part, found, zone) for part in parts]

@@ -11,8 +11,8 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TypeAlias
 
-from xmlstream.operators.in_process.part import VOID, Part, error, null, refused, require_silent
-from xmlstream.operators.in_process.spark_type import (
+from xmlstream.operators.expressions.operations.part import VOID, Part, error, refused, require_silent
+from xmlstream.operators.expressions.operations.spark_type import (
     FLOATING,
     INTEGERS,
     TEMPORAL,
@@ -311,8 +311,3 @@ WINDOWS: Mapping[str, Aggregate] = {
 """The proven functions over rows that are no aggregates, by name."""
 
 _PLACED = ("lag", "lead", "first", "first_value", "last", "last_value", "nth_value")
-
-
-def nothing(type_: Type) -> str:
-    """A null of the type."""
-    return null(type_)

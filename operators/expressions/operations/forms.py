@@ -1,0 +1,599 @@
+"""Each form of an expression that is proven to be equal in Spark and in DuckDB: operators, literals, calls, OVER.
+
+This is the one table of what an expression is, with those of functions, casts, arithmetic and aggregates beside it. A
+form gives its part: the type, whether Spark's analyser takes it to be null, whether Spark raises an error for some
+value, and the text in DuckDB. The optimizer and the verdicts ask for the former, the engine in process for the latter.
+Whatever is not here is refused by name.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import replace
+from functools import lru_cache
+from math import prod
+
+from sqlglot import exp
+
+from xmlstream.operators.expressions.dialect import call_name, type_text
+from xmlstream.operators.expressions.operations.aggregate_functions import (
+    AGGREGATES,
+    WINDOWS,
+    Rows,
+    aggregate,
+    collected,
+    order_key,
+)
+from xmlstream.operators.expressions.operations.arithmetic import arithmetic, beside_decimals, negative
+from xmlstream.operators.expressions.operations.casts import BITS, cast, is_utc, moment, same_type
+from xmlstream.operators.expressions.operations.functions import FUNCTIONS, call, choice, element, field
+from xmlstream.operators.expressions.operations.part import (
+    VOID,
+    Part,
+    combined,
+    divided,
+    interval,
+    joined,
+    null,
+    number,
+    refused,
+    require_silent,
+    text,
+)
+from xmlstream.operators.expressions.operations.spark_type import INTEGERS, NUMBERS, NotProven, Type, read_type
+from xmlstream.punct_ns.errors import QueryError
+from xmlstream.punct_ns.schema import Schema
+from xmlstream.punct_ns.slices import own
+
+BIGINT, BOOLEAN, DOUBLE, INT, STRING = map(read_type, ("BIGINT", "BOOLEAN", "DOUBLE", "INT", "STRING"))
+
+_COMPARED: Mapping[type[exp.Expr], str] = {
+    exp.EQ: "=",
+    exp.NEQ: "<>",
+    exp.LT: "<",
+    exp.LTE: "<=",
+    exp.GT: ">",
+    exp.GTE: ">=",
+}
+_COMPUTED: Mapping[type[exp.Expr], str] = {
+    exp.Add: "+",
+    exp.Sub: "-",
+    exp.Mul: "*",
+    exp.Div: "/",
+    exp.Mod: "%",
+    exp.IntDiv: "DIV",
+}
+_BITS: Mapping[type[exp.Expr], str] = {exp.BitwiseAnd: "&", exp.BitwiseOr: "|", exp.BitwiseXor: "^"}
+_RUNNING = ("spark_partition_id", "hash")
+"""Functions that stand in the project's own texts only so that Spark does not take a number for a constant."""
+
+
+def known(tree: exp.Expr, schema: Schema) -> Part | None:
+    """What is known of an expression over tuples of the schema; None if it is not in the tables.
+
+    >>> from xmlstream.operators.expressions.dialect import expression
+    >>> schema = Schema.parse("n INT NOT NULL, d DECIMAL(5,2)")
+    >>> found = known(expression("d * 2 > n"), schema)
+    >>> found.type.name, found.nullable, found.fails
+    ('BOOLEAN', True, False)
+    >>> known(expression("md5(n)"), schema)
+    """
+    try:
+        found = Translator(_columns(schema), "UTC").part(tree)
+    except QueryError:
+        return None
+    return None if found.rows else found
+
+
+@lru_cache(maxsize=256)
+def _columns(schema: Schema) -> Mapping[str, Part]:
+    found = {}
+    for attribute in schema:
+        with suppress(NotProven):
+            domain = attribute.domain
+            type_ = read_type(domain.type)
+            found[attribute.name.lower()] = Part("x", type_, domain.nullable or domain.opaque)
+    return found
+
+
+class Translator:
+    """Translates the parts of one expression."""
+
+    def __init__(self, columns: Mapping[str, Part], zone: str) -> None:
+        self._columns, self._zone = columns, zone
+
+    def part(self, tree: exp.Expr) -> Part:
+        """The part of a tree."""
+        for kind in type(tree).__mro__:
+            if (how := _FORMS.get(kind)) is not None:
+                return how(self, tree)
+        raise NotProven(f"the form {tree.key.upper()}")
+
+    def parts(self, trees: Sequence[exp.Expr]) -> list[Part]:
+        """The parts of several trees."""
+        return [self.part(tree) for tree in trees]
+
+    def column(self, tree: exp.Expr) -> Part:
+        """A column."""
+        found = self._columns.get(tree.name.lower())
+        if found is None or isinstance(tree.this, exp.Star) or tree.args.get("table"):
+            raise NotProven("*")
+        return found
+
+    def field(self, tree: exp.Expr) -> Part:
+        """A field of a structure."""
+        if not isinstance(tree.expression, exp.Identifier):
+            raise NotProven("a computed field")
+        return field(self.part(tree.this), tree.expression.name)
+
+    def literal(self, tree: exp.Expr) -> Part:
+        """A number or a text."""
+        written = str(tree.this)
+        return Part(text(written), STRING, False, constant=written) if tree.is_string else number(written)
+
+    def negative(self, tree: exp.Expr) -> Part:
+        """A negative number; a literal with its sign is one literal."""
+        if isinstance(tree.this, exp.Literal) and not tree.this.is_string:
+            return number(f"-{tree.this.this}")
+        return negative(self.part(tree.this))
+
+    def computed(self, tree: exp.Expr) -> Part:
+        """Arithmetic on numbers, or a moment and an interval."""
+        operator = _COMPUTED[type(tree)]
+        if operator in "+-" and any(isinstance(side.unnest(), exp.Interval) for side in (tree.this, tree.expression)):
+            return self._moved(tree.this, operator, tree.expression)
+        if operator in "+-" and call_name(tree.expression.unnest()) == "make_dt_interval":
+            return self._moved(tree.this, operator, tree.expression)
+        found = arithmetic(operator, self.part(tree.this), self.part(tree.expression), self._zone)
+        if found.type.name in INTEGERS and isinstance(tree, exp.Add | exp.Mul):
+            _require_order(tree, found.type)
+        return found
+
+    def _moved(self, given: exp.Expr, operator: str, by: exp.Expr) -> Part:
+        """A moment moved by an interval: by days of the calendar, and by microseconds."""
+        if isinstance(given.unnest(), exp.Interval) and operator == "+":
+            given, by = by, given
+        of, seems = self.part(given), call_name(by.unnest()) == "make_dt_interval"
+        days, micros = divided(interval(by))
+        if of.type.name not in ("TIMESTAMP", "TIMESTAMP_NTZ"):
+            raise NotProven(f"{of.type.name} {operator} INTERVAL")
+        if days and of.type.name == "TIMESTAMP" and not is_utc(self._zone):
+            raise NotProven(f"TIMESTAMP {operator} INTERVAL of days in {self._zone}")
+        moved = f"({of.sql} {operator} to_microseconds({days * 86_400_000_000 + micros}))"
+        # Moments of the calendar never leave BIGINT; those that are made of numbers may.
+        is_made = given.find(exp.Anonymous) is not None
+        return of.computed(moved, seems=seems, raises=is_made, refuses=True)
+
+    def compared(self, tree: exp.Expr) -> Part:
+        """A comparison."""
+        operator = _COMPARED[type(tree)]
+        if operator in ("=", "<>"):
+            one, other = self._sides(tree)
+            return combined(f"({one.sql} {operator} {other.sql})", BOOLEAN, [one, other])
+        one, other = self._sides(tree, unordered=("ARRAY", "BINARY"))
+        left, right = (order_key(s.sql, s.type) if s.type.fields else s.sql for s in (one, other))
+        return combined(f"({left} {operator} {right})", BOOLEAN, [one, other])
+
+    def _sides(self, tree: exp.Expr, unordered: Sequence[str] = ()) -> list[Part]:
+        """Both sides in one type, which is none of those whose order is not proven."""
+        given = self.parts([tree.this, tree.expression])
+        sides = same_type(beside_decimals(given, "comparison"), "comparison", self._zone)
+        if any(side.type.same(VOID) or side.type.kind in ("MAP", *unordered) for side in sides):
+            raise NotProven(f"comparison of {sides[0].type.name}")
+        return sides
+
+    def alike(self, tree: exp.Expr) -> Part:
+        """`<=>` and IS DISTINCT FROM: both are null, or equal; or not."""
+        one, other = self._sides(tree)
+        operator = "IS NOT DISTINCT FROM" if isinstance(tree, exp.NullSafeEQ) else "IS DISTINCT FROM"
+        return joined(f"({one.sql} {operator} {other.sql})", BOOLEAN, [one, other], nullable=False)
+
+    def is_(self, tree: exp.Expr) -> Part:
+        """IS NULL, IS TRUE, IS FALSE."""
+        of = self.part(tree.this)
+        if isinstance(tree.expression, exp.Null):
+            require_silent("IS NULL", of)
+            return of.computed(f"({of.sql} IS NULL)", BOOLEAN, nullable=False)
+        if not isinstance(tree.expression, exp.Boolean) or of.type.name != "BOOLEAN":
+            raise NotProven("IS")
+        return of.computed(f"({of.sql} IS {'TRUE' if tree.expression.this else 'FALSE'})", BOOLEAN, nullable=False)
+
+    def not_(self, tree: exp.Expr) -> Part:
+        """NOT."""
+        of = self._condition(tree.this)
+        return of.computed(f"(NOT {of.sql})")
+
+    def _condition(self, tree: exp.Expr) -> Part:
+        of = self.part(tree)
+        if of.type.same(VOID):
+            return Part(null(BOOLEAN), BOOLEAN, True)
+        if of.type.name != "BOOLEAN":
+            raise NotProven(f"a condition of {of.type.name}")
+        return of
+
+    def and_or(self, tree: exp.Expr) -> Part:
+        """AND and OR: Spark leaves out the right side where the left one is false, or true."""
+        is_and = isinstance(tree, exp.And)
+        operator, decided, result = ("AND", "(NOT {})", "false") if is_and else ("OR", "{}", "true")
+        sides = [self._condition(side) for side in tree.flatten()]
+        *before, last = sides
+        if any(side.raises for side in sides[1:]):
+            # A chain is one CASE: one within the other, each with its conditions twice, would grow exponentially.
+            tests = " ".join(f"WHEN {decided.format(side.sql)} THEN {result}" for side in before)
+            rest = [side.sql for side in before if side.nullable]
+            sql = f"CASE {tests} ELSE ({f' {operator} '.join([*rest, last.sql])}) END"
+        else:
+            sql = f"({f' {operator} '.join(side.sql for side in sides)})"
+        return joined(sql, BOOLEAN, sides)
+
+    def in_(self, tree: exp.Expr) -> Part:
+        """IN, among expressions."""
+        if not tree.expressions or tree.args.get("query") or tree.args.get("unnest"):
+            raise NotProven("IN with a subquery")
+        sides = same_type(self.parts([tree.this, *tree.expressions]), "IN", self._zone)
+        if sides[0].type.same(VOID) or sides[0].type.fields or sides[0].type.kind in ("MAP", "ARRAY", "BINARY"):
+            raise NotProven(f"IN of {sides[0].type.name}")
+        if any(side.raises for side in sides[1:]):
+            raise NotProven("IN with a member that can raise an error")
+        sql = f"({sides[0].sql} IN ({', '.join(side.sql for side in sides[1:])}))"
+        return joined(sql, BOOLEAN, sides)
+
+    def between(self, tree: exp.Expr) -> Part:
+        """BETWEEN: two comparisons, joined with AND."""
+        if tree.args.get("symmetric"):
+            raise NotProven("BETWEEN SYMMETRIC")
+        low = exp.GTE(this=tree.this.copy(), expression=tree.args["low"].copy())
+        high = exp.LTE(this=tree.this.copy(), expression=tree.args["high"].copy())
+        return self.part(exp.And(this=low, expression=high))
+
+    def joined(self, tree: exp.Expr) -> Part:
+        """`||`."""
+        return call("concat", self.parts([tree.this, tree.expression]), self._zone)
+
+    def like(self, tree: exp.Expr) -> Part:
+        """LIKE and ILIKE with a literal pattern without escapes."""
+        of, pattern = self.parts([tree.this, tree.expression])
+        if of.type.name != "STRING" or pattern.word is None or "\\" in pattern.word:
+            raise NotProven("LIKE with a computed pattern, or with an escape")
+        if isinstance(tree, exp.ILike):
+            if not pattern.word.isascii():
+                raise NotProven("ILIKE of letters beyond ASCII")
+            of, pattern = call("lower", [of], self._zone), self.literal(exp.Literal.string(pattern.word.lower()))
+        sql = f"({of.sql} {'NOT ' if tree.args.get('negate') else ''}LIKE {pattern.sql})"
+        return of.computed(sql, BOOLEAN)
+
+    def case(self, tree: exp.Expr) -> Part:
+        """CASE, with conditions or with values."""
+        of = tree.this
+        branches = []
+        for branch in tree.args["ifs"]:
+            test = branch.this if of is None else exp.EQ(this=of.copy(), expression=branch.this.copy())
+            branches.append((self.part(test), self.part(branch.args["true"])))
+        default = tree.args.get("default")
+        return choice(branches, None if default is None else self.part(default), self._zone)
+
+    def cast(self, tree: exp.Expr) -> Part:
+        """CAST; a literal with a suffix is read as such."""
+        if tree.args.get("format") or tree.args.get("safe"):
+            raise NotProven("TRY_CAST" if tree.args.get("safe") else "CAST with a format")
+        to = read_type(type_text(tree.args["to"]))
+        of = self.part(tree.this)
+        if isinstance(tree, exp.Cast) and not isinstance(tree, exp.TryCast) and of.constant is not None:
+            return moment(of.constant, to, self._zone)
+        found = cast(of, to, self._zone)
+        if isinstance(tree.this, exp.Literal) and not tree.this.is_string:
+            whole = of.constant if of.type.name in INTEGERS and to.name in INTEGERS else None
+            return replace(found, typed=True, constant=whole)
+        return found
+
+    def bracket(self, tree: exp.Expr) -> Part:
+        """An element of an array."""
+        if len(tree.expressions) != 1 or call_name(tree.this.unnest()) == "array":
+            raise NotProven("[] of an array that is written out")
+        return element(*self.parts([tree.this, tree.expressions[0]]), first=0)
+
+    def trim(self, tree: exp.Expr) -> Part:
+        """TRIM of blanks on both sides."""
+        of = self.part(tree.this)
+        if tree.expression or tree.args.get("position") or of.type.name != "STRING":
+            raise NotProven("TRIM of characters")
+        return of.computed(f"trim({of.sql}, ' ')")
+
+    def substring(self, tree: exp.Expr) -> Part:
+        """SUBSTRING from a literal place on, which counts from 1, of a literal length."""
+        of = self.part(tree.this)
+        start, length = tree.args.get("start"), tree.args.get("length")
+        given = [self.part(each) for each in (start, length) if each is not None]
+        if of.type.name != "STRING" or any(part.whole is None for part in given):
+            raise NotProven("SUBSTRING of computed places")
+        places = [max(1, given[0].whole or 1), *(part.whole for part in given[1:])]
+        return of.computed(f"substring({of.sql}, {', '.join(map(str, places))})")
+
+    def extract(self, tree: exp.Expr) -> Part:
+        """EXTRACT of a part that a function names."""
+        name = tree.this.name.lower()
+        if name not in ("year", "quarter", "month", "day", "hour", "minute"):
+            raise NotProven(f"EXTRACT({name.upper()} FROM …)")
+        return call(name, [self.part(tree.expression)], self._zone)
+
+    def bits(self, tree: exp.Expr) -> Part:
+        """`&`, `|` and `^` of integers."""
+        operator = _BITS[type(tree)]
+        sides = self.parts([tree.this, tree.expression])
+        if any(side.type.name not in INTEGERS for side in sides):
+            raise NotProven(f"{sides[0].type.name} {operator} {sides[1].type.name}")
+        one, other = same_type(sides, operator, self._zone)
+        sql = f"xor({one.sql}, {other.sql})" if operator == "^" else f"({one.sql} {operator} {other.sql})"
+        return combined(sql, one.type, [one, other])
+
+    def function(self, tree: exp.Expr) -> Part:
+        """A call: of a function of one row, or of an aggregate."""
+        name = call_name(tree)
+        if (passed := _passed(tree)) is not None:
+            return replace(self.part(passed), constant=None)
+        if name in ("get", "element_at") and tree.expressions and call_name(tree.expressions[0]) == "array":
+            raise NotProven(f"{name} of an array that is written out")
+        if name in ("try_add", "try_subtract") and any(isinstance(e.unnest(), exp.Interval) for e in tree.expressions):
+            return self._tried(tree.expressions, "+" if name == "try_add" else "-")
+        if name in FUNCTIONS:
+            if any(call_name(e.unnest()) in _REORDERED.get(name, ()) for e in tree.expressions):
+                raise NotProven(f"{name} of a function that tries")
+            if name == "if" and tree.expressions:
+                return call(name, [self._condition(tree.expressions[0]), *self.parts(tree.expressions[1:])], self._zone)
+            return call(name, self.parts(tree.expressions), self._zone)
+        if name in ("timestampdiff", "datediff", "date_add", "dateadd"):
+            return self._difference(tree)
+        if name in ("sort_array", "array_sort"):
+            return self._sorted(tree)
+        return self._rows(tree, Rows())
+
+    def _tried(self, operands: Sequence[exp.Expr], operator: str) -> Part:
+        """A moment moved by an interval, null where that leaves the calendar."""
+        if self.part(operands[0]).raises:
+            raise NotProven("try_add with an operand that can raise an error")
+        moved = self._moved(operands[0], operator, operands[1])
+        return Part(f"TRY({moved.sql})", moved.type, True, rows=moved.rows)
+
+    def _difference(self, tree: exp.Expr) -> Part:
+        unit, *given = tree.expressions or [exp.null()]
+        if unit.name.upper() != "MICROSECOND" or call_name(tree) != "timestampdiff" or len(given) != 2:
+            raise NotProven(f"{call_name(tree)} by {unit.name}")
+        sides = self.parts(given)
+        if any(side.type.name != "TIMESTAMP" for side in sides):
+            raise NotProven(f"timestampdiff(MICROSECOND, {sides[0].type.name}, {sides[1].type.name})")
+        if not is_utc(self._zone):  # Spark counts by the zone's clocks: some days are longer.
+            raise NotProven(f"timestampdiff in {self._zone}")
+        earlier, later = (f"epoch_us({side.sql})" for side in sides)
+        return combined(f"({later} - {earlier})", BIGINT, sides)
+
+    def _sorted(self, tree: exp.Expr) -> Part:
+        """`sort_array` and `array_sort`, of `collect_set` and `collect_list`, too: their order is sorted away."""
+        name = call_name(tree)
+        if len(tree.expressions) != 1:
+            raise NotProven(f"{name} with an order")
+        given = tree.expressions[0]
+        of = self._collected(given) if call_name(given) in ("collect_set", "collect_list") else self.part(given)
+        element = of.type.element
+        if element is None or (of.type.has_nulls and name == "sort_array"):
+            raise NotProven(f"{name}({of.type.name})")
+        if element.fields:
+            key = order_key("x", element)
+            sql = f"list_transform(list_sort(list_transform({of.sql}, lambda x: row({key}, x))), lambda y: y[2])"
+            return of.computed(sql)
+        order_key("x", element)
+        return of.computed(f"list_sort({of.sql}, 'ASC', 'NULLS LAST')")
+
+    def _collected(self, tree: exp.Expr) -> Part:
+        if len(tree.expressions) != 1:
+            raise NotProven(f"{call_name(tree)} of {len(tree.expressions)} arguments")
+        return collected(call_name(tree) == "collect_set", self.part(tree.expressions[0]), Rows())
+
+    def _rows(self, tree: exp.Expr, rows: Rows) -> Part:
+        """An aggregate, or a function over rows."""
+        name = call_name(tree)
+        if name not in AGGREGATES and name not in WINDOWS:
+            raise NotProven(f"the function {name}")
+        given = list(tree.expressions)
+        if given and isinstance(given[0], exp.Distinct):
+            rows, given = replace(rows, distinct=True), given[0].expressions
+        if name == "count" and len(given) == 1 and (isinstance(given[0], exp.Star) or _is_literal(given[0])):
+            if rows.distinct:
+                raise NotProven("count(DISTINCT *)")
+            given = []
+        return aggregate(name, self.parts(given), rows)
+
+    def any_(self, tree: exp.Expr) -> Part:
+        """`any(condition)`, which is read as a form of its own."""
+        return aggregate("any", [self._condition(tree.this)], Rows())
+
+    def filter(self, tree: exp.Expr) -> Part:
+        """An aggregate with FILTER."""
+        return self._aggregate(tree.this, self._filtered(tree))
+
+    def _filtered(self, tree: exp.Expr) -> Rows:
+        where = self._condition(tree.expression.this)
+        if where.raises:
+            raise NotProven("FILTER with a condition that can raise an error")
+        return Rows(where=where.sql)
+
+    def _aggregate(self, tree: exp.Expr, rows: Rows) -> Part:
+        if isinstance(tree, exp.Any):
+            return aggregate("any", [self._condition(tree.this)], rows)
+        if not isinstance(tree, exp.Anonymous):
+            raise NotProven(f"the form {tree.key.upper()}")
+        if rows.where and any(part.raises for part in self.parts([e for e in tree.expressions if _is_value(e)])):
+            raise NotProven(f"{call_name(tree)} with FILTER, of an operand that can raise an error")
+        return self._rows(tree, rows)
+
+    def window(self, tree: exp.Expr) -> Part:
+        """A function over rows."""
+        of, rows = tree.this, Rows()
+        if isinstance(of, exp.IgnoreNulls):
+            of, rows = of.this, Rows(ignores_nulls=True)
+        if isinstance(of, exp.Filter):
+            of, rows = of.this, self._filtered(of)
+        if tree.args.get("alias") or tree.args.get("first") is not None:
+            raise NotProven("OVER with a named window")
+        texts, raises = [], False
+        if groups := self.parts(tree.args.get("partition_by") or []):
+            raises = any(part.raises for part in groups)
+            texts.append(f"PARTITION BY {', '.join(part.sql for part in groups)}")
+        order = tree.args.get("order")
+        keys = [self._key(each) for each in order.expressions] if order is not None else []
+        if keys:
+            texts.append(f"ORDER BY {', '.join(key for key, _ in keys)}")
+            raises = raises or any(part.raises for _, part in keys)
+        spec = tree.args.get("spec")
+        if spec is not None and len(keys) == 1 and str(spec.args.get("kind")).upper() == "RANGE":
+            texts[-1] = f"ORDER BY {self._guarded(keys[0], spec)}"
+        if spec is not None and call_name(of) not in ("lag", "lead", "row_number", "rank", "dense_rank"):
+            texts.append(self._frame(spec, [part for _, part in keys]))
+        rows = replace(rows, over=" ".join(texts), ordered=bool(keys), raises=raises)
+        return self._aggregate(of, rows)
+
+    def _guarded(self, key: tuple[str, Part], spec: exp.Expr) -> str:
+        """The key of a RANGE, with an error where a distance from it overflows in Spark."""
+        written, of = key
+        distances = [self.part(end) for end in map(spec.args.get, ("start", "end")) if isinstance(end, exp.Expr)]
+        if of.type.name not in INTEGERS or not distances:
+            return written
+        most = max(part.whole or 0 for part in distances)
+        top = 2 ** (BITS[of.type.name] - 1) - 1 - most
+        beyond = refused("a RANGE so near to the end of the type")
+        guarded = f"CASE WHEN abs(CAST({of.sql} AS HUGEINT)) > {top} THEN {beyond} ELSE {of.sql} END"
+        return guarded + written.removeprefix(of.sql)
+
+    def _key(self, tree: exp.Expr) -> tuple[str, Part]:
+        if not isinstance(tree, exp.Ordered):
+            raise NotProven("ORDER BY")
+        of = self.part(tree.this)
+        if of.type.kind not in (*NUMBERS, "STRING", "BOOLEAN", "DATE", "TIMESTAMP", "TIMESTAMP_NTZ"):
+            raise NotProven(f"ORDER BY {of.type.name}")
+        direction = "DESC" if tree.args.get("desc") else "ASC"
+        return f"{of.sql} {direction} NULLS {'FIRST' if tree.args.get('nulls_first') else 'LAST'}", of
+
+    def _frame(self, spec: exp.Expr, keys: Sequence[Part]) -> str:
+        kind = str(spec.args.get("kind")).upper()
+        if kind not in ("ROWS", "RANGE") or spec.args.get("exclude"):
+            raise NotProven(f"a frame of {kind}")
+        ends = []
+        for name in ("start", "end"):
+            value, side = spec.args.get(name), str(spec.args.get(f"{name}_side") or "")
+            if value is None or value == "CURRENT ROW":
+                ends.append("CURRENT ROW")
+            elif value == "UNBOUNDED":
+                ends.append(f"UNBOUNDED {side}")
+            else:
+                ends.append(f"{self._distance(value, kind, keys)} {side}")
+        return f"{kind} BETWEEN {ends[0]} AND {ends[1]}"
+
+    def _distance(self, tree: exp.Expr, kind: str, keys: Sequence[Part]) -> str:
+        if kind == "ROWS":
+            if not isinstance(tree, exp.Literal) or not str(tree.this).isdigit():
+                raise NotProven("a frame of a computed number of ROWS")
+            return str(tree.this)
+        if len(keys) == 1 and keys[0].type.name in INTEGERS and (part := self.part(tree)).whole is not None:
+            return part.sql
+        if len(keys) == 1 and keys[0].type.name == "TIMESTAMP" and isinstance(tree, exp.Interval):
+            days, micros = divided(interval(tree))
+            if not days or is_utc(self._zone):
+                return f"to_microseconds({days * 86_400_000_000 + micros})"
+        raise NotProven("a frame of this RANGE")
+
+
+def _passed(tree: exp.Expr) -> exp.Expr | None:
+    """The element of an array of one, in which the project's own texts pass numbers to Spark; None for others."""
+    array, index = tree.expressions if call_name(tree) == "element_at" and len(tree.expressions) == 2 else (None, None)
+    match index:
+        case exp.Add(
+            this=exp.Literal(this="1"), expression=exp.Paren(this=exp.BitwiseAnd(expression=none) as bits)
+        ) if call_name(bits.this) in _RUNNING and isinstance(none, exp.Literal) and none.this == "0":
+            if array and call_name(array) == "array" and len(array.expressions) == 1:
+                (passed,) = array.expressions
+                return passed if isinstance(passed, exp.Expr) else None
+    return None
+
+
+_SUMS = ("try_add", "try_subtract")
+_REORDERED = {**dict.fromkeys(_SUMS, _SUMS), "try_multiply": ("try_multiply",)}
+"""Functions that Spark computes in another order where one stands in the other."""
+
+
+def _require_order(tree: exp.Binary, type_: Type) -> None:
+    """Refuses sums and products that Spark computes in another order, which overflow elsewhere: with two constants.
+
+    One operand and literals without a sign overflow in any order, or in none. Spark also puts together
+    `1 + try_add(n, 1)`, whose overflow then raises an error.
+    """
+    operands = list(_operands(tree, type(tree)))
+    if any(call_name(each).startswith("try_") for each in operands):
+        raise NotProven(f"{tree.key.upper()} of a function that tries")
+    values = own("value")  # which stand for literals
+    constants = [each for each in operands if all(c.name.startswith(values) for c in each.find_all(exp.Column))]
+    if 1 < len(constants) < len(operands) and not (
+        len(operands) == len(constants) + 1 and _agree(constants, tree, type_)
+    ):
+        raise NotProven(f"{tree.key.upper()} of several constants")
+
+
+def _agree(constants: Sequence[exp.Expr], tree: exp.Binary, type_: Type) -> bool:
+    """Whether literals move a sum or a product in one direction, and are together a value of the type."""
+    if not all(isinstance(each, exp.Literal) and not each.is_string and str(each.this).isdigit() for each in constants):
+        return False
+    numbers = [int(each.this) for each in constants]
+    whole = sum(numbers) if isinstance(tree, exp.Add) else prod(numbers)
+    return whole < 2 ** (BITS[type_.name] - 1) and (isinstance(tree, exp.Add) or 0 not in numbers)
+
+
+def _operands(tree: exp.Expr, kind: type[exp.Expr]) -> Iterator[exp.Expr]:
+    """The operands of a sum of sums, or of a product of products."""
+    for side in (tree.this.unnest(), tree.expression.unnest()):
+        if isinstance(side, kind):
+            yield from _operands(side, kind)
+        else:
+            yield side
+
+
+def _is_value(tree: exp.Expr) -> bool:
+    return not isinstance(tree, exp.Star | exp.Distinct)
+
+
+def _is_literal(tree: exp.Expr) -> bool:
+    return isinstance(tree, exp.Literal | exp.Boolean)
+
+
+_FORMS: Mapping[type, Callable[[Translator, exp.Expr], Part]] = {
+    exp.Column: Translator.column,
+    exp.Dot: Translator.field,
+    exp.Literal: Translator.literal,
+    exp.Paren: lambda self, tree: self.part(tree.this),
+    exp.Boolean: lambda _, tree: Part("true" if tree.this else "false", BOOLEAN, False),
+    exp.Null: lambda _, __: Part("NULL", VOID, True),
+    exp.Neg: Translator.negative,
+    **dict.fromkeys(_COMPUTED, Translator.computed),
+    **dict.fromkeys(_COMPARED, Translator.compared),
+    **dict.fromkeys(_BITS, Translator.bits),
+    exp.NullSafeEQ: Translator.alike,
+    exp.NullSafeNEQ: Translator.alike,
+    exp.Is: Translator.is_,
+    exp.Not: Translator.not_,
+    exp.And: Translator.and_or,
+    exp.Or: Translator.and_or,
+    exp.In: Translator.in_,
+    exp.Between: Translator.between,
+    exp.DPipe: Translator.joined,
+    exp.Like: Translator.like,
+    exp.ILike: Translator.like,
+    exp.Case: Translator.case,
+    exp.Cast: Translator.cast,
+    exp.Bracket: Translator.bracket,
+    exp.Trim: Translator.trim,
+    exp.Substring: Translator.substring,
+    exp.Extract: Translator.extract,
+    exp.Anonymous: Translator.function,
+    exp.Any: Translator.any_,
+    exp.Filter: Translator.filter,
+    exp.Window: Translator.window,
+}
+"""The forms of trees that are proven, each with its method."""

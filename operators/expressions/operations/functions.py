@@ -1,0 +1,439 @@
+"""The functions of one row that are proven to be equal to Spark's, each with its types: the table that users see.
+
+A function is given its arguments as parts and returns the part of its result; it refuses types that are not proven.
+Names are Spark's, in lower case.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+
+from xmlstream.operators.expressions.operations.arithmetic import absolute, arithmetic, modulus
+from xmlstream.operators.expressions.operations.casts import (
+    cast,
+    common_type,
+    is_rounded,
+    same_type,
+)
+from xmlstream.operators.expressions.operations.moments import MOMENTS
+from xmlstream.operators.expressions.operations.part import (
+    VOID,
+    Function,
+    Part,
+    combined,
+    error,
+    joined,
+    null,
+    refused,
+    require,
+    require_silent,
+    text,
+)
+from xmlstream.operators.expressions.operations.spark_type import (
+    FLOATING,
+    INTEGERS,
+    NUMBERS,
+    TEMPORAL,
+    Field,
+    NotProven,
+    Type,
+    array_of,
+    in_duckdb,
+    name_in_duckdb,
+    read_type,
+    struct_of,
+)
+
+BIGINT, BOOLEAN, DATE, DOUBLE, INT, STRING, TIMESTAMP = map(
+    read_type, ("BIGINT", "BOOLEAN", "DATE", "DOUBLE", "INT", "STRING", "TIMESTAMP")
+)
+
+
+def call(name: str, parts: Sequence[Part], zone: str) -> Part:
+    """The result of a function.
+
+    Raises:
+        NotProven: The function is not in the table, or not with these types.
+    """
+    function = FUNCTIONS.get(name)
+    if function is None:
+        raise NotProven(f"the function {name}")
+    return function(name, parts, zone)
+
+
+def _coalesce(name: str, parts: Sequence[Part], zone: str) -> Part:
+    if not parts:
+        raise NotProven("coalesce()")
+    sides = same_type(parts, "coalesce", zone)
+    sql = f"coalesce({', '.join(part.sql for part in sides)})"
+    type_ = sides[0].type if len(sides) == 1 else common_type([side.type for side in sides]) or sides[0].type
+    return joined(sql, type_, sides, **_unless_one(sides))
+
+
+def _unless_one(parts: Sequence[Part]) -> dict[str, bool]:
+    """What is null only if all its arguments are."""
+    return {"nullable": all(part.nullable for part in parts), "null": all(part.null for part in parts)}
+
+
+def _nvl(name: str, parts: Sequence[Part], zone: str) -> Part:
+    if len(parts) != 2:
+        raise NotProven(f"nvl of {len(parts)} arguments")
+    return _coalesce(name, parts, zone)
+
+
+def if_(name: str, parts: Sequence[Part], zone: str) -> Part:
+    """IF(condition, one, other)."""
+    if len(parts) != 3 or parts[0].type.name not in ("BOOLEAN", "VOID"):
+        raise NotProven(f"if({', '.join(part.type.name for part in parts)})")
+    one, other = same_type(parts[1:], "if", zone)
+    nullable, seems = one.nullable or other.nullable, not (one.null or other.null)
+    return replace(choice([(parts[0], one)], other, zone), nullable=nullable, seems=nullable and seems)
+
+
+def _nvl2(name: str, parts: Sequence[Part], zone: str) -> Part:
+    if len(parts) != 3:
+        raise NotProven(f"nvl2 of {len(parts)} arguments")
+    return if_(name, [_null_test(name, parts[:1], zone), *parts[1:]], zone)
+
+
+def choice(branches: Sequence[tuple[Part, Part]], default: Part | None, zone: str) -> Part:
+    """CASE WHEN … THEN … ELSE … END."""
+    results = [result for _, result in branches] + ([default] if default is not None else [])
+    sides = same_type(results, "CASE", zone)
+    if any(test.type.name not in ("BOOLEAN", "VOID") for test, _ in branches):
+        raise NotProven("CASE with a condition that is no BOOLEAN")
+    tests = [test for test, _ in branches]
+    whens = " ".join(f"WHEN {t.sql} THEN {r.sql}" for t, r in zip(tests, sides, strict=False))
+    otherwise = f" ELSE {sides[-1].sql}" if default is not None else ""
+    type_ = common_type([side.type for side in sides]) or sides[0].type
+    sql = f"CASE {whens}{otherwise} END"
+    if type_.same(VOID):
+        sql = "NULL"
+    nullable, null = (
+        _may_be_null(tests, [getattr(side, of) for side in sides], has_default=default is not None)
+        for of in ("nullable", "null")
+    )
+    return joined(sql, type_, [*tests, *sides], nullable=nullable, null=null)
+
+
+def _may_be_null(tests: Sequence[Part], results: Sequence[bool], *, has_default: bool) -> bool:
+    """Whether a CASE may be null: behind a branch that is always taken, Spark looks at none."""
+    always = next((i for i, test in enumerate(tests) if test.sql == "true"), None)
+    if always is not None:
+        return any(results[: always + 1])
+    return not has_default or any(results)
+
+
+def _nullif(name: str, parts: Sequence[Part], zone: str) -> Part:
+    if len(parts) != 2 or parts[0].raises:
+        raise NotProven("nullif with an operand that can raise an error")
+    one, other = same_type(parts, "nullif", zone)
+    sql = f"CASE WHEN {one.sql} = {other.sql} THEN {null(parts[0].type)} ELSE {parts[0].sql} END"
+    return combined(sql, parts[0].type, parts, nullable=True)
+
+
+def _extreme(name: str, parts: Sequence[Part], zone: str) -> Part:
+    if len(parts) < 2 or 0 < sum(part.type.name == "STRING" for part in parts) < len(parts):
+        raise NotProven(f"{name}({', '.join(part.type.name for part in parts)})")
+    sides = same_type(parts, name, zone)
+    if sides[0].type.kind not in (*INTEGERS, "DECIMAL", "DOUBLE", "FLOAT", "STRING", *TEMPORAL, "BOOLEAN"):
+        raise NotProven(f"{name} of {sides[0].type.name}")
+    if sides[0].type.kind in FLOATING:
+        raise NotProven(f"{name} of {sides[0].type.name}, of whose zeros either may be chosen,")
+    sql = f"{name}({', '.join(part.sql for part in sides)})"
+    return joined(sql, sides[0].type, sides, **_unless_one(sides))
+
+
+def _abs(name: str, parts: Sequence[Part], zone: str) -> Part:
+    require("abs", parts, NUMBERS)
+    return absolute(parts[0])
+
+
+def _mod(name: str, parts: Sequence[Part], zone: str) -> Part:
+    if len(parts) != 2:
+        raise NotProven(f"mod of {len(parts)} arguments")
+    return arithmetic("%", parts[0], parts[1], zone)
+
+
+def _pmod(name: str, parts: Sequence[Part], zone: str) -> Part:
+    if len(parts) != 2:
+        raise NotProven(f"pmod of {len(parts)} arguments")
+    return modulus(parts[0], parts[1], zone)
+
+
+def _tried(name: str, parts: Sequence[Part], zone: str) -> Part:
+    operator = {"try_add": "+", "try_subtract": "-", "try_multiply": "*"}[name]
+    require(name, parts, INTEGERS, INTEGERS)
+    done = arithmetic(operator, parts[0], parts[1], zone)
+    if any(part.raises for part in parts):
+        raise NotProven(f"{name} with an operand that can raise an error")
+    # DuckDB computes what stands twice in a SELECT once, outside of TRY, so that `TRY(n + 1)` may be an error.
+    one, other = (f"CAST({part.sql} AS HUGEINT)" for part in parts)
+    sql = f"TRY_CAST(({one} {operator} {other}) AS {in_duckdb(done.type)})"
+    return Part(sql, done.type, True, rows=done.rows)
+
+
+def _named_struct(name: str, parts: Sequence[Part], zone: str) -> Part:
+    if len(parts) % 2 or not parts:
+        raise NotProven("named_struct of an odd number of arguments")
+    fields, texts = [], []
+    for key, value in zip(parts[::2], parts[1::2], strict=True):
+        if not key.word or value.type.same(VOID):
+            raise NotProven(f"named_struct with a field of {value.type.name} or a computed name")
+        fields.append(Field(key.word, value.type, value.nullable))
+        texts.append(f"{name_in_duckdb(key.word)} := {value.sql}")
+    if len({field.name.lower() for field in fields}) < len(fields):
+        raise NotProven("named_struct with two fields of one name")
+    sql = f"struct_pack({', '.join(texts)})"
+    return joined(sql, struct_of(fields), parts, nullable=False)
+
+
+def field(of: Part, name: str) -> Part:
+    """A field of a structure; of an array of structures, the array of their fields.
+
+    Raises:
+        NotProven: There is none of the name, or there are several.
+    """
+    if of.type.element is not None and of.type.element.fields:
+        inner = field(Part("x", of.type.element, of.type.has_nulls), name)
+        type_ = array_of(inner.type, has_nulls=inner.nullable)
+        return of.computed(f"list_transform({of.sql}, lambda x: {inner.sql})", type_)
+    found = [field for field in of.type.fields if field.name.lower() == name.lower()]
+    if len(found) != 1:
+        raise NotProven(f"the field {name} of {of.type.name}")
+    sql = f"struct_extract({of.sql}, {text(found[0].name)})"
+    nullable, null = (has or found[0].nullable for has in (of.nullable, of.null))
+    return joined(sql, found[0].type, [of], nullable=nullable, null=null)
+
+
+def _array(name: str, parts: Sequence[Part], zone: str) -> Part:
+    if not parts:
+        return Part("[]", array_of(VOID, has_nulls=False), False)
+    sides = same_type(parts, "array", zone)
+    element = common_type([side.type for side in sides]) or sides[0].type
+    if element.same(VOID):
+        raise NotProven("array of nulls")
+    type_ = array_of(element, has_nulls=any(side.nullable for side in sides))
+    sql = f"[{', '.join(side.sql for side in sides)}]"
+    return joined(sql, type_, sides, nullable=False)
+
+
+def _get(name: str, parts: Sequence[Part], zone: str) -> Part:
+    require("get", parts, ("ARRAY",), ("TINYINT", "SMALLINT", "INT"))
+    array, index = parts
+    assert array.type.element is not None
+    inside = f"CAST(list_extract({array.sql}, CAST({index.sql} AS BIGINT) + 1) AS {in_duckdb(array.type.element)})"
+    sql = inside if index.whole is not None else f"CASE WHEN {index.sql} >= 0 THEN {inside} END"
+    return combined(sql, array.type.element, parts, nullable=True)
+
+
+def element(array: Part, index: Part, *, first: int) -> Part:
+    """`array[index]`, which counts from 0, or `element_at(array, index)`, which counts from 1, or from the end.
+
+    Raises:
+        NotProven: It is no array, or the index is no integer.
+    """
+    require("an element", [array, index], ("ARRAY",), INTEGERS)
+    assert array.type.element is not None
+    at, length = f"CAST({index.sql} AS BIGINT)", f"len({array.sql})"
+    outside, message = f"{at} NOT BETWEEN 0 AND {length} - 1", error("INVALID_ARRAY_INDEX", "No such index.")
+    if first:
+        outside = f"{at} = 0 THEN {error('INVALID_INDEX_OF_ZERO', 'The index 0 is invalid.')} WHEN abs({at}) > {length}"
+        message = error("INVALID_ARRAY_INDEX_IN_ELEMENT_AT", "No such index.")
+    inside = f"CAST(list_extract({array.sql}, {at} + {1 - first}) AS {in_duckdb(array.type.element)})"
+    if index.nullable:  # Spark's analyser forgets that.
+        raise NotProven("an element by an index that may be null")
+    sql = f"CASE WHEN {array.sql} IS NULL THEN NULL WHEN {outside} THEN {message} ELSE {inside} END"
+    inner = True if array.type.has_nulls else None
+    seems = index.constant is not None
+    return combined(sql, array.type.element, [array, index], nullable=inner, seems=seems, raises=True)
+
+
+def _element_at(name: str, parts: Sequence[Part], zone: str) -> Part:
+    require(name, parts, ("ARRAY",), ("INT",))
+    return element(*parts, first=1)
+
+
+def _round(name: str, parts: Sequence[Part], zone: str) -> Part:
+    require(name, parts, NUMBERS, *[("INT",)] * (len(parts) - 1))
+    of, places = parts[0], parts[1].whole if len(parts) == 2 else 0
+    if places is None or len(parts) > 2 or (places and of.type.name in FLOATING):
+        raise NotProven(f"round({of.type.name}) to these places")
+    if of.type.name in INTEGERS:
+        return of.computed(of.sql, seems=True)
+    if of.type.name in FLOATING:  # A zero of Spark's has no sign.
+        return of.computed(f"(round({of.sql}) + 0)", seems=True)
+    precision, scale = of.type.digits
+    after = min(places, scale)
+    whole = precision - scale + 1 + after
+    if whole > 38:
+        raise NotProven(f"round({of.type.name})")
+    type_ = read_type(f"DECIMAL({whole},{after})")
+    return of.computed(f"CAST({of.sql} AS {type_.name})", type_, seems=True)
+
+
+def _sequence(name: str, parts: Sequence[Part], zone: str) -> Part:
+    if len(parts) == 2:
+        parts = [*parts, Part("1", INT, False, constant="1")]
+    require("sequence", parts, INTEGERS, INTEGERS, INTEGERS)
+    type_ = common_type([part.type for part in parts[:2]]) or BIGINT
+    if type_.name not in ("INT", "BIGINT"):
+        raise NotProven(f"sequence of {type_.name}")
+    first, last, step = (cast(part, type_, zone) for part in parts)
+    if not parts[2].whole:
+        raise NotProven("sequence with a step that is no positive literal")
+    # Down from the first to the last, Spark refuses a positive step, and goes by -1 where none is given.
+    down = error("ILLEGAL_SEQUENCE_BOUNDARIES", "Illegal sequence boundaries.")
+    name = in_duckdb(array_of(type_))
+    given = f"CAST(generate_series({first.sql}, {last.sql}, {step.sql}) AS {name})"
+    sql = f"CASE WHEN {first.sql} > {last.sql} THEN {down} ELSE {given} END"
+    return combined(sql, array_of(type_, has_nulls=False), [first, last, step], raises=True)
+
+
+def _lower_or_upper(name: str, parts: Sequence[Part], zone: str) -> Part:
+    require(name, parts, ("STRING",))
+    of = parts[0].sql
+    does = {"lcase": "lower", "ucase": "upper"}.get(name, name)
+    sql = (
+        f"CASE WHEN regexp_full_match({of}, '[\\x01-\\x7e\\s]*') THEN {does}({of}) WHEN {of} IS NULL THEN NULL"
+        f" ELSE {refused(name + ' of letters beyond ASCII')} END"
+    )
+    return parts[0].computed(sql, refuses=True)
+
+
+def _concat(name: str, parts: Sequence[Part], zone: str) -> Part:
+    if not any(part.type.name == "STRING" for part in parts):
+        raise NotProven(f"concat({', '.join(part.type.name for part in parts)})")
+    parts = [part if part.type.same(VOID) else cast(part, STRING, zone) for part in parts]
+    if any(part.raises for part in parts) and any(part.nullable for part in parts):
+        raise NotProven("concat of an operand that can raise an error and of one that can be null")
+    # Of constants DuckDB may find no type, where they are null.
+    return combined(f"CAST(({' || '.join(part.sql for part in parts)}) AS VARCHAR)", STRING, parts)
+
+
+def _split(name: str, parts: Sequence[Part], zone: str) -> Part:
+    require("split", parts, ("STRING",), ("STRING",))
+    by = parts[1].word
+    if by is None or not re.fullmatch(r"[\w /,;:&=#@!%~-]", by, re.ASCII):
+        raise NotProven("split by anything but one plain character")
+    sql = f"string_split({parts[0].sql}, {text(by)})"
+    return parts[0].computed(sql, array_of(STRING, has_nulls=False))
+
+
+_PLAIN = r"[\w /,;:&=#@!%~\-]"
+_SET = r"\[\^?(?:(?!&&)[\w /,;:&=#@!%~])+\]"  # in Java && is an intersection
+_ATOM = f"(?:{_PLAIN}|{_SET})[*+?]?"
+_RUN = f"(?:{_ATOM})*"
+_PATTERN = re.compile(rf"(?:\({_PLAIN}\|\^\)|\(\^\|{_PLAIN}\)|\({_RUN}\)|{_ATOM})+", re.ASCII)
+"""Regular expressions that Java and RE2 read alike: letters, sets, repetitions of these, groups without repetition."""
+
+
+def _regexp_extract(name: str, parts: Sequence[Part], zone: str) -> Part:
+    if len(parts) == 2:
+        parts = [*parts, Part("1", INT, False, constant="1")]
+    require("regexp_extract", parts, ("STRING",), ("STRING",), ("INT",))
+    pattern, group = parts[1].word, parts[2].whole
+    if pattern is None or group is None or not _PATTERN.fullmatch(pattern):
+        raise NotProven("regexp_extract by a pattern with more than letters, sets, groups and repetitions")
+    if group > pattern.count("("):
+        raise NotProven(f"regexp_extract of group {group} of {pattern.count('(')}")
+    return parts[0].computed(f"regexp_extract({parts[0].sql}, {text(pattern)}, {group})")
+
+
+def _floor_or_ceil(name: str, parts: Sequence[Part], zone: str) -> Part:
+    require(name, parts, NUMBERS)
+    of = parts[0]
+    if of.type.kind == "DECIMAL":
+        precision, scale = of.type.digits
+        if is_rounded(of.type):
+            raise NotProven(f"{name}({of.type.name})")
+        type_ = read_type(f"DECIMAL({precision - scale + 1},0)") if scale else of.type
+        return of.computed(f"CAST({name.removesuffix('ing')}({of.sql}) AS {type_.name})", type_, seems=True)
+    if of.type.name in INTEGERS:
+        return of.computed(f"CAST({of.sql} AS BIGINT)", BIGINT, seems=True)
+    rounded = f"{name.removesuffix('ing')}(CAST({of.sql} AS DOUBLE))"
+    within = f"{of.sql} IS NULL OR {of.sql} BETWEEN -9223372036854775808::DOUBLE AND 9223372036854774784::DOUBLE"
+    beyond = error("ARITHMETIC_OVERFLOW", f"{name} is beyond BIGINT.")
+    sql = f"CASE WHEN isnan({of.sql}) THEN 0 WHEN {within} THEN CAST({rounded} AS BIGINT) ELSE {beyond} END"
+    return of.computed(sql, BIGINT, seems=True, raises=True)
+
+
+def _null_test(name: str, parts: Sequence[Part], zone: str) -> Part:
+    if len(parts) != 1:
+        raise NotProven(f"{name} of {len(parts)} arguments")
+    require_silent(name, parts[0])
+    sql = f"({parts[0].sql} IS {'NULL' if name == 'isnull' else 'NOT NULL'})"
+    return parts[0].computed(sql, BOOLEAN, nullable=False)
+
+
+@dataclass(frozen=True, slots=True)
+class Plain:
+    """A function of fixed types that never fails, and that DuckDB has in one text.
+
+    Attributes:
+        takes: The kinds of types of each argument.
+        gives: The type of its result.
+        sql: DuckDB SQL, with the arguments by number.
+        nullable: Whether Spark's analyser takes it to be null somewhere, if not just where an argument is.
+        seems: Whether the analyser takes it to be null somewhere, although it is only where an argument is.
+    """
+
+    takes: tuple[Sequence[str], ...]
+    gives: Type
+    sql: str
+    nullable: bool | None = None
+    seems: bool = False
+
+    def part(self, name: str, parts: Sequence[Part], zone: str) -> Part:
+        """The result for some arguments."""
+        require(name, parts, *self.takes)
+        sql = self.sql.format(*(part.sql for part in parts))
+        return combined(sql, self.gives, parts, nullable=self.nullable, seems=self.seems)
+
+
+_TEXT, _DAY, _SMALL = ("STRING",), ("DATE",), ("TINYINT", "SMALLINT", "INT")
+_SIGN = "CASE WHEN isnan(CAST({0} AS DOUBLE)) OR {0} = 0 THEN CAST({0} AS DOUBLE) ELSE CAST(sign({0}) AS DOUBLE) END"
+_AT_LEAST_0 = "{0}, CASE WHEN {1} < 0 THEN 0 ELSE {1} END"
+
+PLAIN: Mapping[str, Plain] = {
+    "ascii": Plain((_TEXT,), INT, "CAST(ascii({0}) AS INTEGER)"),
+    "bit_count": Plain((INTEGERS,), INT, "CAST(bit_count(CAST({0} AS BIGINT)) AS INTEGER)"),
+    "btrim": Plain((_TEXT,), STRING, "trim({0}, ' ')"),
+    **{name: Plain((_TEXT,), INT, "CAST(length({0}) AS INTEGER)")
+       for name in ("char_length", "character_length", "len", "length")},
+    "contains": Plain((_TEXT, _TEXT), BOOLEAN, "contains({0}, {1})"),
+    "datediff": Plain((_DAY, _DAY), INT, "CAST(({0} - {1}) AS INTEGER)"),
+    "endswith": Plain((_TEXT, _TEXT), BOOLEAN, "ends_with({0}, {1})"),
+    "instr": Plain((_TEXT, _TEXT), INT, "CAST(instr({0}, {1}) AS INTEGER)"),
+    "isnan": Plain((FLOATING,), BOOLEAN, "coalesce(isnan({0}), false)", nullable=False),
+    "last_day": Plain((_DAY,), DATE, "last_day({0})"),
+    "left": Plain((_TEXT, _SMALL), STRING, f"left({_AT_LEAST_0})"),
+    "ltrim": Plain((_TEXT,), STRING, "ltrim({0}, ' ')"),
+    "md5": Plain((_TEXT,), STRING, "md5({0})"),
+    "repeat": Plain((_TEXT, _SMALL), STRING, "repeat({0}, {1})"),
+    "replace": Plain((_TEXT, _TEXT, _TEXT), STRING, "replace({0}, {1}, {2})"),
+    "right": Plain((_TEXT, _SMALL), STRING, f"right({_AT_LEAST_0})", seems=True),
+    "rtrim": Plain((_TEXT,), STRING, "rtrim({0}, ' ')"),
+    **dict.fromkeys(("sign", "signum"), Plain((NUMBERS,), DOUBLE, _SIGN, seems=True)),
+    "size": Plain((("ARRAY",),), INT, "CAST(len({0}) AS INTEGER)"),
+    "startswith": Plain((_TEXT, _TEXT), BOOLEAN, "starts_with({0}, {1})"),
+    "unix_date": Plain((_DAY,), INT, "CAST(({0} - DATE '1970-01-01') AS INTEGER)"),
+}  # fmt: skip
+"""The proven functions of fixed types, by name."""
+
+FUNCTIONS: Mapping[str, Function] = {
+    **{name: plain.part for name, plain in PLAIN.items()},
+    **MOMENTS,
+    "abs": _abs, "array": _array, "coalesce": _coalesce, "concat": _concat, "element_at": _element_at, "get": _get,
+    "if": if_, "mod": _mod, "named_struct": _named_struct, "nullif": _nullif, "nvl2": _nvl2, "pmod": _pmod,
+    "regexp_extract": _regexp_extract, "round": _round, "sequence": _sequence, "split": _split,
+    **dict.fromkeys(("ceil", "ceiling", "floor"), _floor_or_ceil),
+    **dict.fromkeys(("greatest", "least"), _extreme),
+    **dict.fromkeys(("ifnull", "nvl"), _nvl),
+    **dict.fromkeys(("isnotnull", "isnull"), _null_test),
+    **dict.fromkeys(("lcase", "lower", "ucase", "upper"), _lower_or_upper),
+    **dict.fromkeys(("try_add", "try_multiply", "try_subtract"), _tried),
+}  # fmt: skip
+"""The proven functions of one row, by name."""

@@ -1,0 +1,275 @@
+"""A part of a translated expression: its text in DuckDB, and what Spark's analyser says of it.
+
+Spark computes operands from left to right, and leaves out those that cannot matter any more: the right side of an AND
+whose left side is false, or the right operand of a sum whose left one is null. DuckDB computes all of them, in an order
+of its own. Where an operand can raise an error this shows, so that such operands are guarded by a CASE.
+
+Literals are parts, too: numbers with their types, and intervals, of which only the length counts.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import TypeAlias
+
+from sqlglot import exp
+
+from xmlstream.operators.expressions.dialect import call_name
+from xmlstream.operators.expressions.operations.spark_type import INTEGERS, NotProven, Type, in_duckdb, read_type
+
+VOID = Type("VOID")
+BIGINT, DOUBLE, INT = map(read_type, ("BIGINT", "DOUBLE", "INT"))
+
+
+@dataclass(frozen=True, slots=True)
+class Part:
+    """A part of an expression.
+
+    Attributes:
+        sql: DuckDB SQL, in brackets where an operator beside it could bind more tightly.
+        type: Its type in Spark.
+        nullable: Whether Spark's analyser takes it to be null somewhere.
+        raises: Whether computing it in DuckDB can raise an error.
+        refuses: Whether only DuckDB raises it, for values that are not proven to be equal.
+        seems: Whether only Spark's analyser takes it to be null: it is an error there instead.
+        constant: The text of a literal: a number or a string; None for anything else.
+        typed: Whether it may be a literal with a suffix, or such a CAST: `2L` is read as CAST(2 AS BIGINT).
+        rows: Whether it is an aggregate or a function over rows, or contains one.
+    """
+
+    sql: str
+    type: Type
+    nullable: bool
+    raises: bool = False
+    constant: str | None = None
+    typed: bool = False
+    rows: bool = False
+    refuses: bool = False
+    seems: bool = False
+
+    @property
+    def null(self) -> bool:
+        """Whether it is null for some value."""
+        return self.nullable and not self.seems
+
+    @property
+    def fails(self) -> bool:
+        """Whether Spark raises an error for some value, under ANSI rules."""
+        return self.raises and not self.refuses
+
+    @property
+    def whole(self) -> int | None:
+        """The value of a literal integer without a sign; None for anything else."""
+        is_whole = self.constant is not None and self.type.name in INTEGERS and self.constant.isdigit()
+        return int(self.constant or 0) if is_whole else None
+
+    @property
+    def word(self) -> str | None:
+        """The text of a literal string; None for anything else."""
+        return self.constant if self.type.name == "STRING" else None
+
+    @property
+    def is_mark(self) -> bool:
+        """Whether it stands for a literal, which is filled in later."""
+        return self.sql.startswith("{{")
+
+    def computed(
+        self,
+        sql: str,
+        type_: Type | None = None,
+        *,
+        nullable: bool | None = None,
+        seems: bool = False,
+        raises: bool = False,
+        refuses: bool = False,
+    ) -> Part:
+        """A part made of this one alone; see `joined`."""
+        to = self.type if type_ is None else type_
+        return joined(sql, to, [self], nullable=nullable, seems=seems, raises=raises, refuses=refuses)
+
+
+Function: TypeAlias = Callable[[str, Sequence[Part], str], Part]
+"""The result of the function of that name for its arguments, in a time zone."""
+
+
+def mark(name: str) -> str:
+    """The DuckDB SQL that stands for a literal, which is filled in later.
+
+    >>> mark("__xs_value0")
+    '{{__xs_value0}}'
+    """
+    return f"{{{{{name}}}}}"
+
+
+def error(condition: str, message: str) -> str:
+    """DuckDB SQL that raises an error with a condition of Spark's.
+
+    >>> error("DIVIDE_BY_ZERO", "Division by zero.")
+    "error('[DIVIDE_BY_ZERO] Division by zero.')"
+    """
+    return f"error('[{condition}] {message}')"
+
+
+def refused(what: str) -> str:
+    """DuckDB SQL that raises an error: for this value, the result is not proven to be Spark's."""
+    return error("NOT_PROVEN", f"{what} is not proven to be equal in DuckDB: leave out --engine duckdb")
+
+
+def text(value: str) -> str:
+    """A string as DuckDB SQL.
+
+    >>> text("it's")
+    "'it''s'"
+    """
+    quoted = "'" + value.replace("'", "''") + "'"
+    return quoted if "\0" not in value else "(" + " || chr(0) || ".join(map(text, value.split("\0"))) + ")"
+
+
+def null(type_: Type) -> str:
+    """A null of a type as DuckDB SQL."""
+    return "NULL" if type_.same(VOID) else f"CAST(NULL AS {in_duckdb(type_)})"
+
+
+def joined(
+    sql: str,
+    type_: Type,
+    parts: Sequence[Part],
+    *,
+    nullable: bool | None = None,
+    null: bool | None = None,
+    seems: bool = False,
+    raises: bool = False,
+    refuses: bool = False,
+) -> Part:
+    """A part made of several, that can raise what they can.
+
+    Args:
+        sql: DuckDB SQL.
+        type_: The type of its values.
+        parts: The operands.
+        nullable: Whether Spark's analyser takes it to be null somewhere, if not just where an operand is.
+        null: Whether it is, if that is another answer.
+        seems: Whether the analyser takes it to be null somewhere, although it is only where an operand is.
+        raises: Whether Spark raises an error for some operands.
+        refuses: Whether DuckDB raises one for operands for which it is not proven.
+    """
+    if null is None:
+        null = any(part.null for part in parts) if nullable is None else nullable
+    if nullable is None:
+        nullable = seems or any(part.nullable for part in parts)
+    fails = raises or any(part.fails for part in parts)
+    found = fails or refuses or any(part.raises for part in parts)
+    rows = any(part.rows for part in parts)
+    return Part(sql, type_, nullable, found, rows=rows, refuses=found and not fails, seems=nullable and not null)
+
+
+def combined(
+    sql: str,
+    type_: Type,
+    parts: Sequence[Part],
+    *,
+    nullable: bool | None = None,
+    seems: bool = False,
+    raises: bool = False,
+    refuses: bool = False,
+) -> Part:
+    """A part made of several, see `joined`; those that can raise an error are guarded.
+
+    Spark does not compute an operand behind one that is null, so that no error of it shows then.
+    """
+    behind = [i for i, part in enumerate(parts) if part.raises and any(before.nullable for before in parts[:i])]
+    if behind:
+        before = [part for part in parts[: behind[-1]] if part.nullable]
+        # One by one, since the second of them may raise an error that the first one hides.
+        tests = " ".join(f"WHEN {part.sql} IS NULL THEN {null(type_)}" for part in before)
+        sql = f"CASE {tests} ELSE {sql} END"
+    return joined(sql, type_, parts, nullable=nullable, seems=seems, raises=raises, refuses=refuses)
+
+
+def require_silent(what: str, *parts: Part) -> None:
+    """Refuses operands that can raise an error: whether they are null, DuckDB may know without computing them."""
+    if any(part.raises for part in parts):
+        raise NotProven(f"{what} of an operand that can raise an error")
+
+
+def require(name: str, parts: Sequence[Part], *kinds: Sequence[str]) -> None:
+    """Refuses arguments of other kinds, or another number of them."""
+    if len(parts) != len(kinds) or any(p.type.kind not in of for p, of in zip(parts, kinds, strict=True)):
+        raise NotProven(f"{name}({', '.join(part.type.name for part in parts)})")
+
+
+_DECIMAL = re.compile(r"-?(\d*)\.(\d*)")
+_DOUBLE = re.compile(r"-?(?:\d+\.?\d*|\.\d+)[eE][+-]?\d+")
+
+
+def number(written: str) -> Part:
+    """A literal number: INT if that holds it, or BIGINT, or DECIMAL; DOUBLE with an exponent."""
+    if _DOUBLE.fullmatch(written):
+        return Part(f"CAST({text(written)} AS DOUBLE)", DOUBLE, False, constant=written)
+    if found := _DECIMAL.fullmatch(written):
+        scale = len(found[2])
+        precision = max(len(found[1].lstrip("0")) + scale, scale, 1)
+        if precision > 38:
+            raise NotProven(f"the number {written}")
+        type_ = read_type(f"DECIMAL({precision},{scale})")
+        return Part(f"CAST({text(written)} AS {type_.name})", type_, False, constant=written)
+    if not re.fullmatch(r"-?\d+", written):
+        raise NotProven(f"the number {written}")
+    value = int(written)
+    for type_, bits in ((INT, 31), (BIGINT, 63)):
+        if -(2**bits) <= value < 2**bits:
+            return Part(f"CAST({value} AS {in_duckdb(type_)})", type_, False, constant=str(value))
+    digits = len(str(abs(value)))
+    if digits > 38:
+        raise NotProven(f"the number {written}")
+    type_ = read_type(f"DECIMAL({digits},0)")
+    return Part(f"CAST({text(str(value))} AS {type_.name})", type_, False, constant=str(value))
+
+
+_MICROS = {
+    "MICROSECOND": 1,
+    "MILLISECOND": 1_000,
+    "SECOND": 1_000_000,
+    "MINUTE": 60_000_000,
+    "HOUR": 3_600_000_000,
+    "DAY": 86_400_000_000,
+    "WEEK": 604_800_000_000,
+}
+
+
+def interval(tree: exp.Expr) -> int:
+    """The microseconds of a literal interval, or of `make_dt_interval` of literals.
+
+    Raises:
+        NotProven: Its length is not fixed, or it is computed.
+    """
+    tree = tree.unnest()
+    if call_name(tree) == "make_dt_interval":
+        return _made(tree)
+    unit = tree.args.get("unit")
+    if not isinstance(tree, exp.Interval) or not isinstance(unit, exp.Var):
+        raise NotProven("an interval of several units, or a computed one,")
+    of, sign = (tree.this.this, -1) if isinstance(tree.this, exp.Neg) else (tree.this, 1)
+    length = _MICROS.get(unit.name.upper().removesuffix("S"))
+    if length is None or not isinstance(of, exp.Literal) or not re.fullmatch(r"[+-]?\d{1,9}", str(of.this)):
+        raise NotProven(f"an interval of {unit.name.upper()}")
+    return sign * int(of.this) * length
+
+
+def _made(tree: exp.Expr) -> int:
+    days, hours, minutes, seconds = tree.expressions if len(tree.expressions) == 4 else (None,) * 4
+    whole = [each.name for each in (days, hours, minutes) if isinstance(each, exp.Literal) and not each.is_string]
+    inner = seconds.this if isinstance(seconds, exp.Cast) else None
+    digits = re.fullmatch(r"(\d+)\.(\d{6})", str(inner.this)) if isinstance(inner, exp.Literal) else None
+    if len(whole) != 3 or digits is None:
+        raise NotProven("make_dt_interval of anything but literals")
+    first = ((int(whole[0]) * 24 + int(whole[1])) * 60 + int(whole[2])) * 60_000_000
+    return first + int(digits[1]) * 1_000_000 + int(digits[2])
+
+
+def divided(micros: int) -> tuple[int, int]:
+    """Whole days and the microseconds behind them, both with the sign of the whole, as Java divides."""
+    days = abs(micros) // 86_400_000_000 * (1 if micros >= 0 else -1)
+    return days, micros - days * 86_400_000_000
