@@ -16,7 +16,7 @@ from dataclasses import dataclass
 from fnmatch import fnmatchcase
 from glob import glob, has_magic
 from pathlib import Path
-from typing import Any, BinaryIO, Protocol, cast
+from typing import Any, BinaryIO, Protocol
 from urllib.parse import parse_qsl, urlencode
 
 from xmlstream.operators.storage.object_urls import OPTIONS, is_object_url, with_options
@@ -111,7 +111,7 @@ def open_at(path: str, end: int | None = None) -> BinaryIO:
         return Path(path).open("rb")
     found = _parsed(path)
     size = found.size if end is None or found.size is None else min(found.size, end)
-    return cast("BinaryIO", found.store.open(found.key, found.tag, size))
+    return found.store.open(found.key, found.tag, size)
 
 
 def fetch_ahead(paths: Sequence[str], at: int) -> None:

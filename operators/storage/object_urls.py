@@ -77,13 +77,13 @@ def joined(url: str, key: str) -> str:
     return f"{place.rstrip('/')}/{key}{mark}{options}" if key else f"{place.rstrip('/')}{mark}{options}"
 
 
-def shown(url: str) -> str:
-    """A URL without its options and secrets, as messages name it.
+def shown(place: str) -> str:
+    """A path, or a URL without its options, without secrets, as messages name it.
 
-    >>> shown("s3://bucket/out?region=r")
-    's3://bucket/out'
+    >>> shown("s3://bucket/out/?region=r"), shown("/data/who?")
+    ('s3://bucket/out', '/data/who?')
     """
-    return without_secrets(url.partition("?")[0])
+    return without_secrets(place.partition("?")[0].rstrip("/") if is_object_url(place) else place)
 
 
 def with_options(url: str, options: Mapping[str, str]) -> str:

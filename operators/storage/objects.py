@@ -24,7 +24,9 @@ from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from itertools import filterfalse
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any, BinaryIO, ClassVar, TypeVar, cast
+
+import pyarrow as pa
 
 from xmlstream.operators.storage.durable import checksum, checksum_text
 from xmlstream.operators.storage.object_files import ObjectFile, fetch_ahead
@@ -44,7 +46,8 @@ from xmlstream.operators.storage.object_urls import (
 from xmlstream.punct_ns.errors import InputError, StateError, UsageError, XmlStreamError
 
 if TYPE_CHECKING:
-    from xmlstream.operators.storage.store import Pieces
+    from xmlstream.operators.storage.locks import DirectoryLocks
+    from xmlstream.operators.storage.store import Folder, Pieces
 
 START_PATIENCE = 15.0
 """Seconds for which `require_usable` waits for a store that does not answer."""
@@ -89,19 +92,33 @@ class ObjectStatus:
 class ObjectStore:
     """Objects below a URL, by key; `patience` is the time to wait for a store that is away, by default `PATIENCE`."""
 
+    AT_ONCE: ClassVar[int] = AT_ONCE
+    COMPARED: ClassVar[int] = 16 << 20
+
     url: str
     patience: float | None = None
 
     def below(self, folder: str) -> ObjectStore:
-        """The store of the objects in a folder; its keys are relative to that folder."""
+        """See `Store.below`."""
         return replace(self, url=joined(self.url, folder))
 
     def where(self, key: str = "") -> str:
-        """The URL of an object, as errors name it."""
-        return shown(joined(self.url, key))
+        """See `Store.where`."""
+        return f"{shown(self.url)}/{key}" if key else shown(self.url)
+
+    def address(self, key: str = "") -> str:
+        """See `Store.address`."""
+        return joined(self.url, key)
+
+    def sizes(self, enters: Callable[[str], bool]) -> Iterator[tuple[str, int]]:
+        """See `Store.sizes`; takes one listing, of the objects in other folders too."""
+        for each in self.listed():
+            *folders, _ = each.key.split("/")
+            if all(enters("/".join(folders[:end])) for end in range(1, len(folders) + 1)):
+                yield each.key, each.size
 
     def names(self, folder: str = "") -> list[str]:
-        """The sorted names of the objects and folders directly in a folder; those of folders end in a slash."""
+        """See `Store.names`."""
         try:
             found = self._call("list", lambda o, s, p: o.list_with_delimiter(s, _folder(p, folder)), folder)
         except client_error("InvalidPathError"):
@@ -151,7 +168,7 @@ class ObjectStore:
             return None
 
     def size(self, key: str) -> int | None:
-        """The size of an object in bytes; None if it does not exist."""
+        """See `Store.size`."""
         found = self.status(key)
         return None if found is None else found.size
 
@@ -239,8 +256,55 @@ class ObjectStore:
                     raise
                 raise FileExistsError(f"{self.where(key)} exists") from None
 
+    def sync(self, key: str) -> None:
+        """Does nothing: all objects are durable."""
+
+    def begin(self, key: str) -> pa.BufferOutputStream:
+        """Memory: an object is put whole."""
+        return pa.BufferOutputStream()
+
+    def finish(self, key: str, begun: pa.BufferOutputStream) -> None:
+        """See `Store.finish`."""
+        self.write(key, [begun.getvalue()])
+
+    def drafts(self, folder: Folder) -> Folder:
+        """The given folder: objects cannot be renamed, so that drafts lie elsewhere."""
+        return folder
+
+    def publish(self, draft: str, key: str, drafts: Folder) -> None:
+        """Makes an object of a draft, unless it exists with the same bytes, and deletes the draft.
+
+        Raises:
+            StateError: The object exists with other bytes, or the store cannot be reached.
+        """
+        if drafts.size(draft) is None:
+            return
+        try:
+            self.create(key, [drafts.read(draft)])
+        except FileExistsError:
+            raise StateError(
+                f"{self.where(key)} exists and is not from this query: its length and checksum are "
+                f"{self.checksum(key)}, those of this query's object are {drafts.checksum(draft)}",
+                hint="move it away, and start the query again with the same checkpoint",
+            ) from None
+        drafts.delete(draft)
+
+    def take(self, locks: DirectoryLocks) -> None:
+        """Does nothing: another run is kept away by the barrier of its checkpoint."""
+
+    def resolved(self) -> ObjectStore:
+        """See `Store.resolved`."""
+        return self
+
+    def exists(self) -> bool:
+        """See `Store.exists`."""
+        return True
+
+    def make(self) -> None:
+        """Does nothing: there is no folder without an object."""
+
     def delete(self, *keys: str) -> None:
-        """Removes objects, if they exist; a key that ends in a slash removes all objects of that folder."""
+        """See `Store.delete`."""
         each = [key for key in keys if not key.endswith("/")]
         for folder in (key for key in keys if key.endswith("/")):
             each += [f"{folder}{one.key}" for one in self.below(folder.rstrip("/")).listed()]
@@ -279,7 +343,7 @@ class ObjectStore:
             hint="use a store that refuses a PUT with If-None-Match: * where the object exists",
         )
 
-    def open(self, key: str = "", tag: str | None = None, size: int | None = None) -> io.BufferedReader:
+    def open(self, key: str = "", tag: str | None = None, size: int | None = None) -> BinaryIO:
         """Opens an object for reading; with the ETag `tag`, a replaced object is an error.
 
         Args:
@@ -297,11 +361,12 @@ class ObjectStore:
             raise FileNotFoundError(2, "no such object", self.where(key))
         return self._opened(key, found.size, tag or found.tag)
 
-    def _opened(self, key: str, size: int, tag: str | None) -> io.BufferedReader:
+    def _opened(self, key: str, size: int, tag: str | None) -> BinaryIO:
         def read(begin: int, end: int) -> bytes:
             return self.read(key, begin, end, tag)
 
-        return io.BufferedReader(ObjectFile(read, self.where(key), (joined(self.url, key), tag), size), 1 << 17)
+        file = ObjectFile(read, self.where(key), (joined(self.url, key), tag), size)
+        return cast("BinaryIO", io.BufferedReader(file, 1 << 17))
 
     def fetch_ahead(self, key: str, tag: str, size: int) -> None:
         """Begins to read the first chunk of an object with this ETag and size, for a reader that opens it soon."""

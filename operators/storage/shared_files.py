@@ -7,14 +7,13 @@ object are bounded, and many rows have several objects, its *parts*.
 
 from __future__ import annotations
 
-import io
 import threading
 import uuid
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
-from typing import Any, Protocol, TypeAlias
+from typing import Any, BinaryIO, Protocol, TypeAlias
 
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -75,7 +74,7 @@ def opened(place: FilePlace) -> Any:
 
 
 @lru_cache(maxsize=16)
-def _object(url: str, thread: int) -> io.BufferedReader:
+def _object(url: str, thread: int) -> BinaryIO:
     """An object that is never replaced: a footer that was read once is not requested again."""
     return ObjectStore(url).open()
 

@@ -197,10 +197,10 @@ class _Computed:
     def __call__(self, expression: str, x: Attribute, y: Domain, local: bool) -> Function | None:
         from xmlstream.operators.expressions.constant_evaluation import evaluated
         from xmlstream.operators.in_process.evaluation import is_proven
-        from xmlstream.operators.storage.store import store_at, unseal
+        from xmlstream.operators.storage.store import folder_at, unseal
         from xmlstream.runtime.same_query import QUERY
 
-        zone = unseal(store_at(self._checkpoint), QUERY)["timeZone"]
+        zone = unseal(folder_at(self._checkpoint), QUERY)["timeZone"]
         name = "duckdb" if find_spec("duckdb") and is_proven(expression, x, zone) else "spark"
         if name not in self._engines:
             self._engines[name] = _engine(name, zone)

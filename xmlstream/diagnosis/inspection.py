@@ -20,7 +20,7 @@ from xmlstream.diagnosis.report import Answer, Example, Need, WaitingReport, Wai
 from xmlstream.diagnosis.sent_punctuations import SentPunctuations, SliceTime
 from xmlstream.operators.punctuate import Punctuate
 from xmlstream.operators.state.ages import Since
-from xmlstream.operators.storage.store import store_at, unseal
+from xmlstream.operators.storage.store import folder_at, unseal
 from xmlstream.plan.nodes import Node, Results, Scan, Static, names, results, results_of, topological
 from xmlstream.plan.written_plan import PLAN_FILE, decoded
 from xmlstream.punct_ns.errors import NotationError, StateError, UsageError
@@ -80,7 +80,7 @@ def plan_of(checkpoint: Path) -> Node:
     if not (checkpoint / PLAN_FILE).exists():
         what = f"the checkpoint {checkpoint} has no plan"
         raise StateError(what, hint="run the query once more with this version of xmlstream")
-    return decoded(unseal(store_at(checkpoint), PLAN_FILE))
+    return decoded(unseal(folder_at(checkpoint), PLAN_FILE))
 
 
 class _Inspection:

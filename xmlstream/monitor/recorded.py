@@ -15,9 +15,7 @@ from typing import Any
 from xmlstream.diagnosis.inspection import plan_of
 from xmlstream.monitor.run_view import RunView
 from xmlstream.operators.storage.locks import is_locked
-from xmlstream.operators.storage.object_urls import is_object_url
-from xmlstream.operators.storage.objects import ObjectStore
-from xmlstream.operators.storage.store import Store, store_at, unseal
+from xmlstream.operators.storage.store import Store, folder_at, store_at, unseal
 from xmlstream.punct_ns.errors import StateError
 from xmlstream.runtime.checkpoint import ENDED, CommitLog
 from xmlstream.runtime.metrics import read_metrics
@@ -53,7 +51,7 @@ def recorded(checkpoint: Path, metrics: Path | str | None = None) -> RunView:
 def _end(checkpoint: Path, view: RunView) -> dict[str, str]:
     """How and when the last run has ended; empty if one goes on in another process."""
     with suppress(StateError):  # there is no note, or it is being written
-        return unseal(store_at(checkpoint), ENDED)
+        return unseal(folder_at(checkpoint), ENDED)
     if is_locked(checkpoint):
         return {}
     return {"how": "closed" if view.totals.last.get("closed", False) else "died", "time": view.totals.time}
@@ -81,8 +79,8 @@ def keep_reading(
     view.recorded(**_end(checkpoint, view))
 
 
-def _dead_letters(checkpoint: Path) -> Store | ObjectStore:
+def _dead_letters(checkpoint: Path) -> Store:
     """Place of the dead letters: below the first output with documents, else in the checkpoint."""
-    outputs = [output["output"] for output in unseal(store_at(checkpoint), QUERY)["outputs"]]
+    outputs = [output["output"] for output in unseal(folder_at(checkpoint), QUERY)["outputs"]]
     home = next((output for output in outputs if output != "-"), str(checkpoint))
-    return (ObjectStore(home) if is_object_url(home) else store_at(home)).below("_dead_letters")
+    return store_at(home).below("_dead_letters")

@@ -22,7 +22,6 @@ from xmlstream.diagnosis.inspection import inspect, nobody
 from xmlstream.diagnosis.missing import Functions
 from xmlstream.monitor.closed_map import ClosedMap
 from xmlstream.operators.expressions.constant_evaluation import evaluated
-from xmlstream.operators.storage.objects import ObjectStore
 from xmlstream.operators.storage.store import store_at
 from xmlstream.plan.nodes import emitters, names, results, results_of, topological
 from xmlstream.punct_ns.errors import UsageError, XmlStreamError
@@ -374,8 +373,7 @@ class RunView:
         found: list[dict[str, Any]] = []
         if self._run is None:
             return found
-        letters = self._run.dead_letters
-        place = letters if isinstance(letters, ObjectStore) else store_at(letters)
+        place = store_at(self._run.dead_letters)
         names = [name for name in place.names() if name.endswith(".jsonl")]
         for name in sorted(names, key=lambda name: name[-15:], reverse=True):
             lines = place.read(name).decode().splitlines()

@@ -35,9 +35,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from xmlstream.operators.storage.durable import EMPTY_SEAL, RESTORE, AppendOnlyFile, damaged, make_directory, sync
-from xmlstream.operators.storage.objects import ObjectStore
-from xmlstream.operators.storage.store import Place, Store, sealed, store_at, unseal, unsealed
+from xmlstream.operators.storage.durable import EMPTY_SEAL, RESTORE, AppendOnlyFile, make_directory, sync
+from xmlstream.operators.storage.store import Folder, LocalPlace, Store, folder_at, sealed, unseal, unsealed
 from xmlstream.plan.written_plan import PLAN_FILE
 from xmlstream.punct_ns.errors import StateError
 from xmlstream.runtime.remote_checkpoint import RemoteCheckpoint
@@ -55,7 +54,7 @@ class PlannedSlice:
     lost.
     """
 
-    def __init__(self, store: Store) -> None:
+    def __init__(self, store: Folder) -> None:
         self._store = store
 
     def begin(self, number: int, end: Mapping[str, Any]) -> None:
@@ -87,7 +86,7 @@ class PlannedSlice:
         if (last := self.committed) is not None and (committed is None or committed < last):
             what = "no slice is committed" if committed is None else f"the last commit is that of slice {committed}"
             raise StateError(
-                f"the checkpoint {self._store.path()} has lost commits: {what}, but slice {last} was committed",
+                f"the checkpoint {self._store.where()} has lost commits: {what}, but slice {last} was committed",
                 hint=RESTORE,
             )
 
@@ -99,8 +98,8 @@ WHOLE_EVERY = 50
 class CommitLog:
     """The records of one query's slices, in their own store."""
 
-    def __init__(self, place: Place) -> None:
-        self._store = store_at(place)
+    def __init__(self, place: LocalPlace) -> None:
+        self._store = folder_at(place)
 
     def _numbers(self) -> list[int]:
         stems = (name.removesuffix(".json") for name in self._store.names() if name.endswith(".json"))
@@ -117,7 +116,7 @@ class CommitLog:
         for number in range(numbers[-1], -1, -1) if numbers else ():
             records.append(unseal(self._store, _key(number)))
             if records[-1]["slice"] != number:
-                raise damaged(self._store.path(_key(number)))
+                raise self._store.damaged(_key(number))
             if records[-1]["whole"]:
                 break
         return records[::-1]
@@ -135,7 +134,7 @@ class CommitLog:
         try:
             self._store.create(_key(number), sealed(record))
         except FileExistsError:
-            raise StateError(f"slice {number} was committed to {self._store.path()} by another run") from None
+            raise StateError(f"slice {number} was committed to {self._store.where()} by another run") from None
         if record["whole"]:
             self._store.delete(*(_key(earlier) for earlier in self._numbers() if earlier < number))
 
@@ -200,7 +199,7 @@ class Checkpoint:
         documents: The published documents of all commits.
     """
 
-    def __init__(self, place: Place, remote: RemoteCheckpoint | None = None) -> None:
+    def __init__(self, place: LocalPlace, remote: RemoteCheckpoint | None = None) -> None:
         """Restore the checkpoint; its commits count where `remote` puts them, if it is given.
 
         Raises:
@@ -209,7 +208,7 @@ class Checkpoint:
         self._has_ended = False
         self.remote = remote
         self._committing = threading.Lock()
-        self.store = store_at(place)
+        self.store = folder_at(place)
         self.stage = self.store.path(_STAGE)
         self.commits = CommitLog(self.store.below("commits"))
         self._published = self.store.log(_PUBLISHED)
@@ -227,9 +226,9 @@ class Checkpoint:
         make_directory(self.stage)
 
     @staticmethod
-    def has_commits(place: Place) -> bool:
+    def has_commits(place: LocalPlace) -> bool:
         """Whether a slice was committed; before that, the place belongs to no query."""
-        store = store_at(place)
+        store = folder_at(place)
         was_committed = PlannedSlice(store).committed is not None
         return was_committed or any(name.endswith(".json") for name in store.names("commits"))
 
@@ -242,7 +241,7 @@ class Checkpoint:
         """
         with self._committing:
             if self._has_ended:
-                raise StateError(f"the run of the checkpoint {self.store.path()} has ended")
+                raise StateError(f"the run of the checkpoint {self.store.where()} has ended")
             number = record["slice"]
             whole = self.commits.is_whole(number)
             paths, logs = list(unsynced), list[str]()
@@ -300,7 +299,7 @@ class Checkpoint:
         return str(self.stage) if self.shared is None else self.shared.staged.url
 
     @property
-    def noted(self) -> Store | ObjectStore:
+    def noted(self) -> Store:
         """Where tasks find what the query notes of its sources, in a folder for each source."""
         return self.store.below(DOCUMENTS) if self.shared is None else self.shared.staged.below(DOCUMENTS)
 

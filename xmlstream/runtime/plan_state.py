@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 from xmlstream.operators.state.ages import PurgeAfter
 from xmlstream.operators.state.operator_state import OperatorState
 from xmlstream.operators.storage.segments import SegmentStore
-from xmlstream.operators.storage.store import Store
+from xmlstream.operators.storage.store import Folder
 from xmlstream.plan.nodes import Node, Results, Scan, Static, awaited, names, topological
 from xmlstream.punct_ns.errors import StateError
 from xmlstream.punct_ns.lifespan import Bound
@@ -34,7 +34,7 @@ class PlanState(dict[Node, OperatorState]):
         self,
         engine: Engine,
         root: Node,
-        checkpoint: Store,
+        checkpoint: Folder,
         committed: Mapping[str, Any],
         purge_after: PurgeAfter | None = None,
         shared: RemoteCheckpoint | None = None,
@@ -60,7 +60,7 @@ class PlanState(dict[Node, OperatorState]):
                 self[node] = _state(node, store, recorded, purge_after)
             except StateError as error:
                 raise StateError(
-                    f"the checkpoint {checkpoint.path()}, state of {name}: {error.what}", hint=error.hint
+                    f"the checkpoint {checkpoint.where()}, state of {name}: {error.what}", hint=error.hint
                 ) from None
             self[node].awaited = groups_above[node]
             store.retain(segments_of(recorded))

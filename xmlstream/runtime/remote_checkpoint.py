@@ -44,7 +44,7 @@ from xmlstream.operators.storage.locks import DirectoryLocks
 from xmlstream.operators.storage.object_files import CHUNK
 from xmlstream.operators.storage.object_urls import is_object_url, joined, require_known_scheme, shown
 from xmlstream.operators.storage.objects import AT_ONCE, START_PATIENCE, ObjectStore
-from xmlstream.operators.storage.store import Store, sealed, store_at, unsealed
+from xmlstream.operators.storage.store import Folder, folder_at, sealed, unsealed
 from xmlstream.plan.written_plan import PLAN_FILE
 from xmlstream.punct_ns.errors import StateError, XmlStreamError
 
@@ -88,7 +88,7 @@ class RemoteCheckpoint:
         self.store = ObjectStore(url)
         # What nothing relies on does not keep a process from its end.
         self._hasty = ObjectStore(url, START_PATIENCE)
-        self._local = Store(directory)
+        self._local = Folder(directory)
         self._next = 0
         self._log: list[int] = []
         self._objects: dict[str, list[str]] = {}
@@ -516,4 +516,4 @@ def readable(checkpoint: str) -> Iterator[tuple[Path, Callable[[], None]]]:
             yield directory, remote.restore
     finally:
         locks.release()
-        store_at(home.parent).delete(f"{home.name}/")
+        folder_at(home.parent).delete(f"{home.name}/")

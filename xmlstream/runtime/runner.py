@@ -14,8 +14,6 @@ from functools import partial
 from html import escape
 from typing import TYPE_CHECKING, Any
 
-from xmlstream.operators.storage.object_urls import joined
-from xmlstream.operators.storage.objects import ObjectStore
 from xmlstream.operators.storage.store import sealed, store_at
 from xmlstream.plan.nodes import Node, Scan, Static, names, results, topological
 from xmlstream.plan.written_plan import encoded
@@ -273,8 +271,7 @@ def _launched(session: Session, root: Node, settings: Settings, recovered: Recov
     tally = Tally(metrics_at(settings.metrics) if settings.metrics else None, settings.on_slice, draw)
     sinks = _sinks(root, settings, recovered)
     watcher = settings.watcher or Nobody()
-    letters = recovered.letter_objects or recovered.dead_letters
-    watcher.begun(Watched(root, settings.follow, directory, letters, settings.name, engine))
+    watcher.begun(Watched(root, settings.follow, directory, recovered.letters, settings.name, engine))
 
     query: RunningQuery | None = None
 
@@ -363,14 +360,11 @@ def _sources(root: Node, checkpoint: Checkpoint, settings: Settings) -> Iterator
     for node, name in names(root).items():
         if not isinstance(node.operator, Scan):
             continue
-        known, noted = checkpoint.store.path(f"{DOCUMENTS}/{name}"), checkpoint.noted.below(name)
-        restricted = (
-            joined(noted.url, RESTRICTED_FILE) if isinstance(noted, ObjectStore) else noted.path(RESTRICTED_FILE)
-        )
+        known, restricted = checkpoint.store.path(f"{DOCUMENTS}/{name}"), checkpoint.noted.below(name)
         options = node.operator.options
         # Processes that plan or read may have been started in another working directory.
         named = {"path": absolute(options.path), "stage": checkpoint.tasks_stage, "source": name}
-        named |= {"documentLog": str(known), "restricted": str(restricted)}
+        named |= {"documentLog": str(known), "restricted": restricted.address(RESTRICTED_FILE)}
         clock = str(checkpoint.store.path(CLOCK)) if node in clocked else None
         yield options.replace(**named, **settings.source_options, clock=clock)
 

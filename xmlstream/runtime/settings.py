@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import tempfile
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
@@ -145,10 +144,9 @@ class Settings:
             UsageError: Two results are written to one place.
         """
         targets = [target for target in self.targets if target.taken is None]
-        places = [target.shown if target.directory is None else os.path.realpath(target.output) for target in targets]
-        outputs = [target.shown for target in targets]
-        if twice := [output for output, place in zip(outputs, places, strict=True) if places.count(place) > 1]:
-            raise UsageError(f"two results go to {twice[0]}", hint="name a directory for each")
+        places = [target.place for target in targets]
+        if twice := [target for target in targets if places.count(target.place) > 1]:
+            raise UsageError(f"two results go to {twice[0].shown}", hint="name a directory for each")
         return [target.output for target in targets if target.documents() is not None]
 
     @property

@@ -11,7 +11,6 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
 
-from xmlstream.operators.storage.objects import ObjectStore
 from xmlstream.operators.storage.store import Place
 from xmlstream.plan.nodes import Node
 from xmlstream.punct_ns.errors import XmlStreamError
@@ -36,7 +35,7 @@ class Watched:
     root: Node
     follow: bool
     checkpoint: Path
-    dead_letters: Place | ObjectStore
+    dead_letters: Place
     name: str | None = None
     engine: Engine | None = None
 

@@ -20,7 +20,7 @@ from pathlib import Path
 from typing import Any, Literal, cast
 
 from xmlstream.operators.storage.object_urls import is_object_url
-from xmlstream.operators.storage.store import store_at
+from xmlstream.operators.storage.store import folder_at
 from xmlstream.punct_ns.errors import InputError, StateError
 from xmlstream.sources.local_paths import local_path
 from xmlstream.sources.places import DocumentStatus, name_of, shown, status_of
@@ -31,7 +31,7 @@ class DocumentLog:
     """A log of documents, in the source's directory of the checkpoint; each line is a JSON object."""
 
     def __init__(self, directory: str, name: str) -> None:
-        self._log = store_at(local_path(directory)).log(name)
+        self._log = folder_at(local_path(directory)).log(name)
 
     def read(self) -> list[Mapping[str, Any]]:
         """Reads its lines.
@@ -53,7 +53,9 @@ class DocumentLog:
 
     def damaged(self) -> StateError:
         """Builds the error for a log with invalid lines."""
-        return StateError(f"{self._log.path} is no log of documents", hint="restore it, or begin with a new checkpoint")
+        return StateError(
+            f"{self._log.where} is not a log of documents", hint="restore it, or begin with a new checkpoint"
+        )
 
 
 _BYTES = 1 << 10

@@ -14,7 +14,7 @@ from dataclasses import asdict, dataclass, replace
 from typing import Any
 
 from xmlstream.operators.storage.object_urls import is_object_url
-from xmlstream.operators.storage.store import Place, store_at
+from xmlstream.operators.storage.store import Place, folder_at, store_at
 from xmlstream.punct_ns.errors import InputError
 from xmlstream.sources.local_paths import local_path
 from xmlstream.sources.places import fetch_ahead, name_of, shown, status_of
@@ -61,7 +61,7 @@ class Unfinished:
 
     def __init__(self, options: SourceOptions) -> None:
         self._options = options
-        self._store = None if options.document_log is None else store_at(local_path(options.document_log))
+        self._store = None if options.document_log is None else folder_at(local_path(options.document_log))
         self._told = waiting_note(self._store) if self._store else None
         passed = map(json.loads, self._store.log(_PASSED).lines()) if self._store else ()
         self._passed: dict[str, int] = {line["path"]: line["byte"] for line in passed}
