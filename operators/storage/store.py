@@ -22,7 +22,7 @@ import json
 import os
 import shutil
 import zlib
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, BinaryIO, ClassVar, Protocol, Self, TypeAlias
@@ -256,13 +256,12 @@ class Folder:
     def require_usable(self) -> None:
         """See `Store.require_usable`."""
         if self.root.exists() and not self.root.is_dir():
-            what = f"the output {self.where()} is a file"
-            raise UsageError(what, hint="name a directory, which receives one document per slice")
+            raise UsageError(f"{self.where()} is a file", hint="name a directory")
 
     def take(self, locks: DirectoryLocks) -> None:
         """Locks the directory, if it exists; raises as `DirectoryLocks.take`."""
         if self.root.is_dir():
-            locks.take(self.root)
+            locks.take(self.root, self.where())
 
     def resolved(self) -> Folder:
         """See `Store.resolved`."""
@@ -339,12 +338,12 @@ def store_at(place: Place) -> Store:
     """The store at a place; only this function chooses the kind of store."""
     if isinstance(place, str) and is_object_url(place):
         return ObjectStore(place)
-    return Folder(Path(place)) if isinstance(place, Path | str) else place
+    return folder_at(place) if isinstance(place, Folder | Path | str) else place
 
 
 def folder_at(place: LocalPlace) -> Folder:
     """The folder at a place that is a directory for sure, such as the one in which a run works."""
-    return place if isinstance(place, Folder) else Folder(Path(place))
+    return place if isinstance(place, Folder) else Folder(Path(str(place).removeprefix("file://")))
 
 
 def store_of(path: str) -> tuple[Store, str]:
@@ -382,7 +381,7 @@ def shown(key: str) -> str:
     return f"{folder}{slash}{name.removeprefix('.')}"
 
 
-def sealed(value: dict[str, Any]) -> list[bytes]:
+def sealed(value: Mapping[str, Any]) -> list[bytes]:
     """The content of a sealed object: a value as JSON, and its checksum in the last line."""
     text = json.dumps(value).encode()
     return [text, b"\n", _sum(text), b"\n"]

@@ -18,7 +18,7 @@ def measured_rates(path: str) -> dict[str, float]:
         UsageError: What is at the path or the URL is neither metrics nor a checkpoint, or has no slice with tuples.
     """
     with readable(path) as (directory, _):
-        records = CommitLog(directory / "commits").records()
+        records = CommitLog(directory.below("commits")).records()
         reports = [each["report"] for each in records] or read_metrics(path)
     # Slices without items only wait for input.
     found = [report["operators"] for report in reports if report["items_in"]]

@@ -10,13 +10,11 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from xmlstream.operators.storage.durable import make_directory
 from xmlstream.operators.storage.locks import DirectoryLocks
 from xmlstream.operators.storage.store import Folder, Place, Store, hidden, shown
 from xmlstream.plan.nodes import Node
 from xmlstream.punct_ns.errors import StateError
-from xmlstream.runtime.checkpoint import Checkpoint
-from xmlstream.runtime.remote_checkpoint import RemoteCheckpoint
+from xmlstream.runtime.checkpoint import Checkpoint, Mirror
 from xmlstream.runtime.same_query import SameQuery
 from xmlstream.runtime.source_input import forget_letters
 from xmlstream.sink.document_names import slice_of
@@ -134,42 +132,42 @@ class Recovered:
 
 
 def recover(
-    directory: Path,
+    mirror: Mirror,
     root: Node,
     targets: Sequence[Target],
     time_zone: str,
     *,
     overwrite: bool,
     moved: bool,
-    remote: RemoteCheckpoint | None = None,
 ) -> Recovered:
-    """Locks and checks the checkpoint in a directory and the outputs; makes a new checkpoint if there is none.
+    """Locks and checks a checkpoint and the outputs; makes a new checkpoint if there is none.
 
     Args:
-        directory: Directory of the checkpoint.
+        mirror: Where the commits of the checkpoint count.
         root: The plan, before merged documents are found.
         targets: The targets of its results.
         time_zone: The time zone of the session.
         overwrite: Whether documents of other queries may be removed from the outputs.
         moved: Whether inputs and outputs may lie in other places than before, and published documents may be gone.
-        remote: The checkpoint in an object store whose working copy the directory is.
 
     Raises:
         StateError: The checkpoint or an output is in use, belongs to another query, or is damaged.
         UsageError: An output is a file, or an object store that cannot be used.
     """
-    used = DirectoryLocks()
+    used, folder, directory = DirectoryLocks(), mirror.folder, mirror.folder.path()
     try:
-        make_directory(directory)
-        used.take(directory)
+        folder.make()
+        folder.take(used)
         drafted = ((target, _drafts(directory, result)) for result, target in enumerate(targets))
         outputs = _usable([target.documents(drafts) for target, drafts in drafted])
         _take(used, outputs)
-        same = SameQuery(directory, root, time_zone, targets)
-        if remote is not None:
-            _take_over(remote, same, moved=moved)
+        same = SameQuery(folder, root, time_zone, targets)
+        if mirror.look():
+            # A run of another query must not stop the one that goes on.
+            same.require(moved=moved)
+        mirror.begin()
         before = same.outputs_before()
-        if not Checkpoint.has_commits(directory):
+        if not Checkpoint.has_commits(folder):
             # A run without a commit has left drafts at most.
             for output in outputs:
                 if output is not None and output.where not in before:
@@ -177,7 +175,7 @@ def recover(
             same.begin()
         else:
             same.require(moved=moved)
-        checkpoint = Checkpoint(directory, remote)
+        checkpoint = Checkpoint(mirror)
         for result, output in enumerate(outputs):
             documents = {d.draft.name: d.draft.checksum for d in checkpoint.documents if d.result == result}
             if output is not None:
@@ -186,7 +184,7 @@ def recover(
                     PublishedOutput(Output(before[result], _drafts(directory, result)), documents).settle()
                 _settle(output, documents, same, result, overwrite=overwrite, moved=moved)
                 _take(used, [output])
-        home = next((output for output in outputs if output is not None), Output(directory))
+        home = next((output for output in outputs if output is not None), Output(folder))
         letters = home.store.below(LETTERS)
         dead_letters = letters.drafts(Folder(directory / "drafts" / LETTERS))
         if checkpoint.latest or home.where in before:
@@ -216,13 +214,6 @@ def _usable(outputs: Sequence[Output | None]) -> Sequence[Output | None]:
 
 def _drafts(directory: Path, result: int) -> Path:
     return directory / "drafts" / str(result)
-
-
-def _take_over(remote: RemoteCheckpoint, same: SameQuery, *, moved: bool) -> None:
-    """Takes a checkpoint over, unless it belongs to another query: such a run must not stop the one that goes on."""
-    if remote.look():
-        same.require(moved=moved)
-    remote.begin()
 
 
 def _settle(

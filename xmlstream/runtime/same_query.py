@@ -13,7 +13,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from typing import Any
 
-from xmlstream.operators.storage.store import Folder, LocalPlace, folder_at, sealed, unseal
+from xmlstream.operators.storage.store import Folder, LocalPlace, Place, folder_at, sealed, store_at, unseal
 from xmlstream.plan.nodes import Node, Results, Scan, Static, plain, topological
 from xmlstream.plan.written_plan import described
 from xmlstream.punct_ns.errors import StateError
@@ -31,10 +31,10 @@ _SHOWN = 3
 """The most differences that an error names."""
 
 
-def is_begun(place: LocalPlace) -> bool:
+def is_begun(place: Place) -> bool:
     """Whether a query has begun with the checkpoint at this place."""
-    store = folder_at(place)
-    return store.size(QUERY) is not None or bool(store.names("commits"))
+    store = store_at(place)
+    return bool(store.names("commits")) or store.size(QUERY) is not None
 
 
 class SameQuery:

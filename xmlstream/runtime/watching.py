@@ -8,10 +8,9 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
-from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
 
-from xmlstream.operators.storage.store import Place
+from xmlstream.operators.storage.store import LocalPlace, Place
 from xmlstream.plan.nodes import Node
 from xmlstream.punct_ns.errors import XmlStreamError
 
@@ -34,7 +33,7 @@ class Watched:
 
     root: Node
     follow: bool
-    checkpoint: Path
+    checkpoint: LocalPlace
     dead_letters: Place
     name: str | None = None
     engine: Engine | None = None

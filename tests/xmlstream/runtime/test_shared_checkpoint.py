@@ -72,7 +72,7 @@ def test_large_segments_lie_in_the_store_alone(spark: SparkSession, bucket: str,
     assert sum(map(len, store.batches(large, ["n"]))) == 1000
     assert names(tmp_path / "a") == [small.name]
     kept = {f"state/join/{each.name}" for each in (small, large)}
-    remote.commit({"slice": 0, "whole": True}, {}, kept, store.unsynced())
+    remote.create(remote.secure({"slice": 0, "whole": True}, {}, kept, store.unsynced()))
     assert len(remote.places(f"state/join/{large.name}")) == 4
     # A new driver has nothing, and brings over what it reads itself.
     other = RemoteCheckpoint(bucket, tmp_path / "b", is_shared=True)
