@@ -86,6 +86,20 @@ def shown(place: str) -> str:
     return without_secrets(place.partition("?")[0].rstrip("/") if is_object_url(place) else place)
 
 
+def quoted(key: str) -> str:
+    """A key as it stands in a URL that may carry options.
+
+    >>> quoted("in/who?.xml"), unquoted("in/who%3F.xml")
+    ('in/who%3F.xml', 'in/who?.xml')
+    """
+    return key.replace("%", "%25").replace("?", "%3F")
+
+
+def unquoted(text: str) -> str:
+    """The key that `quoted` has written."""
+    return text.replace("%3F", "?").replace("%25", "%")
+
+
 def with_options(url: str, options: Mapping[str, str]) -> str:
     """A URL that carries these options besides its own; of `OPTIONS`, those that are given.
 

@@ -40,6 +40,7 @@ from xmlstream.operators.storage.object_urls import (
     joined,
     keys_by_arrow,
     opened,
+    quoted,
     reason,
     shown,
 )
@@ -108,7 +109,7 @@ class ObjectStore:
 
     def address(self, key: str = "") -> str:
         """See `Store.address`."""
-        return joined(self.url, key)
+        return joined(self.url, quoted(key))
 
     def sizes(self, enters: Callable[[str], bool]) -> Iterator[tuple[str, int]]:
         """See `Store.sizes`; takes one listing, of the objects in other folders too."""
@@ -368,9 +369,13 @@ class ObjectStore:
         file = ObjectFile(read, self.where(key), (joined(self.url, key), tag), size)
         return cast("BinaryIO", io.BufferedReader(file, 1 << 17))
 
-    def fetch_ahead(self, key: str, tag: str, size: int) -> None:
-        """Begins to read the first chunk of an object with this ETag and size, for a reader that opens it soon."""
-        if size:
+    def source(self, key: str = "", tag: str | None = None, size: int | None = None) -> BinaryIO:
+        """See `Store.source`."""
+        return self.open(key, tag, size)
+
+    def fetch_ahead(self, key: str, tag: str | None, size: int | None) -> None:
+        """Begins to read the first chunk of an object with this ETag and size."""
+        if tag and size:
             fetch_ahead((joined(self.url, key), tag), lambda end: self.read(key, 0, min(end, size), tag))
 
     def _call(

@@ -37,7 +37,7 @@ from xmlstream.operators.storage.durable import (
     sync,
 )
 from xmlstream.operators.storage.locks import DirectoryLocks
-from xmlstream.operators.storage.object_urls import is_object_url
+from xmlstream.operators.storage.object_urls import is_object_url, unquoted
 from xmlstream.operators.storage.objects import ObjectStore
 from xmlstream.punct_ns.errors import StateError, UsageError
 
@@ -79,8 +79,14 @@ class Store(Protocol):
     def read(self, key: str, begin: int = 0, end: int | None = None) -> bytes:
         """The bytes of an object from offset `begin` up to offset `end`, or to its end; raises OSError."""
 
-    def open(self, key: str) -> BinaryIO:
-        """An object as a file, which is read while it is used; raises OSError."""
+    def open(self, key: str, tag: str | None = None, size: int | None = None) -> BinaryIO:
+        """An object as a file, which is read while it is used; `tag` and `size` if they are known; raises OSError."""
+
+    def source(self, key: str, tag: str | None = None, size: int | None = None) -> Any:
+        """An object as Arrow reads it: a path, or an open file; raises OSError."""
+
+    def fetch_ahead(self, key: str, tag: str | None, size: int | None) -> None:
+        """Begins to read an object that is opened soon, where that saves time."""
 
     def checksum(self, key: str) -> str:
         """The length and the CRC-32 of an object; raises OSError."""
@@ -190,9 +196,16 @@ class Folder:
             file.seek(begin)
             return file.read(-1 if end is None else end - begin)
 
-    def open(self, key: str) -> BinaryIO:
+    def open(self, key: str, tag: str | None = None, size: int | None = None) -> BinaryIO:
         """See `Store.open`."""
         return self.path(key).open("rb")
+
+    def source(self, key: str, tag: str | None = None, size: int | None = None) -> str:
+        """See `Store.source`."""
+        return str(self.path(key))
+
+    def fetch_ahead(self, key: str, tag: str | None, size: int | None) -> None:
+        """Does nothing: the system reads ahead."""
 
     def checksum(self, key: str) -> str:
         """The length and the CRC-32 of an object; of a folder, those of all files together that Spark reads in it.
@@ -358,7 +371,7 @@ def store_of(path: str) -> tuple[Store, str]:
         return Folder(Path(path).parent), Path(path).name
     place, mark, options = path.partition("?")
     folder, _, name = place.rpartition("/")
-    return ObjectStore(f"{folder}{mark}{options}"), name
+    return ObjectStore(f"{folder}{mark}{options}"), unquoted(name)
 
 
 def hidden(key: str) -> str:

@@ -30,7 +30,6 @@ from xmlstream.punct_ns.pattern import WILDCARD, Constant, Pattern, values
 from xmlstream.punct_ns.punctuation import Punctuation
 from xmlstream.punct_ns.schema import Schema
 from xmlstream.punct_ns.slices import POSITION, arrow_type
-from xmlstream.sources.places import shown
 from xmlstream.sources.xml.grammar.punctuation_columns import PREFIX_LIMIT, EncodedPunctuations, PunctuationColumns
 from xmlstream.sources.xml.options.arrow_text import Longs, Mask
 from xmlstream.sources.xml.options.source import SourceOptions
@@ -347,7 +346,7 @@ def late_tuple_rows(late: Sequence[LateTuple], part: Part) -> list[dict[str, Any
         rows.append(
             {
                 "_position": one.position,
-                "document": original.document if original else _document(one.position, part),
+                "document": original.document.where if original else _document(one.position, part),
                 "line": original.line if original else None,
                 "column": original.column if original else None,
                 "kind": "ungrammatical",
@@ -360,7 +359,7 @@ def late_tuple_rows(late: Sequence[LateTuple], part: Part) -> list[dict[str, Any
 
 
 def _document(position: int, part: Part) -> str:
-    return [shown(r.path) for r in part.ranges if r.base + r.start <= position][-1]
+    return [r.document.where for r in part.ranges if r.base + r.start <= position][-1]
 
 
 def missing_attributes(path: FilePlace, punctuations: Sequence[Punctuation], options: SourceOptions) -> frozenset[str]:

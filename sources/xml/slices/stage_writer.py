@@ -18,7 +18,7 @@ from xmlstream.operators.storage.shared_files import FilePlace, place_of, remove
 from xmlstream.operators.storage.store import hidden, store_at
 from xmlstream.punct_ns.errors import InputError
 from xmlstream.punct_ns.slices import POSITION, POSITION_SHOWN
-from xmlstream.sources.places import fetch_ahead, shown
+from xmlstream.sources.places import fetch_ahead
 from xmlstream.sources.xml.grammar.grammar_filter import GrammarFilter, also_restricted, known_restricted
 from xmlstream.sources.xml.grammar.late_tuples import late_tuple_rows
 from xmlstream.sources.xml.options.source import SourceOptions
@@ -61,7 +61,7 @@ def staged_again(range_: StagedRange, names: Collection[str]) -> FilePlace:
         if row["path"] is not None:
             removed(row["path"])
     if path is None:
-        raise InputError(f"{shown(range_.part.ranges[0].path)} has changed while it was read")
+        raise InputError(f"{range_.part.ranges[0].document.where} has changed while it was read")
     return place_of(path)
 
 
@@ -70,9 +70,9 @@ def _parsed(part: Part, streams: Sequence[_Stream]) -> Part | None:
     parser = RangeParser(part.options)
     for stream, of in zip(streams, parser.streams, strict=True):
         stream.begin(of)
-    paths = [range_.path for range_ in part.ranges]
+    documents = [range_.document for range_ in part.ranges]
     for place, range_ in enumerate(part.ranges):
-        fetch_ahead(paths, place)
+        fetch_ahead(documents, place)
         for each in parser.parse_all(range_):
             for number, (stream, parsed) in enumerate(zip(streams, each, strict=True)):
                 if more := also_restricted(parsed.punctuations, stream.columns):
@@ -205,6 +205,6 @@ def with_elements(dead_letters: Sequence[dict[str, Any]], ranges: Sequence[Stage
 def _with_element(letter: dict[str, Any], original: Original | None) -> dict[str, Any]:
     if original is None:
         return letter
-    where = {"document": original.document, "line": original.line, "column": original.column}
+    where = {"document": original.document.where, "line": original.line, "column": original.column}
     # In the order of a source's own dead letters.
     return {"_position": letter["_position"], **where, **letter, "raw": original.raw, "within": original.within}

@@ -22,6 +22,7 @@ from xmlstream.punct_ns.errors import StateError
 from xmlstream.punct_ns.slices import POSITION
 from xmlstream.runtime import remote_checkpoint, runner
 from xmlstream.runtime.remote_checkpoint import RemoteCheckpoint
+from xmlstream.sources.places import Document
 from xmlstream.sources.xml.options.source import SourceOptions
 from xmlstream.sources.xml.slices.stage_writer import stage
 from xmlstream.sources.xml.splits.byte_ranges import ByteRange
@@ -123,7 +124,7 @@ def test_a_range_is_staged_as_an_object(tmp_path: Path) -> None:
     options = SourceOptions.parse(
         {"path": str(document), "rowTag": "bid", "schema": "n INT", "stage": "memory://stage/run", "source": "bid"}
     )
-    range_ = ByteRange(str(document), 0, 0, document.stat().st_size, ends="root")
+    range_ = ByteRange(Document.at(document), 0, 0, document.stat().st_size, ends="root")
     (row,) = stage([range_], options)
     assert row["path"].startswith("memory://stage/run/tuples-")
     found = shared_files.opened(row["path"])
