@@ -15,13 +15,12 @@ import json
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from pathlib import Path, PurePath
+from pathlib import PurePath
 from urllib.parse import unquote
 
-from xmlstream.operators.storage.object_urls import is_object_url
-from xmlstream.punct_ns.errors import InputError, UsageError
-from xmlstream.sources.local_paths import local_path
-from xmlstream.sources.places import Document, is_glob, located, place_of, shown
+from xmlstream.operators.storage.object_urls import shown
+from xmlstream.punct_ns.errors import UsageError
+from xmlstream.sources.places import Document, is_glob, located, place_of
 
 NULL = "__HIVE_DEFAULT_PARTITION__"
 """The directory value for null, and for the empty string, which Hive does not distinguish from null."""
@@ -163,22 +162,7 @@ def _documents(path: str) -> list[Document]:
     """Returns a document from which the columns can be read: the first in a directory, or beside its partitions."""
     if is_glob(path):
         raise UsageError(f"the columns of {shown(path)} are not known", hint="declare them where the path is a glob")
-    if is_object_url(path):
-        return _first_of(path)
-    place = local_path(path)
-    try:
-        found = sorted(Path(place).iterdir()) if Path(place).is_dir() else [Path(place)]
-        closings = sorted(Path(place).glob(f"{CLOSED}/slice-*{CLOSED_SUFFIX}"))
-    except OSError as error:
-        raise InputError(f"{path} cannot be read: {(error.strerror or str(error)).lower()}") from None
-    if closings:
-        return [Document.at(closings[0])]
-    tables = (file for file in found if not file.name.startswith((".", "_")) and file.suffix == ".parquet")
-    return [Document.at(file) for file in tables][:1]
-
-
-def _first_of(url: str) -> list[Document]:
-    place = place_of(url, one=False, directories=False, partition=in_partition)
+    place = place_of(path, one=False, directories=False, partition=in_partition)
     found = [place.only()] if place.single else sorted((each for each, _ in place.present()), key=lambda one: one.where)
     closings = [each for each in found if PurePath(each.where).parent.name == CLOSED]
     return (closings or [each for each in found if each.where.endswith(".parquet")])[:1]

@@ -17,10 +17,10 @@ from pathlib import Path
 from typing import Any, BinaryIO, Protocol
 from urllib.parse import parse_qsl, urlencode
 
-from xmlstream.operators.storage.object_urls import OPTIONS, is_object_url, unquoted, with_options
+from xmlstream.operators.storage.object_urls import OPTIONS, is_object_url, shown, unquoted, with_options
 from xmlstream.operators.storage.objects import START_PATIENCE, ObjectStatus, ObjectStore
-from xmlstream.operators.storage.store import Folder, Store, store_at, store_of
-from xmlstream.punct_ns.errors import InputError, StateError, UsageError, without_secrets
+from xmlstream.operators.storage.store import Folder, Store, store_at
+from xmlstream.punct_ns.errors import InputError, StateError, UsageError
 from xmlstream.sources.local_paths import glob_of, local_path, split_glob
 
 LIST_ALL = 60.0
@@ -36,32 +36,24 @@ class DocumentStatus:
     identity: str
 
 
-def plain_path(path: str) -> str:
-    """The path of a source, local if it names the file system; the URL of an object store is unchanged.
+def split_place(path: str) -> tuple[str, tuple[str, ...]]:
+    """The place that is listed for the path of a source, without links, and the parts of a glob below it.
 
-    Raises:
-        UsageError: It is on another file system.
+    In the URL of an object store, each asterisk or bracket makes it a glob.
 
-    >>> plain_path("file:///data/bids.xml"), plain_path("s3://bucket/bids.xml")
-    ('/data/bids.xml', 's3://bucket/bids.xml')
+    >>> split_place("s3a://bucket/in/day-*/a.xml?region=r")
+    ('s3://bucket/in', ('day-*', 'a.xml'))
     """
-    return path if is_object_url(path) else local_path(path)
+    if is_object_url(path):
+        store, folder, pattern = _location(path)
+        return store.resolved().where(folder), pattern
+    known, pattern = split_glob(local_path(path))
+    return str(known.resolve()), pattern
 
 
 def is_glob(path: str) -> bool:
-    """Whether a path is a glob; in the URL of an object store, each asterisk or bracket makes it one."""
-    return bool(_location(path)[2]) if is_object_url(path) else glob_of(local_path(path)) is not None
-
-
-def split_url(url: str) -> tuple[str, tuple[str, ...]]:
-    """The place that is listed for a URL of an object store, and the parts of a glob below it.
-
-    >>> split_url("s3a://bucket/in/day-*/a.xml?region=r")
-    ('s3://bucket/in', ('day-*', 'a.xml'))
-    """
-    store, folder, pattern = _location(url)
-    place = shown(store.url).replace("s3a://", "s3://", 1)
-    return f"{place}/{folder}".rstrip("/"), pattern
+    """Whether the path of a source is a glob."""
+    return bool(split_place(path)[1])
 
 
 def located(options: Mapping[str, str]) -> dict[str, str]:
@@ -76,15 +68,6 @@ def located(options: Mapping[str, str]) -> dict[str, str]:
     stores = {name.lower(): value for name, value in options.items() if name.lower() in OPTIONS}
     others = {name: value for name, value in options.items() if name.lower() not in OPTIONS}
     return others | {path: with_options(options[path], stores)}
-
-
-def shown(path: str) -> str:
-    """The path of a source, as messages name it.
-
-    >>> shown("s3://bucket/in/a.xml?region=r"), shown("who?.xml")
-    ('s3://bucket/in/a.xml', 'who?.xml')
-    """
-    return without_secrets(unquoted(path.partition("?")[0]) if is_object_url(path) else path)
 
 
 @dataclass(frozen=True, slots=True)
@@ -106,15 +89,22 @@ class Document:
 
     @staticmethod
     def at(path: Path | str) -> Document:
-        """The document at a path or a URL, whatever it is now.
+        """The document at the path or the URL of a source, whatever it is now.
+
+        Raises:
+            UsageError: The path is on another file system.
 
         >>> Document.at("in/bid.xml").where, Document.at("s3://bucket/in/a%3F.xml?region=r").where
         ('in/bid.xml', 's3://bucket/in/a?.xml')
         """
         if is_object_url(str(path)):
-            found = _parsed(str(path))
-            return Document(found.store, f"{found.key}/" if found.is_folder else found.key)
-        return Document(*store_of(str(path)))
+            return Document(*_parsed(str(path)))
+        return Document.of_file(Path(local_path(str(path))))
+
+    @staticmethod
+    def of_file(path: Path) -> Document:
+        """The document that is a file."""
+        return Document(Folder(path.parent), path.name)
 
     @staticmethod
     def of(json: Mapping[str, Any]) -> Document:
@@ -235,7 +225,7 @@ class LocalPlace:
         """See `Place.only`."""
         if not Path(self._path).is_file():
             raise InputError(f"there is no file {self._path}")
-        return Document.at(self._path)
+        return Document.of_file(Path(self._path))
 
     def present(self) -> Iterator[tuple[Document, DocumentStatus]]:
         """See `Place.present`."""
@@ -253,7 +243,7 @@ class LocalPlace:
             if _is_meant(candidate.name):
                 status = _status(candidate)
                 if status is not None and self._is_document(status.st_mode):
-                    yield Document(Folder(candidate.parent), candidate.name), _local_status(status)
+                    yield Document.of_file(candidate), _local_status(status)
 
     # Records have names relative to the root, which may be renamed or moved between runs.
 
@@ -263,7 +253,7 @@ class LocalPlace:
 
     def recorded(self, line: Mapping[str, Any]) -> Document:
         """See `Place.recorded`."""
-        return Document.at(self._root / line["path"])
+        return Document.of_file(self._root / line["path"])
 
 
 class ObjectPlace:
@@ -278,9 +268,9 @@ class ObjectPlace:
     def __init__(
         self, path: str, *, one: bool, directories: bool, partition: Callable[[Sequence[str]], bool] | None
     ) -> None:
-        found = _parsed(path)
         self._path, self._partition, self._directories = path, partition, directories
-        self._store, self._key = found.store, found.key
+        self._store, key = _parsed(path)
+        self._key, self._is_folder = key.rstrip("/"), not key or key.endswith("/")
         _, folder, self._pattern = _location(path)
         if one:
             folder, self._pattern = self._key, ()
@@ -296,7 +286,7 @@ class ObjectPlace:
         """Whether the URL is that of an object; also makes sure that the store can be read, with little patience."""
         first = ObjectStore(self._store.url, START_PATIENCE)
         try:
-            if not (self._pattern or self._directories or _parsed(self._path).is_folder):
+            if not (self._pattern or self._directories or self._is_folder):
                 status = first.status(self._key)
                 # An empty object stands for a folder, if it has the name of one.
                 return status is not None and (status.size > 0 or next(self._below.listed(), None) is None)
@@ -350,7 +340,7 @@ class ObjectPlace:
             found = [one for one in self._page(self._begin[:-1])[0] if one.key <= found[-1].key]
         if is_all:
             self._listed_all = now
-            if not found and not self._pattern and not self._last and not _parsed(self._path).is_folder:
+            if not found and not self._pattern and not self._last and not self._is_folder:
                 raise InputError(f"there is no object or folder {shown(self._path)}")
         return found
 
@@ -405,16 +395,8 @@ class ObjectPlace:
 _PAGE, _AHEAD = 1000, 8
 
 
-@dataclass(frozen=True, slots=True)
-class _Parsed:
-    """The URL of a source: the store of its bucket, and the key."""
-
-    store: ObjectStore
-    key: str
-    is_folder: bool
-
-
-def _parsed(path: str) -> _Parsed:
+def _parsed(path: str) -> tuple[ObjectStore, str]:
+    """The store of a URL's bucket, and the key; that of a folder is empty, or ends in a slash."""
     place, _, text = path.partition("?")
     options = dict(parse_qsl(text, keep_blank_values=True))
     if not options.keys() <= {*OPTIONS} or bool(text) != bool(options):
@@ -425,16 +407,16 @@ def _parsed(path: str) -> _Parsed:
     scheme, _, rest = place.partition("://")
     bucket, _, key = rest.partition("/")
     url = f"{scheme}://{bucket}" + (f"?{urlencode(options, safe=':/')}" if options else "")
-    is_folder = not key or key.endswith("/")
-    return _Parsed(ObjectStore(url), unquoted(key).strip("/"), is_folder)
+    name = unquoted(key).strip("/")
+    return ObjectStore(url), f"{name}/" if name and key.endswith("/") else name
 
 
 def _location(path: str) -> tuple[ObjectStore, str, tuple[str, ...]]:
     """The store of a URL's bucket, the folder that is listed, and the parts of a glob below it."""
-    found = _parsed(path)
-    parts = found.key.split("/") if found.key else []
+    store, key = _parsed(path)
+    parts = key.rstrip("/").split("/") if key else []
     known = next((at for at, part in enumerate(parts) if has_magic(part)), len(parts))
-    return found.store, "/".join(parts[:known]), tuple(parts[known:])
+    return store, "/".join(parts[:known]), tuple(parts[known:])
 
 
 def _literal(part: str) -> str:

@@ -80,10 +80,10 @@ def joined(url: str, key: str) -> str:
 def shown(place: str) -> str:
     """A path, or a URL without its options, without secrets, as messages name it.
 
-    >>> shown("s3://bucket/out/?region=r"), shown("/data/who?")
-    ('s3://bucket/out', '/data/who?')
+    >>> shown("s3://bucket/out/?region=r"), shown("s3://bucket/who%3F"), shown("/data/who?")
+    ('s3://bucket/out', 's3://bucket/who?', '/data/who?')
     """
-    return without_secrets(place.partition("?")[0].rstrip("/") if is_object_url(place) else place)
+    return without_secrets(unquoted(place.partition("?")[0].rstrip("/")) if is_object_url(place) else place)
 
 
 def quoted(key: str) -> str:

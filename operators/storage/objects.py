@@ -28,7 +28,7 @@ from typing import TYPE_CHECKING, Any, BinaryIO, ClassVar, TypeVar, cast
 
 import pyarrow as pa
 
-from xmlstream.operators.storage.durable import checksum, checksum_text
+from xmlstream.operators.storage.durable import checksum, checksum_text, damaged
 from xmlstream.operators.storage.object_files import ObjectFile, fetch_ahead
 from xmlstream.operators.storage.object_urls import (
     CREDENTIALS,
@@ -198,13 +198,13 @@ class ObjectStore:
             raise InputError(what, hint="write each document under a name of its own") from None
 
     def checksum(self, key: str) -> str:
-        """The length and the CRC-32 of an object.
-
-        Raises:
-            FileNotFoundError: The object does not exist.
-        """
+        """See `Store.checksum`."""
         content = self.read(key)
         return checksum_text(len(content), zlib.crc32(content))
+
+    def damaged(self, key: str) -> StateError:
+        """The error for an object of a checkpoint that is gone or is not as it was written."""
+        return damaged(self.where(key), is_there=self.size(key) is not None)
 
     def write(self, key: str, pieces: Pieces) -> str:
         """Writes an object, replacing one with the same key; returns its checksum."""
@@ -224,7 +224,7 @@ class ObjectStore:
         return found
 
     def replace(self, key: str, pieces: Pieces, *, durable: bool = True) -> None:
-        """Makes an object or replaces it; all objects are `durable`."""
+        """See `Store.replace`; all objects are durable."""
         self.write(key, pieces)
 
     def create(self, key: str, pieces: Pieces) -> None:
@@ -257,8 +257,26 @@ class ObjectStore:
                     raise
                 raise FileExistsError(f"{self.where(key)} exists") from None
 
+    def source(self, key: str, tag: str | None = None, size: int | None = None) -> BinaryIO:
+        """See `Store.source`."""
+        return self.open(key, tag, size)
+
+    def drafts(self, folder: Folder) -> Folder:
+        """The given folder: an object cannot be renamed."""
+        return folder
+
+    def exists(self) -> bool:
+        """See `Store.exists`."""
+        return True
+
     def sync(self, key: str) -> None:
         """Does nothing: all objects are durable."""
+
+    def take(self, locks: DirectoryLocks) -> None:
+        """Does nothing: another run is kept away by the barrier of its checkpoint."""
+
+    def make(self) -> None:
+        """Does nothing: there is no folder without an object."""
 
     def begin(self, key: str) -> pa.BufferOutputStream:
         """Memory: an object is put whole."""
@@ -267,10 +285,6 @@ class ObjectStore:
     def finish(self, key: str, begun: pa.BufferOutputStream) -> None:
         """See `Store.finish`."""
         self.write(key, [begun.getvalue()])
-
-    def drafts(self, folder: Folder) -> Folder:
-        """The given folder: objects cannot be renamed, so that drafts lie elsewhere."""
-        return folder
 
     def publish(self, draft: str, key: str, drafts: Folder) -> None:
         """Makes an object of a draft, unless it exists with the same bytes, and deletes the draft.
@@ -290,19 +304,9 @@ class ObjectStore:
             ) from None
         drafts.delete(draft)
 
-    def take(self, locks: DirectoryLocks) -> None:
-        """Does nothing: another run is kept away by the barrier of its checkpoint."""
-
     def resolved(self) -> ObjectStore:
         """See `Store.resolved`."""
-        return self
-
-    def exists(self) -> bool:
-        """See `Store.exists`."""
-        return True
-
-    def make(self) -> None:
-        """Does nothing: there is no folder without an object."""
+        return replace(self, url=re.sub(r"^s3a:", "s3:", self.url))
 
     def delete(self, *keys: str) -> None:
         """See `Store.delete`."""
@@ -369,10 +373,6 @@ class ObjectStore:
         file = ObjectFile(read, self.where(key), (joined(self.url, key), tag), size)
         return cast("BinaryIO", io.BufferedReader(file, 1 << 17))
 
-    def source(self, key: str = "", tag: str | None = None, size: int | None = None) -> BinaryIO:
-        """See `Store.source`."""
-        return self.open(key, tag, size)
-
     def fetch_ahead(self, key: str, tag: str | None, size: int | None) -> None:
         """Begins to read the first chunk of an object with this ETag and size."""
         if tag and size:
@@ -386,36 +386,15 @@ class ObjectStore:
         seconds: int = SECONDS,
         size: int = 0,
     ) -> _Result:
+        """Calls the client, again while the store does not answer; turns its errors into words."""
         patience = PATIENCE if self.patience is None else self.patience
-        return _Patient(self, patience, seconds, size).call(kind, action, key)
-
-
-_PAGE = 1000
-
-
-def _answers() -> tuple[type[Exception], ...]:
-    """Errors that are a store's answer, which a repetition would not change."""
-    names = ("PreconditionError", "NotModifiedError", "NotSupportedError", "InvalidPathError")
-    return FileNotFoundError, *map(client_error, names)
-
-
-@dataclass(frozen=True, slots=True)
-class _Patient:
-    """Calls the client, again while the store does not answer; turns its errors into words."""
-
-    store: ObjectStore
-    patience: float
-    seconds: int = SECONDS
-    size: int = 0
-
-    def call(self, kind: str, action: Callable[[Any, Any, str], _Result], key: str) -> _Result:
         obstore = client_package()
-        client, prefix = opened(self.store.url, self.seconds)
+        client, prefix = opened(self.url, seconds)
         if (name := _folder(prefix, key)) and not is_sayable(name[:-1]):
-            what = f"{self.store.where(key)!r} has an empty part, a part . or .., or a control character"
+            what = f"{self.where(key)!r} has an empty part, a part . or .., or a control character"
             raise UsageError(what, hint="write s3://bucket/path, with names between single slashes")
         begun, wait = time.monotonic(), _WAIT
-        with _WATCH.over(bucket_of(self.store.url), self.patience, QUIET + self.size / _BYTES_PER_SECOND) as request:
+        with _WATCH.over(bucket_of(self.url), patience, QUIET + size / _BYTES_PER_SECOND) as request:
             while True:
                 requests["put" if kind == "create" else kind] += 1
                 try:
@@ -429,23 +408,31 @@ class _Patient:
                         raise  # any other request meets it as a conflict of two requests, which did nothing
                     refused = _refused(error)
                     if kind == "list" and refused == _NOT_FOUND:
-                        raise FileNotFoundError(2, "no such bucket", self.store.where()) from None
+                        raise FileNotFoundError(2, "no such bucket", self.where()) from None
                     if refused in _DENIED:  # the client knows these of some requests only
                         raise self._denied(key, error) from None
                     if refused is not None:
-                        raise StateError(f"{self.store.where(key)} is refused: {reason(error)}", hint=_PLACE) from None
+                        raise StateError(f"{self.where(key)} is refused: {reason(error)}", hint=_PLACE) from None
                     waited = time.monotonic() - begun
-                    if waited >= self.patience:
+                    if waited >= patience:
                         request.is_answered = False
-                        what = f"{self.store.where(key)} has not answered for {waited:.0f} s: {reason(error)}"
+                        what = f"{self.where(key)} has not answered for {waited:.0f} s: {reason(error)}"
                         raise StateError(what, hint="start the run again once the store answers") from None
                     request.why = reason(error)
-                    time.sleep(min(wait, max(self.patience - waited, 0.0)))
+                    time.sleep(min(wait, max(patience - waited, 0.0)))
                     wait = min(2 * wait, _LONGEST_WAIT)
 
     def _denied(self, key: str, error: Exception) -> StateError:
-        what = f"access to {self.store.where(key)} is denied: {reason(error)}"
-        return StateError(what, hint=CREDENTIALS)
+        return StateError(f"access to {self.where(key)} is denied: {reason(error)}", hint=CREDENTIALS)
+
+
+_PAGE = 1000
+
+
+def _answers() -> tuple[type[Exception], ...]:
+    """Errors that are a store's answer, which a repetition would not change."""
+    names = ("PreconditionError", "NotModifiedError", "NotSupportedError", "InvalidPathError")
+    return FileNotFoundError, *map(client_error, names)
 
 
 _NOT_FOUND, _DENIED = 404, (401, 403)

@@ -27,7 +27,6 @@ import pyarrow.parquet as pq
 from xmlstream.operators.storage.objects import ObjectStore
 from xmlstream.operators.storage.shared_files import (
     PARTS,
-    FilePlace,
     PartsOfTask,
     SharedFolder,
     noted,
@@ -260,10 +259,10 @@ class SegmentStore:
             if not is_sound:
                 raise self._store.damaged(name)
 
-    def _parts(self, name: str) -> Sequence[FilePlace]:
+    def _parts(self, name: str) -> list[str]:
         """The files or objects with the rows of a segment."""
         if self._shared is None or self._store.size(name) is not None:
-            return self._store.paths(name)
+            return list(map(str, self._store.paths(name)))
         return self._shared.urls(name)
 
     def _is_shared(self, name: str) -> bool:

@@ -48,7 +48,7 @@ if TYPE_CHECKING:
 
 
 class Store(Protocol):
-    """What folders and object stores have in common; the classes say how each differs.
+    """What folders and object stores have in common.
 
     Attributes:
         AT_ONCE: The objects that are published at the same time, where their order does not matter.
@@ -98,7 +98,7 @@ class Store(Protocol):
         """Makes a new object, durably; raises FileExistsError if there is one."""
 
     def replace(self, key: str, pieces: Pieces, *, durable: bool = True) -> None:
-        """Makes an object or replaces it."""
+        """Makes an object or replaces it; unless `durable`, a loss of power may undo this."""
 
     def delete(self, *keys: str) -> None:
         """Removes objects, if they exist; a key that ends in a slash removes all objects of that folder."""
@@ -113,7 +113,7 @@ class Store(Protocol):
         """Makes an object of what Arrow has written."""
 
     def drafts(self, folder: Folder) -> Folder:
-        """Where drafts of objects lie; `folder` is there for them alone."""
+        """Where drafts of objects lie: in a given folder, unless they can be renamed where they are."""
 
     def publish(self, draft: str, key: str, drafts: Folder) -> None:
         """Makes an object of one of the `drafts`; does nothing if the draft is gone, as after an earlier call."""
@@ -128,7 +128,8 @@ class Store(Protocol):
         """The store by the one name that it has without links."""
 
     def exists(self) -> bool:
-        """Whether there is the root: an object store has any root."""
+        """Whether there is the root: an object store has no folder without an object."""
+        return True
 
     def make(self) -> None:
         """Makes the root, if it does not exist."""
@@ -170,10 +171,7 @@ class Folder:
                 yield from self.sizes(enters, f"{folder}{name}")
 
     def names(self, folder: str = "") -> list[str]:
-        """The sorted names of the objects and folders directly in a folder; those of folders end in a slash.
-
-        Empty if the folder does not exist.
-        """
+        """See `Store.names`; empty if the folder does not exist."""
         with contextlib.suppress(FileNotFoundError, NotADirectoryError), os.scandir(self.path(folder)) as entries:
             named = [f"{entry.name}/" if entry.is_dir() else entry.name for entry in entries]
             return sorted(name for name in named if not (name.startswith(".") and name.endswith(_UNFINISHED)))
@@ -187,11 +185,7 @@ class Folder:
             return None
 
     def read(self, key: str, begin: int = 0, end: int | None = None) -> bytes:
-        """The bytes of an object from offset `begin` up to offset `end`, or to its end if `end` is None.
-
-        Raises:
-            OSError: The object does not exist, or cannot be read.
-        """
+        """See `Store.read`."""
         with self.path(key).open("rb") as file:
             file.seek(begin)
             return file.read(-1 if end is None else end - begin)
@@ -208,23 +202,19 @@ class Folder:
         """Does nothing: the system reads ahead."""
 
     def checksum(self, key: str) -> str:
-        """The length and the CRC-32 of an object; of a folder, those of all files together that Spark reads in it.
-
-        Raises:
-            OSError: The object does not exist, or cannot be read.
-        """
+        """See `Store.checksum`; of a folder, that of all files together that Spark reads in it."""
         return checksum(self.path(key))
+
+    def damaged(self, key: str) -> StateError:
+        """The error for a file of a checkpoint that is gone or is not as it was written."""
+        return damaged(self.where(key), is_there=self.path(key).exists())
 
     def write(self, key: str, pieces: Pieces) -> str:
         """Writes an object that no commit names yet; returns its checksum, computed while writing."""
         return _written(self.path_to_write(key), pieces)
 
     def create(self, key: str, pieces: Pieces) -> None:
-        """Makes a new object, durably.
-
-        Raises:
-            FileExistsError: The object exists already.
-        """
+        """See `Store.create`."""
         # Only the run that has locked the root (`xmlstream.operators.storage.locks`) writes here.
         if self.size(key) is not None:
             raise FileExistsError(f"{self.path(key)} exists")
@@ -297,10 +287,6 @@ class Folder:
             else:
                 self.path(key).unlink(missing_ok=True)
 
-    def damaged(self, key: str) -> StateError:
-        """The error for a file of a checkpoint that is gone or is not as it was written."""
-        return damaged(self.where(key), is_there=self.path(key).exists())
-
     def unsynced(self, key: str) -> list[Path]:
         """The paths to `sync` before a commit names the object; empty if writes of this store are durable."""
         path = self.path(key)
@@ -371,7 +357,7 @@ def store_of(path: str) -> tuple[Store, str]:
         return Folder(Path(path).parent), Path(path).name
     place, mark, options = path.partition("?")
     folder, _, name = place.rpartition("/")
-    return ObjectStore(f"{folder}{mark}{options}"), unquoted(name)
+    return store_at(f"{folder}{mark}{options}"), unquoted(name)
 
 
 def hidden(key: str) -> str:

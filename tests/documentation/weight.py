@@ -119,7 +119,7 @@ def kinds_asked(path: Path) -> list[int]:
     found = []
     for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
         match node:
-            case ast.Call(func=ast.Name("is_object_url")):
+            case ast.Name("is_object_url"):
                 found.append(node.lineno)
             case ast.Call(func=ast.Name("isinstance"), args=[_, kind]):
                 found += [node.lineno] * bool(_KINDS & set(re.findall(r"\w+", ast.unparse(kind))))

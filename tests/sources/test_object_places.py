@@ -23,7 +23,7 @@ from xmlstream.runtime.preflight import require_disjoint, require_found
 from xmlstream.session.engines import InProcessSession
 from xmlstream.sources import places
 from xmlstream.sources.parquet_table import partition_texts
-from xmlstream.sources.places import is_glob, located, split_url
+from xmlstream.sources.places import is_glob, located, split_place
 from xmlstream.sources.xml.grammar.check import check_grammar
 from xmlstream.sources.xml.inference.proposal import proposal
 from xmlstream.sources.xml.options.source import SourceOptions
@@ -168,7 +168,7 @@ def test_what_is_in_a_url() -> None:
     given = {"path": "s3://bucket/in/day-*/a.xml", "ENDPOINT": "http://127.0.0.1:1", "region": "r", "rowTag": "r"}
     assert located(given) == {"path": "s3://bucket/in/day-*/a.xml?endpoint=http://127.0.0.1:1&region=r", "rowTag": "r"}
     assert located({"path": "in", "region": "r"}) == {"path": "in", "region": "r"}
-    assert split_url(located(given)["path"]) == ("s3://bucket/in", ("day-*", "a.xml"))
+    assert split_place(located(given)["path"]) == ("s3://bucket/in", ("day-*", "a.xml"))
     assert source(given["path"], region="r").path == "s3://bucket/in/day-*/a.xml?region=r"
     assert is_glob("s3://bucket/day-*/a.xml")
     assert not is_glob("s3://bucket/day-1/a.xml?region=*")

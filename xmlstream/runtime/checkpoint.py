@@ -104,10 +104,6 @@ class CommitLog:
     def __init__(self, place: LocalPlace) -> None:
         self._store = folder_at(place)
 
-    def _numbers(self) -> list[int]:
-        stems = (name.removesuffix(".json") for name in self._store.names() if name.endswith(".json"))
-        return sorted(map(int, filter(str.isdecimal, stems)))
-
     def records(self) -> list[dict[str, Any]]:
         """The records from the last whole one on, as they were written.
 
@@ -115,7 +111,7 @@ class CommitLog:
             StateError: A record is gone or damaged.
         """
         records: list[dict[str, Any]] = []
-        numbers = self._numbers()
+        numbers = numbers_in(self._store)
         for number in range(numbers[-1], -1, -1) if numbers else ():
             records.append(unseal(self._store, _key(number)))
             if records[-1]["slice"] != number:
@@ -126,7 +122,7 @@ class CommitLog:
 
     def is_whole(self, number: int) -> bool:
         """Whether the record of a slice must contain everything."""
-        return number % WHOLE_EVERY == 0 or not self._numbers()
+        return number % WHOLE_EVERY == 0 or not numbers_in(self._store)
 
     def create(self, record: Mapping[str, Any]) -> None:
         """Creates the record of a slice, durably; removes those that a whole record makes superfluous.
@@ -137,7 +133,13 @@ class CommitLog:
         number = record["slice"]
         self._store.create(_key(number), sealed(record))
         if record["whole"]:
-            self._store.delete(*(_key(earlier) for earlier in self._numbers() if earlier < number))
+            self._store.delete(*(_key(earlier) for earlier in numbers_in(self._store) if earlier < number))
+
+
+def numbers_in(commits: Store) -> list[int]:
+    """The numbers of the records in a store, in order."""
+    stems = (name.removesuffix(".json") for name in commits.names() if name.endswith(".json"))
+    return sorted(map(int, filter(str.isdecimal, stems)))
 
 
 def _key(number: int) -> str:

@@ -18,9 +18,9 @@ from xmlstream.operators.describe import Describe
 from xmlstream.operators.merge import Merge
 from xmlstream.operators.project import Project
 from xmlstream.operators.select import Select
+from xmlstream.operators.storage.object_urls import shown
 from xmlstream.plan.nodes import Node, Scan, names, topological
 from xmlstream.punct_ns.errors import InputError, UsageError
-from xmlstream.sources.places import shown
 from xmlstream.sources.xml.options.source import SourceOptions
 from xmlstream.sources.xml.splits.documents import Documents
 

@@ -6,7 +6,7 @@ the checkpoint.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -158,9 +158,10 @@ def recover(
     try:
         folder.make()
         folder.take(used)
-        drafted = ((target, _drafts(directory, result)) for result, target in enumerate(targets))
-        outputs = _usable([target.documents(drafts) for target, drafts in drafted])
-        _take(used, outputs)
+        outputs = [target.documents(_drafts(directory, result)) for result, target in enumerate(targets)]
+        for there in filter(None, outputs):
+            there.store.require_usable()
+            there.store.take(used)
         same = SameQuery(folder, root, time_zone, targets)
         if mirror.look():
             # A run of another query must not stop the one that goes on.
@@ -183,7 +184,7 @@ def recover(
                     # Drafts that were committed and not published may still lie in the former output.
                     PublishedOutput(Output(before[result], _drafts(directory, result)), documents).settle()
                 _settle(output, documents, same, result, overwrite=overwrite, moved=moved)
-                _take(used, [output])
+                output.store.take(used)
         home = next((output for output in outputs if output is not None), Output(folder))
         letters = home.store.below(LETTERS)
         dead_letters = letters.drafts(Folder(directory / "drafts" / LETTERS))
@@ -195,21 +196,6 @@ def recover(
         used.release()
         raise
     return Recovered(checkpoint, same.id, dead_letters.root, letters, used)
-
-
-def _take(used: DirectoryLocks, outputs: Iterable[Output | None]) -> None:
-    """Locks the directories among outputs that exist."""
-    for output in outputs:
-        if output is not None:
-            output.store.take(used)
-
-
-def _usable(outputs: Sequence[Output | None]) -> Sequence[Output | None]:
-    """The outputs, which can be used."""
-    for output in outputs:
-        if output is not None:
-            output.store.require_usable()
-    return outputs
 
 
 def _drafts(directory: Path, result: int) -> Path:

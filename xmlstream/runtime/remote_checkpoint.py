@@ -39,7 +39,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, TypeVar
 
-from xmlstream.operators.storage.durable import checksum, checksum_text, damaged, make_directory, sync
+from xmlstream.operators.storage.durable import checksum_text, make_directory, sync
 from xmlstream.operators.storage.locks import DirectoryLocks
 from xmlstream.operators.storage.object_files import CHUNK
 from xmlstream.operators.storage.object_urls import is_object_url, joined, require_known_scheme, shown
@@ -47,7 +47,7 @@ from xmlstream.operators.storage.objects import AT_ONCE, START_PATIENCE, ObjectS
 from xmlstream.operators.storage.store import Folder, folder_at, sealed, unsealed
 from xmlstream.plan.written_plan import PLAN_FILE
 from xmlstream.punct_ns.errors import StateError, XmlStreamError
-from xmlstream.runtime.checkpoint import Mirror
+from xmlstream.runtime.checkpoint import Mirror, numbers_in
 
 LITTER_SECONDS = 24 * 3600
 """The age at which a start removes objects that no commit names."""
@@ -107,7 +107,7 @@ class RemoteCheckpoint(Mirror):
 
     def look(self) -> bool:
         """Restores `query.json` only, before the barrier; returns whether a slice is committed."""
-        last = self._last(self._numbers())
+        last = self._last(numbers_in(self.store.below("commits")))
         self._restore_notes()
         return last is not None
 
@@ -119,7 +119,7 @@ class RemoteCheckpoint(Mirror):
         """
         barrier = sealed({"barrier": self.run, "time": time.time()})
         while True:
-            numbers = self._numbers()
+            numbers = numbers_in(self.store.below("commits"))
             number = numbers[-1] + 1 if numbers else 0
             try:
                 self.store.create(_key(number), barrier)
@@ -145,7 +145,7 @@ class RemoteCheckpoint(Mirror):
             StateError: The checkpoint is damaged.
         """
         for left in range(_TRIES, -1, -1):
-            numbers = self._numbers()
+            numbers = numbers_in(self.store.below("commits"))
             try:
                 if numbers[-1:] != [self._next - 1]:
                     self._restore(numbers)
@@ -282,36 +282,26 @@ class RemoteCheckpoint(Mirror):
     def _all(self, action: Callable[[_Item], _Result], items: Iterable[_Item]) -> list[_Result]:
         return list(self._threads.map(action, items))
 
-    def _numbers(self) -> list[int]:
-        stems = (name.removesuffix(".json") for name in self.store.names("commits"))
-        return sorted(map(int, filter(str.isdecimal, stems)))
-
     def _read(self, key: str) -> tuple[bytes, dict[str, Any]]:
         """A sealed object: its bytes and its value."""
         try:
             content = self.store.read(key)
         except FileNotFoundError:
-            raise self._damaged(key, is_there=False) from None
+            raise self.store.damaged(key) from None
         if (value := unsealed(content)) is None:
-            raise self._damaged(key)
+            raise self.store.damaged(key)
         return content, value
-
-    def _damaged(self, key: str, *, is_there: bool = True) -> StateError:
-        return damaged(self.store.where(key), is_there=is_there)
 
     def _last(self, numbers: Sequence[int]) -> tuple[int, bytes, dict[str, Any]] | None:
         """The number, bytes and value of the last commit; notes the runs of its record and of the barriers after it."""
         self._runs = []
         for end in range(len(numbers), 0, -_AHEAD):
             some = numbers[max(end - _AHEAD, 0) : end][::-1]
-            for number, (content, value) in zip(some, self._all(self._read_at, some), strict=True):
+            for number, (content, value) in zip(some, self._all(self._read, map(_key, some)), strict=True):
                 self._runs.append(value["barrier"] if "barrier" in value else value["remote"]["run"])
                 if "slice" in value:
                     return number, content, value
         return None
-
-    def _read_at(self, number: int) -> tuple[bytes, dict[str, Any]]:
-        return self._read(_key(number))
 
     def _restore(self, numbers: Sequence[int]) -> dict[str, Any] | None:
         """Brings the working copy into the state of the last commit; returns its record."""
@@ -326,7 +316,7 @@ class RemoteCheckpoint(Mirror):
             remote = last["remote"]
             self._log, self._objects, self._parts = remote["log"], dict(remote["objects"]), remote["logs"]
             earlier = [each for each in self._log if each != number]
-            for text, record in [*self._all(self._read_at, earlier), (content, last)]:
+            for text, record in [*self._all(self._read, map(_key, earlier)), (content, last)]:
                 self._local.replace(f"commits/{record['slice']:09d}.json", [text], durable=False)
             self._all(self._fetch, (item for item in self._objects.items() if not self._is_apart(item[0])))
             self._all(self._fetch_log, self._parts.items())
@@ -341,7 +331,7 @@ class RemoteCheckpoint(Mirror):
     def _fetch(self, of: tuple[str, Sequence[str]]) -> None:
         """Brings a file into the working copy, unless it is there."""
         key, (there, sum_) = of
-        if self._local.size(key) is None or checksum(self._local.path(key)) != sum_:
+        if self._local.size(key) is None or self._local.checksum(key) != sum_:
             self._local.write(key, self._pieces(there, sum_))
 
     def _fetch_log(self, of: tuple[str, Sequence[Sequence[Any]]]) -> None:
@@ -363,9 +353,9 @@ class RemoteCheckpoint(Mirror):
                 length, crc = length + len(piece), zlib.crc32(piece, crc)
                 yield piece
         except FileNotFoundError:
-            raise self._damaged(there, is_there=False) from None
+            raise self.store.damaged(there) from None
         if checksum_text(length, crc) != sum_:
-            raise self._damaged(there)
+            raise self.store.damaged(there)
 
     def _restore_notes(self) -> None:
         """Restores `query.json` and the plan of the last run that has noted them."""

@@ -13,13 +13,13 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from typing import Any
 
+from xmlstream.operators.storage.object_urls import shown
 from xmlstream.operators.storage.store import Folder, LocalPlace, Place, folder_at, sealed, store_at, unseal
 from xmlstream.plan.nodes import Node, Results, Scan, Static, plain, topological
 from xmlstream.plan.written_plan import described
 from xmlstream.punct_ns.errors import StateError
 from xmlstream.sink.target import Target
 from xmlstream.sources.local_paths import local_path
-from xmlstream.sources.places import shown
 
 CHECKPOINT_FORMAT = 3
 """The format of checkpoints; changed whenever a version of xmlstream cannot go on from one of another version."""

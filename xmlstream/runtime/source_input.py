@@ -31,7 +31,7 @@ from xmlstream.operators.state.slice_tuples import Slice, Tuples
 from xmlstream.operators.state.state_schema import StateSchema
 from xmlstream.operators.storage.durable import sync
 from xmlstream.operators.storage.segments import HELD
-from xmlstream.operators.storage.shared_files import FilePlace, opened, place_of
+from xmlstream.operators.storage.shared_files import opened
 from xmlstream.operators.storage.store import LocalPlace, Place, folder_at, store_at
 from xmlstream.plan.nodes import Scan
 from xmlstream.punct_ns.domain import NAN, Cut, Domain
@@ -93,7 +93,7 @@ MOST_PUNCTUATIONS = 256
 """The most punctuations that are compared with zone maps one by one."""
 
 
-def may_match(path: FilePlace, punctuations: Sequence[Punctuation], schema: Schema) -> bool:
+def may_match(path: str, punctuations: Sequence[Punctuation], schema: Schema) -> bool:
     """Whether the file may contain a tuple that one of the punctuations matches; errs towards True."""
     if len(punctuations) > MOST_PUNCTUATIONS:
         return True
@@ -153,7 +153,7 @@ class RangePiece:
     """
 
     range: StagedRange
-    path: FilePlace | None
+    path: str | None
     tuples: int
     punctuations: pa.Table | None
     bad: list[dict[str, Any]]
@@ -163,7 +163,7 @@ class RangePiece:
     def of(range_: StagedRange) -> RangePiece:
         """The piece that is the whole range."""
         bad = range_.malformed.to_pylist() if range_.malformed is not None else []
-        path = None if range_.path is None else place_of(range_.path)
+        path = range_.path
         return RangePiece(range_, path, range_.tuples, range_.punctuations, bad)
 
     def parted(self, position: int) -> tuple[RangePiece, RangePiece]:
@@ -290,7 +290,7 @@ class SourceInput:
             self._letters += self._counted(sorted(piece.bad, key=itemgetter("_position")))
             if piece.path is not None:
                 tuples += piece.tuples
-                paths.append(str(piece.path))
+                paths.append(piece.path)
             if piece.punctuations is not None:
                 begun = begun_punctuations(piece.punctuations, self._begun, self._options)
                 if lifespans := counted_lifespans(piece.punctuations, self._options):

@@ -140,21 +140,17 @@ class SourceCleaner:
             return
         # Documents of two sources stay until both have read them.
         pairs = list(zip(documents, ends, strict=True))
-        wanted = {_real(one) for found, end in pairs for one in found.known[end.document :]}
+        wanted = {os.path.realpath(one.path) for found, end in pairs for one in found.known[end.document :]}
         for number, (source, (found, end)) in enumerate(zip(self._sources, pairs, strict=True)):
             if source.clean_source == "off" or found.single:
                 continue
             read = found.known[self._cleaned[number] : end.document]
-            left = [one for one in read if _real(one) in wanted]
+            left = [one for one in read if os.path.realpath(one.path) in wanted]
             for one in read:
                 if one not in left:
                     _clean(one, source)
             if not left:
                 self._cleaned[number] = end.document
-
-
-def _real(document: Document) -> str:
-    return os.path.realpath(document.path)
 
 
 def _clean(document: Document, source: SourceOptions) -> None:

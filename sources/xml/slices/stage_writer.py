@@ -14,8 +14,7 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from xmlstream.operators.storage.shared_files import FilePlace, place_of, removed
-from xmlstream.operators.storage.store import hidden, store_at
+from xmlstream.operators.storage.store import hidden, store_at, store_of
 from xmlstream.punct_ns.errors import InputError
 from xmlstream.punct_ns.slices import POSITION, POSITION_SHOWN
 from xmlstream.sources.places import fetch_ahead
@@ -53,16 +52,17 @@ def stage(ranges: Iterable[ByteRange], options: SourceOptions) -> list[dict[str,
         part = heard
 
 
-def staged_again(range_: StagedRange, names: Collection[str]) -> FilePlace:
+def staged_again(range_: StagedRange, names: Collection[str]) -> str:
     """Stages a range again, with these additional attributes, and returns the file."""
     rows = stage(range_.part.ranges, range_.part.with_columns(names).options)
-    path = rows.pop(range_.part.stream)["path"]
+    path: str | None = rows.pop(range_.part.stream)["path"]
     for row in rows:
         if row["path"] is not None:
-            removed(row["path"])
+            store, key = store_of(row["path"])
+            store.delete(key)
     if path is None:
         raise InputError(f"{range_.part.ranges[0].document.where} has changed while it was read")
-    return place_of(path)
+    return path
 
 
 def _parsed(part: Part, streams: Sequence[_Stream]) -> Part | None:

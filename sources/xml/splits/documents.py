@@ -15,6 +15,7 @@ import lzma
 import zlib
 from collections.abc import Callable, Iterable, Mapping
 from functools import cache
+from operator import attrgetter
 from types import TracebackType
 from typing import Any, BinaryIO, Self, cast
 
@@ -22,7 +23,7 @@ import pyarrow as pa
 
 from xmlstream.punct_ns.errors import InputError, UsageError
 from xmlstream.sources.parquet_table import in_order_of_slices, in_partition
-from xmlstream.sources.places import Document, is_glob, place_of, plain_path, shown
+from xmlstream.sources.places import Document, is_glob, place_of
 from xmlstream.sources.xml.options.source import SourceOptions, structure_of_many
 from xmlstream.sources.xml.splits.prolog import FlawError
 from xmlstream.sources.xml.splits.read_documents import READ_LOG, DocumentLog, ReadDocuments
@@ -120,19 +121,19 @@ class Documents:
         is_table = options.format == "parquet" and not directories and (is_one or not is_glob(options.path))
         partition = in_partition if is_table else None
         self._place = place_of(options.path, one=is_one, directories=directories, partition=partition)
-        self._order: Callable[[Document], Any] = _in_order_of_slices if is_table else _in_order_of_names
+        self._order: Callable[[Document], Any] = _in_order_of_slices if is_table else attrgetter("where")
         self.single = self._place.single
         if options.is_merged:
-            raise UsageError(f"the documents of {shown(options.path)} are many streams", hint="a query merges them")
+            raise UsageError(f"the documents of {options.where} are many streams", hint="a query merges them")
         if options.structural and not self.single:
             raise structure_of_many()
         self._log: DocumentLog | None = None
         read: DocumentLog | None = None
-        self.known: list[Document] = [Document.at(plain_path(options.path))] if self.single else []
+        self.known: list[Document] = [Document.at(options.path)] if self.single else []
         if log and not self.single:
             if options.document_log is None:
                 raise UsageError(
-                    f"a stream over {shown(options.path)} needs the option documentLog",
+                    f"a stream over {options.where} needs the option documentLog",
                     hint="it names a directory that records in which order the documents were found",
                 )
             self._log, read = (DocumentLog(options.document_log, name) for name in (DOCUMENT_LOG, READ_LOG))
@@ -231,9 +232,6 @@ def open_document(document: Document, end: int | None = None) -> BinaryIO:
         if opener is None:
             file.seek(0)
             return file
-        if document.is_whole:
-            # What was fetched of the object is used.
-            return cast("BinaryIO", Decompressed(lambda: opener(file) if file.seek(0) == 0 else None))
         file.close()
         return cast("BinaryIO", Decompressed(lambda: opener(document.source())))
     except OSError as error:
@@ -242,7 +240,3 @@ def open_document(document: Document, end: int | None = None) -> BinaryIO:
 
 def _in_order_of_slices(document: Document) -> tuple[int, bool, str]:
     return in_order_of_slices(document.where)
-
-
-def _in_order_of_names(document: Document) -> str:
-    return document.where

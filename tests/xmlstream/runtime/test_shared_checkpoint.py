@@ -18,6 +18,7 @@ from xmlstream.operators.storage.object_urls import joined
 from xmlstream.operators.storage.objects import ObjectStore, requests
 from xmlstream.operators.storage.segments import SegmentStore
 from xmlstream.operators.storage.shared_files import PartsOfTask, RowsOfObjects
+from xmlstream.operators.storage.store import store_of
 from xmlstream.punct_ns.errors import StateError
 from xmlstream.punct_ns.slices import POSITION
 from xmlstream.runtime import remote_checkpoint, runner
@@ -135,7 +136,8 @@ def test_a_range_is_staged_as_an_object(tmp_path: Path) -> None:
     assert requests == before
     left = shared_files.written(pa.table({"n": [1], POSITION: [3]}), shared_files.beside(row["path"], "other.parquet"))
     assert pq.read_table(shared_files.opened(left)).num_rows == 1
-    shared_files.removed(row["path"])
+    store, key = store_of(row["path"])
+    store.delete(key)
     assert ObjectStore("memory://stage/run").names() == ["other.parquet"]
 
 
