@@ -15,13 +15,12 @@ import json
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from pathlib import Path, PurePath
+from pathlib import PurePath
 from urllib.parse import unquote
 
-from xmlstream.operators.storage.object_urls import is_object_url
-from xmlstream.punct_ns.errors import InputError, UsageError
-from xmlstream.sources.local_paths import local_path
-from xmlstream.sources.places import is_glob, located, name_of, parquet_source, place_of, shown
+from xmlstream.operators.storage.object_urls import shown
+from xmlstream.punct_ns.errors import UsageError
+from xmlstream.sources.places import Document, is_glob, located, place_of
 
 NULL = "__HIVE_DEFAULT_PARTITION__"
 """The directory value for null, and for the empty string, which Hive does not distinguish from null."""
@@ -48,7 +47,7 @@ def partition_texts(path: str) -> Mapping[str, str | None]:
     {'hour': '7', 'what': 'a/b'}
     """
     found: dict[str, str | None] = {}
-    for part in PurePath(shown(path)).parent.parts:
+    for part in PurePath(path).parent.parts:
         name, equals, text = part.partition("=")
         if equals and name and text:
             found[unquote(name)] = None if text == NULL else unquote(text)
@@ -94,14 +93,14 @@ class ParquetFooter:
     schemes: str | None
 
 
-def parquet_footer(path: str) -> ParquetFooter | None:
+def parquet_footer(document: Document) -> ParquetFooter | None:
     """Reads the footer of a document; None if it is not Parquet, or incomplete."""
     # XML never needs this import, which would slow down the start of the process that plans slices.
     import pyarrow as pa
     import pyarrow.parquet as pq
 
     try:
-        with pq.ParquetFile(parquet_source(path)) as file:
+        with pq.ParquetFile(document.source()) as file:
             metadata = file.schema_arrow.metadata or {}
             items = file.metadata.num_rows + len(json.loads(metadata.get(PUNCTUATIONS, b"[]")))
     except (OSError, ValueError, pa.ArrowException):
@@ -159,25 +158,11 @@ def parquet_options(given: Mapping[str, str], columns: str | None = None) -> dic
     return {"rowTag": "row", "format": "parquet", **options}
 
 
-def _documents(path: str) -> list[str]:
+def _documents(path: str) -> list[Document]:
     """Returns a document from which the columns can be read: the first in a directory, or beside its partitions."""
     if is_glob(path):
         raise UsageError(f"the columns of {shown(path)} are not known", hint="declare them where the path is a glob")
-    if is_object_url(path):
-        return _first_of(path)
-    place = local_path(path)
-    try:
-        found = sorted(Path(place).iterdir()) if Path(place).is_dir() else [Path(place)]
-        closings = sorted(Path(place).glob(f"{CLOSED}/slice-*{CLOSED_SUFFIX}"))
-    except OSError as error:
-        raise InputError(f"{path} cannot be read: {(error.strerror or str(error)).lower()}") from None
-    if closings:
-        return [str(closings[0])]
-    return [str(file) for file in found if not file.name.startswith((".", "_")) and file.suffix == ".parquet"][:1]
-
-
-def _first_of(url: str) -> list[str]:
-    place = place_of(url, one=False, directories=False, partition=in_partition)
-    found = [place.only()] if place.single else sorted((path for path, _ in place.present()), key=name_of)
-    closings = [path for path in found if PurePath(shown(path)).parent.name == CLOSED]
-    return (closings or [path for path in found if shown(path).endswith(".parquet")])[:1]
+    place = place_of(path, one=False, directories=False, partition=in_partition)
+    found = [place.only()] if place.single else sorted((each for each, _ in place.present()), key=lambda one: one.where)
+    closings = [each for each in found if PurePath(each.where).parent.name == CLOSED]
+    return (closings or [each for each in found if each.where.endswith(".parquet")])[:1]

@@ -1,8 +1,6 @@
-"""Places of documents: how they are listed, opened and distinguished, on the file system and in an object store.
+"""Documents, and their places: how they are listed, opened and distinguished, on the file system and in object stores.
 
-The path of a document in an object store is its URL with the options of the store, its ETag and its size:
-`s3://bucket/in/a.xml?region=r&etag=…&size=…`. So each process that reads it needs no request to know them, and finds
-out that another object has taken its name. In such a URL `%3F` is a question mark, and `%25` a percent sign.
+In the URL of a source, which may carry options of the store, `%3F` is a question mark, and `%25` a percent sign.
 """
 
 from __future__ import annotations
@@ -16,12 +14,13 @@ from dataclasses import dataclass
 from fnmatch import fnmatchcase
 from glob import glob, has_magic
 from pathlib import Path
-from typing import Any, BinaryIO, Protocol, cast
+from typing import Any, BinaryIO, Protocol
 from urllib.parse import parse_qsl, urlencode
 
-from xmlstream.operators.storage.object_urls import OPTIONS, is_object_url, with_options
+from xmlstream.operators.storage.object_urls import OPTIONS, is_object_url, shown, unquoted, with_options
 from xmlstream.operators.storage.objects import START_PATIENCE, ObjectStatus, ObjectStore
-from xmlstream.punct_ns.errors import InputError, StateError, UsageError, without_secrets
+from xmlstream.operators.storage.store import Folder, Store, store_at
+from xmlstream.punct_ns.errors import InputError, StateError, UsageError
 from xmlstream.sources.local_paths import glob_of, local_path, split_glob
 
 LIST_ALL = 60.0
@@ -37,32 +36,24 @@ class DocumentStatus:
     identity: str
 
 
-def plain_path(path: str) -> str:
-    """The path of a source, local if it names the file system; the URL of an object store is unchanged.
+def split_place(path: str) -> tuple[str, tuple[str, ...]]:
+    """The place that is listed for the path of a source, without links, and the parts of a glob below it.
 
-    Raises:
-        UsageError: It is on another file system.
+    In the URL of an object store, each asterisk or bracket makes it a glob.
 
-    >>> plain_path("file:///data/bids.xml"), plain_path("s3://bucket/bids.xml")
-    ('/data/bids.xml', 's3://bucket/bids.xml')
+    >>> split_place("s3a://bucket/in/day-*/a.xml?region=r")
+    ('s3://bucket/in', ('day-*', 'a.xml'))
     """
-    return path if is_object_url(path) else local_path(path)
+    if is_object_url(path):
+        store, folder, pattern = _location(path)
+        return store.resolved().where(folder), pattern
+    known, pattern = split_glob(local_path(path))
+    return str(known.resolve()), pattern
 
 
 def is_glob(path: str) -> bool:
-    """Whether a path is a glob; in the URL of an object store, each asterisk or bracket makes it one."""
-    return bool(_location(path)[2]) if is_object_url(path) else glob_of(local_path(path)) is not None
-
-
-def split_url(url: str) -> tuple[str, tuple[str, ...]]:
-    """The place that is listed for a URL of an object store, and the parts of a glob below it.
-
-    >>> split_url("s3a://bucket/in/day-*/a.xml?region=r")
-    ('s3://bucket/in', ('day-*', 'a.xml'))
-    """
-    store, folder, pattern = _location(url)
-    place = shown(store.url).replace("s3a://", "s3://", 1)
-    return f"{place}/{folder}".rstrip("/"), pattern
+    """Whether the path of a source is a glob."""
+    return bool(split_place(path)[1])
 
 
 def located(options: Mapping[str, str]) -> dict[str, str]:
@@ -79,75 +70,91 @@ def located(options: Mapping[str, str]) -> dict[str, str]:
     return others | {path: with_options(options[path], stores)}
 
 
-def name_of(path: str) -> str:
-    """The path of a document without what distinguishes it from others of the same name."""
-    return path.partition("?")[0] if is_object_url(path) else path
+@dataclass(frozen=True, slots=True)
+class Document:
+    """A document of a source, or a folder of documents, whose key ends in a slash.
 
-
-def shown(path: str) -> str:
-    """The path of a document, as messages name it.
-
-    >>> shown("s3://bucket/in/a.xml?etag=7&size=9"), shown("who?.xml")
-    ('s3://bucket/in/a.xml', 'who?.xml')
+    Attributes:
+        store: Where it is.
+        key: Its key there.
+        tag: The ETag of an object that was found; None for a file, which may grow. So each process that reads the
+            object needs no request to know it, and finds out that another object has taken its name.
+        size: The size of such an object.
     """
-    return without_secrets(_unquoted(name_of(path)) if is_object_url(path) else path)
+
+    store: Store
+    key: str
+    tag: str | None = None
+    size: int | None = None
+
+    @staticmethod
+    def at(path: Path | str) -> Document:
+        """The document at the path or the URL of a source, whatever it is now.
+
+        Raises:
+            UsageError: The path is on another file system.
+
+        >>> Document.at("in/bid.xml").where, Document.at("s3://bucket/in/a%3F.xml?region=r").where
+        ('in/bid.xml', 's3://bucket/in/a?.xml')
+        """
+        if is_object_url(str(path)):
+            return Document(*_parsed(str(path)))
+        return Document.of_file(Path(local_path(str(path))))
+
+    @staticmethod
+    def of_file(path: Path) -> Document:
+        """The document that is a file."""
+        return Document(Folder(path.parent), path.name)
+
+    @staticmethod
+    def of(json: Mapping[str, Any]) -> Document:
+        """The document of a record, as `json` returns it."""
+        return Document(store_at(json["store"]), json["key"], json["tag"], json["size"])
+
+    def json(self) -> dict[str, Any]:
+        """A record of the document for other processes."""
+        return {"store": self.store.address(), "key": self.key, "tag": self.tag, "size": self.size}
+
+    @property
+    def where(self) -> str:
+        """Its path or URL, as messages name it, whatever document has the name now or later."""
+        return self.store.where(self.key)
+
+    @property
+    def path(self) -> str:
+        """Its path or URL as an option names it; `Document.at` is the inverse."""
+        return self.store.address(self.key)
+
+    @property
+    def is_whole(self) -> bool:
+        """Whether it cannot change: an object is whole when it appears."""
+        return self.tag is not None
+
+    def open(self, end: int | None = None) -> BinaryIO:
+        """Opens it; of an object, chunks are fetched up to byte `end` at the most; raises OSError."""
+        size = self.size if end is None or self.size is None else min(self.size, end)
+        return self.store.open(self.key, self.tag, size)
+
+    def source(self) -> Any:
+        """The document as Arrow reads it: a path, or an open object; raises OSError."""
+        return self.store.source(self.key, self.tag, self.size)
+
+    def status(self) -> DocumentStatus:
+        """Its status; that of an object as it was found, without a request; raises FileNotFoundError."""
+        if self.tag is not None:
+            # Another object with the same bytes has the same ETag: its time does not count.
+            return DocumentStatus(self.size or 0, 0, self.tag)
+        return _local_status(os.stat(self.store.address(self.key)))  # noqa: PTH116 - a path of the store's
+
+    def delete(self) -> None:
+        """Removes it, if it exists; raises OSError."""
+        self.store.delete(self.key)
 
 
-def path_of(path: str) -> str:
-    """The path of whatever document has the name of this one, now or later."""
-    if not is_object_url(path):
-        return path
-    found = _parsed(path)
-    return _url(found.store, f"{found.key}/" if found.is_folder else found.key)
-
-
-def open_at(path: str, end: int | None = None) -> BinaryIO:
-    """Opens a document; of an object, chunks are fetched up to byte `end` at the most.
-
-    Raises:
-        OSError: It cannot be read.
-    """
-    if not is_object_url(path):
-        return Path(path).open("rb")
-    found = _parsed(path)
-    size = found.size if end is None or found.size is None else min(found.size, end)
-    return cast("BinaryIO", found.store.open(found.key, found.tag, size))
-
-
-def fetch_ahead(paths: Sequence[str], at: int) -> None:
+def fetch_ahead(documents: Sequence[Document], at: int) -> None:
     """Begins to read the documents after the one at an index, if they are objects that are read next."""
-    for path in paths[at + 1 : at + 1 + _AHEAD]:
-        if is_object_url(path) and (found := _parsed(path)).tag and found.size:
-            found.store.fetch_ahead(found.key, found.tag, found.size)
-
-
-def parquet_source(path: str) -> Any:
-    """A document as Arrow reads it: a local path, or an open object; raises OSError."""
-    return open_at(path) if is_object_url(path) else path
-
-
-def status_of(path: str) -> DocumentStatus:
-    """The status of a document; that of an object as it was found, without a request.
-
-    Raises:
-        FileNotFoundError: The document does not exist.
-    """
-    if is_object_url(path):
-        found = _parsed(path)
-        return DocumentStatus(found.size or 0, 0, found.tag or "")
-    return _local_status(Path(path).stat())
-
-
-def delete(path: str) -> None:
-    """Removes a document.
-
-    Raises:
-        OSError: It cannot be removed.
-    """
-    if is_object_url(path):
-        _parsed(path).store.delete(_parsed(path).key)
-    else:
-        Path(path).unlink()
+    for each in documents[at + 1 : at + 1 + _AHEAD]:
+        each.store.fetch_ahead(each.key, each.tag, each.size)
 
 
 class Place(Protocol):
@@ -163,21 +170,21 @@ class Place(Protocol):
     is_snapshot: bool
     passed: set[str]
 
-    def only(self) -> str:
-        """The path of the one document; raises InputError if it does not exist."""
+    def only(self) -> Document:
+        """The one document; raises InputError if it does not exist."""
 
-    def present(self) -> Iterator[tuple[str, DocumentStatus]]:
+    def present(self) -> Iterator[tuple[Document, DocumentStatus]]:
         """The documents that are present, in any order; those known already may be left out.
 
         Raises:
             InputError: There is no such place.
         """
 
-    def record(self, path: str) -> dict[str, Any]:
+    def record(self, document: Document) -> dict[str, Any]:
         """A document as a log records it."""
 
-    def recorded(self, line: Mapping[str, Any]) -> str:
-        """The path of a recorded document; raises KeyError."""
+    def recorded(self, line: Mapping[str, Any]) -> Document:
+        """A recorded document; raises KeyError."""
 
 
 def place_of(
@@ -214,13 +221,13 @@ class LocalPlace:
         self.passed = set[str]()
         self._root = split_glob(self._path)[0]
 
-    def only(self) -> str:
+    def only(self) -> Document:
         """See `Place.only`."""
         if not Path(self._path).is_file():
             raise InputError(f"there is no file {self._path}")
-        return self._path
+        return Document.of_file(Path(self._path))
 
-    def present(self) -> Iterator[tuple[str, DocumentStatus]]:
+    def present(self) -> Iterator[tuple[Document, DocumentStatus]]:
         """See `Place.present`."""
         if self._pattern is not None:
             candidates = [Path(path) for path in glob(self._pattern, recursive=True)]  # noqa: PTH207 - absolute patterns too
@@ -236,17 +243,17 @@ class LocalPlace:
             if _is_meant(candidate.name):
                 status = _status(candidate)
                 if status is not None and self._is_document(status.st_mode):
-                    yield str(candidate), _local_status(status)
+                    yield Document.of_file(candidate), _local_status(status)
 
     # Records have names relative to the root, which may be renamed or moved between runs.
 
-    def record(self, path: str) -> dict[str, Any]:
+    def record(self, document: Document) -> dict[str, Any]:
         """See `Place.record`."""
-        return {"path": os.path.relpath(path, self._root)}
+        return {"path": os.path.relpath(document.path, self._root)}
 
-    def recorded(self, line: Mapping[str, Any]) -> str:
+    def recorded(self, line: Mapping[str, Any]) -> Document:
         """See `Place.recorded`."""
-        return str(self._root / line["path"])
+        return Document.of_file(self._root / line["path"])
 
 
 class ObjectPlace:
@@ -261,9 +268,9 @@ class ObjectPlace:
     def __init__(
         self, path: str, *, one: bool, directories: bool, partition: Callable[[Sequence[str]], bool] | None
     ) -> None:
-        found = _parsed(path)
         self._path, self._partition, self._directories = path, partition, directories
-        self._store, self._key = found.store, found.key
+        self._store, key = _parsed(path)
+        self._key, self._is_folder = key.rstrip("/"), not key or key.endswith("/")
         _, folder, self._pattern = _location(path)
         if one:
             folder, self._pattern = self._key, ()
@@ -279,7 +286,7 @@ class ObjectPlace:
         """Whether the URL is that of an object; also makes sure that the store can be read, with little patience."""
         first = ObjectStore(self._store.url, START_PATIENCE)
         try:
-            if not (self._pattern or self._directories or _parsed(self._path).is_folder):
+            if not (self._pattern or self._directories or self._is_folder):
                 status = first.status(self._key)
                 # An empty object stands for a folder, if it has the name of one.
                 return status is not None and (status.size > 0 or next(self._below.listed(), None) is None)
@@ -290,14 +297,14 @@ class ObjectPlace:
             raise self._no_bucket() from None
         return False
 
-    def only(self) -> str:
+    def only(self) -> Document:
         """See `Place.only`."""
         status = self._store.status(self._key)
         if status is None:
             raise InputError(f"there is no object {shown(self._path)}")
-        return self._document(self._key, status.tag, status.size)
+        return Document(self._store, self._key, status.tag, status.size)
 
-    def present(self) -> Iterator[tuple[str, DocumentStatus]]:
+    def present(self) -> Iterator[tuple[Document, DocumentStatus]]:
         """See `Place.present`."""
         try:
             if self._directories:
@@ -305,23 +312,23 @@ class ObjectPlace:
                 return
             for each in self._listed():
                 self._last = max(self._last, each.key)
-                yield self._document(self._in_folder(each.key), each.tag, each.size), _object_status(each)
+                found = self._document(each.key, each.tag, each.size)
+                yield found, found.status()
         except FileNotFoundError:
             raise self._no_bucket() from None
 
-    def record(self, path: str) -> dict[str, Any]:
+    def record(self, document: Document) -> dict[str, Any]:
         """See `Place.record`."""
-        found = _parsed(path)
-        name = found.key[len(self._folder) + 1 if self._folder else 0 :]
-        return {"path": f"{name}/"} if found.is_folder else {"path": name, "etag": found.tag, "size": found.size}
+        name = document.key[len(self._folder) + 1 if self._folder else 0 :]
+        return {"path": name, **({"etag": document.tag, "size": document.size} if document.is_whole else {})}
 
-    def recorded(self, line: Mapping[str, Any]) -> str:
+    def recorded(self, line: Mapping[str, Any]) -> Document:
         """See `Place.recorded`."""
         name = str(line["path"])
         if name.endswith("/"):
-            return _url(self._store, self._in_folder(name))
+            return self._document(name)
         self._last = max(self._last, name)
-        return self._document(self._in_folder(name), line["etag"], line["size"])
+        return self._document(name, line["etag"], line["size"])
 
     def _listed(self) -> list[ObjectStatus]:
         """The objects after the last one found, or all."""
@@ -333,7 +340,7 @@ class ObjectPlace:
             found = [one for one in self._page(self._begin[:-1])[0] if one.key <= found[-1].key]
         if is_all:
             self._listed_all = now
-            if not found and not self._pattern and not self._last and not _parsed(self._path).is_folder:
+            if not found and not self._pattern and not self._last and not self._is_folder:
                 raise InputError(f"there is no object or folder {shown(self._path)}")
         return found
 
@@ -364,7 +371,7 @@ class ObjectPlace:
             return matches(self._pattern, [*folders, name]) or matches(self._pattern, folders)
         return not folders or (self._partition is not None and self._partition(folders))
 
-    def _folders(self) -> list[str]:
+    def _folders(self) -> list[Document]:
         """The folders in the folder, or those that the glob matches."""
         if self._pattern:
             keys = [each.key.split("/")[:-1] for each in self._below.listed()]
@@ -372,13 +379,13 @@ class ObjectPlace:
             found = ["/".join(names) for names in above if matches(self._pattern, names) and _is_meant(names[-1])]
         else:
             found = [name[:-1] for name in self._below.names() if name.endswith("/") and _is_meant(name)]
-        return [_url(self._store, f"{self._in_folder(name)}/") for name in found]
+        return [self._document(f"{name}/") for name in found]
 
     def _in_folder(self, name: str) -> str:
         return f"{self._folder}/{name}" if self._folder else name
 
-    def _document(self, key: str, tag: str, size: int) -> str:
-        return _url(self._store, key, etag=tag, size=str(size))
+    def _document(self, name: str, tag: str | None = None, size: int | None = None) -> Document:
+        return Document(self._store, self._in_folder(name), tag, size)
 
     def _no_bucket(self) -> UsageError:
         bucket = shown(self._store.url)
@@ -388,59 +395,32 @@ class ObjectPlace:
 _PAGE, _AHEAD = 1000, 8
 
 
-@dataclass(frozen=True, slots=True)
-class _Parsed:
-    """The URL of a document: the store of its bucket, its key, and what is known of the object."""
-
-    store: ObjectStore
-    key: str
-    tag: str | None
-    size: int | None
-    is_folder: bool
-
-
-def _parsed(path: str) -> _Parsed:
+def _parsed(path: str) -> tuple[ObjectStore, str]:
+    """The store of a URL's bucket, and the key; that of a folder is empty, or ends in a slash."""
     place, _, text = path.partition("?")
     options = dict(parse_qsl(text, keep_blank_values=True))
-    if not options.keys() <= {*OPTIONS, "etag", "size"} or bool(text) != bool(options):
+    if not options.keys() <= {*OPTIONS} or bool(text) != bool(options):
         raise UsageError(
             f"{path}: a question mark begins the options of the store",
             hint=f"they are {' and '.join(OPTIONS)}; in a glob, write *",
         )
-    tag, size = options.pop("etag", None), options.pop("size", None)
     scheme, _, rest = place.partition("://")
     bucket, _, key = rest.partition("/")
     url = f"{scheme}://{bucket}" + (f"?{urlencode(options, safe=':/')}" if options else "")
-    is_folder = not key or key.endswith("/")
-    return _Parsed(ObjectStore(url), _unquoted(key).strip("/"), tag, None if size is None else int(size), is_folder)
+    name = unquoted(key).strip("/")
+    return ObjectStore(url), f"{name}/" if name and key.endswith("/") else name
 
 
 def _location(path: str) -> tuple[ObjectStore, str, tuple[str, ...]]:
     """The store of a URL's bucket, the folder that is listed, and the parts of a glob below it."""
-    found = _parsed(path)
-    parts = found.key.split("/") if found.key else []
+    store, key = _parsed(path)
+    parts = key.rstrip("/").split("/") if key else []
     known = next((at for at, part in enumerate(parts) if has_magic(part)), len(parts))
-    return found.store, "/".join(parts[:known]), tuple(parts[known:])
-
-
-def _url(store: ObjectStore, key: str, **known: str) -> str:
-    place, _, options = store.url.partition("?")
-    quoted = key.replace("%", "%25").replace("?", "%3F")
-    both = dict(parse_qsl(options)) | known
-    return f"{place}/{quoted}" + (f"?{urlencode(both, safe=':/')}" if both else "")
-
-
-def _unquoted(text: str) -> str:
-    return text.replace("%3F", "?").replace("%25", "%")
+    return store, "/".join(parts[:known]), tuple(parts[known:])
 
 
 def _literal(part: str) -> str:
     return part[: next((at for at, letter in enumerate(part) if has_magic(letter)), len(part))]
-
-
-def _object_status(found: ObjectStatus) -> DocumentStatus:
-    # Another object with the same bytes has the same ETag: its time does not count.
-    return DocumentStatus(found.size, 0, found.tag)
 
 
 def _local_status(found: os.stat_result) -> DocumentStatus:

@@ -47,10 +47,10 @@ def checksum_text(length: int, crc: int) -> str:
     return f"{length}-{crc:08x}"
 
 
-def damaged(path: Path) -> StateError:
-    """The error for a file of a checkpoint that is gone or is not as it was written."""
-    state = "not as it was written" if path.exists() else "gone"
-    return StateError(f"the checkpoint is damaged: {path} is {state}", hint=RESTORE)
+def damaged(where: str, *, is_there: bool) -> StateError:
+    """The error for a file or an object of a checkpoint that is gone or is not as it was written."""
+    state = "not as it was written" if is_there else "gone"
+    return StateError(f"the checkpoint is damaged: {where} is {state}", hint=RESTORE)
 
 
 def data_files(path: Path) -> list[Path]:
@@ -94,10 +94,10 @@ EMPTY_SEAL = checksum_text(0, 0)
 
 
 class AppendOnlyFile:
-    """A file of lines to which one process appends."""
+    """A file of lines to which one process appends; errors name it by `where`, or by its path."""
 
-    def __init__(self, path: Path) -> None:
-        self.path = path
+    def __init__(self, path: Path, where: str = "") -> None:
+        self.path, self.where = path, where or str(path)
         self._length = self._crc = 0
 
     def torn(self) -> bytes:
@@ -142,7 +142,7 @@ class AppendOnlyFile:
         length, text = int(seal.partition("-")[0]), self._bytes()
         self._length, self._crc = length, zlib.crc32(text[:length])
         if len(text) < length or checksum_text(length, self._crc) != seal:
-            raise damaged(self.path)
+            raise damaged(self.where, is_there=self.path.exists())
         if len(text) > length:
             os.truncate(self.path, length)
         return text[:length].splitlines()

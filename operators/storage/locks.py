@@ -42,26 +42,26 @@ class DirectoryLocks:
         self._descriptors: list[int] = []
         self._paths: list[str] = []
 
-    def take(self, directory: Path) -> None:
-        """Locks a directory; does nothing if this run has locked it already.
+    def take(self, directory: Path, where: str = "") -> None:
+        """Locks a directory, which errors name by `where`; does nothing if this run has locked it already.
 
         Raises:
             StateError: Another run uses the directory, in this process or another.
         """
-        path = os.path.realpath(directory)
+        path, where = os.path.realpath(directory), where or str(directory)
         with _guard:
             if path in self._paths:
                 return
             if path in _held and not _held[path].is_over():
-                raise StateError(f"{directory} is in use by another query of this process", hint=_WAIT)
+                raise StateError(f"{where} is in use by another query of this process", hint=_WAIT)
             _held[path] = self
             self._paths.append(path)
         # Some file systems lock no directories: NFS locks only files that are open for writing.
         file = os.path.join(path, ".lock")  # noqa: PTH118 - a path of the system's
-        if not self._lock(path, os.O_RDONLY) and not self._lock(file, os.O_RDWR | os.O_CREAT):
-            _LOG.warning("the file system of %s has no locks: make sure that only one run uses it", directory)
+        if not self._lock(path, os.O_RDONLY, where) and not self._lock(file, os.O_RDWR | os.O_CREAT, where):
+            _LOG.warning("the file system of %s has no locks: make sure that only one run uses it", where)
 
-    def _lock(self, path: str, flags: int) -> bool:
+    def _lock(self, path: str, flags: int, where: str) -> bool:
         descriptor = os.open(path, flags, 0o666)
         self._descriptors.append(descriptor)
         for _ in range(_MOMENTS):
@@ -74,7 +74,7 @@ class DirectoryLocks:
             else:
                 return True
         self.release()
-        raise StateError(f"{path} is in use by another process", hint=_WAIT)
+        raise StateError(f"{where} is in use by another process", hint=_WAIT)
 
     def release(self) -> None:
         """Ends the locks."""

@@ -77,13 +77,27 @@ def joined(url: str, key: str) -> str:
     return f"{place.rstrip('/')}/{key}{mark}{options}" if key else f"{place.rstrip('/')}{mark}{options}"
 
 
-def shown(url: str) -> str:
-    """A URL without its options and secrets, as messages name it.
+def shown(place: str) -> str:
+    """A path, or a URL without its options, without secrets, as messages name it.
 
-    >>> shown("s3://bucket/out?region=r")
-    's3://bucket/out'
+    >>> shown("s3://bucket/out/?region=r"), shown("s3://bucket/who%3F"), shown("/data/who?")
+    ('s3://bucket/out', 's3://bucket/who?', '/data/who?')
     """
-    return without_secrets(url.partition("?")[0])
+    return without_secrets(unquoted(place.partition("?")[0].rstrip("/")) if is_object_url(place) else place)
+
+
+def quoted(key: str) -> str:
+    """A key as it stands in a URL that may carry options.
+
+    >>> quoted("in/who?.xml"), unquoted("in/who%3F.xml")
+    ('in/who%3F.xml', 'in/who?.xml')
+    """
+    return key.replace("%", "%25").replace("?", "%3F")
+
+
+def unquoted(text: str) -> str:
+    """The key that `quoted` has written."""
+    return text.replace("%3F", "?").replace("%25", "%")
 
 
 def with_options(url: str, options: Mapping[str, str]) -> str:

@@ -24,9 +24,11 @@ from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from itertools import filterfalse
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any, BinaryIO, ClassVar, TypeVar, cast
 
-from xmlstream.operators.storage.durable import checksum, checksum_text
+import pyarrow as pa
+
+from xmlstream.operators.storage.durable import checksum, checksum_text, damaged
 from xmlstream.operators.storage.object_files import ObjectFile, fetch_ahead
 from xmlstream.operators.storage.object_urls import (
     CREDENTIALS,
@@ -38,13 +40,15 @@ from xmlstream.operators.storage.object_urls import (
     joined,
     keys_by_arrow,
     opened,
+    quoted,
     reason,
     shown,
 )
 from xmlstream.punct_ns.errors import InputError, StateError, UsageError, XmlStreamError
 
 if TYPE_CHECKING:
-    from xmlstream.operators.storage.store import Pieces
+    from xmlstream.operators.storage.locks import DirectoryLocks
+    from xmlstream.operators.storage.store import Folder, Pieces
 
 START_PATIENCE = 15.0
 """Seconds for which `require_usable` waits for a store that does not answer."""
@@ -89,19 +93,33 @@ class ObjectStatus:
 class ObjectStore:
     """Objects below a URL, by key; `patience` is the time to wait for a store that is away, by default `PATIENCE`."""
 
+    AT_ONCE: ClassVar[int] = AT_ONCE
+    COMPARED: ClassVar[int] = 16 << 20
+
     url: str
     patience: float | None = None
 
     def below(self, folder: str) -> ObjectStore:
-        """The store of the objects in a folder; its keys are relative to that folder."""
+        """See `Store.below`."""
         return replace(self, url=joined(self.url, folder))
 
     def where(self, key: str = "") -> str:
-        """The URL of an object, as errors name it."""
-        return shown(joined(self.url, key))
+        """See `Store.where`."""
+        return f"{shown(self.url)}/{key}" if key else shown(self.url)
+
+    def address(self, key: str = "") -> str:
+        """See `Store.address`."""
+        return joined(self.url, quoted(key))
+
+    def sizes(self, enters: Callable[[str], bool]) -> Iterator[tuple[str, int]]:
+        """See `Store.sizes`; takes one listing, of the objects in other folders too."""
+        for each in self.listed():
+            *folders, _ = each.key.split("/")
+            if all(enters("/".join(folders[:end])) for end in range(1, len(folders) + 1)):
+                yield each.key, each.size
 
     def names(self, folder: str = "") -> list[str]:
-        """The sorted names of the objects and folders directly in a folder; those of folders end in a slash."""
+        """See `Store.names`."""
         try:
             found = self._call("list", lambda o, s, p: o.list_with_delimiter(s, _folder(p, folder)), folder)
         except client_error("InvalidPathError"):
@@ -151,7 +169,7 @@ class ObjectStore:
             return None
 
     def size(self, key: str) -> int | None:
-        """The size of an object in bytes; None if it does not exist."""
+        """See `Store.size`."""
         found = self.status(key)
         return None if found is None else found.size
 
@@ -180,13 +198,13 @@ class ObjectStore:
             raise InputError(what, hint="write each document under a name of its own") from None
 
     def checksum(self, key: str) -> str:
-        """The length and the CRC-32 of an object.
-
-        Raises:
-            FileNotFoundError: The object does not exist.
-        """
+        """See `Store.checksum`."""
         content = self.read(key)
         return checksum_text(len(content), zlib.crc32(content))
+
+    def damaged(self, key: str) -> StateError:
+        """The error for an object of a checkpoint that is gone or is not as it was written."""
+        return damaged(self.where(key), is_there=self.size(key) is not None)
 
     def write(self, key: str, pieces: Pieces) -> str:
         """Writes an object, replacing one with the same key; returns its checksum."""
@@ -206,7 +224,7 @@ class ObjectStore:
         return found
 
     def replace(self, key: str, pieces: Pieces, *, durable: bool = True) -> None:
-        """Makes an object or replaces it; all objects are `durable`."""
+        """See `Store.replace`; all objects are durable."""
         self.write(key, pieces)
 
     def create(self, key: str, pieces: Pieces) -> None:
@@ -239,8 +257,59 @@ class ObjectStore:
                     raise
                 raise FileExistsError(f"{self.where(key)} exists") from None
 
+    def source(self, key: str, tag: str | None = None, size: int | None = None) -> BinaryIO:
+        """See `Store.source`."""
+        return self.open(key, tag, size)
+
+    def drafts(self, folder: Folder) -> Folder:
+        """The given folder: an object cannot be renamed."""
+        return folder
+
+    def exists(self) -> bool:
+        """See `Store.exists`."""
+        return True
+
+    def sync(self, key: str) -> None:
+        """Does nothing: all objects are durable."""
+
+    def take(self, locks: DirectoryLocks) -> None:
+        """Does nothing: another run is kept away by the barrier of its checkpoint."""
+
+    def make(self) -> None:
+        """Does nothing: there is no folder without an object."""
+
+    def begin(self, key: str) -> pa.BufferOutputStream:
+        """Memory: an object is put whole."""
+        return pa.BufferOutputStream()
+
+    def finish(self, key: str, begun: pa.BufferOutputStream) -> None:
+        """See `Store.finish`."""
+        self.write(key, [begun.getvalue()])
+
+    def publish(self, draft: str, key: str, drafts: Folder) -> None:
+        """Makes an object of a draft, unless it exists with the same bytes, and deletes the draft.
+
+        Raises:
+            StateError: The object exists with other bytes, or the store cannot be reached.
+        """
+        if drafts.size(draft) is None:
+            return
+        try:
+            self.create(key, [drafts.read(draft)])
+        except FileExistsError:
+            raise StateError(
+                f"{self.where(key)} exists and is not from this query: its length and checksum are "
+                f"{self.checksum(key)}, those of this query's object are {drafts.checksum(draft)}",
+                hint="move it away, and start the query again with the same checkpoint",
+            ) from None
+        drafts.delete(draft)
+
+    def resolved(self) -> ObjectStore:
+        """See `Store.resolved`."""
+        return replace(self, url=re.sub(r"^s3a:", "s3:", self.url))
+
     def delete(self, *keys: str) -> None:
-        """Removes objects, if they exist; a key that ends in a slash removes all objects of that folder."""
+        """See `Store.delete`."""
         each = [key for key in keys if not key.endswith("/")]
         for folder in (key for key in keys if key.endswith("/")):
             each += [f"{folder}{one.key}" for one in self.below(folder.rstrip("/")).listed()]
@@ -279,7 +348,7 @@ class ObjectStore:
             hint="use a store that refuses a PUT with If-None-Match: * where the object exists",
         )
 
-    def open(self, key: str = "", tag: str | None = None, size: int | None = None) -> io.BufferedReader:
+    def open(self, key: str = "", tag: str | None = None, size: int | None = None) -> BinaryIO:
         """Opens an object for reading; with the ETag `tag`, a replaced object is an error.
 
         Args:
@@ -297,15 +366,16 @@ class ObjectStore:
             raise FileNotFoundError(2, "no such object", self.where(key))
         return self._opened(key, found.size, tag or found.tag)
 
-    def _opened(self, key: str, size: int, tag: str | None) -> io.BufferedReader:
+    def _opened(self, key: str, size: int, tag: str | None) -> BinaryIO:
         def read(begin: int, end: int) -> bytes:
             return self.read(key, begin, end, tag)
 
-        return io.BufferedReader(ObjectFile(read, self.where(key), (joined(self.url, key), tag), size), 1 << 17)
+        file = ObjectFile(read, self.where(key), (joined(self.url, key), tag), size)
+        return cast("BinaryIO", io.BufferedReader(file, 1 << 17))
 
-    def fetch_ahead(self, key: str, tag: str, size: int) -> None:
-        """Begins to read the first chunk of an object with this ETag and size, for a reader that opens it soon."""
-        if size:
+    def fetch_ahead(self, key: str, tag: str | None, size: int | None) -> None:
+        """Begins to read the first chunk of an object with this ETag and size."""
+        if tag and size:
             fetch_ahead((joined(self.url, key), tag), lambda end: self.read(key, 0, min(end, size), tag))
 
     def _call(
@@ -316,36 +386,15 @@ class ObjectStore:
         seconds: int = SECONDS,
         size: int = 0,
     ) -> _Result:
+        """Calls the client, again while the store does not answer; turns its errors into words."""
         patience = PATIENCE if self.patience is None else self.patience
-        return _Patient(self, patience, seconds, size).call(kind, action, key)
-
-
-_PAGE = 1000
-
-
-def _answers() -> tuple[type[Exception], ...]:
-    """Errors that are a store's answer, which a repetition would not change."""
-    names = ("PreconditionError", "NotModifiedError", "NotSupportedError", "InvalidPathError")
-    return FileNotFoundError, *map(client_error, names)
-
-
-@dataclass(frozen=True, slots=True)
-class _Patient:
-    """Calls the client, again while the store does not answer; turns its errors into words."""
-
-    store: ObjectStore
-    patience: float
-    seconds: int = SECONDS
-    size: int = 0
-
-    def call(self, kind: str, action: Callable[[Any, Any, str], _Result], key: str) -> _Result:
         obstore = client_package()
-        client, prefix = opened(self.store.url, self.seconds)
+        client, prefix = opened(self.url, seconds)
         if (name := _folder(prefix, key)) and not is_sayable(name[:-1]):
-            what = f"{self.store.where(key)!r} has an empty part, a part . or .., or a control character"
+            what = f"{self.where(key)!r} has an empty part, a part . or .., or a control character"
             raise UsageError(what, hint="write s3://bucket/path, with names between single slashes")
         begun, wait = time.monotonic(), _WAIT
-        with _WATCH.over(bucket_of(self.store.url), self.patience, QUIET + self.size / _BYTES_PER_SECOND) as request:
+        with _WATCH.over(bucket_of(self.url), patience, QUIET + size / _BYTES_PER_SECOND) as request:
             while True:
                 requests["put" if kind == "create" else kind] += 1
                 try:
@@ -359,23 +408,31 @@ class _Patient:
                         raise  # any other request meets it as a conflict of two requests, which did nothing
                     refused = _refused(error)
                     if kind == "list" and refused == _NOT_FOUND:
-                        raise FileNotFoundError(2, "no such bucket", self.store.where()) from None
+                        raise FileNotFoundError(2, "no such bucket", self.where()) from None
                     if refused in _DENIED:  # the client knows these of some requests only
                         raise self._denied(key, error) from None
                     if refused is not None:
-                        raise StateError(f"{self.store.where(key)} is refused: {reason(error)}", hint=_PLACE) from None
+                        raise StateError(f"{self.where(key)} is refused: {reason(error)}", hint=_PLACE) from None
                     waited = time.monotonic() - begun
-                    if waited >= self.patience:
+                    if waited >= patience:
                         request.is_answered = False
-                        what = f"{self.store.where(key)} has not answered for {waited:.0f} s: {reason(error)}"
+                        what = f"{self.where(key)} has not answered for {waited:.0f} s: {reason(error)}"
                         raise StateError(what, hint="start the run again once the store answers") from None
                     request.why = reason(error)
-                    time.sleep(min(wait, max(self.patience - waited, 0.0)))
+                    time.sleep(min(wait, max(patience - waited, 0.0)))
                     wait = min(2 * wait, _LONGEST_WAIT)
 
     def _denied(self, key: str, error: Exception) -> StateError:
-        what = f"access to {self.store.where(key)} is denied: {reason(error)}"
-        return StateError(what, hint=CREDENTIALS)
+        return StateError(f"access to {self.where(key)} is denied: {reason(error)}", hint=CREDENTIALS)
+
+
+_PAGE = 1000
+
+
+def _answers() -> tuple[type[Exception], ...]:
+    """Errors that are a store's answer, which a repetition would not change."""
+    names = ("PreconditionError", "NotModifiedError", "NotSupportedError", "InvalidPathError")
+    return FileNotFoundError, *map(client_error, names)
 
 
 _NOT_FOUND, _DENIED = 404, (401, 403)

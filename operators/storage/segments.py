@@ -24,18 +24,16 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
-from xmlstream.operators.storage.durable import damaged
 from xmlstream.operators.storage.objects import ObjectStore
 from xmlstream.operators.storage.shared_files import (
     PARTS,
-    FilePlace,
     PartsOfTask,
     SharedFolder,
     noted,
     opened,
     put_parts,
 )
-from xmlstream.operators.storage.store import Place, store_at
+from xmlstream.operators.storage.store import LocalPlace, folder_at
 from xmlstream.punct_ns.slices import own
 
 if TYPE_CHECKING:
@@ -75,7 +73,7 @@ class Segment:
 class SegmentStore:
     """The segments of one operator, in their own store."""
 
-    def __init__(self, engine: Engine, place: Place, shared: SharedFolder | None = None) -> None:
+    def __init__(self, engine: Engine, place: LocalPlace, shared: SharedFolder | None = None) -> None:
         """Segments in a store.
 
         Args:
@@ -85,7 +83,7 @@ class SegmentStore:
         """
         self.engine = engine
         self._shared = shared
-        self._store = store_at(place)
+        self._store = folder_at(place)
         self._tables: dict[str, pa.Table] = {}
         self._frames: dict[str, Frame] = {}
         self._checksums: dict[str, str] = {}
@@ -259,12 +257,12 @@ class SegmentStore:
             else:
                 is_sound = recorded == _APART or self._store.checksum(name) == recorded
             if not is_sound:
-                raise damaged(self._store.path(name))
+                raise self._store.damaged(name)
 
-    def _parts(self, name: str) -> Sequence[FilePlace]:
+    def _parts(self, name: str) -> list[str]:
         """The files or objects with the rows of a segment."""
         if self._shared is None or self._store.size(name) is not None:
-            return self._store.paths(name)
+            return list(map(str, self._store.paths(name)))
         return self._shared.urls(name)
 
     def _is_shared(self, name: str) -> bool:

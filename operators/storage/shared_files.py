@@ -1,29 +1,25 @@
 """Parquet that executors and the driver exchange: by paths, or in an object store where they share nothing else.
 
-A *place* is the path of a file, or the URL of an object. Executors that do not see the driver's disk are given URLs.
-A task writes an object whole, after it has written its rows in memory, and reads one by one request. So the rows of an
-object are bounded, and many rows have several objects, its *parts*.
+A *place* is the path of a file, or the URL of an object (`Store.address`). Executors that do not see the driver's disk
+are given URLs. A task writes an object whole, after it has written its rows in memory, and reads one by one request. So
+the rows of an object are bounded, and many rows have several objects, its *parts*.
 """
 
 from __future__ import annotations
 
-import io
 import threading
 import uuid
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
-from pathlib import Path
-from typing import Any, Protocol, TypeAlias
+from typing import Any, Protocol
 
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from xmlstream.operators.storage.object_urls import is_object_url, joined
+from xmlstream.operators.storage.object_urls import joined
 from xmlstream.operators.storage.objects import ObjectStore
-
-FilePlace: TypeAlias = Path | str
-"""A path, or the URL of an object."""
+from xmlstream.operators.storage.store import store_of
 
 PART_BYTES = 32 << 20
 """The bytes of rows in Arrow from which on a task begins another part."""
@@ -56,48 +52,40 @@ class SharedFolder(Protocol):
         """Notes that an object was put at its URL."""
 
 
-def place_of(text: str) -> FilePlace:
-    """The place that a staged row names."""
-    return text if is_object_url(text) else Path(text)
-
-
-def opened(place: FilePlace) -> Any:
+def opened(place: str) -> Any:
     """What Arrow reads: a path, or an open object, which this thread may have read before.
 
     Raises:
         FileNotFoundError: The object does not exist.
     """
-    if isinstance(place, Path) or not is_object_url(place):
-        return place
-    file = _object(place, threading.get_ident())
-    file.seek(0)
-    return file
+    source = _source(place, threading.get_ident())
+    if not isinstance(source, str):
+        source.seek(0)
+    return source
 
 
 @lru_cache(maxsize=16)
-def _object(url: str, thread: int) -> io.BufferedReader:
-    """An object that is never replaced: a footer that was read once is not requested again."""
-    return ObjectStore(url).open()
+def _source(place: str, thread: int) -> Any:
+    """A file that is never replaced: the footer of an object that was read once is not requested again."""
+    store, key = store_of(place)
+    return store.source(key)
 
 
-def beside(place: FilePlace, name: str) -> FilePlace:
+def beside(place: str, name: str) -> str:
     """The place with another name in the same folder.
 
     >>> beside("s3://bucket/stage/a.parquet?region=r", "b.parquet")
     's3://bucket/stage/b.parquet?region=r'
     """
-    if isinstance(place, Path):
-        return place.with_name(name)
-    folder, _, options = place.partition("?")
-    return f"{folder.rpartition('/')[0]}/{name}{'?' if options else ''}{options}"
+    return store_of(place)[0].address(name)
 
 
-def written(table: pa.Table, place: FilePlace, **options: Any) -> FilePlace:
+def written(table: pa.Table, place: str, **options: Any) -> str:
     """Writes a table as Parquet, with these options of Arrow's writer; returns the place."""
-    if isinstance(place, Path):
-        pq.write_table(table, place, store_schema=False, **options)
-    else:
-        put(table, place, **options)
+    store, key = store_of(place)
+    begun = store.begin(key)
+    pq.write_table(table, begun, store_schema=False, **options)
+    store.finish(key, begun)
     return place
 
 
@@ -106,14 +94,6 @@ def put(table: pa.Table, url: str, **options: Any) -> str:
     out = pa.BufferOutputStream()
     pq.write_table(table, out, store_schema=False, **options)
     return ObjectStore(url).write("", [out.getvalue()])
-
-
-def removed(place: str) -> None:
-    """Removes a file or an object."""
-    if is_object_url(place):
-        ObjectStore(place).delete("")
-    else:
-        Path(place).unlink(missing_ok=True)
 
 
 def put_parts(table: pa.Table, name: str, folder: SharedFolder) -> None:

@@ -9,9 +9,10 @@ whole object or none. An object is made in one of three ways:
   in this way.
 - *published*: the object is written under a hidden key as a draft, and renamed to its own key after the commit.
 
-Objects are files of a directory that the driver and the executors share; Spark and Arrow read and write them by their
-paths. Another kind of store, such as an object store, would have the same operations: it would create an object by a
-conditional write, and publish a draft by a conditional write of the draft's content.
+There are two kinds of stores, and only this module chooses between them. A `Folder` is a directory of a file
+system; where the driver and the executors share it, Spark and Arrow read and write its files by their paths. An
+`ObjectStore` creates an object by a conditional write; its drafts lie in a folder, and a draft is published by a
+conditional write of its content.
 """
 
 from __future__ import annotations
@@ -21,10 +22,10 @@ import json
 import os
 import shutil
 import zlib
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import TYPE_CHECKING, Any, BinaryIO, ClassVar, Protocol, Self, TypeAlias
 
 from xmlstream.operators.storage.durable import (
     AppendOnlyFile,
@@ -35,6 +36,10 @@ from xmlstream.operators.storage.durable import (
     make_directory,
     sync,
 )
+from xmlstream.operators.storage.locks import DirectoryLocks
+from xmlstream.operators.storage.object_urls import is_object_url, unquoted
+from xmlstream.operators.storage.objects import ObjectStore
+from xmlstream.punct_ns.errors import StateError, UsageError
 
 if TYPE_CHECKING:
     from _typeshed import ReadableBuffer
@@ -42,21 +47,131 @@ if TYPE_CHECKING:
     Pieces: TypeAlias = Iterable[ReadableBuffer]
 
 
-@dataclass(frozen=True, slots=True)
-class Store:
-    """Objects below one root, by key: files of a directory, which is made when needed, with its parents and folders."""
+class Store(Protocol):
+    """What folders and object stores have in common.
 
-    root: Path
+    Attributes:
+        AT_ONCE: The objects that are published at the same time, where their order does not matter.
+        COMPARED: The bytes of the last documents whose checksums a start compares; of others it compares the sizes.
+    """
 
-    def below(self, folder: str) -> Store:
+    AT_ONCE: ClassVar[int]
+    COMPARED: ClassVar[int]
+
+    def below(self, folder: str) -> Self:
         """The store of the objects in a folder; its keys are relative to that folder."""
-        return Store(self.root / folder)
+
+    def where(self, key: str = "") -> str:
+        """An object as a user names it, and as errors do: its path, or its URL without options."""
+
+    def address(self, key: str = "") -> str:
+        """The path or the URL by which `store_of` finds the object in another process."""
 
     def names(self, folder: str = "") -> list[str]:
-        """The sorted names of the objects and folders directly in a folder; those of folders end in a slash.
+        """The sorted names of the objects and folders directly in a folder; those of folders end in a slash."""
 
-        Empty if the folder does not exist.
-        """
+    def sizes(self, enters: Callable[[str], bool]) -> Iterator[tuple[str, int]]:
+        """The keys and sizes of all objects in the folders that `enters` accepts, and directly at the root."""
+
+    def size(self, key: str) -> int | None:
+        """The size of an object in bytes; None if it does not exist."""
+
+    def read(self, key: str, begin: int = 0, end: int | None = None) -> bytes:
+        """The bytes of an object from offset `begin` up to offset `end`, or to its end; raises OSError."""
+
+    def open(self, key: str, tag: str | None = None, size: int | None = None) -> BinaryIO:
+        """An object as a file, which is read while it is used; `tag` and `size` if they are known; raises OSError."""
+
+    def source(self, key: str, tag: str | None = None, size: int | None = None) -> Any:
+        """An object as Arrow reads it: a path, or an open file; raises OSError."""
+
+    def fetch_ahead(self, key: str, tag: str | None, size: int | None) -> None:
+        """Begins to read an object that is opened soon, where that saves time."""
+
+    def checksum(self, key: str) -> str:
+        """The length and the CRC-32 of an object; raises OSError."""
+
+    def write(self, key: str, pieces: Pieces) -> str:
+        """Writes an object that no commit names yet; returns its checksum."""
+
+    def create(self, key: str, pieces: Pieces) -> None:
+        """Makes a new object, durably; raises FileExistsError if there is one."""
+
+    def replace(self, key: str, pieces: Pieces, *, durable: bool = True) -> None:
+        """Makes an object or replaces it; unless `durable`, a loss of power may undo this."""
+
+    def delete(self, *keys: str) -> None:
+        """Removes objects, if they exist; a key that ends in a slash removes all objects of that folder."""
+
+    def sync(self, key: str) -> None:
+        """Makes an object that was written durable."""
+
+    def begin(self, key: str) -> Any:
+        """What Arrow writes an object to, until `finish`: the path of its draft, or memory."""
+
+    def finish(self, key: str, begun: Any) -> None:
+        """Makes an object of what Arrow has written."""
+
+    def drafts(self, folder: Folder) -> Folder:
+        """Where drafts of objects lie: in a given folder, unless they can be renamed where they are."""
+
+    def publish(self, draft: str, key: str, drafts: Folder) -> None:
+        """Makes an object of one of the `drafts`; does nothing if the draft is gone, as after an earlier call."""
+
+    def require_usable(self) -> None:
+        """Makes sure that objects can be written; raises UsageError."""
+
+    def take(self, locks: DirectoryLocks) -> None:
+        """Locks the store for a run, where that is what keeps another run away; raises StateError."""
+
+    def resolved(self) -> Self:
+        """The store by the one name that it has without links."""
+
+    def exists(self) -> bool:
+        """Whether there is the root: an object store has no folder without an object."""
+        return True
+
+    def make(self) -> None:
+        """Makes the root, if it does not exist."""
+
+
+@dataclass(frozen=True, slots=True)
+class Folder:
+    """Files of a directory, which is made when needed, with its parents and folders.
+
+    Attributes:
+        root: The directory.
+        name: The place by which users know it; "" for the directory itself.
+    """
+
+    AT_ONCE: ClassVar[int] = 1
+    COMPARED: ClassVar[int] = 256 << 20
+
+    root: Path
+    name: str = ""
+
+    def below(self, folder: str) -> Folder:
+        """See `Store.below`."""
+        return Folder(self.root / folder, self.name and f"{self.name}/{folder}")
+
+    def where(self, key: str = "") -> str:
+        """See `Store.where`."""
+        return "/".join(part for part in (self.name, key) if part) if self.name else str(self.path(key))
+
+    def address(self, key: str = "") -> str:
+        """See `Store.address`."""
+        return str(self.path(key))
+
+    def sizes(self, enters: Callable[[str], bool], folder: str = "") -> Iterator[tuple[str, int]]:
+        """See `Store.sizes`."""
+        for name in self.names(folder):
+            if not name.endswith("/"):
+                yield f"{folder}{name}", self.size(f"{folder}{name}") or 0
+            elif enters(f"{folder}{name[:-1]}"):
+                yield from self.sizes(enters, f"{folder}{name}")
+
+    def names(self, folder: str = "") -> list[str]:
+        """See `Store.names`; empty if the folder does not exist."""
         with contextlib.suppress(FileNotFoundError, NotADirectoryError), os.scandir(self.path(folder)) as entries:
             named = [f"{entry.name}/" if entry.is_dir() else entry.name for entry in entries]
             return sorted(name for name in named if not (name.startswith(".") and name.endswith(_UNFINISHED)))
@@ -70,33 +185,36 @@ class Store:
             return None
 
     def read(self, key: str, begin: int = 0, end: int | None = None) -> bytes:
-        """The bytes of an object from offset `begin` up to offset `end`, or to its end if `end` is None.
-
-        Raises:
-            OSError: The object does not exist, or cannot be read.
-        """
+        """See `Store.read`."""
         with self.path(key).open("rb") as file:
             file.seek(begin)
             return file.read(-1 if end is None else end - begin)
 
-    def checksum(self, key: str) -> str:
-        """The length and the CRC-32 of an object; of a folder, those of all files together that Spark reads in it.
+    def open(self, key: str, tag: str | None = None, size: int | None = None) -> BinaryIO:
+        """See `Store.open`."""
+        return self.path(key).open("rb")
 
-        Raises:
-            OSError: The object does not exist, or cannot be read.
-        """
+    def source(self, key: str, tag: str | None = None, size: int | None = None) -> str:
+        """See `Store.source`."""
+        return str(self.path(key))
+
+    def fetch_ahead(self, key: str, tag: str | None, size: int | None) -> None:
+        """Does nothing: the system reads ahead."""
+
+    def checksum(self, key: str) -> str:
+        """See `Store.checksum`; of a folder, that of all files together that Spark reads in it."""
         return checksum(self.path(key))
+
+    def damaged(self, key: str) -> StateError:
+        """The error for a file of a checkpoint that is gone or is not as it was written."""
+        return damaged(self.where(key), is_there=self.path(key).exists())
 
     def write(self, key: str, pieces: Pieces) -> str:
         """Writes an object that no commit names yet; returns its checksum, computed while writing."""
         return _written(self.path_to_write(key), pieces)
 
     def create(self, key: str, pieces: Pieces) -> None:
-        """Makes a new object, durably.
-
-        Raises:
-            FileExistsError: The object exists already.
-        """
+        """See `Store.create`."""
         # Only the run that has locked the root (`xmlstream.operators.storage.locks`) writes here.
         if self.size(key) is not None:
             raise FileExistsError(f"{self.path(key)} exists")
@@ -117,10 +235,48 @@ class Store:
         if durable:
             sync([path.parent])
 
-    def publish(self, draft: str, key: str) -> None:
-        """Renames a draft to the key of its object; does nothing if the draft is gone, as after an earlier call."""
+    def sync(self, key: str) -> None:
+        """See `Store.sync`; the name of the file may not be durable yet."""
+        sync([self.path(key)])
+
+    def begin(self, key: str) -> Path:
+        """The path of the object's draft."""
+        return self.path_to_write(hidden(key))
+
+    def finish(self, key: str, begun: Path) -> None:
+        """See `Store.finish`."""
+        begun.rename(self.path(key))
+
+    def drafts(self, folder: Folder) -> Folder:
+        """This folder: drafts lie beside the objects, under hidden keys, so that they can be renamed."""
+        return self
+
+    def publish(self, draft: str, key: str, drafts: Folder | None = None) -> None:
+        """Renames a draft of this folder to the key of its object; see `Store.publish`."""
         with contextlib.suppress(FileNotFoundError):
             self.path(draft).rename(self.path(key))
+
+    def require_usable(self) -> None:
+        """See `Store.require_usable`."""
+        if self.root.exists() and not self.root.is_dir():
+            raise UsageError(f"{self.where()} is a file", hint="name a directory")
+
+    def take(self, locks: DirectoryLocks) -> None:
+        """Locks the directory, if it exists; raises as `DirectoryLocks.take`."""
+        if self.root.is_dir():
+            locks.take(self.root, self.where())
+
+    def resolved(self) -> Folder:
+        """See `Store.resolved`."""
+        return Folder(self.root.resolve(), self.name)
+
+    def exists(self) -> bool:
+        """See `Store.exists`."""
+        return self.root.is_dir()
+
+    def make(self) -> None:
+        """Makes the directory, durably."""
+        make_directory(self.root)
 
     def delete(self, *keys: str) -> None:
         """Removes objects, if they exist; a key that ends in a slash removes all objects of that folder."""
@@ -139,10 +295,10 @@ class Store:
 
     def log(self, key: str) -> AppendOnlyFile:
         """An object to which lines are appended."""
-        return AppendOnlyFile(self.path(key))
+        return AppendOnlyFile(self.path(key), self.where(key))
 
     def path(self, key: str = "") -> Path:
-        """The path by which Spark or Arrow reads the object, and by which errors name it."""
+        """The path by which Spark or Arrow reads the object."""
         return self.root / key
 
     def paths(self, key: str) -> list[Path]:
@@ -171,21 +327,37 @@ def _written(path: Path, pieces: Pieces) -> str:
 
 
 Place: TypeAlias = Store | Path | str
-"""A store, or the path of its root."""
+"""A store, or the path or the URL of its root."""
+
+LocalPlace: TypeAlias = Folder | Path | str
+"""A folder, or its path."""
 
 
 def store_at(place: Place) -> Store:
     """The store at a place; only this function chooses the kind of store."""
-    return Store(Path(place)) if isinstance(place, Path | str) else place
+    if isinstance(place, str) and is_object_url(place):
+        return ObjectStore(place)
+    return folder_at(place) if isinstance(place, Folder | Path | str) else place
+
+
+def folder_at(place: LocalPlace) -> Folder:
+    """The folder at a place that is a directory for sure, such as the one in which a run works."""
+    return place if isinstance(place, Folder) else Folder(Path(str(place).removeprefix("file://")))
 
 
 def store_of(path: str) -> tuple[Store, str]:
-    """The store and the key of an object, from the whole path that an option gives.
+    """The store and the key of an object, from the whole path or URL that an option gives (`Store.address`).
 
     >>> store_of("/checkpoint/clock")
-    (Store(root=PosixPath('/checkpoint')), 'clock')
+    (Folder(root=PosixPath('/checkpoint'), name=''), 'clock')
+    >>> store_of("s3://bucket/checkpoint/clock?region=r")
+    (ObjectStore(url='s3://bucket/checkpoint?region=r', patience=None), 'clock')
     """
-    return store_at(Path(path).parent), Path(path).name
+    if not is_object_url(path):
+        return Folder(Path(path).parent), Path(path).name
+    place, mark, options = path.partition("?")
+    folder, _, name = place.rpartition("/")
+    return store_at(f"{folder}{mark}{options}"), unquoted(name)
 
 
 def hidden(key: str) -> str:
@@ -208,13 +380,13 @@ def shown(key: str) -> str:
     return f"{folder}{slash}{name.removeprefix('.')}"
 
 
-def sealed(value: dict[str, Any]) -> list[bytes]:
+def sealed(value: Mapping[str, Any]) -> list[bytes]:
     """The content of a sealed object: a value as JSON, and its checksum in the last line."""
     text = json.dumps(value).encode()
     return [text, b"\n", _sum(text), b"\n"]
 
 
-def unseal(store: Store, key: str) -> dict[str, Any]:
+def unseal(store: Folder, key: str) -> dict[str, Any]:
     """The value of a sealed object.
 
     Raises:
@@ -223,7 +395,7 @@ def unseal(store: Store, key: str) -> dict[str, Any]:
     with contextlib.suppress(OSError):
         if (value := unsealed(store.read(key))) is not None:
             return value
-    raise damaged(store.path(key))
+    raise store.damaged(key)
 
 
 def unsealed(content: bytes) -> dict[str, Any] | None:

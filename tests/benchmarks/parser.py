@@ -19,6 +19,7 @@ from tests.benchmarks.measuring import Measure, rates, scaled, take_turns
 from tests.benchmarks.shape_documents import LongTexts
 from tests.benchmarks.shapes import SHAPES, Shape
 from xmlstream.sources.generators.sensors import write_sensors
+from xmlstream.sources.places import Document
 from xmlstream.sources.xmark import XMARK_STREAMS, source_options
 from xmlstream.sources.xml.options.source import SourceOptions
 from xmlstream.sources.xml.parser.range_parser import RangeParser
@@ -38,7 +39,7 @@ Reader = Callable[[], int | None]
 def ours(options: dict[str, str], path: Path) -> int:
     """The parser of this project, to typed record batches."""
     source = SourceOptions.parse({"path": str(path), **options})
-    whole = ByteRange(str(path), 0, 0, path.stat().st_size, ends="root")
+    whole = ByteRange(Document.at(path), 0, 0, path.stat().st_size, ends="root")
     tuples = 0
     for parsed in RangeParser(source).parse(whole):
         assert not parsed.malformed
@@ -103,7 +104,7 @@ def test_streams_of_one_document(scratch: Path, bench: list[Measure]) -> None:
     sources = [SourceOptions.parse(source_options({"path": str(path), "stream": name})) for name in XMARK_STREAMS]
 
     def read(each: SourceOptions) -> int:
-        whole = ByteRange(str(path), 0, 0, path.stat().st_size, ends="root")
+        whole = ByteRange(Document.at(path), 0, 0, path.stat().st_size, ends="root")
         return sum(parsed.tuples.num_rows for piece in RangeParser(each).parse_all(whole) for parsed in piece)
 
     counts: dict[Hashable, int | None] = {}

@@ -10,6 +10,7 @@ import pytest
 from lxml import etree
 
 from tests.benchmarks.shapes import SHAPES, Shape
+from xmlstream.sources.places import Document
 from xmlstream.sources.xml.options.source import SourceOptions
 from xmlstream.sources.xml.parser.range_parser import RangeParser
 from xmlstream.sources.xml.splits.byte_ranges import ByteRange
@@ -27,7 +28,7 @@ def _comparable(value: Any) -> Any:
 def _parsed(shape: Shape, path: Path) -> list[tuple[Any, ...]]:
     options = SourceOptions.parse({"path": str(path), **shape.options})
     rows: list[tuple[Any, ...]] = []
-    for parsed in RangeParser(options).parse(ByteRange(str(path), 0, 0, path.stat().st_size, ends="root")):
+    for parsed in RangeParser(options).parse(ByteRange(Document.at(path), 0, 0, path.stat().st_size, ends="root")):
         assert not parsed.malformed
         columns = [parsed.tuples.column(name).to_pylist() for name in options.schema.names]
         rows.extend(zip(*columns, strict=True))

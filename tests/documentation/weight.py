@@ -32,6 +32,8 @@ LIMITS = {
     "lines": 71_526,
     "contracts": 16,
     "words of conversation": 8,
+    "branches on the kind of place": 200,
+    "modules that branch on it": 40,
 }
 """What `--check` holds the figures to, lowered whenever they fall: nothing that went comes back unseen."""
 
@@ -102,7 +104,30 @@ def figures() -> dict[str, float]:
         "contracts": len(pyproject["tool"]["importlinter"]["contracts"]),
         "methods of the operator protocol": len(protocol()),
         "words of conversation": sum(m.words for m in found),
+        "branches on the kind of place": sum(branches := [len(kinds_asked(m.path)) for m in found]),
+        "modules that branch on it": sum(map(bool, branches)),
     }
+
+
+_KINDS = {"ObjectStore", "Folder"}
+_EITHER = {"remote", "objects", "_objects", "letter_objects", "store", "shared", "_shared", "apart"}
+_EITHER_ATTRIBUTE = {"directory"}
+
+
+def kinds_asked(path: Path) -> list[int]:
+    """The lines of a module that ask whether a place is a local directory or an object store."""
+    found = []
+    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+        match node:
+            case ast.Name("is_object_url"):
+                found.append(node.lineno)
+            case ast.Call(func=ast.Name("isinstance"), args=[_, kind]):
+                found += [node.lineno] * bool(_KINDS & set(re.findall(r"\w+", ast.unparse(kind))))
+            case ast.Compare(left=left, ops=[ast.Is() | ast.IsNot()], comparators=[ast.Constant(None)]):
+                name = left.id if isinstance(left, ast.Name) else left.attr if isinstance(left, ast.Attribute) else ""
+                if name in _EITHER or (isinstance(left, ast.Attribute) and name in _EITHER_ATTRIBUTE):
+                    found.append(node.lineno)
+    return found
 
 
 def protocol() -> list[str]:

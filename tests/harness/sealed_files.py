@@ -10,9 +10,9 @@ from xmlstream.operators.storage import store
 
 def unseal(path: Path) -> dict[str, Any]:
     """The value of a sealed file."""
-    return store.unseal(store.Store(path.parent), path.name)
+    return store.unseal(store.Folder(path.parent), path.name)
 
 
 def seal(path: Path, value: dict[str, Any]) -> None:
     """Writes it."""
-    store.Store(path.parent).replace(path.name, store.sealed(value))
+    store.Folder(path.parent).replace(path.name, store.sealed(value))

@@ -23,7 +23,7 @@ from xmlstream.runtime.preflight import require_disjoint, require_found
 from xmlstream.session.engines import InProcessSession
 from xmlstream.sources import places
 from xmlstream.sources.parquet_table import partition_texts
-from xmlstream.sources.places import is_glob, located, shown, split_url
+from xmlstream.sources.places import is_glob, located, split_place
 from xmlstream.sources.xml.grammar.check import check_grammar
 from xmlstream.sources.xml.inference.proposal import proposal
 from xmlstream.sources.xml.options.source import SourceOptions
@@ -56,7 +56,7 @@ def source(path: str, **options: str) -> SourceOptions:
 
 
 def found(path: str, root: str) -> list[str]:
-    return [shown(each).removeprefix(f"{root}/") for each in Documents(source(path), log=False).find()]
+    return [each.where.removeprefix(f"{root}/") for each in Documents(source(path), log=False).find()]
 
 
 def counted(action: Callable[[], object]) -> dict[str, int]:
@@ -168,7 +168,7 @@ def test_what_is_in_a_url() -> None:
     given = {"path": "s3://bucket/in/day-*/a.xml", "ENDPOINT": "http://127.0.0.1:1", "region": "r", "rowTag": "r"}
     assert located(given) == {"path": "s3://bucket/in/day-*/a.xml?endpoint=http://127.0.0.1:1&region=r", "rowTag": "r"}
     assert located({"path": "in", "region": "r"}) == {"path": "in", "region": "r"}
-    assert split_url(located(given)["path"]) == ("s3://bucket/in", ("day-*", "a.xml"))
+    assert split_place(located(given)["path"]) == ("s3://bucket/in", ("day-*", "a.xml"))
     assert source(given["path"], region="r").path == "s3://bucket/in/day-*/a.xml?region=r"
     assert is_glob("s3://bucket/day-*/a.xml")
     assert not is_glob("s3://bucket/day-1/a.xml?region=*")
@@ -405,13 +405,15 @@ def test_documents_of_a_table_are_found_in_its_partitions(url: str, tmp_path: Pa
         (tmp_path / name).write_bytes(b"-")
         ObjectStore(url).write(name, [b"-"])
     there, local = (
-        [shown(each).removeprefix(f"{root}/") for each in Documents(source(root, format="parquet"), log=False).find()]
+        [each.where.removeprefix(f"{root}/") for each in Documents(source(root, format="parquet"), log=False).find()]
         for root in (url, str(tmp_path))
     )
     assert len(local) == 6
     assert there == local
-    (partition,) = [each for each in Documents(source(url, format="parquet"), log=False).find() if "what=" in each]
-    assert partition_texts(partition) == {"hour": "1", "what": "a/b"}
+    (partition,) = [
+        each for each in Documents(source(url, format="parquet"), log=False).find() if "what=" in each.where
+    ]
+    assert partition_texts(partition.where) == {"hour": "1", "what": "a/b"}
 
 
 def test_a_query_does_not_read_what_it_writes() -> None:

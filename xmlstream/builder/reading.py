@@ -13,9 +13,9 @@ from xmlstream.builder.query import Query
 from xmlstream.builder.run_options import Keyword, takes
 from xmlstream.operators.punctuate import Punctuate
 from xmlstream.operators.punctuators.predicate import ByPredicate
+from xmlstream.operators.storage.object_urls import shown
 from xmlstream.plan.nodes import Node, results, static_frame
 from xmlstream.punct_ns.slices import quoted
-from xmlstream.sources.places import shown
 from xmlstream.sources.xml.inference.proposal import proposal
 from xmlstream.sql import script
 from xmlstream.sql.tables.create_table import create_table

@@ -31,10 +31,9 @@ def concatenate(place: Path | str, out: Written) -> int:
         StateError: The start tags of the documents' roots differ, so they come from different queries.
     """
     require_known_scheme(str(place))
-    output = Output.of(place)
-    directory = output.directory
-    if directory is not None and not directory.is_dir():
-        raise UsageError(f"there is no output {directory}", hint="name the directory that `xmlstream run -o` wrote")
+    output = Output(place)
+    if not output.store.exists():
+        raise UsageError(f"there is no output {output.where}", hint="name the directory that `xmlstream run -o` wrote")
     names = [name for name in output.documents() if slice_of(name) is not None and "/" not in name]
     paths = sorted(name for name in names if name.endswith(".xml"))
     if not paths:

@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 import json
-from dataclasses import replace
 from enum import StrEnum
 from importlib.util import find_spec
-from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -16,6 +14,7 @@ from xmlstream.punct_ns.errors import UsageError
 
 if TYPE_CHECKING:
     from xmlstream.operators.frames.frame import Engine
+    from xmlstream.operators.storage.store import Folder
     from xmlstream.plan.nodes import Node
     from xmlstream.punct_ns.domain import Domain
     from xmlstream.punct_ns.image import Function
@@ -179,28 +178,27 @@ _COMPARED = (
 def _waiting(checkpoint: str, key: dict[str, str], *, as_json: bool) -> str:
     from xmlstream.diagnosis.inspection import inspect
     from xmlstream.diagnosis.report import in_words
-    from xmlstream.operators.storage.object_urls import shown
     from xmlstream.runtime.remote_checkpoint import readable
 
     with readable(checkpoint) as (directory, _):
-        report = replace(inspect(directory, key, functions=_Computed(directory)), checkpoint=shown(checkpoint))
+        report = inspect(directory, key, functions=_Computed(directory))
     return json.dumps(report.as_json(), ensure_ascii=False, indent=2) if as_json else in_words(report)
 
 
 class _Computed:
     """Computes expressions: in process what is proven there, all others by Spark, which starts with the first one."""
 
-    def __init__(self, checkpoint: Path) -> None:
+    def __init__(self, checkpoint: Folder) -> None:
         self._checkpoint = checkpoint
         self._engines: dict[str, Engine] = {}
 
     def __call__(self, expression: str, x: Attribute, y: Domain, local: bool) -> Function | None:
         from xmlstream.operators.expressions.constant_evaluation import evaluated
         from xmlstream.operators.in_process.evaluation import is_proven
-        from xmlstream.operators.storage.store import store_at, unseal
+        from xmlstream.operators.storage.store import unseal
         from xmlstream.runtime.same_query import QUERY
 
-        zone = unseal(store_at(self._checkpoint), QUERY)["timeZone"]
+        zone = unseal(self._checkpoint, QUERY)["timeZone"]
         name = "duckdb" if find_spec("duckdb") and is_proven(expression, x, zone) else "spark"
         if name not in self._engines:
             self._engines[name] = _engine(name, zone)

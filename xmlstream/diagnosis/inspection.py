@@ -20,7 +20,7 @@ from xmlstream.diagnosis.report import Answer, Example, Need, WaitingReport, Wai
 from xmlstream.diagnosis.sent_punctuations import SentPunctuations, SliceTime
 from xmlstream.operators.punctuate import Punctuate
 from xmlstream.operators.state.ages import Since
-from xmlstream.operators.storage.store import store_at, unseal
+from xmlstream.operators.storage.store import LocalPlace, folder_at, unseal
 from xmlstream.plan.nodes import Node, Results, Scan, Static, names, results, results_of, topological
 from xmlstream.plan.written_plan import PLAN_FILE, decoded
 from xmlstream.punct_ns.errors import NotationError, StateError, UsageError
@@ -45,7 +45,9 @@ def nobody(expression: str, *_: object) -> None:
     """Computes no expression: the default if there is no Spark session."""
 
 
-def inspect(checkpoint: Path, key: Mapping[str, str] | None = None, *, functions: Functions = nobody) -> WaitingReport:
+def inspect(
+    checkpoint: LocalPlace, key: Mapping[str, str] | None = None, *, functions: Functions = nobody
+) -> WaitingReport:
     """Reports what the query of a checkpoint waits for.
 
     Args:
@@ -69,30 +71,32 @@ def inspect(checkpoint: Path, key: Mapping[str, str] | None = None, *, functions
     raise AssertionError
 
 
-def plan_of(checkpoint: Path) -> Node:
+def plan_of(checkpoint: LocalPlace) -> Node:
     """The plan that the query of a checkpoint runs.
 
     Raises:
         StateError: There is no checkpoint, it has no plan, or it is damaged.
     """
-    if not is_begun(checkpoint):
-        raise StateError(f"there is no checkpoint in {checkpoint}", hint="name the directory that --checkpoint named")
-    if not (checkpoint / PLAN_FILE).exists():
-        what = f"the checkpoint {checkpoint} has no plan"
+    store = folder_at(checkpoint)
+    if not is_begun(store):
+        what = f"there is no checkpoint in {store.where()}"
+        raise StateError(what, hint="name the directory that --checkpoint named")
+    if store.size(PLAN_FILE) is None:
+        what = f"the checkpoint {store.where()} has no plan"
         raise StateError(what, hint="run the query once more with this version of xmlstream")
-    return decoded(unseal(store_at(checkpoint), PLAN_FILE))
+    return decoded(unseal(store, PLAN_FILE))
 
 
 class _Inspection:
     """A checkpoint as of its last commit."""
 
-    def __init__(self, checkpoint: Path, root: Node, functions: Functions) -> None:
-        self._checkpoint, self._root = checkpoint, root
+    def __init__(self, checkpoint: LocalPlace, root: Node, functions: Functions) -> None:
+        self._store, self._root = folder_at(checkpoint), root
         self._names = names(self._root)
-        self._records = CommitLog(checkpoint / "commits").records()
+        self._records = CommitLog(self._store.below("commits")).records()
         last = made_whole(self._records)
         if last is None:
-            raise StateError(f"nothing was committed yet in {checkpoint}")
+            raise StateError(f"nothing was committed yet in {self._store.where()}")
         self._last = last
         self._kept = {node: self._kept_by(node) for node in topological(self._root) if _is_operator(node)}
         senders = [n for n in topological(self._root) if isinstance(n.operator, Scan | Static | Punctuate)]
@@ -109,7 +113,7 @@ class _Inspection:
         return KeptRows(self._state_of(node), node.state_schema.logs, self._recorded(node, "kept"))
 
     def _state_of(self, node: Node) -> Path:
-        return self._checkpoint / "state" / self._names[node]
+        return self._store.path(f"state/{self._names[node]}")
 
     def _recorded(self, node: Node, part: str) -> dict[str, Any]:
         """A part of the last record of a node's state."""
@@ -118,7 +122,7 @@ class _Inspection:
 
     def report(self, key: Mapping[str, str] | None) -> WaitingReport:
         """The report; with a key, the answer for it."""
-        of = str(self._checkpoint), SliceTime.of(self._last), bool(self._last["report"]["closed"])
+        of = self._store.where(), SliceTime.of(self._last), bool(self._last["report"]["closed"])
         if key:
             return WaitingReport(*of, (), self._answer(key))
         waits = tuple(self._waits())

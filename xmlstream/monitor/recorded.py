@@ -15,9 +15,7 @@ from typing import Any
 from xmlstream.diagnosis.inspection import plan_of
 from xmlstream.monitor.run_view import RunView
 from xmlstream.operators.storage.locks import is_locked
-from xmlstream.operators.storage.object_urls import is_object_url
-from xmlstream.operators.storage.objects import ObjectStore
-from xmlstream.operators.storage.store import Store, store_at, unseal
+from xmlstream.operators.storage.store import Folder, LocalPlace, Store, folder_at, store_at, unseal
 from xmlstream.punct_ns.errors import StateError
 from xmlstream.runtime.checkpoint import ENDED, CommitLog
 from xmlstream.runtime.metrics import read_metrics
@@ -28,18 +26,18 @@ LOOK_EVERY_SECONDS = 0.5
 """Time between two checks for new commits."""
 
 
-def recorded(checkpoint: Path, metrics: Path | str | None = None) -> RunView:
+def recorded(checkpoint: LocalPlace, metrics: Path | str | None = None) -> RunView:
     """Reads the view of a run from its checkpoint, and earlier slices from its metrics file.
 
     Raises:
         StateError: There is no checkpoint, it has no plan, or it is damaged.
         UsageError: The metrics file cannot be read.
     """
-    root = plan_of(checkpoint)
-    records = CommitLog(checkpoint / "commits").records()
+    root, store = plan_of(checkpoint), folder_at(checkpoint)
+    records = CommitLog(store.below("commits")).records()
     is_closed = bool(records and records[-1]["report"]["closed"])
     view = RunView()
-    view.begun(Watched(root, not is_closed, checkpoint, _dead_letters(checkpoint), checkpoint.resolve().name))
+    view.begun(Watched(root, not is_closed, store, _dead_letters(store), store.root.resolve().name))
     first = records[0]["slice"] if records else 0
     for report in read_metrics(metrics) if metrics is not None else ():
         if report["slice"] < first:
@@ -50,23 +48,23 @@ def recorded(checkpoint: Path, metrics: Path | str | None = None) -> RunView:
     return view
 
 
-def _end(checkpoint: Path, view: RunView) -> dict[str, str]:
+def _end(checkpoint: LocalPlace, view: RunView) -> dict[str, str]:
     """How and when the last run has ended; empty if one goes on in another process."""
     with suppress(StateError):  # there is no note, or it is being written
-        return unseal(store_at(checkpoint), ENDED)
-    if is_locked(checkpoint):
+        return unseal(folder_at(checkpoint), ENDED)
+    if is_locked(folder_at(checkpoint).root):
         return {}
     return {"how": "closed" if view.totals.last.get("closed", False) else "died", "time": view.totals.time}
 
 
 def keep_reading(
-    checkpoint: Path, view: RunView, until: threading.Event, refresh: Callable[[], None] = lambda: None
+    checkpoint: LocalPlace, view: RunView, until: threading.Event, refresh: Callable[[], None] = lambda: None
 ) -> None:
     """Passes new commits to the view until the query's input has ended or `until` is set.
 
     `refresh` brings the checkpoint up to date if it is a copy.
     """
-    log, last = CommitLog(checkpoint / "commits"), view.totals.last.get("slice", -1)
+    log, last = CommitLog(folder_at(checkpoint).below("commits")), view.totals.last.get("slice", -1)
     while not view.totals.last.get("closed", False) and not until.wait(LOOK_EVERY_SECONDS):
         try:
             refresh()
@@ -81,8 +79,8 @@ def keep_reading(
     view.recorded(**_end(checkpoint, view))
 
 
-def _dead_letters(checkpoint: Path) -> Store | ObjectStore:
+def _dead_letters(checkpoint: Folder) -> Store:
     """Place of the dead letters: below the first output with documents, else in the checkpoint."""
-    outputs = [output["output"] for output in unseal(store_at(checkpoint), QUERY)["outputs"]]
-    home = next((output for output in outputs if output != "-"), str(checkpoint))
-    return (ObjectStore(home) if is_object_url(home) else store_at(home)).below("_dead_letters")
+    outputs = [output["output"] for output in unseal(checkpoint, QUERY)["outputs"]]
+    home = next((output for output in outputs if output != "-"), checkpoint.address())
+    return store_at(home).below("_dead_letters")

@@ -22,8 +22,7 @@ from xmlstream.diagnosis.inspection import inspect, nobody
 from xmlstream.diagnosis.missing import Functions
 from xmlstream.monitor.closed_map import ClosedMap
 from xmlstream.operators.expressions.constant_evaluation import evaluated
-from xmlstream.operators.storage.objects import ObjectStore
-from xmlstream.operators.storage.store import store_at
+from xmlstream.operators.storage.store import folder_at, store_at
 from xmlstream.plan.nodes import emitters, names, results, results_of, topological
 from xmlstream.punct_ns.errors import UsageError, XmlStreamError
 from xmlstream.runtime.metrics import Totals
@@ -374,8 +373,7 @@ class RunView:
         found: list[dict[str, Any]] = []
         if self._run is None:
             return found
-        letters = self._run.dead_letters
-        place = letters if isinstance(letters, ObjectStore) else store_at(letters)
+        place = store_at(self._run.dead_letters)
         names = [name for name in place.names() if name.endswith(".jsonl")]
         for name in sorted(names, key=lambda name: name[-15:], reverse=True):
             lines = place.read(name).decode().splitlines()
@@ -386,7 +384,7 @@ class RunView:
 
     def _add_slice(self, record: Mapping[str, Any], *, restored: bool = False) -> None:
         if self._closed is not None and self._run is not None:
-            self._closed.add(record, self._run.checkpoint / "state", restored=restored)
+            self._closed.add(record, folder_at(self._run.checkpoint).path("state"), restored=restored)
             if self._closed.unread > MOST_UNREAD and not self._reading.locked():
                 threading.Thread(target=self._read, name="monitor's reading", daemon=True).start()
             self._is_stale = True

@@ -28,7 +28,6 @@ from xmlstream.punct_ns.errors import QueryError, UsageError
 from xmlstream.punct_ns.schema import Attribute, Schema, written_name
 from xmlstream.punct_ns.scheme import Scheme
 from xmlstream.punct_ns.slices import is_own, quoted
-from xmlstream.sources.places import shown
 from xmlstream.sources.xml.options.source import SourceOptions
 
 if TYPE_CHECKING:
@@ -49,7 +48,7 @@ class Scan(LogicalProperties):
 
     def parameters(self, output: Schema) -> str:
         """Path of the source, and the attributes that are read."""
-        return f"{shown(self.options.path)} ({', '.join(self.options.columns)})"
+        return f"{self.options.where} ({', '.join(self.options.columns)})"
 
     def pruned(self, needed: AbstractSet[str]) -> Scan:
         """Restricts the attributes that are read to the needed ones and those in the source's schemes.

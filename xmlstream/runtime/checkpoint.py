@@ -30,18 +30,20 @@ from __future__ import annotations
 
 import json
 import threading
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence, Set
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from xmlstream.operators.storage.durable import EMPTY_SEAL, RESTORE, AppendOnlyFile, damaged, make_directory, sync
-from xmlstream.operators.storage.objects import ObjectStore
-from xmlstream.operators.storage.store import Place, Store, sealed, store_at, unseal, unsealed
+from xmlstream.operators.storage.durable import EMPTY_SEAL, RESTORE, AppendOnlyFile, make_directory, sync
+from xmlstream.operators.storage.store import Folder, LocalPlace, Store, folder_at, sealed, unseal, unsealed
 from xmlstream.plan.written_plan import PLAN_FILE
 from xmlstream.punct_ns.errors import StateError
-from xmlstream.runtime.remote_checkpoint import RemoteCheckpoint
 from xmlstream.sink.sink import Draft
+
+if TYPE_CHECKING:
+    from xmlstream.operators.storage.objects import ObjectStore
+    from xmlstream.operators.storage.shared_files import SharedFolder
 
 PLANNED = "planned.json"
 """Name of the file that notes the last slice."""
@@ -55,7 +57,7 @@ class PlannedSlice:
     lost.
     """
 
-    def __init__(self, store: Store) -> None:
+    def __init__(self, store: Folder) -> None:
         self._store = store
 
     def begin(self, number: int, end: Mapping[str, Any]) -> None:
@@ -87,7 +89,7 @@ class PlannedSlice:
         if (last := self.committed) is not None and (committed is None or committed < last):
             what = "no slice is committed" if committed is None else f"the last commit is that of slice {committed}"
             raise StateError(
-                f"the checkpoint {self._store.path()} has lost commits: {what}, but slice {last} was committed",
+                f"the checkpoint {self._store.where()} has lost commits: {what}, but slice {last} was committed",
                 hint=RESTORE,
             )
 
@@ -99,12 +101,8 @@ WHOLE_EVERY = 50
 class CommitLog:
     """The records of one query's slices, in their own store."""
 
-    def __init__(self, place: Place) -> None:
-        self._store = store_at(place)
-
-    def _numbers(self) -> list[int]:
-        stems = (name.removesuffix(".json") for name in self._store.names() if name.endswith(".json"))
-        return sorted(map(int, filter(str.isdecimal, stems)))
+    def __init__(self, place: LocalPlace) -> None:
+        self._store = folder_at(place)
 
     def records(self) -> list[dict[str, Any]]:
         """The records from the last whole one on, as they were written.
@@ -113,31 +111,35 @@ class CommitLog:
             StateError: A record is gone or damaged.
         """
         records: list[dict[str, Any]] = []
-        numbers = self._numbers()
+        numbers = numbers_in(self._store)
         for number in range(numbers[-1], -1, -1) if numbers else ():
             records.append(unseal(self._store, _key(number)))
             if records[-1]["slice"] != number:
-                raise damaged(self._store.path(_key(number)))
+                raise self._store.damaged(_key(number))
             if records[-1]["whole"]:
                 break
         return records[::-1]
 
     def is_whole(self, number: int) -> bool:
         """Whether the record of a slice must contain everything."""
-        return number % WHOLE_EVERY == 0 or not self._numbers()
+        return number % WHOLE_EVERY == 0 or not numbers_in(self._store)
 
-    def commit(self, number: int, record: dict[str, Any]) -> None:
-        """Creates the record of a slice, durably: from now on the slice counts.
+    def create(self, record: Mapping[str, Any]) -> None:
+        """Creates the record of a slice, durably; removes those that a whole record makes superfluous.
 
         Raises:
-            StateError: Another run has committed the slice.
+            FileExistsError: Another run has created it.
         """
-        try:
-            self._store.create(_key(number), sealed(record))
-        except FileExistsError:
-            raise StateError(f"slice {number} was committed to {self._store.path()} by another run") from None
+        number = record["slice"]
+        self._store.create(_key(number), sealed(record))
         if record["whole"]:
-            self._store.delete(*(_key(earlier) for earlier in self._numbers() if earlier < number))
+            self._store.delete(*(_key(earlier) for earlier in numbers_in(self._store) if earlier < number))
+
+
+def numbers_in(commits: Store) -> list[int]:
+    """The numbers of the records in a store, in order."""
+    stems = (name.removesuffix(".json") for name in commits.names() if name.endswith(".json"))
+    return sorted(map(int, filter(str.isdecimal, stems)))
 
 
 def _key(number: int) -> str:
@@ -174,6 +176,82 @@ class Document:
     draft: Draft
 
 
+class Mirror:
+    """Where the commits of a checkpoint count: in its directory, unless they are mirrored to an object store.
+
+    `xmlstream.runtime.remote_checkpoint.RemoteCheckpoint` mirrors them: its records count, and the directory is a
+    working copy.
+
+    Attributes:
+        folder: The directory of the checkpoint; users know it by the name of the store that mirrors it.
+        apart: The store of what is staged, if executors share nothing else with this process.
+    """
+
+    apart: ObjectStore | None = None
+
+    def __init__(self, folder: Folder) -> None:
+        self.folder = folder
+        self.log = CommitLog(folder.below("commits"))
+
+    def look(self) -> bool:
+        """Restores `query.json` only; returns whether a slice is committed elsewhere."""
+        return False
+
+    def begin(self) -> None:
+        """Takes the checkpoint over from earlier runs, and restores the directory; raises StateError."""
+
+    def note(self) -> None:
+        """Keeps what this run has written about its query and plan."""
+
+    def segments(self, folder: str) -> SharedFolder | None:
+        """The segments in a folder, for executors that do not see the directory; None if they see it."""
+
+    def secure(
+        self, record: Mapping[str, Any], logs: Mapping[str, str], kept: Set[str], paths: Iterable[Path]
+    ) -> dict[str, Any]:
+        """Makes all that a record is going to name durable.
+
+        Args:
+            record: The record of a slice.
+            logs: The seals of the append-only files, by key.
+            kept: The keys of the segments that the record names.
+            paths: The files that the slice has written.
+
+        Returns:
+            The record as it is to be committed.
+        """
+        sync(paths)
+        return dict(record)
+
+    def create(self, record: Mapping[str, Any]) -> None:
+        """Creates the record of a slice: from now on the slice counts, and not before.
+
+        Raises:
+            StateError: Another run has committed the slice.
+        """
+        try:
+            self.log.create(record)
+        except FileExistsError:
+            raise self.taken_over() from None
+
+    def taken_over(self) -> StateError:
+        """The error of a run that may not go on."""
+        return StateError(
+            f"another run has taken over the checkpoint {self.folder.where()}",
+            hint="let one run use a checkpoint; this run has committed nothing since, and the other one goes on",
+        )
+
+    def cause(self, failure: BaseException) -> BaseException:
+        """The cause of a failure: another run may have removed what this one needs."""
+        return failure
+
+    def clear_stage(self) -> None:
+        """Removes what was staged elsewhere for slices that are committed."""
+
+    def end(self) -> None:
+        """Ends the run, which may have noted its end in the directory."""
+
+
 DOCUMENTS = "documents"
 """The folder of a checkpoint with the document logs of the sources, in a folder for each source."""
 
@@ -195,23 +273,23 @@ class Checkpoint:
         commits: The log of commits.
         planned: The note about the last slice.
         stage: Directory for the tuples of the current slice.
-        remote: The checkpoint in an object store whose working copy this is.
+        mirror: Where its commits count.
         latest: The record of the last commit, made whole; None before the first.
         documents: The published documents of all commits.
     """
 
-    def __init__(self, place: Place, remote: RemoteCheckpoint | None = None) -> None:
-        """Restore the checkpoint; its commits count where `remote` puts them, if it is given.
+    def __init__(self, place: LocalPlace | Mirror) -> None:
+        """Restore a checkpoint whose commits count in a directory, or where a mirror puts them.
 
         Raises:
             StateError: The checkpoint is damaged, or has lost commits.
         """
         self._has_ended = False
-        self.remote = remote
+        self.mirror = place if isinstance(place, Mirror) else Mirror(folder_at(place))
         self._committing = threading.Lock()
-        self.store = store_at(place)
+        self.store = self.mirror.folder
         self.stage = self.store.path(_STAGE)
-        self.commits = CommitLog(self.store.below("commits"))
+        self.commits = self.mirror.log
         self._published = self.store.log(_PUBLISHED)
         self._logs: dict[str, AppendOnlyFile] = {}
         self.planned = PlannedSlice(self.store)
@@ -227,14 +305,14 @@ class Checkpoint:
         make_directory(self.stage)
 
     @staticmethod
-    def has_commits(place: Place) -> bool:
+    def has_commits(place: LocalPlace) -> bool:
         """Whether a slice was committed; before that, the place belongs to no query."""
-        store = store_at(place)
+        store = folder_at(place)
         was_committed = PlannedSlice(store).committed is not None
         return was_committed or any(name.endswith(".json") for name in store.names("commits"))
 
-    def commit(self, record: dict[str, Any], unsynced: Iterable[Path]) -> None:
-        """Syncs the files of a slice, then creates its record: from now on the slice counts.
+    def commit(self, record: Mapping[str, Any], unsynced: Iterable[Path]) -> None:
+        """Commits a slice: makes durable what its record names, then creates the record, from which on it counts.
 
         Raises:
             OSError: The disk is full, or gone.
@@ -242,7 +320,7 @@ class Checkpoint:
         """
         with self._committing:
             if self._has_ended:
-                raise StateError(f"the run of the checkpoint {self.store.path()} has ended")
+                raise StateError(f"the run of the checkpoint {self.store.where()} has ended")
             number = record["slice"]
             whole = self.commits.is_whole(number)
             paths, logs = list(unsynced), list[str]()
@@ -250,35 +328,32 @@ class Checkpoint:
                 if name.endswith(".jsonl") and name not in self._logs:
                     self._logs[name] = self.store.log(f"{DOCUMENTS}/{name}")
                     logs.append(f"{DOCUMENTS}/{name}")
-            if self.remote is None:
-                sync([*paths, *(path for log in logs for path in self.store.unsynced(log))])
+            paths += [path for log in logs for path in self.store.unsynced(log)]
             self._published.append(map(json.dumps, self._unlisted if whole else ()))
             made = {
                 **record,
                 "published": self._published.seal(),
                 "documents": {name: log.seal() for name, log in self._logs.items()},
             }
-            if self.remote is not None:
-                seals = {f"{DOCUMENTS}/{name}": seal for name, seal in made["documents"].items()}
-                states = record["operators"].items()
-                kept = {f"state/{name}/{segment}" for name, state in states for segment in segments_of(state)}
-                made = self.remote.commit(made, {_PUBLISHED: made["published"], **seals}, kept, paths)
-            self.commits.commit(number, made)
+            seals = {f"{DOCUMENTS}/{name}": seal for name, seal in made["documents"].items()}
+            states = record["operators"].items()
+            kept = {f"state/{name}/{segment}" for name, state in states for segment in segments_of(state)}
+            secured = self.mirror.secure(made, {_PUBLISHED: made["published"], **seals}, kept, paths)
+            self.mirror.create(secured)
             self.planned.commit(number, record["end"])
             self._unlisted = [*([] if whole else self._unlisted), *_listings(record["outputs"])]
 
     def end(self) -> None:
         """Refuses later commits, since another run may use the checkpoint from now on."""
         with self._committing:
-            if self.remote is not None and not self._has_ended:
-                self.remote.end()
+            if not self._has_ended:
+                self.mirror.end()
             self._has_ended = True
 
     def note_plan(self, plan: Iterable[bytes]) -> None:
         """Keeps the plan that this run is about to run."""
         self.store.replace(PLAN_FILE, plan)
-        if self.remote is not None:
-            self.remote.note()
+        self.mirror.note()
 
     def clear_stage(self) -> None:
         """Removes the staged tuples of the current slice, which is committed.
@@ -286,23 +361,17 @@ class Checkpoint:
         Folders stay: what drives slices in process has the stages of this slice and of the next one there.
         """
         self.store.delete(*(f"{_STAGE}/{name}" for name in self.store.names(_STAGE) if not name.endswith("/")))
-        if self.remote is not None:
-            self.remote.clear_stage()
-
-    @property
-    def shared(self) -> RemoteCheckpoint | None:
-        """The object store, if executors share nothing else with this process."""
-        return self.remote if self.remote is not None and self.remote.is_shared else None
+        self.mirror.clear_stage()
 
     @property
     def tasks_stage(self) -> str:
         """Where tasks write the tuples of the current slice: a directory or a URL."""
-        return str(self.stage) if self.shared is None else self.shared.staged.url
+        return (self.mirror.apart or self.store.below(_STAGE)).address()
 
     @property
-    def noted(self) -> Store | ObjectStore:
+    def noted(self) -> Store:
         """Where tasks find what the query notes of its sources, in a folder for each source."""
-        return self.store.below(DOCUMENTS) if self.shared is None else self.shared.staged.below(DOCUMENTS)
+        return (self.mirror.apart or self.store).below(DOCUMENTS)
 
     def _restore_logs(self, seals: dict[str, str]) -> None:
         """Restores the document logs to the last commit: an uncommitted slice will find its documents again."""

@@ -57,7 +57,7 @@ def driver(
 
 def _stager(spark: SparkSession, readers: Sequence[SourceOptions], checkpoint: Checkpoint) -> Stager:
     """What stages tasks for a session: this machine, if Spark is on it only."""
-    shared = None if checkpoint.shared is None else checkpoint.tasks_stage
+    shared = checkpoint.tasks_stage if checkpoint.mirror.apart else None
     from xmlstream.sources.xml.spark.task_stager import SparkStager
 
     cores = _cores(spark)

@@ -203,7 +203,7 @@ class Execution:
         self.noticed = Noticed.of(root, documents, (latest or {}).get("noticed", {}), patience)
         self._last_activity: dict[str, Any] = (latest or {}).get("last_activity", {})
         operators = latest["operators"] if latest else {}
-        self._states = PlanState(engine, root, checkpoint.store, operators, purge_after, checkpoint.shared)
+        self._states = PlanState(engine, root, checkpoint.store, operators, purge_after, checkpoint.mirror.segments)
         self._below = [{self._names[node] for node in topological(result)} for result in self._results]
         consumers = Counter(below for node in topological(root) for below in node.inputs)
         self._shared = {node for node, count in consumers.items() if count > 1 and node.inputs}
@@ -242,8 +242,7 @@ class Execution:
                 self._ending = True
                 raise QueryStopped("the reader of the results has gone") from None
             except BaseException as failure:
-                remote = self._checkpoint.remote
-                self.failure = failure if remote is None else remote.cause(failure)
+                self.failure = self._checkpoint.mirror.cause(failure)
                 raise
 
     def end(self) -> None:
@@ -344,7 +343,7 @@ class Execution:
         slices = counts.slices
         for node in self._states:
             counts.hand_on(node, came[node] if node in came else self._advanced(node, slices))
-        apart = None if self._checkpoint.shared is None else self._checkpoint.shared.staged
+        apart = self._checkpoint.mirror.apart
         self._engine.describe(self.query, f"slice {self._number}, result")
         computed = [
             ComputedResult.of(slices[node], node, writer, apart)

@@ -18,7 +18,6 @@ from xmlstream.plan.nodes import Node, Scan, names
 from xmlstream.punct_ns.scheme import Scheme, Term
 from xmlstream.runtime.metrics import counted
 from xmlstream.runtime.silent_schemes import Patience, Silence
-from xmlstream.sources.places import shown
 from xmlstream.sources.xml.options.leaf_paths import local_tag
 from xmlstream.sources.xml.options.source import SourceOptions
 from xmlstream.sources.xml.parser.source_findings import Findings
@@ -194,7 +193,7 @@ def _documents(options: SourceOptions, waiting: WaitingNote | None) -> _Sentence
     if waiting is None:
         return
     if not waiting.documents:
-        yield "no document", f"there is no document at {shown(options.path)} yet"
+        yield "no document", f"there is no document at {options.where} yet"
     if waiting.unfinished is not None and waiting.behind:
         wait = f"{counted(waiting.behind, 'document')} behind it {'waits' if waiting.behind == 1 else 'wait'}"
         hint = "the option unfinished 'skip' passes over it, 'fail' stops the query"

@@ -5,7 +5,6 @@
 
 from __future__ import annotations
 
-from xmlstream.operators.storage.object_urls import is_object_url
 from xmlstream.punct_ns.errors import UsageError
 from xmlstream.runtime.checkpoint import CommitLog
 from xmlstream.runtime.metrics import read_metrics
@@ -19,11 +18,8 @@ def measured_rates(path: str) -> dict[str, float]:
         UsageError: What is at the path or the URL is neither metrics nor a checkpoint, or has no slice with tuples.
     """
     with readable(path) as (directory, _):
-        commits = directory / "commits"
-        if commits.is_dir():
-            reports = [each["report"] for each in CommitLog(commits).records()]
-        else:
-            reports = read_metrics(path if is_object_url(path) else directory)
+        records = CommitLog(directory.below("commits")).records()
+        reports = [each["report"] for each in records] or read_metrics(path)
     # Slices without items only wait for input.
     found = [report["operators"] for report in reports if report["items_in"]]
     if not found:

@@ -18,9 +18,9 @@ from xmlstream.operators.describe import Describe
 from xmlstream.operators.merge import Merge
 from xmlstream.operators.project import Project
 from xmlstream.operators.select import Select
+from xmlstream.operators.storage.object_urls import shown
 from xmlstream.plan.nodes import Node, Scan, names, topological
 from xmlstream.punct_ns.errors import InputError, UsageError
-from xmlstream.sources.places import path_of, shown
 from xmlstream.sources.xml.options.source import SourceOptions
 from xmlstream.sources.xml.splits.documents import Documents
 
@@ -90,14 +90,14 @@ def merged_documents(options: SourceOptions, record: Path | None = None) -> list
     log = None if record is None else str(record)
     plain = options.replace(documents=None, partitionedBy=None, uniqueIds=None, sectionEnds=None, documentLog=log)
     try:
-        documents = Documents(plain, log=record is not None, directories=options.documents == "directories")
-        paths = documents.find() if documents.single or not documents.paths else documents.paths
+        found = Documents(plain, log=record is not None, directories=options.documents == "directories")
+        documents = found.find() if found.single or not found.known else found.known
     except InputError as error:
         raise UsageError(error.what, hint="the path must be that of a file, a directory or a glob") from None
-    if not paths:
+    if not documents:
         what = "directory" if options.documents == "directories" else "document"
         raise UsageError(
             f"there is no {what} at {options.path}",
             hint="merged documents must exist when the query begins; documents in sequence may arrive later",
         )
-    return list(map(path_of, paths))
+    return [one.path for one in documents]

@@ -154,13 +154,14 @@ def read_metrics(path: Path | str) -> list[dict[str, Any]]:
     Raises:
         UsageError: The file cannot be read, or is not a metrics file.
     """
+    place = str(path).removeprefix("file://")
     try:
-        if is_object_url(str(path)):
-            objects = ObjectStore(str(path))
+        if is_object_url(place):
+            objects = ObjectStore(place)
             with ThreadPoolExecutor(AT_ONCE, thread_name_prefix="metrics") as threads:
                 lines = [each.decode() for each in threads.map(objects.read, objects.names())]
         else:
-            lines = Path(path).read_text(encoding="utf-8").splitlines(keepends=True)
+            lines = Path(place).read_text(encoding="utf-8").splitlines(keepends=True)
         reports = [json.loads(line) for line in lines if line.endswith("\n")]
     except OSError as error:
         raise UsageError(f"the metrics file {path} cannot be read: {reason(error)}") from None

@@ -10,17 +10,17 @@ from typing import TYPE_CHECKING, Any
 from xmlstream.operators.state.ages import PurgeAfter
 from xmlstream.operators.state.operator_state import OperatorState
 from xmlstream.operators.storage.segments import SegmentStore
-from xmlstream.operators.storage.store import Store
+from xmlstream.operators.storage.store import Folder
 from xmlstream.plan.nodes import Node, Results, Scan, Static, awaited, names, topological
 from xmlstream.punct_ns.errors import StateError
 from xmlstream.punct_ns.lifespan import Bound
 from xmlstream.runtime.checkpoint import segments_of
 from xmlstream.runtime.query_inputs import StaticInput
-from xmlstream.runtime.remote_checkpoint import RemoteCheckpoint
 from xmlstream.runtime.source_input import SourceInput
 
 if TYPE_CHECKING:
     from xmlstream.operators.frames.frame import Engine
+    from xmlstream.operators.storage.shared_files import SharedFolder
 
 
 class PlanState(dict[Node, OperatorState]):
@@ -34,14 +34,14 @@ class PlanState(dict[Node, OperatorState]):
         self,
         engine: Engine,
         root: Node,
-        checkpoint: Store,
+        checkpoint: Folder,
         committed: Mapping[str, Any],
         purge_after: PurgeAfter | None = None,
-        shared: RemoteCheckpoint | None = None,
+        segments: Callable[[str], SharedFolder | None] = lambda folder: None,
     ) -> None:
         """Restore the states that a commit recorded by the nodes' names, and remove all other segments.
 
-        `shared` is the checkpoint in an object store, if the executors do not see its working copy.
+        `segments` returns where executors find the segments of a folder, if they do not see the checkpoint.
         """
         super().__init__()
         self._names = names(root)
@@ -53,14 +53,13 @@ class PlanState(dict[Node, OperatorState]):
             name = self._names[node]
             recorded = committed.get(name)
             folder = f"state/{name}"
-            segments = None if shared is None else shared.segments(folder)
-            store = self._stores[node] = SegmentStore(engine, checkpoint.below(folder), segments)
+            store = self._stores[node] = SegmentStore(engine, checkpoint.below(folder), segments(folder))
             store.require_sound(segments_of(recorded))
             try:
                 self[node] = _state(node, store, recorded, purge_after)
             except StateError as error:
                 raise StateError(
-                    f"the checkpoint {checkpoint.path()}, state of {name}: {error.what}", hint=error.hint
+                    f"the checkpoint {checkpoint.where()}, state of {name}: {error.what}", hint=error.hint
                 ) from None
             self[node].awaited = groups_above[node]
             store.retain(segments_of(recorded))

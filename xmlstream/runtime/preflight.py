@@ -7,15 +7,15 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable, Sequence
-from pathlib import Path, PurePosixPath
+from pathlib import PurePath
 
-from xmlstream.operators.storage.object_urls import is_object_url
+from xmlstream.operators.storage.object_urls import shown
+from xmlstream.operators.storage.store import store_at
 from xmlstream.plan.nodes import Node, Scan, Static, topological
 from xmlstream.punct_ns.errors import InputError, QueryError, UsageError
 from xmlstream.runtime.merged_documents import merged_documents
 from xmlstream.sink.document_names import slice_of
-from xmlstream.sources.local_paths import local_path, split_glob
-from xmlstream.sources.places import matches, shown, split_url
+from xmlstream.sources.places import matches, split_place
 from xmlstream.sources.xml.options.source import SourceOptions
 from xmlstream.sources.xml.splits.documents import Documents
 
@@ -66,8 +66,7 @@ def require_found(options: SourceOptions, *, waits: bool = False) -> None:
         else:
             require_documents([options])
     except InputError as error:
-        kinds = "an object, a folder" if is_object_url(options.path) else "a file, a directory"
-        raise UsageError(error.what, hint=f"the path must be that of {kinds} or a glob") from None
+        raise UsageError(error.what, hint="the path must be that of a file, a directory or a glob") from None
 
 
 def require_documents(sources: Iterable[SourceOptions]) -> None:
@@ -80,7 +79,7 @@ def require_documents(sources: Iterable[SourceOptions]) -> None:
     for options in sources:
         if not options.is_merged and not Documents(options, log=False).find():
             hint = "names that begin with . or _ or end in .tmp are ignored; --follow waits for a document"
-            raise UsageError(f"there is no document at {shown(options.path)}", hint=hint)
+            raise UsageError(f"there is no document at {options.where}", hint=hint)
 
 
 _IN_OUTPUT = ("slice-000000000.xml", "_dead_letters/source-000000000.jsonl")
@@ -119,7 +118,7 @@ def require_disjoint(
     written: list[tuple[str, str, tuple[str, ...]]]
     written = [(f"the output {shown(output)}", output, _IN_OUTPUT) for output in outputs if output != "-"]
     if checkpoint is not None:
-        written.append((f"the checkpoint {shown(checkpoint)}", checkpoint.removeprefix("file://"), _IN_CHECKPOINT))
+        written.append((f"the checkpoint {shown(checkpoint)}", checkpoint, _IN_CHECKPOINT))
     if work is not None:
         written.append((f"the working copy {work}", work, _IN_CHECKPOINT))
     if metrics is not None:
@@ -127,10 +126,7 @@ def require_disjoint(
         written.append((f"the metrics file {shown(metrics)}", folder, (name,)))
     for path in dict.fromkeys(paths):
         for what, place, files in written:
-            if is_object_url(path) != is_object_url(place):
-                continue
-            reads = _reads_objects if is_object_url(path) else _reads
-            if reads(path, place, files):
+            if _reads(path, place, files):
                 raise UsageError(
                     f"{what} lies in the input {shown(path)}: the query would read what it writes",
                     hint="name a place outside of the input",
@@ -139,27 +135,11 @@ def require_disjoint(
 
 def _reads(path: str, directory: str, files: Sequence[str]) -> bool:
     """Whether a source with this path would read these files in a place, or is itself a document of that place."""
-    known, pattern = split_glob(local_path(path))
-    known, place = known.resolve(), Path(directory).resolve()
-    if pattern:
-        if known not in (place, *place.parents):
-            return False
-        found = [(place / file).relative_to(known).parts for file in files]
-        # If a glob matches a directory, the files in it are read.
-        return any(matches(pattern, names) or matches(pattern, names[:-1]) for names in found)
-    if known.is_dir():
-        return known in (place, *place.parents)
-    # The path is a document of an earlier query in the output, which --overwrite would remove.
-    return known.parent == place and slice_of(known.name) is not None
-
-
-def _reads_objects(url: str, folder: str, files: Sequence[str]) -> bool:
-    """The same for URLs: as to folders, only the names tell."""
-    known, pattern = split_url(url)
-    place, written = PurePosixPath(known), PurePosixPath(split_url(folder)[0])
+    known, pattern = split_place(path)
+    place, written = PurePath(known), PurePath(store_at(directory or ".").resolved().where())
     if pattern:
         found = [(written / file).relative_to(place).parts for file in files if place in (written, *written.parents)]
+        # If a glob matches a directory, the files in it are read.
         return any(matches(pattern, names) or matches(pattern, names[:-1]) for names in found)
-    if place in (written, *written.parents):
-        return True
-    return place.parent == written and slice_of(place.name) is not None
+    # The path may be a document of an earlier query in the output, which --overwrite would remove.
+    return place in (written, *written.parents) or (place.parent == written and slice_of(place.name) is not None)

@@ -17,7 +17,7 @@ from xmlstream.operators.behaviour import promised
 from xmlstream.operators.punctuate import Punctuate
 from xmlstream.operators.punctuators.order import ByClock
 from xmlstream.operators.state.operator_state import OperatorState
-from xmlstream.operators.storage.store import Place, store_at
+from xmlstream.operators.storage.store import LocalPlace, folder_at
 from xmlstream.plan.nodes import Node, Results, Scan, Static, names, topological
 from xmlstream.punct_ns.scheme import Scheme
 from xmlstream.sources.xml.options.source import SourceOptions
@@ -34,13 +34,13 @@ def clocks_of(root: Node) -> list[Node]:
 class Clocks:
     """The clocks of a running query, and the operators that keep tuples for them."""
 
-    def __init__(self, root: Node, readers: Sequence[SourceOptions], checkpoint: Place, tick: float) -> None:
+    def __init__(self, root: Node, readers: Sequence[SourceOptions], checkpoint: LocalPlace, tick: float) -> None:
         """Find the operators whose tuples the clocks may close.
 
         Args:
             root: The plan.
             readers: The readers of its sources (`shared_scans`).
-            checkpoint: Place of the checkpoint.
+            checkpoint: LocalPlace of the checkpoint.
             tick: Seconds until a slice of the clocks alone follows.
         """
         name_of = names(root)
@@ -57,7 +57,7 @@ class Clocks:
             if any(with_clocks[below] != without[below] for below in node.inputs)
             and not isinstance(node.operator, Results)
         ]
-        self._checkpoint, self._tick = store_at(checkpoint), tick
+        self._checkpoint, self._tick = folder_at(checkpoint), tick
         self._checkpoint.delete(CLOCK)
 
     def begin(self, states: Mapping[Node, OperatorState], end: Mapping[str, Any]) -> None:

@@ -18,9 +18,8 @@ from xmlstream.operators.state.operator_state import OperatorState
 from xmlstream.operators.state.slice_tuples import Slice, Tuples
 from xmlstream.operators.state.state_schema import StateSchema
 from xmlstream.operators.storage.object_urls import is_object_url
-from xmlstream.operators.storage.objects import ObjectStore
 from xmlstream.operators.storage.segments import COLLECTED
-from xmlstream.operators.storage.store import Place, Store
+from xmlstream.operators.storage.store import LocalPlace, Store
 from xmlstream.plan.nodes import Node, Scan, Static
 from xmlstream.punct_ns.domain import Cut
 from xmlstream.punct_ns.errors import InputError, XmlStreamError
@@ -141,8 +140,8 @@ class SourceInputs:
         engine: Engine,
         states: Iterable[tuple[Node, OperatorState]],
         names: Mapping[Node, str],
-        documents: Store | ObjectStore,
-        dead_letters: Place,
+        documents: Store,
+        dead_letters: LocalPlace,
     ) -> None:
         """Restore the inputs from their states.
 

@@ -6,28 +6,21 @@ the checkpoint.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from xmlstream.operators.storage.durable import make_directory
 from xmlstream.operators.storage.locks import DirectoryLocks
-from xmlstream.operators.storage.object_urls import is_object_url
-from xmlstream.operators.storage.objects import ObjectStore
-from xmlstream.operators.storage.store import Place, hidden, shown, store_at
+from xmlstream.operators.storage.store import Folder, Place, Store, hidden, shown
 from xmlstream.plan.nodes import Node
 from xmlstream.punct_ns.errors import StateError
-from xmlstream.runtime.checkpoint import Checkpoint
-from xmlstream.runtime.remote_checkpoint import RemoteCheckpoint
+from xmlstream.runtime.checkpoint import Checkpoint, Mirror
 from xmlstream.runtime.same_query import SameQuery
 from xmlstream.runtime.source_input import forget_letters
 from xmlstream.sink.document_names import slice_of
-from xmlstream.sink.output import Output, move_to_objects
+from xmlstream.sink.output import Output
 from xmlstream.sink.sink_kind import SinkHome
 from xmlstream.sink.target import Target, require_fresh
-
-READ, READ_OBJECTS = 256 << 20, 16 << 20
-"""The bytes of the last documents whose checksums are compared; of earlier documents, only the size is compared."""
 
 LETTERS = "_dead_letters"
 """The folder of dead letters below the first output, or in the checkpoint."""
@@ -77,24 +70,18 @@ class PublishedOutput:
                 where=self._where,
                 hint="move them away; if they are this query's, its checkpoint is older than they are: restore both",
             )
-        left = READ if self._output.directory is not None else READ_OBJECTS
+        left = self._output.store.COMPARED
         for name, sum_ in reversed(self._wanted.items()):
             here = name if name in self._there else hidden(name)
             size = self._there[here]
             if not sum_.startswith(f"{size}-") or (left > 0 and self._output.checksum(here) != sum_):
                 raise StateError(
-                    f"{name} is not as it was published{self._compared(here, sum_)}",
+                    f"{name} is not as it was published: its length and checksum are {self._output.checksum(here)}, "
+                    f"those of this query's document are {sum_}",
                     where=self._where,
                     hint=f"restore it from a copy, or remove it: {_GO_ON} it",
                 )
             left -= size
-
-    def _compared(self, name: str, wanted: str) -> str:
-        """The checksums of an object and of the document that should be there."""
-        if self._output.directory is not None:
-            return ""
-        found = self._output.checksum(name)
-        return f": its length and checksum are {found}, those of this query's document are {wanted}"
 
     def settle(self) -> None:
         """Publishes drafts that were committed, and removes the others."""
@@ -110,27 +97,27 @@ def _is_draft(name: str) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class Recovered:
-    """A recovered checkpoint, the query's id, the directory of dead letters, and the locks of the run.
+    """A recovered checkpoint, the query's id, the dead letters, and the locks of the run.
 
-    If the first output is an object store, `letter_objects` receives the dead letters once their slice is committed.
+    Dead letters are written to a directory. If the first output is an object store, `letters` is another store, which
+    receives them once their slice is committed.
     """
 
     checkpoint: Checkpoint
     query: str
     dead_letters: Path
+    letters: Store
     used: DirectoryLocks
-    letter_objects: ObjectStore | None = None
 
     def publish_letters(self) -> None:
-        """Moves the dead letters of committed slices to the object store, if there is one.
+        """Moves the dead letters of committed slices to their store, unless they are there.
 
         Raises:
             StateError: An object with such a name exists with other bytes, or the store cannot be reached.
         """
-        if self.letter_objects is not None:
-            drafts = store_at(self.dead_letters)
+        if (drafts := Folder(self.dead_letters)) != self.letters:
             for name in drafts.names():
-                move_to_objects(drafts, name, self.letter_objects, name)
+                self.letters.publish(name, name, drafts)
 
     def home(self, result: int, *, overwrite: bool) -> SinkHome:
         """The facts about the run that the sink of a result needs."""
@@ -145,42 +132,43 @@ class Recovered:
 
 
 def recover(
-    directory: Path,
+    mirror: Mirror,
     root: Node,
     targets: Sequence[Target],
     time_zone: str,
     *,
     overwrite: bool,
     moved: bool,
-    remote: RemoteCheckpoint | None = None,
 ) -> Recovered:
-    """Locks and checks the checkpoint in a directory and the outputs; makes a new checkpoint if there is none.
+    """Locks and checks a checkpoint and the outputs; makes a new checkpoint if there is none.
 
     Args:
-        directory: Directory of the checkpoint.
+        mirror: Where the commits of the checkpoint count.
         root: The plan, before merged documents are found.
         targets: The targets of its results.
         time_zone: The time zone of the session.
         overwrite: Whether documents of other queries may be removed from the outputs.
         moved: Whether inputs and outputs may lie in other places than before, and published documents may be gone.
-        remote: The checkpoint in an object store whose working copy the directory is.
 
     Raises:
         StateError: The checkpoint or an output is in use, belongs to another query, or is damaged.
         UsageError: An output is a file, or an object store that cannot be used.
     """
-    used = DirectoryLocks()
+    used, folder, directory = DirectoryLocks(), mirror.folder, mirror.folder.path()
     try:
-        make_directory(directory)
-        used.take(directory)
-        drafted = ((target, _drafts(directory, result)) for result, target in enumerate(targets))
-        outputs = _usable([target.documents(drafts) for target, drafts in drafted])
-        _take(used, outputs)
-        same = SameQuery(directory, root, time_zone, targets)
-        if remote is not None:
-            _take_over(remote, same, moved=moved)
+        folder.make()
+        folder.take(used)
+        outputs = [target.documents(_drafts(directory, result)) for result, target in enumerate(targets)]
+        for there in filter(None, outputs):
+            there.store.require_usable()
+            there.store.take(used)
+        same = SameQuery(folder, root, time_zone, targets)
+        if mirror.look():
+            # A run of another query must not stop the one that goes on.
+            same.require(moved=moved)
+        mirror.begin()
         before = same.outputs_before()
-        if not Checkpoint.has_commits(directory):
+        if not Checkpoint.has_commits(folder):
             # A run without a commit has left drafts at most.
             for output in outputs:
                 if output is not None and output.where not in before:
@@ -188,57 +176,30 @@ def recover(
             same.begin()
         else:
             same.require(moved=moved)
-        checkpoint = Checkpoint(directory, remote)
+        checkpoint = Checkpoint(mirror)
         for result, output in enumerate(outputs):
             documents = {d.draft.name: d.draft.checksum for d in checkpoint.documents if d.result == result}
             if output is not None:
                 if moved and checkpoint.latest and before[result] not in ("-", output.where):
                     # Drafts that were committed and not published may still lie in the former output.
-                    PublishedOutput(_former(before[result], _drafts(directory, result)), documents).settle()
+                    PublishedOutput(Output(before[result], _drafts(directory, result)), documents).settle()
                 _settle(output, documents, same, result, overwrite=overwrite, moved=moved)
-                _take(used, [output])
-        home = next((output for output in outputs if output is not None), Output(directory))
-        letters = (home.directory or directory / "drafts") / LETTERS
+                output.store.take(used)
+        home = next((output for output in outputs if output is not None), Output(folder))
+        letters = home.store.below(LETTERS)
+        dead_letters = letters.drafts(Folder(directory / "drafts" / LETTERS))
         if checkpoint.latest or home.where in before:
-            forget_letters(letters, checkpoint.latest["slice"] if checkpoint.latest else -1)
-        elif overwrite and home.objects is not None:
-            home.objects.delete(f"{LETTERS}/")
+            forget_letters(dead_letters, checkpoint.latest["slice"] if checkpoint.latest else -1)
+        elif overwrite:
+            home.store.delete(f"{LETTERS}/")
     except BaseException:
         used.release()
         raise
-    objects = None if home.objects is None else home.objects.below(LETTERS)
-    return Recovered(checkpoint, same.id, letters, used, objects)
-
-
-def _take(used: DirectoryLocks, outputs: Iterable[Output | None]) -> None:
-    """Locks the directories among outputs that exist; an object store is protected by the checkpoint's lock."""
-    for output in outputs:
-        if output is not None and output.directory is not None and output.directory.is_dir():
-            used.take(output.directory)
-
-
-def _usable(outputs: Sequence[Output | None]) -> Sequence[Output | None]:
-    """The outputs, which can be used."""
-    for output in outputs:
-        if output is not None:
-            output.require_usable()
-    return outputs
+    return Recovered(checkpoint, same.id, dead_letters.root, letters, used)
 
 
 def _drafts(directory: Path, result: int) -> Path:
     return directory / "drafts" / str(result)
-
-
-def _former(output: str, drafts: Path) -> Output:
-    """The output that a checkpoint has recorded."""
-    return Output(ObjectStore(output), drafts) if is_object_url(output) else Output(Path(output))
-
-
-def _take_over(remote: RemoteCheckpoint, same: SameQuery, *, moved: bool) -> None:
-    """Takes a checkpoint over, unless it belongs to another query: such a run must not stop the one that goes on."""
-    if remote.look():
-        same.require(moved=moved)
-    remote.begin()
 
 
 def _settle(
@@ -255,5 +216,4 @@ def _settle(
         published = PublishedOutput(output, documents, same.since(result))
     published.require_as_published()
     published.settle()
-    if output.directory is not None:
-        make_directory(output.directory)
+    output.store.make()

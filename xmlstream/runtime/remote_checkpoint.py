@@ -39,14 +39,15 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, TypeVar
 
-from xmlstream.operators.storage.durable import RESTORE, checksum, checksum_text, make_directory, sync
+from xmlstream.operators.storage.durable import checksum_text, make_directory, sync
 from xmlstream.operators.storage.locks import DirectoryLocks
 from xmlstream.operators.storage.object_files import CHUNK
 from xmlstream.operators.storage.object_urls import is_object_url, joined, require_known_scheme, shown
 from xmlstream.operators.storage.objects import AT_ONCE, START_PATIENCE, ObjectStore
-from xmlstream.operators.storage.store import Store, sealed, store_at, unsealed
+from xmlstream.operators.storage.store import Folder, folder_at, sealed, unsealed
 from xmlstream.plan.written_plan import PLAN_FILE
 from xmlstream.punct_ns.errors import StateError, XmlStreamError
+from xmlstream.runtime.checkpoint import Mirror, numbers_in
 
 LITTER_SECONDS = 24 * 3600
 """The age at which a start removes objects that no commit names."""
@@ -71,7 +72,7 @@ _Item = TypeVar("_Item")
 _Result = TypeVar("_Result")
 
 
-class RemoteCheckpoint:
+class RemoteCheckpoint(Mirror):
     """A checkpoint in an object store, and its working copy.
 
     Attributes:
@@ -82,13 +83,14 @@ class RemoteCheckpoint:
     """
 
     def __init__(self, url: str, directory: Path, *, is_shared: bool = False) -> None:
+        super().__init__(Folder(directory, shown(url)))
         self.run = uuid.uuid4().hex[:16]
         self.is_shared = is_shared
         self.staged = ObjectStore(url).below(f"staged/{self.run}")
         self.store = ObjectStore(url)
         # What nothing relies on does not keep a process from its end.
         self._hasty = ObjectStore(url, START_PATIENCE)
-        self._local = Store(directory)
+        self._local = self.folder
         self._next = 0
         self._log: list[int] = []
         self._objects: dict[str, list[str]] = {}
@@ -98,13 +100,14 @@ class RemoteCheckpoint:
         self._behind: list[Future[None]] = []
         self._threads = ThreadPoolExecutor(AT_ONCE, thread_name_prefix="checkpoint")
 
-    def is_begun(self) -> bool:
-        """Whether a run has begun with the checkpoint."""
-        return bool(self.store.names("commits"))
+    @property
+    def apart(self) -> ObjectStore | None:  # type: ignore[override]
+        """See `Mirror`."""
+        return self.staged if self.is_shared else None
 
     def look(self) -> bool:
         """Restores `query.json` only, before the barrier; returns whether a slice is committed."""
-        last = self._last(self._numbers())
+        last = self._last(numbers_in(self.store.below("commits")))
         self._restore_notes()
         return last is not None
 
@@ -116,7 +119,7 @@ class RemoteCheckpoint:
         """
         barrier = sealed({"barrier": self.run, "time": time.time()})
         while True:
-            numbers = self._numbers()
+            numbers = numbers_in(self.store.below("commits"))
             number = numbers[-1] + 1 if numbers else 0
             try:
                 self.store.create(_key(number), barrier)
@@ -142,7 +145,7 @@ class RemoteCheckpoint:
             StateError: The checkpoint is damaged.
         """
         for left in range(_TRIES, -1, -1):
-            numbers = self._numbers()
+            numbers = numbers_in(self.store.below("commits"))
             try:
                 if numbers[-1:] != [self._next - 1]:
                     self._restore(numbers)
@@ -185,51 +188,42 @@ class RemoteCheckpoint:
         if self.is_shared:
             self._delete([f"staged/{self.run}/{name}" for name in self.staged.names() if not name.endswith("/")])
 
-    def commit(
+    def secure(
         self, record: Mapping[str, Any], logs: Mapping[str, str], kept: Set[str], paths: Iterable[Path]
     ) -> dict[str, Any]:
-        """Puts the files of a slice, then commits it; removes in the background what the commit no longer names.
+        """Puts the files of a slice, and syncs those outside of the working copy; see `Mirror.secure`.
 
-        Args:
-            record: The record of the slice.
-            logs: The seals of the append-only files, by key.
-            kept: The keys of the segments that the record names.
-            paths: The files that the slice has written; those outside of the working copy are synced.
+        Raises:
+            StateError: The store does not answer.
+        """
+        parts = self._put(logs, paths)
+        objects = {key: there for key, there in self._objects.items() if self._counts(key, kept)}
+        log = [*([] if record["whole"] else self._log), self._next]
+        return {**record, "remote": {"run": self.run, "log": log, "objects": objects, "logs": parts}}
 
-        Returns:
-            The record as it was committed, for the working copy.
+    def create(self, record: Mapping[str, Any]) -> None:
+        """Creates a record in the store, and its copy; removes in the background what it no longer names.
 
         Raises:
             StateError: Another run has taken over, or the store does not answer.
         """
-        number = self._next
-        parts = self._put(logs, paths)
-        objects = {key: there for key, there in self._objects.items() if self._counts(key, kept)}
-        log = [*([] if record["whole"] else self._log), number]
-        remote = {"run": self.run, "log": log, "objects": objects, "logs": parts}
-        made = {**record, "remote": remote}
         try:
-            self.store.create(_key(number), sealed(made))
+            self.store.create(_key(self._next), sealed(record))
         except FileExistsError:
-            raise self._taken_over() from None
+            raise self.taken_over() from None
+        log, objects, parts = (record["remote"][name] for name in ("log", "objects", "logs"))
         gone = _named(self._objects, self._parts) - _named(objects, parts)
         old = [_key(each) for each in self._log if each not in log]
-        self._next, self._log, self._objects, self._parts = number + 1, log, dict(objects), parts
+        self._next, self._log, self._objects, self._parts = self._next + 1, log, dict(objects), parts
         self._delete([*gone, *old])
-        return made
+        self.log.create(record)
 
     def cause(self, failure: BaseException) -> BaseException:
-        """The cause of a failure: tasks of this run may miss objects that another one, which took over, has removed."""
+        """See `Mirror.cause`: tasks may miss objects that a run which took over has removed."""
         with contextlib.suppress(XmlStreamError, OSError):
             if self.is_shared and self._hasty.size(_key(self._next)) is not None:
-                return self._taken_over()
+                return self.taken_over()
         return failure
-
-    def _taken_over(self) -> StateError:
-        return StateError(
-            f"another run has taken over the checkpoint {self.store.where()}",
-            hint="let one run use a checkpoint; this run has committed nothing since, and the other one goes on",
-        )
 
     def _put(self, logs: Mapping[str, str], paths: Iterable[Path]) -> dict[str, list[list[Any]]]:
         """Puts the files of a slice, what was appended to logs, and dead letters; returns the parts of the logs."""
@@ -280,12 +274,6 @@ class RemoteCheckpoint:
                 each.result()
         self._behind = []
 
-    @contextlib.contextmanager
-    def named(self) -> Iterator[None]:
-        """Has errors of the `with` statement's body name the store instead of the working copy."""
-        with naming(self.store.url, self._local.root):
-            yield
-
     def _delete(self, keys: Sequence[str]) -> None:
         self._behind = [each for each in self._behind if not each.done()]
         if keys:
@@ -294,36 +282,26 @@ class RemoteCheckpoint:
     def _all(self, action: Callable[[_Item], _Result], items: Iterable[_Item]) -> list[_Result]:
         return list(self._threads.map(action, items))
 
-    def _numbers(self) -> list[int]:
-        stems = (name.removesuffix(".json") for name in self.store.names("commits"))
-        return sorted(map(int, filter(str.isdecimal, stems)))
-
     def _read(self, key: str) -> tuple[bytes, dict[str, Any]]:
         """A sealed object: its bytes and its value."""
         try:
             content = self.store.read(key)
         except FileNotFoundError:
-            raise self._damaged(key, "gone") from None
+            raise self.store.damaged(key) from None
         if (value := unsealed(content)) is None:
-            raise self._damaged(key)
+            raise self.store.damaged(key)
         return content, value
-
-    def _damaged(self, key: str, state: str = "not as it was written") -> StateError:
-        return StateError(f"the checkpoint is damaged: {self.store.where(key)} is {state}", hint=RESTORE)
 
     def _last(self, numbers: Sequence[int]) -> tuple[int, bytes, dict[str, Any]] | None:
         """The number, bytes and value of the last commit; notes the runs of its record and of the barriers after it."""
         self._runs = []
         for end in range(len(numbers), 0, -_AHEAD):
             some = numbers[max(end - _AHEAD, 0) : end][::-1]
-            for number, (content, value) in zip(some, self._all(self._read_at, some), strict=True):
+            for number, (content, value) in zip(some, self._all(self._read, map(_key, some)), strict=True):
                 self._runs.append(value["barrier"] if "barrier" in value else value["remote"]["run"])
                 if "slice" in value:
                     return number, content, value
         return None
-
-    def _read_at(self, number: int) -> tuple[bytes, dict[str, Any]]:
-        return self._read(_key(number))
 
     def _restore(self, numbers: Sequence[int]) -> dict[str, Any] | None:
         """Brings the working copy into the state of the last commit; returns its record."""
@@ -338,7 +316,7 @@ class RemoteCheckpoint:
             remote = last["remote"]
             self._log, self._objects, self._parts = remote["log"], dict(remote["objects"]), remote["logs"]
             earlier = [each for each in self._log if each != number]
-            for text, record in [*self._all(self._read_at, earlier), (content, last)]:
+            for text, record in [*self._all(self._read, map(_key, earlier)), (content, last)]:
                 self._local.replace(f"commits/{record['slice']:09d}.json", [text], durable=False)
             self._all(self._fetch, (item for item in self._objects.items() if not self._is_apart(item[0])))
             self._all(self._fetch_log, self._parts.items())
@@ -353,7 +331,7 @@ class RemoteCheckpoint:
     def _fetch(self, of: tuple[str, Sequence[str]]) -> None:
         """Brings a file into the working copy, unless it is there."""
         key, (there, sum_) = of
-        if self._local.size(key) is None or checksum(self._local.path(key)) != sum_:
+        if self._local.size(key) is None or self._local.checksum(key) != sum_:
             self._local.write(key, self._pieces(there, sum_))
 
     def _fetch_log(self, of: tuple[str, Sequence[Sequence[Any]]]) -> None:
@@ -375,9 +353,9 @@ class RemoteCheckpoint:
                 length, crc = length + len(piece), zlib.crc32(piece, crc)
                 yield piece
         except FileNotFoundError:
-            raise self._damaged(there, "gone") from None
+            raise self.store.damaged(there) from None
         if checksum_text(length, crc) != sum_:
-            raise self._damaged(there)
+            raise self.store.damaged(there)
 
     def _restore_notes(self) -> None:
         """Restores `query.json` and the plan of the last run that has noted them."""
@@ -475,22 +453,15 @@ def _slice_of_letters(name: str) -> int:
     return int(number) if number.isdecimal() else -1
 
 
-@contextlib.contextmanager
-def naming(url: str, directory: Path) -> Iterator[None]:
-    """Has errors of the `with` statement's body name the store instead of its working copy."""
-    try:
-        yield
-    except XmlStreamError as error:
-        where = shown(url)
-        error.what = error.what.replace(str(directory), where)
-        error.where = error.where and error.where.replace(str(directory), where)
-        error.hint = error.hint and error.hint.replace(str(directory), where)
-        error.args = (error.what,)
-        raise
+def mirror_at(checkpoint: str | None, directory: Path, *, is_shared: bool = False) -> Mirror:
+    """The mirror of a checkpoint that has its files in a directory: of one in an object store, its working copy."""
+    if checkpoint is not None and is_object_url(checkpoint):
+        return RemoteCheckpoint(checkpoint, directory, is_shared=is_shared)
+    return Mirror(Folder(directory))
 
 
 @contextlib.contextmanager
-def readable(checkpoint: str) -> Iterator[tuple[Path, Callable[[], None]]]:
+def readable(checkpoint: str) -> Iterator[tuple[Folder, Callable[[], None]]]:
     """The directory of a checkpoint, to be read, and what brings it up to date; it writes nothing elsewhere.
 
     Of a checkpoint in an object store this is a copy, until the end of the `with` body. It is locked, as the directory
@@ -502,7 +473,7 @@ def readable(checkpoint: str) -> Iterator[tuple[Path, Callable[[], None]]]:
     """
     require_known_scheme(checkpoint)
     if not is_object_url(checkpoint):
-        yield Path(checkpoint.removeprefix("file://")), lambda: None
+        yield folder_at(checkpoint), lambda: None
         return
     home = Path(tempfile.mkdtemp(prefix="xmlstream-"))
     directory, locks = home / (shown(checkpoint).rstrip("/").rpartition("/")[2] or "state"), DirectoryLocks()
@@ -511,9 +482,8 @@ def readable(checkpoint: str) -> Iterator[tuple[Path, Callable[[], None]]]:
     remote.store = replace(remote.store, patience=START_PATIENCE)
     try:
         locks.take(directory)
-        with remote.named():
-            remote.restore()
-            yield directory, remote.restore
+        remote.restore()
+        yield remote.folder, remote.restore
     finally:
         locks.release()
-        store_at(home.parent).delete(f"{home.name}/")
+        folder_at(home.parent).delete(f"{home.name}/")

@@ -8,14 +8,12 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager, nullcontext, suppress
+from contextlib import contextmanager, suppress
 from datetime import UTC, datetime
 from functools import partial
 from html import escape
 from typing import TYPE_CHECKING, Any
 
-from xmlstream.operators.storage.object_urls import joined
-from xmlstream.operators.storage.objects import ObjectStore
 from xmlstream.operators.storage.store import sealed, store_at
 from xmlstream.plan.nodes import Node, Scan, Static, names, results, topological
 from xmlstream.plan.written_plan import encoded
@@ -29,8 +27,7 @@ from xmlstream.runtime.metrics import metrics_at
 from xmlstream.runtime.preflight import require_disjoint, require_documents, require_stream
 from xmlstream.runtime.query_clocks import CLOCK, Clocks, clocks_of
 from xmlstream.runtime.recovery import Recovered, recover
-from xmlstream.runtime.remote_checkpoint import RemoteCheckpoint
-from xmlstream.runtime.same_query import QUERY
+from xmlstream.runtime.remote_checkpoint import mirror_at
 from xmlstream.runtime.settings import Settings
 from xmlstream.runtime.slice_loop import RunningQuery
 from xmlstream.runtime.tally import Progress, Summary, Tally
@@ -240,24 +237,11 @@ def _recovered(session: Session, root: Node, settings: Settings) -> Recovered:
     require_disjoint(_paths(root), settings.outputs, settings.checkpoint, settings.metrics, settings.work)
     directory = settings.make_checkpoint()
     try:
-        remote = None
-        if settings.store is not None:
-            remote = RemoteCheckpoint(settings.store.url, directory, is_shared=is_apart(session))
-        if remote is not None:
-            remote.store.require_usable()
-        is_begun = store_at(directory).size(QUERY) is not None if remote is None else remote.is_begun()
-        if not settings.follow and not is_begun:
+        mirror = mirror_at(settings.checkpoint, directory, is_shared=is_apart(session))
+        if not settings.has_begun and not settings.follow:
             require_documents(node.operator.options for node in topological(root) if isinstance(node.operator, Scan))
-        with nullcontext() if remote is None else remote.named():
-            return recover(
-                directory,
-                root,
-                settings.targets,
-                engine_of(session).zone,
-                overwrite=settings.overwrite,
-                moved=settings.moved,
-                remote=remote,
-            )
+        zone, overwrite, moved = engine_of(session).zone, settings.overwrite, settings.moved
+        return recover(mirror, root, settings.targets, zone, overwrite=overwrite, moved=moved)
     except BaseException:
         if settings.is_temporary:
             store_at(directory.parent).delete(f"{directory.name}/")
@@ -273,8 +257,7 @@ def _launched(session: Session, root: Node, settings: Settings, recovered: Recov
     tally = Tally(metrics_at(settings.metrics) if settings.metrics else None, settings.on_slice, draw)
     sinks = _sinks(root, settings, recovered)
     watcher = settings.watcher or Nobody()
-    letters = recovered.letter_objects or recovered.dead_letters
-    watcher.begun(Watched(root, settings.follow, directory, letters, settings.name, engine))
+    watcher.begun(Watched(root, settings.follow, checkpoint.store, recovered.letters, settings.name, engine))
 
     query: RunningQuery | None = None
 
@@ -363,14 +346,11 @@ def _sources(root: Node, checkpoint: Checkpoint, settings: Settings) -> Iterator
     for node, name in names(root).items():
         if not isinstance(node.operator, Scan):
             continue
-        known, noted = checkpoint.store.path(f"{DOCUMENTS}/{name}"), checkpoint.noted.below(name)
-        restricted = (
-            joined(noted.url, RESTRICTED_FILE) if isinstance(noted, ObjectStore) else noted.path(RESTRICTED_FILE)
-        )
+        known, restricted = checkpoint.store.path(f"{DOCUMENTS}/{name}"), checkpoint.noted.below(name)
         options = node.operator.options
         # Processes that plan or read may have been started in another working directory.
         named = {"path": absolute(options.path), "stage": checkpoint.tasks_stage, "source": name}
-        named |= {"documentLog": str(known), "restricted": str(restricted)}
+        named |= {"documentLog": str(known), "restricted": restricted.address(RESTRICTED_FILE)}
         clock = str(checkpoint.store.path(CLOCK)) if node in clocked else None
         yield options.replace(**named, **settings.source_options, clock=clock)
 

@@ -13,14 +13,13 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from typing import Any
 
-from xmlstream.operators.storage.object_urls import is_object_url
-from xmlstream.operators.storage.store import Place, Store, sealed, store_at, unseal
+from xmlstream.operators.storage.object_urls import shown
+from xmlstream.operators.storage.store import Folder, LocalPlace, Place, folder_at, sealed, store_at, unseal
 from xmlstream.plan.nodes import Node, Results, Scan, Static, plain, topological
 from xmlstream.plan.written_plan import described
 from xmlstream.punct_ns.errors import StateError
 from xmlstream.sink.target import Target
 from xmlstream.sources.local_paths import local_path
-from xmlstream.sources.places import shown
 
 CHECKPOINT_FORMAT = 3
 """The format of checkpoints; changed whenever a version of xmlstream cannot go on from one of another version."""
@@ -35,14 +34,14 @@ _SHOWN = 3
 def is_begun(place: Place) -> bool:
     """Whether a query has begun with the checkpoint at this place."""
     store = store_at(place)
-    return store.size(QUERY) is not None or bool(store.names("commits"))
+    return bool(store.names("commits")) or store.size(QUERY) is not None
 
 
 class SameQuery:
     """The record in a checkpoint that identifies its query."""
 
-    def __init__(self, place: Place, root: Node, time_zone: str, targets: Sequence[Target]) -> None:
-        self._store = store_at(place)
+    def __init__(self, place: LocalPlace, root: Node, time_zone: str, targets: Sequence[Target]) -> None:
+        self._store = folder_at(place)
         self._mine: dict[str, Any] = {
             "format": CHECKPOINT_FORMAT,
             "id": uuid.uuid4().hex,
@@ -50,8 +49,6 @@ class SameQuery:
             "plan": [_part(part, node) for part, node in zip(plain(root), topological(root), strict=True)],
             "outputs": [{**target.recorded, "since": 0} for target in targets],
         }
-        for target, output in zip(targets, self._mine["outputs"], strict=True):
-            output["output"] = _canonical(output["output"]) if target.directory is not None else output["output"]
 
     @property
     def id(self) -> str:
@@ -82,7 +79,7 @@ class SameQuery:
                 lie in other places than before, and `moved` is not set.
         """
         found = _read(self._store)
-        checkpoint = self._store.path()
+        checkpoint = self._store.where()
         if others := list(_differences(found, self._mine)):
             rest = f"; and {len(others) - _SHOWN} more" if len(others) > _SHOWN else ""
             raise StateError(
@@ -138,12 +135,10 @@ _OTHERWISE = {"path", "schema", "domains"}
 
 def _canonical(path: str) -> str:
     """A path in a form that can be compared: absolute, with links resolved."""
-    if is_object_url(path):
-        return shown(path)
-    return path if path == "-" or "://" in path else os.path.realpath(local_path(path))
+    return shown(path) if "://" in path else os.path.realpath(local_path(path))
 
 
-def _read(store: Store) -> dict[str, Any]:
+def _read(store: Folder) -> dict[str, Any]:
     """The record in a checkpoint that identifies its query.
 
     Raises:
@@ -152,7 +147,7 @@ def _read(store: Store) -> dict[str, Any]:
     found = unseal(store, QUERY)
     if (number := found.get("format")) != CHECKPOINT_FORMAT:
         raise StateError(
-            f"the checkpoint {store.path()} has format {number}, "
+            f"the checkpoint {store.where()} has format {number}, "
             f"and this version of xmlstream reads format {CHECKPOINT_FORMAT}",
             hint="finish the query with the version that wrote it, or begin anew with another checkpoint and output",
         )

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import tempfile
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
@@ -11,11 +10,10 @@ from typing import Any
 
 from xmlstream.operators.state.ages import PurgeAfter
 from xmlstream.operators.storage.object_urls import is_object_url, require_known_scheme
-from xmlstream.operators.storage.objects import ObjectStore
 from xmlstream.operators.storage.store import store_at
 from xmlstream.plan.nodes import Node
 from xmlstream.punct_ns.errors import UsageError
-from xmlstream.runtime.same_query import QUERY
+from xmlstream.runtime.same_query import is_begun
 from xmlstream.runtime.silent_schemes import Patience
 from xmlstream.runtime.watching import Watcher
 from xmlstream.sink.target import Target
@@ -111,14 +109,14 @@ class Settings:
         _ = self.every, self.limit, self.patience
         for place in filter(None, (self.checkpoint, self.metrics, self.work)):
             require_known_scheme(place)
-        if self.work is not None and self.store is None:
+        if self.work is not None and not self.is_remote:
             what = f"the working copy {self.work} for a checkpoint that is not in an object store"
             raise UsageError(what, hint="name a checkpoint such as s3://bucket/state, or leave out --work (work=)")
 
     @property
-    def store(self) -> ObjectStore | None:
-        """The object store of the checkpoint; None for a directory."""
-        return ObjectStore(self.checkpoint) if self.checkpoint and is_object_url(self.checkpoint) else None
+    def is_remote(self) -> bool:
+        """Whether the checkpoint is in an object store."""
+        return self.checkpoint is not None and is_object_url(self.checkpoint)
 
     @property
     def has_begun(self) -> bool:
@@ -127,15 +125,15 @@ class Settings:
         Raises:
             UsageError: The checkpoint is in a store that cannot be used.
         """
-        if self.store is not None:
-            self.store.require_usable()
-            return bool(self.store.names("commits"))
-        return self.checkpoint is not None and store_at(self.checkpoint).size(QUERY) is not None
+        if self.checkpoint is None:
+            return False
+        store_at(self.checkpoint).require_usable()
+        return is_begun(self.checkpoint)
 
     @property
     def is_temporary(self) -> bool:
         """Whether the directory of the checkpoint, or of its working copy, is deleted when the run ends."""
-        return self.checkpoint is None or (self.store is not None and self.work is None)
+        return self.checkpoint is None or (self.is_remote and self.work is None)
 
     @property
     def outputs(self) -> list[str]:
@@ -145,10 +143,9 @@ class Settings:
             UsageError: Two results are written to one place.
         """
         targets = [target for target in self.targets if target.taken is None]
-        places = [target.shown if target.directory is None else os.path.realpath(target.output) for target in targets]
-        outputs = [target.shown for target in targets]
-        if twice := [output for output, place in zip(outputs, places, strict=True) if places.count(place) > 1]:
-            raise UsageError(f"two results go to {twice[0]}", hint="name a directory for each")
+        places = [target.place for target in targets]
+        if twice := [target for target in targets if places.count(target.place) > 1]:
+            raise UsageError(f"two results go to {twice[0].shown}", hint="name a directory for each")
         return [target.output for target in targets if target.documents() is not None]
 
     @property

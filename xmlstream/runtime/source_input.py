@@ -20,7 +20,6 @@ from dataclasses import dataclass, field, replace
 from datetime import datetime
 from itertools import chain
 from operator import attrgetter, itemgetter
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
@@ -31,10 +30,9 @@ from xmlstream.operators.state.operator_state import OperatorState
 from xmlstream.operators.state.slice_tuples import Slice, Tuples
 from xmlstream.operators.state.state_schema import StateSchema
 from xmlstream.operators.storage.durable import sync
-from xmlstream.operators.storage.objects import ObjectStore
 from xmlstream.operators.storage.segments import HELD
-from xmlstream.operators.storage.shared_files import FilePlace, opened, place_of
-from xmlstream.operators.storage.store import Place, store_at
+from xmlstream.operators.storage.shared_files import opened
+from xmlstream.operators.storage.store import LocalPlace, Place, folder_at, store_at
 from xmlstream.plan.nodes import Scan
 from xmlstream.punct_ns.domain import NAN, Cut, Domain
 from xmlstream.punct_ns.errors import MalformedInput, UngrammaticalStream, place
@@ -75,11 +73,11 @@ if TYPE_CHECKING:
     from xmlstream.operators.frames.frame import Engine, Frame
 
 
-def write_letters(place: Place, name: str, slice_id: int, letters: Iterable[dict[str, Any]]) -> None:
+def write_letters(place: LocalPlace, name: str, slice_id: int, letters: Iterable[dict[str, Any]]) -> None:
     """Writes the dead letters of a source or an operator in a slice, durably."""
     lines = (json.dumps(row, default=str).encode() + b"\n" for row in letters)
     if (first := next(lines, None)) is not None:
-        store, key = store_at(place), f"{name}-{slice_id:09d}.jsonl"
+        store, key = folder_at(place), f"{name}-{slice_id:09d}.jsonl"
         store.write(key, chain([first], lines))
         sync(store.unsynced(key))
 
@@ -95,7 +93,7 @@ MOST_PUNCTUATIONS = 256
 """The most punctuations that are compared with zone maps one by one."""
 
 
-def may_match(path: FilePlace, punctuations: Sequence[Punctuation], schema: Schema) -> bool:
+def may_match(path: str, punctuations: Sequence[Punctuation], schema: Schema) -> bool:
     """Whether the file may contain a tuple that one of the punctuations matches; errs towards True."""
     if len(punctuations) > MOST_PUNCTUATIONS:
         return True
@@ -155,7 +153,7 @@ class RangePiece:
     """
 
     range: StagedRange
-    path: FilePlace | None
+    path: str | None
     tuples: int
     punctuations: pa.Table | None
     bad: list[dict[str, Any]]
@@ -165,7 +163,7 @@ class RangePiece:
     def of(range_: StagedRange) -> RangePiece:
         """The piece that is the whole range."""
         bad = range_.malformed.to_pylist() if range_.malformed is not None else []
-        path = None if range_.path is None else place_of(range_.path)
+        path = range_.path
         return RangePiece(range_, path, range_.tuples, range_.punctuations, bad)
 
     def parted(self, position: int) -> tuple[RangePiece, RangePiece]:
@@ -213,9 +211,9 @@ class SourceInput:
         engine: Engine,
         scan: Scan,
         state: OperatorState,
-        dead_letters: Place,
+        dead_letters: LocalPlace,
         plan_name: str,
-        documents: Place | ObjectStore | None = None,
+        documents: Place | None = None,
     ) -> None:
         """Restore the source from its state.
 
@@ -238,7 +236,7 @@ class SourceInput:
         self._of_partitions: Mapping[str, int] = {}
         self._dead_letters, self._plan_name = dead_letters, plan_name
         self._restricted = frozenset[str]()
-        self._documents = store_at(documents) if isinstance(documents, str | Path) else documents
+        self._documents = None if documents is None else store_at(documents)
         restricted = {self._schema[i].name for p in self._closed.set for i in p.restricted}
         self._note_restricted(restricted | {self._schema[i].name for i in self._closed.on_disk})
         columns = [a for a in self._schema if a.name in scan.options.columns]
@@ -292,7 +290,7 @@ class SourceInput:
             self._letters += self._counted(sorted(piece.bad, key=itemgetter("_position")))
             if piece.path is not None:
                 tuples += piece.tuples
-                paths.append(str(piece.path))
+                paths.append(piece.path)
             if piece.punctuations is not None:
                 begun = begun_punctuations(piece.punctuations, self._begun, self._options)
                 if lifespans := counted_lifespans(piece.punctuations, self._options):

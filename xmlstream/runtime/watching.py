@@ -8,11 +8,9 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
-from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
 
-from xmlstream.operators.storage.objects import ObjectStore
-from xmlstream.operators.storage.store import Place
+from xmlstream.operators.storage.store import LocalPlace, Place
 from xmlstream.plan.nodes import Node
 from xmlstream.punct_ns.errors import XmlStreamError
 
@@ -35,8 +33,8 @@ class Watched:
 
     root: Node
     follow: bool
-    checkpoint: Path
-    dead_letters: Place | ObjectStore
+    checkpoint: LocalPlace
+    dead_letters: Place
     name: str | None = None
     engine: Engine | None = None
 

@@ -14,7 +14,7 @@ from typing import Any
 
 import pyarrow as pa
 
-from xmlstream.operators.storage.object_urls import is_object_url, joined, settings_for_others, shown
+from xmlstream.operators.storage.object_urls import is_object_url, settings_for_others, shown
 from xmlstream.operators.storage.objects import ObjectStore
 from xmlstream.punct_ns.errors import StateError, UsageError, XmlStreamError, not_installed
 from xmlstream.punct_ns.schema import Schema
@@ -96,7 +96,7 @@ class DeltaLoader:
         return local.exists() and (not local.is_dir() or any(local.iterdir()))
 
     def _url(self, path: str) -> str:
-        return path + self._output[len(shown(self._output)) :]
+        return f"{path}?{self._output.partition('?')[2]}"
 
     def _add(self, path: str, staged: StagedSlice, batches: Iterable[pa.RecordBatch]) -> None:
         delta = _deltalake()
@@ -152,7 +152,7 @@ def _located(output: str) -> tuple[str, dict[str, str] | None]:
         settings["allow_http"] = "true"
     if output.startswith("s3"):
         settings["conditional_put"] = "etag"
-    return shown(joined(output, "")), settings
+    return shown(output), settings
 
 
 def _deltalake() -> Any:

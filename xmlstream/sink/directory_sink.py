@@ -21,8 +21,6 @@ from typing import Any
 
 import pyarrow as pa
 
-from xmlstream.operators.storage.durable import sync
-from xmlstream.operators.storage.objects import ObjectStore
 from xmlstream.operators.storage.store import Place, Store, hidden
 from xmlstream.punct_ns.slices import POSITION
 from xmlstream.sink.document_names import names_of
@@ -55,7 +53,7 @@ class PartWriter:
     """
 
     form: Form
-    store: Store | ObjectStore
+    store: Store
     slice_id: int
     exactness: Exactness
     few: int = FEW
@@ -77,8 +75,7 @@ class PartWriter:
     def _written(self, table: pa.Table) -> pa.RecordBatch:
         name = f".slice-{self.slice_id:09d}-{uuid.uuid4().hex}.part"
         checksum = self.store.write(name, self.form.document([(table, ())], self.exactness, AT_ONCE))
-        if isinstance(self.store, Store):
-            sync([self.store.path(name)])
+        self.store.sync(name)
         return _report(name, table, checksum, None)
 
 

@@ -11,7 +11,7 @@ import re
 from collections.abc import Iterable, Iterator, Sequence
 from urllib.parse import unquote
 
-from xmlstream.operators.storage.store import Place, Store, shown, store_at
+from xmlstream.operators.storage.store import Place, shown, store_at
 from xmlstream.punct_ns.domain import Value
 from xmlstream.punct_ns.errors import QueryError
 from xmlstream.punct_ns.schema import Attribute, Schema
@@ -107,9 +107,9 @@ def is_document(name: str) -> bool:
     return slice_of(shown(name)) is not None or (bool(directory) and last == SUCCESS)
 
 
-def documents_in(place: Place) -> list[str]:
-    """The documents and drafts of an output, sorted by name; marks follow the documents."""
-    return in_order(_below(store_at(place), ""))
+def sizes_of_documents(place: Place) -> Iterator[tuple[str, int]]:
+    """The documents and drafts in a store, with their sizes; files in other folders than partitions are none."""
+    return ((name, size) for name, size in store_at(place).sizes(_has_documents) if is_document(name))
 
 
 def in_order(names: Iterable[str]) -> list[str]:
@@ -122,9 +122,5 @@ def names_of(draft: Draft) -> list[str]:
     return [*(name for name, _ in draft.parts), draft.name]
 
 
-def _below(store: Store, folder: str) -> Iterator[str]:
-    for name in store.names(folder):
-        if name.endswith("/") and (is_partition(name[:-1]) or (name[:-1] == CLOSED and not folder)):
-            yield from _below(store, f"{folder}{name}")
-        elif is_document(f"{folder}{name}"):
-            yield f"{folder}{name}"
+def _has_documents(folder: str) -> bool:
+    return folder == CLOSED or is_partition(folder.rpartition("/")[2])

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path, PurePath
 from typing import TYPE_CHECKING
 
-from xmlstream.operators.storage.object_urls import OPTIONS, is_object_url, shown
+from xmlstream.operators.storage.object_urls import OPTIONS, shown
 
 if TYPE_CHECKING:
     from xmlstream.punct_ns.schema import Schema
@@ -76,4 +76,4 @@ class SinkKind:
         """Whether the scheme or the ending of an output names this kind."""
         if any(output.startswith(f"{scheme}://") for scheme in self.url_schemes):
             return True
-        return bool(self.suffix) and PurePath(shown(output) if is_object_url(output) else output).suffix == self.suffix
+        return bool(self.suffix) and PurePath(shown(output)).suffix == self.suffix

@@ -8,10 +8,10 @@ from dataclasses import dataclass, field
 from pathlib import Path, PurePath
 from typing import Any
 
-from xmlstream.operators.storage.object_urls import is_object_url, joined
+from xmlstream.operators.storage.object_urls import is_object_url
 from xmlstream.operators.storage.object_urls import shown as without_options
-from xmlstream.operators.storage.objects import ObjectStore
-from xmlstream.punct_ns.errors import StateError, UsageError, without_secrets
+from xmlstream.operators.storage.store import Store, store_at
+from xmlstream.punct_ns.errors import StateError, UsageError
 from xmlstream.punct_ns.schema import Schema
 from xmlstream.punct_ns.scheme import Scheme
 from xmlstream.sink.delta import DELTA
@@ -105,39 +105,36 @@ class Target:
         return next((kind for kind in SINKS.values() if kind.is_named_by(self.output)), XML)
 
     @property
-    def directory(self) -> Path | None:
-        """Directory of documents; None if the target is not one."""
-        return Path(self.output) if self._has_documents and self.objects is None else None
+    def store(self) -> Store | None:
+        """Directory or object store that receives documents or tables; None if the target is not one."""
+        return store_at(self.output).resolved() if self.kind.is_path and self.output != "-" else None
 
-    @property
-    def objects(self) -> ObjectStore | None:
-        """Object store that receives documents; None if the target is not one."""
-        return ObjectStore(self.output) if self._has_documents and is_object_url(self.output) else None
-
-    @property
-    def _has_documents(self) -> bool:
-        return self.kind.is_path and self.kind.loader is None and self.output != "-"
-
-    def documents(self, drafts: Path | None = None) -> Output | None:
-        """Documents at the target, with the `drafts` of an object store; None if it has no documents."""
-        if self.directory is not None:
-            return Output(self.directory.resolve())
-        return None if self.objects is None else Output(self.objects, drafts)
+    def documents(self, *drafts: Path) -> Output | None:
+        """Documents at the target, with the folder for the `drafts` of an object store; None if it has none."""
+        return None if self.store is None or self.kind.loader is not None else Output(self.store, *drafts)
 
     @property
     def shown(self) -> str:
-        """Output without its password and its options, to be shown and recorded."""
-        return without_options(joined(self.output, "")) if is_object_url(self.output) else without_secrets(self.output)
+        """Output without its password and its options, to be shown."""
+        return without_options(self.output)
+
+    @property
+    def place(self) -> str:
+        """Output as `shown`, by the one name that it has without links."""
+        return self.shown if self.store is None else self.store.where()
 
     @property
     def recorded(self) -> dict[str, Any]:
         """Description of the target that a checkpoint records."""
-        is_table = self.kind.is_path and self.kind.loader is not None
-        is_local = is_table and not is_object_url(self.output)
-        output = str(Path(self.output).absolute()) if is_local else self.shown
         others = {"partition_by": list(self.partition_by), "xml": list(self.xml)}
         given = {name: columns for name, columns in others.items() if columns}
-        return {"output": output, "row_tag": self.row_tag, "root_tag": self.root_tag, "form": self.kind.name, **given}
+        return {
+            "output": self.place,
+            "row_tag": self.row_tag,
+            "root_tag": self.root_tag,
+            "form": self.kind.name,
+            **given,
+        }
 
     def require_reachable(self) -> None:
         """Checks before the query starts that the target can be reached.
@@ -147,8 +144,8 @@ class Target:
         """
         if self.kind.check is not None:
             self.kind.check(self.output)
-        if self.kind.is_path and is_object_url(self.output):
-            ObjectStore(self.output).require_usable()
+        if (output := self.documents()) is not None:
+            output.store.require_usable()
 
     def sink(self, schema: Schema, schemes: Sequence[Scheme], home: SinkHome) -> Sink:
         """Sink for tuples of this schema and punctuations of these schemes.
@@ -186,13 +183,7 @@ def require_fresh(output: Output, *, overwrite: bool) -> None:
 
     Raises:
         StateError: It holds such documents, and `overwrite` is not set.
-        UsageError: The output is a file.
     """
-    directory = output.directory
-    if directory is not None and directory.exists() and not directory.is_dir():
-        raise UsageError(
-            f"the output {output.where} is a file", hint="name a directory, which receives one document per slice"
-        )
     found = output.documents()
     if found and not overwrite:
         raise StateError(

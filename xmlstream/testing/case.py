@@ -24,7 +24,7 @@ from xmlstream.builder.query import Query
 from xmlstream.builder.run_options import keywords_of, require_safe, takes
 from xmlstream.diagnosis.inspection import inspect
 from xmlstream.operators.state.ages import PurgeAfter
-from xmlstream.operators.storage.store import sealed
+from xmlstream.operators.storage.store import Folder, sealed
 from xmlstream.optimizer.rewrite import bottom_up, over
 from xmlstream.optimizer.rules import optimized
 from xmlstream.plan.nodes import Node, Scan, Static, names, results, topological
@@ -35,6 +35,7 @@ from xmlstream.punct_ns.punctuation import Punctuation
 from xmlstream.punct_ns.punctuation_set import PunctuationSet
 from xmlstream.punct_ns.schema import Schema
 from xmlstream.punct_ns.slices import in_utc
+from xmlstream.runtime.checkpoint import Mirror
 from xmlstream.runtime.execution import Execution
 from xmlstream.runtime.preflight import require_stream
 from xmlstream.runtime.query_clocks import Clocks, clocks_of
@@ -338,7 +339,7 @@ class Case:
         directory, engine = self.directory / "state", _engine(self._session)
         self._taken = _Taken()
         target = Target.of(None, sink=self._taken)
-        recovered = recover(directory, self.root, [target], engine.zone, overwrite=False, moved=False)
+        recovered = recover(Mirror(Folder(directory)), self.root, [target], engine.zone, overwrite=False, moved=False)
         self._held.append(recovered)
         self._checkpoint, self._dead_letters = recovered.checkpoint, recovered.dead_letters
         self._checkpoint.store.replace(PLAN_FILE, sealed(encoded(self.root)))

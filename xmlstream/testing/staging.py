@@ -20,6 +20,7 @@ from xmlstream.punct_ns.pattern import Constant
 from xmlstream.punct_ns.punctuation import Punctuation
 from xmlstream.punct_ns.schema import Schema
 from xmlstream.punct_ns.slices import LIFESPAN, POSITION, arrow_type
+from xmlstream.sources.places import Document
 from xmlstream.sources.xml.grammar.grammar_filter import GrammarFilter
 from xmlstream.sources.xml.grammar.late_tuples import late_tuple_rows
 from xmlstream.sources.xml.options.source import SourceOptions
@@ -50,7 +51,7 @@ def staged(
     said = [(at, item) for at, item in enumerate(every, first) if isinstance(item, Punctuation)]
     types = [ColumnReader.of(options, index).type for index in range(len(options.schema))]
     tuples, punctuations = _tuples(rows, options.schema, types), _punctuations(said, options.schema)
-    part = Part(options, 0, (ByteRange(f"slice {slice_id + 1} of the test", first, 0, 0),))
+    part = Part(options, 0, (ByteRange(Document.at(f"slice {slice_id + 1} of the test"), first, 0, 0),))
     sieve = GrammarFilter(options, tuples.schema)
     sieve.add(tuples, punctuations)
     left = sieve.rest()

@@ -156,4 +156,4 @@ def _violation(
     at, broken = first
     piece = next(parsed for parsed in window if position in parsed.tuples[POSITION].to_numpy())
     where = original(piece, position, options)
-    return Offence(normal, position, broken, at, where.document, where.line, where.column)
+    return Offence(normal, position, broken, at, where.document.where, where.line, where.column)

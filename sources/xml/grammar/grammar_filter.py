@@ -18,8 +18,6 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute
 
-from xmlstream.operators.storage.object_urls import is_object_url
-from xmlstream.operators.storage.objects import ObjectStore
 from xmlstream.operators.storage.store import store_of
 from xmlstream.punct_ns.punctuation import Punctuation
 from xmlstream.punct_ns.punctuation_set import PunctuationSet
@@ -57,11 +55,8 @@ def known_restricted(options: SourceOptions) -> frozenset[str]:
     if options.restricted is None:
         return frozenset()
     try:
-        if is_object_url(options.restricted):
-            names = json.loads(ObjectStore(options.restricted).read(""))
-        else:
-            store, key = store_of(options.restricted)
-            names = json.loads(store.read(key))
+        store, key = store_of(options.restricted)
+        names = json.loads(store.read(key))
     except (OSError, ValueError):
         return frozenset()
     return frozenset(names).intersection(options.schema.names) if isinstance(names, list) else frozenset()

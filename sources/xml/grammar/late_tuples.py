@@ -23,14 +23,13 @@ import pyarrow as pa
 import pyarrow.compute
 import pyarrow.parquet as pq
 
-from xmlstream.operators.storage.shared_files import FilePlace, beside, opened, written
+from xmlstream.operators.storage.shared_files import beside, opened, written
 from xmlstream.punct_ns.domain import Cut, Domain
 from xmlstream.punct_ns.grammar import sentence
 from xmlstream.punct_ns.pattern import WILDCARD, Constant, Pattern, values
 from xmlstream.punct_ns.punctuation import Punctuation
 from xmlstream.punct_ns.schema import Schema
 from xmlstream.punct_ns.slices import POSITION, arrow_type
-from xmlstream.sources.places import shown
 from xmlstream.sources.xml.grammar.punctuation_columns import PREFIX_LIMIT, EncodedPunctuations, PunctuationColumns
 from xmlstream.sources.xml.options.arrow_text import Longs, Mask
 from xmlstream.sources.xml.options.source import SourceOptions
@@ -347,7 +346,7 @@ def late_tuple_rows(late: Sequence[LateTuple], part: Part) -> list[dict[str, Any
         rows.append(
             {
                 "_position": one.position,
-                "document": original.document if original else _document(one.position, part),
+                "document": original.document.where if original else _document(one.position, part),
                 "line": original.line if original else None,
                 "column": original.column if original else None,
                 "kind": "ungrammatical",
@@ -360,10 +359,10 @@ def late_tuple_rows(late: Sequence[LateTuple], part: Part) -> list[dict[str, Any
 
 
 def _document(position: int, part: Part) -> str:
-    return [shown(r.path) for r in part.ranges if r.base + r.start <= position][-1]
+    return [r.document.where for r in part.ranges if r.base + r.start <= position][-1]
 
 
-def missing_attributes(path: FilePlace, punctuations: Sequence[Punctuation], options: SourceOptions) -> frozenset[str]:
+def missing_attributes(path: str, punctuations: Sequence[Punctuation], options: SourceOptions) -> frozenset[str]:
     """Returns the attributes that a file lacks and that are needed to decide whether its tuples are late.
 
     Args:
@@ -382,7 +381,7 @@ def missing_attributes(path: FilePlace, punctuations: Sequence[Punctuation], opt
     return frozenset(schema[i].name for p in doubtful for i in p.restricted if i not in there)
 
 
-def late_tuples(path: FilePlace, punctuations: Sequence[Punctuation], options: SourceOptions) -> list[LateTuple]:
+def late_tuples(path: str, punctuations: Sequence[Punctuation], options: SourceOptions) -> list[LateTuple]:
     """Returns the late tuples, in order; reads only the restricted attributes to find them.
 
     Args:
@@ -400,7 +399,7 @@ def late_tuples(path: FilePlace, punctuations: Sequence[Punctuation], options: S
 
 
 def late_rows(
-    path: FilePlace, punctuations: PositionedPunctuations, options: SourceOptions
+    path: str, punctuations: PositionedPunctuations, options: SourceOptions
 ) -> Iterator[tuple[int, Mapping[str, Any]]]:
     """Yields the tuples of a staged file that an earlier punctuation matches, in order, with their positions."""
     found = _late(path, punctuations, options)
@@ -409,7 +408,7 @@ def late_rows(
             yield row.pop(POSITION), row
 
 
-def _late(path: FilePlace, punctuations: PositionedPunctuations, options: SourceOptions) -> Longs:
+def _late(path: str, punctuations: PositionedPunctuations, options: SourceOptions) -> Longs:
     """Returns the late rows, in order."""
     there = pq.read_schema(opened(path)).names
     restricted = sorted({i for _, p in punctuations for i in p.restricted if options.schema[i].name in there})
@@ -421,7 +420,7 @@ def _late(path: FilePlace, punctuations: PositionedPunctuations, options: Source
     return violating_rows(table.cast(pa.schema(fields)), punctuations, options.schema)
 
 
-def file_without(path: FilePlace, positions: Sequence[int]) -> FilePlace | None:
+def file_without(path: str, positions: Sequence[int]) -> str | None:
     """Writes another file without the tuples at these positions; None if no tuple is left."""
     table = pq.read_table(opened(path), partitioning=None)
     stays = ~np.isin(table[POSITION].to_numpy(), np.array(positions, np.int64))
@@ -436,7 +435,7 @@ Closes = Callable[[int, "pa.Array[Any]"], "np.ndarray[Any, np.dtype[np.bool_]]"]
 """Returns which of some distinct strings are closed, for the attribute with an index."""
 
 
-def closed_string_tuples(path: FilePlace, places: Iterable[int], closes: Closes, schema: Schema) -> list[LateTuple]:
+def closed_string_tuples(path: str, places: Iterable[int], closes: Closes, schema: Schema) -> list[LateTuple]:
     """Returns the tuples, in order, with a closed string; looks up each distinct string once.
 
     Args:
@@ -456,7 +455,7 @@ def closed_string_tuples(path: FilePlace, places: Iterable[int], closes: Closes,
     return [LateTuple(t.pop(POSITION), t, found[row]) for row, t in zip(rows, tuples, strict=True)]
 
 
-def _rows(path: FilePlace, name: str, closes: Callable[[Any], Any]) -> Iterator[tuple[int, str]]:
+def _rows(path: str, name: str, closes: Callable[[Any], Any]) -> Iterator[tuple[int, str]]:
     """Yields the rows with a closed string, and that string."""
     column = pc.cast(pq.read_table(opened(path), columns=[name], partitioning=None)[name], pa.string())
     different = pc.drop_null(pc.unique(column))

@@ -18,7 +18,7 @@ import pyarrow as pa
 import pyarrow.compute
 import pyarrow.parquet as pq
 
-from xmlstream.operators.storage.shared_files import FilePlace, beside, opened, written
+from xmlstream.operators.storage.shared_files import beside, opened, written
 from xmlstream.punct_ns.domain import Cut
 from xmlstream.punct_ns.lifespan import Bound, Lifespan
 from xmlstream.punct_ns.punctuation import Punctuation
@@ -123,7 +123,7 @@ def counted_lifespans(punctuations: pa.Table, options: SourceOptions) -> list[tu
 
 
 def judged(
-    path: FilePlace,
+    path: str,
     before: Sequence[Punctuation],
     punctuations: pa.Table | None,
     closed: PunctuationSet,
@@ -177,11 +177,11 @@ def _closing(punctuations: pa.Table | None, options: SourceOptions) -> Iterator[
         yield int(at[row]), p
 
 
-def parted_file(path: FilePlace, position: int) -> tuple[FilePlace | None, FilePlace]:
+def parted_file(path: str, position: int) -> tuple[str | None, str]:
     """Splits the file at a position into two other files; the first is None if it would be empty."""
     table = pq.read_table(opened(path), partitioning=None)
     behind = table[POSITION].to_numpy() >= position
-    made = list[FilePlace | None]()
+    made = list[str | None]()
     for mask in (~behind, behind):
         part, place = table.filter(pa.array(mask)), beside(path, f"tuples-{uuid.uuid4().hex}.parquet")
         made.append(written(part, place, compression="none") if len(part) else None)

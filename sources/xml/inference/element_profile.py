@@ -18,7 +18,7 @@ from lxml import etree
 
 from xmlstream.punct_ns.domain import BLANKS, Domain
 from xmlstream.punct_ns.errors import InputError
-from xmlstream.sources.places import shown
+from xmlstream.sources.places import Document
 from xmlstream.sources.xml.options.formats import IsoRewriting
 from xmlstream.sources.xml.options.leaf_paths import local_tag
 from xmlstream.sources.xml.parser.elements import XSI
@@ -245,26 +245,26 @@ class Sample:
     is_whole: bool = True
 
 
-def sampled(paths: list[str], limit: int, encoding: str | None = None) -> Sample:
+def sampled(documents: list[Document], limit: int, encoding: str | None = None) -> Sample:
     """Profiles the first bytes of documents, at most `limit`.
 
     Raises:
         InputError: A document cannot be read, or is not well-formed.
     """
     found, left = Sample(), limit
-    for path in paths:
+    for document in documents:
         if left <= 0:
             found.is_whole = False
             break
-        left -= _Profiler(found, path, encoding).read(left)
+        left -= _Profiler(found, document, encoding).read(left)
     return found
 
 
 class _Profiler:
     """Reads one document."""
 
-    def __init__(self, sample: Sample, path: str, encoding: str | None) -> None:
-        self._sample, self._path = sample, path
+    def __init__(self, sample: Sample, document: Document, encoding: str | None) -> None:
+        self._sample, self._document = sample, document
         self._parser = safe_pull_parser(encoding)
         self._stack: list[tuple[ElementProfile, Counter[str], int]] = [(sample.root, Counter(), 0)]
         self._places = sum(1 for _ in sample.root.below())
@@ -273,7 +273,7 @@ class _Profiler:
         """Reads at most `limit` bytes; returns the number of bytes read."""
         size = 0
         try:
-            with open_document(self._path) as file:
+            with open_document(self._document) as file:
                 while size < limit and (block := file.read(min(_BLOCK, limit - size))):
                     size += len(block)
                     self._parser.feed(block)
@@ -286,9 +286,9 @@ class _Profiler:
             with suppress(etree.XMLSyntaxError):
                 self._take()
             if not self._sample.root.children:
-                raise InputError(f"{shown(self._path)} is no XML document: {_reason(error)}") from None
+                raise InputError(f"{self._document.where} is no XML document: {_reason(error)}") from None
             raise InputError(
-                f"{shown(self._path)} is not well-formed: {_reason(error)}",
+                f"{self._document.where} is not well-formed: {_reason(error)}",
                 hint="fix it, or infer from another document",
             ) from None
         return size

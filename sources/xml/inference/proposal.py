@@ -10,10 +10,11 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from xmlstream.operators.storage.object_urls import shown
 from xmlstream.punct_ns.errors import InputError, UsageError
 from xmlstream.punct_ns.slices import quoted
 from xmlstream.punct_ns.xml_form import PUNCT_NS
-from xmlstream.sources.places import located, shown
+from xmlstream.sources.places import located
 from xmlstream.sources.xml.grammar.check import check_grammar
 from xmlstream.sources.xml.inference.element_profile import MOST_TEXTS, ORDERED, Sample, sampled
 from xmlstream.sources.xml.inference.inferred_columns import (

@@ -26,7 +26,7 @@ from fnmatch import fnmatchcase
 from pathlib import Path
 from typing import Any
 
-from xmlstream.operators.storage.object_urls import is_object_url
+from xmlstream.operators.storage.object_urls import is_object_url, shown
 from xmlstream.punct_ns.domain import Domain
 from xmlstream.punct_ns.errors import UsageError
 from xmlstream.punct_ns.schema import Schema, flattened, windows
@@ -371,6 +371,11 @@ class SourceOptions:
         )
         source._require_sense()
         return source
+
+    @property
+    def where(self) -> str:
+        """The path, as messages name it."""
+        return shown(self.path)
 
     @property
     def row_tags(self) -> tuple[str, ...]:

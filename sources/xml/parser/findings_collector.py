@@ -19,6 +19,7 @@ from lxml import etree
 from xmlstream.punct_ns.errors import InputError
 from xmlstream.punct_ns.schema import Schema
 from xmlstream.punct_ns.scheme import Term
+from xmlstream.sources.places import Document
 from xmlstream.sources.xml.options.leaf_paths import local_tag
 from xmlstream.sources.xml.options.source import SourceOptions
 from xmlstream.sources.xml.parser.item_batches import Parsed
@@ -41,14 +42,16 @@ Steps = tuple[str, ...]
 
 def sampled_paths(range_: ByteRange, encoding: str | None, length: int) -> frozenset[Steps]:
     """Returns the paths of elements and attributes at the beginning of a range, as far as it is well-formed."""
-    return _sampled_paths(range_.path, range_.start, min(range_.end, range_.start + length), range_.open, encoding)
+    return _sampled_paths(range_.document, range_.start, min(range_.end, range_.start + length), range_.open, encoding)
 
 
 @lru_cache(maxsize=2)  # sources that are read in one pass sample the same part
-def _sampled_paths(path: str, start: int, end: int, open_: tuple[str, ...], encoding: str | None) -> frozenset[Steps]:
+def _sampled_paths(
+    document: Document, start: int, end: int, open_: tuple[str, ...], encoding: str | None
+) -> frozenset[Steps]:
     found: dict[Steps, None] = {}
     at: list[str] = []
-    for event, element in _events(path, start, end, open_, encoding):
+    for event, element in _events(document, start, end, open_, encoding):
         if event == "end":
             at.pop()
             element.clear()
@@ -63,12 +66,12 @@ def _sampled_paths(path: str, start: int, end: int, open_: tuple[str, ...], enco
 
 
 def _events(
-    path: str, start: int, end: int, open_: tuple[str, ...], encoding: str | None
+    document: Document, start: int, end: int, open_: tuple[str, ...], encoding: str | None
 ) -> Iterator[tuple[str, etree._Element]]:
     """Yields start and end tags, up to the end or to a part that is not well-formed."""
     parser = safe_pull_parser(encoding)
     try:
-        with open_document(path, end) as file:
+        with open_document(document, end) as file:
             file.seek(start)
             parser.feed(b"".join(tag.encode() for tag in open_ if start) + file.read(end - start))
     except (InputError, FlawError, etree.XMLSyntaxError):

@@ -18,7 +18,7 @@ from lxml import etree
 from xmlstream.operators.storage.object_urls import is_object_url
 from xmlstream.punct_ns.errors import MalformedInput
 from xmlstream.punct_ns.slices import POSITION_SHOWN
-from xmlstream.sources.places import shown
+from xmlstream.sources.places import Document
 from xmlstream.sources.xml.splits.documents import open_document
 from xmlstream.sources.xml.splits.prolog import PROLOG_LIMIT, Charset, FlawError, prolog_of
 from xmlstream.sources.xml.splits.split_points import ElementNames, Fragment, fragments
@@ -63,7 +63,7 @@ class Malformed:
 
     Attributes:
         position: Its position in the source.
-        document: The path of the document.
+        document: The document.
         offset: Its offset in the document.
         kind: The kind of item that was expected.
         reason: Why it cannot be parsed.
@@ -72,7 +72,7 @@ class Malformed:
     """
 
     position: int
-    document: str
+    document: Document
     offset: int
     kind: MalformedKind
     reason: str
@@ -80,12 +80,12 @@ class Malformed:
     within: str | None = None
 
 
-def locate(path: str, offsets: Sequence[int], encoding: str | None = None) -> list[tuple[int, int]]:
+def locate(document: Document, offsets: Sequence[int], encoding: str | None = None) -> list[tuple[int, int]]:
     """Returns lines and columns, from 1, of ascending offsets in a document; a column counts characters.
 
     If the encoding requires that the document is read as a whole, offsets refer to its UTF-8 form.
     """
-    with open_document(path) as file:
+    with open_document(document) as file:
         try:
             head = prolog_of(file, PROLOG_LIMIT, complete=False, encoding=encoding)
         except FlawError:
@@ -111,7 +111,7 @@ def _places(file: BinaryIO, at: int, offsets: Sequence[int], codec: str) -> Iter
 
 def malformed_table(malformed: Iterable[Malformed], encoding: str | None = None, *, whole: bool = True) -> pa.Table:
     """Builds the rows of a staged range (`MALFORMED`), with or without the texts of the items."""
-    by_document: dict[str, list[Malformed]] = {}
+    by_document: dict[Document, list[Malformed]] = {}
     for one in malformed:
         by_document.setdefault(one.document, []).append(one)
     rows = []
@@ -120,7 +120,7 @@ def malformed_table(malformed: Iterable[Malformed], encoding: str | None = None,
         places = locate(document, [one.offset for one in those], encoding)
         for one, (line, column) in zip(those, places, strict=True):
             raw, within = (one.raw, one.within) if whole and one.kind != "document" else (None, None)
-            rows.append((one.position, shown(document), line, column, one.kind, one.reason, raw, within))
+            rows.append((one.position, document.where, line, column, one.kind, one.reason, raw, within))
     rows.sort(key=itemgetter(0))
     columns = zip(*rows, strict=True) if rows else [() for _ in MALFORMED]
     arrays = [pa.array(column, field.type) for column, field in zip(columns, MALFORMED, strict=True)]
@@ -132,11 +132,11 @@ def malformed_error(malformed: Malformed, encoding: str | None = None) -> Malfor
     ((line, column),) = locate(malformed.document, [malformed.offset], encoding)
     return MalformedInput(
         malformed.reason,
-        document=shown(malformed.document),
+        document=malformed.document.where,
         line=line,
         column=column,
         position=malformed.position,
-        hint=mend(malformed.kind, malformed.reason, malformed.document),
+        hint=mend(malformed.kind, malformed.reason, malformed.document.where),
     )
 
 
@@ -164,12 +164,12 @@ _WORD = re.compile(r": '([^'\d]{1,20})' is no [A-Z]")
 
 @dataclass(frozen=True, slots=True)
 class LocatedText:
-    """A text to parse, and its location in its document: `path`, `offset` and `codec`."""
+    """A text to parse, and its location in its document: `document`, `offset` and `codec`."""
 
     content: bytes
     open: tuple[bytes, ...]
     after: tuple[bytes, ...]
-    path: str
+    document: Document
     offset: int
     codec: str
 
@@ -195,7 +195,7 @@ class LocatedText:
         raw, within = fragment.original(self.content)
         return Malformed(
             ordinal,
-            self.path,
+            self.document,
             self.place(fragment.start),
             kind,
             reason,
@@ -210,7 +210,7 @@ class LocatedText:
         content = self.content[start:end]
         place = self.place(start + _offset(error, content, open_))
         reason = _reason(error)
-        return Malformed(ordinal, self.path, place, "document", reason, content.decode("utf-8", "replace"))
+        return Malformed(ordinal, self.document, place, "document", reason, content.decode("utf-8", "replace"))
 
 
 def _reason(error: etree.XMLSyntaxError) -> str:

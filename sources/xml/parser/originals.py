@@ -15,7 +15,7 @@ import numpy.typing as npt
 
 from xmlstream.punct_ns.errors import InputError
 from xmlstream.punct_ns.slices import POSITION
-from xmlstream.sources.places import shown
+from xmlstream.sources.places import Document
 from xmlstream.sources.xml.options.source import SourceOptions
 from xmlstream.sources.xml.parser.item_batches import Parsed
 from xmlstream.sources.xml.parser.item_parser import ItemParser
@@ -30,8 +30,8 @@ class Original:
 
     Attributes:
         position: The tuple's position in its source.
-        document: The path of its document.
-        offset: Its offset in the document.
+        document: Its document.
+        offset: Its offset there.
         raw: The element as in the document.
         within: The start tags of the elements around it, from the root.
         row: The values of its attributes.
@@ -40,7 +40,7 @@ class Original:
     """
 
     position: int
-    document: str
+    document: Document
     offset: int
     raw: str
     within: str
@@ -93,7 +93,7 @@ def _originals(parsed: Parsed, wanted: npt.NDArray[np.int64], stream: ItemParser
         raw, within = piece.original(text.content)
         yield Original(
             int(place[row]),
-            text.path,
+            text.document,
             text.place(piece.start),
             raw.decode("utf-8", "replace"),
             within.decode("utf-8", "replace"),
@@ -103,10 +103,10 @@ def _originals(parsed: Parsed, wanted: npt.NDArray[np.int64], stream: ItemParser
 
 def _placed(found: Iterable[Original], encoding: str | None) -> Iterator[Original]:
     """Adds lines and columns; the tuples of each document must be in order."""
-    by_document: dict[str, list[Original]] = {}
+    by_document: dict[Document, list[Original]] = {}
     for one in found:
         by_document.setdefault(one.document, []).append(one)
     for document, those in by_document.items():
         places = locate(document, [one.offset for one in those], encoding)
         for one, (line, column) in zip(those, places, strict=True):
-            yield replace(one, document=shown(document), line=line, column=column)
+            yield replace(one, line=line, column=column)

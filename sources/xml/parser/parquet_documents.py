@@ -20,7 +20,7 @@ from xmlstream.punct_ns.punctuation import Punctuation
 from xmlstream.punct_ns.schema import Schema
 from xmlstream.punct_ns.sql_type import StringType
 from xmlstream.sources.parquet_table import PUNCTUATIONS, SCHEMA, partition_texts
-from xmlstream.sources.places import parquet_source
+from xmlstream.sources.places import Document
 from xmlstream.sources.xml.options.source import SourceOptions
 from xmlstream.sources.xml.splits.prolog import FlawError
 
@@ -37,16 +37,16 @@ class ParquetPiece:
     rows: int
 
 
-def parquet_pieces(path: str, options: SourceOptions, wanted: pa.Schema) -> Iterator[ParquetPiece]:
+def parquet_pieces(document: Document, options: SourceOptions, wanted: pa.Schema) -> Iterator[ParquetPiece]:
     """Yields the items of a document: the attributes of tuples with the wanted types, then the punctuations.
 
     Raises:
         FlawError: It is not Parquet, lacks a column, or has values that are not of the declared types.
     """
     try:
-        with pq.ParquetFile(parquet_source(path)) as file:
+        with pq.ParquetFile(document.source()) as file:
             there = {name.lower(): name for name in file.schema_arrow.names}
-            values = _partition_values(path, there.keys(), options.schema)
+            values = _partition_values(document, there.keys(), options.schema)
             for attribute in options.schema:
                 if attribute.name.lower() not in there.keys() | values.keys():
                     known = ", ".join(file.schema_arrow.names)
@@ -67,12 +67,12 @@ def parquet_pieces(path: str, options: SourceOptions, wanted: pa.Schema) -> Iter
         yield ParquetPiece([], punctuations, len(punctuations))
 
 
-def _partition_values(path: str, there: Collection[str], schema: Schema) -> dict[str, Any]:
+def _partition_values(document: Document, there: Collection[str], schema: Schema) -> dict[str, Any]:
     """Returns the values of the attributes that a document's directories contain instead of the file, by lower name.
 
     Directories do not distinguish null from the empty string: for an attribute that is NOT NULL it is the latter.
     """
-    texts = {name.lower(): text for name, text in partition_texts(path).items()}
+    texts = {name.lower(): text for name, text in partition_texts(document.where).items()}
     found: dict[str, Any] = {}
     for attribute in schema:
         name, domain = attribute.name.lower(), attribute.domain

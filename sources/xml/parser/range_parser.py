@@ -126,7 +126,7 @@ class RangeParser:
                     return
                 at = [place + one.length for place, one in zip(at, each, strict=True)]
         except FlawError as flaw:
-            malformed = [Malformed(place, range_.path, flaw.offset, "document", flaw.reason, None) for place in at]
+            malformed = [Malformed(place, range_.document, flaw.offset, "document", flaw.reason, None) for place in at]
             yield [stream.batches.nothing(flaw=one) for stream, one in zip(self.streams, malformed, strict=True)]
             return
         if range_.close:
@@ -137,7 +137,7 @@ class RangeParser:
         if range_.start == range_.end:
             return
         tuples, punctuations = self.tuple_schema, self.punctuation_schema
-        for piece in parquet_pieces(range_.path, self._options, tuples.remove(len(tuples) - 1)):
+        for piece in parquet_pieces(range_.document, self._options, tuples.remove(len(tuples) - 1)):
             batches = parquet_batches(piece, at, tuples, punctuations)
             yield Parsed(*batches, [], had=tuple(self.streams[0].batches.read), length=piece.rows)
             at += piece.rows
@@ -145,7 +145,7 @@ class RangeParser:
     def _texts(self, range_: ByteRange) -> Iterator[tuple[LocatedText, list[Items]]]:
         if range_.start == range_.end and range_.ends == "split":
             return
-        with open_document(range_.path, range_.end) as file:
+        with open_document(range_.document, range_.end) as file:
             given = self._options
             columns = sum(len(stream.batches.looked_at) for stream in self.streams)
             limit, doctype = given.max_item_bytes, given.doctype
@@ -156,12 +156,12 @@ class RangeParser:
                 found = self._template_items(content, open_)
                 if found is not None:
                     reader.take()
-                    yield LocatedText(content, open_, open_, range_.path, offset, reader.codec), found
+                    yield LocatedText(content, open_, open_, range_.document, offset, reader.codec), found
                     continue
                 chunk = reader.chunk(with_tags=self._reads_tokens)
                 if chunk is None:
                     return
-                text = LocatedText(chunk.content, chunk.open, chunk.after, range_.path, chunk.offset, reader.codec)
+                text = LocatedText(chunk.content, chunk.open, chunk.after, range_.document, chunk.offset, reader.codec)
                 if chunk.too_long:
                     yield text, [stream.too_long(text, limit) for stream in self.streams]
                     continue

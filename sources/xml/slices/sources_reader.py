@@ -19,7 +19,7 @@ from typing import Any
 
 from xmlstream.punct_ns.errors import InputError, StateError, UsageError
 from xmlstream.sources.local_paths import local_path
-from xmlstream.sources.places import delete, shown
+from xmlstream.sources.places import Document
 from xmlstream.sources.xml.options.source import SourceOptions
 from xmlstream.sources.xml.slices.micro_batches import FIRST_SLICE, MicroBatches, ReadTask, SliceGrowth
 from xmlstream.sources.xml.splits.documents import Documents
@@ -140,33 +140,32 @@ class SourceCleaner:
             return
         # Documents of two sources stay until both have read them.
         pairs = list(zip(documents, ends, strict=True))
-        wanted = {os.path.realpath(path) for found, end in pairs for path in found.paths[end.document :]}
+        wanted = {os.path.realpath(one.path) for found, end in pairs for one in found.known[end.document :]}
         for number, (source, (found, end)) in enumerate(zip(self._sources, pairs, strict=True)):
             if source.clean_source == "off" or found.single:
                 continue
-            left = [
-                path for path in found.paths[self._cleaned[number] : end.document] if os.path.realpath(path) in wanted
-            ]
-            for path in found.paths[self._cleaned[number] : end.document]:
-                if path not in left:
-                    _clean(path, source)
+            read = found.known[self._cleaned[number] : end.document]
+            left = [one for one in read if os.path.realpath(one.path) in wanted]
+            for one in read:
+                if one not in left:
+                    _clean(one, source)
             if not left:
                 self._cleaned[number] = end.document
 
 
-def _clean(path: str, source: SourceOptions) -> None:
+def _clean(document: Document, source: SourceOptions) -> None:
     try:
         # It may be gone: Spark commits an offset twice, and two sources may share a directory.
         with contextlib.suppress(FileNotFoundError):
             if source.clean_source == "delete":
-                delete(path)
+                document.delete()
             else:
                 archive = Path(local_path(source.source_archive_dir))
                 archive.mkdir(parents=True, exist_ok=True)
-                shutil.move(path, _free(archive / Path(path).name))
+                shutil.move(document.path, _free(archive / Path(document.key).name))
     except OSError as error:
         what = "removed" if source.clean_source == "delete" else f"moved to {source.source_archive_dir}"
-        raise InputError(f"{shown(path)} cannot be {what}: {(error.strerror or str(error)).lower()}") from None
+        raise InputError(f"{document.where} cannot be {what}: {(error.strerror or str(error)).lower()}") from None
 
 
 def _free(path: Path) -> Path:

@@ -14,13 +14,10 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from xmlstream.operators.storage.object_urls import is_object_url, joined
-from xmlstream.operators.storage.objects import ObjectStore
-from xmlstream.operators.storage.shared_files import FilePlace, place_of, removed
-from xmlstream.operators.storage.store import store_at
+from xmlstream.operators.storage.store import hidden, store_at, store_of
 from xmlstream.punct_ns.errors import InputError
 from xmlstream.punct_ns.slices import POSITION, POSITION_SHOWN
-from xmlstream.sources.places import fetch_ahead, shown
+from xmlstream.sources.places import fetch_ahead
 from xmlstream.sources.xml.grammar.grammar_filter import GrammarFilter, also_restricted, known_restricted
 from xmlstream.sources.xml.grammar.late_tuples import late_tuple_rows
 from xmlstream.sources.xml.options.source import SourceOptions
@@ -55,16 +52,17 @@ def stage(ranges: Iterable[ByteRange], options: SourceOptions) -> list[dict[str,
         part = heard
 
 
-def staged_again(range_: StagedRange, names: Collection[str]) -> FilePlace:
+def staged_again(range_: StagedRange, names: Collection[str]) -> str:
     """Stages a range again, with these additional attributes, and returns the file."""
     rows = stage(range_.part.ranges, range_.part.with_columns(names).options)
-    path = rows.pop(range_.part.stream)["path"]
+    path: str | None = rows.pop(range_.part.stream)["path"]
     for row in rows:
         if row["path"] is not None:
-            removed(row["path"])
+            store, key = store_of(row["path"])
+            store.delete(key)
     if path is None:
-        raise InputError(f"{shown(range_.part.ranges[0].path)} has changed while it was read")
-    return place_of(path)
+        raise InputError(f"{range_.part.ranges[0].document.where} has changed while it was read")
+    return path
 
 
 def _parsed(part: Part, streams: Sequence[_Stream]) -> Part | None:
@@ -72,9 +70,9 @@ def _parsed(part: Part, streams: Sequence[_Stream]) -> Part | None:
     parser = RangeParser(part.options)
     for stream, of in zip(streams, parser.streams, strict=True):
         stream.begin(of)
-    paths = [range_.path for range_ in part.ranges]
+    documents = [range_.document for range_ in part.ranges]
     for place, range_ in enumerate(part.ranges):
-        fetch_ahead(paths, place)
+        fetch_ahead(documents, place)
         for each in parser.parse_all(range_):
             for number, (stream, parsed) in enumerate(zip(streams, each, strict=True)):
                 if more := also_restricted(parsed.punctuations, stream.columns):
@@ -149,10 +147,10 @@ class _TupleFile:
 
     def __init__(self, options: SourceOptions, schema: pa.Schema) -> None:
         assert options.stage is not None
-        self._stage, self._schema = options.stage, schema
+        self._store, self._schema = store_at(options.stage), schema
         self._writer: pq.ParquetWriter | None = None
-        self._draft = f".{uuid.uuid4().hex}.parquet"
-        self._object = pa.BufferOutputStream() if is_object_url(options.stage) else None
+        self._key = ""
+        self._file: Any = None
         self.tuples = 0
         self.bounds: list[int] = []
 
@@ -164,9 +162,11 @@ class _TupleFile:
         self.bounds = [self.bounds[0] if self.bounds else at[0].as_py(), at[-1].as_py()]
         if self._writer is None:
             strings: Any = [field.name for field in self._schema if pa.types.is_string(field.type)]
-            file = self._object or store_at(self._stage).path_to_write(self._draft)
+            # Not named after the source: Spark silently skips files with names like _bid or .bid.
+            self._key = f"tuples-{self.bounds[0]:019d}-{uuid.uuid4().hex}.parquet"
+            self._file = self._store.begin(self._key)
             self._writer = pq.ParquetWriter(
-                file, self._schema, compression="none", use_dictionary=strings, store_schema=False
+                self._file, self._schema, compression="none", use_dictionary=strings, store_schema=False
             )
         self._writer.write_table(tuples, row_group_size=len(tuples))
         self.tuples += tuples.num_rows
@@ -175,22 +175,15 @@ class _TupleFile:
         """Removes the file, if there is one."""
         if self._writer is not None:
             self._writer.close()
-            if self._object is None:
-                store_at(self._stage).delete(self._draft)
+            self._store.delete(hidden(self._key))
 
     def close(self) -> str | None:
         """Gives the file its visible name, and returns its path or URL; None if there is no file."""
         if self._writer is None:
             return None
         self._writer.close()
-        # Not named after the source: Spark silently skips files with names like _bid or .bid.
-        key = f"tuples-{self.bounds[0]:019d}-{uuid.uuid4().hex}.parquet"
-        if self._object is not None:
-            ObjectStore(self._stage).write(key, [self._object.getvalue()])
-            return joined(self._stage, key)
-        store = store_at(self._stage)
-        store.publish(self._draft, key)
-        return str(store.path(key))
+        self._store.finish(self._key, self._file)
+        return self._store.address(self._key)
 
 
 def with_elements(dead_letters: Sequence[dict[str, Any]], ranges: Sequence[StagedRange]) -> list[dict[str, Any]]:
@@ -212,6 +205,6 @@ def with_elements(dead_letters: Sequence[dict[str, Any]], ranges: Sequence[Stage
 def _with_element(letter: dict[str, Any], original: Original | None) -> dict[str, Any]:
     if original is None:
         return letter
-    where = {"document": original.document, "line": original.line, "column": original.column}
+    where = {"document": original.document.where, "line": original.line, "column": original.column}
     # In the order of a source's own dead letters.
     return {"_position": letter["_position"], **where, **letter, "raw": original.raw, "within": original.within}

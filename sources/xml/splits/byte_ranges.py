@@ -12,7 +12,7 @@ from dataclasses import asdict, dataclass, replace
 from typing import BinaryIO, Literal
 from xml.parsers import expat
 
-from xmlstream.sources.places import status_of
+from xmlstream.sources.places import Document
 from xmlstream.sources.xml.options.option_table import WhenDoctype
 from xmlstream.sources.xml.options.source import SourceOptions
 from xmlstream.sources.xml.splits.documents import RATIO, WHOLE
@@ -52,7 +52,7 @@ class ByteRange:
     """A part of a document between two split points.
 
     Attributes:
-        path: The document.
+        document: The document.
         base: The position of its first byte in the source.
         start: The offset of the first byte; 0 is before the document's prolog.
         end: The offset after the last byte.
@@ -63,7 +63,7 @@ class ByteRange:
         namespaces: The namespaces of the first tuples of the source and of each source beside it (`TupleNamespaces`).
     """
 
-    path: str
+    document: Document
     base: int
     start: int
     end: int
@@ -78,7 +78,7 @@ class ByteRange:
         if self.end != WHOLE:
             return self.end - self.start
         try:
-            return RATIO * status_of(self.path).size
+            return RATIO * self.document.status().size
         except FileNotFoundError:
             return 0
 
@@ -355,14 +355,17 @@ class Part:
 
     def text(self) -> str:
         """Returns the text of a staged row."""
-        ranges = [asdict(range_) for range_ in self.ranges]
+        ranges = [{**asdict(each), "document": each.document.json()} for each in self.ranges]
         return json.dumps({"options": dict(self.options.given), "stream": self.stream, "ranges": ranges})
 
     @staticmethod
     def of(text: str) -> Part:
         """Parses a part from `text`."""
         known = json.loads(text)
-        ranges = (ByteRange(**{**range_, "open": tuple(range_["open"])}) for range_ in known["ranges"])
+        ranges = (
+            ByteRange(**{**each, "document": Document.of(each["document"]), "open": tuple(each["open"])})
+            for each in known["ranges"]
+        )
         return Part(SourceOptions.parse(known["options"]), known["stream"], tuple(ranges))
 
 

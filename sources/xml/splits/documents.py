@@ -15,15 +15,15 @@ import lzma
 import zlib
 from collections.abc import Callable, Iterable, Mapping
 from functools import cache
+from operator import attrgetter
 from types import TracebackType
 from typing import Any, BinaryIO, Self, cast
 
 import pyarrow as pa
 
-from xmlstream.operators.storage.object_urls import is_object_url
 from xmlstream.punct_ns.errors import InputError, UsageError
 from xmlstream.sources.parquet_table import in_order_of_slices, in_partition
-from xmlstream.sources.places import is_glob, name_of, open_at, place_of, plain_path, shown, status_of
+from xmlstream.sources.places import Document, is_glob, place_of
 from xmlstream.sources.xml.options.source import SourceOptions, structure_of_many
 from xmlstream.sources.xml.splits.prolog import FlawError
 from xmlstream.sources.xml.splits.read_documents import READ_LOG, DocumentLog, ReadDocuments
@@ -107,7 +107,7 @@ DOCUMENT_LOG = "documents.jsonl"
 
 
 class Documents:
-    """Finds the documents of a source; `paths` only grows at its end."""
+    """Finds the documents of a source; `known` only grows at its end."""
 
     def __init__(self, options: SourceOptions, *, log: bool, directories: bool = False) -> None:
         """Reads the log if `log`; finds directories of documents instead of documents if `directories`.
@@ -121,28 +121,28 @@ class Documents:
         is_table = options.format == "parquet" and not directories and (is_one or not is_glob(options.path))
         partition = in_partition if is_table else None
         self._place = place_of(options.path, one=is_one, directories=directories, partition=partition)
-        self._order: Callable[[str], Any] = _in_order_of_slices if is_table else name_of
+        self._order: Callable[[Document], Any] = _in_order_of_slices if is_table else attrgetter("where")
         self.single = self._place.single
         if options.is_merged:
-            raise UsageError(f"the documents of {shown(options.path)} are many streams", hint="a query merges them")
+            raise UsageError(f"the documents of {options.where} are many streams", hint="a query merges them")
         if options.structural and not self.single:
             raise structure_of_many()
         self._log: DocumentLog | None = None
         read: DocumentLog | None = None
-        self.paths: list[str] = [plain_path(options.path)] if self.single else []
+        self.known: list[Document] = [Document.at(options.path)] if self.single else []
         if log and not self.single:
             if options.document_log is None:
                 raise UsageError(
-                    f"a stream over {shown(options.path)} needs the option documentLog",
+                    f"a stream over {options.where} needs the option documentLog",
                     hint="it names a directory that records in which order the documents were found",
                 )
             self._log, read = (DocumentLog(options.document_log, name) for name in (DOCUMENT_LOG, READ_LOG))
             try:
-                self.paths = [self._place.recorded(line) for line in self._log.read()]
+                self.known = [self._place.recorded(line) for line in self._log.read()]
             except KeyError:
                 raise self._log.damaged() from None
-        self._numbers = {name_of(path): number for number, path in enumerate(self.paths)}
-        self._read = ReadDocuments(read, self.paths)
+        self._numbers = {one.where: number for number, one in enumerate(self.known)}
+        self._read = ReadDocuments(read, self.known)
 
     @property
     def passed(self) -> list[str]:
@@ -154,59 +154,59 @@ class Documents:
         for path in self.passed:
             _warn(path)
 
-    def find(self) -> list[str]:
+    def find(self) -> list[Document]:
         """Finds new documents, and returns all in order. Ignores hidden files and those that end in `.tmp`.
 
         Raises:
             InputError: There is nothing at the path.
         """
         if self.single:
-            self.paths[:] = [self._place.only()] * max(1, len(self.paths))
+            self.known[:] = [self._place.only()] * max(1, len(self.known))
             with contextlib.suppress(FileNotFoundError):
-                self._read.look(self.paths[0], status_of(self.paths[0]))
-            return self.paths
+                self._read.look(self.known[0], self.known[0].status())
+            return self.known
         found = self._new()
         if found and not self._place.is_snapshot:
             # A listing may miss a file that is renamed meanwhile: list again for files that precede the last of these.
             last = self._order(found[-1])
-            found = [path for path in self._new() if self._order(path) <= last]
+            found = [one for one in self._new() if self._order(one) <= last]
         if found and self._log is not None:
             self._log.add(map(self._place.record, found))
-        self._numbers |= {name_of(path): number for number, path in enumerate(found, len(self.paths))}
-        self.paths += found
-        return self.paths
+        self._numbers |= {one.where: number for number, one in enumerate(found, len(self.known))}
+        self.known += found
+        return self.known
 
-    def read_anew(self, path: str) -> None:
+    def read_anew(self, document: Document) -> None:
         """Adds a document that replaces one that was read, after all others."""
-        self._read.forget(path)
+        self._read.forget(document)
         if self._log is not None:
-            self._log.add([self._place.record(path)])
-        self._numbers[name_of(path)] = len(self.paths)
-        self.paths.append(path)
+            self._log.add([self._place.record(document)])
+        self._numbers[document.where] = len(self.known)
+        self.known.append(document)
 
     def were_read(self, documents: Iterable[tuple[int, int]]) -> None:
         """Records these documents, by number and size, as completely read, with their fingerprints."""
-        self._read.add((number, self.paths[number], size) for number, size in documents)
+        self._read.add((number, self.known[number], size) for number, size in documents)
 
-    def replaced(self, before: int) -> list[tuple[str, InputError]]:
+    def replaced(self, before: int) -> list[tuple[Document, InputError]]:
         """Returns the documents before a number that `find` saw replaced since they were read, with the errors."""
         return self._read.replaced(before)
 
     def reach(self, document: int) -> None:
         """Restores how often a single document has been replaced, as an offset records it."""
         if self.single:
-            self.paths += self.paths[:1] * (document + 1 - len(self.paths))
+            self.known += self.known[:1] * (document + 1 - len(self.known))
 
-    def _new(self) -> list[str]:
+    def _new(self) -> list[Document]:
         """Returns the present documents that are not known yet, in order."""
-        found = list[str]()
-        for path, status in self._place.present():
-            number = self._numbers.get(name_of(path))
+        found = list[Document]()
+        for document, status in self._place.present():
+            number = self._numbers.get(document.where)
             if number is None:
-                found.append(path)
-            elif not self._read.look(path, status):
+                found.append(document)
+            elif not self._read.look(document, status):
                 # An object that was not read yet is read as it is now.
-                self.paths[number] = path
+                self.known[number] = document
         return sorted(found, key=self._order)
 
 
@@ -215,31 +215,28 @@ def _warn(path: str) -> None:
     _LOG.warning("passed over, since empty or without a usable name: %s", path)
 
 
-def open_document(path: str, end: int | None = None) -> BinaryIO:
+def open_document(document: Document, end: int | None = None) -> BinaryIO:
     """Opens a document, decompressed if it is compressed (`Decompressed`).
 
     Args:
-        path: The document.
+        document: The document.
         end: The offset after the last byte that is read; None if it is not known.
 
     Raises:
         InputError: It cannot be opened.
     """
     try:
-        file = open_at(path, end)
+        file = document.open(end)
         start = file.read(max(map(len, _OPENERS)))
         opener = next((opener for begins, opener in _OPENERS.items() if start.startswith(begins)), None)
         if opener is None:
             file.seek(0)
             return file
-        if is_object_url(path):
-            # What was fetched of the object is used.
-            return cast("BinaryIO", Decompressed(lambda: opener(file) if file.seek(0) == 0 else None))
         file.close()
-        return cast("BinaryIO", Decompressed(lambda: opener(path)))
+        return cast("BinaryIO", Decompressed(lambda: opener(document.source())))
     except OSError as error:
-        raise InputError(f"{shown(path)} cannot be read: {(error.strerror or str(error)).lower()}") from None
+        raise InputError(f"{document.where} cannot be read: {(error.strerror or str(error)).lower()}") from None
 
 
-def _in_order_of_slices(path: str) -> tuple[int, bool, str]:
-    return in_order_of_slices(shown(path))
+def _in_order_of_slices(document: Document) -> tuple[int, bool, str]:
+    return in_order_of_slices(document.where)

@@ -16,14 +16,12 @@ import os
 import zlib
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from pathlib import Path
 from typing import Any, Literal, cast
 
-from xmlstream.operators.storage.object_urls import is_object_url
-from xmlstream.operators.storage.store import store_at
+from xmlstream.operators.storage.store import folder_at
 from xmlstream.punct_ns.errors import InputError, StateError
 from xmlstream.sources.local_paths import local_path
-from xmlstream.sources.places import DocumentStatus, name_of, shown, status_of
+from xmlstream.sources.places import Document, DocumentStatus
 from xmlstream.sources.xml.splits.prolog import epilog_state
 
 
@@ -31,7 +29,7 @@ class DocumentLog:
     """A log of documents, in the source's directory of the checkpoint; each line is a JSON object."""
 
     def __init__(self, directory: str, name: str) -> None:
-        self._log = store_at(local_path(directory)).log(name)
+        self._log = folder_at(local_path(directory)).log(name)
 
     def read(self) -> list[Mapping[str, Any]]:
         """Reads its lines.
@@ -53,7 +51,9 @@ class DocumentLog:
 
     def damaged(self) -> StateError:
         """Builds the error for a log with invalid lines."""
-        return StateError(f"{self._log.path} is no log of documents", hint="restore it, or begin with a new checkpoint")
+        return StateError(
+            f"{self._log.where} is not a log of documents", hint="restore it, or begin with a new checkpoint"
+        )
 
 
 _BYTES = 1 << 10
@@ -68,35 +68,35 @@ class Fingerprints:
     """Compares documents with what was read of them."""
 
     def __init__(self) -> None:
-        self._sound: tuple[str, str | None, tuple[object, ...]] | None = None
+        self._sound: tuple[Document, str | None, tuple[object, ...]] | None = None
 
-    def replaced(self, path: str, byte: int, before: str | None) -> InputError | None:
+    def replaced(self, document: Document, byte: int, before: str | None) -> InputError | None:
         """Returns an error if a document is no longer the one that was read up to a byte; else None.
 
         Without an earlier fingerprint, only shrinking is detected.
         """
-        status = status_of(path)
-        now = path, before, (status.identity, status.size, status.written)
+        status = document.status()
+        now = document, before, (status.identity, status.size, status.written)
         if status.size >= byte and (not before or now == self._sound):
             return None
-        if (found := replacement(path, byte, before)) is None:
+        if (found := replacement(document, byte, before)) is None:
             self._sound = now
         return found
 
 
-def replacement(path: str, byte: int, before: str | None) -> InputError | None:
+def replacement(document: Document, byte: int, before: str | None) -> InputError | None:
     """Returns an error if a document no longer has the fingerprint that it had up to a byte; else None."""
-    size = status_of(path).size
-    if is_object_url(path):
-        if not before or before == fingerprint(path, byte):
+    size, where = document.status().size, document.where
+    if document.is_whole:
+        if not before or before == fingerprint(document, byte):
             return None
-        return InputError(f"{shown(path)} was replaced by another object after it was read", hint=_HINT)
+        return InputError(f"{where} was replaced by another object after it was read", hint=_HINT)
     if size < byte:
-        return InputError(f"{path} has shrunk to {size} bytes; {byte} were read", hint=_HINT)
+        return InputError(f"{where} has shrunk to {size} bytes; {byte} were read", hint=_HINT)
     if not before:
         return None
     inode, head, tail = before.split("-")
-    found = fingerprint(path, byte).split("-")
+    found = fingerprint(document, byte).split("-")
     changed = [
         what
         for what, is_same in (
@@ -109,7 +109,7 @@ def replacement(path: str, byte: int, before: str | None) -> InputError | None:
         return None
     how = "in its place" if found[0] == inode else "by another file, in its place"
     return InputError(
-        f"{path} was replaced {how}: {' and '.join(changed)} differs from what was read",
+        f"{where} was replaced {how}: {' and '.join(changed)} differs from what was read",
         where=f"{byte} bytes of it were read",
         hint=_HINT,
     )
@@ -118,14 +118,14 @@ def replacement(path: str, byte: int, before: str | None) -> InputError | None:
 _TAG = "etag "
 
 
-def fingerprint(path: str, byte: int) -> str:
+def fingerprint(document: Document, byte: int) -> str:
     """Returns a document's fingerprint up to a byte: its inode, and checksums of the first and last bytes read.
 
     That of an object is its ETag.
     """
-    if is_object_url(path):
-        return f"{_TAG}{status_of(path).identity}"
-    with Path(path).open("rb") as file:
+    if document.is_whole:
+        return f"{_TAG}{document.tag}"
+    with document.open() as file:
         head = file.read(min(byte, _BYTES))
         file.seek(max(0, byte - _BYTES))
         tail = file.read(min(byte, _BYTES))
@@ -155,33 +155,33 @@ class ReadDocuments:
 
     Args:
         log: The log.
-        paths: The documents of the source, by number. A path occurs twice if another file replaced what was read:
+        known: The documents of the source, by number. A name occurs twice if another file replaced what was read:
             the last counts.
     """
 
-    def __init__(self, log: DocumentLog | None, paths: Sequence[str]) -> None:
+    def __init__(self, log: DocumentLog | None, known: Sequence[Document]) -> None:
         self._log = log
         self._read: dict[str, _AsRead] = {}
-        self._changed: dict[str, tuple[str, DocumentStatus]] = {}
-        last = {name_of(path): number for number, path in enumerate(paths)}
+        self._changed: dict[str, tuple[Document, DocumentStatus]] = {}
+        last = {one.where: number for number, one in enumerate(known)}
         for line in [] if log is None else log.read():
             try:
                 as_read = _AsRead(line["document"], line["size"], line["written"], line["print"])
-                path = name_of(paths[as_read.number]) if as_read.number < len(paths) else None
+                path = known[as_read.number].where if as_read.number < len(known) else None
             except (KeyError, TypeError):
                 assert log is not None
                 raise log.damaged() from None
             if path is not None and last[path] == as_read.number:
                 self._read[path] = as_read
 
-    def look(self, path: str, status: DocumentStatus) -> bool:
+    def look(self, document: Document, status: DocumentStatus) -> bool:
         """Compares a present document's status with the log; returns whether it was read."""
-        as_read = self._read.get(name_of(path))
+        as_read = self._read.get(document.where)
         if as_read is not None and not as_read.is_unchanged(status):
-            self._changed[name_of(path)] = path, status
+            self._changed[document.where] = document, status
         return as_read is not None
 
-    def replaced(self, before: int) -> list[tuple[str, InputError]]:
+    def replaced(self, before: int) -> list[tuple[Document, InputError]]:
         """Returns the documents that were replaced by other files, each with an error.
 
         Args:
@@ -192,28 +192,28 @@ class ReadDocuments:
         """
         changed, self._changed = self._changed, {}
         found = []
-        for name, (path, status) in changed.items():
+        for name, (document, status) in changed.items():
             as_read = self._read[name]
             if as_read.number >= before:
                 continue
             try:
-                problem = replacement(path, as_read.size, as_read.print)
+                problem = replacement(document, as_read.size, as_read.print)
             except FileNotFoundError:
                 continue
             if problem is not None:
-                found.append((path, problem))
-            elif status.size == as_read.size or _behind(path, as_read.size, status.size) == "whole":
-                print_ = fingerprint(path, status.size)
+                found.append((document, problem))
+            elif status.size == as_read.size or _behind(document, as_read.size, status.size) == "whole":
+                print_ = fingerprint(document, status.size)
                 self._read[name] = replace(as_read, size=status.size, written=status.written, print=print_)
         return found
 
-    def forget(self, path: str) -> None:
+    def forget(self, document: Document) -> None:
         """Forgets a document that another file has replaced."""
-        self._read.pop(name_of(path), None)
+        self._read.pop(document.where, None)
 
-    def add(self, documents: Iterable[tuple[int, str, int]]) -> None:
-        """Records documents, by number, path and size, as completely read; skips those that were removed."""
-        added = {name_of(each[1]): as_read for each in documents if (as_read := _as_read(*each)) is not None}
+    def add(self, documents: Iterable[tuple[int, Document, int]]) -> None:
+        """Records documents, with number and size, as completely read; skips those that were removed."""
+        added = {each[1].where: as_read for each in documents if (as_read := _as_read(*each)) is not None}
         if added and self._log is not None:
             self._log.add(
                 {"document": one.number, "size": one.size, "written": one.written, "print": one.print}
@@ -222,9 +222,9 @@ class ReadDocuments:
         self._read |= added
 
 
-def _as_read(number: int, path: str, size: int) -> _AsRead | None:
+def _as_read(number: int, document: Document, size: int) -> _AsRead | None:
     try:
-        return _AsRead(number, size, status_of(path).written, fingerprint(path, size))
+        return _AsRead(number, size, document.status().written, fingerprint(document, size))
     except FileNotFoundError:
         return None
 
@@ -233,16 +233,16 @@ _MOST_BEHIND = 1 << 20
 """The number of bytes that may be added behind the root of a document that was read."""
 
 
-def _behind(path: str, read: int, size: int) -> Literal["whole", "begun"]:
+def _behind(document: Document, read: int, size: int) -> Literal["whole", "begun"]:
     """Returns what was added to a document that was read to its end; raises InputError if it may not stand there."""
-    with Path(path).open("rb") as file:
+    with document.open() as file:
         file.seek(read)
         added = file.read(min(size - read, _MOST_BEHIND + 1))
     # A text in UTF-16 has a zero beside each of its characters of markup.
     state = "other" if len(added) > _MOST_BEHIND else epilog_state(added.replace(b"\0", b""))
     if state == "other":
         raise InputError(
-            f"{path} has grown by {size - read} bytes behind the end of its root, which was read",
+            f"{document.where} has grown by {size - read} bytes behind the end of its root, which was read",
             hint="a document ends with its root: write what follows to another document",
         )
     return state

@@ -13,11 +13,10 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from typing import Any
 
-from xmlstream.operators.storage.object_urls import is_object_url
-from xmlstream.operators.storage.store import Place, store_at
+from xmlstream.operators.storage.store import Place, folder_at, store_at
 from xmlstream.punct_ns.errors import InputError
 from xmlstream.sources.local_paths import local_path
-from xmlstream.sources.places import fetch_ahead, name_of, shown, status_of
+from xmlstream.sources.places import Document, fetch_ahead
 from xmlstream.sources.xml.options.source import SourceOptions
 from xmlstream.sources.xml.splits.byte_ranges import ByteRange
 from xmlstream.sources.xml.splits.documents import Documents
@@ -61,38 +60,38 @@ class Unfinished:
 
     def __init__(self, options: SourceOptions) -> None:
         self._options = options
-        self._store = None if options.document_log is None else store_at(local_path(options.document_log))
+        self._store = None if options.document_log is None else folder_at(local_path(options.document_log))
         self._told = waiting_note(self._store) if self._store else None
         passed = map(json.loads, self._store.log(_PASSED).lines()) if self._store else ()
         self._passed: dict[str, int] = {line["path"]: line["byte"] for line in passed}
 
-    def end(self, path: str) -> int | None:
+    def end(self, document: Document) -> int | None:
         """Returns the byte up to which a skipped document is read; None for other documents."""
-        return self._passed.get(name_of(path))
+        return self._passed.get(document.where)
 
-    def may_pass(self, path: str, *, is_last: bool) -> bool:
+    def may_pass(self, document: Document, *, is_last: bool) -> bool:
         """Whether an unfinished document may be skipped now."""
         if self._options.unfinished != "skip":
             return False
         is_final = not (self._options.follow or self._options.keep_open)
-        return is_final or is_object_url(path) or (not is_last and self.is_old(path))
+        return is_final or document.is_whole or (not is_last and self.is_old(document))
 
-    def is_old(self, path: str) -> bool:
+    def is_old(self, document: Document) -> bool:
         """Whether a document has not been written to for the time in the option unfinishedAge."""
         try:
-            return time.time() - status_of(path).written / 1e9 >= self._options.unfinished_age
+            return time.time() - document.status().written / 1e9 >= self._options.unfinished_age
         except FileNotFoundError:
             return False
 
-    def pass_over(self, path: str, byte: int) -> None:
+    def pass_over(self, document: Document, byte: int) -> None:
         """Skips a document permanently after a byte."""
         if self._store is not None:
-            self._store.log(_PASSED).append([json.dumps({"path": name_of(path), "byte": byte})])
-        self._passed[name_of(path)] = byte
+            self._store.log(_PASSED).append([json.dumps({"path": document.where, "byte": byte})])
+        self._passed[document.where] = byte
 
     def tell(self, documents: int, unfinished: str | None, behind: int, none: Iterable[str] = ()) -> None:
         """Writes a note of the present state if it has changed."""
-        now = WaitingNote(documents, unfinished, behind, tuple(map(shown, self._passed)), tuple(none))
+        now = WaitingNote(documents, unfinished, behind, tuple(self._passed), tuple(none))
         if self._store is None or now == self._told:
             return
         self._store.replace(_NOTE, [json.dumps(asdict(now)).encode()], durable=False)
@@ -167,7 +166,7 @@ class Planner:
         read = start.document
         if start.print is not None:
             self._documents.reach(read)
-        return [GONE] * read + [_size(path) for path in self._documents.find()[read:]]
+        return [GONE] * read + [_size(one) for one in self._documents.find()[read:]]
 
     def advance(self, start: Offset, sizes: list[int], budget: int | None) -> tuple[Offset, list[ByteRange]]:
         """Plans the next slice: returns its end, and its ranges; `start` and no ranges if nothing is present.
@@ -181,35 +180,34 @@ class Planner:
         at, ranges, files, ended, read = start, list[ByteRange](), 0, False, list[tuple[int, int]]()
         skips, taken, counted = self._options.unfinished == "skip", 0, 0
         while not at.closed and at.document < len(sizes):
-            if (passed := self._unfinished.end(self._documents.paths[at.document])) is not None:
+            if (passed := self._unfinished.end(self._documents.known[at.document])) is not None:
                 at = self._passed(at, passed, ranges)
                 continue
             taken, counted = taken + sum(range_.length for range_ in ranges[counted:]), len(ranges)
             left = None if budget is None else budget - taken
             if left is not None and (left <= 0 or files == self._options.max_files_per_slice):
                 break
-            size, path = self._present(at, sizes[at.document]), self._documents.paths[at.document]
-            if at.byte and (replaced := self._fingerprints.replaced(path, at.byte, at.print)):
+            size, document = self._present(at, sizes[at.document]), self._documents.known[at.document]
+            if at.byte and (replaced := self._fingerprints.replaced(document, at.byte, at.print)):
                 if self._options.on_replaced == "fail":
                     raise replaced
-                self._documents.read_anew(path)
-                sizes.append(_size(path))
+                self._documents.read_anew(document)
+                sizes.append(_size(document))
                 at = replace(at.next(at.byte), print="")
                 continue
-            # An object is whole when it appears.
-            waits = self._options.follow and not is_object_url(path)
-            fetch_ahead(self._documents.paths, at.document)
+            waits = self._options.follow and not document.is_whole
+            fetch_ahead(self._documents.known, at.document)
             settled = not waits and not self._options.keep_open and not skips
             found = scan_splits(self._place(at), size, left, self._options, settled=settled)
             ranges += found.ranges
             at = replace(at, namespaces=found.namespaces)
             if found.state == "more":
                 if found.byte > at.byte:
-                    at = replace(at, byte=found.byte, open=found.open, print=fingerprint(path, found.byte))
-                if not skips or not self._unfinished.may_pass(path, is_last=at.document + 1 == len(sizes)):
+                    at = replace(at, byte=found.byte, open=found.open, print=fingerprint(document, found.byte))
+                if not skips or not self._unfinished.may_pass(document, is_last=at.document + 1 == len(sizes)):
                     break
                 if not found.ranges:
-                    self._unfinished.pass_over(path, at.byte)
+                    self._unfinished.pass_over(document, at.byte)
                 continue
             ended = found.state == "ended"
             read.append((at.document, size))
@@ -227,16 +225,16 @@ class Planner:
         """Returns the ranges between two offsets, from the documents; for a slice that was planned before."""
         at, ranges = start, list[ByteRange]()
         while at.document < end.document:
-            if (passed := self._unfinished.end(self._documents.paths[at.document])) is not None:
+            if (passed := self._unfinished.end(self._documents.known[at.document])) is not None:
                 at = self._passed(at, passed, ranges)
                 continue
             place = self._place(at)
-            found = scan_splits(place, self._present(at, _size(place.path)), None, self._options, settled=True)
+            found = scan_splits(place, self._present(at, _size(place.document)), None, self._options, settled=True)
             ranges += found.ranges
             at = at.next(found.byte)
         if end.byte > at.byte:
-            path = self._documents.paths[at.document]
-            if is_object_url(path) and (replaced := self._fingerprints.replaced(path, end.byte, end.print)):
+            document = self._documents.known[at.document]
+            if document.is_whole and (replaced := self._fingerprints.replaced(document, end.byte, end.print)):
                 raise replaced
             ranges += split_range(replace(self._place(at), base=end.base), end.byte, self._options)
         return _in_namespaces(self._with_end(end, ranges) if end.closed and not start.closed else ranges, end)
@@ -252,26 +250,27 @@ class Planner:
         Raises:
             InputError: The source waits for a document longer than `unfinishedAge`, and `unfinished` is `fail`.
         """
-        stuck = self._documents.paths[at.document] if at.document < len(sizes) and not at.closed else None
+        stuck = self._documents.known[at.document] if at.document < len(sizes) and not at.closed else None
         behind = len(sizes) - at.document - 1
         if stuck and not is_slice and self._options.unfinished == "fail" and self._unfinished.is_old(stuck):
             raise InputError(
-                f"{shown(stuck)} is unfinished, and was not written to for a while",
+                f"{stuck.where} is unfinished, and was not written to for a while",
                 where=f"{behind} document{' waits' if behind == 1 else 's wait'} behind it" if behind else None,
                 hint="fix it, or skip it with the option unfinished 'skip'; unfinishedAge sets how long to wait",
             )
         if not self._documents.single:
-            self._unfinished.tell(len(sizes), stuck and shown(stuck), behind if stuck else 0, self._documents.passed)
+            name, left = (stuck.where, behind) if stuck else (None, 0)
+            self._unfinished.tell(len(sizes), name, left, self._documents.passed)
 
     def _find_replaced(self, start: Offset, sizes: list[int]) -> None:
         """Stops, or adds the new file, for each completely read document that another file has replaced."""
-        for path, problem in self._documents.replaced(start.document):
+        for document, problem in self._documents.replaced(start.document):
             if start.closed:
                 continue
             if self._options.on_replaced == "fail":
                 raise problem
-            self._documents.read_anew(path)
-            sizes.append(_size(path))
+            self._documents.read_anew(document)
+            sizes.append(_size(document))
 
     def _passed(self, at: Offset, end: int, ranges: list[ByteRange]) -> Offset:
         """Moves to the document after a skipped one, and adds the ranges up to its last byte."""
@@ -281,17 +280,17 @@ class Planner:
 
     def _present(self, at: Offset, size: int) -> int:
         if size == GONE:
-            raise InputError(f"{shown(self._documents.paths[at.document])} was removed before it was completely read")
+            raise InputError(f"{self._documents.known[at.document].where} was removed before it was completely read")
         return size
 
     def _place(self, at: Offset) -> ScanOrigin:
-        return ScanOrigin(self._documents.paths[at.document], at.base, at.byte, at.open, at.namespaces)
+        return ScanOrigin(self._documents.known[at.document], at.base, at.byte, at.open, at.namespaces)
 
     def _with_end(self, at: Offset, ranges: list[ByteRange]) -> list[ByteRange]:
         """Returns the ranges, with the end of the source after the last one."""
         if ranges:
             return [*ranges[:-1], replace(ranges[-1], close=True)]
-        return [ByteRange(self._options.path, at.base, at.byte, at.byte, close=True)]
+        return [ByteRange(Document.at(self._options.path), at.base, at.byte, at.byte, close=True)]
 
 
 def _in_namespaces(ranges: list[ByteRange], at: Offset) -> list[ByteRange]:
@@ -299,8 +298,8 @@ def _in_namespaces(ranges: list[ByteRange], at: Offset) -> list[ByteRange]:
     return [replace(range_, namespaces=at.namespaces) for range_ in ranges]
 
 
-def _size(path: str) -> int:
+def _size(document: Document) -> int:
     try:
-        return status_of(path).size
+        return document.status().size
     except FileNotFoundError:
         return GONE

@@ -12,7 +12,7 @@ from lxml import etree
 
 from xmlstream.punct_ns.errors import InputError
 from xmlstream.sources.parquet_table import parquet_footer
-from xmlstream.sources.places import shown
+from xmlstream.sources.places import Document
 from xmlstream.sources.xml.options.source import SourceOptions
 from xmlstream.sources.xml.splits.byte_ranges import ByteRange
 from xmlstream.sources.xml.splits.documents import WHOLE, Decompressed, open_document
@@ -33,14 +33,14 @@ class ScanOrigin:
     """The point where the scan of a document begins.
 
     Attributes:
-        path: The document.
+        document: The document.
         base: The position of its first byte in the source.
         byte: An offset in it, a proven split point; 0 is before its prolog.
         open: Start tags of the elements open there, from the root.
         namespaces: The namespaces of the tuples before it (`TupleNamespaces`).
     """
 
-    path: str
+    document: Document
     base: int
     byte: int = 0
     open: tuple[str, ...] = ()
@@ -81,7 +81,7 @@ def scan_splits(
     """
     if size < origin.byte:
         raise InputError(
-            f"{shown(origin.path)} has shrunk to {size} bytes; {origin.byte} were read", hint="a stream only grows"
+            f"{origin.document.where} has shrunk to {size} bytes; {origin.byte} were read", hint="a stream only grows"
         )
     first = TupleNamespaces(options, origin.namespaces)
     found = _scan(origin, size, budget, options, first, settled=settled)
@@ -96,7 +96,7 @@ def _scan(
         return nothing
     if options.format == "parquet":
         return _parquet(origin, size)
-    with open_document(origin.path) as file:
+    with open_document(origin.document) as file:
         if isinstance(file, Decompressed):
             return _compressed(origin, file, options, first)
         try:
@@ -147,10 +147,10 @@ def _in_parts(
 def split_range(origin: ScanOrigin, end: int, options: SourceOptions) -> list[ByteRange]:
     """Returns the ranges from one split point to a later known one, each for a task of its own."""
     if end - origin.byte <= options.max_bytes_per_partition:
-        return [ByteRange(origin.path, origin.base, origin.byte, end, origin.open)]
+        return [ByteRange(origin.document, origin.base, origin.byte, end, origin.open)]
     ranges = scan_splits(origin, end, None, options, settled=False).ranges
-    last = ranges.pop() if ranges else ByteRange(origin.path, origin.base, origin.byte, end, origin.open)
-    return [*ranges, ByteRange(last.path, last.base, last.start, end, last.open)]
+    last = ranges.pop() if ranges else ByteRange(origin.document, origin.base, origin.byte, end, origin.open)
+    return [*ranges, ByteRange(last.document, last.base, last.start, end, last.open)]
 
 
 def _first(origin: ScanOrigin, prolog: Prolog) -> SplitPoint:
@@ -233,12 +233,12 @@ def _ranges(
         return []
     ends = [*(start for start, _ in starts[1:]), end]
     ranges = [
-        ByteRange(origin.path, origin.base, start, stop, open_)
+        ByteRange(origin.document, origin.base, start, stop, open_)
         for (start, open_), stop in zip(starts, ends, strict=True)
     ]
     if ended:
         last = ranges.pop()
-        ranges.append(ByteRange(last.path, last.base, last.start, last.end, last.open, ends="root"))
+        ranges.append(ByteRange(last.document, last.base, last.start, last.end, last.open, ends="root"))
     return ranges
 
 
@@ -246,7 +246,7 @@ def _lost(origin: ScanOrigin, ranges: list[ByteRange], size: int, open_: tuple[s
     """Returns the rest of the document as one range, so that the parser reports what is wrong."""
     start = ranges[-1].end if ranges else origin.byte
     rest = ByteRange(
-        origin.path, origin.base, start, size, origin.open if not ranges or open_ is None else open_, "unfinished"
+        origin.document, origin.base, start, size, origin.open if not ranges or open_ is None else open_, "unfinished"
     )
     return SplitScan([*ranges, rest], size, (), "lost")
 
@@ -285,11 +285,11 @@ def _end_tag(file: BinaryIO, start: int, end: int, size: int, options: SourceOpt
 
 def _parquet(origin: ScanOrigin, size: int) -> SplitScan:
     """Returns a Parquet document as one range, with at least as many positions as items and bytes."""
-    footer = parquet_footer(origin.path)
+    footer = parquet_footer(origin.document)
     if footer is None:
         return _lost(origin, [], size)
     end = max(size, footer.items)
-    return SplitScan([ByteRange(origin.path, origin.base, 0, end, ends="root")], end, (), "ended")
+    return SplitScan([ByteRange(origin.document, origin.base, 0, end, ends="root")], end, (), "ended")
 
 
 def _compressed(origin: ScanOrigin, file: Any, options: SourceOptions, first: TupleNamespaces) -> SplitScan:
@@ -300,7 +300,7 @@ def _compressed(origin: ScanOrigin, file: Any, options: SourceOptions, first: Tu
             file.seek(prolog.content)
             point = _first(origin, prolog)
             first.look(file.read(SCAN_WINDOW), point, prolog.charset)
-    return SplitScan([ByteRange(origin.path, origin.base, 0, WHOLE, ends="root")], WHOLE, (), "ended")
+    return SplitScan([ByteRange(origin.document, origin.base, 0, WHOLE, ends="root")], WHOLE, (), "ended")
 
 
 def _whole(
@@ -327,5 +327,5 @@ def _whole(
         point = found
     is_cut = not settled and bool(decoder.getstate()[0] or epilog_state(text[point.offset :]) == "begun")
     if not point.open and not is_cut:
-        return SplitScan([ByteRange(origin.path, origin.base, 0, size, ends="root")], size, (), "ended")
+        return SplitScan([ByteRange(origin.document, origin.base, 0, size, ends="root")], size, (), "ended")
     return _lost(origin, [], size) if settled else SplitScan([], 0, (), "more")

@@ -10,13 +10,13 @@ import pytest
 
 from tests.harness.file_damage import DAMAGES
 from xmlstream.operators.storage.durable import EMPTY_SEAL, checksum
-from xmlstream.operators.storage.store import Store, hidden, sealed, store_at, unseal
+from xmlstream.operators.storage.store import Folder, hidden, sealed, store_at, unseal
 from xmlstream.punct_ns.errors import StateError
 
 
 @pytest.fixture
-def store(tmp_path: Path) -> Store:
-    return Store(tmp_path / "root")
+def store(tmp_path: Path) -> Folder:
+    return Folder(tmp_path / "root")
 
 
 @pytest.fixture
@@ -33,7 +33,7 @@ def synced(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     return seen
 
 
-def test_names_are_those_of_objects_and_folders_of_one_level(store: Store) -> None:
+def test_names_are_those_of_objects_and_folders_of_one_level(store: Folder) -> None:
     assert store.names() == store.names("a") == []
     for key in ("b", "a/2", "a/1", "a/c/3"):
         store.write(key, [key.encode()])
@@ -41,7 +41,7 @@ def test_names_are_those_of_objects_and_folders_of_one_level(store: Store) -> No
     assert store.names("b") == []
 
 
-def test_a_range_of_an_object_is_read(store: Store) -> None:
+def test_a_range_of_an_object_is_read(store: Folder) -> None:
     assert store.size("a") is None
     summed = store.write("a", [b"01234", memoryview(b"56789")])
     assert (store.size("a"), store.read("a"), store.read("a", 3, 5), store.read("a", 8)) == (
@@ -53,7 +53,7 @@ def test_a_range_of_an_object_is_read(store: Store) -> None:
     assert summed == store.checksum("a") == checksum(store.path("a"))
 
 
-def test_what_is_created_stays_and_what_is_replaced_is_another(store: Store) -> None:
+def test_what_is_created_stays_and_what_is_replaced_is_another(store: Folder) -> None:
     store.create("a/b", [b"1"])
     with pytest.raises(FileExistsError):
         store.create("a/b", [b"2"])
@@ -63,7 +63,7 @@ def test_what_is_created_stays_and_what_is_replaced_is_another(store: Store) -> 
 
 
 @pytest.mark.parametrize("there", [False, True])
-def test_what_fails_while_it_is_written_leaves_what_was_there(store: Store, there: bool) -> None:
+def test_what_fails_while_it_is_written_leaves_what_was_there(store: Folder, there: bool) -> None:
     def pieces() -> object:
         yield b"new"
         raise OSError("the disk is full")
@@ -76,7 +76,7 @@ def test_what_fails_while_it_is_written_leaves_what_was_there(store: Store, ther
     assert store.size("a") == (3 if there else None)
 
 
-def test_an_object_is_durable_before_its_name_and_its_name_when_it_is_created(store: Store, synced: list[str]) -> None:
+def test_an_object_is_durable_before_its_name_and_its_name_when_it_is_created(store: Folder, synced: list[str]) -> None:
     store.create("x/a", [b"1"])
     made = len(synced)
     store.replace("x/a", [b"2"])
@@ -89,7 +89,7 @@ def test_an_object_is_durable_before_its_name_and_its_name_when_it_is_created(st
     assert synced == []
 
 
-def test_what_a_commit_must_find_on_the_disk_is_the_object_and_the_names_up_to_the_root(store: Store) -> None:
+def test_what_a_commit_must_find_on_the_disk_is_the_object_and_the_names_up_to_the_root(store: Folder) -> None:
     store.write("a/b/c", [b""])
     assert store.unsynced("a/b/c") == [store.path(key) for key in ("a/b/c", "a/b", "a", "")]
     assert store.below("a/b").unsynced("c") == [store.path("a/b/c"), store.path("a/b")]
@@ -99,7 +99,7 @@ def test_what_a_commit_must_find_on_the_disk_is_the_object_and_the_names_up_to_t
     assert store.paths("spark") == [store.path("spark/part-1")]
 
 
-def test_a_draft_is_published_once(store: Store) -> None:
+def test_a_draft_is_published_once(store: Folder) -> None:
     store.write(hidden("a/b"), [b"1"])
     assert store.size("a/b") is None
     store.publish(hidden("a/b"), "a/b")
@@ -107,7 +107,7 @@ def test_a_draft_is_published_once(store: Store) -> None:
     assert (store.names("a"), store.read("a/b")) == (["b"], b"1")
 
 
-def test_objects_are_removed_and_folders_only_by_a_slash(store: Store) -> None:
+def test_objects_are_removed_and_folders_only_by_a_slash(store: Folder) -> None:
     for key in ("a", "b/1", "b/2", "c/1"):
         store.write(key, [b""])
     store.delete("a", "gone", "b/", "gone/")
@@ -116,7 +116,7 @@ def test_objects_are_removed_and_folders_only_by_a_slash(store: Store) -> None:
         store.delete("c")
 
 
-def test_a_store_goes_to_the_tasks_and_is_where_it_was(store: Store) -> None:
+def test_a_store_goes_to_the_tasks_and_is_where_it_was(store: Folder) -> None:
     assert (
         pickle.loads(pickle.dumps(store))
         == store
@@ -126,7 +126,7 @@ def test_a_store_goes_to_the_tasks_and_is_where_it_was(store: Store) -> None:
     )
 
 
-def test_a_sealed_object_is_what_was_written_or_damaged(store: Store) -> None:
+def test_a_sealed_object_is_what_was_written_or_damaged(store: Folder) -> None:
     value = {"a": [1, "ä"], "b": None}
     for damage in DAMAGES:
         store.replace("a", sealed(value))
@@ -136,7 +136,7 @@ def test_a_sealed_object_is_what_was_written_or_damaged(store: Store) -> None:
             unseal(store, "a")
 
 
-def test_a_log_has_whole_lines_and_goes_on_behind_them(store: Store) -> None:
+def test_a_log_has_whole_lines_and_goes_on_behind_them(store: Folder) -> None:
     log = store.log("x/log")
     assert (log.lines(), log.torn(), log.seal()) == ([], b"", EMPTY_SEAL)
     log.append(["one", "two"])
@@ -150,7 +150,7 @@ def test_a_log_has_whole_lines_and_goes_on_behind_them(store: Store) -> None:
     assert log.seal() == store.log("x/log").seal() == checksum(log.path)
 
 
-def test_a_log_is_restored_up_to_its_seal(store: Store) -> None:
+def test_a_log_is_restored_up_to_its_seal(store: Folder) -> None:
     log = store.log("log")
     log.append(["one"])
     first = log.seal()
@@ -163,7 +163,7 @@ def test_a_log_is_restored_up_to_its_seal(store: Store) -> None:
         store.log("log").restore(first)
 
 
-def test_a_line_is_durable_and_so_is_the_name_of_a_new_log(store: Store, synced: list[str]) -> None:
+def test_a_line_is_durable_and_so_is_the_name_of_a_new_log(store: Folder, synced: list[str]) -> None:
     log = store.log("log")
     log.append(["one"])
     assert sorted(synced[-2:]) == ["log", "root"]

@@ -8,6 +8,7 @@ from tests.harness.clock import Clock
 from xmlstream.punct_ns.errors import UsageError
 from xmlstream.punct_ns.slices import POSITION
 from xmlstream.sources.generators import sensors
+from xmlstream.sources.places import Document
 from xmlstream.sources.xml.grammar.check import check_grammar
 from xmlstream.sources.xml.options.source import SourceOptions
 from xmlstream.sources.xml.parser.range_parser import RangeParser
@@ -24,7 +25,7 @@ def source(path: Path) -> SourceOptions:
 def stream(path: Path) -> list[tuple[str | None, ...]]:
     """The items in order: the values of a tuple, the patterns of a punctuation behind a `p`."""
     rows = []
-    for parsed in RangeParser(source(path)).parse(ByteRange(str(path), 0, 0, path.stat().st_size, ends="root")):
+    for parsed in RangeParser(source(path)).parse(ByteRange(Document.at(path), 0, 0, path.stat().st_size, ends="root")):
         assert not parsed.malformed
         rows += parsed.tuples.to_pylist() + [{**row, "p": "p"} for row in parsed.punctuations.to_pylist()]
     rows.sort(key=lambda row: row[POSITION])

@@ -11,9 +11,9 @@ from hypothesis import strategies as st
 from typer.testing import CliRunner
 
 from xmlstream.cli.commands import app
+from xmlstream.operators.storage.object_urls import shown
 from xmlstream.punct_ns.errors import UsageError, without_secrets
 from xmlstream.sink.target import Target
-from xmlstream.sources.places import shown
 
 SECRET = "what-she-alone-knows"
 URLS = [

@@ -27,7 +27,7 @@ def commit(directory: Path, number: int, *, closed: bool = False, **sets: str) -
     made["report"]["closed"] = closed
     for state in made["operators"].values():
         state["kept"] = {}
-    CommitLog(directory / "commits").commit(number, {**made, "whole": number == 3})
+    CommitLog(directory / "commits").create({**made, "whole": number == 3})
 
 
 @pytest.fixture

@@ -23,7 +23,7 @@ POINTS = {
     "while the operators work": (execution, "advance"),
     "after a segment is written": (segments.SegmentStore, "record"),
     "before the document is drafted": (directory_sink.DirectorySink, "draft"),
-    "before the commit": (CommitLog, "commit"),
+    "before the commit": (CommitLog, "create"),
     "after the commit": (directory_sink.DirectorySink, "publish"),
     "after the document is published": (segments.SegmentStore, "retain"),
 }

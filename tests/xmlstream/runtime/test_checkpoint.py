@@ -189,7 +189,7 @@ def test_who_has_ended_without_a_word_is_no_hindrance(tmp_path: Path) -> None:
 def test_all_that_a_commit_names_is_synced_before_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     done: list[object] = []
     monkeypatch.setattr("xmlstream.runtime.checkpoint.sync", lambda paths: done.append(set(paths)))
-    monkeypatch.setattr(CommitLog, "commit", lambda self, number, record: done.append(number))
+    monkeypatch.setattr(CommitLog, "create", lambda self, record: done.append(record["slice"]))
     checkpoint = Checkpoint(tmp_path)
     found = tmp_path / "documents" / "s" / "documents.jsonl"
     found.parent.mkdir(parents=True)

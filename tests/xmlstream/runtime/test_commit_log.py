@@ -19,9 +19,9 @@ def test_before_the_first_commit_there_is_nothing(tmp_path: Path) -> None:
 
 def test_sets_are_whole_again_from_what_each_slice_added_and_the_rest_is_the_last_slices(tmp_path: Path) -> None:
     log = CommitLog(tmp_path)
-    log.commit(0, record(0, "<1>", whole=True))
-    log.commit(1, record(1, "<2>"))
-    log.commit(2, record(2, "<3>"))
+    log.create(record(0, "<1>", whole=True))
+    log.create(record(1, "<2>"))
+    log.create(record(2, "<3>"))
     latest = made_whole(CommitLog(tmp_path).records())
     assert latest is not None
     assert latest["slice"] == 2
@@ -30,8 +30,8 @@ def test_sets_are_whole_again_from_what_each_slice_added_and_the_rest_is_the_las
 
 def test_a_whole_record_makes_those_before_it_superfluous(tmp_path: Path) -> None:
     log = CommitLog(tmp_path)
-    log.commit(0, record(0, "<1>", whole=True))
-    log.commit(1, record(1, "<[1,2]>", whole=True))
+    log.create(record(0, "<1>", whole=True))
+    log.create(record(1, "<[1,2]>", whole=True))
     assert [path.name for path in tmp_path.iterdir()] == ["000000001.json"]
     latest = made_whole(log.records())
     assert latest is not None
@@ -40,14 +40,14 @@ def test_a_whole_record_makes_those_before_it_superfluous(tmp_path: Path) -> Non
 
 def test_a_record_that_was_not_put_in_place_does_not_count(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     log = CommitLog(tmp_path)
-    log.commit(0, record(0, "<1>", whole=True))
+    log.create(record(0, "<1>", whole=True))
 
     def killed(*_: object) -> None:
         raise KeyboardInterrupt
 
     monkeypatch.setattr(Path, "rename", killed)
     with pytest.raises(KeyboardInterrupt):
-        log.commit(1, record(1, "<2>"))
+        log.create(record(1, "<2>"))
     latest = made_whole(log.records())
     assert latest is not None
     assert latest["slice"] == 0

@@ -143,7 +143,7 @@ def test_many_whole_records_and_few_parts_of_logs(
     assert documents(out) == whole
     assert committed(url) == [*range((runs - 2) // 2 * 2, runs - 1)]  # those before a whole record are gone
     with readable(url) as (copy, _):
-        assert len((copy / "published.jsonl").read_text().splitlines()) >= len(whole) - 2
+        assert len(copy.path("published.jsonl").read_text().splitlines()) >= len(whole) - 2
     (published,) = [each["remote"]["logs"]["published.jsonl"] for each in records(url)[-2:] if "slice" in each][-1:]
     assert len(published) <= 3
 
@@ -166,7 +166,7 @@ def test_a_younger_run_takes_over_and_the_older_one_stops_in_words(
     assert [*documents(tmp_path / "older")] == [*whole][:1]
     assert committed(url) == [*range(len(committed(url)))]
     with readable(url) as (copy, _):
-        assert [each["slice"] for each in CommitLog(copy / "commits").records()] == committed(url)
+        assert [each["slice"] for each in CommitLog(copy.below("commits")).records()] == committed(url)
 
 
 @pytest.mark.parametrize("takes_over", [False, True])
@@ -174,8 +174,8 @@ def test_on_a_cluster_a_task_that_misses_what_a_younger_run_has_removed_is_expla
     takes_over: bool, in_process: InProcessSession, sensors: Path, url: str, tmp_path: Path
 ) -> None:
     def missing(execution: Execution, *_: object) -> None:
-        assert execution._checkpoint.remote is not None
-        execution._checkpoint.remote.is_shared = True
+        assert isinstance(execution._checkpoint.mirror, RemoteCheckpoint)
+        execution._checkpoint.mirror.is_shared = True
         if takes_over:
             RemoteCheckpoint(url, tmp_path / "younger").begin()
         raise FileNotFoundError("no such object")
@@ -260,11 +260,11 @@ def test_a_run_of_another_query_is_refused_and_stops_nobody(
 @pytest.mark.parametrize(
     ("owner", "name", "after"),
     [
-        (RemoteCheckpoint, "commit", False),
-        (RemoteCheckpoint, "commit", True),
+        (RemoteCheckpoint, "create", False),
+        (RemoteCheckpoint, "create", True),
         (DirectorySink, "publish", False),
         (DirectorySink, "publish", True),
-        (CommitLog, "commit", False),
+        (CommitLog, "create", False),
     ],
     ids=["before the commit", "after it", "before publication", "after it", "before the record in the copy"],
 )

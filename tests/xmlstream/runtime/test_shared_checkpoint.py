@@ -18,10 +18,12 @@ from xmlstream.operators.storage.object_urls import joined
 from xmlstream.operators.storage.objects import ObjectStore, requests
 from xmlstream.operators.storage.segments import SegmentStore
 from xmlstream.operators.storage.shared_files import PartsOfTask, RowsOfObjects
+from xmlstream.operators.storage.store import store_of
 from xmlstream.punct_ns.errors import StateError
 from xmlstream.punct_ns.slices import POSITION
 from xmlstream.runtime import remote_checkpoint, runner
 from xmlstream.runtime.remote_checkpoint import RemoteCheckpoint
+from xmlstream.sources.places import Document
 from xmlstream.sources.xml.options.source import SourceOptions
 from xmlstream.sources.xml.slices.stage_writer import stage
 from xmlstream.sources.xml.splits.byte_ranges import ByteRange
@@ -72,7 +74,7 @@ def test_large_segments_lie_in_the_store_alone(spark: SparkSession, bucket: str,
     assert sum(map(len, store.batches(large, ["n"]))) == 1000
     assert names(tmp_path / "a") == [small.name]
     kept = {f"state/join/{each.name}" for each in (small, large)}
-    remote.commit({"slice": 0, "whole": True}, {}, kept, store.unsynced())
+    remote.create(remote.secure({"slice": 0, "whole": True}, {}, kept, store.unsynced()))
     assert len(remote.places(f"state/join/{large.name}")) == 4
     # A new driver has nothing, and brings over what it reads itself.
     other = RemoteCheckpoint(bucket, tmp_path / "b", is_shared=True)
@@ -123,7 +125,7 @@ def test_a_range_is_staged_as_an_object(tmp_path: Path) -> None:
     options = SourceOptions.parse(
         {"path": str(document), "rowTag": "bid", "schema": "n INT", "stage": "memory://stage/run", "source": "bid"}
     )
-    range_ = ByteRange(str(document), 0, 0, document.stat().st_size, ends="root")
+    range_ = ByteRange(Document.at(document), 0, 0, document.stat().st_size, ends="root")
     (row,) = stage([range_], options)
     assert row["path"].startswith("memory://stage/run/tuples-")
     found = shared_files.opened(row["path"])
@@ -134,7 +136,8 @@ def test_a_range_is_staged_as_an_object(tmp_path: Path) -> None:
     assert requests == before
     left = shared_files.written(pa.table({"n": [1], POSITION: [3]}), shared_files.beside(row["path"], "other.parquet"))
     assert pq.read_table(shared_files.opened(left)).num_rows == 1
-    shared_files.removed(row["path"])
+    store, key = store_of(row["path"])
+    store.delete(key)
     assert ObjectStore("memory://stage/run").names() == ["other.parquet"]
 
 

@@ -133,8 +133,8 @@ POINTS = {
     "after parts are written": lambda: _dies(DirectorySink, "draft", 1),
     "while parts get their names": lambda: _dies(Path, "rename", 9),
     "after the draft": lambda: _dies(DirectorySink, "draft", 1, after=True),
-    "before the commit": lambda: _dies(CommitLog, "commit", 1),
-    "after the commit": lambda: _dies(CommitLog, "commit", 1, after=True),
+    "before the commit": lambda: _dies(CommitLog, "create", 1),
+    "after the commit": lambda: _dies(CommitLog, "create", 1, after=True),
     "after the documents are published": lambda: _dies(DirectorySink, "publish", 1, after=True),
 }
 OF_ALL_SINKS = ("before the tuples are computed", "after the draft", "after the commit")

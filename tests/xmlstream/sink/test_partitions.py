@@ -22,7 +22,8 @@ from xmlstream.punct_ns.domain import Value
 from xmlstream.punct_ns.errors import QueryError, StateError, UsageError
 from xmlstream.punct_ns.punctuation import Punctuation
 from xmlstream.punct_ns.schema import Schema
-from xmlstream.sink.document_names import directory_of, documents_in, values_of
+from xmlstream.sink.document_names import directory_of, values_of
+from xmlstream.sink.output import Output
 from xmlstream.sink.partitioned_sink import PartitionedSink
 from xmlstream.sink.sink import ComputedSlice
 from xmlstream.sink.sink_kind import SinkHome
@@ -126,9 +127,9 @@ def test_each_tuple_is_in_one_partition_and_each_is_marked_once(tmp_path: Path) 
     table = pa.table(columns, list(schema.names))
 
     def slice_(number: int, tuples: pa.Table | None, *said: str) -> set[str]:
-        before = set(documents_in(tmp_path / "out.json"))
+        before = set(Output(tmp_path / "out.json").documents())
         sink.publish(sink.draft(ComputedSlice(number, [(tuples, [Punctuation.parse(text, schema) for text in said])])))
-        return set(documents_in(tmp_path / "out.json")) - before
+        return set(Output(tmp_path / "out.json").documents()) - before
 
     def values(directory: str, number: int) -> list[int]:
         text = (tmp_path / "out.json" / directory / f"slice-{number:09d}.json").read_text()
@@ -175,7 +176,7 @@ def test_spark_reads_partitions_and_each_is_marked_by_the_slice_that_closes_it(
     marks = {path.parent.name: json.loads(path.read_text()) for path in (tmp_path / "parquet").glob("*/_SUCCESS")}
     # The slice i closes what is before 30 i seconds: minute m with the slice 2 m + 2.
     assert marks == {of_minute(m): {"slice": 2 * m + 2, "exact": True} for m in range((SLICES - 1) // 2)}
-    names = list(documents_in(tmp_path / "parquet"))
+    names = list(Output(tmp_path / "parquet").documents())
     assert f"{of_minute(1)}/slice-000000002.parquet" in names
     assert names[-1].endswith("_SUCCESS")
     two = spark.read.parquet(str(tmp_path / "two"))
@@ -202,8 +203,8 @@ def test_killed_at_every_point_partitions_are_what_they_are_without(
         crash(lambda: run(out, checkpoint, keep_open=True), point, slice_id)
     run(out, checkpoint)
     there, here = (Path(f"{place}.json") for place in (whole, out))
-    assert list(documents_in(here)) == list(documents_in(there))
-    assert all((here / name).read_bytes() == (there / name).read_bytes() for name in documents_in(there))
+    assert list(Output(here).documents()) == list(Output(there).documents())
+    assert all((here / name).read_bytes() == (there / name).read_bytes() for name in Output(there).documents())
     assert len(list(there.glob("*/_SUCCESS"))) == len(list(there.glob("minute=*")))
     (here / of_minute(1) / "slice-000000002.json").unlink()
     with pytest.raises(StateError, match="1 of the documents that this query has published are gone"):

@@ -476,7 +476,7 @@ def test_a_sink_is_declared_and_its_password_is_not_recorded(sink: str, output: 
     (answer,) = script.read(f"{TABLES} CREATE TABLE t {sink}; INSERT INTO t SELECT * FROM s").answers
     assert answer.sink is not None
     target = answer.sink.target
-    assert (target.output, target.shown, target.directory) == (output, shown, None)
+    assert (target.output, target.shown, target.documents()) == (output, shown, None)
     assert "b@h" not in str(target.recorded)
 
 

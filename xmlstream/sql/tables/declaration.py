@@ -16,7 +16,7 @@ from xmlstream.punct_ns.schema import Schema
 from xmlstream.punct_ns.slices import quoted
 from xmlstream.sources import xmark
 from xmlstream.sources.parquet_table import parquet_options
-from xmlstream.sources.places import plain_path
+from xmlstream.sources.places import Document
 from xmlstream.sources.xml.options.source import SourceOptions
 from xmlstream.sql.query_text import QueryText
 from xmlstream.sql.refused.did_you_mean import DECLARED
@@ -132,7 +132,7 @@ def scan(name: str, options: Mapping[str, str], schema: str | None, using: str =
     if (written := STREAM_FORMATS[using]) is not None:
         plain, schema = written(plain, schema), None
     read = SourceOptions.parse(plain, schema, giver="user")
-    plain_path(read.path)  # refuses a path on another file system
+    Document.at(read.path)  # refuses a path on another file system
     node = source(name, read)
     for option, put in ABOVE.items():
         node = put(node, above[option]) if option in above else node

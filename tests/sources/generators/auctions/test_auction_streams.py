@@ -11,6 +11,7 @@ from tests.samples.auction_items import BRISK, items
 from xmlstream.punct_ns.slices import POSITION
 from xmlstream.sources.generators import auction_documents
 from xmlstream.sources.generators.auction_house import AUCTION_STREAMS, Form, House, Stream, documents
+from xmlstream.sources.places import Document
 from xmlstream.sources.xml.options.source import SourceOptions
 from xmlstream.sources.xml.parser.range_parser import RangeParser
 from xmlstream.sources.xml.splits.byte_ranges import ByteRange
@@ -22,7 +23,7 @@ def parsed(path: Path, stream: Stream, form: Form) -> tuple[list[Row], list[Row]
     """What the source reads, by the stream's own declaration: tuples, punctuations."""
     options = SourceOptions.parse(stream.options(form, path), stream.schema)
     rows: tuple[list[Row], list[Row]] = ([], [])
-    for part in RangeParser(options).parse(ByteRange(str(path), 0, 0, path.stat().st_size, ends="root")):
+    for part in RangeParser(options).parse(ByteRange(Document.at(path), 0, 0, path.stat().st_size, ends="root")):
         assert not part.malformed
         assert not part.void.total()
         rows[0].extend(part.tuples.to_pylist())

@@ -17,7 +17,7 @@ names = st.sampled_from(MAGIC)
 
 def found(path: Path | str) -> list[str]:
     options = SourceOptions.parse({"path": str(path), "rowTag": "r", "schema": "a INT"})
-    return Documents(options, log=False).find()
+    return [each.where for each in Documents(options, log=False).find()]
 
 
 @given(st.lists(names, min_size=1, max_size=3), names)

@@ -10,12 +10,13 @@ from xmlstream.sources.generators.sensors import write_sensors
 
 READ = """
 import resource, sys
+from xmlstream.sources.places import Document
 from xmlstream.sources.xml.splits.byte_ranges import ByteRange
 from xmlstream.sources.xml.options.source import SourceOptions
 from xmlstream.sources.xml.parser.range_parser import RangeParser
 path, size = sys.argv[1], int(sys.argv[2])
 options = SourceOptions.parse({"path": path, "rowTag": "tempdata", "schema": "sid STRING, hour INT, currtmp DOUBLE"})
-for parsed in RangeParser(options).parse(ByteRange(path, 0, 0, size, ends="root")):
+for parsed in RangeParser(options).parse(ByteRange(Document.at(path), 0, 0, size, ends="root")):
     assert not parsed.malformed
 print(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss)
 """

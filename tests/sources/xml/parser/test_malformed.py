@@ -12,6 +12,7 @@ from lxml import etree
 
 from tests.harness.xml_reading import WHOLE, Cuts, any_cuts, read_cut
 from xmlstream.punct_ns.slices import LIFESPAN
+from xmlstream.sources.places import Document
 from xmlstream.sources.xml.options.source import SourceOptions
 from xmlstream.sources.xml.parser.item_batches import Parsed
 from xmlstream.sources.xml.parser.malformed import Malformed, locate, malformed_error, malformed_table
@@ -28,7 +29,7 @@ def parsed(path: Path, document: str | bytes, *, close: bool = False, **options:
     path.write_bytes(document if isinstance(document, bytes) else document.encode())
     given = {"path": str(path), "rowTag": "row", "schema": "h INT, s STRING", "mode": "PERMISSIVE", **options}
     parser = RangeParser(SourceOptions.parse(given))
-    return list(parser.parse(ByteRange(str(path), 0, 0, path.stat().st_size, ends="root", close=close)))
+    return list(parser.parse(ByteRange(Document.at(path), 0, 0, path.stat().st_size, ends="root", close=close)))
 
 
 @pytest.fixture(scope="module")

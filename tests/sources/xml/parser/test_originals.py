@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from xmlstream.sources.places import Document
 from xmlstream.sources.xml.options.source import SourceOptions
 from xmlstream.sources.xml.slices.stage_writer import stage, with_elements
 from xmlstream.sources.xml.slices.staged_rows import StagedRange
@@ -23,7 +24,7 @@ def staged(request: pytest.FixtureRequest, tmp_path: Path) -> StagedRange:
     options = SourceOptions.parse(
         {"path": str(path), "rowTag": "row", "schema": "h INT", "stage": str(tmp_path / "stage")}
     )
-    (row,) = stage([ByteRange(str(path), 0, 0, path.stat().st_size, ends="root")], options)
+    (row,) = stage([ByteRange(Document.at(path), 0, 0, path.stat().st_size, ends="root")], options)
     return StagedRange.of(row)
 
 
@@ -38,6 +39,6 @@ def test_dead_letters_get_the_elements_of_their_positions(staged: StagedRange) -
 
 
 def test_what_is_not_there_any_more_stays_as_it_was_read(staged: StagedRange) -> None:
-    Path(staged.part.ranges[0].path).unlink()
+    Path(staged.part.ranges[0].document.where).unlink()
     letter = {"_position": staged.first_position, "raw": {"h": 1}}
     assert with_elements([letter], [staged]) == [letter]

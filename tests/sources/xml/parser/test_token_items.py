@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 from lxml import etree
 
 from tests.harness.xml_reading import WHOLE, read_cut
+from xmlstream.sources.places import Document
 from xmlstream.sources.xml.options.source import SourceOptions
 from xmlstream.sources.xml.parser.item_batches import Items, ItemTexts
 from xmlstream.sources.xml.parser.item_parser import ItemParser
@@ -137,7 +138,7 @@ def compare(name: str, random: Random, oddness: float) -> bool:
     before, open_, behind, after = split(Writer(random, oddness).content(), random)
     decided = True
     for content, at, end in ((before, (ROOT,), open_), (behind, open_, after)):
-        text = LocatedText(content, at, end, "x.xml", 0, "utf-8")
+        text = LocatedText(content, at, end, Document.at("x.xml"), 0, "utf-8")
         reference, parser = (ItemParser(options(name), options(name).columns) for _ in range(2))
         tree = text.tree()
         assert isinstance(tree, etree._Element), tree
@@ -252,7 +253,7 @@ class NameWriter:
 def by_tokens_as_by_reference(content: bytes, root: bytes = ROOT, **given: str) -> list[object] | None:
     """The texts of the columns, which tokens read as the reference reader does; None if they decide nothing."""
     source = SourceOptions.parse({"path": "x.xml", "rowTag": "row", **given})
-    text = LocatedText(content, (root,), (root,), "x.xml", 0, "utf-8")
+    text = LocatedText(content, (root,), (root,), Document.at("x.xml"), 0, "utf-8")
     reference, parser = (ItemParser(source, source.columns) for _ in range(2))
     tree, context = text.tree(), Context.of((root,))
     assert context is not None

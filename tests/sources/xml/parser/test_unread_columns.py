@@ -12,6 +12,7 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from xmlstream.punct_ns.slices import POSITION
+from xmlstream.sources.places import Document
 from xmlstream.sources.xml.options.source import SourceOptions
 from xmlstream.sources.xml.parser.range_parser import RangeParser
 from xmlstream.sources.xml.splits import byte_ranges as ranges_module
@@ -62,7 +63,7 @@ def read(path: Path, **options: str) -> tuple[list[dict[str, Any]], list[tuple[i
     tuples: list[dict[str, Any]] = []
     malformed: list[tuple[int, str, str, int]] = []
     parser = RangeParser(SourceOptions.parse({"path": str(path), **GIVEN, **options}))
-    for parsed in parser.parse(ByteRange(str(path), 0, 0, path.stat().st_size, ends="root")):
+    for parsed in parser.parse(ByteRange(Document.at(path), 0, 0, path.stat().st_size, ends="root")):
         tuples += parsed.tuples.to_pylist()
         malformed += [(one.position, one.kind, one.reason, one.offset) for one in parsed.malformed]
     return tuples, malformed

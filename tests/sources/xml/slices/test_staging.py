@@ -13,6 +13,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from xmlstream.punct_ns.errors import MalformedInput, XmlStreamError
+from xmlstream.sources.places import Document
 from xmlstream.sources.xml.options.source import SourceOptions
 from xmlstream.sources.xml.slices.sources_reader import SourcesReader
 from xmlstream.sources.xml.slices.staged_rows import StagedRange
@@ -107,7 +108,7 @@ def test_a_process_that_is_killed_is_told_in_words(tmp_path: Path) -> None:
     assert process.is_ready()
     os.kill(process.pid, signal.SIGKILL)
     with pytest.raises(XmlStreamError, match="has ended by signal 9"):
-        process.stage([ByteRange(str(tmp_path / "a.xml"), 0, 0, 9, ends="root")], options)
+        process.stage([ByteRange(Document.at(tmp_path / "a.xml"), 0, 0, 9, ends="root")], options)
     process.end()
 
 

@@ -14,6 +14,7 @@ import pytest
 
 from xmlstream.punct_ns.errors import MalformedInput
 from xmlstream.punct_ns.xml_form import PUNCT_NS
+from xmlstream.sources.places import Document
 from xmlstream.sources.xml.grammar.check import check_grammar
 from xmlstream.sources.xml.options.source import SourceOptions
 from xmlstream.sources.xml.splits.documents import open_document
@@ -48,7 +49,7 @@ def _source(path: Path, **options: str) -> SourceOptions:
 def test_whatever_its_name_what_it_holds_is_read(tmp_path: Path, form: str) -> None:
     text = _document(100)
     (tmp_path / "some.xml").write_bytes(FORMS[form](text))
-    with open_document(str(tmp_path / "some.xml")) as file:
+    with open_document(Document.at(tmp_path / "some.xml")) as file:
         assert file.read(10) == text[:10]
         file.seek(50)
         assert file.read(10) == text[50:60]
@@ -90,7 +91,7 @@ def test_a_long_one_is_never_held_whole(tmp_path: Path) -> None:
             file.write(b"<r><h>1</h></r>" * 10_000)
         file.write(b"</s>")
     tracemalloc.start()
-    with open_document(str(path)) as file:
+    with open_document(Document.at(path)) as file:
         length = 0
         while part := file.read(1 << 20):
             length += len(part)

@@ -328,7 +328,7 @@ def test_a_broken_last_line_of_the_log_is_forgotten_and_another_is_an_error(tmp_
     Documents(options, log=True).find()
     log = tmp_path / DOCUMENT_LOG
     log.write_bytes(log.read_bytes()[:-5])
-    assert [Path(path).name for path in Documents(options, log=True).find()] == ["a", "b"]
+    assert [each.key for each in Documents(options, log=True).find()] == ["a", "b"]
     log.write_bytes(b"nonsense\n" + log.read_bytes())
     with pytest.raises(StateError):
         Documents(options, log=True)

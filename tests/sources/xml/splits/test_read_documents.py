@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 from xmlstream.punct_ns.errors import InputError, StateError
+from xmlstream.sources.places import Document
 from xmlstream.sources.xml.options.source import SourceOptions
 from xmlstream.sources.xml.parser.range_parser import RangeParser
 from xmlstream.sources.xml.splits.documents import Documents
@@ -184,9 +185,9 @@ def test_a_poll_opens_no_document_that_is_unchanged(tmp_path: Path, monkeypatch:
     reading.restart()
     opened = list[str]()
 
-    def compared(path: str, byte: int, before: str | None) -> InputError | None:
-        opened.append(path)
-        return replacement(path, byte, before)
+    def compared(document: Document, byte: int, before: str | None) -> InputError | None:
+        opened.append(document.where)
+        return replacement(document, byte, before)
 
     monkeypatch.setattr("xmlstream.sources.xml.splits.read_documents.replacement", compared)
     assert reading.slice() == []
