@@ -314,7 +314,7 @@ def test_pyspark_logs_nothing_of_what_is_raised(spark: SparkSession, tmp_path: P
 
     logged: list[logging.LogRecord] = []
     handler, log = logging.Handler(), PySparkLogger.getLogger("SQLQueryContextLogger")
-    handler.emit = logged.append  # type: ignore[method-assign]
+    handler.emit = logged.append  # type: ignore[method-assign, assignment]
     (tmp_path / "in.xml").write_text("<r><x><a>1</a><s>oops</s></x></r>", encoding="utf-8")
     read = xs.read(spark, tmp_path / "in.xml", schema="a INT, s STRING", rowTag="x", schemes="a")
     log.addHandler(handler)
