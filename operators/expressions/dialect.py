@@ -276,23 +276,6 @@ def position_of(tree: exp.Expr | None, schema: Schema) -> int | None:
     return next((i for i, name in enumerate(schema.names) if name.lower() == folded), None)
 
 
-def equated(condition: exp.Expr, schema: Schema) -> tuple[str, str] | None:
-    """The two attributes of one type that a condition states to be equal; None for any other condition.
-
-    >>> schema = Schema.of(a="INT", b="INT", c="BIGINT")
-    >>> [equated(expression(text), schema) for text in ("(b = A)", "a = c", "a = 1")]
-    [('b', 'a'), None, None]
-    """
-    condition = condition.unnest()
-    if not isinstance(condition, exp.EQ):
-        return None
-    places = [position_of(side.unnest(), schema) for side in (condition.this, condition.expression)]
-    known = [schema[i] for i in places if i is not None]
-    if len(known) < 2 or places[0] == places[1] or known[0].domain.type != known[1].domain.type:
-        return None
-    return known[0].name, known[1].name
-
-
 def conjuncts(tree: exp.Expr) -> list[exp.Expr]:
     """The conditions that AND joins, without brackets around them.
 

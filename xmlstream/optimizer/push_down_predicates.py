@@ -26,8 +26,9 @@ from typing import cast
 from sqlglot import exp
 
 from xmlstream.operators.behaviour import Combines, HasResidual, Terms
-from xmlstream.operators.expressions.dialect import attributes_in, conjoined, conjuncts, equated, expression, render
+from xmlstream.operators.expressions.dialect import attributes_in, conjoined, conjuncts, expression, render
 from xmlstream.operators.expressions.throwable import throwable
+from xmlstream.operators.expressions.type_rules import equated
 from xmlstream.operators.select import Select
 from xmlstream.optimizer.rewrite import bottom_up, in_terms, over, readers, top_down
 from xmlstream.plan.nodes import AnyOperator, Node
