@@ -76,10 +76,12 @@ def _lowered(node: Node, old: Node, keys: AbstractSet[str], uses: Counter[Node])
 
 
 def _computed(node: Node, old: Node, column: Column, uses: Counter[Node]) -> tuple[Node, str] | None:
-    """An inner join with the column computed in the input that has its attributes, and the column's name there."""
+    """A node over inner joins with the column computed in the input that has its attributes, and its name there."""
     operator, tree = node.operator, expression(column.expression)
     used = {name.lower() for name in attributes_in(tree)}
     name = unique(column.attribute.name, node.schema.names)
+    if (known := _known(node, tree)) is not None:
+        return node, known
     if not used or uses[old] > 1 or len(old.inputs) != len(node.inputs):
         return None
     if isinstance(operator, Project):
