@@ -64,6 +64,7 @@ PERHAPS = [
     "j DIV -1 = 1",
     "s > 5",
     "i DIV -1 = 1",
+    "at + INTERVAL 999999999 DAYS > at",
     "timestamp_seconds(j) > at",
     "timestamp_micros(j) + INTERVAL 1 DAY > at",
     "s = day",
