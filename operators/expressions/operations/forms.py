@@ -65,7 +65,8 @@ _COMPUTED: Mapping[type[exp.Expr], str] = {
     exp.IntDiv: "DIV",
 }
 _BITS: Mapping[type[exp.Expr], str] = {exp.BitwiseAnd: "&", exp.BitwiseOr: "|", exp.BitwiseXor: "^"}
-_SOME_YEARS = 100_000
+_FAR = 100_000
+"""The days by which a moment of the calendar is moved without leaving BIGINT, in microseconds."""
 _RUNNING = ("spark_partition_id", "hash")
 """Functions that stand in the project's own texts only so that Spark does not take a number for a constant."""
 
@@ -82,7 +83,7 @@ def known(tree: exp.Expr, schema: Schema) -> Part | None:
     """
     try:
         found = Translator(_columns(schema), "UTC").part(tree)
-    except QueryError:
+    except (QueryError, RecursionError):
         return None
     return None if found.rows else found
 
@@ -163,7 +164,7 @@ class Translator:
             raise NotProven(f"TIMESTAMP {operator} INTERVAL of days in {self._zone}")
         moved = f"({of.sql} {operator} to_microseconds({days * 86_400_000_000 + micros}))"
         # Moments of the calendar, moved by some years, never leave BIGINT; those that are made of numbers may.
-        may_leave = abs(days) > _SOME_YEARS or given.find(exp.Anonymous) is not None
+        may_leave = abs(days) > _FAR or given.find(exp.Anonymous) is not None
         return of.computed(moved, seems=seems, raises=may_leave, refuses=True)
 
     def compared(self, tree: exp.Expr) -> Part:
