@@ -27,8 +27,8 @@ from xmlstream.operators.expressions.dialect import (
     render,
 )
 from xmlstream.operators.expressions.monotone import Monotone, monotone
-from xmlstream.operators.expressions.throwable import unfailing
-from xmlstream.operators.expressions.type_rules import loses_nothing, numeric_literal, type_name, value_type
+from xmlstream.operators.expressions.throwable import bound_type, unfailing
+from xmlstream.operators.expressions.type_rules import loses_nothing, numeric_literal, type_name
 from xmlstream.punct_ns.closed_intervals import Relation
 from xmlstream.punct_ns.domain import NAN
 from xmlstream.punct_ns.numeric_type import FloatType, IntegerType
@@ -163,7 +163,7 @@ class _Side:
 def _bound(mine: _Side, own: exp.Expr, relation: Relation, theirs: _Side, other: exp.Expr) -> Iterator[Bound]:
     """The bound that `other relation own` is for a tuple of the side of `own`; nothing if that is not known."""
     own, other = _shifted(mine, own, theirs, other)
-    of, compared = value_type(own, mine.schema), value_type(other, theirs.schema)
+    of, compared = bound_type(own, mine.schema), bound_type(other, theirs.schema)
     how = monotone(render(other), theirs.schema)
     if of is None or compared is None or how is None:
         return
@@ -206,8 +206,8 @@ def _shifted(mine: _Side, own: exp.Expr, theirs: _Side, other: exp.Expr) -> tupl
             left, right = right, left
         if not _is_shift(right, left, theirs.schema, other):
             break
-        if isinstance(value_type(own, mine.schema), IntegerType) != isinstance(
-            value_type(left, theirs.schema), IntegerType
+        if isinstance(bound_type(own, mine.schema), IntegerType) != isinstance(
+            bound_type(left, theirs.schema), IntegerType
         ):
             break
         own = _INVERSE[type(other)](this=exp.paren(own.copy()), expression=right.copy())
@@ -220,7 +220,7 @@ def _is_shift(shift: exp.Expr, of: exp.Expr, schema: Schema, whole: exp.Expr) ->
     if isinstance(shift, exp.Interval):
         return monotone(render(whole), schema) is not None
     number: SqlType | None = literal.type if (literal := numeric_literal(shift)) is not None else None
-    return isinstance(number, IntegerType) and isinstance(value_type(of, schema), IntegerType)
+    return isinstance(number, IntegerType) and isinstance(bound_type(of, schema), IntegerType)
 
 
 def _with_domains(bounds: Sequence[Bound], other: Schema) -> tuple[Bound, ...]:

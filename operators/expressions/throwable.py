@@ -67,6 +67,13 @@ def _is_floating(tree: exp.Expr, schema: Schema) -> bool:
     return any(isinstance(schema.attribute(name).domain.sql, FloatType) for name in attributes_in(tree))
 
 
+def bound_type(tree: exp.Expr, schema: Schema) -> SqlType | None:
+    """The type of an expression that bounds another; None for arithmetic of DECIMAL and FLOAT, which may round."""
+    operands = [tree.unnest().this, tree.unnest().expression] if isinstance(tree.unnest(), exp.Binary) else []
+    types = [type_ for side in operands if (type_ := value_type(side, schema)) is not None]
+    return None if any(kind(type_) in ("decimal", "float") for type_ in types) else value_type(tree, schema)
+
+
 _TRIED: dict[type[exp.Binary], str] = {exp.Add: "try_add", exp.Sub: "try_subtract", exp.Mul: "try_multiply"}
 _SAFE = frozenset(
     ("unix_seconds", "unix_millis", "unix_micros", "unix_date", "date_trunc", "trunc", "to_date", "date", "year")
@@ -90,7 +97,7 @@ def _unfailing(tree: exp.Expr, schema: Schema) -> exp.Expr | None:
     tree = tree.unnest()
     if isinstance(tree, exp.Column | exp.Interval) or numeric_literal(tree) is not None:
         return tree.copy()
-    type_ = value_type(tree, schema)
+    type_ = bound_type(tree, schema)
     if type_ is None:
         return None
     if not isinstance(tree, exp.Cast) and any(_is_text(part, schema) for part in tree.iter_expressions()):

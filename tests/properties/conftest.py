@@ -8,7 +8,6 @@ from xmlstream.operators.expressions.operations.spark_type import NotProven
 from xmlstream.punct_ns.errors import QueryError
 
 REFUSED = {
-    "project, monotone": "floor of a DECIMAL",
     "session, tuples kept": "try_sum",
     "order, with slack and a limit": "aggregate over an array",
     "order per person and x, with slack and a limit": "aggregate over an array",

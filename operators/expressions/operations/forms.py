@@ -65,6 +65,8 @@ _COMPUTED: Mapping[type[exp.Expr], str] = {
     exp.IntDiv: "DIV",
 }
 _BITS: Mapping[type[exp.Expr], str] = {exp.BitwiseAnd: "&", exp.BitwiseOr: "|", exp.BitwiseXor: "^"}
+_FAR = 100_000
+"""The days by which a moment of the calendar is moved without leaving BIGINT, in microseconds."""
 _RUNNING = ("spark_partition_id", "hash")
 """Functions that stand in the project's own texts only so that Spark does not take a number for a constant."""
 
@@ -81,7 +83,7 @@ def known(tree: exp.Expr, schema: Schema) -> Part | None:
     """
     try:
         found = Translator(_columns(schema), "UTC").part(tree)
-    except QueryError:
+    except (QueryError, RecursionError):
         return None
     return None if found.rows else found
 
@@ -161,9 +163,9 @@ class Translator:
         if days and of.type.name == "TIMESTAMP" and not is_utc(self._zone):
             raise NotProven(f"TIMESTAMP {operator} INTERVAL of days in {self._zone}")
         moved = f"({of.sql} {operator} to_microseconds({days * 86_400_000_000 + micros}))"
-        # Moments of the calendar never leave BIGINT; those that are made of numbers may.
-        is_made = given.find(exp.Anonymous) is not None
-        return of.computed(moved, seems=seems, raises=is_made, refuses=True)
+        # Moments of the calendar, moved by some years, never leave BIGINT; those that are made of numbers may.
+        may_leave = abs(days) > _FAR or given.find(exp.Anonymous) is not None
+        return of.computed(moved, seems=seems, raises=may_leave, refuses=True)
 
     def compared(self, tree: exp.Expr) -> Part:
         """A comparison."""
@@ -259,7 +261,8 @@ class Translator:
         if isinstance(tree, exp.ILike):
             if not pattern.word.isascii():
                 raise NotProven("ILIKE of letters beyond ASCII")
-            of, pattern = call("lower", [of], self._zone), self.literal(exp.Literal.string(pattern.word.lower()))
+            lower = call("lower", [of], self._zone).sql
+            of, pattern = of.computed(lower, refuses=True), self.literal(exp.Literal.string(pattern.word.lower()))
         sql = f"({of.sql} {'NOT ' if tree.args.get('negate') else ''}LIKE {pattern.sql})"
         return of.computed(sql, BOOLEAN)
 

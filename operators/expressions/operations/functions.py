@@ -300,7 +300,8 @@ def _lower_or_upper(name: str, parts: Sequence[Part], zone: str) -> Part:
         f"CASE WHEN regexp_full_match({of}, '[\\x01-\\x7e\\s]*') THEN {does}({of}) WHEN {of} IS NULL THEN NULL"
         f" ELSE {refused(name + ' of letters beyond ASCII')} END"
     )
-    return parts[0].computed(sql, refuses=True)
+    # Spark raises none, but no text that a join leaves out may stop a query in process.
+    return parts[0].computed(sql, raises=True)
 
 
 def _concat(name: str, parts: Sequence[Part], zone: str) -> Part:

@@ -4,7 +4,7 @@ Spark computes operands from left to right, and leaves out those that cannot mat
 whose left side is false, or the right operand of a sum whose left one is null. DuckDB computes all of them, in an order
 of its own. Where an operand can raise an error this shows, so that such operands are guarded by a CASE.
 
-Literals are parts, too: numbers with their types, and intervals, of which only the length counts.
+Literals are parts, too: numbers with their types; an interval is its length.
 """
 
 from __future__ import annotations

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from xmlstream.operators.expressions.dialect import expression
-from xmlstream.operators.expressions.throwable import takes_equals_alike, throwable
+from xmlstream.operators.expressions.throwable import takes_equals_alike, throwable, unfailing
 from xmlstream.punct_ns.schema import Schema
 
 if TYPE_CHECKING:
@@ -64,6 +64,7 @@ PERHAPS = [
     "j DIV -1 = 1",
     "s > 5",
     "i DIV -1 = 1",
+    "at + INTERVAL 999999999 DAYS > at",
     "timestamp_seconds(j) > at",
     "timestamp_micros(j) + INTERVAL 1 DAY > at",
     "s = day",
@@ -90,6 +91,11 @@ def test_a_condition_without_anything_that_may_fail_is_told(text: str) -> None:
 @pytest.mark.parametrize("text", [*PERHAPS, *UNKNOWN])
 def test_of_what_may_fail_or_is_not_known_nothing_is_said(text: str) -> None:
     assert throwable(expression(text), SCHEMA)
+
+
+@pytest.mark.parametrize("text", ["d * 2", "f + 1", "s + 1", "to_date(s)", "i * d"])
+def test_what_may_round_or_reads_a_text_bounds_nothing(text: str) -> None:
+    assert unfailing(expression(text), SCHEMA) is None
 
 
 def test_of_zeros_with_another_sign_texts_differ() -> None:
