@@ -47,7 +47,7 @@ from xmlstream.operators.storage.objects import AT_ONCE, START_PATIENCE, ObjectS
 from xmlstream.operators.storage.store import Folder, folder_at, sealed, unsealed
 from xmlstream.plan.written_plan import PLAN_FILE
 from xmlstream.punct_ns.errors import StateError, XmlStreamError
-from xmlstream.runtime.checkpoint import Mirror, numbers_in
+from xmlstream.runtime.checkpoint import LETTERS, Mirror, numbers_in
 
 LITTER_SECONDS = 24 * 3600
 """The age at which a start removes objects that no commit names."""
@@ -57,9 +57,6 @@ BARRIER_SECONDS = 30 * 24 * 3600
 
 NOTES = ("query.json", PLAN_FILE)
 """The files of the working copy that a run puts once, before its first commit."""
-
-LETTERS = "_dead_letters"
-"""The folder of dead letters, in the working copy and in the store."""
 
 _LOG = logging.getLogger("xmlstream.checkpoint")
 
