@@ -29,11 +29,11 @@ WORDS = (
 
 LIMITS = {
     "modules": 373,
-    "lines": 71_365,
+    "lines": 71_351,
     "contracts": 16,
     "words of conversation": 8,
-    "branches on the kind of place": 200,
-    "modules that branch on it": 40,
+    "branches on the kind of place": 33,
+    "modules that branch on it": 15,
 }
 """What `--check` holds the figures to, lowered whenever they fall: nothing that went comes back unseen."""
 
