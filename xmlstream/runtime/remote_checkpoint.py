@@ -227,7 +227,8 @@ class RemoteCheckpoint(Mirror):
         root = self._local.root
         paths = list(paths)
         files = [path for path in paths if path.is_relative_to(root) and path.is_file()]
-        keys = [key for key in dict.fromkeys(str(path.relative_to(root)) for path in files) if key not in self._objects]
+        named = dict.fromkeys(str(path.relative_to(root)) for path in files)
+        keys = [key for key in named if key not in self._objects and key not in logs]
         letters = [name for name in self._local.names(LETTERS) if name not in self._letters]
 
         def put(key: str) -> list[str]:

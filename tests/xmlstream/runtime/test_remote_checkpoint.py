@@ -234,6 +234,20 @@ def test_what_a_copy_lacks_is_named_by_its_url(
             Checkpoint(copy)
 
 
+def test_a_log_of_documents_is_put_in_parts_and_not_as_a_file_too(
+    in_process: InProcessSession, url: str, tmp_path: Path
+) -> None:
+    (tmp_path / "in").mkdir()
+    for number in range(3):
+        (tmp_path / "in" / f"{number}.xml").write_text(f"<s><r><a>{number}</a></r></s>")
+    table = "CREATE TABLE s (a INT) USING punctuated_xml OPTIONS (path '${IN}', rowTag 'r', maxFilesPerSlice '1');"
+    asked = xs.from_sql(in_process, f"{table} SELECT * FROM s", {"IN": str(tmp_path / "in")})
+    ending_after_each_slice(lambda **options: asked.run(tmp_path / "out", url, **options))
+    remote = [each["remote"] for each in records(url) if "slice" in each]
+    assert all(any(key.startswith("documents/") for key in each["logs"]) for each in remote)
+    assert not [key for each in remote for key in each["objects"] if key.startswith("documents/")]
+
+
 def test_of_many_runs_at_once_no_two_commit_a_slice(
     in_process: InProcessSession, sensors: Path, whole: dict[str, bytes], url: str, tmp_path: Path
 ) -> None:
