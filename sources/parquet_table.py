@@ -19,7 +19,7 @@ from pathlib import PurePath
 from urllib.parse import unquote
 
 from xmlstream.operators.storage.object_urls import shown
-from xmlstream.punct_ns.errors import UsageError
+from xmlstream.punct_ns.errors import InputError, UsageError
 from xmlstream.sources.places import Document, is_glob, located, place_of
 
 NULL = "__HIVE_DEFAULT_PARTITION__"
@@ -162,7 +162,11 @@ def _documents(path: str) -> list[Document]:
     """Returns a document from which the columns can be read: the first in a directory, or beside its partitions."""
     if is_glob(path):
         raise UsageError(f"the columns of {shown(path)} are not known", hint="declare them where the path is a glob")
-    place = place_of(path, one=False, directories=False, partition=in_partition)
-    found = [place.only()] if place.single else sorted((each for each, _ in place.present()), key=lambda one: one.where)
+    try:
+        place = place_of(path, one=False, directories=False, partition=in_partition)
+        there = [place.only()] if place.single else [each for each, _ in place.present()]
+    except InputError:
+        return []
+    found = sorted(there, key=lambda one: one.where)
     closings = [each for each in found if PurePath(each.where).parent.name == CLOSED]
     return (closings or [each for each in found if each.where.endswith(".parquet")])[:1]

@@ -10,7 +10,7 @@ import os
 import stat
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fnmatch import fnmatchcase
 from glob import glob, has_magic
 from pathlib import Path
@@ -19,7 +19,7 @@ from urllib.parse import parse_qsl, urlencode
 
 from xmlstream.operators.storage.object_urls import OPTIONS, is_object_url, shown, unquoted, with_options
 from xmlstream.operators.storage.objects import START_PATIENCE, ObjectStatus, ObjectStore
-from xmlstream.operators.storage.store import Folder, Store, store_at
+from xmlstream.operators.storage.store import Folder, Store, store_at, store_of
 from xmlstream.punct_ns.errors import InputError, StateError, UsageError
 from xmlstream.sources.local_paths import glob_of, local_path, split_glob
 
@@ -99,12 +99,7 @@ class Document:
         """
         if is_object_url(str(path)):
             return Document(*_parsed(str(path)))
-        return Document.of_file(Path(local_path(str(path))))
-
-    @staticmethod
-    def of_file(path: Path) -> Document:
-        """The document that is a file."""
-        return Document(Folder(path.parent), path.name)
+        return Document(*store_of(local_path(str(path))))
 
     @staticmethod
     def of(json: Mapping[str, Any]) -> Document:
@@ -130,8 +125,8 @@ class Document:
         """Whether it cannot change: an object is whole when it appears."""
         return self.tag is not None
 
-    def open(self, end: int | None = None) -> BinaryIO:
-        """Opens it; of an object, chunks are fetched up to byte `end` at the most; raises OSError."""
+    def reader(self, end: int | None = None) -> BinaryIO:
+        """Opens it for reading; of an object, chunks are fetched up to byte `end` at the most; raises OSError."""
         size = self.size if end is None or self.size is None else min(self.size, end)
         return self.store.open(self.key, self.tag, size)
 
@@ -145,10 +140,6 @@ class Document:
             # Another object with the same bytes has the same ETag: its time does not count.
             return DocumentStatus(self.size or 0, 0, self.tag)
         return _local_status(os.stat(self.store.address(self.key)))  # noqa: PTH116 - a path of the store's
-
-    def delete(self) -> None:
-        """Removes it, if it exists; raises OSError."""
-        self.store.delete(self.key)
 
 
 def fetch_ahead(documents: Sequence[Document], at: int) -> None:
@@ -164,11 +155,13 @@ class Place(Protocol):
         single: Whether it is one document.
         is_snapshot: Whether a listing lacks no document that was written before one that it has.
         passed: Objects that listings have passed over: empty ones, as for folders, and those that have no usable name.
+        root: Where the documents are. Records have keys there, since it may be renamed or moved between runs.
     """
 
     single: bool
     is_snapshot: bool
     passed: set[str]
+    root: Store
 
     def only(self) -> Document:
         """The one document; raises InputError if it does not exist."""
@@ -182,9 +175,12 @@ class Place(Protocol):
 
     def record(self, document: Document) -> dict[str, Any]:
         """A document as a log records it."""
+        known = {"etag": document.tag, "size": document.size} if document.is_whole else {}
+        return {"path": document.key, **known}
 
     def recorded(self, line: Mapping[str, Any]) -> Document:
         """A recorded document; raises KeyError."""
+        return Document(self.root, str(line["path"]), line.get("etag"), line.get("size"))
 
 
 def place_of(
@@ -205,7 +201,7 @@ def place_of(
     return of(path, one=one, directories=directories, partition=partition)
 
 
-class LocalPlace:
+class LocalPlace(Place):
     """A place on the file system."""
 
     is_snapshot = False
@@ -219,13 +215,13 @@ class LocalPlace:
         self._partition = partition
         self.single = self._pattern is None and (one or not Path(self._path).is_dir())
         self.passed = set[str]()
-        self._root = split_glob(self._path)[0]
+        self.root = self._folder = Folder(split_glob(self._path)[0])
 
     def only(self) -> Document:
         """See `Place.only`."""
         if not Path(self._path).is_file():
             raise InputError(f"there is no file {self._path}")
-        return Document.of_file(Path(self._path))
+        return Document(*store_of(self._path))
 
     def present(self) -> Iterator[tuple[Document, DocumentStatus]]:
         """See `Place.present`."""
@@ -243,20 +239,10 @@ class LocalPlace:
             if _is_meant(candidate.name):
                 status = _status(candidate)
                 if status is not None and self._is_document(status.st_mode):
-                    yield Document.of_file(candidate), _local_status(status)
-
-    # Records have names relative to the root, which may be renamed or moved between runs.
-
-    def record(self, document: Document) -> dict[str, Any]:
-        """See `Place.record`."""
-        return {"path": os.path.relpath(document.path, self._root)}
-
-    def recorded(self, line: Mapping[str, Any]) -> Document:
-        """See `Place.recorded`."""
-        return Document.of_file(self._root / line["path"])
+                    yield Document(self.root, str(candidate.relative_to(self._folder.root))), _local_status(status)
 
 
-class ObjectPlace:
+class ObjectPlace(Place):
     """A place in an object store: an object, all objects directly in a folder, or those that a glob matches.
 
     A listing begins after the last name found, so that it takes one request as long as no more than 1,000 objects are
@@ -274,8 +260,7 @@ class ObjectPlace:
         _, folder, self._pattern = _location(path)
         if one:
             folder, self._pattern = self._key, ()
-        self._folder = folder
-        self._below = self._store.below(folder)
+        self.root = self._below = self._store.below(folder)
         # All keys that a glob can match begin with its letters before the first magic one.
         self._begin = _literal(self._pattern[0]) if self._pattern else ""
         self._last, self._listed_all = "", -LIST_ALL
@@ -284,13 +269,12 @@ class ObjectPlace:
 
     def _is_object(self) -> bool:
         """Whether the URL is that of an object; also makes sure that the store can be read, with little patience."""
-        first = ObjectStore(self._store.url, START_PATIENCE)
         try:
             if not (self._pattern or self._directories or self._is_folder):
-                status = first.status(self._key)
+                status = replace(self._store, patience=START_PATIENCE).status(self._key)
                 # An empty object stands for a folder, if it has the name of one.
                 return status is not None and (status.size > 0 or next(self._below.listed(), None) is None)
-            next(iter(first.below(self._folder).listed(self._begin[:-1])), None)
+            next(iter(replace(self._below, patience=START_PATIENCE).listed(self._begin[:-1])), None)
         except StateError as error:
             raise UsageError(error.what, hint=error.hint) from None
         except FileNotFoundError:
@@ -312,23 +296,16 @@ class ObjectPlace:
                 return
             for each in self._listed():
                 self._last = max(self._last, each.key)
-                found = self._document(each.key, each.tag, each.size)
+                found = Document(self.root, each.key, each.tag, each.size)
                 yield found, found.status()
         except FileNotFoundError:
             raise self._no_bucket() from None
 
-    def record(self, document: Document) -> dict[str, Any]:
-        """See `Place.record`."""
-        name = document.key[len(self._folder) + 1 if self._folder else 0 :]
-        return {"path": name, **({"etag": document.tag, "size": document.size} if document.is_whole else {})}
-
     def recorded(self, line: Mapping[str, Any]) -> Document:
-        """See `Place.recorded`."""
-        name = str(line["path"])
-        if name.endswith("/"):
-            return self._document(name)
-        self._last = max(self._last, name)
-        return self._document(name, line["etag"], line["size"])
+        """See `Place.recorded`; later listings begin after it."""
+        found = super().recorded(line)
+        self._last = max(self._last, found.key if found.is_whole else "")
+        return found
 
     def _listed(self) -> list[ObjectStatus]:
         """The objects after the last one found, or all."""
@@ -361,7 +338,7 @@ class ObjectPlace:
         return found, seen
 
     def _pass_over(self, key: str) -> None:
-        self.passed.add(f"{shown(self._store.url)}/{self._in_folder(key)}")
+        self.passed.add(self.root.where(key))
 
     def _is_document(self, key: str) -> bool:
         *folders, name = key.split("/")
@@ -379,13 +356,7 @@ class ObjectPlace:
             found = ["/".join(names) for names in above if matches(self._pattern, names) and _is_meant(names[-1])]
         else:
             found = [name[:-1] for name in self._below.names() if name.endswith("/") and _is_meant(name)]
-        return [self._document(f"{name}/") for name in found]
-
-    def _in_folder(self, name: str) -> str:
-        return f"{self._folder}/{name}" if self._folder else name
-
-    def _document(self, name: str, tag: str | None = None, size: int | None = None) -> Document:
-        return Document(self._store, self._in_folder(name), tag, size)
+        return [Document(self.root, f"{name}/") for name in found]
 
     def _no_bucket(self) -> UsageError:
         bucket = shown(self._store.url)

@@ -47,7 +47,6 @@ from xmlstream.operators.storage.object_urls import (
 from xmlstream.punct_ns.errors import InputError, StateError, UsageError, XmlStreamError
 
 if TYPE_CHECKING:
-    from xmlstream.operators.storage.locks import DirectoryLocks
     from xmlstream.operators.storage.store import Folder, Pieces
 
 START_PATIENCE = 15.0
@@ -271,12 +270,6 @@ class ObjectStore:
 
     def sync(self, key: str) -> None:
         """Does nothing: all objects are durable."""
-
-    def take(self, locks: DirectoryLocks) -> None:
-        """Does nothing: another run is kept away by the barrier of its checkpoint."""
-
-    def make(self) -> None:
-        """Does nothing: there is no folder without an object."""
 
     def begin(self, key: str) -> pa.BufferOutputStream:
         """Memory: an object is put whole."""

@@ -121,18 +121,12 @@ class Store(Protocol):
     def require_usable(self) -> None:
         """Makes sure that objects can be written; raises UsageError."""
 
-    def take(self, locks: DirectoryLocks) -> None:
-        """Locks the store for a run, where that is what keeps another run away; raises StateError."""
-
     def resolved(self) -> Self:
         """The store by the one name that it has without links."""
 
     def exists(self) -> bool:
         """Whether there is the root: an object store has no folder without an object."""
         return True
-
-    def make(self) -> None:
-        """Makes the root, if it does not exist."""
 
 
 @dataclass(frozen=True, slots=True)

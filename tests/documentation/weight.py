@@ -32,8 +32,8 @@ LIMITS = {
     "lines": 71_526,
     "contracts": 16,
     "words of conversation": 8,
-    "branches on the kind of place": 200,
-    "modules that branch on it": 40,
+    "branches on the kind of place": 32,
+    "modules that branch on it": 15,
 }
 """What `--check` holds the figures to, lowered whenever they fall: nothing that went comes back unseen."""
 

@@ -17,7 +17,7 @@ from xmlstream.monitor.run_view import RunView
 from xmlstream.operators.storage.locks import is_locked
 from xmlstream.operators.storage.store import Folder, LocalPlace, Store, folder_at, store_at, unseal
 from xmlstream.punct_ns.errors import StateError
-from xmlstream.runtime.checkpoint import ENDED, CommitLog
+from xmlstream.runtime.checkpoint import ENDED, LETTERS, CommitLog
 from xmlstream.runtime.metrics import read_metrics
 from xmlstream.runtime.same_query import QUERY
 from xmlstream.runtime.watching import Watched
@@ -83,4 +83,4 @@ def _dead_letters(checkpoint: Folder) -> Store:
     """Place of the dead letters: below the first output with documents, else in the checkpoint."""
     outputs = [output["output"] for output in unseal(checkpoint, QUERY)["outputs"]]
     home = next((output for output in outputs if output != "-"), checkpoint.address())
-    return store_at(home).below("_dead_letters")
+    return store_at(home).below(LETTERS)

@@ -261,6 +261,9 @@ ENDED = "ended.json"
 The next run removes it: a checkpoint without it, which no run has locked, was left by a process that died.
 """
 
+LETTERS = "_dead_letters"
+"""The folder of dead letters below the first output with documents, or in the checkpoint."""
+
 _STAGE = "staged"
 _PUBLISHED = "published.jsonl"
 

@@ -117,7 +117,7 @@ _COMPARED = 16 << 20
 
 def _files(static: Static, path: str) -> str | None:
     """A text that differs if the files at a path are others; None if there are none on this file system."""
-    if static.frame is not None or is_object_url(path):
+    if static.frame is not None:
         return None
     known, parts = split_glob(path.removeprefix("file://"))
     places = sorted(known.glob(str(Path(*parts)))) if parts else [known]

@@ -14,16 +14,13 @@ from xmlstream.operators.storage.locks import DirectoryLocks
 from xmlstream.operators.storage.store import Folder, Place, Store, hidden, shown
 from xmlstream.plan.nodes import Node
 from xmlstream.punct_ns.errors import StateError
-from xmlstream.runtime.checkpoint import Checkpoint, Mirror
+from xmlstream.runtime.checkpoint import LETTERS, Checkpoint, Mirror
 from xmlstream.runtime.same_query import SameQuery
 from xmlstream.runtime.source_input import forget_letters
 from xmlstream.sink.document_names import slice_of
 from xmlstream.sink.output import Output
 from xmlstream.sink.sink_kind import SinkHome
 from xmlstream.sink.target import Target, require_fresh
-
-LETTERS = "_dead_letters"
-"""The folder of dead letters below the first output, or in the checkpoint."""
 
 _GO_ON = "--moved (moved=True) goes on without"
 
@@ -161,7 +158,7 @@ def recover(
         outputs = [target.documents(_drafts(directory, result)) for result, target in enumerate(targets)]
         for there in filter(None, outputs):
             there.store.require_usable()
-            there.store.take(used)
+            there.drafts.take(used)
         same = SameQuery(folder, root, time_zone, targets)
         if mirror.look():
             # A run of another query must not stop the one that goes on.
@@ -184,7 +181,7 @@ def recover(
                     # Drafts that were committed and not published may still lie in the former output.
                     PublishedOutput(Output(before[result], _drafts(directory, result)), documents).settle()
                 _settle(output, documents, same, result, overwrite=overwrite, moved=moved)
-                output.store.take(used)
+                output.drafts.take(used)
         home = next((output for output in outputs if output is not None), Output(folder))
         letters = home.store.below(LETTERS)
         dead_letters = letters.drafts(Folder(directory / "drafts" / LETTERS))
@@ -216,4 +213,4 @@ def _settle(
         published = PublishedOutput(output, documents, same.since(result))
     published.require_as_published()
     published.settle()
-    output.store.make()
+    output.drafts.make()

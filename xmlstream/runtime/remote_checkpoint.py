@@ -47,7 +47,7 @@ from xmlstream.operators.storage.objects import AT_ONCE, START_PATIENCE, ObjectS
 from xmlstream.operators.storage.store import Folder, folder_at, sealed, unsealed
 from xmlstream.plan.written_plan import PLAN_FILE
 from xmlstream.punct_ns.errors import StateError, XmlStreamError
-from xmlstream.runtime.checkpoint import Mirror, numbers_in
+from xmlstream.runtime.checkpoint import LETTERS, Mirror, numbers_in
 
 LITTER_SECONDS = 24 * 3600
 """The age at which a start removes objects that no commit names."""
@@ -57,9 +57,6 @@ BARRIER_SECONDS = 30 * 24 * 3600
 
 NOTES = ("query.json", PLAN_FILE)
 """The files of the working copy that a run puts once, before its first commit."""
-
-LETTERS = "_dead_letters"
-"""The folder of dead letters, in the working copy and in the store."""
 
 _LOG = logging.getLogger("xmlstream.checkpoint")
 
@@ -230,7 +227,8 @@ class RemoteCheckpoint(Mirror):
         root = self._local.root
         paths = list(paths)
         files = [path for path in paths if path.is_relative_to(root) and path.is_file()]
-        keys = [key for key in dict.fromkeys(str(path.relative_to(root)) for path in files) if key not in self._objects]
+        named = dict.fromkeys(str(path.relative_to(root)) for path in files)
+        keys = [key for key in named if key not in self._objects and key not in logs]
         letters = [name for name in self._local.names(LETTERS) if name not in self._letters]
 
         def put(key: str) -> list[str]:

@@ -16,6 +16,7 @@ import pyarrow as pa
 
 from xmlstream.operators.storage.object_urls import is_object_url, settings_for_others, shown
 from xmlstream.operators.storage.objects import ObjectStore
+from xmlstream.operators.storage.store import store_at
 from xmlstream.punct_ns.errors import StateError, UsageError, XmlStreamError, not_installed
 from xmlstream.punct_ns.schema import Schema
 from xmlstream.punct_ns.slices import arrow_type
@@ -45,8 +46,7 @@ class DeltaLoader:
     def prepare(self) -> None:
         """Creates missing tables, and checks existing ones; raises the errors of `Loader.prepare`."""
         delta = _deltalake()
-        if self._options is not None:
-            ObjectStore(self._output).require_usable()
+        store_at(self._output).require_usable()
         for path, wanted in self._tables.items():
             with self._named(path):
                 self._prepare(delta, path, wanted)
@@ -54,7 +54,7 @@ class DeltaLoader:
     def _prepare(self, delta: Any, path: str, wanted: pa.Schema) -> None:
         properties = delta.CommitProperties(custom_metadata=self._mark)
         if not delta.DeltaTable.is_deltatable(path, self._options):
-            if not self._holds_something(path):
+            if not store_at(self._url(path)).names():
                 made = delta.Schema.from_arrow(wanted)
                 delta.DeltaTable.create(path, made, commit_properties=properties, storage_options=self._options)
                 return
@@ -88,15 +88,8 @@ class DeltaLoader:
     def close(self) -> None:
         """Does nothing: no connection is open."""
 
-    def _holds_something(self, path: str) -> bool:
-        """Whether a place has files or objects, or is a file."""
-        if self._options is not None:
-            return next(ObjectStore(self._url(path)).listed(), None) is not None
-        local = Path(path)
-        return local.exists() and (not local.is_dir() or any(local.iterdir()))
-
     def _url(self, path: str) -> str:
-        return f"{path}?{self._output.partition('?')[2]}"
+        return path if self._options is None else f"{path}?{self._output.partition('?')[2]}"
 
     def _add(self, path: str, staged: StagedSlice, batches: Iterable[pa.RecordBatch]) -> None:
         delta = _deltalake()

@@ -439,7 +439,7 @@ class SourceOptions:
                 "cleanSource 'archive' and sourceArchiveDir require each other",
                 hint="sourceArchiveDir names the directory that documents are moved to once they are read",
             )
-        if self.source_archive_dir and (is_object_url(self.path) or is_object_url(self.source_archive_dir)):
+        if self.source_archive_dir and any(map(is_object_url, (self.path, self.source_archive_dir))):
             hint = "cleanSource 'delete' removes them; or leave it out"
             raise UsageError("cleanSource 'archive' moves files, neither from nor to an object store", hint=hint)
         if self.source_archive_dir and _would_read(self.path, self.source_archive_dir):

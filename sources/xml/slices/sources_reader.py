@@ -158,7 +158,7 @@ def _clean(document: Document, source: SourceOptions) -> None:
         # It may be gone: Spark commits an offset twice, and two sources may share a directory.
         with contextlib.suppress(FileNotFoundError):
             if source.clean_source == "delete":
-                document.delete()
+                document.store.delete(document.key)
             else:
                 archive = Path(local_path(source.source_archive_dir))
                 archive.mkdir(parents=True, exist_ok=True)

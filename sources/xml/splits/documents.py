@@ -226,7 +226,7 @@ def open_document(document: Document, end: int | None = None) -> BinaryIO:
         InputError: It cannot be opened.
     """
     try:
-        file = document.open(end)
+        file = document.reader(end)
         start = file.read(max(map(len, _OPENERS)))
         opener = next((opener for begins, opener in _OPENERS.items() if start.startswith(begins)), None)
         if opener is None:

@@ -125,7 +125,7 @@ def fingerprint(document: Document, byte: int) -> str:
     """
     if document.is_whole:
         return f"{_TAG}{document.tag}"
-    with document.open() as file:
+    with document.reader() as file:
         head = file.read(min(byte, _BYTES))
         file.seek(max(0, byte - _BYTES))
         tail = file.read(min(byte, _BYTES))
@@ -235,7 +235,7 @@ _MOST_BEHIND = 1 << 20
 
 def _behind(document: Document, read: int, size: int) -> Literal["whole", "begun"]:
     """Returns what was added to a document that was read to its end; raises InputError if it may not stand there."""
-    with document.open() as file:
+    with document.reader() as file:
         file.seek(read)
         added = file.read(min(size - read, _MOST_BEHIND + 1))
     # A text in UTF-16 has a zero beside each of its characters of markup.

@@ -18,14 +18,16 @@ import pytest
 
 import xmlstream as xs
 from tests.campaigns.signals import QUERY
+from xmlstream.diagnosis.inspection import inspect
 from xmlstream.operators.storage import objects
 from xmlstream.operators.storage.objects import ObjectStore
 from xmlstream.operators.storage.store import unsealed
 from xmlstream.punct_ns.errors import StateError, UsageError
 from xmlstream.runtime import remote_checkpoint
-from xmlstream.runtime.checkpoint import CommitLog
+from xmlstream.runtime.checkpoint import Checkpoint, CommitLog
 from xmlstream.runtime.execution import Execution
 from xmlstream.runtime.remote_checkpoint import RemoteCheckpoint, readable
+from xmlstream.runtime.same_query import SameQuery
 from xmlstream.sink.directory_sink import DirectorySink
 from xmlstream.sink.staged_sink import StagedSink
 from xmlstream.sources.generators.sensors import write_sensors
@@ -211,6 +213,39 @@ def test_a_start_says_from_which_run_it_takes_over_unless_that_has_ended(
     asked.run(tmp_path / "out", url)
     before = f"taking the checkpoint {url} over from run {run}, which has left no note of its end; "
     assert lines() == [f"{before}the last commit is of {last['time']}: if it still runs, it stops at its next commit"]
+
+
+def test_what_a_copy_lacks_is_named_by_its_url(
+    in_process: InProcessSession, sensors: Path, url: str, tmp_path: Path
+) -> None:
+    RemoteCheckpoint(url, tmp_path / "begun").begin()
+    with readable(url) as (copy, _), pytest.raises(StateError) as told:
+        inspect(copy)
+    assert told.value.what == f"there is no checkpoint in {url}"
+    query(in_process, sensors).run(tmp_path / "out", url)
+    with readable(url) as (copy, _):
+        assert inspect(copy).checkpoint == url
+        copy.path("query.json").write_text("{}")
+        with pytest.raises(StateError, match=re.escape(f"damaged: {url}/query.json is not as it was written")):
+            SameQuery(copy, query(in_process, sensors).root, "UTC", []).require(moved=False)
+        last = f"commits/{copy.names('commits')[-1]}"
+        copy.path(last).write_text("{}")
+        with pytest.raises(StateError, match=re.escape(f"damaged: {url}/{last} is not as it was written")):
+            Checkpoint(copy)
+
+
+def test_a_log_of_documents_is_put_in_parts_and_not_as_a_file_too(
+    in_process: InProcessSession, url: str, tmp_path: Path
+) -> None:
+    (tmp_path / "in").mkdir()
+    for number in range(3):
+        (tmp_path / "in" / f"{number}.xml").write_text(f"<s><r><a>{number}</a></r></s>")
+    table = "CREATE TABLE s (a INT) USING punctuated_xml OPTIONS (path '${IN}', rowTag 'r', maxFilesPerSlice '1');"
+    asked = xs.from_sql(in_process, f"{table} SELECT * FROM s", {"IN": str(tmp_path / "in")})
+    ending_after_each_slice(lambda **options: asked.run(tmp_path / "out", url, **options))
+    remote = [each["remote"] for each in records(url) if "slice" in each]
+    assert all(any(key.startswith("documents/") for key in each["logs"]) for each in remote)
+    assert not [key for each in remote for key in each["objects"] if key.startswith("documents/")]
 
 
 def test_of_many_runs_at_once_no_two_commit_a_slice(
