@@ -26,8 +26,6 @@ from itertools import filterfalse
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, BinaryIO, ClassVar, TypeVar, cast
 
-import pyarrow as pa
-
 from xmlstream.operators.storage.durable import checksum, checksum_text, damaged
 from xmlstream.operators.storage.object_files import ObjectFile, fetch_ahead
 from xmlstream.operators.storage.object_urls import (
@@ -47,6 +45,8 @@ from xmlstream.operators.storage.object_urls import (
 from xmlstream.punct_ns.errors import InputError, StateError, UsageError, XmlStreamError
 
 if TYPE_CHECKING:
+    import pyarrow as pa
+
     from xmlstream.operators.storage.store import Folder, Pieces
 
 START_PATIENCE = 15.0
@@ -273,6 +273,8 @@ class ObjectStore:
 
     def begin(self, key: str) -> pa.BufferOutputStream:
         """Memory: an object is put whole."""
+        import pyarrow as pa
+
         return pa.BufferOutputStream()
 
     def finish(self, key: str, begun: pa.BufferOutputStream) -> None:
