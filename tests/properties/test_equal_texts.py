@@ -324,6 +324,8 @@ def test_equal_texts_keep_equally_many_tuples_and_have_equal_answers(session: In
         slices = streams(drawn)
         first, *others = dict.fromkeys(drawn.texts(3))
         expected = kept(session, planned(session, drawn, first), slices)
+        as_written = kept(session, read(drawn.tables + first).plan(session), slices)
+        assert as_written[1] == expected[1], f"{drawn.schemes}\n{first}"
         safe = judged(plan(drawn, first), follow=True).is_safe
         for other in others:
             numbers, rows = kept(session, planned(session, drawn, other), slices)

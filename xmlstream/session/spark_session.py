@@ -34,8 +34,6 @@ _ALWAYS = {
     "spark.sql.adaptive.enabled": "false",
     "spark.ui.enabled": "false",
     "spark.ui.showConsoleProgress": "false",
-    "spark.sql.streaming.numRecentProgressUpdates": "10",
-    "spark.sql.streaming.noDataMicroBatches.enabled": "false",
     # Sets of constants are data, not part of the generated code, so that no slice compiles new code for them.
     "spark.sql.optimizer.inSetSwitchThreshold": "0",
     "spark.sql.execution.arrow.maxRecordsPerBatch": "65536",
@@ -43,8 +41,6 @@ _ALWAYS = {
     "spark.sql.codegen.cache.maxEntries": "1000",
     # On a loaded machine a worker takes longer to start than the 15 s that Spark gives it.
     "spark.python.authenticate.socketTimeout": "300s",
-    # Stopping a query between two slices takes no time; by default Spark would wait for ever.
-    "spark.sql.streaming.stopTimeout": "60s",
     "spark.log.level": "ERROR",
 }
 

@@ -1,9 +1,9 @@
 """The Python command for Spark's workers on this machine, with which they start in a third of the time.
 
 Spark puts its own `pyspark.zip` first into the workers' import path. The archive has only source files, which Python
-compiles in every process: about 0.8 s on two cores, and a query with Python sources waits for five such processes, one
-after the other. The same PySpark is installed beside this package, compiled. So the workers' command removes Spark's
-archives from `PYTHONPATH`, and keeps the rest.
+compiles in every process: about 0.8 s on two cores. A query waits for such processes where tasks write a large result,
+and a stream of `punctuated_xml` for five, one after the other. The same PySpark is installed beside this package,
+compiled. So the workers' command removes Spark's archives from `PYTHONPATH`, and keeps the rest.
 """
 
 from __future__ import annotations
