@@ -256,7 +256,7 @@ class Combines(HasResidual, Protocol):
 
     @property
     def equal(self) -> Sequence[tuple[tuple[int, str], tuple[int, str]]] | None:
-        """The pairs of equal attributes, each by its input's number and its name; None if it is no inner join.
+        """The pairs of equal attributes, each by its input's number and its name; None if it is not an inner join.
 
         These and `residual` define the join: its output is the combinations of one tuple of each input for which they
         are true, with the attributes of all inputs in their order.

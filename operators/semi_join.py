@@ -90,7 +90,7 @@ class SemiJoin(Operator):
         return equal_terms_of_two(inputs, self.equi_join.on)
 
     def residual_terms(self, *inputs: Schema) -> Sequence[Terms]:
-        """Both inputs' terms; for an anti join, whose condition decides who is no partner, the right input's only."""
+        """Both inputs' terms; for an anti join, whose condition decides who has no partner, the right input's only."""
         left, right = equal_terms_of_two(inputs, self.equi_join.on)
         return [{} if self.anti else left, right]
 

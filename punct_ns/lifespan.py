@@ -62,7 +62,7 @@ class Duration:
         """
         found = _FORM.fullmatch(text)
         if found is None:
-            raise ValueError(f"'{text}' is no duration of ISO 8601, such as PT1H or P7D")
+            raise ValueError(f"'{text}' is not a valid duration of ISO 8601, such as PT1H or P7D")
         part = {name: int(each or 0) for name, each in found.groupdict().items() if name != "seconds"}
         whole, _, fraction = (found["seconds"] or "0").partition(".")
         try:
@@ -215,7 +215,7 @@ class Lifespan:
                     bounds.append(bound)
                     continue
                 if "<" in part or ">" in part:
-                    raise ValueError(f"'{part}' is no bound, such as hour < 17")
+                    raise ValueError(f"'{part}' is not a valid bound, such as hour < 17")
                 if duration is not None:
                     raise ValueError("it has two durations")
                 duration = Duration.parse(part)
@@ -249,7 +249,7 @@ class Lifespan:
                     case "while" if (bound := Bound.read(argument, schema)) is not None:
                         bounds.append(bound)
                     case "while":
-                        raise ValueError(f"'{argument}' is no bound, such as hour < 17")
+                        raise ValueError(f"'{argument}' is not a valid bound, such as hour < 17")
                     case word:
                         raise ValueError(f"'{word}' occurs twice")
         except (ValueError, XmlStreamError) as error:

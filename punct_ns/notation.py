@@ -114,7 +114,9 @@ def split_patterns(text: str) -> list[str]:
     """
     tidy = text.strip(BLANKS)
     if not (len(tidy) >= 2 and tidy[0] == "<" and tidy[-1] == ">"):
-        raise NotationError(f"'{_shortened(tidy)}' is no punctuation: expected < at its beginning and > at its end")
+        raise NotationError(
+            f"'{_shortened(tidy)}' is not a valid punctuation: expected < at its beginning and > at its end"
+        )
     inner = tidy[1:-1]
     if "[" not in inner and "(" not in inner and "{" not in inner and '"' not in inner:
         return [part.strip(BLANKS) for part in inner.split(",")]
@@ -126,7 +128,7 @@ def split_patterns(text: str) -> list[str]:
             return parts
         part = _PART.match(inner, part.end())
     raise NotationError(
-        f"'{_shortened(tidy)}' is no punctuation: its {len(parts) + 1}. pattern does not end at a comma"
+        f"'{_shortened(tidy)}' is not a valid punctuation: its {len(parts) + 1}. pattern does not end at a comma"
     )
 
 
@@ -147,7 +149,7 @@ def _parse_range(text: str, domain: Domain) -> Pattern:
         raise ValueError("a range has two ends, separated by a comma")
     for end in ends:
         if not end.quoted and end.text in ("null", "*"):
-            raise ValueError(f"{end.text} is no end of a range")
+            raise ValueError(f"{end.text} is not a valid end of a range")
     low, high = (None if not end.quoted and not end.text else end.text for end in ends)
     begin = domain.bottom if low is None else domain.cut_of_text(low, after=text[0] == "(")
     finish = domain.top if high is None else domain.cut_of_text(high, after=text[-1] == "]")

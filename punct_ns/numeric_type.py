@@ -38,7 +38,7 @@ def number(text: str) -> Decimal:
     """
     tidy = text.strip(BLANKS)
     if not _NUMBER.fullmatch(tidy):
-        raise ValueError(f"{text!r} is no number")
+        raise ValueError(f"{text!r} is not a valid number")
     return Decimal(tidy)
 
 
@@ -51,12 +51,12 @@ def exactly(bound: object) -> int | Fraction:
     if type(bound) is int:
         return bound
     if isinstance(bound, bool) or not isinstance(bound, int | float | Decimal | Fraction):
-        raise ValueError(f"{bound!r} is no number")
+        raise ValueError(f"{bound!r} is not a valid number")
     if isinstance(bound, Fraction):
         return bound
     exact = Decimal(bound)
     if exact.is_nan():
-        raise ValueError("NaN is no bound of this type")
+        raise ValueError("NaN is not a valid bound of this type")
     if not exact:
         return 0
     if exact.is_infinite() or exact.adjusted() > 100:
@@ -108,7 +108,7 @@ class IntegerType(DiscreteType):
     def read(self, text: str) -> int:
         tidy = text.strip(BLANKS)
         if not _INTEGER.fullmatch(tidy):
-            raise ValueError(f"{text!r} is no {self.name}")
+            raise ValueError(f"{text!r} is not a valid {self.name}")
         return self._bounded(int(tidy))
 
     def write(self, value: Value) -> str:
@@ -116,7 +116,7 @@ class IntegerType(DiscreteType):
 
     def normal(self, value: object) -> int:
         if isinstance(value, bool) or not isinstance(value, int):
-            raise ValueError(f"{value!r} is no {self.name}")
+            raise ValueError(f"{value!r} is not a valid {self.name}")
         return self._bounded(value)
 
     def _bounded(self, value: int) -> int:
@@ -170,7 +170,7 @@ class DecimalType(DiscreteType):
 
     def normal(self, value: object) -> Decimal:
         if isinstance(value, float):
-            raise ValueError(f"{value!r} is no DECIMAL({self.precision},{self.scale})")
+            raise ValueError(f"{value!r} is not a valid DECIMAL({self.precision},{self.scale})")
         place = self.place(value)
         if place.denominator != 1:
             raise ValueError(f"{value} has more than {self.scale} digits after the point")
@@ -222,7 +222,7 @@ class FloatType(SqlType):
         if special is not None:
             return special
         if not _NUMBER.fullmatch(tidy):
-            raise ValueError(f"{text!r} is no {self.name}")
+            raise ValueError(f"{text!r} is not a valid {self.name}")
         return self._nearest(float(tidy))
 
     def write(self, value: Value) -> str:
@@ -236,7 +236,7 @@ class FloatType(SqlType):
 
     def normal(self, value: object) -> float:
         if isinstance(value, bool) or not isinstance(value, int | float):
-            raise ValueError(f"{value!r} is no {self.name}")
+            raise ValueError(f"{value!r} is not a valid {self.name}")
         try:
             return self._nearest(float(value))
         except OverflowError:

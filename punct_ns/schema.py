@@ -104,7 +104,7 @@ class Schema:
             try:
                 declared[index] = Attribute(known.name, Domain(known.domain.type, known.domain.nullable, low, high))
             except ValueError as reason:
-                raise UsageError(f"'{text.strip()}' is no domain: {reason}") from None
+                raise UsageError(f"'{text.strip()}' is not a valid domain: {reason}") from None
         return Schema(tuple(declared.get(i, a) for i, a in enumerate(self.attributes)))
 
     @property

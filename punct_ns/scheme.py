@@ -249,7 +249,7 @@ def _term(text: str, schema: Schema) -> Term:
     bounds, by, step = re.sub(r"(?i)\s+by\s+", " by ", rest).partition(" by ")
     low, high = bounds_between(bounds, attribute)
     if not by or low is None or high is None:
-        raise UsageError(f"'{text.strip(BLANKS)}' is no term of a scheme", hint=_HINT)
+        raise UsageError(f"'{text.strip(BLANKS)}' is not a valid term of a scheme", hint=_HINT)
     return Term(attribute.name, "tiles", low, high, _step(step, attribute))
 
 
@@ -263,7 +263,7 @@ def _step(text: str, attribute: Attribute) -> Value:
             case DiscreteType() | _:
                 raise ValueError(f"{attribute.domain.type} is not tiled")
     except ValueError as reason:
-        raise UsageError(f"'{text}' is no step of {attribute.name}: {reason}") from None
+        raise UsageError(f"'{text}' is not a valid step of {attribute.name}: {reason}") from None
     if number(str(step)) <= 0:
         raise UsageError(f"the step of {attribute.name} is {text}; it must be above zero")
     return step

@@ -220,7 +220,7 @@ class StringType(SqlType):
 
     def normal(self, value: object) -> str:
         if not isinstance(value, str):
-            raise ValueError(f"{value!r} is no string")
+            raise ValueError(f"{value!r} is not a string")
         return str(value)
 
 

@@ -36,7 +36,7 @@ class DateType(DiscreteType):
     def read(self, text: str) -> date:
         parts = _DATE.fullmatch(text.strip(BLANKS))
         if not parts:
-            raise ValueError(f"{text!r} is no DATE (2003-05-15)")
+            raise ValueError(f"{text!r} is not a valid DATE (2003-05-15)")
         return date(int(parts[1]), int(parts[2]), int(parts[3]))
 
     def write(self, value: Value) -> str:
@@ -45,7 +45,7 @@ class DateType(DiscreteType):
 
     def normal(self, value: object) -> date:
         if isinstance(value, datetime) or not isinstance(value, date):
-            raise ValueError(f"{value!r} is no DATE")
+            raise ValueError(f"{value!r} is not a valid DATE")
         return value
 
     def ordinal(self, value: Value) -> int:
@@ -102,7 +102,7 @@ class TimestampType(DiscreteType):
 
     def normal(self, value: object) -> datetime:
         if not isinstance(value, datetime):
-            raise ValueError(f"{value!r} is no timestamp")
+            raise ValueError(f"{value!r} is not a valid timestamp")
         if (value.tzinfo is not None) != self.zoned:
             raise ValueError(f"{value!r} {'lacks' if self.zoned else 'has'} a time zone")
         try:
@@ -128,7 +128,7 @@ def _microseconds(text: str) -> tuple[int | Fraction, bool]:
     """Returns the exact microseconds since 1970, and whether the text names a time zone."""
     parts = _MOMENT.fullmatch(text.strip(BLANKS))
     if not parts:
-        raise ValueError(f"{text!r} is no timestamp (2003-05-15T17:20:00Z)")
+        raise ValueError(f"{text!r} is not a valid timestamp (2003-05-15T17:20:00Z)")
     year, month, day, hour, minute, second, fraction, zone = parts.groups()
     moment = datetime(int(year), int(month), int(day), int(hour or 0), int(minute or 0), int(second or 0))
     micros: int | Fraction = (moment - _EPOCH) // _MICROSECOND
@@ -137,7 +137,7 @@ def _microseconds(text: str) -> tuple[int | Fraction, bool]:
     if zone and zone != "Z":
         hours, minutes = int(zone[1:3]), int(zone[3:].lstrip(":") or 0)
         if hours > 18 or minutes > 59:
-            raise ValueError(f"{zone!r} in {text!r} is no time zone")
+            raise ValueError(f"{zone!r} in {text!r} is not a valid time zone")
         offset = (hours * 60 + minutes) * 60_000_000
         micros = micros - offset if zone[0] == "+" else micros + offset
     return micros, zone is not None

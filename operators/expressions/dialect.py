@@ -212,7 +212,7 @@ def expression(text: str) -> exp.Expr:
     """A new tree of an expression over attributes.
 
     Raises:
-        ValueError: The text is no expression.
+        ValueError: The text is not a valid expression.
     """
     tree = parsed(text)
     if tree is None:

@@ -20,14 +20,14 @@ from sqlglot import exp
 from xmlstream.operators.expressions.dialect import call_name, expression, parsed, render
 
 ISO_DURATIONS = frozenset({"iso_duration", "try_iso_duration"})
-"""Functions of a query: the first raises an error for a text that is no duration, the second gives null."""
+"""Functions of a query: the first raises an error for a text that is not a duration, the second gives null."""
 
 OF_FIXED_LENGTH = "an ISO 8601 duration of weeks to seconds"
 ISO_HINT = (
     "write for example PT1H30M, P1DT2H, -PT45S or PT0.5S: years and months have no fixed length, and only seconds have"
     " decimals; try_iso_duration(…) gives null for any other text"
 )
-"""Hint for a text that is no duration."""
+"""Hint for a text that is not a duration."""
 
 OWN = "iso_duration"
 """Mark on the casts of a rewritten call, whose types a query may not write itself: the name of the function."""

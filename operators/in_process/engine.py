@@ -321,7 +321,7 @@ def _text(value: str) -> str:
 
 
 def _literally(path: str) -> str:
-    """A path that is no glob, whatever characters it contains."""
+    """A path that is not a glob, whatever characters it contains."""
     return _text("".join(f"[{letter}]" if letter in "*?[" else letter for letter in path))
 
 

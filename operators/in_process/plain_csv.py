@@ -36,7 +36,7 @@ def plain_csv(path: str, columns: Named, options: Mapping[str, str]) -> pa.Table
 
     Raises:
         NotProven: The files have quotes or escapes, or there are other options or types.
-        InputError: A line has another number of fields, or a field is no value of its type.
+        InputError: A line has another number of fields, or a field is not a value of its type.
     """
     _require_plain(columns, options)
     given = {name.lower(): value for name, value in options.items()}
@@ -108,7 +108,7 @@ def _reader(name: str, type_: str) -> Callable[[str], Any]:
 
     def read(field: str) -> Any:
         if not written.fullmatch(field):
-            raise ValueError(f"'{field}' is no {type_} as column {name} declares it")
+            raise ValueError(f"'{field}' is not a valid {type_} as column {name} declares it")
         return field if type_ == "STRING" else domain.read(field)
 
     return read

@@ -69,7 +69,7 @@ def name_in_duckdb(zone: str) -> str:
     """DuckDB's name of a zone.
 
     Raises:
-        UsageError: It is no zone of DuckDB: an offset such as +05:30.
+        UsageError: It is not a zone of DuckDB: an offset such as +05:30.
     """
     if rules(zone) is UTC:
         return "UTC"

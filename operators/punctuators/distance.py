@@ -48,7 +48,7 @@ def require(distance: Distance | None, attribute: Attribute) -> None:
     below = distance < timedelta() if isinstance(distance, timedelta) else distance < 0
     if not fits or below:
         raise UsageError(
-            f"{distance} is no distance of {attribute.name} {attribute.domain.type}",
+            f"{distance} is not a valid distance of {attribute.name} {attribute.domain.type}",
             hint=f"it is {unit}" + ("" if unit.startswith("nothing") else ", and not below zero"),
         )
 

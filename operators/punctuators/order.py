@@ -297,7 +297,7 @@ class ByRoster(Rule):
             raise UsageError("the roster is empty", hint=f"list values of {self.member}")
         for value in self.roster:
             if not member.domain.contains(value):
-                raise UsageError(f"{value!r} on the roster is no value of {self.member} {member.domain.type}")
+                raise UsageError(f"{value!r} on the roster is not a valid value of {self.member} {member.domain.type}")
 
     def promises(self) -> tuple[Scheme, ...]:
         """Prefixes of the attribute."""

@@ -97,7 +97,7 @@ _ENDED, _ENDS, _IDLE, _CAME = map(own, ("ended", "ends", "idle", "came"))
 too long before it; for a group, whether a tuple of it came."""
 
 _IS_TIME, _NOW, _LAST, _GREATEST = map(own, ("is_time", "now", "last", "greatest"))
-"""True for the row that is no tuple, but the greatest time before the slice, else null; the greatest time before the
+"""True for the row that is not a tuple, but the greatest time before the slice, else null; the greatest time before the
 row, of all rows and of its group; the greatest time of all rows."""
 
 _BEFORE = f"ORDER BY {POSITION} NULLS FIRST ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING"

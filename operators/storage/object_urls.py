@@ -229,7 +229,7 @@ def keys_by_arrow(url: str, *, deep: bool) -> list[str]:
     Raises:
         Exception: The client's `GenericError`: the store cannot be listed.
         FileNotFoundError: There is no such bucket or folder.
-        StateError: Arrow is no client of such a store.
+        StateError: Arrow is not a client of such a store.
     """
     root, prefix, _ = _split(url)
     if not root.startswith("s3:"):

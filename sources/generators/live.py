@@ -73,10 +73,11 @@ def publisher(address: str, names: Sequence[str]) -> Iterator[list[Out]]:
         url = urlsplit(address)
         port = url.port
     except ValueError as error:
-        raise UsageError(f"{address!r} is no address: {error}") from None
+        raise UsageError(f"{address!r} is not a valid address: {error}") from None
     if url.scheme not in ("mqtt", "http") or not url.hostname or (url.scheme == "http" and port is None):
         raise UsageError(
-            f"{address!r} is no address to publish to", hint="mqtt://HOST[:PORT]/TOPIC, or http://HOST:PORT/PATH"
+            f"{address!r} is not a valid address to publish to",
+            hint="mqtt://HOST[:PORT]/TOPIC, or http://HOST:PORT/PATH",
         )
     with ExitStack() as stack:
         publish = stack.enter_context(_mqtt(url) if url.scheme == "mqtt" else _http(url))

@@ -216,7 +216,7 @@ def _leaf(path: str) -> tuple[tuple[str, ...], str | None]:
     *steps, last = path.strip().split("/")
     names = [*steps, last.removeprefix("@")]
     if not all(re.fullmatch(NAME, name) for name in names):
-        raise UsageError(f"{path!r} is no leaf of a tuple", hint="such as sid, @id, sensor/@id")
+        raise UsageError(f"{path!r} is not a leaf of a tuple", hint="such as sid, @id, sensor/@id")
     return (tuple(steps), last[1:]) if last.startswith("@") else ((*steps, last), None)
 
 

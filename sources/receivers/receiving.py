@@ -84,11 +84,13 @@ def receiver_of(address: str, feed: Feed) -> Receiver:
         url = urlsplit(address)
         port = url.port
     except ValueError as error:
-        raise UsageError(f"{address!r} is no address: {error}") from None
+        raise UsageError(f"{address!r} is not a valid address: {error}") from None
     host = url.hostname or ""
     if url.scheme not in SCHEMES or not host:
         known = ", ".join(f"{scheme}://" for scheme in SCHEMES)
-        raise UsageError(f"{address!r} is no address of a feed", hint=f"they begin with {known}; - is standard input")
+        raise UsageError(
+            f"{address!r} is not a valid address of a feed", hint=f"they begin with {known}; - is standard input"
+        )
     match url.scheme:
         case "http":
             return Http(host, _required(port, address), unquote(url.path), feed.max_bytes, apart=feed.apart)

@@ -139,7 +139,7 @@ class Spool:
             etree.Element(root)
         except ValueError:
             raise UsageError(
-                f"{root!r} is no name of an element", hint="a letter, then letters, digits, -, _"
+                f"{root!r} is not a valid name of an element", hint="a letter, then letters, digits, -, _"
             ) from None
         head = f"<{root} xmlns:{PUNCTUATION_PREFIX}={quoteattr(PUNCT_NS)}>\n".encode()
         (directory / STATE).mkdir(parents=True, exist_ok=True)

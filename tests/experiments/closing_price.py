@@ -92,7 +92,7 @@ def closed(directory: Path, slices: Sequence[Mapping[str, Any]]) -> list[set[int
         lines, so_far = items(directory / f"bid{number}.xml"), set[int]()
         for at, one in enumerate(slices):
             (read,) = [o for o in one["operators"] if o["name"] == f"bid{number}"]
-            # The root's end is a punctuation that is no line.
+            # The root's end is a punctuation that is not a line.
             for line in islice(lines, read["tuples_in"] + read["punctuations_in"]):
                 if found := _CLOSED.match(line):
                     so_far.add(int(found[1]))

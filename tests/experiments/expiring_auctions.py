@@ -101,7 +101,7 @@ def _moment(text: str) -> datetime:
 
 
 def read(slices: Sequence[dict[str, Any]], name: str) -> list[int]:
-    """How many items of a source each slice and all before it had read; the root's end is no line of a document."""
+    """How many items of a source each slice and all before it had read; the root's end is not a line of a document."""
     total, found = 0, []
     for one in slices:
         (source,) = [operator for operator in one["operators"] if operator["name"] == name]

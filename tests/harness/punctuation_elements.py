@@ -20,12 +20,12 @@ def read_element(
 ) -> Punctuation:
     """The punctuation that an element is; leaves are known by their local names. The inverse of `write_element`.
 
-    Raises NotationError for an element that is no punctuation or cannot be read: without a declared leaf, with a leaf
-    twice, with elements inside a leaf, with an undeclared leaf that restricts, with a pattern that is none, or with a
+    Raises NotationError for an element that is not a punctuation, or cannot be read: without a declared leaf, with a
+    leaf twice, with elements inside a leaf, with an undeclared leaf that restricts, with a pattern that is none, or with a
     lifespan that cannot be read.
     """
     if _namespace(element.tag) != namespace:
-        raise NotationError(f"<{element.tag}> is no punctuation: its namespace is not {namespace}")
+        raise NotationError(f"<{element.tag}> is not a punctuation: its namespace is not {namespace}")
     lifespan = element.get(f"{{{namespace}}}{LIFESPAN}")
     found = list(_leaves(element, (), namespace))
     for path, times in Counter(path for path, _ in found).items():

@@ -263,7 +263,7 @@ def test_a_tuple_without_partner_comes_out_when_its_bounds_are_closed_or_null(se
 
 
 def test_a_bound_that_cannot_be_computed_waits_for_its_key(session: Session, tmp_path: Path) -> None:
-    """Nobody asks for it in a pair, so that it is no error; and it is no null, which would have no partner."""
+    """Nobody asks for it in a pair, so that it is not an error; and it is not a null, which would have no partner."""
     join = Running(session, tmp_path, within("left", "at <= until + 1"), LOAN, VISIT)
     join.shows(
         "(1, 0, 2147483647) (2, 0, 3) |                                ",

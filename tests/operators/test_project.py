@@ -93,7 +93,7 @@ def test_an_attribute_copied_and_computed_with_is_described_by_each(session: Ses
         computed("day", "DATE", "CAST(at AS DATE)"),
         computed("square", "INT", "minute * minute"),
     )
-    # Twice two thousand million is no INT, and nothing is said of it.
+    # Twice two thousand million is not an INT, and nothing is said of it.
     Running(session, tmp_path, Project(columns), MINUTES).shows(
         "<*, (,59], *> | <*, {60,2000000000}, (,2003-05-15T12:00:00Z]>",
         out="<(,59], *, *, *, *> <*, (,0], *, *, *> <*, *, [-119,), *, *> |"

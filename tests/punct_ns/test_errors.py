@@ -28,8 +28,8 @@ def test_every_error_survives_pickling(kind: type[XmlStreamError]) -> None:
 
 
 def test_malformed_input_knows_its_place() -> None:
-    error = MalformedInput("'x' is no INT", document="bids.xml", line=12, column=3, position=400)
-    assert str(error) == "'x' is no INT\n  bids.xml, line 12, column 3, item at position 400"
+    error = MalformedInput("'x' is not a valid INT", document="bids.xml", line=12, column=3, position=400)
+    assert str(error) == "'x' is not a valid INT\n  bids.xml, line 12, column 3, item at position 400"
     assert pickle.loads(pickle.dumps(error)).line == 12
     assert isinstance(error, InputError)
 

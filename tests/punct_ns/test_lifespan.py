@@ -65,10 +65,10 @@ def test_what_is_written_into_xml_is_read_back(said: list[Bound], left: timedelt
     ("text", "words"),
     [
         ("<5> for", "expected < at its beginning and > at its end"),
-        ("<5> for ever", "'ever' is no duration"),
+        ("<5> for ever", "'ever' is not a valid duration"),
         ("<5> for PT1H for PT2H", "'for' occurs twice"),
         ("<5> until noon", "noon"),
-        ("<5> while it lasts", "'it lasts' is no bound, such as hour < 17"),
+        ("<5> while it lasts", "'it lasts' is not a valid bound, such as hour < 17"),
         ("<5> while hour > 3", "expected < at its beginning and > at its end"),
         ("<5> while zone < 3", "zone"),
         ("<5> while hour < late", "late"),

@@ -100,13 +100,13 @@ def test_a_lifespan_is_a_duration_or_a_bound_and_is_written_again(text: str, sho
 @pytest.mark.parametrize(
     ("text", "words"),
     [
-        ("soon", "'soon' is no duration"),
-        ("", "'' is no duration"),
-        ("PT", "no duration"),
+        ("soon", "'soon' is not a valid duration"),
+        ("", "'' is not a valid duration"),
+        ("PT", "not a valid duration"),
         ("PT1H and PT2H", "two durations"),
         ("zone &lt; 3", "zone"),
         ("min &lt; x", "x"),
-        ("min > 3", "no bound, such as"),
+        ("min > 3", "not a valid bound, such as"),
     ],
 )
 def test_a_lifespan_that_cannot_be_read_says_why(text: str, words: str) -> None:
@@ -123,7 +123,7 @@ def test_what_is_not_declared_is_refused() -> None:
 
 
 def test_an_element_of_another_namespace_is_no_punctuation() -> None:
-    with pytest.raises(NotationError, match="is no punctuation"):
+    with pytest.raises(NotationError, match="is not a punctuation"):
         read_element(etree.fromstring("<tempdata><hour>5</hour></tempdata>"), SENSOR)
 
 

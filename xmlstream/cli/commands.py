@@ -242,7 +242,7 @@ def manual(
         Path | None, typer.Option(help="Write all pages into this directory as HTML instead.", metavar="DIR")
     ] = None,
 ) -> None:
-    """Show a page of the documentation in a pager; if the output is no terminal, print it as Markdown."""
+    """Show a page of the documentation in a pager; if the output is not a terminal, print it as Markdown."""
     from xmlstream.cli import manual as pages
 
     page = pages.page(topic) if topic else None

@@ -387,7 +387,7 @@ class Execution:
     def _advanced(self, node: Node, slices: dict[Node, Slice]) -> Slice:
         """The slice that an operator emits."""
         if isinstance(node.operator, Scan | Static | Results):
-            raise AssertionError(f"{self._names[node]} is no operator")
+            raise AssertionError(f"{self._names[node]} is not an operator")
         state = self._states[node]
         self._engine.describe(self.query, f"slice {self._number}, {self._names[node]}")
         slice_ = advance(node.operator, [slices[n] for n in node.inputs], state)

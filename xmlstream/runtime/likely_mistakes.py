@@ -226,7 +226,7 @@ def _punctuations(found: Findings, options: SourceOptions) -> _Sentences:
         closes = "closes" if count == 1 else "close"
         restricts = "restricts" if count == 1 else "restrict"
         what = f"{counted(count, 'punctuation')} {closes} nothing, since {'it' if count == 1 else 'they'} {restricts}"
-        yield "void", f"{what} {leaf}, which is no attribute"
+        yield "void", f"{what} {leaf}, which is not an attribute"
     if found.stray and not found.is_nothing:
         there = _list(map(local_tag, found.stray))
         yield "stray", f"punctuations are named {there}, but tuples {options.row_tag}: these punctuations close nothing"

@@ -168,7 +168,7 @@ def read_metrics(path: Path | str) -> list[dict[str, Any]]:
     except ValueError:
         reports = [None]
     if not all(isinstance(report, dict) and {"items_in", "operators"} <= report.keys() for report in reports):
-        what = f"{path} is not a metrics file: it has a line that is no report of a slice"
+        what = f"{path} is not a metrics file: it has a line that is not a report of a slice"
         raise UsageError(what, hint="name a file that --metrics wrote")
     return reports
 

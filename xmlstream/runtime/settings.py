@@ -65,7 +65,7 @@ class Settings:
         """The seconds between two moments at which a slice may begin; 0 for as soon as possible.
 
         Raises:
-            UsageError: The trigger is no span of time, or the query does not follow its input.
+            UsageError: The trigger is not a span of time, or the query does not follow its input.
         """
         if self.trigger is None:
             return 0.0

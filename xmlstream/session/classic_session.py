@@ -6,7 +6,7 @@ from xmlstream.punct_ns.errors import UsageError
 
 
 def require_classic(session: object) -> None:
-    """Makes sure that a session is no session of Spark Connect.
+    """Makes sure that a session is not a session of Spark Connect.
 
     A query's state is kept by this process, slice by slice, in files that Spark's workers see too; and its checks need
     Spark's parser. A client of Spark Connect has neither.

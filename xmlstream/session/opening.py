@@ -76,7 +76,7 @@ def _in_process(master: str | None, conf: Mapping[str, str]) -> InProcessSession
             raise UsageError(f"DuckDB has no setting {key}", hint=f"it has {', '.join(_KNOWN)}")
     threads = conf.get("threads")
     if threads is not None and not (threads.isdecimal() and int(threads) > 0):
-        raise UsageError(f"threads {threads} is no number above zero")
+        raise UsageError(f"threads {threads} is not a valid number above zero")
     try:
         from xmlstream.operators.in_process.engine import InProcessEngine
     except ModuleNotFoundError as error:

@@ -38,7 +38,7 @@ def directory_of(attributes: Sequence[Attribute], values: Sequence[Value | None]
 
 
 def values_of(path: str, attributes: Sequence[Attribute]) -> tuple[Value | None, ...] | None:
-    """The values of a partition, from its path below the output; None if the path is no partition by these attributes.
+    """The values of a partition, from its path below the output; None if the path names none by these attributes.
 
     >>> from xmlstream.punct_ns.schema import Schema
     >>> values_of("hour=7/what=a%2Fb", Schema.parse("hour INT, what STRING").attributes)
@@ -90,7 +90,7 @@ _CLOSINGS = re.compile(rf"{CLOSED}/slice-(\d+)\{CLOSED_SUFFIX}")
 
 
 def slice_of(name: str) -> int | None:
-    """The number of the slice in a document's name; None if the name is no document's.
+    """The number of the slice in a document's name; None if the name is not a document's.
 
     >>> slice_of("slice-000000007.xml"), slice_of("hour=3/slice-000000007.csv"), slice_of("slices.xml")
     (7, 7, None)

@@ -87,7 +87,7 @@ class Rewriting:
         """Replaces Flink's windows and types and ISO 8601 durations in a tree by Spark's expressions.
 
         Raises:
-            QueryError: A window has no equivalent, or a constant is no duration; the hint says what to write.
+            QueryError: A window has no equivalent, or a constant is not a duration; the hint says what to write.
         """
         calls_in_from = set[int]()
         for node in list(tree.find_all(exp.DataType, exp.Table, exp.Anonymous, bfs=False)):

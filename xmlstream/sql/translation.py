@@ -300,7 +300,8 @@ def require_condition(condition: QueryText, node: Node, analyst: WholeAnalyst | 
     """Checks the condition of a rule on the rows of a node; without an analyst all but its types.
 
     Raises:
-        QueryError: It is no condition on one row, uses an unsupported part of SQL or an unknown name, or is no BOOLEAN.
+        QueryError: It is not a condition on one row, not a BOOLEAN, or uses an unsupported part of SQL or an
+            unknown name.
     """
     # It is checked as WHERE of a query; what is put around it has its place.
     # Two brackets, since Spark reads `t WHERE (a)` as a table with other names.

@@ -87,7 +87,7 @@ def assert_closed(result: Case | SliceResult, punctuation: Given) -> None:
 
     Raises:
         AssertionError: Some of these tuples may still come; the message says which are closed.
-        UsageError: It is no punctuation of the result.
+        UsageError: It is not a punctuation of the result.
     """
     ((wanted,),) = slices_of([punctuation], result.schema, "the punctuation")
     if not isinstance(wanted, Punctuation):

@@ -246,7 +246,7 @@ class Case:
         """Sets the clock: slices from now on are recorded at this time; a query's time never goes back.
 
         Raises:
-            UsageError: It is no moment.
+            UsageError: It is not a moment.
         """
         try:
             moment = _MOMENT.read(time) if isinstance(time, str) else _MOMENT.normal(time)

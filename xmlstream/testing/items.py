@@ -58,7 +58,7 @@ class Closing:
         while self.text[end:].strip():
             part = _NAMED.match(self.text, end)
             if part is None:
-                what = f"'{self.text[end:].strip()}' is no pattern of an attribute"
+                what = f"'{self.text[end:].strip()}' is not a valid pattern of an attribute"
                 raise NotationError(what, hint="write hour=17, or <*, 17>")
             patterns[part["quoted"] or part["name"]] = part["pattern"]
             end = part.end()
@@ -114,7 +114,7 @@ def slices_of(given: Stream, schema: Schema, name: str) -> list[list[Item]]:
                     items[at - 1] = _checked(item, schema, f"{name}, slice {number}, item {at}")
         return found
     if not isinstance(given, Sequence):
-        what = f"a {type(given).__name__} is no stream"
+        what = f"a {type(given).__name__} is not a stream"
         raise UsageError(what, where=name, hint="give a list of items, or a text such as '(1, 17) <*, 17> | (2, 18)'")
     lists = [isinstance(each, list) for each in given]
     if any(lists) and not all(lists):
@@ -163,7 +163,7 @@ def _item(given: Any, schema: Schema, where: str) -> Item:
                 what = f"{len(given)} value{'s' * (len(given) != 1)} for {len(schema)} attributes"
                 raise UsageError(what, hint=f"in order: {', '.join(schema.names)}; or write a dict")
             return _checked(given, schema, f"{where}: {given!r}")
-    what = f"a {type(given).__name__} is no item of a stream"
+    what = f"a {type(given).__name__} is not an item of a stream"
     raise UsageError(what, hint="write a dict, a tuple, a text in the notation or xt.punctuation('hour=17')")
 
 
@@ -200,13 +200,13 @@ def _nested(value: Any, domain: Domain) -> Any:
     element, fields = element_of(domain), fields_of(domain)
     if fields is not None:
         if not isinstance(value, Mapping):
-            raise ValueError(f"{value!r} is no structure, which has its fields as in {{{fields.names[0]!r}: …}}")
+            raise ValueError(f"{value!r} is not a structure, which has its fields as in {{{fields.names[0]!r}: …}}")
         if unknown := value.keys() - set(fields.names):
             raise ValueError(f"{domain.type} has no field {min(unknown)}")
         return {field.name: _within(value.get(field.name), field) for field in fields}
     if element is not None:
         if not isinstance(value, list | tuple):
-            raise ValueError(f"{value!r} is no array, which stands in brackets")
+            raise ValueError(f"{value!r} is not an array, which stands in brackets")
         return [_within(each, Attribute(f"element {at}", element)) for at, each in enumerate(value, 1)]
     return value
 

@@ -33,7 +33,7 @@ def slices(text: str, schema: Schema) -> list[list[Item]]:
     """The slices of a stream, each a list of items in order.
 
     Raises:
-        NotationError: A part is no item, or not one of the schema; with its place.
+        NotationError: A part is not an item, or not one of the schema; with its place.
 
     >>> schema = Schema.parse("hour INT, temp DOUBLE")
     >>> [[str(item) for item in items] for items in slices("(5, 77) <5, *> | (6, null)", schema)]
@@ -150,5 +150,5 @@ def _json(text: str) -> object:
     try:
         return json.loads(text)
     except json.JSONDecodeError as error:
-        what = f"{text} is no JSON, {error.msg.lower()} at character {error.pos + 1}"
+        what = f"{text} is not valid JSON, {error.msg.lower()} at character {error.pos + 1}"
         raise ValueError(f'{what}: write ["a", "b"] for an array, {{"x": 1}} for a structure') from None

@@ -210,7 +210,7 @@ def negative(part: Part) -> Part:
     """The number with the other sign; the least integer overflows.
 
     Raises:
-        NotProven: It is no number.
+        NotProven: It is not a number.
     """
     if part.type.kind not in NUMBERS or is_rounded(part.type):
         raise NotProven(f"- {part.type.name}")

@@ -103,7 +103,7 @@ def choice(branches: Sequence[tuple[Part, Part]], default: Part | None, zone: st
     results = [result for _, result in branches] + ([default] if default is not None else [])
     sides = same_type(results, "CASE", zone)
     if any(test.type.name not in ("BOOLEAN", "VOID") for test, _ in branches):
-        raise NotProven("CASE with a condition that is no BOOLEAN")
+        raise NotProven("CASE with a condition that is not a BOOLEAN")
     tests = [test for test, _ in branches]
     whens = " ".join(f"WHEN {t.sql} THEN {r.sql}" for t, r in zip(tests, sides, strict=False))
     otherwise = f" ELSE {sides[-1].sql}" if default is not None else ""
@@ -233,7 +233,7 @@ def element(array: Part, index: Part, *, first: int) -> Part:
     """`array[index]`, which counts from 0, or `element_at(array, index)`, which counts from 1, or from the end.
 
     Raises:
-        NotProven: It is no array, or the index is no integer.
+        NotProven: It is not an array, or the index is not an integer.
     """
     require("an element", [array, index], ("ARRAY",), INTEGERS)
     assert array.type.element is not None
@@ -283,7 +283,7 @@ def _sequence(name: str, parts: Sequence[Part], zone: str) -> Part:
         raise NotProven(f"sequence of {type_.name}")
     first, last, step = (cast(part, type_, zone) for part in parts)
     if not parts[2].whole:
-        raise NotProven("sequence with a step that is no positive literal")
+        raise NotProven("sequence with a step that is not a positive literal")
     # Down from the first to the last, Spark refuses a positive step, and goes by -1 where none is given.
     down = error("ILLEGAL_SEQUENCE_BOUNDARIES", "Illegal sequence boundaries.")
     name = in_duckdb(array_of(type_))

@@ -286,7 +286,7 @@ class _Profiler:
             with suppress(etree.XMLSyntaxError):
                 self._take()
             if not self._sample.root.children:
-                raise InputError(f"{self._document.where} is no XML document: {_reason(error)}") from None
+                raise InputError(f"{self._document.where} is not a valid XML document: {_reason(error)}") from None
             raise InputError(
                 f"{self._document.where} is not well-formed: {_reason(error)}",
                 hint="fix it, or infer from another document",

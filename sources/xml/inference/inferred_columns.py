@@ -230,7 +230,7 @@ class Leaf:
         return f"ARRAY<{type_}>" if self.is_repeated else type_
 
     def _is_code(self, type_: str) -> bool:
-        """Whether numbers are codes by their name: a version 2.10 is no number, a phone number is none."""
+        """Whether numbers are codes by their name: a version 2.10 is not a number, a phone number is none."""
         name = self.words[-1] if self.words else ""
         return (type_ == "DOUBLE" and "version" in name.lower()) or (type_ == "BIGINT" and bool(_CODE.search(name)))
 

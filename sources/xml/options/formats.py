@@ -200,7 +200,7 @@ def size(name: str, given: str) -> int:
     """Parses a number of bytes."""
     match = re.fullmatch(r"\s*(\d+)\s*([kmg]?)b?\s*", given, re.IGNORECASE | re.ASCII)
     if not match or int(match[1]) == 0:
-        raise UsageError(f"{name} '{given}' is no size", hint="a number of bytes such as 100000, 512k or 64m")
+        raise UsageError(f"{name} '{given}' is not a valid size", hint="a number of bytes such as 100000, 512k or 64m")
     return int(match[1]) * _UNITS[match[2].lower()]
 
 
@@ -226,14 +226,16 @@ def rate(name: str, given: str) -> float:
     (0.5, 2000.0)
     """
     if not re.fullmatch(r"\s*\d+(\.\d+)?\s*", given, re.ASCII) or float(given) == 0:
-        raise UsageError(f"{name} '{given}' is no number above 0", hint="tuples per second, or per any common unit")
+        raise UsageError(
+            f"{name} '{given}' is not a valid number above 0", hint="tuples per second, or per any common unit"
+        )
     return float(given)
 
 
 def count(name: str, given: str) -> int:
     """Parses an integer above 0."""
     if not re.fullmatch(r"\s*0*[1-9]\d*\s*", given, re.ASCII):
-        raise UsageError(f"{name} '{given}' is no number above 0")
+        raise UsageError(f"{name} '{given}' is not a valid number above 0")
     return int(given)
 
 

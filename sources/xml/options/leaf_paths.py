@@ -93,13 +93,15 @@ class LeafPath:
         if subtree := _SUBTREE.fullmatch(text):
             below = LeafPath.parse(subtree[1], prefixes)
             if below.up or below.attribute is not None or below.function is not None:
-                raise UsageError(f"'{text}' is no path", hint="xml(…) takes an element in the row: xml(text), xml(.)")
+                raise UsageError(
+                    f"'{text}' is not a valid path", hint="xml(…) takes an element in the row: xml(text), xml(.)"
+                )
             return LeafPath(0, below.steps, function="xml")
         first, *others = _ALTERNATIVE.split(text)
         if others:
             places = [LeafPath.parse(each, prefixes) for each in (first, *others)]
             if any(place.is_outside for place in places):
-                raise UsageError(f"'{text}' is no path", hint="alternatives must be inside the row")
+                raise UsageError(f"'{text}' is not a valid path", hint="alternatives must be inside the row")
             return replace(places[0], others=tuple(places[1:]))
         names = _parts(text)
         attribute = None
@@ -110,10 +112,10 @@ class LeafPath:
             up += names.pop(0) == ".."
         if up and not names and attribute is None:
             hint = "a path to an ancestor ends in a leaf, an attribute or the name: ../title, ../@id, name(..)"
-            raise UsageError(f"'{text}' is no path", hint=hint)
+            raise UsageError(f"'{text}' is not a valid path", hint=hint)
         steps = [step for name in names for step in _steps(name, text, prefixes)]
         if ANYWHERE in steps and (up or steps[-1] == ANYWHERE):
-            raise UsageError(f"'{text}' is no path", hint="// leads to elements in the row: //title, //*/@id")
+            raise UsageError(f"'{text}' is not a valid path", hint="// leads to elements in the row: //title, //*/@id")
         if steps.count(ANYWHERE) > 1:
             raise UsageError(f"'{text}' has // twice", hint="one // reaches any depth")
         # An attribute with a plain name has no namespace, if such an attribute exists.
@@ -142,13 +144,13 @@ class LeafPath:
 def _parts(path: str) -> list[str]:
     """Splits a path at its slashes, except those in namespace URIs."""
     if {"[", "]"} & set(_CONDITION.sub("", path)):
-        raise UsageError(f"'{path}' is no path", hint=_CONDITION_HINT)
+        raise UsageError(f"'{path}' is not a valid path", hint=_CONDITION_HINT)
     text = _DEEP.sub(lambda found: found[1] or f"/{ANYWHERE}/", path.strip())
     text = text.removeprefix("/") if path.strip().startswith("//") else text
     parts = re.findall(r"(?:\{[^{}]*\}|\[[^\]]*\]|[^/{}\[])+|/", text)
     names = [part.strip() for part in parts[::2]]
     if any(part != "/" for part in parts[1::2]) or "/" in names or not names:
-        raise UsageError(f"'{path}' is no path", hint=_HINT)
+        raise UsageError(f"'{path}' is not a valid path", hint=_HINT)
     return names
 
 
@@ -157,7 +159,7 @@ def _steps(step: str, path: str, prefixes: Prefixes) -> Iterator[str]:
     name, bracket, rest = step.partition("[")
     found, name = _CONDITION.fullmatch(bracket + rest), name.strip()
     if bracket and (found is None or name in ("", ".", "..", ANYWHERE)):
-        raise UsageError(f"'{path}' is no path", hint=_CONDITION_HINT)
+        raise UsageError(f"'{path}' is not a valid path", hint=_CONDITION_HINT)
     yield name if name in ("*", ANYWHERE) else _name(name, path, prefixes)
     if found is not None:
         attribute = _name(found[1], path, prefixes).removeprefix("{}")
@@ -179,7 +181,7 @@ def _name(name: str, path: str, prefixes: Prefixes) -> str:
     """Resolves a name in a path, with its namespace if it has a prefix."""
     name = with_namespace(name, prefixes, of=path)
     if not _NAME.fullmatch(name):
-        raise UsageError(f"'{path}' is no path", hint=_HINT)
+        raise UsageError(f"'{path}' is not a valid path", hint=_HINT)
     return name
 
 

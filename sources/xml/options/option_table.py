@@ -77,7 +77,7 @@ def _sources(name: str, given: str) -> tuple[Mapping[str, str], ...]:
         read = tuple(dict(options) for options in json.loads(given))
     except (ValueError, TypeError):
         raise UsageError(
-            f"{name} is no list of sources", hint="only a query that reads several sources in one pass sets it"
+            f"{name} is not a valid list of sources", hint="only a query that reads several sources in one pass sets it"
         ) from None
     return read
 

@@ -94,7 +94,9 @@ def canonical_row_tag(text: str, prefixes: Prefixes) -> str:
     for name in names:
         local = name.rpartition("}")[2]
         if not _ROW.fullmatch(local) or (local != name and local.endswith(CHILDREN)):
-            what = f"rowTag '{text}' is no row tag: {name.strip()} is neither an element nor all children of one"
+            what = (
+                f"rowTag '{text}' is not a valid row tag: {name.strip()} is neither an element nor all children of one"
+            )
             raise UsageError(what, hint="a row tag is like bid, open_auction|closed_auction, or Samples/*")
     return "|".join(names)
 

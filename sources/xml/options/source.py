@@ -113,7 +113,7 @@ class StructuralPromises:
 def _section(text: str, schema: Schema, paths: Sequence[LeafPath]) -> SectionEnd:
     element, _, closed = text.strip().partition(" ")
     if not _SECTION.fullmatch(element) or not closed.strip():
-        raise UsageError(f"'{text.strip()}' is no section's end", hint=_SECTION_HINT)
+        raise UsageError(f"'{text.strip()}' is not a section's end", hint=_SECTION_HINT)
     if closed.strip() == "*":
         return SectionEnd(tuple(element.split("/")), ())
     places = tuple(map(schema.index, name_list("sectionEnds", closed)))
@@ -346,7 +346,8 @@ class SourceOptions:
         read["rowTag"] = canonical_row_tag(read["rowTag"], prefixes)
         if {":", "}"} & set(read["unitTag"]):
             raise UsageError(
-                f"unitTag '{read['unitTag']}' is no local name", hint="it matches any namespace; leave the prefix out"
+                f"unitTag '{read['unitTag']}' is not a valid local name",
+                hint="it matches any namespace; leave the prefix out",
             )
         paths = paths_of(given, declared, prefixes, read["attributePrefix"], read["valueTag"])
         structural = StructuralPromises.parse(read["uniqueIds"], read["sectionEnds"], declared, paths)
@@ -423,7 +424,7 @@ class SourceOptions:
         for attribute, path in zip(self.schema, self.paths, strict=True):
             kind = _of_values(attribute.domain)
             if kind.opaque and not all(place.is_element for place in (path, *path.others)):
-                what = f"{path} is no element, and {attribute.name} a {attribute.domain.type}"
+                what = f"{path} is not an element, and {attribute.name} a {attribute.domain.type}"
                 raise UsageError(what, hint="a structure is an element in the row, with its fields inside")
             if path.function == "xml" and not isinstance(kind.sql, StringType):
                 raise UsageError(

@@ -143,7 +143,7 @@ def malformed_error(malformed: Malformed, encoding: str | None = None) -> Malfor
 def mend(kind: str, reason: str, document: str) -> str | None:
     """Returns a hint how reading can continue; None for a document that is not well-formed and has ended.
 
-    >>> mend("tuple", "temp: 'n/a' is no DOUBLE", "in.xml")
+    >>> mend("tuple", "temp: 'n/a' is not a valid DOUBLE", "in.xml")
     "fix the source, divert such items with the option mode 'PERMISSIVE', or declare nullValue 'n/a' if that means null"
     """
     if kind == "document":
@@ -158,7 +158,7 @@ def mend(kind: str, reason: str, document: str) -> str | None:
     )
 
 
-_WORD = re.compile(r": '([^'\d]{1,20})' is no [A-Z]")
+_WORD = re.compile(r": '([^'\d]{1,20})' is not a valid [A-Z]")
 """A short text without digits in the place of a value, which may mean null."""
 
 

@@ -49,7 +49,9 @@ class Charset:
         try:
             return piece.decode(self.codec).encode()
         except UnicodeDecodeError as error:
-            raise FlawError(f"byte 0x{piece[error.start]:02X} is no character of {self.codec}", error.start) from None
+            raise FlawError(
+                f"byte 0x{piece[error.start]:02X} is not a character of {self.codec}", error.start
+            ) from None
 
 
 _BLANK = rb"[ \t\r\n]"

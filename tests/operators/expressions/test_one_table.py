@@ -51,7 +51,7 @@ def test_the_optimizer_and_the_engine_in_process_have_one_answer() -> None:
 
 
 def test_what_is_never_null_has_no_null_in_process() -> None:
-    """Of rows for which it is no error; both engines have the same values, as `test_proven` compares."""
+    """Of rows for which it is not an error; both engines have the same values, as `test_proven` compares."""
     rows = Rows.drawn(None, 60, SEED + 22)
     connection, source = rows.connection(), random.Random(SEED)
     sure = [text for text in asked() if never_null(expression(text), SCHEMA)]

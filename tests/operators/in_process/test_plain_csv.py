@@ -49,5 +49,5 @@ def test_a_bad_line_is_named(tmp_path: Path) -> None:
     with pytest.raises(InputError, match=r"(?s)1 fields in place of 2.*line 2"):
         plain_csv(str(tmp_path / "t.csv"), declared("a INT, b STRING"), {})
     (tmp_path / "t.csv").write_text("1,a\nx,b\n", encoding="utf-8")
-    with pytest.raises(InputError, match="'x' is no INT as column a declares it"):
+    with pytest.raises(InputError, match="'x' is not a valid INT as column a declares it"):
         plain_csv(str(tmp_path / "t.csv"), declared("a INT, b STRING"), {})

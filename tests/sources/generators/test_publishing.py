@@ -53,9 +53,9 @@ def test_sensors_that_publish_say_what_their_documents_do(tmp_path: Path) -> Non
 def test_where_nothing_can_be_published_is_said_in_words() -> None:
     port = free_port()
     for address, error, words in (
-        ("ftp://host/t", UsageError, "no address to publish to"),
-        (f"http://{HOST}/in", UsageError, "no address to publish to"),
-        (f"mqtt://{HOST}:x/t", UsageError, "no address"),
+        ("ftp://host/t", UsageError, "not a valid address to publish to"),
+        (f"http://{HOST}/in", UsageError, "not a valid address to publish to"),
+        (f"mqtt://{HOST}:x/t", UsageError, "not a valid address"),
         (f"mqtt://{HOST}:{port}/t", InputError, f"no broker at {HOST}:{port}: connection refused"),
         (f"http://{HOST}:{port}/in", InputError, f"no receiver at {HOST}:{port}/in/sensor1: .*refused"),
     ):

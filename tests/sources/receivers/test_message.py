@@ -74,7 +74,7 @@ def test_a_message_is_known_again_by_its_id_else_by_the_key_of_its_tuples() -> N
 def test_a_tuple_without_its_key_is_malformed_and_a_key_that_is_no_leaf_is_refused() -> None:
     with pytest.raises(MalformedInput, match="without at/@hour, which is in its key"):
         _read(b"<report><sid>a</sid><at/></report>", "sid", "at/@hour")
-    with pytest.raises(UsageError, match="'a//b' is no leaf"):
+    with pytest.raises(UsageError, match="'a//b' is not a leaf"):
         MessageReader("report", ["a//b"])
 
 

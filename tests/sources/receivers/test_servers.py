@@ -384,8 +384,8 @@ def test_a_tcp_sender_hears_what_became_of_its_messages(tmp_path: Path) -> None:
         ("mqtt://127.0.0.1", "names no topic"),
         ("tcp://127.0.0.1", "names no port"),
         ("http://256.0.0.1:0/", "cannot listen on"),
-        ("ftp://127.0.0.1/", "is no address of a feed"),
-        ("sensor.xml", "is no address of a feed"),
+        ("ftp://127.0.0.1/", "is not a valid address of a feed"),
+        ("sensor.xml", "is not a valid address of a feed"),
     ],
 )
 def test_an_address_that_leads_nowhere_is_told_in_words(tmp_path: Path, address: str, why: str) -> None:

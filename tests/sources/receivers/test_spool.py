@@ -221,7 +221,7 @@ def test_two_receivers_of_one_directory_and_a_document_of_somebody_else_are_refu
 
 
 def test_a_root_that_is_no_name_is_refused_before_anything_is_written(tmp_path: Path) -> None:
-    with pytest.raises(UsageError, match="'<x>' is no name"):
+    with pytest.raises(UsageError, match="'<x>' is not a valid name"):
         _spool(tmp_path / "into", root="<x>")
     assert not (tmp_path / "into").exists()
 

@@ -250,7 +250,7 @@ def test_what_cannot_be_inferred_is_said_in_words(path: Path) -> None:
     with pytest.raises(InputError, match="there is no file"):
         proposal(str(path))
     path.write_text("no xml", encoding="utf-8")
-    with pytest.raises(InputError, match="is no XML document"):
+    with pytest.raises(InputError, match="is not a valid XML document"):
         proposal(str(path))
     with pytest.raises(InputError, match="is not well-formed"):
         inferred(path, "<row><a>1</b></row>")

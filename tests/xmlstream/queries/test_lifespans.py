@@ -90,8 +90,8 @@ def test_what_will_never_end_or_had_ended_before_is_noticed(tmp_path: Path, item
 @pytest.mark.parametrize(
     ("lifespan", "words"),
     [
-        ("an hour", "'an hour' is no duration of ISO 8601, such as PT1H"),
-        ("t &gt; 5", "'t > 5' is no bound, such as"),
+        ("an hour", "'an hour' is not a valid duration of ISO 8601, such as PT1H"),
+        ("t &gt; 5", "'t > 5' is not a valid bound, such as"),
         ("u &lt; 5", "u"),
         ("t &lt; noon", "noon"),
     ],

@@ -54,7 +54,7 @@ def test_where_a_data_source_is_installed_spark_is_left_to_find_it(
 
 
 def test_a_spark_that_notes_elsewhere_what_it_found_is_left_to_itself() -> None:
-    # What Py4J makes of a name that it does not know is no method.
+    # What Py4J makes of a name that it does not know is not a method.
     module = SimpleNamespace(dataSourceBuilders="no method")
     java = SimpleNamespace()
     finder = "org.apache.spark.sql.execution.datasources.DataSourceManager$"

@@ -25,7 +25,7 @@ _MICROSECONDS = {"W": 604_800_000_000, "D": 86_400_000_000, "H": 3_600_000_000, 
 
 
 def microseconds(text: str | None) -> int | None:
-    """The oracle: reads the text letter by letter; None if it is no duration, or too long for an interval."""
+    """The oracle: reads the text letter by letter; None if it is not a duration, or too long for an interval."""
     bare = (text or "").removeprefix("-") if (text or "").startswith("-") else (text or "").removeprefix("+")
     if not bare.startswith("P"):
         return None

@@ -1,4 +1,4 @@
-"""Renaming: a name that comes back at its own place is no proof that it is the same attribute."""
+"""Renaming: a name that comes back at its own place is not a proof that it is the same attribute."""
 
 from __future__ import annotations
 

@@ -162,7 +162,7 @@ def test_arrays_and_rows_in_order(session: Session) -> None:
     [
         ({"sesion": None}, "a case has no option sesion"),
         ({"engine": "sparrow"}, "there is no engine sparrow"),
-        ({"at": "noon"}, "'noon' is no timestamp"),
+        ({"at": "noon"}, "'noon' is not a valid timestamp"),
     ],
 )
 def test_a_wrong_option_is_named(session: Session, options: dict[str, str], what: str) -> None:

@@ -42,13 +42,13 @@ def _top(node: exp.Expr, passes: Callable[[exp.Expr], bool] = lambda _: True) ->
 
 
 def _is_in_aggregate(node: exp.Expr) -> bool:
-    """Whether the node is in an aggregate or its FILTER, whose condition is no WHERE of the query."""
+    """Whether the node is in an aggregate or its FILTER, whose condition is not a WHERE of the query."""
     top = _top(node, lambda part: not (_is_of_groups(part) or isinstance(part, exp.Filter)))
     return _is_of_groups(top) or isinstance(top, exp.Filter)
 
 
 def _is_no_condition(test: exp.Expr) -> bool:
-    """Whether IN or EXISTS is no condition of WHERE: below NOT, which are below AND."""
+    """Whether IN or EXISTS is not a condition of WHERE: below NOT, which are below AND."""
     for kinds in (exp.Not | exp.Paren, exp.And | exp.Paren):
         while isinstance(test.parent, kinds):
             test = test.parent

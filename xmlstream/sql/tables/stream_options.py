@@ -124,7 +124,7 @@ def written_rules(text: str) -> Iterator[WrittenRule]:
 
 
 def _with_head(head: str, condition: str | None) -> tuple[str, str | None]:
-    """Moves what follows the condition, and is no condition, to the other parts of its rule."""
+    """Moves what follows the condition, and is not a condition, to the other parts of its rule."""
     *conditions, last = split_outside(condition or "", ",")
     if conditions and last.strip().lower().startswith(f"{_AFTER} "):
         return f"{head},{last}", ",".join(conditions)

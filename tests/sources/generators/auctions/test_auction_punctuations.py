@@ -103,7 +103,7 @@ def bids(made: dict[str, list[Item]]) -> list[Item]:
 @pytest.mark.parametrize(
     ("lifespan", "schemes", "words"),
     [
-        ("soon", "all", "no duration"),
+        ("soon", "all", "not a valid duration"),
         ("PT0S", "all", "a lifespan of PT0S"),
         ("P100Y", "all", "a lifespan of P100Y"),
         ("PT1H", "bid.auction; auction.dateTime", "without heartbeats of bid"),

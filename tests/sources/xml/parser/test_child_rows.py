@@ -100,7 +100,7 @@ def test_a_bad_one_is_malformed_alone(path: Path, cuts: Cuts) -> None:
 
 @pytest.mark.parametrize("tag", ["a/*/b", "a/b", "*", "/*", "a/**", "a//*", "a[1]", "x y", "{urn:x}Samples/*"])
 def test_what_is_no_row_tag_is_refused_with_examples(tag: str) -> None:
-    with pytest.raises(UsageError, match="is no row tag") as refused:
+    with pytest.raises(UsageError, match="is not a valid row tag") as refused:
         SourceOptions.parse({"path": "x", "rowTag": tag}, "a INT")
     assert "Samples/*" in str(refused.value.hint)
 

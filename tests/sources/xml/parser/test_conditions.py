@@ -134,6 +134,6 @@ def test_a_leaf_around_the_row_has_a_condition_too(path: Path, cuts: Cuts) -> No
     ],
 )
 def test_what_is_no_condition_is_refused_with_an_example(text: str) -> None:
-    with pytest.raises(UsageError, match="is no path") as refused:
+    with pytest.raises(UsageError, match="is not a valid path") as refused:
         LeafPath.parse(text)
     assert "string[@key='name']/@value" in str(refused.value.hint)

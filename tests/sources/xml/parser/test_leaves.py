@@ -100,7 +100,7 @@ def test_without_a_prefix_for_attributes_a_column_is_an_element_or_an_attribute(
 
 
 def test_a_structure_is_no_attribute_among_alternatives(path: Path) -> None:
-    with pytest.raises(UsageError, match="is no element"):
+    with pytest.raises(UsageError, match="is not an element"):
         rows(path, "<row/>", WHOLE, "s STRUCT<a: STRING>", **{"path.s": "s|@s"})
 
 

@@ -44,7 +44,7 @@ def malformed(found: list[Parsed]) -> list[Malformed]:
 @pytest.mark.parametrize(
     ("bad", "kind", "reason"),
     [
-        ("<row><h>x</h></row>", "tuple", "h: 'x' is no"),
+        ("<row><h>x</h></row>", "tuple", "h: 'x' is not"),
         ("<row><h>1</h><h>2</h></row>", "tuple", "h occurs twice"),
         ("<row><h>99999999999</h></row>", "tuple", "99999999999"),
         ("<p:row><h>[1,</h></p:row>", "punctuation", "[1,"),
@@ -111,7 +111,7 @@ def test_a_punctuation_with_a_lifespan_that_cannot_be_read_is_malformed(tmp_path
     assert said == [("1", "PT1H"), ("2", "h < 7")]
     reasons = [one.reason for one in malformed(found)]
     assert reasons == [
-        "the lifespan 'soon' cannot be read: 'soon' is no duration of ISO 8601, such as PT1H or P7D",
+        "the lifespan 'soon' cannot be read: 'soon' is not a valid duration of ISO 8601, such as PT1H or P7D",
         "the punctuation has an attribute lifespan where none is allowed",
     ]
 

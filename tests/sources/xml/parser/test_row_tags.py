@@ -42,7 +42,7 @@ def path(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.mark.parametrize("options", [NAMED, UNNAMED], ids=["named", "unnamed"])
 @given(seed=st.integers(0, 1 << 40))
-@example(seed=80457)  # a row of one name in a punctuation of the other is no row, nor tells their namespace
+@example(seed=80457)  # a row of one name in a punctuation of the other is not a row, nor tells their namespace
 @example(seed=522142)
 def test_any_document_reads_as_xpath_does(path: Path, options: dict[str, str], seed: int) -> None:
     random = Random(seed)

@@ -127,7 +127,7 @@ def test_rows_and_what_is_closed_are_the_same_however_a_document_is_cut(director
     options = source(path, follow="false", maxBytesPerPartition=random.choice(["1", "200", "16m"]))
     with pytest.MonkeyPatch.context() as patch:
         found = read(options, cut_anyhow(patch, random))
-        assert check_grammar(options).violation is None, "what is derived is no lie"
+        assert check_grammar(options).violation is None, "what is derived is not a lie"
     rows = expected(text)
     assert [what for kind, what in found if kind == "tuple"] == rows
     assert {kind for kind, _ in found} <= {"tuple", "punctuation"}
@@ -277,7 +277,9 @@ def test_all_leaves_at_a_path_can_be_taken_as_an_array(directory: Path, regular:
     found = read(SourceOptions.parse({**given, "mode": "PERMISSIVE", "follow": "false"}), None)
     tuples = [what for kind, what in found if kind == "tuple"]
     assert tuples == [(1, [1]), (2, [7, 8, 7]), (3, None), (5, [None]), (6, [9])] * 40
-    assert [what for kind, what in found if kind == "tuple!"] == ["w: 'b2 does not begin with a' is no INT"] * 40
+    assert [what for kind, what in found if kind == "tuple!"] == [
+        "w: 'b2 does not begin with a' is not a valid INT"
+    ] * 40
     assert [what for kind, what in found if kind == "punctuation"] == ["<*, *>", "<*, *>"]
 
 

@@ -60,7 +60,7 @@ def test_each_element_is_one(tmp_path: Path, times: int, inside: str, bids: list
 @pytest.mark.parametrize(
     ("inside", "reason"),
     [
-        ("<bid><price>1</price></bid><bid><price>x</price></bid>", "bid.price: 'x' is no INT"),
+        ("<bid><price>1</price></bid><bid><price>x</price></bid>", "bid.price: 'x' is not a valid INT"),
         ("<bid><price>1</price><price>2</price></bid>", "bid.price occurs twice"),
         ("<bid><of/><of/></bid>", "bid.of occurs twice"),
         ("<bid><of><x>1</x><x>1</x></of></bid>", "bid.of.x occurs twice"),

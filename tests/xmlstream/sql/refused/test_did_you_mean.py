@@ -1,4 +1,4 @@
-"""What is said where a text is no SQL: which word, what it nearly is, or what to write for what is not supported."""
+"""What is said where a text is not SQL: which word, what it nearly is, or what to write for what is not supported."""
 
 from __future__ import annotations
 
