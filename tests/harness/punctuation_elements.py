@@ -21,8 +21,8 @@ def read_element(
     """The punctuation that an element is; leaves are known by their local names. The inverse of `write_element`.
 
     Raises NotationError for an element that is not a punctuation, or cannot be read: without a declared leaf, with a
-    leaf twice, with elements inside a leaf, with an undeclared leaf that restricts, with a pattern that is none, or with a
-    lifespan that cannot be read.
+    leaf twice, with elements inside a leaf, with an undeclared leaf that restricts, with a pattern that is none, or
+    with a lifespan that cannot be read.
     """
     if _namespace(element.tag) != namespace:
         raise NotationError(f"<{element.tag}> is not a punctuation: its namespace is not {namespace}")

@@ -80,7 +80,7 @@ def test_what_was_given_makes_the_same_source_again() -> None:
     ("given", "message"),
     [
         ({"rowTga": "bid"}, "rowTag"),
-        ({"path": ""}, "not a valid path"),
+        ({"path": ""}, "no path"),
         ({"maxBytesPerSlice": "lots"}, "not a valid size"),
         ({"maxFilesPerSlice": "0"}, "not a valid number above 0"),
         ({"mode": "STRICT"}, "FAILFAST"),
