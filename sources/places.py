@@ -44,11 +44,7 @@ def split_place(path: str) -> tuple[str, tuple[str, ...]]:
     >>> split_place("s3a://bucket/in/day-*/a.xml?region=r")
     ('s3://bucket/in', ('day-*', 'a.xml'))
     """
-    if is_object_url(path):
-        store, folder, pattern = _location(path)
-        return store.resolved().where(folder), pattern
-    known, pattern = split_glob(local_path(path))
-    return str(known.resolve()), pattern
+    return _kind(path).split(path)
 
 
 def is_glob(path: str) -> bool:
@@ -97,9 +93,7 @@ class Document:
         >>> Document.at("in/bid.xml").where, Document.at("s3://bucket/in/a%3F.xml?region=r").where
         ('in/bid.xml', 's3://bucket/in/a?.xml')
         """
-        if is_object_url(str(path)):
-            return Document(*_parsed(str(path)))
-        return Document(*store_of(local_path(str(path))))
+        return _kind(str(path)).document(str(path))
 
     @staticmethod
     def of(json: Mapping[str, Any]) -> Document:
@@ -197,8 +191,11 @@ def place_of(
     Raises:
         UsageError: It is on no file system, or the object store cannot be read.
     """
-    of: type[ObjectPlace | LocalPlace] = ObjectPlace if is_object_url(path) else LocalPlace
-    return of(path, one=one, directories=directories, partition=partition)
+    return _kind(path)(path, one=one, directories=directories, partition=partition)
+
+
+def _kind(path: str) -> type[ObjectPlace | LocalPlace]:
+    return ObjectPlace if is_object_url(path) else LocalPlace
 
 
 class LocalPlace(Place):
@@ -216,6 +213,17 @@ class LocalPlace(Place):
         self.single = self._pattern is None and (one or not Path(self._path).is_dir())
         self.passed = set[str]()
         self.root = self._folder = Folder(split_glob(self._path)[0])
+
+    @staticmethod
+    def split(path: str) -> tuple[str, tuple[str, ...]]:
+        """See `split_place`."""
+        known, pattern = split_glob(local_path(path))
+        return str(known.resolve()), pattern
+
+    @staticmethod
+    def document(path: str) -> Document:
+        """See `Document.at`."""
+        return Document(*store_of(local_path(path)))
 
     def only(self) -> Document:
         """See `Place.only`."""
@@ -266,6 +274,17 @@ class ObjectPlace(Place):
         self._last, self._listed_all = "", -LIST_ALL
         self.passed = set[str]()
         self.single = one or self._is_object()
+
+    @staticmethod
+    def split(path: str) -> tuple[str, tuple[str, ...]]:
+        """See `split_place`."""
+        store, folder, pattern = _location(path)
+        return store.resolved().where(folder), pattern
+
+    @staticmethod
+    def document(path: str) -> Document:
+        """See `Document.at`."""
+        return Document(*_parsed(path))
 
     def _is_object(self) -> bool:
         """Whether the URL is that of an object; also makes sure that the store can be read, with little patience."""
