@@ -184,7 +184,8 @@ class ValueSet:
         >>> ValueSet.of(Domain("INT"), [3]).union(ValueSet.of(Domain("INT"), [4])).cuts
         (3, 5)
         """
-        return self.complement().intersection(other.complement()).complement()
+        pairs = sorted([*self.intervals(), *other.intervals()])  # two runs in order, which sorting merges
+        return ValueSet(self.domain, tuple(merged(self.domain, pairs)), self.null or other.null)
 
     def intersection(self, other: ValueSet) -> ValueSet:
         """Returns the values that are in both sets; m log n for m intervals in the smaller set and n in the larger.
