@@ -167,6 +167,9 @@ def covers(p: Pattern, q: Pattern, domain: Domain) -> bool:
             return matches(p, value)
         case _, List(listed):
             return all(matches(p, value) for value in listed)
+        case Range(), Range():
+            (low, high), (begin, end) = _ends(p, domain), _ends(q, domain)
+            return bool(low <= begin and end <= high)
         case _:
             return values(p, domain).covers(values(q, domain))
 

@@ -29,7 +29,7 @@ from xmlstream.punct_ns.cover import (
     is_exact,
     without_box,
 )
-from xmlstream.punct_ns.entry_index import Entry, EntryIndex
+from xmlstream.punct_ns.entry_index import Entry, EntryIndex, box_of
 from xmlstream.punct_ns.growing_set import GrowingSet
 from xmlstream.punct_ns.pattern import WILDCARD, Constant, Pattern, patterns, union_of, values
 from xmlstream.punct_ns.punctuation import Punctuation
@@ -172,7 +172,8 @@ class PunctuationSet:
         near = self._entries.meeting(given, few=EXACT_PUNCTUATIONS)
         if not near:
             return False
-        if any(given.keys() >= set(entry.restricted) and entry.punctuation.covers(p) for entry in near):
+        box = box_of(given, self.schema)
+        if any(entry.covers(given, box) for entry in near):
             return True
         boxes = [entry.box for entry in near]
         target = {i: self.open_part(i, given.get(i, WILDCARD)) for i in frozenset(given).union(*boxes)}
@@ -318,7 +319,7 @@ class PunctuationSet:
             entry = Entry(p, restricted)
             near = []
             for other in self._entries.meeting(entry.given):
-                if other.given.keys() >= set(restricted) and p.covers(other.punctuation):
+                if entry.covers(other.given, other.box):
                     self._entries.remove(other)
                 else:
                     near.append(other)

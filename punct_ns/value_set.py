@@ -178,6 +178,22 @@ class ValueSet:
             return False
         return all(spans(self.cuts, low, high, self.domain.top) for low, high in other.intervals())
 
+    def overlaps(self, other: ValueSet) -> bool:
+        """Whether a value, or null, is in both sets.
+
+        >>> three = ValueSet.of(Domain("INT"), [3])
+        >>> three.overlaps(ValueSet.of(Domain("INT"), [3, 9])), three.overlaps(ValueSet.of(Domain("INT"), [4]))
+        (True, False)
+        """
+        if self.null and other.null:
+            return True
+        few, many = (self, other) if len(self.cuts) <= len(other.cuts) else (other, self)
+        for low, high in few.intervals():
+            begin = bisect_right(many.cuts, low)
+            if begin % 2 or (begin < len(many.cuts) and many.cuts[begin] < high):
+                return True
+        return False
+
     def union(self, other: ValueSet) -> ValueSet:
         """Returns the values that are in either set.
 
