@@ -27,6 +27,16 @@ LIST_ALL = 60.0
 """The seconds after which all objects are listed again, for those whose names sort before the last one found."""
 
 
+FULL_LOOK = 5.0
+"""The seconds after which an unchanged directory is listed again, for documents that were written in their place.
+
+If listing takes long, it is a hundred times as long, so that it takes no more than a hundredth of a core.
+"""
+
+_SETTLED = 1.0
+"""The age in seconds from which the time of a directory tells changes: clocks of file systems are coarse."""
+
+
 @dataclass(frozen=True, slots=True)
 class DocumentStatus:
     """Size in bytes, time of the last writing in nanoseconds, and identity of a document: its inode, or its ETag."""
@@ -160,6 +170,10 @@ class Place(Protocol):
     def only(self) -> Document:
         """The one document; raises InputError if it does not exist."""
 
+    def may_differ(self) -> bool:
+        """Whether a listing may find what the last one did not."""
+        return True
+
     def present(self) -> Iterator[tuple[Document, DocumentStatus]]:
         """The documents that are present, in any order; those known already may be left out.
 
@@ -212,7 +226,10 @@ class LocalPlace(Place):
         self._partition = partition
         self.single = self._pattern is None and (one or not Path(self._path).is_dir())
         self.passed = set[str]()
-        self.root = self._folder = Folder(split_glob(self._path)[0])
+        root, parts = split_glob(self._path)
+        self.root = self._folder = Folder(root)
+        self._is_flat = partition is None and len(parts) <= 1 and "**" not in parts
+        self._next, self._time = 0.0, 0
 
     @staticmethod
     def split(path: str) -> tuple[str, tuple[str, ...]]:
@@ -231,12 +248,28 @@ class LocalPlace(Place):
             raise InputError(f"there is no file {self._path}")
         return Document(*store_of(self._path))
 
+    def may_differ(self) -> bool:
+        """See `Place.may_differ`; each new, removed or renamed document changes the time of its directory."""
+        return time.monotonic() >= self._next or self._time_now() != self._time
+
+    def _time_now(self) -> int:
+        """The time at which the one directory was changed that documents can be in; 0 if there may be several."""
+        found = _status(self._folder.root) if self._is_flat else None
+        return 0 if found is None else found.st_mtime_ns
+
     def present(self) -> Iterator[tuple[Document, DocumentStatus]]:
         """See `Place.present`."""
+        self._time = self._time_now()
+        tells = self._time > 0 and time.time() - self._time / 1e9 > _SETTLED
+        begun = time.monotonic()
         if self._pattern is not None:
             candidates = [Path(path) for path in glob(self._pattern, recursive=True)]  # noqa: PTH207 - absolute patterns too
             if self._is_document is stat.S_ISREG:
-                candidates = [inner for path in candidates for inner in (path.iterdir() if path.is_dir() else [path])]
+                directories = {path for path in candidates if path.is_dir()}
+                tells = tells and not directories
+                candidates = [
+                    inner for path in candidates for inner in (path.iterdir() if path in directories else [path])
+                ]
         elif Path(self._path).is_dir():
             candidates = list(Path(self._path).iterdir())
             if self._partition is not None:
@@ -248,6 +281,8 @@ class LocalPlace(Place):
                 status = _status(candidate)
                 if status is not None and self._is_document(status.st_mode):
                     yield Document(self.root, str(candidate.relative_to(self._folder.root))), _local_status(status)
+        now = time.monotonic()
+        self._next = now + max(FULL_LOOK, 100 * (now - begun)) if tells else 0.0
 
 
 class ObjectPlace(Place):
