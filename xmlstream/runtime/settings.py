@@ -6,13 +6,13 @@ import tempfile
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
 
 from xmlstream.operators.state.ages import PurgeAfter
 from xmlstream.operators.storage.object_urls import is_object_url, require_known_scheme
 from xmlstream.operators.storage.store import store_at
 from xmlstream.plan.nodes import Node
 from xmlstream.punct_ns.errors import UsageError
+from xmlstream.runtime.metrics import SliceReport
 from xmlstream.runtime.same_query import is_begun
 from xmlstream.runtime.silent_schemes import Patience
 from xmlstream.runtime.watching import Watcher
@@ -56,7 +56,7 @@ class Settings:
     purge_after: str | None = None
     warn_after: str | None = None
     name: str | None = None
-    on_slice: Callable[[dict[str, Any]], None] | None = field(default=None, compare=False)
+    on_slice: Callable[[SliceReport], None] | None = field(default=None, compare=False)
     watcher: Watcher | None = field(default=None, compare=False)
     picture: Callable[[Node, Mapping[str, str]], str] | None = field(default=None, compare=False)
 

@@ -25,7 +25,7 @@ from xmlstream.sources.xml.slices.micro_batches import FIRST_SLICE, MicroBatches
 from xmlstream.sources.xml.splits.documents import Documents
 from xmlstream.sources.xml.splits.slice_planner import Offset
 
-Json = dict[str, Any]
+Json = Mapping[str, Any]
 
 
 class SourcesReader:

@@ -69,7 +69,7 @@ class StagedRange:
             first_position=row["first_position"],
             last_position=row["last_position"],
             part=Part.of(row["part"]),
-            findings=Findings.of(json.loads(row["findings"])),
+            findings=Findings.from_json(json.loads(row["findings"])),
             punctuations=from_ipc(row["punctuations"]),
             malformed=from_ipc(row["malformed"]),
         )

@@ -11,11 +11,10 @@ import signal
 import sys
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import Any
 
 import pyarrow.parquet as pq
 
-from xmlstream.runtime.checkpoint import Checkpoint
+from xmlstream.runtime.checkpoint import Checkpoint, Commit
 from xmlstream.runtime.slice_loop import Pace, SliceLoop
 from xmlstream.sources.xml.options.source import SourceOptions
 from xmlstream.sources.xml.slices.sources_reader import Json, SourcesReader
@@ -63,8 +62,8 @@ class Listed:
         self.slices[number] = [
             row["h"] for each in staged() if each.path is not None for row in pq.read_table(each.path).to_pylist()
         ]
-        record: dict[str, Any] = {"slice": number, "end": end, "operators": {}, "outputs": [None], "report": {}}
-        self.checkpoint.commit({**record, "whole": self.checkpoint.commits.is_whole(number)}, [])
+        whole = self.checkpoint.commits.is_whole(number)
+        self.checkpoint.commit(Commit(number, end, whole=whole, outputs=(None,)), [])
         self.checkpoint.clear_stage()
 
     def run(self) -> list[int]:

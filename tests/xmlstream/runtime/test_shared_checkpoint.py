@@ -22,6 +22,7 @@ from xmlstream.operators.storage.store import store_of
 from xmlstream.punct_ns.errors import StateError
 from xmlstream.punct_ns.slices import POSITION
 from xmlstream.runtime import remote_checkpoint, runner
+from xmlstream.runtime.checkpoint import Commit
 from xmlstream.runtime.remote_checkpoint import RemoteCheckpoint
 from xmlstream.sources.places import Document
 from xmlstream.sources.xml.options.source import SourceOptions
@@ -74,14 +75,14 @@ def test_large_segments_lie_in_the_store_alone(spark: SparkSession, bucket: str,
     assert sum(map(len, store.batches(large, ["n"]))) == 1000
     assert names(tmp_path / "a") == [small.name]
     kept = {f"state/join/{each.name}" for each in (small, large)}
-    remote.create(remote.secure({"slice": 0, "whole": True}, {}, kept, store.unsynced()))
+    remote.create(remote.secure(Commit(0, whole=True), {}, kept, store.unsynced()))
     assert len(remote.places(f"state/join/{large.name}")) == 4
     # A new driver has nothing, and brings over what it reads itself.
     other = RemoteCheckpoint(bucket, tmp_path / "b", is_shared=True)
     other.begin()
     assert names(tmp_path / "b") == [small.name]
     again = begun(engine, other, tmp_path / "b")
-    sums = {record["name"]: record["checksum"] for record in written}
+    sums = {record.name: record.checksum for record in written}
     again.require_sound(sums)
     assert [read(again, again.restore(record)) for record in written] == [list(range(5)), list(range(1000))]
     ObjectStore(bucket).delete(other.places(f"state/join/{large.name}")[2])

@@ -13,8 +13,10 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
+from xmlstream.operators.state.expiring_set import Entry
 from xmlstream.operators.state.operator_state import OperatorState
-from xmlstream.operators.state.state_schema import STATE_FORMAT
+from xmlstream.operators.state.state_schema import STATE_FORMAT, OperatorRecord
+from xmlstream.operators.storage.records import LogRecord
 from xmlstream.plan.nodes import Scan
 from xmlstream.punct_ns.punctuation import Punctuation
 from xmlstream.punct_ns.slices import POSITION
@@ -79,7 +81,7 @@ class Running:
         ]
         (self.reader,) = shared_scans(named)
         self.sources = {each.source: each for each in named}
-        self.committed: dict[str, list[str]] = {name: [] for name in self.sources}
+        self.committed: dict[str, list[Entry]] = {name: [] for name in self.sources}
         self.positions: dict[str, list[int]] = {name: [] for name in self.sources}
         self.begin()
 
@@ -87,8 +89,8 @@ class Running:
         self.states: dict[str, OperatorState] = {}
         for name, each in self.sources.items():
             declared = SourceInput.state_schema(Scan(name, each))
-            kept = {log: {"rows": 0, "segments": [], "purging": []} for log in declared.runs("added").values()}
-            record = {"format": STATE_FORMAT, "sets": {"added": self.committed[name]}, "kept": kept}
+            kept = {log: LogRecord() for log in declared.runs("added").values()}
+            record = OperatorRecord(STATE_FORMAT, {"added": self.committed[name]}, kept)
             self.states[name] = OperatorState(None, (each.schema,), declared, record)  # type: ignore[arg-type]
         self.inputs = {
             name: SourceInput(
@@ -117,7 +119,7 @@ class Running:
                     one.slice(number, [range_ for range_ in staged if range_.source == name])
                 for path in paths:
                     self.positions[name] += pq.read_table(path)[POSITION].to_numpy().tolist()
-                self.committed[name] += self.states[name].record(False)["sets"]["added"]
+                self.committed[name] += self.states[name].record(False).sets["added"]
             at, number = after, number + 1
             if random.random() < 0.3:
                 self.begin()

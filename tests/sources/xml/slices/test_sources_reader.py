@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import subprocess
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from datetime import UTC, datetime, timedelta, tzinfo
 from pathlib import Path
 from typing import Any
@@ -21,7 +21,7 @@ from xmlstream.sources.xml.slices.sources_reader import SourcesReader
 from xmlstream.sources.xml.slices.staged_rows import StagedRange
 
 ROOT = b"<r xmlns:p='http://www.cse.ogi.edu/dot/niagara/punct'>"
-Json = dict[str, Any]
+Json = Mapping[str, Any]
 
 
 def rows(first: int, last: int, name: str = "row") -> bytes:
