@@ -43,8 +43,8 @@ from xmlstream.runtime.source_input import write_letters
 from xmlstream.sink.directory_sink import REPORT, PartWriter, WrittenPart, reported
 from xmlstream.sink.sink import ComputedSlice, Exactness, Moment, Sink, SinkLeft
 from xmlstream.sources.xml.parser.source_findings import Findings
+from xmlstream.sources.xml.slices.micro_batches import StagedRange
 from xmlstream.sources.xml.slices.stage_writer import with_elements
-from xmlstream.sources.xml.slices.staged_rows import StagedRange
 from xmlstream.sources.xml.spark.error_transport import original_error
 
 if TYPE_CHECKING:

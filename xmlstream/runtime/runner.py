@@ -38,7 +38,7 @@ from xmlstream.session.spark_errors import first_cause, quiet_failures
 from xmlstream.sink.sink import Sink
 from xmlstream.sources.local_paths import absolute
 from xmlstream.sources.xml.grammar.grammar_filter import RESTRICTED_FILE
-from xmlstream.sources.xml.options.source import SourceOptions
+from xmlstream.sources.xml.options.reading import Reading
 from xmlstream.sources.xml.slices.sources_reader import shared_scans
 from xmlstream.sources.xml.spark.error_transport import original_error
 
@@ -340,19 +340,25 @@ def _publish_again(sinks: Sequence[Sink], checkpoint: Checkpoint) -> None:
             sink.publish(made)
 
 
-def _sources(root: Node, checkpoint: Checkpoint, settings: Settings) -> Iterator[SourceOptions]:
-    """The options with which tasks read the sources of a plan."""
+def _sources(root: Node, checkpoint: Checkpoint, settings: Settings) -> Iterator[Reading]:
+    """How tasks read the sources of a plan."""
     clocked = {below for clock in clocks_of(root) for below in topological(clock)}
     for node, name in names(root).items():
         if not isinstance(node.operator, Scan):
             continue
         known, restricted = checkpoint.store.path(f"{DOCUMENTS}/{name}"), checkpoint.noted.below(name)
         options = node.operator.options
-        # Processes that plan or read may have been started in another working directory.
-        named = {"path": absolute(options.path), "stage": checkpoint.tasks_stage, "source": name}
-        named |= {"documentLog": str(known), "restricted": restricted.address(RESTRICTED_FILE)}
-        clock = str(checkpoint.store.path(CLOCK)) if node in clocked else None
-        yield options.replace(**named, **settings.source_options, clock=clock)
+        yield Reading.of(
+            options,
+            # Processes that plan or read may have been started in another working directory.
+            path=absolute(options.path),
+            **settings.source_options,
+            document_log=str(known),
+            name=name,
+            stage=checkpoint.tasks_stage,
+            restricted=restricted.address(RESTRICTED_FILE),
+            clock=str(checkpoint.store.path(CLOCK)) if node in clocked else None,
+        )
 
 
 def _paths(root: Node) -> Iterator[str]:

@@ -149,14 +149,10 @@ class Settings:
         return [target.output for target in targets if target.documents() is not None]
 
     @property
-    def source_options(self) -> dict[str, str]:
+    def source_options(self) -> dict[str, bool]:
         """The options of the sources that determine what the end of their input means."""
-        flags = {
-            "follow": self.follow,
-            "keepOpen": self.keep_open,
-            "close": not self.follow and not self.keep_open,
-        }
-        return {name: str(flag).lower() for name, flag in flags.items()}
+        closes = not self.follow and not self.keep_open
+        return {"follow": self.follow, "keep_open": self.keep_open, "close": closes}
 
     def make_checkpoint(self) -> Path:
         """The directory of the checkpoint, or of its working copy; a new temporary one if none is named."""

@@ -26,8 +26,8 @@ from xmlstream.operators.storage.store import store_at
 from xmlstream.punct_ns.errors import XmlStreamError
 from xmlstream.runtime.checkpoint import Checkpoint, Commit
 from xmlstream.runtime.execution import QueryStopped
+from xmlstream.sources.xml.slices.micro_batches import StagedRange
 from xmlstream.sources.xml.slices.sources_reader import Json, SourcesReader
-from xmlstream.sources.xml.slices.staged_rows import StagedRange
 from xmlstream.sources.xml.slices.staging import Staged, Stager
 
 POLL_SECONDS = 0.02
@@ -149,9 +149,9 @@ class SliceLoop:
         ahead: list[_Planned] = []
 
         def staged() -> list[StagedRange]:
-            rows = slice_.staged.rows()
+            ranges = slice_.staged.rows()
             ahead.extend(self._ahead(slice_))
-            return [StagedRange.of(row) for row in rows]
+            return ranges
 
         self.is_busy = True
         self._process(slice_.number, slice_.end, staged)

@@ -43,8 +43,9 @@ from xmlstream.runtime.query_clocks import Clocks, clocks_of
 from xmlstream.runtime.recovery import Recovered, recover
 from xmlstream.sink.result_tables import ResultSlice
 from xmlstream.sink.target import Target
+from xmlstream.sources.xml.options.reading import Reading
 from xmlstream.sources.xml.options.source import SourceOptions
-from xmlstream.sources.xml.slices.staged_rows import StagedRange
+from xmlstream.sources.xml.slices.micro_batches import StagedRange
 from xmlstream.sql import script
 from xmlstream.testing import notation
 from xmlstream.testing.items import END, Stream, slices_of
@@ -350,7 +351,7 @@ class Case:
         )
         self._execution.clock = lambda: self._now
         if clocks_of(self.root):
-            readers = [scan.options.replace(source=name) for name, scan in _scans(self.root)]
+            readers = [Reading.of(scan.options, name=name) for name, scan in _scans(self.root)]
             self._execution.punctuate_by(Clocks(self.root, readers, self._checkpoint.store, 1.0))
 
     def _end(self) -> None:

@@ -6,7 +6,6 @@ documents read again, for a sample of paths.
 
 from __future__ import annotations
 
-import json
 from collections import Counter
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, fields
@@ -76,10 +75,6 @@ class Findings(Record):
     def saw_nothing(self) -> bool:
         """Whether there are only other elements than items, or no tuple had any attribute that was read."""
         return (self.is_nothing and bool(self.elements or self.foreign)) or bool(self.missing and not self.had)
-
-    def text(self) -> str:
-        """Returns the text of a staged row."""
-        return json.dumps(self.json())
 
 
 Findings.sparse = tuple(each.name for each in fields(Findings))

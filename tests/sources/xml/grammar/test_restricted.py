@@ -23,11 +23,11 @@ from xmlstream.punct_ns.slices import POSITION
 from xmlstream.punct_ns.xml_form import PUNCT_NS
 from xmlstream.runtime.source_input import SourceInput
 from xmlstream.sources.xml.grammar.grammar_filter import RESTRICTED_FILE
+from xmlstream.sources.xml.options.reading import Reading
 from xmlstream.sources.xml.options.source import SourceOptions
 from xmlstream.sources.xml.slices.micro_batches import ReadTask
 from xmlstream.sources.xml.slices.sources_reader import shared_scans
 from xmlstream.sources.xml.slices.stage_writer import stage
-from xmlstream.sources.xml.slices.staged_rows import StagedRange
 from xmlstream.sources.xml.splits import byte_ranges as ranges_module
 from xmlstream.sources.xml.splits import split_scan as scan_module
 from xmlstream.sources.xml.splits.documents import Documents
@@ -72,15 +72,16 @@ class Running:
     def __init__(self, directory: Path, sources: list[SourceOptions]) -> None:
         self.directory = directory
         named = [
-            each.replace(
-                source=each.row_tag,
+            Reading.of(
+                each,
+                name=each.row_tag,
                 stage=str(directory / "stage"),
                 restricted=str(directory / each.row_tag / RESTRICTED_FILE),
             )
             for each in sources
         ]
         (self.reader,) = shared_scans(named)
-        self.sources = {each.source: each for each in named}
+        self.sources = {each.name: each for each in named}
         self.committed: dict[str, list[Entry]] = {name: [] for name in self.sources}
         self.positions: dict[str, list[int]] = {name: [] for name in self.sources}
         self.begin()
@@ -112,7 +113,7 @@ class Running:
             if after == at:
                 return
             tasks = ReadTask.of(ranges, self.reader.max_bytes_per_partition)
-            staged = [StagedRange.of(row) for task in tasks for row in stage(task.ranges, self.reader)]
+            staged = [range_ for task in tasks for range_ in stage(task.ranges, self.reader)]
             for name, one in self.inputs.items():
                 paths: list[str] = []
                 with patch.object(SourceInput, "_read", lambda _, read, _tuples, paths=paths: paths.extend(read)):
