@@ -19,7 +19,7 @@ from urllib.parse import parse_qsl, urlencode
 
 from xmlstream.operators.storage.object_urls import OPTIONS, is_object_url, shown, unquoted, with_options
 from xmlstream.operators.storage.objects import START_PATIENCE, ObjectStatus, ObjectStore
-from xmlstream.operators.storage.store import Folder, Store, store_at, store_of
+from xmlstream.operators.storage.store import Folder, Store, store_of
 from xmlstream.punct_ns.errors import InputError, StateError, UsageError
 from xmlstream.sources.local_paths import glob_of, local_path, split_glob
 
@@ -104,15 +104,6 @@ class Document:
         ('in/bid.xml', 's3://bucket/in/a?.xml')
         """
         return _kind(str(path)).document(str(path))
-
-    @staticmethod
-    def of(json: Mapping[str, Any]) -> Document:
-        """The document of a record, as `json` returns it."""
-        return Document(store_at(json["store"]), json["key"], json["tag"], json["size"])
-
-    def json(self) -> dict[str, Any]:
-        """A record of the document for other processes."""
-        return {"store": self.store.address(), "key": self.key, "tag": self.tag, "size": self.size}
 
     @property
     def where(self) -> str:

@@ -18,12 +18,13 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
+from xmlstream.operators.storage.records import SegmentRecord
 from xmlstream.operators.storage.shared_files import (
     PARTS,
     PartsOfTask,
@@ -191,7 +192,7 @@ class SegmentStore:
                 read = file.iter_batches(columns=None if columns is None else list(columns))
                 yield from (_leaving(batch) for batch in read) if segment.leaving else read
 
-    def record(self, segment: Segment) -> dict[str, Any]:
+    def record(self, segment: Segment) -> SegmentRecord:
         """Writes the segment, which is durable once `unsynced` is synced; returns the record for `restore`."""
         if (known := self._checksums.get(segment.name)) is None:
             self._persist(segment)
@@ -202,7 +203,7 @@ class SegmentStore:
                 self._unsynced.append(segment.name)
             self._checksums[segment.name] = known
             self._drafts.discard(segment.name)
-        return {"name": segment.name, "rows": segment.rows, "struct": segment.struct, "checksum": known}
+        return SegmentRecord(segment.name, segment.rows, segment.struct, known)
 
     def unsynced(self) -> list[Path]:
         """The paths to `sync` before the commit: those of the segments recorded since the last call."""
@@ -216,10 +217,10 @@ class SegmentStore:
             if segment.rows > HELD:
                 del self._tables[segment.name]
 
-    def restore(self, record: dict[str, Any]) -> Segment:
+    def restore(self, record: SegmentRecord) -> Segment:
         """The segment that `record` described, in this process or an earlier one."""
-        self._checksums[record["name"]] = record["checksum"]
-        return Segment(record["name"], record["rows"], record["struct"])
+        self._checksums[record.name] = record.checksum
+        return Segment(record.name, record.rows, record.struct)
 
     def require_sound(self, checksums: Mapping[str, str]) -> None:
         """Makes sure that segments are as they were recorded, by their names and recorded checksums.
@@ -238,10 +239,9 @@ class SegmentStore:
     def retain(self, names: Iterable[str]) -> None:
         """Forgets and deletes all segments but these, after a commit that no longer needs the others."""
         names = set(names)
-        held: tuple[dict[str, Any], ...] = (self._tables, self._frames, self._checksums, self._mapped)
-        for kind in held:
-            for name in [n for n in kind if n not in names]:
-                del kind[name]
+        for kind in (self._tables, self._frames, self._checksums, self._mapped):
+            for name in kind.keys() - names:
+                kind.pop(name)
         needed = names | self._drafts
         for name in [n for n in list(self._sums) if n not in needed]:
             del self._sums[name]

@@ -16,7 +16,7 @@ import threading
 import time
 import uuid
 from collections import deque
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -24,10 +24,10 @@ from typing import Any, TypeAlias
 
 from xmlstream.operators.storage.store import store_at
 from xmlstream.punct_ns.errors import XmlStreamError
-from xmlstream.runtime.checkpoint import Checkpoint
+from xmlstream.runtime.checkpoint import Checkpoint, Commit
 from xmlstream.runtime.execution import QueryStopped
+from xmlstream.sources.xml.slices.micro_batches import StagedRange
 from xmlstream.sources.xml.slices.sources_reader import Json, SourcesReader
-from xmlstream.sources.xml.slices.staged_rows import StagedRange
 from xmlstream.sources.xml.slices.staging import Staged, Stager
 
 POLL_SECONDS, QUIET_SECONDS = 0.02, 0.2
@@ -120,7 +120,7 @@ class SliceLoop:
         if not self._pace.follows:
             self._reader.settle()
         last, planned = self._checkpoint.latest, None
-        number, at = (0, self._reader.initial()) if last is None else (last["slice"] + 1, last["end"])
+        number, at = (0, self._reader.initial()) if last is None else (last.slice + 1, last.end)
         while not self.is_stopping:
             planned = planned or self._next(number, at)
             if planned is None:
@@ -152,9 +152,9 @@ class SliceLoop:
         ahead: list[_Planned] = []
 
         def staged() -> list[StagedRange]:
-            rows = slice_.staged.rows()
+            ranges = slice_.staged.rows()
             ahead.extend(self._ahead(slice_))
-            return [StagedRange.of(row) for row in rows]
+            return ranges
 
         self.is_busy = True
         self._process(slice_.number, slice_.end, staged)
@@ -243,7 +243,7 @@ class RunningQuery:
         """The last slices of this run, the latest last."""
         return list(self._progress)
 
-    def committed(self, record: Mapping[str, Any]) -> None:
+    def committed(self, record: Commit) -> None:
         """Adds a slice to the progress: the record of its commit."""
         self._progress.append(progress_of(record, self.id, self.runId, self.name))
 
@@ -298,26 +298,26 @@ class RunningQuery:
                 self._on_end(self._failure)
 
 
-def progress_of(record: Mapping[str, Any], identity: str, run: str, name: str | None) -> dict[str, Any]:
+def progress_of(record: Commit, identity: str, run: str, name: str | None) -> dict[str, Any]:
     """A committed slice as the progress of Spark's `StreamingQuery`; `report` has what a file of metrics has."""
-    report, operators = record["report"], record["report"]["operators"]
-    sources = [each for each in operators if each["name"] in record["end"]]
-    seconds = report["seconds"]
+    report, seconds = record.report, record.report.seconds
+    sources = [each for each in report.operators if each.name in record.end]
+    rows = sum(each.tuples_out for each in sources)
     return {
         "id": identity,
         "runId": run,
         "name": name,
-        "timestamp": record["time"],
-        "batchId": record["slice"],
+        "timestamp": record.time.isoformat(),
+        "batchId": record.slice,
         "batchDuration": round(seconds * 1000),
-        "numInputRows": sum(each["tuples_out"] for each in sources),
-        "processedRowsPerSecond": round(sum(each["tuples_out"] for each in sources) / seconds, 1) if seconds else 0.0,
+        "numInputRows": rows,
+        "processedRowsPerSecond": round(rows / seconds, 1) if seconds else 0.0,
         "stateOperators": [
-            {"operatorName": each["name"], "numRowsTotal": each["kept"], "numRowsRemoved": each["purged"]}
-            for each in operators
+            {"operatorName": each.name, "numRowsTotal": each.kept, "numRowsRemoved": each.purged}
+            for each in report.operators
             if each not in sources
         ],
-        "sources": [{"description": each["name"], "numInputRows": each["tuples_out"]} for each in sources],
-        "sink": {"numOutputRows": report["tuples_out"]},
-        "report": report,
+        "sources": [{"description": each.name, "numInputRows": each.tuples_out} for each in sources],
+        "sink": {"numOutputRows": report.tuples_out},
+        "report": report.json(),
     }

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
 
-class Reading:
+class SparkReading:
     """A reader's options, and the rows of its tasks."""
 
     def __init__(self, given: MutableMapping[str, str], schema: StructType) -> None:
