@@ -1,4 +1,4 @@
-"""Micro-batches of a source, as what drives it requests them: the end of each, its tasks, and what these have staged."""
+"""Micro-batches of a source, as what drives it asks for them: their ends, their tasks, and what these have staged."""
 
 from __future__ import annotations
 
