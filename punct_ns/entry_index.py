@@ -77,7 +77,7 @@ class Entry:
         return self._box
 
     def meets(self, given: Mapping[int, Pattern], box: Mapping[int, ValueSet]) -> bool:
-        """Whether it meets these patterns, of which the box has the values, but for constants."""
+        """Whether it meets these patterns; the box has their values, but for constants."""
         for i, pattern in zip(self.restricted, self.patterns, strict=True):
             other = given.get(i)
             if other is None:
@@ -93,7 +93,7 @@ class Entry:
         return True
 
     def covers(self, given: Mapping[int, Pattern], box: Mapping[int, ValueSet]) -> bool:
-        """Whether it covers these patterns, of which the box has the values, but for constants."""
+        """Whether it covers these patterns; the box has their values, but for constants."""
         for i, pattern in zip(self.restricted, self.patterns, strict=True):
             other = given.get(i)
             if other is None:
