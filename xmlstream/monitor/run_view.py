@@ -20,6 +20,7 @@ from typing import Any
 
 from xmlstream.diagnosis.inspection import inspect, nobody
 from xmlstream.diagnosis.missing import Functions
+from xmlstream.drawing.plan_picture import picture
 from xmlstream.monitor.closed_map import ClosedMap
 from xmlstream.operators.expressions.constant_evaluation import evaluated
 from xmlstream.operators.storage.store import folder_at, store_at
@@ -28,7 +29,6 @@ from xmlstream.punct_ns.errors import UsageError, XmlStreamError
 from xmlstream.runtime.metrics import Totals
 from xmlstream.runtime.watching import Watched, what_of
 from xmlstream.safety.explanation import as_json
-from xmlstream.safety.picture import picture
 from xmlstream.safety.remedies import Remedy, remedies
 from xmlstream.safety.verdicts import QueryVerdict, judged
 

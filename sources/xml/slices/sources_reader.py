@@ -21,7 +21,7 @@ from xmlstream.punct_ns.errors import InputError, StateError, UsageError
 from xmlstream.sources.local_paths import local_path
 from xmlstream.sources.places import Document
 from xmlstream.sources.xml.options.source import SourceOptions
-from xmlstream.sources.xml.slices.micro_batches import FIRST_SLICE, MicroBatches, ReadTask, SliceGrowth
+from xmlstream.sources.xml.slices.micro_batches import MicroBatches, ReadTask, SliceGrowth
 from xmlstream.sources.xml.splits.documents import Documents
 from xmlstream.sources.xml.splits.slice_planner import Offset
 
@@ -57,11 +57,6 @@ class SourcesReader:
     @cached_property
     def _cleaner(self) -> SourceCleaner:
         return SourceCleaner(self.sources)
-
-    @property
-    def usual_bytes(self) -> int:
-        """The sum of the limits in the options maxBytesPerSlice; `SliceGrowth` decides for each source."""
-        return sum(source.max_bytes_per_slice or FIRST_SLICE for source in self.sources)
 
     def initial(self) -> Json:
         """Returns the offset before the first document of each source."""
