@@ -22,7 +22,7 @@ from xmlstream.sources.local_paths import local_path
 from xmlstream.sources.places import Document
 from xmlstream.sources.xml.options.reading import Reading
 from xmlstream.sources.xml.options.source import SourceOptions
-from xmlstream.sources.xml.slices.micro_batches import FIRST_SLICE, MicroBatches, ReadTask, SliceGrowth, StagedRange
+from xmlstream.sources.xml.slices.micro_batches import MicroBatches, ReadTask, SliceGrowth, StagedRange
 from xmlstream.sources.xml.splits.documents import Documents
 from xmlstream.sources.xml.splits.slice_planner import Offset
 
@@ -58,11 +58,6 @@ class SourcesReader:
     @cached_property
     def _cleaner(self) -> SourceCleaner:
         return SourceCleaner(self.sources)
-
-    @property
-    def usual_bytes(self) -> int:
-        """The sum of the limits in the options maxBytesPerSlice; `SliceGrowth` decides for each source."""
-        return sum(source.max_bytes_per_slice or FIRST_SLICE for source in self.sources)
 
     def initial(self) -> Json:
         """Returns the offset before the first document of each source."""
