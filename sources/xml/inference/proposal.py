@@ -7,8 +7,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
-from typing import Any
+from dataclasses import dataclass, replace
 
 from xmlstream.operators.storage.object_urls import shown
 from xmlstream.punct_ns.errors import InputError, UsageError
@@ -165,7 +164,8 @@ def proposal(
     promised = check_grammar(whole.replace(mode="DROPMALFORMED", ungrammatical="drop")) if sample.is_whole else None
     schemes = tuple(promised.findings.said) if promised and promised.violation is None else ()
     tags = tuple(_tag(other, sample, {}) for other in others)
-    return _with(found, tags, guesses(found.columns, row.profile.count, schemes, is_single=len(documents) == 1))
+    guessed = guesses(found.columns, row.profile.count, schemes, is_single=len(documents) == 1)
+    return replace(found, others=tags, guesses=guessed)
 
 
 def _row(
@@ -240,8 +240,3 @@ def _tag(row: RowCandidate, sample: Sample, prefixes: Mapping[str, str]) -> str:
     if not uri:
         return f"{{}}{local}"
     return f"{prefixes[uri]}:{local}" if uri in prefixes else row.profile.tag
-
-
-def _with(found: Proposal, others: tuple[str, ...], guessed: tuple[Guess, ...]) -> Proposal:
-    fields: dict[str, Any] = {name: getattr(found, name) for name in found.__slots__}
-    return Proposal(**{**fields, "others": others, "guesses": guessed})
