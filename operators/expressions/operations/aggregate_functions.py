@@ -9,12 +9,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TypeAlias
+from typing import Literal, TypeAlias
 
 from xmlstream.operators.expressions.operations.part import VOID, Part, error, refused, require_silent
 from xmlstream.operators.expressions.operations.spark_type import (
     FLOATING,
     INTEGERS,
+    NUMBERS,
     TEMPORAL,
     NotProven,
     Type,
@@ -57,6 +58,28 @@ class Rows:
 Aggregate: TypeAlias = Callable[[str, Sequence[Part], Rows], Part]
 """An aggregate of that name over its arguments and rows."""
 
+Merging: TypeAlias = Literal["counts", "sums", "values", "means", "firsts"]
+"""How partial results merge: counts and sums add up; extremes and what joins conditions or bits are merged by the
+aggregate itself; a mean by its sum and its count; the value at the first or last place by that place."""
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """What is known of an aggregate.
+
+    Attributes:
+        part: What makes its part.
+        merges: How partial results of it merge.
+        idempotent: Whether duplicates do not change its value.
+        over: Whether it is proven over rows, too.
+    """
+
+    part: Aggregate
+    merges: Merging
+    idempotent: bool = False
+    over: bool = True
+
+
 _ORDERED = (*INTEGERS, "DECIMAL", "STRING", "BOOLEAN", *TEMPORAL)
 
 
@@ -70,7 +93,12 @@ def aggregate(name: str, parts: Sequence[Part], rows: Rows) -> Part:
         raise NotProven(f"{name} of an aggregate")
     if rows.ignores_nulls and name not in _PLACED:
         raise NotProven(f"{name} IGNORE NULLS")
-    found = AGGREGATES[name](name, parts, rows) if name in AGGREGATES else _window(name, parts, rows)
+    if (entry := AGGREGATES.get(name)) is None:
+        found = _window(name, parts, rows)
+    elif rows.over is not None and not entry.over:
+        raise NotProven(f"{name} over rows")
+    else:
+        found = entry.part(name, parts, rows)
     return Part(found.sql, found.type, found.nullable, found.raises or rows.raises or _raise(parts), rows=True)
 
 
@@ -103,6 +131,12 @@ def _count(name: str, parts: Sequence[Part], rows: Rows) -> Part:
         row = f"row({', '.join(map(_folded, parts))})"
         return Part(rows.computed(f"count(DISTINCT CASE WHEN {present} THEN {row} END)"), BIGINT, False)
     return Part(rows.computed(f"count(CASE WHEN {present} THEN 1 END)"), BIGINT, False)
+
+
+def _regr_count(name: str, parts: Sequence[Part], rows: Rows) -> Part:
+    if len(parts) != 2 or rows.distinct or any(part.type.kind not in NUMBERS for part in parts):
+        raise _refuse(name, parts)
+    return _count(name, parts, rows)
 
 
 def _folded(part: Part) -> str:
@@ -238,26 +272,19 @@ def collected(distinct: bool, of: Part, rows: Rows) -> Part:
     return Part(f"coalesce({found}, {empty})", array_of(of.type, has_nulls=False), False, of.raises, rows=True)
 
 
-AGGREGATES: Mapping[str, Aggregate] = {
-    "any": _boolean,
-    "avg": _avg,
-    "bit_and": _bits,
-    "bit_or": _bits,
-    "bit_xor": _bits,
-    "bool_and": _boolean,
-    "bool_or": _boolean,
-    "count": _count,
-    "count_if": _count_if,
-    "every": _boolean,
-    "max": _extreme,
-    "max_by": _by,
-    "mean": _avg,
-    "min": _extreme,
-    "min_by": _by,
-    "some": _boolean,
-    "sum": _sum,
+AGGREGATES: Mapping[str, Entry] = {
+    "count": Entry(_count, "counts"),
+    "count_if": Entry(_count_if, "counts"),
+    "regr_count": Entry(_regr_count, "counts", over=False),
+    "sum": Entry(_sum, "sums"),
+    **dict.fromkeys(("avg", "mean"), Entry(_avg, "means")),
+    **dict.fromkeys(("max", "min"), Entry(_extreme, "values", idempotent=True)),
+    **dict.fromkeys(("max_by", "min_by"), Entry(_by, "firsts")),
+    **dict.fromkeys(("any", "bool_and", "bool_or", "every", "some"), Entry(_boolean, "values", idempotent=True)),
+    **dict.fromkeys(("bit_and", "bit_or"), Entry(_bits, "values", idempotent=True)),
+    "bit_xor": Entry(_bits, "values"),
 }
-"""The proven aggregates by name, each also over rows."""
+"""The proven aggregates by name. Of those that are not here, as of an average of decimals, a group keeps its tuples."""
 
 
 def _number(name: str, parts: Sequence[Part], rows: Rows) -> Part:

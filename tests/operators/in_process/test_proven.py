@@ -8,6 +8,7 @@ from itertools import product
 from typing import TYPE_CHECKING
 
 import pytest
+from sqlglot import exp
 
 from tests.harness.both_engines import ALL, Findings, compared, typed
 from tests.harness.drawn_expressions import Drawn
@@ -414,6 +415,8 @@ def aggregates() -> list[str]:
         "size(collect_set(i1))",
         "min_by(s1, nullif(id, 3))",
         "mean(ti1)",
+        "regr_count(x1, i1)",
+        "regr_count(d3, ti3) FILTER (WHERE p1)",
         "max_by(x1, nullif(id, 3))",
         "min_by(named_struct('s', s1), id)",
         "array_sort(collect_list(d1))",
@@ -484,6 +487,9 @@ def over_rows() -> list[str]:
         *(f"{by}({of}, nullif(id, 3))" for by in ("min_by", "max_by") for of in ("x1", "f1", "array(i1)")),
     )
     found += [f"{a} OVER ({rows} {frame})" for a, frame in product(of, ("", *frames))]
+    found += [f"{f}({a}1) OVER ({rows} {frames[0]})" for f, a in product(("min", "max"), TYPES)]
+    found += [f"{f}(p1) OVER ({rows})" for f in ("any", "bool_and", "some")] + [f"mean(si1) OVER ({rows})"]
+    found += [f"sum({a}1) OVER ({rows})" for a in ("si", "d", "e", "z")]
     found += [f"{a} OVER (PARTITION BY g)" for a in of] + [f"{a} OVER ()" for a in of]
     found += ["sum(ti1) OVER (PARTITION BY g ORDER BY CAST(ti1 AS INT) RANGE BETWEEN 5 PRECEDING AND CURRENT ROW)"]
     found += ["count(*) OVER (ORDER BY t1 RANGE BETWEEN INTERVAL '5' MINUTES PRECEDING AND CURRENT ROW)"]
@@ -594,6 +600,14 @@ def _refused(text: str, rows: Rows) -> bool:
     except QueryError:
         return True
     return False
+
+
+def test_what_is_in_the_tables_over_rows_is_compared_over_rows() -> None:
+    windows = [node.this for text in over_rows() for node in expression(text).find_all(exp.Window)]
+    compared_ = {
+        "any" if isinstance(of, exp.Any) else call_name(getattr(of, "this", of)) or call_name(of) for of in windows
+    }
+    assert compared_ == {name for name, entry in AGGREGATES.items() if entry.over} | set(WINDOWS)
 
 
 def test_every_entry_of_the_tables_is_compared() -> None:
