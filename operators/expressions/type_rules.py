@@ -295,11 +295,6 @@ def value_type(tree: exp.Expr, schema: Schema) -> SqlType | None:
     return None if given is None else given[1].sql
 
 
-DAYS = frozenset(("WEEK", "MONTH", "MON", "MM", "QUARTER", "YEAR", "YYYY", "YY"))
-INSTANTS = DAYS | {"MICROSECOND", "MILLISECOND", "SECOND", "MINUTE", "HOUR", "DAY", "DD"}
-"""The units to which days and moments can be truncated; for any other the result is null."""
-
-
 def never_null(tree: exp.Expr, schema: Schema) -> bool:
     """Whether the expression is null for no tuple of the schema; False if that is not known.
 

@@ -132,7 +132,7 @@ _COMPLETED = {("split", 2): "-1", ("sort_array", 1): "true", ("round", 1): "0"}
 """What Spark's name has behind the arguments, by the function and their number."""
 
 _COLLECTED = ("collect_set", "collect_list", "sort_array")
-_SPELT = {"floor": "FLOOR", "ceil": "CEIL", "ceiling": "ceiling", "signum": "SIGNUM", "len": "len"}
+_SPELT = {"floor": "FLOOR", "ceil": "CEIL", "ceiling": "ceiling", "signum": "SIGNUM", "dateadd": "date_add"}
 _UNKNOWN = frozenset(("sequence", "date", "to_date", "day", "isnull", "isnotnull", "any", "some", "every"))
 
 

@@ -345,7 +345,7 @@ class Translator:
             if name == "if" and tree.expressions:
                 return call(name, [self._condition(tree.expressions[0]), *self.parts(tree.expressions[1:])], self._zone)
             return call(name, self.parts(tree.expressions), self._zone)
-        if name in ("timestampdiff", "datediff", "date_add", "dateadd"):
+        if name == "timestampdiff":
             return self._difference(tree)
         if name in ("sort_array", "array_sort"):
             return self._sorted(tree)
@@ -360,8 +360,8 @@ class Translator:
 
     def _difference(self, tree: exp.Expr) -> Part:
         unit, *given = tree.expressions or [exp.null()]
-        if unit.name.upper() != "MICROSECOND" or call_name(tree) != "timestampdiff" or len(given) != 2:
-            raise NotProven(f"{call_name(tree)} by {unit.name}")
+        if unit.name.upper() != "MICROSECOND" or len(given) != 2:
+            raise NotProven(f"timestampdiff by {unit.name}")
         sides = self.parts(given)
         if any(side.type.name != "TIMESTAMP" for side in sides):
             raise NotProven(f"timestampdiff(MICROSECOND, {sides[0].type.name}, {sides[1].type.name})")

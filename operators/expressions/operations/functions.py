@@ -22,6 +22,8 @@ from xmlstream.operators.expressions.operations.part import (
     VOID,
     Function,
     Part,
+    Rises,
+    Scalar,
     combined,
     error,
     joined,
@@ -60,7 +62,7 @@ def call(name: str, parts: Sequence[Part], zone: str) -> Part:
     function = FUNCTIONS.get(name)
     if function is None:
         raise NotProven(f"the function {name}")
-    return function(name, parts, zone)
+    return function.part(name, parts, zone)
 
 
 def _coalesce(name: str, parts: Sequence[Part], zone: str) -> Part:
@@ -379,6 +381,7 @@ class Plain:
         sql: DuckDB SQL, with the arguments by number.
         nullable: Whether Spark's analyser takes it to be null somewhere, if not just where an argument is.
         seems: Whether the analyser takes it to be null somewhere, although it is only where an argument is.
+        rises: How it rises with its argument; see `Scalar`.
     """
 
     takes: tuple[Sequence[str], ...]
@@ -386,6 +389,7 @@ class Plain:
     sql: str
     nullable: bool | None = None
     seems: bool = False
+    rises: Rises | None = None
 
     def part(self, name: str, parts: Sequence[Part], zone: str) -> Part:
         """The result for some arguments."""
@@ -409,7 +413,7 @@ PLAIN: Mapping[str, Plain] = {
     "endswith": Plain((_TEXT, _TEXT), BOOLEAN, "ends_with({0}, {1})"),
     "instr": Plain((_TEXT, _TEXT), INT, "CAST(instr({0}, {1}) AS INTEGER)"),
     "isnan": Plain((FLOATING,), BOOLEAN, "coalesce(isnan({0}), false)", nullable=False),
-    "last_day": Plain((_DAY,), DATE, "last_day({0})"),
+    "last_day": Plain((_DAY,), DATE, "last_day({0})", rises="coarsely"),
     "left": Plain((_TEXT, _SMALL), STRING, f"left({_AT_LEAST_0})"),
     "ltrim": Plain((_TEXT,), STRING, "ltrim({0}, ' ')"),
     "md5": Plain((_TEXT,), STRING, "md5({0})"),
@@ -420,21 +424,25 @@ PLAIN: Mapping[str, Plain] = {
     **dict.fromkeys(("sign", "signum"), Plain((NUMBERS,), DOUBLE, _SIGN, seems=True)),
     "size": Plain((("ARRAY",),), INT, "CAST(len({0}) AS INTEGER)"),
     "startswith": Plain((_TEXT, _TEXT), BOOLEAN, "starts_with({0}, {1})"),
-    "unix_date": Plain((_DAY,), INT, "CAST(({0} - DATE '1970-01-01') AS INTEGER)"),
+    "unix_date": Plain((_DAY,), INT, "CAST(({0} - DATE '1970-01-01') AS INTEGER)", rises="exactly"),
 }  # fmt: skip
 """The proven functions of fixed types, by name."""
 
-FUNCTIONS: Mapping[str, Function] = {
-    **{name: plain.part for name, plain in PLAIN.items()},
-    **MOMENTS,
+_OTHERS: Mapping[str, Function] = {
     "abs": _abs, "array": _array, "coalesce": _coalesce, "concat": _concat, "element_at": _element_at, "get": _get,
     "if": if_, "mod": _mod, "named_struct": _named_struct, "nullif": _nullif, "nvl2": _nvl2, "pmod": _pmod,
     "regexp_extract": _regexp_extract, "round": _round, "sequence": _sequence, "split": _split,
-    **dict.fromkeys(("ceil", "ceiling", "floor"), _floor_or_ceil),
-    **dict.fromkeys(("greatest", "least"), _extreme),
     **dict.fromkeys(("ifnull", "nvl"), _nvl),
     **dict.fromkeys(("isnotnull", "isnull"), _null_test),
     **dict.fromkeys(("lcase", "lower", "ucase", "upper"), _lower_or_upper),
     **dict.fromkeys(("try_add", "try_multiply", "try_subtract"), _tried),
 }  # fmt: skip
+
+FUNCTIONS: Mapping[str, Scalar] = {
+    **{name: Scalar(plain.part, plain.rises) for name, plain in PLAIN.items()},
+    **{name: Scalar(part) for name, part in _OTHERS.items()},
+    **MOMENTS,
+    **dict.fromkeys(("ceil", "ceiling", "floor"), Scalar(_floor_or_ceil, "coarsely")),
+    **dict.fromkeys(("greatest", "least"), Scalar(_extreme, "bounded")),
+}
 """The proven functions of one row, by name."""

@@ -6,7 +6,7 @@ import re
 from collections.abc import Mapping, Sequence
 
 from xmlstream.operators.expressions.operations.casts import cast, is_utc, local, moment_of, within_calendar
-from xmlstream.operators.expressions.operations.part import Function, Part, combined, refused, require, text
+from xmlstream.operators.expressions.operations.part import Part, Scalar, combined, refused, require, text
 from xmlstream.operators.expressions.operations.spark_type import INTEGERS, TEMPORAL, NotProven, read_type
 
 BIGINT, DATE, INT, STRING, TIMESTAMP = map(read_type, ("BIGINT", "DATE", "INT", "STRING", "TIMESTAMP"))
@@ -115,20 +115,21 @@ def _date_from_unix_date(name: str, parts: Sequence[Part], zone: str) -> Part:
 
 def _date_add(name: str, parts: Sequence[Part], zone: str) -> Part:
     require(name, parts, ("DATE",), ("TINYINT", "SMALLINT", "INT"))
-    moved = f"({parts[0].sql} {'+' if name == 'date_add' else '-'} {parts[1].sql})"
+    moved = f"({parts[0].sql} {'-' if name == 'date_sub' else '+'} {parts[1].sql})"
     return combined(within_calendar(moved, moved, name, DATE), DATE, parts, refuses=True)
 
 
-MOMENTS: Mapping[str, Function] = {
-    "date_format": _date_format,
-    "date_from_unix_date": _date_from_unix_date,
-    "date_trunc": _date_trunc,
-    "trunc": _trunc,
-    **dict.fromkeys(("date", "to_date"), _to_date),
-    **dict.fromkeys(("date_add", "date_sub"), _date_add),
-    **dict.fromkeys(("day", "month", "quarter", "year", *_PARTS), _part_of_date),
-    **dict.fromkeys(("hour", "minute", "second"), _part_of_time),
-    **{f"timestamp_{unit}": _timestamp for unit in _LENGTHS},
-    **{f"unix_{unit}": _unix for unit in _LENGTHS},
+MOMENTS: Mapping[str, Scalar] = {
+    "date_format": Scalar(_date_format, "written"),
+    "date_from_unix_date": Scalar(_date_from_unix_date, "exactly"),
+    "date_trunc": Scalar(_date_trunc, "cut"),
+    "trunc": Scalar(_trunc, "cut"),
+    **dict.fromkeys(("date", "to_date"), Scalar(_to_date, "day")),
+    **dict.fromkeys(("date_add", "date_sub", "dateadd"), Scalar(_date_add, "moved")),
+    **dict.fromkeys(("quarter", *_PARTS), Scalar(_part_of_date)),
+    **dict.fromkeys(("year", "month", "day", "dayofmonth"), Scalar(_part_of_date, "part")),
+    **dict.fromkeys(("hour", "minute", "second"), Scalar(_part_of_time, "part")),
+    **{f"timestamp_{unit}": Scalar(_timestamp, "exactly") for unit in _LENGTHS},
+    **{f"unix_{unit}": Scalar(_unix, "exactly" if unit == "micros" else "coarsely") for unit in _LENGTHS},
 }
 """The proven functions of dates and moments, by name."""

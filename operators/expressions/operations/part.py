@@ -12,7 +12,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import TypeAlias
+from typing import Literal, TypeAlias
 
 from sqlglot import exp
 
@@ -92,6 +92,26 @@ class Part:
 
 Function: TypeAlias = Callable[[str, Sequence[Part], str], Part]
 """The result of the function of that name for its arguments, in a time zone."""
+
+Rises: TypeAlias = Literal["exactly", "coarsely", "cut", "day", "written", "part", "moved", "bounded"]
+"""How a function rises with its argument: exactly if different values have different results, coarsely if not.
+
+Or it is a moment cut to a unit, its day, the moment as a text, one of its parts, a day moved by a number of days, or
+the least or greatest of two values; `xmlstream.operators.expressions.monotone` has the conditions.
+"""
+
+
+@dataclass(frozen=True, slots=True)
+class Scalar:
+    """What is known of a function of one row.
+
+    Attributes:
+        part: What makes its part.
+        rises: How its values rise with those of one argument; None if they do not, or that is not known.
+    """
+
+    part: Function
+    rises: Rises | None = None
 
 
 def mark(name: str) -> str:

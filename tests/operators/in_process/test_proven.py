@@ -302,7 +302,13 @@ def moments() -> list[str]:
         "try_add(t1, INTERVAL 5 MINUTES)",
     ]
     found += ["t1 + INTERVAL '26' HOUR", "t1 - make_dt_interval(1, 0, 0, CAST('1.500000' AS DECIMAL(18,6)))"]
-    found += ["date_add(day1, 3)", "date_add(day1, si1)", "date_sub(day1, 1)", "datediff(day1, day2)"]
+    found += [
+        "date_add(day1, 3)",
+        "date_add(day1, si1)",
+        "date_sub(day1, 1)",
+        "dateadd(day3, 2)",
+        "datediff(day1, day2)",
+    ]
     found += ["timestampdiff(MICROSECOND, t1, t2)", "extract(HOUR FROM t1)", "extract(YEAR FROM day1)"]
     found += [
         "CAST(t1 AS STRING)",
