@@ -16,7 +16,7 @@ from math import prod
 
 from sqlglot import exp
 
-from xmlstream.operators.expressions.dialect import call_name, type_text
+from xmlstream.operators.expressions.dialect import PASSED, call_name, type_text
 from xmlstream.operators.expressions.operations.aggregate_functions import (
     AGGREGATES,
     WINDOWS,
@@ -67,8 +67,6 @@ _COMPUTED: Mapping[type[exp.Expr], str] = {
 _BITS: Mapping[type[exp.Expr], str] = {exp.BitwiseAnd: "&", exp.BitwiseOr: "|", exp.BitwiseXor: "^"}
 _FAR = 100_000
 """The days by which a moment of the calendar is moved without leaving BIGINT, in microseconds."""
-_RUNNING = ("spark_partition_id", "hash")
-"""Functions that stand in the project's own texts only so that Spark does not take a number for a constant."""
 
 
 def known(tree: exp.Expr, schema: Schema) -> Part | None:
@@ -333,8 +331,8 @@ class Translator:
     def function(self, tree: exp.Expr) -> Part:
         """A call: of a function of one row, or of an aggregate."""
         name = call_name(tree)
-        if (passed := _passed(tree)) is not None:
-            return replace(self.part(passed), constant=None)
+        if name == PASSED:
+            return replace(self.part(tree.expressions[0]), constant=None)
         if name in ("get", "element_at") and tree.expressions and call_name(tree.expressions[0]) == "array":
             raise NotProven(f"{name} of an array that is written out")
         if name in ("try_add", "try_subtract") and any(isinstance(e.unnest(), exp.Interval) for e in tree.expressions):
@@ -503,19 +501,6 @@ class Translator:
             if not days or is_utc(self._zone):
                 return f"to_microseconds({days * 86_400_000_000 + micros})"
         raise NotProven("a frame of this RANGE")
-
-
-def _passed(tree: exp.Expr) -> exp.Expr | None:
-    """The element of an array of one, in which the project's own texts pass numbers to Spark; None for others."""
-    array, index = tree.expressions if call_name(tree) == "element_at" and len(tree.expressions) == 2 else (None, None)
-    match index:
-        case exp.Add(
-            this=exp.Literal(this="1"), expression=exp.Paren(this=exp.BitwiseAnd(expression=none) as bits)
-        ) if call_name(bits.this) in _RUNNING and isinstance(none, exp.Literal) and none.this == "0":
-            if array and call_name(array) == "array" and len(array.expressions) == 1:
-                (passed,) = array.expressions
-                return passed if isinstance(passed, exp.Expr) else None
-    return None
 
 
 _SUMS = ("try_add", "try_subtract")

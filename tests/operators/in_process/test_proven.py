@@ -370,10 +370,6 @@ def choices() -> list[str]:
         "CAST(array() AS ARRAY<BIGINT>)",
         "isnotnull(s1)",
     ]
-    found += [
-        "element_at(array(5L), 1 + (spark_partition_id() & 0))",
-        "element_at(array(CAST('7' AS INT)), 1 + (hash(i1) & 0))",
-    ]
     found += [f"{f}({a}1)" for f, a in product(("floor", "ceil", "ceiling"), ("i", "b", "f", "x"))] + [
         "-5",
         "1.50",

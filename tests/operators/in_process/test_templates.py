@@ -5,12 +5,12 @@ from __future__ import annotations
 import pytest
 
 from tests.harness.drawn_rows import connected
+from xmlstream.operators.frames.matching import condition
 from xmlstream.operators.in_process.expressions import Typed, translated
 from xmlstream.operators.in_process.templates import template
 from xmlstream.punct_ns.domain import Domain
 from xmlstream.punct_ns.punctuation import Punctuation
 from xmlstream.punct_ns.schema import Schema
-from xmlstream.punct_ns.slices import condition
 
 
 @pytest.mark.parametrize(

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import re
 
+from xmlstream.operators.expressions.dialect import literal
 from xmlstream.punct_ns.domain import Domain
-from xmlstream.punct_ns.slices import literal, quoted
+from xmlstream.punct_ns.slices import quoted
 from xmlstream.punct_ns.xml_form import NAME_LETTER
 from xmlstream.sources.xml.inference.proposal import Proposal, quoted_if
 from xmlstream.sources.xml.options.leaf_paths import local_tag
