@@ -42,7 +42,7 @@ def plain_csv(path: str, columns: Named, options: Mapping[str, str]) -> pa.Table
     given = {name.lower(): value for name, value in options.items()}
     has_header = given.get("header", "false").lower() == "true"
     separator = given.get("sep", given.get("delimiter", ","))
-    readers = [_reader(name, typed.type) for name, typed in columns]
+    readers = [_reader(name, typed.type.name) for name, typed in columns]
     files = sorted(Path(path).iterdir()) if Path(path).is_dir() else [Path(path)]
     rows = [
         row
@@ -51,7 +51,8 @@ def plain_csv(path: str, columns: Named, options: Mapping[str, str]) -> pa.Table
         for row in _rows(file, separator, readers, has_header=has_header)
     ]
     arrays = [
-        pa.array([row[at] for row in rows], arrow_type(Domain(typed.type))) for at, (_, typed) in enumerate(columns)
+        pa.array([row[at] for row in rows], arrow_type(Domain(typed.type.name)))
+        for at, (_, typed) in enumerate(columns)
     ]
     return pa.Table.from_arrays(arrays, names=[name for name, _ in columns])
 
@@ -71,7 +72,7 @@ def _require_plain(columns: Named, options: Mapping[str, str]) -> None:
     if others := [name for name in options if name.lower() not in _OPTIONS]:
         raise NotProven(f"the option {others[0]} of CSV")
     for name, typed in columns:
-        _reader(name, typed.type)
+        _reader(name, typed.type.name)
 
 
 _OPTIONS = {"header", "sep", "delimiter", "mode"}

@@ -8,10 +8,21 @@ takes a null in a structure for the least value, DuckDB for the greatest: struct
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Literal, TypeAlias
 
-from xmlstream.operators.expressions.operations.part import VOID, Part, error, refused, require_silent
+from sqlglot import exp
+
+from xmlstream.operators.expressions.operations.casts import BITS, is_utc
+from xmlstream.operators.expressions.operations.part import (
+    VOID,
+    Part,
+    divided,
+    error,
+    interval,
+    refused,
+    require_silent,
+)
 from xmlstream.operators.expressions.operations.spark_type import (
     FLOATING,
     INTEGERS,
@@ -184,9 +195,7 @@ def _avg(name: str, parts: Sequence[Part], rows: Rows) -> Part:
         raise _refuse(name, parts)
     total = f"CAST({rows.computed(f'sum({of})')} AS DOUBLE)"
     large = rows.computed(f"sum(abs(CAST({of} AS HUGEINT)))")
-    beyond = error(
-        "NOT_PROVEN", "avg of so great numbers is not proven to be equal in DuckDB: leave out --engine duckdb"
-    )
+    beyond = refused("avg of so great numbers")
     return Part(f"CASE WHEN {large} > {_EXACT} THEN {beyond} ELSE ({total} / {number}) END", DOUBLE, True, raises=True)
 
 
@@ -323,18 +332,93 @@ def _placed(name: str, parts: Sequence[Part], rows: Rows) -> Part:
     return Part(rows.computed(call), given[0].type, True)
 
 
+_PLACES = ("first", "first_value", "last", "last_value", "nth_value")
+_PLACED = ("lag", "lead", *_PLACES)
+"""The functions that take IGNORE NULLS."""
+
 WINDOWS: Mapping[str, Aggregate] = {
-    "dense_rank": _number,
-    "first": _placed,
-    "first_value": _placed,
-    "lag": _neighbour,
-    "last": _placed,
-    "last_value": _placed,
-    "lead": _neighbour,
-    "nth_value": _placed,
-    "rank": _number,
-    "row_number": _number,
+    **dict.fromkeys(("dense_rank", "rank", "row_number"), _number),
+    **dict.fromkeys(("lag", "lead"), _neighbour),
+    **dict.fromkeys(_PLACES, _placed),
 }
 """The proven functions over rows that are no aggregates, by name."""
 
-_PLACED = ("lag", "lead", "first", "first_value", "last", "last_value", "nth_value")
+Translate: TypeAlias = Callable[[exp.Expr], Part]
+"""What makes the part of a tree."""
+
+
+def over(tree: exp.Expr, name: str, rows: Rows, part: Translate, zone: str) -> Rows:
+    """The rows of a function of that name that stand between the brackets of OVER.
+
+    Raises:
+        NotProven: A key, or the frame, is not proven.
+    """
+    if tree.args.get("alias") or tree.args.get("first") is not None:
+        raise NotProven("OVER with a named window")
+    texts, raises = [], False
+    if groups := list(map(part, tree.args.get("partition_by") or [])):
+        raises = any(group.raises for group in groups)
+        texts.append(f"PARTITION BY {', '.join(group.sql for group in groups)}")
+    order = tree.args.get("order")
+    keys = [_key(part(each.this), each) for each in order.expressions] if order is not None else []
+    if keys:
+        texts.append(f"ORDER BY {', '.join(key for key, _ in keys)}")
+        raises = raises or any(key.raises for _, key in keys)
+    spec = tree.args.get("spec")
+    if spec is not None and len(keys) == 1 and str(spec.args.get("kind")).upper() == "RANGE":
+        texts[-1] = f"ORDER BY {_guarded(keys[0], spec, part)}"
+    if spec is not None and name not in ("lag", "lead", "row_number", "rank", "dense_rank"):
+        texts.append(_frame(spec, [key for _, key in keys], part, zone))
+    return replace(rows, over=" ".join(texts), ordered=bool(keys), raises=raises)
+
+
+def _guarded(key: tuple[str, Part], spec: exp.Expr, part: Translate) -> str:
+    """The key of a RANGE, with an error where a distance from it overflows in Spark."""
+    written, of = key
+    distances = [part(end) for end in map(spec.args.get, ("start", "end")) if isinstance(end, exp.Expr)]
+    if of.type.name not in INTEGERS or not distances:
+        return written
+    most = max(each.whole or 0 for each in distances)
+    top = 2 ** (BITS[of.type.name] - 1) - 1 - most
+    beyond = refused("a RANGE so near to the end of the type")
+    guarded = f"CASE WHEN abs(CAST({of.sql} AS HUGEINT)) > {top} THEN {beyond} ELSE {of.sql} END"
+    return guarded + written.removeprefix(of.sql)
+
+
+def _key(of: Part, tree: exp.Expr) -> tuple[str, Part]:
+    if not isinstance(tree, exp.Ordered):
+        raise NotProven("ORDER BY")
+    if of.type.kind not in (*NUMBERS, "STRING", "BOOLEAN", "DATE", "TIMESTAMP", "TIMESTAMP_NTZ"):
+        raise NotProven(f"ORDER BY {of.type.name}")
+    direction = "DESC" if tree.args.get("desc") else "ASC"
+    return f"{of.sql} {direction} NULLS {'FIRST' if tree.args.get('nulls_first') else 'LAST'}", of
+
+
+def _frame(spec: exp.Expr, keys: Sequence[Part], part: Translate, zone: str) -> str:
+    kind = str(spec.args.get("kind")).upper()
+    if kind not in ("ROWS", "RANGE") or spec.args.get("exclude"):
+        raise NotProven(f"a frame of {kind}")
+    ends = []
+    for name in ("start", "end"):
+        value, side = spec.args.get(name), str(spec.args.get(f"{name}_side") or "")
+        if value is None or value == "CURRENT ROW":
+            ends.append("CURRENT ROW")
+        elif value == "UNBOUNDED":
+            ends.append(f"UNBOUNDED {side}")
+        else:
+            ends.append(f"{_distance(value, kind, keys, part, zone)} {side}")
+    return f"{kind} BETWEEN {ends[0]} AND {ends[1]}"
+
+
+def _distance(tree: exp.Expr, kind: str, keys: Sequence[Part], part: Translate, zone: str) -> str:
+    if kind == "ROWS":
+        if not isinstance(tree, exp.Literal) or not str(tree.this).isdigit():
+            raise NotProven("a frame of a computed number of ROWS")
+        return str(tree.this)
+    if len(keys) == 1 and keys[0].type.name in INTEGERS and (of := part(tree)).whole is not None:
+        return of.sql
+    if len(keys) == 1 and keys[0].type.name == "TIMESTAMP" and isinstance(tree, exp.Interval):
+        days, micros = divided(interval(tree))
+        if not days or is_utc(zone):
+            return f"to_microseconds({days * 86_400_000_000 + micros})"
+    raise NotProven("a frame of this RANGE")

@@ -2,10 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
+from math import prod
 
+from sqlglot import exp
+
+from xmlstream.operators.expressions.dialect import call_name
 from xmlstream.operators.expressions.operations.casts import (
+    BITS,
     WIDEST,
     as_decimal,
     cast,
@@ -23,6 +28,7 @@ from xmlstream.operators.expressions.operations.spark_type import (
     in_duckdb,
     read_type,
 )
+from xmlstream.punct_ns.slices import own
 
 BIGINT, DOUBLE = map(read_type, ("BIGINT", "DOUBLE"))
 
@@ -234,3 +240,38 @@ def modulus(left: Part, right: Part, zone: str) -> Part:
     rest = f"({one.sql} % {by.sql})"
     sql = f"CASE WHEN {rest} < 0 THEN {rest} + {by.sql} ELSE {rest} END"
     return combined(sql, type_, [one, by], seems=True)
+
+
+def require_order(tree: exp.Binary, type_: Type) -> None:
+    """Refuses sums and products that Spark computes in another order, which overflow elsewhere: with two constants.
+
+    One operand and literals without a sign overflow in any order, or in none. Spark also puts together
+    `1 + try_add(n, 1)`, whose overflow then raises an error.
+    """
+    operands = list(_operands(tree, type(tree)))
+    if any(call_name(each).startswith("try_") for each in operands):
+        raise NotProven(f"{tree.key.upper()} of a function that tries")
+    values = own("value")  # which stand for literals
+    constants = [each for each in operands if all(c.name.startswith(values) for c in each.find_all(exp.Column))]
+    if 1 < len(constants) < len(operands) and not (
+        len(operands) == len(constants) + 1 and _agree(constants, tree, type_)
+    ):
+        raise NotProven(f"{tree.key.upper()} of several constants")
+
+
+def _agree(constants: Sequence[exp.Expr], tree: exp.Binary, type_: Type) -> bool:
+    """Whether literals move a sum or a product in one direction, and are together a value of the type."""
+    if not all(isinstance(each, exp.Literal) and not each.is_string and str(each.this).isdigit() for each in constants):
+        return False
+    numbers = [int(each.this) for each in constants]
+    whole = sum(numbers) if isinstance(tree, exp.Add) else prod(numbers)
+    return whole < 2 ** (BITS[type_.name] - 1) and (isinstance(tree, exp.Add) or 0 not in numbers)
+
+
+def _operands(tree: exp.Expr, kind: type[exp.Expr]) -> Iterator[exp.Expr]:
+    """The operands of a sum of sums, or of a product of products."""
+    for side in (tree.this.unnest(), tree.expression.unnest()):
+        if isinstance(side, kind):
+            yield from _operands(side, kind)
+        else:
+            yield side

@@ -153,16 +153,10 @@ def _abs(name: str, parts: Sequence[Part], zone: str) -> Part:
     return absolute(parts[0])
 
 
-def _mod(name: str, parts: Sequence[Part], zone: str) -> Part:
+def _remainder(name: str, parts: Sequence[Part], zone: str) -> Part:
     if len(parts) != 2:
-        raise NotProven(f"mod of {len(parts)} arguments")
-    return arithmetic("%", parts[0], parts[1], zone)
-
-
-def _pmod(name: str, parts: Sequence[Part], zone: str) -> Part:
-    if len(parts) != 2:
-        raise NotProven(f"pmod of {len(parts)} arguments")
-    return modulus(parts[0], parts[1], zone)
+        raise NotProven(f"{name} of {len(parts)} arguments")
+    return modulus(*parts, zone) if name == "pmod" else arithmetic("%", *parts, zone)
 
 
 def _tried(name: str, parts: Sequence[Part], zone: str) -> Part:
@@ -430,9 +424,10 @@ PLAIN: Mapping[str, Plain] = {
 
 _OTHERS: Mapping[str, Function] = {
     "abs": _abs, "array": _array, "coalesce": _coalesce, "concat": _concat, "element_at": _element_at, "get": _get,
-    "if": if_, "mod": _mod, "named_struct": _named_struct, "nullif": _nullif, "nvl2": _nvl2, "pmod": _pmod,
+    "if": if_, "named_struct": _named_struct, "nullif": _nullif, "nvl2": _nvl2,
     "regexp_extract": _regexp_extract, "round": _round, "sequence": _sequence, "split": _split,
     **dict.fromkeys(("ifnull", "nvl"), _nvl),
+    **dict.fromkeys(("mod", "pmod"), _remainder),
     **dict.fromkeys(("isnotnull", "isnull"), _null_test),
     **dict.fromkeys(("lcase", "lower", "ucase", "upper"), _lower_or_upper),
     **dict.fromkeys(("try_add", "try_multiply", "try_subtract"), _tried),

@@ -114,6 +114,14 @@ class Scalar:
     rises: Rises | None = None
 
 
+def of_column(sql: str, type_: str, nullable: bool = True) -> Part:
+    """The part of a column of a type of that name; one of a type that DuckDB lacks is refused where it is used."""
+    try:
+        return Part(sql, read_type(type_), nullable)
+    except NotProven:
+        return Part(sql, Type(type_), nullable)
+
+
 def mark(name: str) -> str:
     """The DuckDB SQL that stands for a literal, which is filled in later.
 
