@@ -20,9 +20,10 @@ from typing import Literal, TypeAlias
 from sqlglot import exp
 
 from xmlstream.operators.expressions.dialect import position_of, type_text
+from xmlstream.operators.expressions.operations.casts import as_decimal
 from xmlstream.operators.expressions.operations.forms import known
 from xmlstream.operators.expressions.operations.part import number
-from xmlstream.operators.expressions.operations.spark_type import NotProven
+from xmlstream.operators.expressions.operations.spark_type import NotProven, read_type
 from xmlstream.punct_ns.domain import TYPES, Domain, sql_type
 from xmlstream.punct_ns.numeric_type import DecimalType, FloatType, IntegerType
 from xmlstream.punct_ns.schema import Schema
@@ -46,9 +47,6 @@ VOID = sql_type("VOID")
 
 WIDEST = 38
 """The most digits of a DECIMAL; beyond them Spark rounds before it compares, or fails."""
-
-_COMPARED_DIGITS = {8: 3, 16: 5, 32: 10, 64: 20}
-"""The digits of the DECIMAL that Spark casts an integer to, to compare it with a DECIMAL, by the integer's bits."""
 
 
 def kind(type_: SqlType) -> TypeKind:
@@ -108,8 +106,8 @@ def compared_digits(type_: SqlType) -> tuple[int, int] | None:
     ((20, 0), (3, 2), None)
     """
     match type_:
-        case IntegerType(bits=bits):
-            return _COMPARED_DIGITS[bits], 0
+        case IntegerType():
+            return as_decimal(read_type(type_name(type_))).digits
         case DecimalType(precision, scale):
             return precision - scale, scale
     return None

@@ -24,7 +24,7 @@ from xmlstream.operators.expressions.operations.aggregate_functions import (
     order_key,
     over,
 )
-from xmlstream.operators.expressions.operations.arithmetic import arithmetic, beside_decimals, negative, require_order
+from xmlstream.operators.expressions.operations.arithmetic import arithmetic, beside_decimals, require_order, signed
 from xmlstream.operators.expressions.operations.casts import cast, is_utc, moment, same_type
 from xmlstream.operators.expressions.operations.functions import FUNCTIONS, call, choice, element, field
 from xmlstream.operators.expressions.operations.part import (
@@ -129,7 +129,7 @@ class Translator:
         """A negative number; a literal with its sign is one literal."""
         if isinstance(tree.this, exp.Literal) and not tree.this.is_string:
             return number(f"-{tree.this.this}")
-        return negative(self.part(tree.this))
+        return signed(self.part(tree.this), "-")
 
     def computed(self, tree: exp.Expr) -> Part:
         """Arithmetic on numbers, or a moment and an interval."""

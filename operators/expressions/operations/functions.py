@@ -10,7 +10,7 @@ import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from xmlstream.operators.expressions.operations.arithmetic import absolute, arithmetic, modulus
+from xmlstream.operators.expressions.operations.arithmetic import arithmetic, modulus, signed
 from xmlstream.operators.expressions.operations.casts import (
     cast,
     common_type,
@@ -150,7 +150,7 @@ def _extreme(name: str, parts: Sequence[Part], zone: str) -> Part:
 
 def _abs(name: str, parts: Sequence[Part], zone: str) -> Part:
     require("abs", parts, NUMBERS)
-    return absolute(parts[0])
+    return signed(parts[0], "abs")
 
 
 def _remainder(name: str, parts: Sequence[Part], zone: str) -> Part:

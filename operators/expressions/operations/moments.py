@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping, Sequence
 
+from xmlstream.operators.expressions.duration import DAY, MICROSECONDS
 from xmlstream.operators.expressions.operations.casts import cast, is_utc, local, moment_of, within_calendar
 from xmlstream.operators.expressions.operations.part import Part, Scalar, combined, refused, require, text
 from xmlstream.operators.expressions.operations.spark_type import INTEGERS, TEMPORAL, NotProven, read_type
@@ -57,8 +58,7 @@ _PARTS = {"dayofmonth": "date_part('day', {1})", "dayofyear": "date_part('doy', 
 _LENGTHS = {"micros": 1, "millis": 1_000, "seconds": 1_000_000}
 
 
-_UNITS = {"MICROSECOND": 1, "MILLISECOND": 1_000, "SECOND": 1_000_000, "MINUTE": 60_000_000, "HOUR": 3_600_000_000,
-          "DAY": 86_400_000_000, "DD": 86_400_000_000}  # fmt: skip
+_UNITS = {unit.upper(): length for unit, length in MICROSECONDS.items()} | {"DD": DAY}
 _MONTHS = {"MONTH": "month", "MON": "month", "MM": "month", "YEAR": "year", "YYYY": "year", "YY": "year",
            "QUARTER": "quarter", "WEEK": "week"}  # fmt: skip
 

@@ -17,6 +17,7 @@ from typing import Literal, TypeAlias
 from sqlglot import exp
 
 from xmlstream.operators.expressions.dialect import call_name
+from xmlstream.operators.expressions.duration import MICROSECONDS
 from xmlstream.operators.expressions.operations.spark_type import INTEGERS, NotProven, Type, in_duckdb, read_type
 
 VOID = Type("VOID")
@@ -256,17 +257,6 @@ def number(written: str) -> Part:
     return Part(f"CAST({text(str(value))} AS {type_.name})", type_, False, constant=str(value))
 
 
-_MICROS = {
-    "MICROSECOND": 1,
-    "MILLISECOND": 1_000,
-    "SECOND": 1_000_000,
-    "MINUTE": 60_000_000,
-    "HOUR": 3_600_000_000,
-    "DAY": 86_400_000_000,
-    "WEEK": 604_800_000_000,
-}
-
-
 def interval(tree: exp.Expr) -> int:
     """The microseconds of a literal interval, or of `make_dt_interval` of literals.
 
@@ -280,7 +270,7 @@ def interval(tree: exp.Expr) -> int:
     if not isinstance(tree, exp.Interval) or not isinstance(unit, exp.Var):
         raise NotProven("an interval of several units, or a computed one,")
     of, sign = (tree.this.this, -1) if isinstance(tree.this, exp.Neg) else (tree.this, 1)
-    length = _MICROS.get(unit.name.upper().removesuffix("S"))
+    length = MICROSECONDS.get(unit.name.lower().removesuffix("s"))
     if length is None or not isinstance(of, exp.Literal) or not re.fullmatch(r"[+-]?\d{1,9}", str(of.this)):
         raise NotProven(f"an interval of {unit.name.upper()}")
     return sign * int(of.this) * length
