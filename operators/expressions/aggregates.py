@@ -80,7 +80,8 @@ def partial(aggregate: Aggregate, number: int) -> Partial | None:
             merges = {name: f"sum({name})" for name in firsts}
             return Partial(firsts, merges, f"if({beside} = 0, NULL, {column} / {beside})")
         case "firsts":
-            return _placed(parts.function, *map(render, parts.arguments), column, beside, where)
+            value, place = map(render, parts.arguments)
+            return _placed(parts.function, value, place, column, beside, where)
     return None
 
 
@@ -183,7 +184,7 @@ class Over:
         [True, False]
         """
         entry = AGGREGATES.get(self.function)
-        if entry is None or entry.merges == "firsts":
+        if entry is None or entry.merges in (None, "firsts"):
             return self.is_rank or self.function in _BY_PLACE
         return entry.merges != "means" or isinstance(self.attribute.domain.sql, FloatType | StringType)
 

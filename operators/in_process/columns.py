@@ -12,6 +12,8 @@ import pyarrow as pa
 
 from xmlstream.operators.expressions.operations.part import Part
 from xmlstream.operators.expressions.operations.spark_type import (
+    FLOATING,
+    INTEGERS,
     Field,
     NotProven,
     Type,
@@ -20,6 +22,8 @@ from xmlstream.operators.expressions.operations.spark_type import (
     read_type,
     struct_of,
 )
+from xmlstream.punct_ns.domain import Domain
+from xmlstream.punct_ns.slices import arrow_type
 from xmlstream.punct_ns.sql_type import split_outside
 
 Named = tuple[tuple[str, Part], ...]
@@ -101,18 +105,7 @@ def _json(type_: Type) -> Any:
     return _JSON.get(type_.name, type_.name.lower())
 
 
-_OF_ARROW = {
-    pa.string(): "STRING",
-    pa.large_string(): "STRING",
-    pa.bool_(): "BOOLEAN",
-    pa.int8(): "TINYINT",
-    pa.int16(): "SMALLINT",
-    pa.int32(): "INT",
-    pa.int64(): "BIGINT",
-    pa.float32(): "FLOAT",
-    pa.float64(): "DOUBLE",
-    pa.date32(): "DATE",
-}
+_OF_ARROW = {arrow_type(Domain(name)): name for name in (*INTEGERS, *FLOATING, "BOOLEAN", "DATE", "STRING")}
 
 
 def of_arrow(schema: pa.Schema) -> Named:
@@ -129,6 +122,8 @@ def _of_arrow(type_: pa.DataType) -> str:
         return f"DECIMAL({type_.precision},{type_.scale})"
     if isinstance(type_, pa.TimestampType):
         return "TIMESTAMP_NTZ" if type_.tz is None else "TIMESTAMP"
+    if pa.types.is_large_string(type_):
+        return "STRING"
     if type_ not in _OF_ARROW:
         raise NotProven(f"Arrow's type {type_}")
     return _OF_ARROW[type_]

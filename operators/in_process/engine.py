@@ -124,10 +124,10 @@ class InProcessEngine:
             NotProven: The format or an option is another one.
         """
         place = path.removeprefix("file://")
-        require_readable(format, columns, options)
+        require_readable(format, columns, options, self.zone)
         if format.lower() == "csv":
             named = declared(columns)
-            return self._of_table(plain_csv(place, named, options), named)
+            return self._of_table(plain_csv(place, named, options, self.zone), named)
         return self.parquet(columns, place)
 
     def table(self, frame: Frame) -> pa.Table:

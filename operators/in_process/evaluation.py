@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from xmlstream.operators.expressions.operations.part import of_column
-from xmlstream.operators.expressions.operations.spark_type import NotProven, duckdb_type
+from xmlstream.operators.expressions.operations.spark_type import NotProven, in_duckdb, read_type
 from xmlstream.operators.in_process.expressions import translated
 from xmlstream.punct_ns.domain import Domain, Value
 from xmlstream.punct_ns.schema import Attribute
@@ -80,7 +80,7 @@ def _computed(
 def _written(domain: Domain) -> str:
     if isinstance(domain.sql, TimestampType):
         return "make_timestamptz(?::BIGINT)" if domain.sql.zoned else "make_timestamp(?::BIGINT)"
-    return f"CAST(? AS {duckdb_type(domain.type)})"
+    return f"CAST(? AS {in_duckdb(read_type(domain.type))})"
 
 
 def _passed(value: Value, domain: Domain) -> Any:

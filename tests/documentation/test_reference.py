@@ -53,7 +53,8 @@ def test_the_table_of_what_groups_keep_is_that_of_the_aggregates() -> None:
     keeps = {"counts": "a number", "sums": "a sum", "means": "a sum and a number", "values": "a value"}
     rows = defaultdict[str, list[str]](list)
     for name in sorted(AGGREGATES):
-        rows[keeps[MERGED[name].merges] if name in MERGED else "its tuples"].append(f"`{name}`")
+        how = MERGED[name].merges if name in MERGED else None
+        rows[keeps[how] if how else "its tuples"].append(f"`{name}`")
     page = text("operators/README.md").splitlines()
     for what, names in rows.items():
         assert any(line.startswith(f"| {', '.join(names)} | {what}") for line in page), (names, what)

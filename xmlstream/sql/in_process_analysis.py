@@ -71,7 +71,7 @@ class ProvenAnalyst:
             case Static(format=str() as format_, options=options, schema=schema):
                 given = dict(options)
                 require_known_scheme(given.pop("path"))
-                require_readable(format_, schema.ddl(), given)
+                require_readable(format_, schema.ddl(), given, self._zone)
             case Punctuate(rule=ByOrder(max_ahead=ahead) as rule) if ahead is not None:
                 raise NotProven(f"max_ahead of the rule '{rule.name}'")
         for below in node.inputs:

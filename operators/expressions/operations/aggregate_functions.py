@@ -80,13 +80,13 @@ class Entry:
 
     Attributes:
         part: What makes its part.
-        merges: How partial results of it merge.
+        merges: How partial results of it merge; None if they do not, so that a group keeps its tuples.
         idempotent: Whether duplicates do not change its value.
         over: Whether it is proven over rows, too.
     """
 
     part: Aggregate
-    merges: Merging
+    merges: Merging | None
     idempotent: bool = False
     over: bool = True
 
@@ -144,6 +144,15 @@ def _count(name: str, parts: Sequence[Part], rows: Rows) -> Part:
     return Part(rows.computed(f"count(CASE WHEN {present} THEN 1 END)"), BIGINT, False)
 
 
+def _median(name: str, parts: Sequence[Part], rows: Rows) -> Part:
+    if len(parts) != 1 or rows.distinct or parts[0].type.name not in INTEGERS:
+        raise _refuse(name, parts)
+    here = f"{parts[0].sql} IS NOT NULL" + (f" AND {rows.where}" if rows.where else "")
+    values = f"list_sort({Rows(where=here).computed(f'list({parts[0].sql})')})"
+    sides = (f"0.5::DOUBLE * CAST(list_extract({values}, (len({values}) + {1 + i}) // 2) AS DOUBLE)" for i in (0, 1))
+    return Part(f"({' + '.join(sides)})", DOUBLE, True)
+
+
 def _regr_count(name: str, parts: Sequence[Part], rows: Rows) -> Part:
     if len(parts) != 2 or rows.distinct or any(part.type.kind not in NUMBERS for part in parts):
         raise _refuse(name, parts)
@@ -156,11 +165,12 @@ def _folded(part: Part) -> str:
 
 
 def _sum(name: str, parts: Sequence[Part], rows: Rows) -> Part:
-    if len(parts) != 1 or rows.distinct:
+    if len(parts) != 1 or (rows.distinct and (rows.over is not None or parts[0].type.name not in INTEGERS)):
         raise _refuse(f"{name}{' DISTINCT' if rows.distinct else ''}", parts)
     of = parts[0]
     if of.type.name in INTEGERS:
-        return Part(f"CAST({rows.computed(f'sum({of.sql})')} AS BIGINT)", BIGINT, True, raises=True)
+        total = rows.computed(f"sum({'DISTINCT ' * rows.distinct}{of.sql})")
+        return Part(f"CAST({total} AS BIGINT)", BIGINT, True, raises=True)
     if of.type.kind == "DECIMAL":
         precision, scale = of.type.digits
         type_ = read_type(f"DECIMAL({min(precision + 10, 38)},{scale})")
@@ -292,6 +302,7 @@ AGGREGATES: Mapping[str, Entry] = {
     **dict.fromkeys(("any", "bool_and", "bool_or", "every", "some"), Entry(_boolean, "values", idempotent=True)),
     **dict.fromkeys(("bit_and", "bit_or"), Entry(_bits, "values", idempotent=True)),
     "bit_xor": Entry(_bits, "values"),
+    "median": Entry(_median, None, over=False),
 }
 """The proven aggregates by name. Of those that are not here, as of an average of decimals, a group keeps its tuples."""
 

@@ -465,6 +465,7 @@ _FORMS: Mapping[type, Callable[[Translator, exp.Expr], Part]] = {
     exp.DPipe: Translator.joined,
     exp.Like: Translator.like,
     exp.ILike: Translator.like,
+    exp.RegexpLike: lambda self, tree: call("regexp_like", self.parts([tree.this, tree.expression]), self._zone),
     exp.Case: Translator.case,
     exp.Cast: Translator.cast,
     exp.Bracket: Translator.bracket,

@@ -13,7 +13,9 @@ from xmlstream.operators.expressions.operations.spark_type import INTEGERS, TEMP
 BIGINT, DATE, INT, STRING, TIMESTAMP = map(read_type, ("BIGINT", "DATE", "INT", "STRING", "TIMESTAMP"))
 
 
-_FORMATS = {"yyyy": "%Y", "MM": "%m", "dd": "%d", "HH": "%H", "mm": "%M", "ss": "%S", "SSSSSS": "%f", "SSS": "%g"}
+_FORMATS = {"yyyy": "%Y", "yy": "%y", "MM": "%m", "M": "%-m", "MMM": "%b", "MMMM": "%B", "dd": "%d", "d": "%-d",
+            "DDD": "%j", "E": "%a", "EEEE": "%A", "HH": "%H", "H": "%-H", "hh": "%I", "h": "%-I", "a": "%p", "mm": "%M",
+            "m": "%-M", "ss": "%S", "s": "%-S", "SSSSSS": "%f", "SSS": "%g"}  # fmt: skip
 
 
 def _date_format(name: str, parts: Sequence[Part], zone: str) -> Part:
@@ -29,7 +31,7 @@ def _date_format(name: str, parts: Sequence[Part], zone: str) -> Part:
         written += _FORMATS[letters] if letters else word[2].replace("%", "%%")
     # In a zone, Spark reads a local time as a moment, which moves those that the clocks leave out.
     is_moved = parts[0].type.name != "TIMESTAMP" and not is_utc(zone)
-    if is_moved and (parts[0].type.name != "DATE" or set(written) & set("HMSfg")):
+    if is_moved and (parts[0].type.name != "DATE" or set(written) & set("HIpMSfg")):
         raise NotProven(f"date_format of a {parts[0].type.name} by '{pattern}' in {zone}")
     shown = parts[0].sql if parts[0].type.name == "DATE" else local(parts[0], zone)
     if parts[0].type.name == "DATE":

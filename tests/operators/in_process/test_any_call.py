@@ -14,7 +14,7 @@ from tests.harness.nights import AT_NIGHT, SEED
 from xmlstream.operators.expressions.operations.aggregate_functions import AGGREGATES, WINDOWS
 from xmlstream.operators.expressions.operations.functions import FUNCTIONS
 from xmlstream.operators.expressions.operations.part import of_column
-from xmlstream.operators.expressions.operations.spark_type import duckdb_type, in_duckdb
+from xmlstream.operators.expressions.operations.spark_type import in_duckdb, read_type
 from xmlstream.operators.in_process.expressions import translated
 from xmlstream.punct_ns.errors import QueryError
 
@@ -58,7 +58,9 @@ def drawn(name: str, source: random.Random) -> str:
 @pytest.fixture(scope="module")
 def rows() -> Iterator[duckdb.DuckDBPyConnection]:
     found = connected()
-    found.execute(f"CREATE TABLE r ({', '.join(f'{name} {duckdb_type(type_)}' for name, type_ in COLUMNS.items())})")
+    found.execute(
+        f"CREATE TABLE r ({', '.join(f'{name} {in_duckdb(read_type(type_))}' for name, type_ in COLUMNS.items())})"
+    )
     yield found
     found.close()
 

@@ -244,6 +244,11 @@ def texts() -> list[str]:
         "greatest(s1, s2)",
         "least(s1, 'm')",
     ]
+    found += ["concat_ws('-', s1, s2)", "concat_ws(s1, s2, s3)", "split_part(s1, '/', 2)", "split_part(s3, 'a', 1)",
+              "split_part(s1, '//', 3)", "split_part(s1, 'a', -1)", "array_max(split(s1, 'a'))",
+              "array_contains(split(s3, '/'), 'a')", "s1 NOT RLIKE '[A-Z]'", "regexp_like(s3, 'a?b')"]  # fmt: skip
+    found += [f"regexp_replace(s1, '{pattern}', 'x')" for pattern in patterns(60 if AT_NIGHT else 10)]
+    found += [f"s1 RLIKE '^{pattern}'" for pattern in patterns(60 if AT_NIGHT else 10)]
     return found
 
 
@@ -264,11 +269,14 @@ def patterns(number: int) -> list[str]:
         "[^/&]",
         "[&&a]",
         "[a=&]",
+        "[0-9]",
+        "[^a-f]",
+        "[A-Zb]",
         "(a|^)",
         "(ab)",
         "é",
     )
-    ends = ("", "", "", "*", "+", "?", "*?", "++", "{2}")
+    ends = ("", "", "", "*", "+", "?", "*?", "++", "{2}", "{1,}", "{1,3}")
     drawn = (
         "".join(source.choice(parts) + source.choice(ends) for _ in range(source.randrange(1, 4)))
         for _ in range(number)
@@ -306,7 +314,6 @@ def moments() -> list[str]:
         "date_add(day1, 3)",
         "date_add(day1, si1)",
         "date_sub(day1, 1)",
-        "dateadd(day3, 2)",
         "datediff(day1, day2)",
     ]
     found += ["timestampdiff(MICROSECOND, t1, t2)", "extract(HOUR FROM t1)", "extract(YEAR FROM day1)"]
@@ -327,6 +334,9 @@ def moments() -> list[str]:
     found += [f"{f}({at})" for at in beyond for f in ("", "year", "month", "dayofyear", "hour", "unix_micros", "date")]
     found += [f"{at} {op} t1" for at in beyond for op in ("<", "=")]
     found += [f"date_trunc('{u}', {at})" for at in beyond for u in ("YEAR", "WEEK", "DAY", "hour")]
+    forms = ("yy d M", "E hh:mm a", "h H s m", "EEEE MMM", "MMMM DDD")
+    found += [f"date_format({a}1, '{form}')" for a, form in product(("t", "n", "day"), forms)]
+    found += ["dateadd(day3, 2)", "dayname(day1)", "monthname(day3)"]
     return found
 
 
@@ -377,6 +387,10 @@ def choices() -> list[str]:
         "0.05",
         "'it''s'",
     ]
+    found += [f"{f}({a}{i})" for f, a, i in product(("nullifzero", "zeroifnull", "sqrt"), NUMBERS, (1, 3))]
+    found += [f"array_contains(array({a}1, {a}3), {a}2)" for a in TYPES] + ["array_contains(array(i3, ti3), i3)"]
+    found += [f"{f}(array({a}1, {a}2))" for f, a in product(("array_max", "array_min"), TYPES)]
+    found += [f"{f}(array(i1, i3))" for f in ("array_size", "cardinality")]
     return found
 
 
@@ -443,6 +457,8 @@ def aggregates() -> list[str]:
         "max(coalesce(s1, 'x'))",
         "avg(d1)",
     ]
+    found += [f"sum(DISTINCT {a}1)" for a in ("ti", "si", "i", "d")] + ["sum(DISTINCT ti1) FILTER (WHERE p1)"]
+    found += [f"median({a}{i})" for a, i in product(("ti", "si", "i", "b"), (1, 3))] + ["median(i1) FILTER (WHERE p1)"]
     return found
 
 
