@@ -25,6 +25,7 @@ import pyarrow as pa
 
 from xmlstream.operators.state.expiring_set import Entry, ExpiringSet, IsOver, recorded, restored
 from xmlstream.operators.storage.constant_runs import ConstantRuns
+from xmlstream.operators.storage.records import LogRecord
 from xmlstream.operators.storage.segments import SegmentStore
 from xmlstream.punct_ns.lifespan import Lifespan, shortest
 from xmlstream.punct_ns.pattern import Constant, List, Pattern, Range
@@ -226,7 +227,7 @@ class SourceClosedSet(ClosedSet):
     """The punctuations of a source; `set` is the part in memory."""
 
     def __init__(
-        self, schema: Schema, committed: Iterable[Entry], store: SegmentStore, logs: Mapping[str, dict[str, Any]]
+        self, schema: Schema, committed: Iterable[Entry], store: SegmentStore, logs: Mapping[str, LogRecord]
     ) -> None:
         """Restores it from a commit: its changes as text, and the runs by the names of their attributes."""
         super().__init__(schema, committed)
@@ -262,7 +263,7 @@ class SourceClosedSet(ClosedSet):
         """The number of ranges, of single values, and of punctuations that restrict several attributes."""
         return super().extent + sum(runs.rows for runs in self.runs.values())
 
-    def logs(self) -> dict[str, dict[str, Any]]:
+    def logs(self) -> dict[str, LogRecord]:
         """The record of each attribute's runs (files of closed strings) for the slice's commit, by attribute name."""
         return {self.set.schema[i].name: runs.record() for i, runs in self.runs.items()}
 

@@ -17,8 +17,9 @@ from xmlstream.operators.state.blocked_set import BlockedSet
 from xmlstream.operators.state.closed_set import ClosedSet, SourceClosedSet
 from xmlstream.operators.state.expiring_set import IsOver
 from xmlstream.operators.state.slice_tuples import Slice, Tuples
-from xmlstream.operators.state.state_schema import STATE_FORMAT, StateSchema
+from xmlstream.operators.state.state_schema import STATE_FORMAT, OperatorRecord, StateSchema
 from xmlstream.operators.state.tuple_log import MergingLog, TupleLog
+from xmlstream.operators.storage.records import LogRecord
 from xmlstream.operators.storage.segments import Segment, SegmentStore
 from xmlstream.punct_ns.lifespan import Bound
 from xmlstream.punct_ns.punctuation import Punctuation
@@ -61,7 +62,7 @@ class OperatorState:
         store: SegmentStore,
         inputs: tuple[Schema, ...],
         declared: StateSchema,
-        committed: dict[str, Any] | None = None,
+        committed: OperatorRecord | None = None,
         purge_after: PurgeAfter | None = None,
         lasting: Collection[int] = (),
     ) -> None:
@@ -89,9 +90,9 @@ class OperatorState:
         self._scratch: Any = None
         if committed is not None:
             declared.require(committed)
-        committed = committed or {"sets": {}, "kept": {}}
-        self.notes: dict[str, Any] = dict(committed.get("notes", {}))
-        sets, logs = committed["sets"], committed["kept"]
+        committed = committed or OperatorRecord()
+        self.notes = dict(committed.notes)
+        sets, logs = committed.sets, committed.kept
         self._sets = {name: ClosedSet(schema, sets.get(name, ())) for name, schema in declared.sets.items()}
         self._from_source = {
             name: SourceClosedSet(
@@ -216,7 +217,7 @@ class OperatorState:
         """The number of ranges, single values, and punctuations on several attributes in all sets."""
         return sum(held.extent for held in self._all_sets().values())
 
-    def _runs(self) -> dict[str, dict[str, Any]]:
+    def _runs(self) -> dict[str, LogRecord]:
         """The records of the runs on disk of source sets, by the names of their logs."""
         recorded = {name: from_source.logs() for name, from_source in self._from_source.items()}
         return {log: recorded[name][of] for name in recorded for of, log in self._declared.runs(name).items()}
@@ -229,7 +230,7 @@ class OperatorState:
         for from_source in self._from_source.values():
             from_source.settle()
 
-    def record(self, whole: bool) -> dict[str, Any]:
+    def record(self, whole: bool) -> OperatorRecord:
         """The changes of the slice, or with `whole` the whole state, for its commit.
 
         Raises:
@@ -237,9 +238,6 @@ class OperatorState:
         """
         if undeclared := self.notes.keys() - set(self._declared.notes):
             raise RuntimeError(f"the state schema does not declare the notes {', '.join(sorted(undeclared))}")
-        return {
-            "format": STATE_FORMAT,
-            "sets": {name: held.record(whole) for name, held in self._all_sets().items()},
-            "kept": {name: log.record() for name, log in self._logs.items()} | self._runs(),
-            "notes": dict(self.notes),
-        }
+        sets = {name: held.record(whole) for name, held in self._all_sets().items()}
+        logs = {name: log.record() for name, log in self._logs.items()} | self._runs()
+        return OperatorRecord(STATE_FORMAT, sets, logs, dict(self.notes))

@@ -16,6 +16,8 @@ from typing import TYPE_CHECKING, Any
 
 from xmlstream.operators.closing_conditions import ALWAYS, Either, Grouping, StateModel
 from xmlstream.operators.required_punctuations import Held, Row, Way, same, whole
+from xmlstream.operators.state.expiring_set import Entry
+from xmlstream.operators.storage.records import LogRecord, Record
 from xmlstream.punct_ns.errors import StateError
 from xmlstream.punct_ns.schema import Attribute, Schema
 from xmlstream.punct_ns.sql_type import StringType
@@ -107,6 +109,21 @@ class LogSchema:
 
 
 @dataclass(frozen=True, slots=True)
+class OperatorRecord(Record):
+    """The state of a source or an operator in a commit: the changes of its sets, its logs, and its notes."""
+
+    format: int | None = None
+    sets: Mapping[str, Sequence[Entry]] = field(default_factory=dict)
+    kept: Mapping[str, LogRecord] = field(default_factory=dict)
+    notes: Mapping[str, Any] = field(default_factory=dict)
+
+    @property
+    def checksums(self) -> dict[str, str]:
+        """The checksums of its segments, by their names."""
+        return {name: checksum for log in self.kept.values() for name, checksum in log.checksums.items()}
+
+
+@dataclass(frozen=True, slots=True)
 class StateSchema:
     """The state that an operator keeps from slice to slice.
 
@@ -153,23 +170,26 @@ class StateSchema:
         strings = (a.name for a in self.from_source[from_source] if isinstance(a.domain.sql, StringType))
         return {name: f"{from_source} {name}" for name in strings}
 
-    def require(self, record: Mapping[str, Any]) -> None:
+    def require(self, record: OperatorRecord) -> None:
         """Checks that a record is of this state.
 
         Raises:
             StateError: The record has another format, undeclared names, or lacks declared ones.
         """
-        if (number := record.get("format")) != STATE_FORMAT:
+        if record.format != STATE_FORMAT:
             raise _refused(
-                f"the recorded state has format {number}, and this version of xmlstream reads {STATE_FORMAT}"
+                f"the recorded state has format {record.format}, and this version of xmlstream reads {STATE_FORMAT}"
             )
-        for what, key, names in (
-            ("logs", "kept", {*self.logs, *(log for name in self.from_source for log in self.runs(name).values())}),
-            ("punctuation sets", "sets", {**self.sets, **self.waiting, **self.from_source}),
-            ("notes", "notes", self.notes),
+        for what, recorded, names in (
+            (
+                "logs",
+                record.kept.keys(),
+                {*self.logs, *(log for name in self.from_source for log in self.runs(name).values())},
+            ),
+            ("punctuation sets", record.sets.keys(), {**self.sets, **self.waiting, **self.from_source}),
+            ("notes", record.notes.keys(), self.notes),
         ):
-            recorded = record.get(key, {}).keys()
-            if recorded - set(names) or (set(names) - recorded and key != "notes"):
+            if recorded - set(names) or (set(names) - recorded and what != "notes"):
                 before, now = (", ".join(sorted(which)) or "none" for which in (recorded, names))
                 raise _refused(
                     f"the recorded state has the {what} {before}; in this version of xmlstream they are {now}"

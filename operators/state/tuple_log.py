@@ -14,7 +14,7 @@ before, which are few. When they are no longer few, all rows become a new base.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
@@ -24,6 +24,7 @@ from xmlstream.operators.frames.matching import condition, is_inline, matching, 
 from xmlstream.operators.state.ages import AGES, FIRST, SINCE, PurgeAfter, Since
 from xmlstream.operators.state.slice_tuples import Tuples, anti_join, semi_join
 from xmlstream.operators.state.state_schema import LogSchema
+from xmlstream.operators.storage.records import LogRecord, PartRecord
 from xmlstream.operators.storage.segments import Segment, SegmentStore
 from xmlstream.punct_ns.punctuation import Punctuation
 from xmlstream.punct_ns.slices import quoted
@@ -48,16 +49,16 @@ class Part:
             left = anti_join(left, others, others.frame.columns)
         return not_matching(left.frame, purging[self.since :])
 
-    def record(self, store: SegmentStore) -> dict[str, Any]:
+    def record(self, store: SegmentStore) -> PartRecord:
         """The part for a commit; its segments outlive the process."""
-        removed = [store.record(segment) for segment in self.removed]
-        return {**store.record(self.segment), "removed": removed, "since": self.since}
+        return PartRecord(
+            **asdict(store.record(self.segment)), removed=tuple(map(store.record, self.removed)), since=self.since
+        )
 
     @staticmethod
-    def restored(record: dict[str, Any], store: SegmentStore) -> Part:
+    def restored(record: PartRecord, store: SegmentStore) -> Part:
         """The part that `record` recorded."""
-        removed = tuple(store.restore(segment) for segment in record["removed"])
-        return Part(store.restore(record), removed, record.get("since", 0))
+        return Part(store.restore(record), tuple(map(store.restore, record.removed)), record.since)
 
 
 pc: Any = pyarrow.compute
@@ -81,19 +82,19 @@ class TupleLog:
     and changes nothing.
     """
 
-    def __init__(self, store: SegmentStore, declared: LogSchema, committed: dict[str, Any] | None = None) -> None:
-        committed = committed or {"rows": 0, "segments": [], "purging": []}
+    def __init__(self, store: SegmentStore, declared: LogSchema, committed: LogRecord | None = None) -> None:
+        committed = committed or LogRecord()
         self._store, self._combine = store, declared.combine
         self._fresh: Tuples | None = None
         self._partial = False
-        self._purging = [Punctuation.parse(text, declared.purging) for text in committed["purging"]]
-        self._parts = [Part.restored(part, store) for part in committed["segments"]]
-        self.rows: int = committed["rows"]
+        self._purging = [Punctuation.parse(text, declared.purging) for text in committed.purging]
+        self._parts = [Part.restored(part, store) for part in committed.segments]
+        self.rows = committed.rows
         self.purged = 0
         self._now: Since | None = None
         self._ages: tuple[str, ...] = ()
         # An empty log has no row before the first slice. If nothing was recorded, the oldest row's age is unknown.
-        self._oldest = Since(*committed.get("oldest", (0, 0))) if self._parts else None
+        self._oldest = Since(*(committed.oldest or (0, 0))) if self._parts else None
 
     def begin(self, now: Since, *, may_be_overdue: bool = False) -> None:
         """Begins a slice; from the first slice on, rows store their ages.
@@ -315,16 +316,14 @@ class TupleLog:
         if not self._parts:
             self._oldest = None
 
-    def record(self) -> dict[str, Any]:
+    def record(self) -> LogRecord:
         """The log after the slice, for its commit."""
         self._require_computed("recorded")
         self.purged = 0
-        return {
-            "rows": self.rows,
-            "segments": [part.record(self._store) for part in self._parts],
-            "purging": [str(p) for p in self._purging],
-            **({"oldest": self._oldest} if SINCE in self._ages and self._oldest is not None else {}),
-        }
+        parts = tuple(part.record(self._store) for part in self._parts)
+        return LogRecord(
+            self.rows, parts, tuple(map(str, self._purging)), self._oldest if SINCE in self._ages else None
+        )
 
     def _require_computed(self, what: str) -> None:
         if self._fresh is not None:
@@ -349,7 +348,7 @@ LARGEST = 0.2
 class MergingLog(TupleLog):
     """A tuple log whose rows are always merged; the order of calls is the same."""
 
-    def __init__(self, store: SegmentStore, declared: LogSchema, committed: dict[str, Any] | None = None) -> None:
+    def __init__(self, store: SegmentStore, declared: LogSchema, committed: LogRecord | None = None) -> None:
         """Makes an empty log, or restores it from a commit."""
         super().__init__(store, declared, committed)
         assert declared.touching is not None

@@ -10,12 +10,14 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
+from dataclasses import asdict
 from typing import Any
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute
 
+from xmlstream.operators.storage.records import LogRecord, PartRecord
 from xmlstream.operators.storage.segments import Segment, SegmentStore
 
 pc: Any = pyarrow.compute  # its stubs do not know search_sorted
@@ -32,10 +34,9 @@ _THREADS = ThreadPoolExecutor(1, thread_name_prefix="merge-constants")
 class ConstantRuns:
     """The runs of one attribute: those of the last commit, and those that this slice has added."""
 
-    def __init__(self, store: SegmentStore, committed: dict[str, Any] | None = None) -> None:
+    def __init__(self, store: SegmentStore, committed: LogRecord | None = None) -> None:
         self._store = store
-        recorded = committed["segments"] if committed else ()
-        self._runs = [store.restore(segment) for segment in recorded]
+        self._runs = [store.restore(segment) for segment in committed.segments] if committed else []
         self._merging: tuple[list[Segment], Future[Segment]] | None = None
 
     @property
@@ -59,14 +60,13 @@ class ConstantRuns:
         """Adds strings as a new run: at least one, and none that is already a constant."""
         self._runs.append(self._store.put(_run(pa.array(values, pa.string()))))
 
-    def record(self) -> dict[str, Any]:
+    def record(self) -> LogRecord:
         """The runs after the slice, for its commit; a merge that has finished replaces the runs it merged."""
         if self._merging is not None and self._merging[1].done():
             self._take_merged()
         if self._merging is None and (together := self._of_one_size()):
             self._merging = together, _THREADS.submit(self._merged, together, self._store.draft())
-        runs = [{**self._store.record(run), "removed": [], "since": 0} for run in self._runs]
-        return {"rows": self.rows, "segments": runs, "purging": []}
+        return LogRecord(self.rows, tuple(PartRecord(**asdict(self._store.record(run))) for run in self._runs))
 
     def settle(self) -> None:
         """Waits for a running merge; the next record contains its result."""

@@ -21,6 +21,7 @@ from tests.benchmarks.shapes import SHAPES, Shape
 from xmlstream.sources.generators.sensors import write_sensors
 from xmlstream.sources.places import Document
 from xmlstream.sources.xmark import XMARK_STREAMS, source_options
+from xmlstream.sources.xml.options.reading import Reading
 from xmlstream.sources.xml.options.source import SourceOptions
 from xmlstream.sources.xml.parser.range_parser import RangeParser
 from xmlstream.sources.xml.slices.sources_reader import shared_scans
@@ -101,7 +102,8 @@ def test_streams_of_one_document(scratch: Path, bench: list[Measure]) -> None:
     path = scratch / "xmark.xml"
     size = scaled(2550, at_least=50)
     path.write_text(LongTexts(1, size, size * 17 // 20, size * 47 // 100, size * 38 // 100, size // 25).document())
-    sources = [SourceOptions.parse(source_options({"path": str(path), "stream": name})) for name in XMARK_STREAMS]
+    declared = [SourceOptions.parse(source_options({"path": str(path), "stream": name})) for name in XMARK_STREAMS]
+    sources = [*map(Reading.of, declared)]
 
     def read(each: SourceOptions) -> int:
         whole = ByteRange(Document.at(path), 0, 0, path.stat().st_size, ends="root")

@@ -22,6 +22,7 @@ import pytest
 from tests.benchmarks import asking, plain_spark
 from tests.benchmarks.libxml2 import tokenize
 from tests.benchmarks.measuring import Measure, rates, scaled, seconds, take_turns
+from xmlstream.sources.xml.options.reading import Reading
 from xmlstream.sources.xml.options.source import SourceOptions
 from xmlstream.sources.xml.slices.sources_reader import SourcesReader
 from xmlstream.sources.xml.slices.staging import LocalStager
@@ -61,16 +62,18 @@ def staged(directory: Path, scratch: Path) -> float:
     stage = scratch / "stage"
     stage.mkdir()
     sources = [
-        SourceOptions.parse(
-            {
-                "path": str(directory / f"sensor{number}.xml"),
-                "rowTag": "tempdata",
-                "schema": plain_spark.REPORT,
-                "maxBytesPerSlice": BYTES_PER_SLICE,
-                "stage": str(stage),
-                "source": f"sensor{number}",
-                "documentLog": str(scratch / "documents" / str(number)),
-            }
+        Reading.of(
+            SourceOptions.parse(
+                {
+                    "path": str(directory / f"sensor{number}.xml"),
+                    "rowTag": "tempdata",
+                    "schema": plain_spark.REPORT,
+                    "maxBytesPerSlice": BYTES_PER_SLICE,
+                }
+            ),
+            stage=str(stage),
+            name=f"sensor{number}",
+            document_log=str(scratch / "documents" / str(number)),
         )
         for number in (1, 2)
     ]

@@ -6,7 +6,8 @@ import ast
 import re
 import tomllib
 from collections import defaultdict
-from dataclasses import asdict, fields
+from dataclasses import fields
+from datetime import UTC, datetime
 from importlib import import_module
 from operator import attrgetter
 from pathlib import Path
@@ -124,9 +125,8 @@ def test_every_text_that_the_limits_list_is_refused() -> None:
 
 def test_every_metric_that_the_operations_watch_is_one_that_prometheus_gets() -> None:
     operator = OperatorReport("group_by", **dict.fromkeys([f.name for f in fields(OperatorReport)][1:], 0))
-    report = {"items_in": 1, "tuples_out": 1, "set_aside": 0, "seconds": 1.0, "operators": [asdict(operator)]}
     totals = Totals()
-    totals.add({"time": "2026-01-01T00:00:00+00:00", "report": report})
+    totals.add(SliceReport(0, 1.0, 1, 1, (operator,)), datetime.now(UTC).isoformat())
     served = set(re.findall(r"^(xmlstream_\w+)", openmetrics(totals, "running").decode(), re.MULTILINE))
     watched = set(re.findall(r"xmlstream_\w+", text("xmlstream/manual/operations.md")))
     assert watched

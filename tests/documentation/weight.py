@@ -32,7 +32,7 @@ LIMITS = {
     "lines": 71_514,
     "contracts": 16,
     "words of conversation": 8,
-    "branches on the kind of place": 32,
+    "branches on the kind of place": 25,
     "modules that branch on it": 15,
 }
 """What `--check` holds the figures to, lowered whenever they fall: nothing that went comes back unseen."""

@@ -17,6 +17,8 @@ from xmlstream.operators.frames.spark_engine import SparkEngine
 from xmlstream.operators.state.ages import FIRST, SINCE, PurgeAfter, Since
 from xmlstream.operators.state.operator_state import OperatorState
 from xmlstream.operators.state.slice_tuples import Slice, Tuples
+from xmlstream.operators.state.state_schema import OperatorRecord
+from xmlstream.operators.storage.records import LogRecord
 from xmlstream.operators.storage.segments import Segment, SegmentStore
 from xmlstream.punct_ns.lifespan import Lifespan
 from xmlstream.punct_ns.punctuation import Punctuation
@@ -50,16 +52,14 @@ class KeptColumns:
     def __init__(self) -> None:
         self._first: dict[Any, dict[str, Any]] = {}
 
-    def require_same(self, log: Any, record: dict[str, Any], store: SegmentStore, slice_: int) -> None:
+    def require_same(self, log: Any, record: LogRecord, store: SegmentStore, slice_: int) -> None:
         """Asserts that a log has the names and types of then after a slice, and that each row bears when it came."""
-        for each in record["segments"]:
-            fields = json.loads(each["struct"], object_hook=_without_nullability)["fields"]
+        for each in record.segments:
+            fields = json.loads(each.struct, object_hook=_without_nullability)["fields"]
             columns = {field["name"]: field["type"] for field in fields if field["name"] != SINCE}
             assert len(columns) + any(field["name"] == SINCE for field in fields) == len(fields), fields
             assert columns == self._first.setdefault(log, columns), (log, slice_)
-            for batch in store.batches(
-                Segment(each["name"], each["rows"], each["struct"]), [FIRST] * (FIRST in columns)
-            ):
+            for batch in store.batches(Segment(each.name, each.rows, each.struct), [FIRST] * (FIRST in columns)):
                 came = [number and Since.first(number).slice for number in batch.to_pydict().get(FIRST, ())]
                 assert all(number and 1 <= number <= slice_ for number in came), (log, slice_, came)
 
@@ -101,7 +101,7 @@ class Running:
         self._state = OperatorState(self._store, inputs, operator.state_schema(*inputs), None, purge_after, lasting)
         self._slice = 0
         self._columns = KeptColumns()
-        self._record: dict[str, Any] | None = None
+        self._record: OperatorRecord | None = None
 
     def slice(self, *inputs: Items) -> Done:
         """One slice of each input."""
@@ -120,9 +120,9 @@ class Running:
             assert done.tuples.at_most >= len(rows)
             assert not done.tuples.exact or done.tuples.at_most == len(rows)
         result = Done(rows, list(done.punctuations), self._state.rows, self._state.purged)
-        self._record = self._state.record(whole=True)
+        self._record = record = self._state.record(whole=True)
         for name in self.operator.state_schema(*self.inputs).logs:
-            self._columns.require_same(name, self._record["kept"][name], self._store, self._slice)
+            self._columns.require_same(name, record.kept[name], self._store, self._slice)
         return result
 
     def shows(
@@ -175,7 +175,7 @@ class Running:
             self._limit = purge_after
         self._store = SegmentStore(engine_of(self.spark), self.directory)
         declared = self.operator.state_schema(*self.inputs)
-        record = json.loads(json.dumps(self._record))
+        record = self._record and OperatorRecord.from_json(json.loads(json.dumps(self._record.json())))
         self._state = OperatorState(self._store, self.inputs, declared, record, self._limit, self._lasting)
 
     def _tuples(self, rows: Sequence[Row], schema: Schema) -> Tuples | None:

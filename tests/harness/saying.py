@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
-from typing import Any, cast
+from typing import cast
 
 from tests.harness import notation
 from xmlstream.operators.behaviour import Operator
 from xmlstream.operators.state.operator_state import OperatorState
 from xmlstream.operators.state.slice_tuples import Slice
+from xmlstream.operators.state.state_schema import OperatorRecord
 from xmlstream.operators.storage.segments import SegmentStore
 from xmlstream.punct_ns.punctuation import Punctuation
 from xmlstream.punct_ns.schema import Schema
@@ -41,5 +42,5 @@ class Saying:
 
     def restart(self) -> None:
         """As after a crash: what the last slice recorded, as a commit writes it."""
-        record: dict[str, Any] = json.loads(json.dumps(self.state.record(whole=True)))
+        record = OperatorRecord.from_json(json.loads(json.dumps(self.state.record(whole=True).json())))
         self.state = OperatorState(NO_STORE, self.inputs, self.operator.state_schema(*self.inputs), record)

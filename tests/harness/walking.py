@@ -15,7 +15,7 @@ from xmlstream.operators.behaviour import advance
 from xmlstream.operators.state.expiring_set import Entry
 from xmlstream.operators.state.operator_state import OperatorState
 from xmlstream.operators.state.slice_tuples import Slice
-from xmlstream.operators.state.state_schema import StateSchema
+from xmlstream.operators.state.state_schema import OperatorRecord, StateSchema
 from xmlstream.operators.storage.segments import SegmentStore
 from xmlstream.plan.nodes import Node, Results, Scan, Static, awaited, names, results, topological
 from xmlstream.punct_ns.slices import POSITION, quoted
@@ -51,7 +51,7 @@ class Walk:
         self._slice = self._came = 0
         self._positioned = positioned
         self._columns = KeptColumns()
-        self._records: dict[Node, dict[str, Any] | None] = dict.fromkeys(self.nodes)
+        self._records: dict[Node, OperatorRecord | None] = dict.fromkeys(self.nodes)
         self.restart()
 
     def restart(self, session: Session | None = None) -> None:
@@ -75,15 +75,13 @@ class Walk:
 
     def kept(self, node: Node) -> KeptRows:
         """What an operator keeps, read from what the last slice recorded."""
-        record = self._records[node]
-        return KeptRows(
-            self.directory / self.names[node], self._declared(node).logs, {} if record is None else record["kept"]
-        )
+        record = self._records[node] or OperatorRecord()
+        return KeptRows(self.directory / self.names[node], self._declared(node).logs, record.kept)
 
     def sets(self, node: Node) -> Mapping[str, Sequence[Entry]]:
         """What an operator holds of punctuations after the last slice."""
         record = self._records[node]
-        return {} if record is None else record["sets"]
+        return {} if record is None else record.sets
 
     def slice(self, given: Mapping[str, Items]) -> Done:
         """One slice of each source, by the source's name; what the root made of it, and what all operators hold."""
@@ -143,7 +141,7 @@ class Walk:
         for node in self.nodes:
             self._records[node] = record = self._states[node].record(whole=True)
             for log in self._declared(node).logs:
-                self._columns.require_same((node, log), record["kept"][log], self._stores[node], self._slice)
+                self._columns.require_same((node, log), record.kept[log], self._stores[node], self._slice)
         return sum(state.rows for state in self._states.values())
 
     @staticmethod

@@ -185,7 +185,7 @@ def test_no_gap_in_days_is_longer_than_it_is_said_to_be(spark: SparkSession) -> 
 def segments(running: Running) -> list[str]:
     """Where sessions lie after a slice."""
     assert running._record is not None
-    return [part["name"] for part in running._record["kept"]["sessions"]["segments"]]
+    return [part.name for part in running._record.kept["sessions"].segments]
 
 
 def test_of_many_sessions_only_those_that_new_tuples_touch_are_written(

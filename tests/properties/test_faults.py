@@ -28,6 +28,7 @@ from xmlstream.operators.semi_join import SemiJoin
 from xmlstream.operators.state.operator_state import OperatorState
 from xmlstream.operators.state.slice_tuples import Slice, Tuples, bag_union
 from xmlstream.operators.state.tuple_log import TupleLog
+from xmlstream.operators.storage.records import LogRecord
 from xmlstream.punct_ns import closed_intervals, slices
 from xmlstream.punct_ns.closed_intervals import End
 from xmlstream.punct_ns.domain import Domain
@@ -95,7 +96,7 @@ def drops_a_purging_punctuation_early(patch: Patch) -> None:
     """Rows that are filtered when read come back when the filter goes before they do: the dead are raised."""
     record = TupleLog.record
 
-    def early(self: TupleLog) -> dict[str, Any]:
+    def early(self: TupleLog) -> LogRecord:
         if self._purging:
             self._purging = []
             self._rewrite()

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable, Iterator
 from datetime import datetime
 from decimal import Decimal
@@ -20,6 +19,7 @@ from xmlstream.punct_ns.slices import POSITION
 from xmlstream.punct_ns.xml_form import punctuation_from_texts
 from xmlstream.sources import xmark
 from xmlstream.sources.xml.grammar.check import check_grammar
+from xmlstream.sources.xml.options.reading import Reading
 from xmlstream.sources.xml.options.source import SourceOptions
 from xmlstream.sources.xml.parser.range_parser import RangeParser
 from xmlstream.sources.xml.splits import byte_ranges as ranges_module
@@ -154,7 +154,7 @@ Read = tuple[list[tuple[Any, ...]], PunctuationSet]
 
 def read_all(options: SourceOptions, budget: int | None = None) -> list[Read]:
     """Tuples and punctuations of a source and of each beside it."""
-    sources = [options, *options.beside]
+    sources = options.streams
     planner = Planner(options, Documents(options, log=False))
     tuples = [list[tuple[Any, ...]]() for _ in sources]
     said = [PunctuationSet(each.schema) for each in sources]
@@ -203,16 +203,12 @@ def test_one_pass_feeds_all_streams_with_what_each_has_alone(
     monkeypatch.setattr(ranges_module, "CHUNK_BYTES", random.choice([1, 1000, 1 << 20]))
     monkeypatch.setattr(scan_module, "SCAN_WINDOW", random.choice([100, 5000, 1 << 20]))
     first, *others = (stream(path, name, maxBytesPerPartition=random.choice(["1", "5k"])) for name in names)
-    together = first.replace(beside=xmark_beside(others))
+    together = Reading.of(first, beside=tuple(map(Reading.of, others)))
     for (rows, closed), (expected, all_closed) in zip(
         read_all(together, random.choice([1, 3000, None])), alone, strict=True
     ):
         assert rows == expected
         assert closed.is_all == all_closed.is_all
-
-
-def xmark_beside(others: list[SourceOptions]) -> str:
-    return json.dumps([dict(other.given) for other in others])
 
 
 @pytest.mark.parametrize(

@@ -156,6 +156,8 @@ def settings_of(targets: Sequence[Target], checkpoint: str | Path | None, *, fol
         from xmlstream.monitor.monitor import Monitor
 
         options["watcher"] = Monitor("0" if monitor is True else str(monitor))
+    if (on_slice := options.pop("on_slice", None)) is not None:
+        options["on_slice"] = lambda report: on_slice(report.json())
     options["picture"] = partial(pictured, follow=follow)
     for which_plan in ("as_written", "allow_unsafe", "strict"):  # these choose the plan, and are no settings
         options.pop(which_plan, None)

@@ -182,7 +182,7 @@ def _waiting(checkpoint: str, key: dict[str, str], *, as_json: bool) -> str:
 
     with readable(checkpoint) as (directory, _):
         report = inspect(directory, key, functions=_Computed(directory))
-    return json.dumps(report.as_json(), ensure_ascii=False, indent=2) if as_json else in_words(report)
+    return json.dumps(report.json(), ensure_ascii=False, indent=2) if as_json else in_words(report)
 
 
 class _Computed:

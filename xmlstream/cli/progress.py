@@ -9,11 +9,10 @@ from __future__ import annotations
 import os
 import threading
 import time
-from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from math import inf
 from pathlib import Path
-from typing import Any
 
 from rich.console import Console, Group, RenderableType
 from rich.live import Live
@@ -21,8 +20,9 @@ from rich.spinner import Spinner
 from rich.table import Table
 from rich.text import Text
 
+from xmlstream.monitor.closed_map import AxisRow
 from xmlstream.monitor.run_view import RunView
-from xmlstream.runtime.metrics import Totals, counted
+from xmlstream.runtime.metrics import BEFORE, SliceReport, Totals, counted
 
 EVERY_SECONDS = 2.0
 """Shortest time between two plain lines."""
@@ -31,8 +31,6 @@ NOTICED_EVERY_SECONDS = 30.0
 """How often new findings are printed."""
 
 _IMPORTED = time.monotonic()
-
-ReportJson = Mapping[str, Any]
 
 
 class _Progress:
@@ -49,7 +47,7 @@ class _Progress:
         return (
             f"{counted(totals.slices, 'slice')}, {counted(totals.items_in, 'item')} ({rate:,.0f}/s){aside}, "
             f"{counted(totals.tuples_out, 'tuple')} out; kept: {counted(totals.kept, 'tuple')}, "
-            f"{counted(totals.held, 'punctuation')}{'' if totals.last.get('exact', True) else '; not exact'}"
+            f"{counted(totals.held, 'punctuation')}{'' if totals.last.exact else '; not exact'}"
         )
 
 
@@ -80,7 +78,7 @@ def noticed(console: Console, findings: Callable[[], Iterable[object]]) -> Itera
         say(again=True)
 
 
-def lines(console: Console, every: float) -> Callable[[ReportJson], None]:
+def lines(console: Console, every: float) -> Callable[[SliceReport], None]:
     """Returns a callback for the report of each committed slice, which prints progress as lines.
 
     It prints a line for the first slice, then at most one in `every` seconds, and one for the last slice; with
@@ -89,13 +87,13 @@ def lines(console: Console, every: float) -> Callable[[ReportJson], None]:
     progress = _Progress()
     printed = -inf
 
-    def on_slice(report: ReportJson) -> None:
+    def on_slice(report: SliceReport) -> None:
         nonlocal printed
-        progress.totals.add({"report": report})
+        progress.totals.add(report)
         now = time.perf_counter()
-        if printed == -inf or now - printed >= every or (report["closed"] and every < inf):
+        if printed == -inf or now - printed >= every or (report.closed and every < inf):
             printed = now
-            console.print(f"slice {report['slice']}: {progress}", highlight=False, soft_wrap=True)
+            console.print(f"slice {report.slice}: {progress}", highlight=False, soft_wrap=True)
 
     return on_slice
 
@@ -118,9 +116,7 @@ IDLE_SECONDS = 1.0
 
 
 @contextmanager
-def shown(
-    console: Console, view: RunView, *, verbose: bool, follow: bool
-) -> Iterator[Callable[[dict[str, Any]], None]]:
+def shown(console: Console, view: RunView, *, verbose: bool, follow: bool) -> Iterator[Callable[[SliceReport], None]]:
     """Shows a run: as a live table in a terminal; else as a line for its first slice, or for more if `verbose`.
 
     Yields a callback for the report of each committed slice.
@@ -146,23 +142,23 @@ class LiveTable:
         self._progress = _Progress()
         self._spinner = Spinner("dots")
         self._moved = time.monotonic()
-        self._axes: list[dict[str, Any]] = []
+        self._rows: list[AxisRow] = []
 
-    def slice(self, report: dict[str, Any]) -> None:
+    def slice(self, report: SliceReport) -> None:
         """Takes the report of a slice."""
-        self._progress.totals.add({"report": report})
-        if report["items_in"]:
+        self._progress.totals.add(report)
+        if report.items_in:
             self._moved = time.monotonic()
 
     def __rich__(self) -> RenderableType:
-        if not self._progress.totals.slices and not self._view.totals.last:
+        if not self._progress.totals.slices and self._view.totals.last is BEFORE:
             self._spinner.update(text="no slice yet")
             return self._spinner
-        self._axes = self._view.closed()
+        self._rows = [row for axis in self._view.closed() for row in axis.rows]
         self._spinner.update(text=Text(str(self._progress)))
         parts: list[RenderableType] = [self._table(), self._spinner]
         if self._follow and (idle := time.monotonic() - self._moved) >= IDLE_SECONDS:
-            parts.append(Text(f"no slice for {idle:.0f} s; {waited_for(self._axes)}", style="yellow"))
+            parts.append(Text(f"no slice for {idle:.0f} s; {waited_for(self._rows)}", style="yellow"))
         return Group(*parts)
 
     def _table(self) -> Table:
@@ -172,31 +168,26 @@ class LiveTable:
                 column, justify="right" if column == "tuples" else "left", overflow="ellipsis", no_wrap=True
             )
         flows = self._view.totals.flows
-        rows = [row for axis in self._axes for row in axis["rows"]]
         before = None
-        for row in rows[:MOST_ROWS]:
-            name = row["input"]
+        for row in self._rows[:MOST_ROWS]:
+            name = row.input
             came = f"{flows[name]['tuples_in']:,}" if name in flows and name != before else ""
-            cells = (name if name != before else "", came, f"{row['attribute']} {row['closed']}", row["lacks"])
+            cells = (name if name != before else "", came, f"{row.attribute} {row.closed}", row.lacks)
             table.add_row(*map(Text, cells[:3]), Text(cells[3], style="yellow"))
             before = name
-        if len(rows) > MOST_ROWS:
-            table.add_row(Text(f"and {len(rows) - MOST_ROWS} more", style="dim"))
+        if len(self._rows) > MOST_ROWS:
+            table.add_row(Text(f"and {len(self._rows) - MOST_ROWS} more", style="dim"))
         return table
 
 
-def waited_for(axes: list[dict[str, Any]]) -> str:
+def waited_for(rows: Sequence[AxisRow]) -> str:
     """One line about the missing punctuations in the closed map of a run.
 
-    >>> row = {"input": "s2", "attribute": "hour", "closed": "≤ 16", "lacks": "17", "missing": ["<*, 17, *>"]}
-    >>> waited_for([{"rows": [row]}])
+    >>> waited_for([AxisRow("s2", "hour", [], "≤ 16", "17", ("<*, 17, *>",))])
     'waits for s2 to send <*, 17, *>'
     """
-    rows = [row for axis in axes for row in axis["rows"]]
-    missing = [f"{row['input']} to send {', '.join(row['missing'][:3])}" for row in rows if row["missing"]]
-    silent = [
-        f"{row['input']}, which has closed no {row['attribute']} yet" for row in rows if row["closed"] == "nothing yet"
-    ]
+    missing = [f"{row.input} to send {', '.join(row.missing[:3])}" for row in rows if row.missing]
+    silent = [f"{row.input}, which has closed no {row.attribute} yet" for row in rows if row.closed == "nothing yet"]
     inputs = missing or silent
     return (
         f"waits for {'; '.join(inputs[:3])}{f' and {len(inputs) - 3} more' if len(inputs) > 3 else ''}"

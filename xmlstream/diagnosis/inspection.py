@@ -20,6 +20,7 @@ from xmlstream.diagnosis.report import Answer, Example, Need, WaitingReport, Wai
 from xmlstream.diagnosis.sent_punctuations import SentPunctuations, SliceTime
 from xmlstream.operators.punctuate import Punctuate
 from xmlstream.operators.state.ages import Since
+from xmlstream.operators.state.state_schema import OperatorRecord
 from xmlstream.operators.storage.store import LocalPlace, folder_at, unseal
 from xmlstream.plan.nodes import Node, Results, Scan, Static, names, results, results_of, topological
 from xmlstream.plan.written_plan import PLAN_FILE, decoded
@@ -101,28 +102,27 @@ class _Inspection:
         self._kept = {node: self._kept_by(node) for node in topological(self._root) if _is_operator(node)}
         senders = [n for n in topological(self._root) if isinstance(n.operator, Scan | Static | Punctuate)]
         self._sent_by = {node: SentPunctuations(self._records, self._names[node], node.schema) for node in senders}
-        sets = {n: self._recorded(n, "sets") for n in self._kept}
+        sets = {n: self._recorded(n).sets for n in self._kept}
         sent = {n: by_node.whole() for n, by_node in self._sent_by.items()}
         on_disk = {n: self._on_disk(n) for n in senders if isinstance(n.operator, Scan)}
         self._lacks = MissingPunctuations(self._kept, sets, sent, functions, on_disk)
 
     def _on_disk(self, node: Node) -> ClosedOnDisk:
-        return ClosedOnDisk(self._state_of(node), node.schema, self._recorded(node, "kept"))
+        return ClosedOnDisk(self._state_of(node), node.schema, self._recorded(node).kept)
 
     def _kept_by(self, node: Node) -> KeptRows:
-        return KeptRows(self._state_of(node), node.state_schema.logs, self._recorded(node, "kept"))
+        return KeptRows(self._state_of(node), node.state_schema.logs, self._recorded(node).kept)
 
     def _state_of(self, node: Node) -> Path:
         return self._store.path(f"state/{self._names[node]}")
 
-    def _recorded(self, node: Node, part: str) -> dict[str, Any]:
-        """A part of the last record of a node's state."""
-        found: dict[str, Any] = self._last["operators"].get(self._names[node], {}).get(part, {})
-        return found
+    def _recorded(self, node: Node) -> OperatorRecord:
+        """The last record of a node's state."""
+        return self._last.state(self._names[node])
 
     def report(self, key: Mapping[str, str] | None) -> WaitingReport:
         """The report; with a key, the answer for it."""
-        of = self._store.where(), SliceTime.of(self._last), bool(self._last["report"]["closed"])
+        of = self._store.where(), SliceTime.of(self._last), self._last.report.closed
         if key:
             return WaitingReport(*of, (), self._answer(key))
         waits = tuple(self._waits())
@@ -132,7 +132,7 @@ class _Inspection:
         """The rows in each log that is not empty."""
         for node, kept in self._kept.items():
             inputs = _schemas(node)
-            left = self._last.get("last_activity", {}).get(self._names[node], {}).get("last_left")
+            active = self._last.last_activity.get(self._names[node])
             for name, log in node.state_schema.waiting_logs.items():
                 if count := kept.count(name):
                     key = attributes_of(log.names, (*inputs, node.schema))
@@ -146,7 +146,7 @@ class _Inspection:
                         count,
                         log.blocks,
                         examples[0].since if examples else None,
-                        None if left is None else SliceTime.of({"slice": left[0], "time": left[1]}),
+                        SliceTime(*active.last_left) if active and active.last_left else None,
                         examples,
                     )
 

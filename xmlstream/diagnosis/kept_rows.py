@@ -18,6 +18,7 @@ from xmlstream.operators.state.ages import FIRST, Since
 from xmlstream.operators.state.state_schema import LogSchema
 from xmlstream.operators.storage.constant_runs import among
 from xmlstream.operators.storage.durable import data_files
+from xmlstream.operators.storage.records import LogRecord, PartRecord, SegmentRecord
 from xmlstream.punct_ns.domain import Value
 from xmlstream.punct_ns.pattern import List, matches
 from xmlstream.punct_ns.punctuation import Punctuation, listed
@@ -40,11 +41,11 @@ class ClosedOnDisk:
         OSError, pa.ArrowException: While reading: a file is gone because the query has continued.
     """
 
-    def __init__(self, state: Path, schema: Schema, kept: Mapping[str, Any]) -> None:
-        recorded = {i: kept.get(f"added {a.name}", {"segments": (), "rows": 0}) for i, a in enumerate(schema)}
+    def __init__(self, state: Path, schema: Schema, kept: Mapping[str, LogRecord]) -> None:
+        recorded = {i: kept.get(f"added {a.name}", LogRecord()) for i, a in enumerate(schema)}
         self._schema = schema
-        self._files = {i: [state / part["name"] for part in one["segments"]] for i, one in recorded.items()}
-        self.rows = {schema[i].name: int(one["rows"]) for i, one in recorded.items() if one["segments"]}
+        self._files = {i: [state / part.name for part in one.segments] for i, one in recorded.items()}
+        self.rows = {schema[i].name: one.rows for i, one in recorded.items() if one.segments}
 
     def named(self, p: Punctuation) -> Iterator[Punctuation]:
         """Punctuations for the closed strings among those that a punctuation lists."""
@@ -93,7 +94,7 @@ class KeptRows:
         OSError, pa.ArrowException: While reading: a segment is gone because the query has continued.
     """
 
-    def __init__(self, directory: Path, declared: Mapping[str, LogSchema], record: Mapping[str, Any]) -> None:
+    def __init__(self, directory: Path, declared: Mapping[str, LogSchema], record: Mapping[str, LogRecord]) -> None:
         """Takes the record of a commit.
 
         Args:
@@ -106,7 +107,7 @@ class KeptRows:
 
     def count(self, log: str) -> int:
         """Number of rows in a log."""
-        return int(self._record[log]["rows"]) if log in self._record else 0
+        return self._record[log].rows if log in self._record else 0
 
     def rows(
         self, log: str, attributes: Sequence[Attribute], like: Sequence[Punctuation], schema: Schema
@@ -142,7 +143,7 @@ class KeptRows:
         """Column names of a log, in lower case."""
         if not self.count(log):
             return set()
-        (path, *_) = data_files(self._directory / self._record[log]["segments"][0]["name"])
+        (path, *_) = data_files(self._directory / self._record[log].segments[0].name)
         return {name.lower() for name in pq.ParquetFile(path).schema_arrow.names}
 
     def with_ages(self, log: str, attributes: Sequence[Attribute]) -> Iterator[tuple[Row, Since | None]]:
@@ -155,7 +156,7 @@ class KeptRows:
         query = log, tuple(attributes)
         if query not in self._known:
             known: dict[_Values, Since | None] = {}
-            for part in self._record[log]["segments"]:
+            for part in self._record[log].segments:
                 for values, since in self._of(part, log, attributes):
                     known[values] = _first(since, known.get(values))
             order = sorted(known, key=lambda values: [(v is not None, v) for v in values])
@@ -164,16 +165,16 @@ class KeptRows:
             yield {a.name: value for a, value in zip(attributes, values, strict=True)}, since
 
     def _of(
-        self, part: Mapping[str, Any], log: str, attributes: Sequence[Attribute]
+        self, part: PartRecord, log: str, attributes: Sequence[Attribute]
     ) -> Iterator[tuple[_Values, Since | None]]:
         """The rows of a segment that were neither purged nor removed later, with the time of each."""
         purging = self._declared[log].purging
         purged = PunctuationSet(purging)
-        purged.add_all(Punctuation.parse(text, purging) for text in self._record[log]["purging"][part["since"] :])
-        removed = [self._removed(one) for one in part["removed"]]
+        purged.add_all(Punctuation.parse(text, purging) for text in self._record[log].purging[part.since :])
+        removed = [self._removed(one) for one in part.removed]
         gone = [name for names, _ in removed for name in names]
         names = [*(a.name for a in attributes), *(purging.names if purged else ()), *gone]
-        table = self._table(part["name"], [*names, FIRST])
+        table = self._table(part.name, [*names, FIRST])
         # Only distinct rows: a group of many tuples is one row, with the time of its first tuple.
         own = [name for name in table.column_names if name != FIRST]
         has_ages = FIRST in table.column_names
@@ -194,8 +195,8 @@ class KeptRows:
                 continue
             yield tuple(here[a.name.lower()] for a in attributes), since
 
-    def _removed(self, segment: Mapping[str, Any]) -> tuple[tuple[str, ...], set[tuple[Any, ...]]]:
-        table = in_utc(self._table(segment["name"], None))
+    def _removed(self, segment: SegmentRecord) -> tuple[tuple[str, ...], set[tuple[Any, ...]]]:
+        table = in_utc(self._table(segment.name, None))
         columns = [_normal(column, None) for column in table.columns]
         return tuple(name.lower() for name in table.column_names), set(zip(*columns, strict=True))
 

@@ -6,16 +6,17 @@ For each operator: the rows that it keeps, and which source must send which punc
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any
 
 from xmlstream.diagnosis.sent_punctuations import SliceTime
+from xmlstream.operators.storage.records import Record
 from xmlstream.runtime.metrics import counted, in_units
 
 
 @dataclass(frozen=True, slots=True)
-class Need:
+class Need(Record):
     """A punctuation that a source, or a rule of punctuate, must send or has sent.
 
     Attributes:
@@ -38,7 +39,7 @@ class Need:
 
 
 @dataclass(frozen=True, slots=True)
-class Example:
+class Example(Record):
     """A group or a tuple that waits.
 
     Attributes:
@@ -53,7 +54,7 @@ class Example:
 
 
 @dataclass(frozen=True, slots=True)
-class Waits:
+class Waits(Record):
     """The rows in one log of an operator.
 
     Attributes:
@@ -78,7 +79,7 @@ class Waits:
 
 
 @dataclass(frozen=True, slots=True)
-class Cause:
+class Cause(Record):
     """A source, or a rule of punctuate, that the oldest rows of some operators wait for.
 
     Attributes:
@@ -132,7 +133,7 @@ def causes(waits: Iterable[Waits], results: Mapping[str, Collection[str]]) -> It
 
 
 @dataclass(frozen=True, slots=True)
-class Answer:
+class Answer(Record):
     """Whether the results with a key are out, and which punctuations they wait for.
 
     Attributes:
@@ -153,7 +154,7 @@ class Answer:
 
 
 @dataclass(frozen=True, slots=True)
-class WaitingReport:
+class WaitingReport(Record):
     """What a query waits for as of its last commit.
 
     Attributes:
@@ -172,20 +173,11 @@ class WaitingReport:
     answer: Answer | None = None
     causes: tuple[Cause, ...] = ()
 
-    def as_json(self) -> dict[str, Any]:
+    def json(self) -> dict[str, Any]:
         """The report as a JSON object."""
-        found: dict[str, Any] = asdict(self, dict_factory=_object)
-        at = found.pop("at")
-        return {**found, "slice": at["slice"], "time": at["time"]}
-
-
-def _object(fields: list[tuple[str, Any]]) -> dict[str, Any]:
-    """The fields of a value as a JSON object."""
-    return {name: _plain(value) for name, value in fields}
-
-
-def _plain(value: Any) -> Any:
-    return value.isoformat() if isinstance(value, datetime) else list(value) if isinstance(value, tuple) else value
+        found = Record.json(self)
+        del found["at"]
+        return {**found, "slice": self.at.slice, "time": self.at.time.isoformat()}
 
 
 def in_words(report: WaitingReport, now: datetime | None = None) -> str:

@@ -2,23 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from functools import partial
-from typing import Any
 
 from xmlstream.operators.state.closed_set import ClosedSet, added_punctuations
 from xmlstream.operators.state.expiring_set import Entry
+from xmlstream.operators.storage.records import Record
 from xmlstream.punct_ns.lifespan import Lifespan
 from xmlstream.punct_ns.punctuation import Punctuation
 from xmlstream.punct_ns.punctuation_set import PunctuationSet
 from xmlstream.punct_ns.schema import Schema
+from xmlstream.runtime.checkpoint import Commit
 from xmlstream.sources.xml.grammar.lifespans import has_closed
 
 
 @dataclass(frozen=True, slots=True)
-class SliceTime:
+class SliceTime(Record):
     """A slice and its recorded time; `or_before` if it may have been an earlier slice."""
 
     slice: int
@@ -26,9 +27,9 @@ class SliceTime:
     or_before: bool = False
 
     @staticmethod
-    def of(record: Mapping[str, Any], *, or_before: bool = False) -> SliceTime:
+    def of(record: Commit, *, or_before: bool = False) -> SliceTime:
         """The slice and time of a commit record."""
-        return SliceTime(record["slice"], datetime.fromisoformat(record["time"]), or_before)
+        return SliceTime(record.slice, record.time, or_before)
 
 
 class SentPunctuations:
@@ -40,13 +41,12 @@ class SentPunctuations:
         schema: Schema of the punctuations.
     """
 
-    def __init__(self, records: Sequence[Mapping[str, Any]], name: str, schema: Schema) -> None:
+    def __init__(self, records: Sequence[Commit], name: str, schema: Schema) -> None:
         self._schema = schema
         self._added = [
-            (SliceTime.of(record, or_before=i == 0 and record["slice"] > 0),
-             record["operators"].get(name, {"sets": {}})["sets"].get("added", ()))
+            (SliceTime.of(record, or_before=i == 0 and record.slice > 0), record.state(name).sets.get("added", ()))
             for i, record in enumerate(records)
-        ]  # fmt: skip
+        ]
         every = (p for _, entries in self._added for p in added_punctuations(entries, schema))
         self._lasting = PunctuationSet(schema, (p for p in every if p.lifespan is None))
         self._now = self._added[-1][0].time

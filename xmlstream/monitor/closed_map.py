@@ -14,6 +14,7 @@ import math
 import threading
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
+from dataclasses import dataclass
 from datetime import UTC, datetime, time
 from functools import partial, reduce
 from itertools import pairwise
@@ -23,8 +24,10 @@ from typing import Any, TypeAlias
 import pyarrow as pa
 
 from xmlstream.diagnosis.kept_rows import ClosedOnDisk
+from xmlstream.diagnosis.sent_punctuations import SliceTime
 from xmlstream.operators.state.closed_set import ClosedSet, added_punctuations
 from xmlstream.operators.state.expiring_set import Entry
+from xmlstream.operators.storage.records import Record
 from xmlstream.plan.nodes import Node, Results, Scan, Static, names, topological
 from xmlstream.punct_ns.domain import Cut, Domain
 from xmlstream.punct_ns.lifespan import Lifespan
@@ -36,6 +39,7 @@ from xmlstream.punct_ns.slices import quoted
 from xmlstream.punct_ns.sql_type import BooleanType, StringType
 from xmlstream.punct_ns.temporal_type import DateType, TimestampType
 from xmlstream.punct_ns.value_set import ValueSet
+from xmlstream.runtime.checkpoint import Commit
 from xmlstream.sources.xml.grammar.lifespans import has_closed
 
 SHOWN = 4
@@ -57,6 +61,72 @@ Bar: TypeAlias = list[float | None]
 """A closed part of an axis as [from, to]; None if unbounded."""
 
 
+@dataclass(frozen=True, slots=True)
+class AxisRow(Record):
+    """An input on an axis.
+
+    Attributes:
+        input: Its name.
+        attribute: Its attribute.
+        bars: The values that it has closed.
+        closed: The same as text.
+        lacks: The values that others have closed and this input has not, as text.
+        missing: Punctuations that would close the first of these.
+        last_sent: The slice in which the input last sent a punctuation, and its time.
+    """
+
+    input: str
+    attribute: str
+    bars: Sequence[Bar]
+    closed: str
+    lacks: str = ""
+    missing: tuple[str, ...] = ()
+    last_sent: SliceTime | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Meet(Record):
+    """The values that all inputs have closed, as bars and as text."""
+
+    bars: Sequence[Bar]
+    closed: str
+
+
+@dataclass(frozen=True, slots=True)
+class Axis(Record):
+    """Attributes of inputs that are compared with each other.
+
+    Attributes:
+        attribute: The name of the first.
+        type: Their type.
+        scale: `number`, `time` in milliseconds, or `text`, one value after the other.
+        values: The first and the last value of a `text`.
+        whole: Its ends.
+        edge: The ends of the part in which inputs differ.
+        rows: One for each input.
+        meet: What all have closed.
+    """
+
+    attribute: str
+    type: str
+    scale: str
+    values: Sequence[str]
+    whole: Bar
+    edge: Bar
+    rows: tuple[AxisRow, ...]
+    meet: Meet
+
+
+@dataclass(frozen=True, slots=True)
+class Closer(Record):
+    """Whether an input has closed a value, the punctuation that closes it, and for how long it holds; None for ever."""
+
+    input: str
+    closed: bool
+    missing: str
+    holds: str | None
+
+
 class ClosedMap:
     """The values that the sources of a query have closed; thread-safe.
 
@@ -76,7 +146,7 @@ class ClosedMap:
         self._promised, self._axes = promised, axes
         self._lock = threading.Lock()
         self._unread: list[tuple[str, Sequence[Entry]]] = []
-        self._last_sent: dict[str, dict[str, Any]] = {}
+        self._last_sent: dict[str, SliceTime] = {}
         self._on_disk: dict[str, ClosedOnDisk] = {}
         self._unfetched = set[str]()
 
@@ -88,7 +158,7 @@ class ClosedMap:
         alone = {n: [s.attributes[0] for s in node.schemes if len(s.terms) == 1] for n, node in sources.items()}
         return ClosedMap({name: node.schema for name, node in sources.items()}, alone, axes(root))
 
-    def add(self, record: Mapping[str, Any], state: Path | None = None, *, restored: bool = False) -> None:
+    def add(self, record: Commit, state: Path | None = None, *, restored: bool = False) -> None:
         """Adds the punctuations of a commit record; they are parsed only for a reader, since few slices have one.
 
         Args:
@@ -98,13 +168,13 @@ class ClosedMap:
         """
         with self._lock:
             for name, held in self._held.items():
-                recorded = record["operators"].get(name, {})
-                if entries := recorded.get("sets", {}).get("added"):
+                recorded = record.state(name)
+                if entries := recorded.sets.get("added"):
                     self._unread.append((name, entries))
-                if last_sent := record.get("last_activity", {}).get(name, {}).get("last_sent"):
-                    self._last_sent[name] = dict(zip(("slice", "time"), last_sent, strict=True))
+                if (last := record.last_activity.get(name)) and last.last_sent:
+                    self._last_sent[name] = SliceTime(*last.last_sent)
                 if state is not None:
-                    self._on_disk[name] = found = ClosedOnDisk(state / name, held.set.schema, recorded.get("kept", {}))
+                    self._on_disk[name] = found = ClosedOnDisk(state / name, held.set.schema, recorded.kept)
                     if restored and found.rows:
                         self._unfetched.add(name)
 
@@ -130,21 +200,13 @@ class ClosedMap:
             for held in self._held.values():
                 held.end(partial(Lifespan.is_over, now=datetime.now(UTC), has_closed=partial(has_closed, held.lasting)))
 
-    def json(self) -> list[dict[str, Any]]:
-        """An axis for each group of attributes that an input closes, or promises to close.
-
-        An axis has `attribute` and `type`; `scale`: `number`, `time` in milliseconds, or `text`, one value after the
-        other; for `text` the first and the last of the `values`; its ends (`whole`), and those of the part in which
-        inputs differ (`edge`); `rows`, one for each input; and `meet`, the `bars` and the text (`closed`) of the values
-        that all inputs have closed. A row has `input`, `attribute`, `bars`, `closed`; the values that others have
-        closed and this input has not, as text (`lacks`); punctuations that would close the first of these (`missing`);
-        and the slice in which the input last sent a punctuation (`last_sent`).
-        """
+    def compared(self) -> list[Axis]:
+        """An axis for each group of attributes that an input closes, or promises to close."""
         self.read()
         with self._lock:
             return [found for places in self._axes for found in self._axes_of(places)]
 
-    def closers(self, attribute: str, text: str) -> list[dict[str, Any]]:
+    def closers(self, attribute: str, text: str) -> list[Closer]:
         """For each input with an attribute: whether it has closed a value, and the punctuation that closes it.
 
         Raises:
@@ -161,10 +223,10 @@ class ClosedMap:
                     closed = held.set.covers(missing)
                     lifespan = held.lifespan(missing) if closed else None
                     holds = None if lifespan is None else str(lifespan)
-                    found.append({"input": name, "closed": closed, "missing": str(missing), "holds": holds})
+                    found.append(Closer(name, closed, str(missing), holds))
         return found
 
-    def _axes_of(self, places: Sequence[SourceAttribute]) -> Iterator[dict[str, Any]]:
+    def _axes_of(self, places: Sequence[SourceAttribute]) -> Iterator[Axis]:
         """The axes of a group of attributes, one for each type; one of numbers if there are too many strings."""
         shown = [place for place in places if self._is_shown(*place)]
         counts = {place: self._on_disk[place[0]].rows.get(place[1], 0) for place in shown if place[0] in self._on_disk}
@@ -180,17 +242,17 @@ class ClosedMap:
         for type_, rows in types.items():
             yield self._compared(rows, Domain(type_))
 
-    def _counted(self, shown: Sequence[SourceAttribute], counts: Mapping[SourceAttribute, int]) -> dict[str, Any]:
+    def _counted(self, shown: Sequence[SourceAttribute], counts: Mapping[SourceAttribute, int]) -> Axis:
         """An axis for inputs with too many closed strings to compare: it shows their numbers."""
         rows = []
         for place in shown:
             is_counted = counts.get(place, 0) > MOST_VALUES
             text = f"{counts[place]:,} values, too many to compare" if is_counted else "not compared"
             rows.append(self._row(place, [], text))
-        axis = {"attribute": shown[0][1], "type": "STRING", "scale": "text", "values": [], "rows": rows}
-        return {**axis, "whole": [0.0, 1.0], "edge": [0.0, 1.0], "meet": {"bars": [], "closed": "not compared"}}
+        ends: Bar = [0.0, 1.0]
+        return Axis(shown[0][1], "STRING", "text", [], ends, ends, tuple(rows), Meet([], "not compared"))
 
-    def _compared(self, rows: Mapping[SourceAttribute, ValueSet], domain: Domain) -> dict[str, Any]:
+    def _compared(self, rows: Mapping[SourceAttribute, ValueSet], domain: Domain) -> Axis:
         """The axis of the closed values of some inputs."""
         meet, anyone = reduce(ValueSet.intersection, rows.values()), reduce(ValueSet.union, rows.values())
         if not meet.cuts and not any(closed.null and not closed.cuts for closed in rows.values()):
@@ -201,24 +263,16 @@ class ClosedMap:
             lacks = list(_possible(anyone.difference(closed).intervals(), closed, rows.values()))
             first = patterns(ValueSet.of_intervals(domain, lacks[:SHOWN]))
             ps = [Punctuation.of(self._held[place[0]].set.schema, {place[1]: pattern}) for pattern in first]
-            missing = [str(p) for p in ps if not p.is_empty]
+            missing = tuple(str(p) for p in ps if not p.is_empty)
             drawn.append(self._row(place, scale.bars(closed), frontier(closed), listed(lacks, domain), missing))
-        return {
-            "attribute": drawn[0]["attribute"],
-            "type": domain.type,
-            "scale": scale.kind,
-            "values": scale.values,
-            "whole": scale.whole,
-            "edge": scale.edge,
-            "rows": drawn,
-            "meet": {"bars": scale.bars(meet), "closed": frontier(meet)},
-        }
+        ends = scale.whole, scale.edge
+        meets = Meet(scale.bars(meet), frontier(meet))
+        return Axis(drawn[0].attribute, domain.type, scale.kind, scale.values, *ends, tuple(drawn), meets)
 
     def _row(
-        self, place: SourceAttribute, bars: list[Bar], closed: str, lacks: str = "", missing: Sequence[str] = ()
-    ) -> dict[str, Any]:
-        row = {"input": place[0], "attribute": place[1], "bars": bars, "closed": closed}
-        return {**row, "lacks": lacks, "missing": missing, "last_sent": self._last_sent.get(place[0])}
+        self, place: SourceAttribute, bars: list[Bar], closed: str, lacks: str = "", missing: tuple[str, ...] = ()
+    ) -> AxisRow:
+        return AxisRow(*place, bars, closed, lacks, missing, self._last_sent.get(place[0]))
 
     def _is_shown(self, name: str, attribute: str) -> bool:
         closed = self._held[name].set
@@ -274,10 +328,10 @@ class _Scale:
             low -= 1.0
         if domain.bottom in cuts:  # the axis is unbounded on the left
             low = self._before(low, high)
-        self.whole = [low, high]
+        self.whole: Bar = [low, high]
         # It begins a little before the first open value.
         first = min((self._at(row.cuts[1]) if len(row.cuts) > 1 else low for row in rows), default=low)
-        self.edge = [max(low, self._before(first, high)) if first < high else low, high]
+        self.edge: Bar = [max(low, self._before(first, high)) if first < high else low, high]
 
     def _before(self, low: float, high: float) -> float:
         """A place a little before a part of the axis."""
@@ -315,7 +369,8 @@ class _CellScale:
         self.values = [
             anyone.domain.write(anyone.domain.bound(low, above=True)[0]) for low in (*order[:1], *order[-1:])
         ]
-        self.whole = self.edge = [0.0, float(len(order))]
+        self.whole: Bar = [0.0, float(len(order))]
+        self.edge = self.whole
 
     def bars(self, closed: ValueSet) -> list[Bar]:
         """The bars between cells with a value that is open."""

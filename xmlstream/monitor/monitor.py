@@ -13,12 +13,11 @@ import secrets
 import socket
 import threading
 import time
-from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
 
 from xmlstream.monitor.run_view import RunView
 from xmlstream.punct_ns.errors import UsageError, not_installed, reason
+from xmlstream.runtime.checkpoint import Commit
 from xmlstream.runtime.watching import Watched
 
 LOOPBACK = "127.0.0.1"
@@ -122,11 +121,11 @@ class Monitor:
         """Takes the start of the run."""
         self.view.begun(run)
 
-    def restored(self, record: Mapping[str, Any]) -> None:
+    def restored(self, record: Commit) -> None:
         """Takes the commit from which the run resumes."""
         self.view.restored(record)
 
-    def committed(self, record: Mapping[str, Any]) -> None:
+    def committed(self, record: Commit) -> None:
         """Takes the record of a committed slice."""
         self.view.committed(record)
 

@@ -7,10 +7,9 @@ moment later.
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
-from typing import Any
 
 from xmlstream.diagnosis.inspection import plan_of
 from xmlstream.monitor.run_view import RunView
@@ -35,13 +34,13 @@ def recorded(checkpoint: LocalPlace, metrics: Path | str | None = None) -> RunVi
     """
     root, store = plan_of(checkpoint), folder_at(checkpoint)
     records = CommitLog(store.below("commits")).records()
-    is_closed = bool(records and records[-1]["report"]["closed"])
+    is_closed = bool(records and records[-1].report.closed)
     view = RunView()
     view.begun(Watched(root, not is_closed, store, _dead_letters(store), store.root.resolve().name))
-    first = records[0]["slice"] if records else 0
+    first = records[0].slice if records else 0
     for report in read_metrics(metrics) if metrics is not None else ():
-        if report["slice"] < first:
-            view.committed({"report": report, "operators": {}})
+        if report.slice < first:
+            view.measured(report)
     for i, record in enumerate(records):
         view.committed(record, restored=i == 0)
     view.recorded(**_end(checkpoint, view))
@@ -54,7 +53,10 @@ def _end(checkpoint: LocalPlace, view: RunView) -> dict[str, str]:
         return unseal(folder_at(checkpoint), ENDED)
     if is_locked(folder_at(checkpoint).root):
         return {}
-    return {"how": "closed" if view.totals.last.get("closed", False) else "died", "time": view.totals.time}
+    return {
+        "how": "closed" if view.totals.last.closed else "died",
+        "time": view.totals.time,
+    }
 
 
 def keep_reading(
@@ -64,16 +66,19 @@ def keep_reading(
 
     `refresh` brings the checkpoint up to date if it is a copy.
     """
-    log, last = CommitLog(folder_at(checkpoint).below("commits")), view.totals.last.get("slice", -1)
-    while not view.totals.last.get("closed", False) and not until.wait(LOOK_EVERY_SECONDS):
+    log, last = (
+        CommitLog(folder_at(checkpoint).below("commits")),
+        view.totals.last.slice,
+    )
+    while not view.totals.last.closed and not until.wait(LOOK_EVERY_SECONDS):
         try:
             refresh()
-            records: Sequence[dict[str, Any]] = log.records()
+            records = log.records()
         except (StateError, OSError):
             continue
         for record in records:
-            if record["slice"] > last:
-                last = record["slice"]
+            if record.slice > last:
+                last = record.slice
                 view.committed(record)
         view.recorded(**_end(checkpoint, view))
     view.recorded(**_end(checkpoint, view))

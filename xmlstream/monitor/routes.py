@@ -137,15 +137,15 @@ def _metrics(totals: Totals, state: str) -> Iterator[Metric]:
     what = "Time from a slice's arrival to its commit."
     yield HistogramMetricFamily("xmlstream_slice_seconds", what, buckets=buckets, sum_value=totals.seconds)
     yield GaugeMetricFamily("xmlstream_up", "Whether the query runs.", float(state == "running"))
-    yield GaugeMetricFamily("xmlstream_closed", "Whether its input has ended.", float(totals.last.get("closed", False)))
+    yield GaugeMetricFamily("xmlstream_closed", "Whether its input has ended.", float(totals.last.closed))
     yield GaugeMetricFamily(
-        "xmlstream_exact", "Whether the result is exact: no tuple was overdue.", float(totals.last.get("exact", True))
+        "xmlstream_exact", "Whether the result is exact: no tuple was overdue.", float(totals.last.exact)
     )
-    yield GaugeMetricFamily("xmlstream_findings", "Number of findings.", float(len(totals.last.get("findings", ()))))
+    yield GaugeMetricFamily("xmlstream_findings", "Number of findings.", float(len(totals.last.findings)))
     if totals.time:
         when = datetime.fromisoformat(totals.time).timestamp()
         yield GaugeMetricFamily("xmlstream_last_slice_timestamp_seconds", "When the last slice was committed.", when)
-    memory = totals.last.get("memory", {})
+    memory = totals.last.memory
     if "java_heap" in memory:
         what = "Used heap of Java."
         yield GaugeMetricFamily("xmlstream_java_heap_bytes", what, float(memory["java_heap"]))
@@ -172,8 +172,8 @@ def _metrics(totals: Totals, state: str) -> Iterator[Metric]:
         ("punctuations_held", "held_punctuations", "Ranges and values of the punctuations that an operator keeps."),
     ):
         gauge = GaugeMetricFamily(f"xmlstream_operator_{name}", what, labels=["operator"])
-        for report in totals.last.get("operators", ()):
-            gauge.add_metric([report["name"]], report[field])
+        for report in totals.last.operators:
+            gauge.add_metric([report.name], getattr(report, field))
         yield gauge
 
 
@@ -221,7 +221,7 @@ class Routes:
                 Route("/", self._page),
                 Route("/events", self._events),
                 Route("/plan.json", _as_json(view.plan)),
-                Route("/closed.json", _as_json(view.closed)),
+                Route("/closed.json", _as_json(lambda: [axis.json() for axis in view.closed()])),
                 Route("/waiting.json", _as_json(view.waiting)),
                 Route("/key.json", self._key),
                 Route("/aside.json", _as_json(view.letters)),

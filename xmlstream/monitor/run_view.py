@@ -13,19 +13,21 @@ import threading
 import time
 from collections import deque
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from datetime import UTC, datetime
 from functools import cached_property
 from typing import Any
 
 from xmlstream.diagnosis.inspection import inspect, nobody
 from xmlstream.diagnosis.missing import Functions
-from xmlstream.monitor.closed_map import ClosedMap
+from xmlstream.diagnosis.report import Cause, WaitingReport
+from xmlstream.monitor.closed_map import Axis, AxisRow, ClosedMap, Closer
 from xmlstream.operators.expressions.constant_evaluation import evaluated
 from xmlstream.operators.storage.store import folder_at, store_at
 from xmlstream.plan.nodes import emitters, names, results, results_of, topological
 from xmlstream.punct_ns.errors import UsageError, XmlStreamError
-from xmlstream.runtime.metrics import Totals
+from xmlstream.runtime.checkpoint import Commit
+from xmlstream.runtime.metrics import SliceReport, Totals
 from xmlstream.runtime.watching import Watched, what_of
 from xmlstream.safety.explanation import as_json
 from xmlstream.safety.picture import picture
@@ -112,6 +114,15 @@ LETTERS = 50
 """Number of dead letters that are shown."""
 
 
+@dataclass(frozen=True, slots=True)
+class LastingCause(Cause):
+    """A cause, with what its source `lacks`, whether it is `behind`, and when it `last_sent` a punctuation."""
+
+    lacks: tuple[str, ...] = ()
+    behind: bool = False
+    last_sent: datetime | None = None
+
+
 class RunView:
     """The view of one run.
 
@@ -134,24 +145,24 @@ class RunView:
         self._what, self._at = "", ""
         self._is_recorded = False
         self._pauses: dict[str, float] = {}
-        self._last_sent: dict[str, str] = {}
+        self._last_sent: dict[str, datetime] = {}
         self._last_out: dict[str, str] = {}
         self._run: Watched | None = None
         self._closed: ClosedMap | None = None
         self._is_stale = False
         self._next = self._took = 0.0
-        self._axes: list[dict[str, Any]] = []
+        self._axes: list[Axis] = []
         self._making = threading.Lock()
         self._reading = threading.Lock()
         self._inspecting = threading.Lock()
-        self._inspected: tuple[float, dict[str, Any]] = (-math.inf, {"waits": [], "causes": []})
+        self._inspected: tuple[float, WaitingReport | str] = (-math.inf, "")
         self._add_state()
 
     def begun(self, run: Watched) -> None:
         """Takes the start of a run."""
         self._run = run
         self._closed = ClosedMap.of(run.root)
-        self._axes = self._closed.json()
+        self._axes = self._closed.compared()
         self.state = "running"
         self._add_state()
 
@@ -179,22 +190,26 @@ class RunView:
             return ""
         return picture(*self._judged, concluded=False, live={}, styled=False)
 
-    def restored(self, record: Mapping[str, Any]) -> None:
+    def restored(self, record: Commit) -> None:
         """Takes the last commit of an earlier run."""
-        self.totals.restore(record)
+        self.totals.restore(record.report, record.time.isoformat())
         self._add_slice(record, restored=True)
 
-    def committed(self, record: Mapping[str, Any], *, restored: bool = False) -> None:
+    def committed(self, record: Commit, *, restored: bool = False) -> None:
         """Takes the record of a committed slice; `restored` if strings on disk were closed before it."""
-        self.totals.add(record)
+        self.totals.add(record.report, record.time.isoformat())
         self._add_slice(record, restored=restored)
+
+    def measured(self, report: SliceReport) -> None:
+        """Takes a slice of which there is the report only."""
+        self.totals.add(report)
+        self._add_report(report, "")
 
     def ended(self, failure: BaseException | None) -> None:
         """Takes the end of the run."""
         if self.is_over:
             return
-        is_closed = self.totals.last.get("closed", False)
-        how = "failed" if failure is not None else "closed" if is_closed else "stopped"
+        how = "failed" if failure is not None else "closed" if self.totals.last.closed else "stopped"
         self._set_end(how, what_of(failure), datetime.now(UTC).isoformat())
 
     def recorded(self, how: str = "", what: str = "", time: str = "") -> None:
@@ -217,35 +232,39 @@ class RunView:
             if begun < self._next and not self.is_over and not at_once:
                 return True
             self._is_stale = False
-            self._axes = self._closed.json()
-            self.history.add("closed", self._axes, replaces=True)
+            self._axes = self._closed.compared()
+            self.history.add("closed", [axis.json() for axis in self._axes], replaces=True)
             self._took = time.monotonic() - begun
             self._next = time.monotonic() + max(CLOSED_EVERY_SECONDS, CLOSED_PAUSES * self._took)
         return False
 
-    def closed(self) -> list[dict[str, Any]]:
+    def closed(self) -> list[Axis]:
         """The closed map; a few seconds old if an update takes long."""
         self.refresh(at_once=self._took < AT_ONCE_SECONDS)
         return self._axes
 
     def answer(self, key: Mapping[str, str]) -> dict[str, Any]:
         """Whether the results of some values are out, which inputs have closed them, and what the others must send."""
-        answer: dict[str, Any] = {"rows": []}
+        rows: list[Closer] = []
+        result: dict[str, Any] = {}
         for attribute, text in key.items():
             try:
-                answer["rows"] += self._closed.closers(attribute, text) if self._closed is not None else []
+                rows += self._closed.closers(attribute, text) if self._closed is not None else ()
             except ValueError as error:
                 return {"what": f"{text!r} is not a value of {attribute}: {error}"}
         if self._run is not None and key:
             try:
-                answer["result"] = inspect(self._run.checkpoint, key, functions=self._functions).as_json()["answer"]
+                answer = inspect(self._run.checkpoint, key, functions=self._functions).answer
+                result = {} if answer is None else {"result": answer.json()}
             except UsageError as error:
                 # No result has such an attribute; or one has, and the text is not a value of it.
-                if not answer["rows"]:
+                if not rows:
                     return {"what": error.what}
             except (XmlStreamError, OSError):
                 pass  # nothing was committed yet
-        return answer if answer["rows"] or "result" in answer else {"what": f"nothing is known about {', '.join(key)}"}
+        if not rows and not result:
+            return {"what": f"nothing is known about {', '.join(key)}"}
+        return {"rows": [row.json() for row in rows], **result}
 
     @cached_property
     def questions(self) -> list[str]:
@@ -253,7 +272,7 @@ class RunView:
         if self._run is None:
             return []
         of_results = (a.name for node in results(self._run.root) for a in node.schema if not a.domain.opaque)
-        closed = (row["attribute"] for axis in self.closed() for row in axis["rows"])
+        closed = (row.attribute for axis in self.closed() for row in axis.rows)
         return list(dict.fromkeys((*closed, *of_results)))
 
     @property
@@ -276,30 +295,35 @@ class RunView:
         its `tuples_out`, the time `last_out`, and the sources that it `waits` for.
         """
         report = self._inspection()
-        lacks: dict[str, list[dict[str, Any]]] = {}
-        for row in (row for axis in self.closed() for row in axis["rows"] if row["lacks"]):
-            lacks.setdefault(row["input"], []).append(row)
-        found = [self._cause(cause, lacks.get(cause["source"], [])) for cause in report.get("causes", ())]
-        behind = [cause for cause in found if cause["behind"]]
-        return {**report, "causes": found, "stands": self._stands(behind), "results": list(self._results(behind))}
+        lacks: dict[str, list[AxisRow]] = {}
+        for row in (row for axis in self.closed() for row in axis.rows if row.lacks):
+            lacks.setdefault(row.input, []).append(row)
+        causes = () if isinstance(report, str) else report.causes
+        found = [self._cause(cause, lacks.get(cause.source, [])) for cause in causes]
+        behind = [cause for cause in found if cause.behind]
+        known = {"waits": [], "what": report} if isinstance(report, str) else report.json()
+        known |= {"causes": [cause.json() for cause in found], "stands": self._stands(behind)}
+        return {**known, "results": list(self._results(behind))}
 
-    def _cause(self, cause: dict[str, Any], lacks: Sequence[dict[str, Any]]) -> dict[str, Any]:
+    def _cause(self, cause: Cause, lacks: Sequence[AxisRow]) -> LastingCause:
         """A cause, with whether its source is behind: what else the query needs is there, or the source is silent."""
-        source, oldest = cause["source"], (cause["since"] or {}).get("time", "")
-        sent = self._last_sent.get(source, "")
-        at = sent or oldest
-        silent = (datetime.now(UTC) - datetime.fromisoformat(at)).total_seconds() if at else 0.0
-        usual = max(SILENT_AFTER_SECONDS, SILENT_PAUSES * self._pauses.get(source, 0.0))
-        behind = not self.how and silent >= (LAGS_AFTER_SECONDS if cause["is_last"] or lacks else usual)
-        texts = {
-            "lacks": [f"{row['attribute']} {row['lacks']}" for row in lacks],
-            "missing": [p for row in lacks for p in row["missing"]][:3] or cause["missing"],
-        }
-        return {**cause, **texts, "behind": behind, "last_sent": sent or None}
+        sent = self._last_sent.get(cause.source)
+        at = sent or (cause.since and cause.since.time)
+        silent = (datetime.now(UTC) - at).total_seconds() if at else 0.0
+        usual = max(SILENT_AFTER_SECONDS, SILENT_PAUSES * self._pauses.get(cause.source, 0.0))
+        behind = not self.how and silent >= (LAGS_AFTER_SECONDS if cause.is_last or lacks else usual)
+        missing = tuple(p for row in lacks for p in row.missing)[:3] or cause.missing
+        known = {each.name: getattr(cause, each.name) for each in fields(cause)}
+        return LastingCause(
+            **{**known, "missing": missing},
+            lacks=tuple(f"{row.attribute} {row.lacks}" for row in lacks),
+            behind=behind,
+            last_sent=sent,
+        )
 
-    def _stands(self, behind: Sequence[Mapping[str, Any]] = ()) -> dict[str, str]:
+    def _stands(self, behind: Sequence[Cause] = ()) -> dict[str, str]:
         """How the run stands, in words with a tone; `time` follows `word`."""
-        since = min((cause["since"]["time"] for cause in behind if cause["since"]), default="")
+        since = min((cause.since.time.isoformat() for cause in behind if cause.since), default="")
         match self.how or self.state:
             case "failed":
                 tone, text, word, at = "bad", f"failed: {self._what}", "at", self._at
@@ -312,7 +336,7 @@ class RunView:
             case "starting":
                 tone, text, word, at = "late", "starting", "", ""
             case _ if behind:
-                names = list(dict.fromkeys(cause["source"] for cause in behind))
+                names = list(dict.fromkeys(cause.source for cause in behind))
                 more = f" and {len(names) - 3} more" if len(names) > 3 else ""
                 tone, text, word, at = "late", f"waits for {', '.join(names[:3])}{more}", "since", since
             case state:
@@ -320,9 +344,9 @@ class RunView:
                 tone, text, word, at = "good", f"running{where}", "", ""
         return {"tone": tone, "text": text, "word": word if at else "", "time": at}
 
-    def _results(self, behind: Sequence[Mapping[str, Any]]) -> Iterator[dict[str, Any]]:
+    def _results(self, behind: Sequence[Cause]) -> Iterator[dict[str, Any]]:
         for name, node in self._emitters.items():
-            waits = [cause["source"] for cause in behind if name in cause["results"] or not cause["results"]]
+            waits = [cause.source for cause in behind if name in cause.results or not cause.results]
             tuples_out = self.totals.flows[node]["tuples_out"] if node in self.totals.flows else 0
             yield {"name": name, "tuples_out": tuples_out, "last_out": self._last_out.get(node), "waits": waits}
 
@@ -354,17 +378,15 @@ class RunView:
                 made[name] = ", ".join(of[name]) + ("" if is_alone else f" {node.label}")
         return made
 
-    def _inspection(self) -> dict[str, Any]:
+    def _inspection(self) -> WaitingReport | str:
+        """The last report of what the query waits for, or why there is none."""
         with self._inspecting:
             if self._run is not None and time.monotonic() - self._inspected[0] > WAITING_EVERY_SECONDS:
+                report: WaitingReport | str
                 try:
-                    report = inspect(self._run.checkpoint, functions=self._functions).as_json()
+                    report = inspect(self._run.checkpoint, functions=self._functions)
                 except (XmlStreamError, OSError) as error:
-                    report = {
-                        "waits": [],
-                        "causes": [],
-                        "what": error.what if isinstance(error, XmlStreamError) else str(error),
-                    }
+                    report = what_of(error)
                 self._inspected = (time.monotonic(), report)
             return self._inspected[1]
 
@@ -382,23 +404,24 @@ class RunView:
                 break
         return found[:LETTERS]
 
-    def _add_slice(self, record: Mapping[str, Any], *, restored: bool = False) -> None:
+    def _add_slice(self, record: Commit, *, restored: bool = False) -> None:
         if self._closed is not None and self._run is not None:
             self._closed.add(record, folder_at(self._run.checkpoint).path("state"), restored=restored)
             if self._closed.unread > MOST_UNREAD and not self._reading.locked():
                 threading.Thread(target=self._read, name="monitor's reading", daemon=True).start()
             self._is_stale = True
-        for name, last in record.get("last_activity", {}).items():
-            if "last_sent" in last and (at := last["last_sent"][1]) != (before := self._last_sent.get(name)):
+        for name, last in record.last_activity.items():
+            if last.last_sent is not None and (at := last.last_sent[1]) != (before := self._last_sent.get(name)):
                 if before is not None:
-                    pause = datetime.fromisoformat(at) - datetime.fromisoformat(before)
-                    self._pauses[name] = max(self._pauses.get(name, 0.0), pause.total_seconds())
+                    self._pauses[name] = max(self._pauses.get(name, 0.0), (at - before).total_seconds())
                 self._last_sent[name] = at
-        report = record["report"]
-        self._last_out |= {one["name"]: record.get("time", "") for one in report["operators"] if one["tuples_out"]}
-        slice_ = {name: value for name, value in report.items() if name != "findings"}
-        self.history.add("slice", {**slice_, "time": record.get("time", ""), "totals": self.totals.json()})
-        self.history.add("findings", report["findings"], replaces=True)
+        self._add_report(record.report, record.time.isoformat())
+
+    def _add_report(self, report: SliceReport, time: str) -> None:
+        self._last_out |= {one.name: time for one in report.operators if one.tuples_out}
+        slice_ = {name: value for name, value in report.json().items() if name != "findings"}
+        self.history.add("slice", {**slice_, "time": time, "totals": self.totals.json()})
+        self.history.add("findings", report.findings, replaces=True)
 
     def _read(self) -> None:
         """Parses recorded punctuations without a reader, so that they do not pile up."""

@@ -31,19 +31,87 @@ from __future__ import annotations
 import json
 import threading
 from collections.abc import Iterable, Mapping, Sequence, Set
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
+from datetime import UTC, datetime
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeAlias
 
+from xmlstream.operators.state.expiring_set import Entry
+from xmlstream.operators.state.state_schema import OperatorRecord
 from xmlstream.operators.storage.durable import EMPTY_SEAL, RESTORE, AppendOnlyFile, make_directory, sync
+from xmlstream.operators.storage.records import Record
 from xmlstream.operators.storage.store import Folder, LocalPlace, Store, folder_at, sealed, unseal, unsealed
 from xmlstream.plan.written_plan import PLAN_FILE
 from xmlstream.punct_ns.errors import StateError
+from xmlstream.runtime.metrics import BEFORE, Activity, SliceReport
+from xmlstream.runtime.silent_schemes import SourceRecord
 from xmlstream.sink.sink import Draft
 
 if TYPE_CHECKING:
     from xmlstream.operators.storage.objects import ObjectStore
     from xmlstream.operators.storage.shared_files import SharedFolder
+
+LogPart: TypeAlias = tuple[int, int, str, str]
+"""A part of an append-only file: where it begins and ends, its key and its checksum."""
+
+_LONG_AGO = datetime.min.replace(tzinfo=UTC)
+
+
+@dataclass(frozen=True, slots=True)
+class Remote(Record):
+    """What a commit to an object store names there.
+
+    Attributes:
+        run: The id of the run that has committed.
+        log: The numbers of the records since the last whole one.
+        objects: The key and the checksum of each file of the working copy.
+        logs: The parts of each append-only file.
+    """
+
+    run: str
+    log: tuple[int, ...]
+    objects: Mapping[str, tuple[str, str]]
+    logs: Mapping[str, tuple[LogPart, ...]]
+
+
+@dataclass(frozen=True, slots=True)
+class Commit(Record):
+    """The record of a slice.
+
+    Attributes:
+        slice: The number of the slice.
+        end: How far it reads each source.
+        time: Its recorded time.
+        whole: Whether it contains everything, not just what its slice has added.
+        operators: The states of the sources and operators, by name.
+        outputs: What was written of each result; None for nothing.
+        report: What was counted.
+        noticed: What was noticed up to now, by source and operator.
+        last_activity: When sources have sent, and tuples left operators, for the last time.
+        published: The seal of the list of published documents.
+        documents: The seals of the document logs.
+        remote: What it names in an object store.
+    """
+
+    sparse = ("remote",)
+
+    slice: int
+    end: Mapping[str, Any] = field(default_factory=dict)
+    time: datetime = _LONG_AGO
+    whole: bool = False
+    operators: Mapping[str, OperatorRecord] = field(default_factory=dict)
+    outputs: tuple[Draft | None, ...] = ()
+    report: SliceReport = BEFORE
+    noticed: Mapping[str, SourceRecord] = field(default_factory=dict)
+    last_activity: Mapping[str, Activity] = field(default_factory=dict)
+    published: str = EMPTY_SEAL
+    documents: Mapping[str, str] = field(default_factory=dict)
+    remote: Remote | None = None
+
+    def state(self, name: str) -> OperatorRecord:
+        """The recorded state of a source or an operator; an empty one if there is none."""
+        return self.operators.get(name, OperatorRecord())
+
 
 PLANNED = "planned.json"
 """Name of the file that notes the last slice."""
@@ -104,19 +172,19 @@ class CommitLog:
     def __init__(self, place: LocalPlace) -> None:
         self._store = folder_at(place)
 
-    def records(self) -> list[dict[str, Any]]:
+    def records(self) -> list[Commit]:
         """The records from the last whole one on, as they were written.
 
         Raises:
             StateError: A record is gone or damaged.
         """
-        records: list[dict[str, Any]] = []
+        records: list[Commit] = []
         numbers = numbers_in(self._store)
         for number in range(numbers[-1], -1, -1) if numbers else ():
-            records.append(unseal(self._store, _key(number)))
-            if records[-1]["slice"] != number:
+            records.append(Commit.from_json(unseal(self._store, _key(number))))
+            if records[-1].slice != number:
                 raise self._store.damaged(_key(number))
-            if records[-1]["whole"]:
+            if records[-1].whole:
                 break
         return records[::-1]
 
@@ -124,16 +192,15 @@ class CommitLog:
         """Whether the record of a slice must contain everything."""
         return number % WHOLE_EVERY == 0 or not numbers_in(self._store)
 
-    def create(self, record: Mapping[str, Any]) -> None:
+    def create(self, record: Commit) -> None:
         """Creates the record of a slice, durably; removes those that a whole record makes superfluous.
 
         Raises:
             FileExistsError: Another run has created it.
         """
-        number = record["slice"]
-        self._store.create(_key(number), sealed(record))
-        if record["whole"]:
-            self._store.delete(*(_key(earlier) for earlier in numbers_in(self._store) if earlier < number))
+        self._store.create(_key(record.slice), sealed(record.json()))
+        if record.whole:
+            self._store.delete(*(_key(earlier) for earlier in numbers_in(self._store) if earlier < record.slice))
 
 
 def numbers_in(commits: Store) -> list[int]:
@@ -146,26 +213,18 @@ def _key(number: int) -> str:
     return f"{number:09d}.json"
 
 
-def made_whole(records: list[dict[str, Any]]) -> dict[str, Any] | None:
+def made_whole(records: Sequence[Commit]) -> Commit | None:
     """The last record with the sets of all records; the first one must be whole."""
     if not records:
         return None
-    last = records[-1]
-    whole = {name: dict(state) for name, state in last["operators"].items()}
-    for name, state in whole.items():
-        sets: dict[str, list[Any]] = {}
+    whole = {}
+    for name, state in records[-1].operators.items():
+        sets: dict[str, list[Entry]] = {}
         for record in records:
-            for set_name, added in record["operators"].get(name, {"sets": {}})["sets"].items():
+            for set_name, added in record.state(name).sets.items():
                 sets.setdefault(set_name, []).extend(added)
-        state["sets"] = sets
-    return {**last, "operators": whole}
-
-
-def segments_of(recorded: Mapping[str, Any] | None) -> dict[str, str]:
-    """The checksums of the segments in the recorded state of an operator, by the names of the segments."""
-    logs = recorded["kept"].values() if recorded else ()
-    found = [segment for log in logs for part in log["segments"] for segment in (part, *part["removed"])]
-    return {segment["name"]: segment["checksum"] for segment in found}
+        whole[name] = replace(state, sets=sets)
+    return replace(records[-1], operators=whole)
 
 
 @dataclass(frozen=True, slots=True)
@@ -206,9 +265,7 @@ class Mirror:
     def segments(self, folder: str) -> SharedFolder | None:
         """The segments in a folder, for executors that do not see the directory; None if they see it."""
 
-    def secure(
-        self, record: Mapping[str, Any], logs: Mapping[str, str], kept: Set[str], paths: Iterable[Path]
-    ) -> dict[str, Any]:
+    def secure(self, record: Commit, logs: Mapping[str, str], kept: Set[str], paths: Iterable[Path]) -> Commit:
         """Makes all that a record is going to name durable.
 
         Args:
@@ -221,9 +278,9 @@ class Mirror:
             The record as it is to be committed.
         """
         sync(paths)
-        return dict(record)
+        return record
 
-    def create(self, record: Mapping[str, Any]) -> None:
+    def create(self, record: Commit) -> None:
         """Creates the record of a slice: from now on the slice counts, and not before.
 
         Raises:
@@ -298,12 +355,12 @@ class Checkpoint:
         self.planned = PlannedSlice(self.store)
         records = self.commits.records()
         self.latest = made_whole(records)
-        last = self.latest or {"slice": None, "published": EMPTY_SEAL, "documents": {}}
-        self.planned.require(last["slice"])
-        listed = [json.loads(line) for line in self._published.restore(last["published"])]
-        self._unlisted = [listing for record in records for listing in _listings(record["outputs"])]
+        self.planned.require(self.latest.slice if self.latest else None)
+        last = self.latest or Commit(-1)
+        listed = [json.loads(line) for line in self._published.restore(last.published)]
+        self._unlisted = [listing for record in records for listing in _listings(record.outputs)]
         self.documents = tuple(Document(result, Draft(*draft)) for result, *draft in [*listed, *self._unlisted])
-        self._restore_logs(last["documents"])
+        self._restore_logs(last.documents)
         self.store.delete(f"{_STAGE}/")
         make_directory(self.stage)
 
@@ -314,7 +371,7 @@ class Checkpoint:
         was_committed = PlannedSlice(store).committed is not None
         return was_committed or any(name.endswith(".json") for name in store.names("commits"))
 
-    def commit(self, record: Mapping[str, Any], unsynced: Iterable[Path]) -> None:
+    def commit(self, record: Commit, unsynced: Iterable[Path]) -> None:
         """Commits a slice: makes durable what its record names, then creates the record, from which on it counts.
 
         Raises:
@@ -324,27 +381,21 @@ class Checkpoint:
         with self._committing:
             if self._has_ended:
                 raise StateError(f"the run of the checkpoint {self.store.where()} has ended")
-            number = record["slice"]
-            whole = self.commits.is_whole(number)
             paths, logs = list(unsynced), list[str]()
             for name in self._document_files():
                 if name.endswith(".jsonl") and name not in self._logs:
                     self._logs[name] = self.store.log(f"{DOCUMENTS}/{name}")
                     logs.append(f"{DOCUMENTS}/{name}")
             paths += [path for log in logs for path in self.store.unsynced(log)]
-            self._published.append(map(json.dumps, self._unlisted if whole else ()))
-            made = {
-                **record,
-                "published": self._published.seal(),
-                "documents": {name: log.seal() for name, log in self._logs.items()},
-            }
-            seals = {f"{DOCUMENTS}/{name}": seal for name, seal in made["documents"].items()}
-            states = record["operators"].items()
-            kept = {f"state/{name}/{segment}" for name, state in states for segment in segments_of(state)}
-            secured = self.mirror.secure(made, {_PUBLISHED: made["published"], **seals}, kept, paths)
-            self.mirror.create(secured)
-            self.planned.commit(number, record["end"])
-            self._unlisted = [*([] if whole else self._unlisted), *_listings(record["outputs"])]
+            self._published.append(map(json.dumps, self._unlisted if record.whole else ()))
+            documents = {name: log.seal() for name, log in self._logs.items()}
+            made = replace(record, published=self._published.seal(), documents=documents)
+            seals = {f"{DOCUMENTS}/{name}": seal for name, seal in documents.items()}
+            states = record.operators.items()
+            kept = {f"state/{name}/{segment}" for name, state in states for segment in state.checksums}
+            self.mirror.create(self.mirror.secure(made, {_PUBLISHED: made.published, **seals}, kept, paths))
+            self.planned.commit(record.slice, record.end)
+            self._unlisted = [*([] if record.whole else self._unlisted), *_listings(record.outputs)]
 
     def end(self) -> None:
         """Refuses later commits, since another run may use the checkpoint from now on."""
@@ -376,7 +427,7 @@ class Checkpoint:
         """Where tasks find what the query notes of its sources, in a folder for each source."""
         return (self.mirror.apart or self.store).below(DOCUMENTS)
 
-    def _restore_logs(self, seals: dict[str, str]) -> None:
+    def _restore_logs(self, seals: Mapping[str, str]) -> None:
         """Restores the document logs to the last commit: an uncommitted slice will find its documents again."""
         for name, seal in seals.items():
             self._logs[name] = self.store.log(f"{DOCUMENTS}/{name}")
@@ -388,10 +439,6 @@ class Checkpoint:
         return [f"{folder}{name}" for folder in folders for name in self.store.names(f"{DOCUMENTS}/{folder}")]
 
 
-def _listings(outputs: Sequence[dict[str, Any] | None]) -> list[list[Any]]:
+def _listings(outputs: Sequence[Draft | None]) -> list[tuple[int, str, str]]:
     made = [(result, each) for result, each in enumerate(outputs) if each is not None]
-    return [
-        [result, *named]
-        for result, each in made
-        for named in (*each.get("parts", ()), (each["name"], each["checksum"]))
-    ]
+    return [(result, *named) for result, each in made for named in (*each.parts, (each.name, each.checksum))]

@@ -14,7 +14,7 @@ from xmlstream.runtime.checkpoint import Checkpoint
 from xmlstream.runtime.settings import Settings
 from xmlstream.runtime.slice_loop import Pace, Process, SliceLoop
 from xmlstream.session.engines import is_in_process
-from xmlstream.sources.xml.options.source import SourceOptions
+from xmlstream.sources.xml.options.reading import Reading
 from xmlstream.sources.xml.slices.sources_reader import SourcesReader
 from xmlstream.sources.xml.slices.staging import LocalStager, Stager
 
@@ -31,7 +31,7 @@ LARGEST_SLICE = 256 << 20
 
 
 def driver(
-    session: Session, readers: Sequence[SourceOptions], process: Process, checkpoint: Checkpoint, settings: Settings
+    session: Session, readers: Sequence[Reading], process: Process, checkpoint: Checkpoint, settings: Settings
 ) -> SliceLoop:
     """Returns the loop that drives a query.
 
@@ -55,7 +55,7 @@ def driver(
     return SliceLoop(SourcesReader(readers, largest), stager, checkpoint, process, pace)
 
 
-def _stager(spark: SparkSession, readers: Sequence[SourceOptions], checkpoint: Checkpoint) -> Stager:
+def _stager(spark: SparkSession, readers: Sequence[Reading], checkpoint: Checkpoint) -> Stager:
     """What stages tasks for a session: this machine, if Spark is on it only."""
     shared = checkpoint.tasks_stage if checkpoint.mirror.apart else None
     from xmlstream.sources.xml.spark.task_stager import SparkStager

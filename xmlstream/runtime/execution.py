@@ -17,7 +17,7 @@ import threading
 import time
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence, Set
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from itertools import chain
 from pathlib import Path
@@ -32,7 +32,7 @@ from xmlstream.operators.storage.objects import ObjectStore, requests
 from xmlstream.plan.nodes import Node, Results, Scan, Static, copies, names, results, topological
 from xmlstream.punct_ns.punctuation import Punctuation
 from xmlstream.punct_ns.slices import POSITION, quoted
-from xmlstream.runtime.checkpoint import DOCUMENTS, Checkpoint
+from xmlstream.runtime.checkpoint import DOCUMENTS, Checkpoint, Commit
 from xmlstream.runtime.likely_mistakes import OVERDUE, Noticed
 from xmlstream.runtime.metrics import OperatorReport, SliceReport, last_activity
 from xmlstream.runtime.plan_state import PlanState
@@ -41,10 +41,10 @@ from xmlstream.runtime.query_inputs import SourceInputs
 from xmlstream.runtime.silent_schemes import Patience
 from xmlstream.runtime.source_input import write_letters
 from xmlstream.sink.directory_sink import REPORT, PartWriter, WrittenPart, reported
-from xmlstream.sink.sink import ComputedSlice, Draft, Exactness, Moment, Sink, SinkLeft
+from xmlstream.sink.sink import ComputedSlice, Exactness, Moment, Sink, SinkLeft
 from xmlstream.sources.xml.parser.source_findings import Findings
+from xmlstream.sources.xml.slices.micro_batches import StagedRange
 from xmlstream.sources.xml.slices.stage_writer import with_elements
-from xmlstream.sources.xml.slices.staged_rows import StagedRange
 from xmlstream.sources.xml.spark.error_transport import original_error
 
 if TYPE_CHECKING:
@@ -182,7 +182,7 @@ class Execution:
         root: Node,
         checkpoint: Checkpoint,
         sinks: Sequence[Sink],
-        on_commit: Callable[[dict[str, Any]], None],
+        on_commit: Callable[[Commit], None],
         dead_letters: Path,
         purge_after: PurgeAfter | None = None,
         patience: Patience | None = None,
@@ -196,14 +196,15 @@ class Execution:
         self._checkpoint = checkpoint
         self._names = names(root)
         latest = checkpoint.latest
-        self.committed: int | None = latest["slice"] if latest else None
-        self.closed: bool = bool(latest and latest["report"]["closed"])
-        self._time = datetime.fromisoformat(latest["time"]) if latest and "time" in latest else None
+        last = latest or Commit(-1)
+        self.committed: int | None = latest.slice if latest else None
+        self.closed, self._time = last.report.closed, last.time
         documents = checkpoint.store.below(DOCUMENTS)
-        self.noticed = Noticed.of(root, documents, (latest or {}).get("noticed", {}), patience)
-        self._last_activity: dict[str, Any] = (latest or {}).get("last_activity", {})
-        operators = latest["operators"] if latest else {}
-        self._states = PlanState(engine, root, checkpoint.store, operators, purge_after, checkpoint.mirror.segments)
+        self.noticed = Noticed.of(root, documents, last.noticed, patience)
+        self._last_activity = last.last_activity
+        self._states = PlanState(
+            engine, root, checkpoint.store, last.operators, purge_after, checkpoint.mirror.segments
+        )
         self._below = [{self._names[node] for node in topological(result)} for result in self._results]
         consumers = Counter(below for node in topological(root) for below in node.inputs)
         self._shared = {node for node, count in consumers.items() if count > 1 and node.inputs}
@@ -253,7 +254,7 @@ class Execution:
 
     def _slice(self, slice_id: int, end: Mapping[str, Any], ranges: Sequence[StagedRange], started: float) -> None:
         # The query's time does not go back if the machine's clock is set back.
-        now = max(self.clock(), self._time or datetime.min.replace(tzinfo=UTC))
+        now = max(self.clock(), self._time)
         self._states.begin(slice_id, now, self._inputs.closings())
         if self._clocks:
             self._clocks.begin(self._states, end)
@@ -295,20 +296,10 @@ class Execution:
             memory=self.memory(),
             requests=self._requests(),
         )
-        record = {
-            "slice": slice_id,
-            "end": end,
-            "time": now.isoformat(),
-            "whole": whole,
-            "operators": self._states.record(whole),
-            "outputs": [asdict(draft) if draft else None for draft in drafts],
-            "report": report.json(),
-            "noticed": noticed.record(),
-        }
         sources = {self._names[node] for node in self._states if node in self._inputs}
-        active = record["last_activity"] = last_activity(
-            self._last_activity, operators, sources, [slice_id, now.isoformat()]
-        )
+        active = last_activity(self._last_activity, operators, sources, (slice_id, now))
+        states = self._states.record(whole)
+        record = Commit(slice_id, end, now, whole, states, tuple(drafts), report, noticed.record(), active)
         unsynced = self._states.unsynced()
         for sink, draft in zip(self._sinks, drafts, strict=True):
             unsynced += sink.unsynced(draft) if draft is not None else ()
@@ -319,7 +310,7 @@ class Execution:
             sink.deliver()
         self._checkpoint.commit(record, unsynced)
         self._time, self.noticed, self._last_activity = now, noticed, active
-        self._committed(record, drafts)
+        self._committed(record)
 
     def _requests(self) -> dict[str, int]:
         """The requests to object stores since the last call."""
@@ -402,11 +393,11 @@ class Execution:
             (node,) = node.inputs
         return [r for r in ranges if isinstance(node.operator, Scan) and r.source == self._names[node]]
 
-    def _committed(self, record: dict[str, Any], drafts: Sequence[Draft | None]) -> None:
-        self.committed, self.closed = record["slice"], record["report"]["closed"]
-        for sink, draft in zip(self._sinks, drafts, strict=True):
+    def _committed(self, record: Commit) -> None:
+        self.committed, self.closed = record.slice, record.report.closed
+        for sink, draft in zip(self._sinks, record.outputs, strict=True):
             sink.publish(draft)
-        self._states.retain(record["operators"])
+        self._states.retain(record.operators)
         self._checkpoint.clear_stage()
         if self._clocks:
             self._clocks.wait(self._states)

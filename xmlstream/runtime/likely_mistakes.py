@@ -8,7 +8,7 @@ terminal.
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field, fields, replace
 from datetime import datetime
 from typing import Any
 
@@ -17,7 +17,7 @@ from xmlstream.operators.storage.store import Place, store_at
 from xmlstream.plan.nodes import Node, Scan, names
 from xmlstream.punct_ns.scheme import Scheme, Term
 from xmlstream.runtime.metrics import counted
-from xmlstream.runtime.silent_schemes import Patience, Silence
+from xmlstream.runtime.silent_schemes import Patience, Silence, SourceRecord
 from xmlstream.sources.xml.options.leaf_paths import local_tag
 from xmlstream.sources.xml.options.source import SourceOptions
 from xmlstream.sources.xml.parser.source_findings import Findings
@@ -52,7 +52,7 @@ class Finding:
         """Identifies the finding while the numbers in its sentence change."""
         return self.source, self.kind, self.about or self.what
 
-    def json(self) -> dict[str, Any]:
+    def json(self) -> dict[str, str]:
         """The finding as a JSON object."""
         return {"source": self.source, "kind": self.kind, "what": self.what}
 
@@ -80,7 +80,7 @@ class Noticed:
     kept: Mapping[str, int] = field(default_factory=dict)
 
     @staticmethod
-    def of(root: Node, logs: Place, record: Mapping[str, Any], patience: Patience | None = None) -> Noticed:
+    def of(root: Node, logs: Place, record: Mapping[str, SourceRecord], patience: Patience | None = None) -> Noticed:
         """The observations that a commit recorded for this plan."""
         name_of = names(root)
         sources = {name: node.operator.options for node, name in name_of.items() if isinstance(node.operator, Scan)}
@@ -89,20 +89,16 @@ class Noticed:
             for node, name in name_of.items()
             if isinstance(node.operator, Punctuate)
         }
-        counted_, silences = {}, {}
-        for name, json in record.items():
-            counted_[name] = Findings.of(json)
-            if name in sources:
-                silences[name] = {scheme: Silence.of(one) for scheme, one in json.get("silences", {}).items()}
-        return Noticed(sources, diverts, logs, counted_, silences, patience or Patience())
+        silences = {name: record[name].silences for name in sources if name in record}
+        return Noticed(sources, diverts, logs, record, silences, patience or Patience())
 
-    def record(self) -> dict[str, Any]:
+    def record(self) -> dict[str, SourceRecord]:
         """The record for a commit, which `of` reads."""
-        silences = {
-            name: {"silences": {scheme: one.json() for scheme, one in each.items()}}
-            for name, each in self.silences.items()
-        }
-        return {name: {**one.json(), **silences.get(name, {})} for name, one in self.found.items()}
+        return {
+            name: SourceRecord(**{each.name: getattr(one, each.name) for each in fields(Findings)},
+                               silences=self.silences.get(name, {}))
+            for name, one in self.found.items()
+        }  # fmt: skip
 
     def plus(self, more: Mapping[str, Findings], now: datetime, kept: Mapping[str, int]) -> Noticed:
         """Adds a slice: its counts, its recorded time, and the number of tuples kept above each source after it."""

@@ -19,13 +19,13 @@ def measured_rates(path: str) -> dict[str, float]:
     """
     with readable(path) as (directory, _):
         records = CommitLog(directory.below("commits")).records()
-        reports = [each["report"] for each in records] or read_metrics(path)
+        reports = [each.report for each in records] or read_metrics(path)
     # Slices without items only wait for input.
-    found = [report["operators"] for report in reports if report["items_in"]]
+    found = [report.operators for report in reports if report.items_in]
     if not found:
         raise UsageError(f"{path} has no slice with tuples", hint="name a file that --metrics wrote")
     rates: dict[str, float] = {}
     for operators in found:
         for one in operators:
-            rates[one["name"]] = rates.get(one["name"], 0) + one["tuples_out"] / len(found)
+            rates[one.name] = rates.get(one.name, 0) + one.tuples_out / len(found)
     return rates

@@ -8,21 +8,22 @@ from __future__ import annotations
 
 import json
 from collections import Counter
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import asdict, dataclass, field
-from datetime import timedelta
+from dataclasses import dataclass, field, replace
+from datetime import datetime, timedelta
 from pathlib import Path
 from typing import Any, TypeAlias
 
 from xmlstream.operators.storage.durable import AppendOnlyFile
 from xmlstream.operators.storage.object_urls import is_object_url
 from xmlstream.operators.storage.objects import AT_ONCE, ObjectStore
+from xmlstream.operators.storage.records import Record
 from xmlstream.punct_ns.errors import UsageError, reason
 
 
 @dataclass(frozen=True, slots=True)
-class OperatorReport:
+class OperatorReport(Record):
     """The counts of one operator in one slice; `kept` and `punctuations_held` count its state after the slice.
 
     `overdue` counts the purged tuples that were kept for longer than `purge_after` allows.
@@ -40,7 +41,7 @@ class OperatorReport:
 
 
 @dataclass(frozen=True, slots=True)
-class SliceReport:
+class SliceReport(Record):
     """The counts of one slice.
 
     Attributes:
@@ -57,26 +58,41 @@ class SliceReport:
         requests: Requests of this process to object stores since the last report, by kind; absent if there were none.
     """
 
+    sparse = ("requests",)
+
     slice: int
     seconds: float
     items_in: int
     tuples_out: int
-    operators: tuple[OperatorReport, ...] = field(default=())
+    operators: tuple[OperatorReport, ...] = ()
     set_aside: int = 0
     closed: bool = False
     exact: bool = True
-    findings: tuple[dict[str, Any], ...] = ()
+    findings: tuple[Mapping[str, str], ...] = ()
     memory: Mapping[str, int] = field(default_factory=dict)
     requests: Mapping[str, int] = field(default_factory=dict)
 
-    def json(self) -> dict[str, Any]:
-        """The report as a JSON object."""
-        return {name: value for name, value in asdict(self).items() if name != "requests" or value}
+
+BEFORE = SliceReport(-1, 0.0, 0, 0)
+"""The report of no slice: before the first."""
+
+
+@dataclass(frozen=True, slots=True)
+class Activity(Record):
+    """The last slices, and their recorded times, in which a source sent punctuations or an operator purged tuples."""
+
+    sparse = ("last_sent", "last_left")
+
+    last_sent: tuple[int, datetime] | None = None
+    last_left: tuple[int, datetime] | None = None
 
 
 def last_activity(
-    before: Mapping[str, Any], operators: Iterable[OperatorReport], sources: Collection[str], now: Sequence[Any]
-) -> dict[str, dict[str, Any]]:
+    before: Mapping[str, Activity],
+    operators: Iterable[OperatorReport],
+    sources: Collection[str],
+    now: tuple[int, datetime],
+) -> dict[str, Activity]:
     """The last slice in which each source sent punctuations (`last_sent`) or an operator purged tuples (`last_left`).
 
     Args:
@@ -85,12 +101,12 @@ def last_activity(
         sources: The names of the sources among them.
         now: The number of this slice, and its recorded time.
     """
-    found = {name: dict(known) for name, known in before.items()}
+    found = dict(before)
     for one in operators:
         if one.name in sources and one.punctuations_in:
-            found.setdefault(one.name, {})["last_sent"] = now
+            found[one.name] = replace(found.get(one.name, Activity()), last_sent=now)
         if one.purged:
-            found.setdefault(one.name, {})["last_left"] = now
+            found[one.name] = replace(found.get(one.name, Activity()), last_left=now)
     return found
 
 
@@ -109,13 +125,13 @@ class MetricsFile:
         # Removes a line that a run has begun and not ended.
         self._file.lines()
 
-    def append(self, report: dict[str, Any]) -> None:
+    def append(self, report: SliceReport) -> None:
         """Appends the line of a slice."""
-        self._file.append([json.dumps(report)], durable=False)
+        self._file.append([json.dumps(report.json())], durable=False)
 
-    def restore(self, report: dict[str, Any]) -> None:
+    def restore(self, report: SliceReport) -> None:
         """Appends the line of the last slice of an earlier run, unless that run has written it."""
-        if json.dumps(report).encode() not in self._file.lines():
+        if json.dumps(report.json()).encode() not in self._file.lines():
             self.append(report)
 
 
@@ -130,11 +146,11 @@ class MetricsObjects:
         self._objects = ObjectStore(url)
         self._objects.require_usable()
 
-    def append(self, report: dict[str, Any]) -> None:
+    def append(self, report: SliceReport) -> None:
         """Makes the object of a slice; one that an earlier run has made is replaced by the same."""
-        self._objects.write(f"{report['slice']:09d}.json", [json.dumps(report).encode(), b"\n"])
+        self._objects.write(f"{report.slice:09d}.json", [json.dumps(report.json()).encode(), b"\n"])
 
-    def restore(self, report: dict[str, Any]) -> None:
+    def restore(self, report: SliceReport) -> None:
         """Makes the object of the last slice of an earlier run, in case that run has not made it."""
         self.append(report)
 
@@ -148,7 +164,7 @@ def metrics_at(path: str) -> Metrics:
     return MetricsObjects(path) if is_object_url(path) else MetricsFile(Path(path))
 
 
-def read_metrics(path: Path | str) -> list[dict[str, Any]]:
+def read_metrics(path: Path | str) -> list[SliceReport]:
     """The reports in a metrics file, or below a URL; without a last line that a killed run has begun.
 
     Raises:
@@ -162,15 +178,12 @@ def read_metrics(path: Path | str) -> list[dict[str, Any]]:
                 lines = [each.decode() for each in threads.map(objects.read, objects.names())]
         else:
             lines = Path(place).read_text(encoding="utf-8").splitlines(keepends=True)
-        reports = [json.loads(line) for line in lines if line.endswith("\n")]
+        return [SliceReport.from_json(json.loads(line)) for line in lines if line.endswith("\n")]
     except OSError as error:
         raise UsageError(f"the metrics file {path} cannot be read: {reason(error)}") from None
-    except ValueError:
-        reports = [None]
-    if not all(isinstance(report, dict) and {"items_in", "operators"} <= report.keys() for report in reports):
+    except (ValueError, TypeError, AttributeError):
         what = f"{path} is not a metrics file: it has a line that is not a report of a slice"
-        raise UsageError(what, hint="name a file that --metrics wrote")
-    return reports
+        raise UsageError(what, hint="name a file that --metrics wrote") from None
 
 
 def counted(number: int, word: str) -> str:
@@ -222,48 +235,47 @@ class Totals:
     seconds: float = 0.0
     times: list[int] = field(default_factory=lambda: [0] * (len(BOUNDS) + 1))
     flows: dict[str, Counter[str]] = field(default_factory=dict)
-    last: Mapping[str, Any] = field(default_factory=dict)
+    last: SliceReport = BEFORE
     time: str = ""
 
-    def restore(self, record: Mapping[str, Any]) -> None:
+    def restore(self, report: SliceReport, time: str = "") -> None:
         """Takes over the state after an earlier run's last slice, without counting that slice."""
-        self.last, self.time = record["report"], record.get("time", "")
+        self.last, self.time = report, time
 
-    def add(self, record: Mapping[str, Any]) -> None:
+    def add(self, report: SliceReport, time: str = "") -> None:
         """Adds the report of one more slice."""
-        report = record["report"]
-        self.restore(record)
+        self.restore(report, time)
         self.slices += 1
-        self.items_in += report["items_in"]
-        self.tuples_out += report["tuples_out"]
-        self.set_aside += report["set_aside"]
-        self.seconds += report["seconds"]
-        self.times[sum(report["seconds"] > bound for bound in BOUNDS)] += 1
-        for operator in report["operators"]:
-            flow = self.flows.setdefault(operator["name"], Counter())
+        self.items_in += report.items_in
+        self.tuples_out += report.tuples_out
+        self.set_aside += report.set_aside
+        self.seconds += report.seconds
+        self.times[sum(report.seconds > bound for bound in BOUNDS)] += 1
+        for operator in report.operators:
+            flow = self.flows.setdefault(operator.name, Counter())
             for name in ("tuples_in", "tuples_out", "purged", "overdue", "punctuations_in", "punctuations_out"):
-                flow[name] += operator[name]
+                flow[name] += getattr(operator, name)
 
     def numbers(self) -> dict[str, str]:
         """The texts of the operators' cards in the plan's picture, by keys such as `group_by kept`."""
         found = {}
-        for now in self.last.get("operators", ()):
-            name, flow = now["name"], self.flows.get(now["name"], Counter())
+        for now in self.last.operators:
+            name, flow = now.name, self.flows.get(now.name, Counter())
             found[f"{name} tuples"] = f"{flow['tuples_in']:,} in · {flow['tuples_out']:,} out"
             found[f"{name} sent"] = counted(flow["punctuations_out"], "punctuation")
-            found[f"{name} kept"] = f"{now['kept']:,} now · {flow['purged']:,} purged"
-            found[f"{name} held"] = counted(now["punctuations_held"], "punctuation")
+            found[f"{name} kept"] = f"{now.kept:,} now · {flow['purged']:,} purged"
+            found[f"{name} held"] = counted(now.punctuations_held, "punctuation")
         return found
 
     @property
     def kept(self) -> int:
         """Number of tuples that the operators keep after the last slice."""
-        return sum(operator["kept"] for operator in self.last.get("operators", ()))
+        return sum(operator.kept for operator in self.last.operators)
 
     @property
     def held(self) -> int:
         """Number of punctuations that the operators keep after the last slice."""
-        return sum(operator["punctuations_held"] for operator in self.last.get("operators", ()))
+        return sum(operator.punctuations_held for operator in self.last.operators)
 
     def json(self) -> dict[str, Any]:
         """The totals as a JSON object."""

@@ -5,16 +5,16 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from datetime import datetime
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from xmlstream.operators.state.ages import PurgeAfter
 from xmlstream.operators.state.operator_state import OperatorState
+from xmlstream.operators.state.state_schema import OperatorRecord
 from xmlstream.operators.storage.segments import SegmentStore
 from xmlstream.operators.storage.store import Folder
 from xmlstream.plan.nodes import Node, Results, Scan, Static, awaited, names, topological
 from xmlstream.punct_ns.errors import StateError
 from xmlstream.punct_ns.lifespan import Bound
-from xmlstream.runtime.checkpoint import segments_of
 from xmlstream.runtime.query_inputs import StaticInput
 from xmlstream.runtime.source_input import SourceInput
 
@@ -35,7 +35,7 @@ class PlanState(dict[Node, OperatorState]):
         engine: Engine,
         root: Node,
         checkpoint: Folder,
-        committed: Mapping[str, Any],
+        committed: Mapping[str, OperatorRecord],
         purge_after: PurgeAfter | None = None,
         segments: Callable[[str], SharedFolder | None] = lambda folder: None,
     ) -> None:
@@ -54,7 +54,7 @@ class PlanState(dict[Node, OperatorState]):
             recorded = committed.get(name)
             folder = f"state/{name}"
             store = self._stores[node] = SegmentStore(engine, checkpoint.below(folder), segments(folder))
-            store.require_sound(segments_of(recorded))
+            store.require_sound(recorded.checksums if recorded else {})
             try:
                 self[node] = _state(node, store, recorded, purge_after)
             except StateError as error:
@@ -62,7 +62,7 @@ class PlanState(dict[Node, OperatorState]):
                     f"the checkpoint {checkpoint.where()}, state of {name}: {error.what}", hint=error.hint
                 ) from None
             self[node].awaited = groups_above[node]
-            store.retain(segments_of(recorded))
+            store.retain(recorded.checksums if recorded else ())
 
     def begin(self, slice_id: int, time: datetime, has_closed: Callable[[Bound], bool]) -> None:
         """Begins a slice at its recorded time; `has_closed` returns whether a stream has closed all below a bound."""
@@ -75,7 +75,7 @@ class PlanState(dict[Node, OperatorState]):
         for state in self.values():
             state.end(has_closed)
 
-    def record(self, whole: bool) -> dict[str, Any]:
+    def record(self, whole: bool) -> dict[str, OperatorRecord]:
         """The changes of the slice, or with `whole` the entire state, by the nodes' names, for its commit."""
         return {self._names[node]: state.record(whole) for node, state in self.items()}
 
@@ -88,14 +88,14 @@ class PlanState(dict[Node, OperatorState]):
         for state in self.values():
             state.settle()
 
-    def retain(self, committed: Mapping[str, Any]) -> None:
+    def retain(self, committed: Mapping[str, OperatorRecord]) -> None:
         """Removes the segments that the commit does not name."""
         for node, store in self._stores.items():
-            store.retain(segments_of(committed[self._names[node]]))
+            store.retain(committed[self._names[node]].checksums)
 
 
 def _state(
-    node: Node, store: SegmentStore, committed: dict[str, Any] | None, purge_after: PurgeAfter | None
+    node: Node, store: SegmentStore, committed: OperatorRecord | None, purge_after: PurgeAfter | None
 ) -> OperatorState:
     """The state of a source or an operator, restored from a commit."""
     inputs = tuple(n.schema for n in node.inputs) or (node.schema,)

@@ -20,7 +20,7 @@ from xmlstream.operators.state.operator_state import OperatorState
 from xmlstream.operators.storage.store import LocalPlace, folder_at
 from xmlstream.plan.nodes import Node, Results, Scan, Static, names, topological
 from xmlstream.punct_ns.scheme import Scheme
-from xmlstream.sources.xml.options.source import SourceOptions
+from xmlstream.sources.xml.options.reading import Reading
 
 CLOCK = "clock"
 """The name of that file in the checkpoint."""
@@ -34,7 +34,7 @@ def clocks_of(root: Node) -> list[Node]:
 class Clocks:
     """The clocks of a running query, and the operators that keep tuples for them."""
 
-    def __init__(self, root: Node, readers: Sequence[SourceOptions], checkpoint: LocalPlace, tick: float) -> None:
+    def __init__(self, root: Node, readers: Sequence[Reading], checkpoint: LocalPlace, tick: float) -> None:
         """Find the operators whose tuples the clocks may close.
 
         Args:
@@ -44,7 +44,7 @@ class Clocks:
             tick: Seconds until a slice of the clocks alone follows.
         """
         name_of = names(root)
-        readers_of = {each.source: reader.source for reader in readers for each in (reader, *reader.beside)}
+        readers_of = {each.name: reader.name for reader in readers for each in (reader, *reader.beside)}
         self._readers = {
             clock: [readers_of[name_of[below]] for below in topological(clock) if isinstance(below.operator, Scan)]
             for clock in clocks_of(root)

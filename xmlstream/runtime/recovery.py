@@ -186,7 +186,7 @@ def recover(
         letters = home.store.below(LETTERS)
         dead_letters = letters.drafts(Folder(directory / "drafts" / LETTERS))
         if checkpoint.latest or home.where in before:
-            forget_letters(dead_letters, checkpoint.latest["slice"] if checkpoint.latest else -1)
+            forget_letters(dead_letters, checkpoint.latest.slice if checkpoint.latest else -1)
         elif overwrite:
             home.store.delete(f"{LETTERS}/")
     except BaseException:

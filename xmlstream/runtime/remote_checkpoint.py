@@ -47,7 +47,7 @@ from xmlstream.operators.storage.objects import AT_ONCE, START_PATIENCE, ObjectS
 from xmlstream.operators.storage.store import Folder, folder_at, sealed, unsealed
 from xmlstream.plan.written_plan import PLAN_FILE
 from xmlstream.punct_ns.errors import StateError, XmlStreamError
-from xmlstream.runtime.checkpoint import LETTERS, Mirror, numbers_in
+from xmlstream.runtime.checkpoint import LETTERS, Commit, LogPart, Mirror, Remote, numbers_in
 
 LITTER_SECONDS = 24 * 3600
 """The age at which a start removes objects that no commit names."""
@@ -89,9 +89,9 @@ class RemoteCheckpoint(Mirror):
         self._hasty = ObjectStore(url, START_PATIENCE)
         self._local = self.folder
         self._next = 0
-        self._log: list[int] = []
-        self._objects: dict[str, list[str]] = {}
-        self._parts: dict[str, list[list[Any]]] = {}
+        self._log: tuple[int, ...] = ()
+        self._objects: dict[str, tuple[str, str]] = {}
+        self._parts: Mapping[str, tuple[LogPart, ...]] = {}
         self._runs: list[str] = []
         self._letters: set[str] = set()
         self._behind: list[Future[None]] = []
@@ -128,10 +128,10 @@ class RemoteCheckpoint(Mirror):
         self._warn(last)
         self._behind.append(self._threads.submit(self._remove_litter, number, numbers, last))
 
-    def _warn(self, last: Mapping[str, Any] | None) -> None:
+    def _warn(self, last: Commit | None) -> None:
         """Logs from which run the checkpoint is taken over, unless that run has noted its end."""
         if self._runs and self.store.size(f"runs/{(run := self._runs[0])}.{_ENDED}") is None:
-            when = f"the last commit is of {last.get('time')}" if last is not None else "nothing is committed yet"
+            when = f"the last commit is of {last.time.isoformat()}" if last is not None else "nothing is committed yet"
             text = "taking the checkpoint %s over from run %s, which has left no note of its end; %s: if it still runs,"
             _LOG.warning(f"{text} it stops at its next commit", self.store.where(), run, when)
 
@@ -178,16 +178,14 @@ class RemoteCheckpoint(Mirror):
 
     def note_put(self, key: str, checksum: str) -> None:
         """Notes that an object was put at its `place`."""
-        self._objects[key] = [self.place(key), checksum]
+        self._objects[key] = self.place(key), checksum
 
     def clear_stage(self) -> None:
         """Removes what was staged for slices that are committed; folders stay."""
         if self.is_shared:
             self._delete([f"staged/{self.run}/{name}" for name in self.staged.names() if not name.endswith("/")])
 
-    def secure(
-        self, record: Mapping[str, Any], logs: Mapping[str, str], kept: Set[str], paths: Iterable[Path]
-    ) -> dict[str, Any]:
+    def secure(self, record: Commit, logs: Mapping[str, str], kept: Set[str], paths: Iterable[Path]) -> Commit:
         """Puts the files of a slice, and syncs those outside of the working copy; see `Mirror.secure`.
 
         Raises:
@@ -195,23 +193,24 @@ class RemoteCheckpoint(Mirror):
         """
         parts = self._put(logs, paths)
         objects = {key: there for key, there in self._objects.items() if self._counts(key, kept)}
-        log = [*([] if record["whole"] else self._log), self._next]
-        return {**record, "remote": {"run": self.run, "log": log, "objects": objects, "logs": parts}}
+        log = (*(() if record.whole else self._log), self._next)
+        return replace(record, remote=Remote(self.run, log, objects, parts))
 
-    def create(self, record: Mapping[str, Any]) -> None:
+    def create(self, record: Commit) -> None:
         """Creates a record in the store, and its copy; removes in the background what it no longer names.
 
         Raises:
             StateError: Another run has taken over, or the store does not answer.
         """
         try:
-            self.store.create(_key(self._next), sealed(record))
+            self.store.create(_key(self._next), sealed(record.json()))
         except FileExistsError:
             raise self.taken_over() from None
-        log, objects, parts = (record["remote"][name] for name in ("log", "objects", "logs"))
-        gone = _named(self._objects, self._parts) - _named(objects, parts)
-        old = [_key(each) for each in self._log if each not in log]
-        self._next, self._log, self._objects, self._parts = self._next + 1, log, dict(objects), parts
+        remote = _remote(record)
+        gone = _named(self._objects, self._parts) - _named(remote.objects, remote.logs)
+        old = [_key(each) for each in self._log if each not in remote.log]
+        self._next += 1
+        self._log, self._objects, self._parts = remote.log, dict(remote.objects), remote.logs
         self._delete([*gone, *old])
         self.log.create(record)
 
@@ -222,7 +221,7 @@ class RemoteCheckpoint(Mirror):
                 return self.taken_over()
         return failure
 
-    def _put(self, logs: Mapping[str, str], paths: Iterable[Path]) -> dict[str, list[list[Any]]]:
+    def _put(self, logs: Mapping[str, str], paths: Iterable[Path]) -> dict[str, tuple[LogPart, ...]]:
         """Puts the files of a slice, what was appended to logs, and dead letters; returns the parts of the logs."""
         root = self._local.root
         paths = list(paths)
@@ -231,9 +230,9 @@ class RemoteCheckpoint(Mirror):
         keys = [key for key in named if key not in self._objects and key not in logs]
         letters = [name for name in self._local.names(LETTERS) if name not in self._letters]
 
-        def put(key: str) -> list[str]:
+        def put(key: str) -> tuple[str, str]:
             there = self.place(key)
-            return [there, self.store.write_file(there, self._local.path(key))]
+            return there, self.store.write_file(there, self._local.path(key))
 
         def send(name: str) -> None:
             self.store.write_file(f"{LETTERS}/{_of_run(name, self.run)}", self._local.path(f"{LETTERS}/{name}"))
@@ -290,32 +289,35 @@ class RemoteCheckpoint(Mirror):
             raise self.store.damaged(key)
         return content, value
 
-    def _last(self, numbers: Sequence[int]) -> tuple[int, bytes, dict[str, Any]] | None:
+    def _last(self, numbers: Sequence[int]) -> tuple[int, bytes, Commit] | None:
         """The number, bytes and value of the last commit; notes the runs of its record and of the barriers after it."""
         self._runs = []
         for end in range(len(numbers), 0, -_AHEAD):
             some = numbers[max(end - _AHEAD, 0) : end][::-1]
             for number, (content, value) in zip(some, self._all(self._read, map(_key, some)), strict=True):
-                self._runs.append(value["barrier"] if "barrier" in value else value["remote"]["run"])
-                if "slice" in value:
-                    return number, content, value
+                if "barrier" in value:
+                    self._runs.append(value["barrier"])
+                    continue
+                commit = Commit.from_json(value)
+                self._runs.append(_remote(commit).run)
+                return number, content, commit
         return None
 
-    def _restore(self, numbers: Sequence[int]) -> dict[str, Any] | None:
+    def _restore(self, numbers: Sequence[int]) -> Commit | None:
         """Brings the working copy into the state of the last commit; returns its record."""
         found = self._last(numbers)
         root = self._local.root
         files = [path for name in ("state", "drafts") for path in (root / name).rglob("*") if path.is_file()]
         stale = ("commits/", "documents/", "published.jsonl", "planned.json", "clock", _ENDED)
         self._local.delete(*stale, *NOTES)
-        self._log, self._objects, self._parts = [], {}, {}
+        self._log, self._objects, self._parts = (), {}, {}
         if found is not None:
             number, content, last = found
-            remote = last["remote"]
-            self._log, self._objects, self._parts = remote["log"], dict(remote["objects"]), remote["logs"]
+            remote = _remote(last)
+            self._log, self._objects, self._parts = remote.log, dict(remote.objects), remote.logs
             earlier = [each for each in self._log if each != number]
-            for text, record in [*self._all(self._read, map(_key, earlier)), (content, last)]:
-                self._local.replace(f"commits/{record['slice']:09d}.json", [text], durable=False)
+            for text, value in [*self._all(self._read, map(_key, earlier)), (content, {"slice": last.slice})]:
+                self._local.replace(f"commits/{value['slice']:09d}.json", [text], durable=False)
             self._all(self._fetch, (item for item in self._objects.items() if not self._is_apart(item[0])))
             self._all(self._fetch_log, self._parts.items())
         self._local.delete(*{str(path.relative_to(root)) for path in files}.difference(self._objects))
@@ -326,13 +328,13 @@ class RemoteCheckpoint(Mirror):
         """Whether an object is a part of a segment that only executors need."""
         return self.is_shared and key.startswith("state/") and key.count("/") > 2
 
-    def _fetch(self, of: tuple[str, Sequence[str]]) -> None:
+    def _fetch(self, of: tuple[str, tuple[str, str]]) -> None:
         """Brings a file into the working copy, unless it is there."""
         key, (there, sum_) = of
         if self._local.size(key) is None or self._local.checksum(key) != sum_:
             self._local.write(key, self._pieces(there, sum_))
 
-    def _fetch_log(self, of: tuple[str, Sequence[Sequence[Any]]]) -> None:
+    def _fetch_log(self, of: tuple[str, Sequence[LogPart]]) -> None:
         key, parts = of
         self._local.write(key, (piece for _, _, there, sum_ in parts for piece in self._pieces(there, sum_)))
 
@@ -363,28 +365,29 @@ class RemoteCheckpoint(Mirror):
                     self._local.replace(name, [text.encode()], durable=False)
                 return
 
-    def _appended(self, of: tuple[str, str]) -> list[list[Any]]:
+    def _appended(self, of: tuple[str, str]) -> tuple[LogPart, ...]:
         """Puts the lines that were appended to a file since the last commit; returns its parts, in order.
 
         A part is put together with those before it that are not larger: each byte is put O(log n) times, and n commits
         leave O(log n) parts.
         """
         key, seal = of
-        parts = list(self._parts.get(key, ()))
+        parts = self._parts.get(key, ())
         end = int(seal.partition("-")[0])
         begin = parts[-1][1] if parts else 0
         if end == begin:
             return parts
         while parts and parts[-1][1] - parts[-1][0] <= end - begin:
-            begin = parts.pop()[0]
+            begin, parts = parts[-1][0], parts[:-1]
         there = f"logs/{key}/{begin}-{end}-{self.run}"
-        return [*parts, [begin, end, there, self.store.write(there, [self._local.read(key, begin, end)])]]
+        return (*parts, (begin, end, there, self.store.write(there, [self._local.read(key, begin, end)])))
 
-    def _remove_litter(self, barrier: int, numbers: Sequence[int], last: Mapping[str, Any] | None) -> None:
+    def _remove_litter(self, barrier: int, numbers: Sequence[int], last: Commit | None) -> None:
         """Removes old objects that no commit names, and dead letters before the barrier of slices not committed."""
-        needed = _named(last["remote"]["objects"], last["remote"]["logs"]) if last is not None else set()
-        first = min(last["remote"]["log"]) if last is not None else numbers[-1] if numbers else 0
-        committed = last["slice"] if last is not None else -1
+        remote = None if last is None else _remote(last)
+        needed = _named(remote.objects, remote.logs) if remote is not None else set()
+        first = min(remote.log) if remote is not None else numbers[-1] if numbers else 0
+        committed = last.slice if last is not None else -1
         now, listed = time.time(), list(self._hasty.listed())
         begun = next((now - one.written for one in listed if one.key == _key(barrier)), now)
 
@@ -431,7 +434,12 @@ def _key(number: int) -> str:
     return f"commits/{number:09d}.json"
 
 
-def _named(objects: Mapping[str, Sequence[str]], parts: Mapping[str, Sequence[Sequence[Any]]]) -> set[str]:
+def _remote(record: Commit) -> Remote:
+    assert record.remote is not None
+    return record.remote
+
+
+def _named(objects: Mapping[str, tuple[str, str]], parts: Mapping[str, Sequence[LogPart]]) -> set[str]:
     """The keys of the objects that a commit with these files and parts of files names."""
     return {there for there, _ in objects.values()} | {part[2] for each in parts.values() for part in each}
 

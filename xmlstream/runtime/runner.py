@@ -18,7 +18,7 @@ from xmlstream.operators.storage.store import sealed, store_at
 from xmlstream.plan.nodes import Node, Scan, Static, names, results, topological
 from xmlstream.plan.written_plan import encoded
 from xmlstream.punct_ns.errors import StateError, XmlStreamError
-from xmlstream.runtime.checkpoint import DOCUMENTS, ENDED, Checkpoint
+from xmlstream.runtime.checkpoint import DOCUMENTS, ENDED, Checkpoint, Commit
 from xmlstream.runtime.driving import driver, is_apart
 from xmlstream.runtime.execution import Execution, QueryStopped
 from xmlstream.runtime.likely_mistakes import Finding
@@ -35,10 +35,10 @@ from xmlstream.runtime.watching import Nobody, Watched, reporting_failure, what_
 from xmlstream.session.engines import engine_of
 from xmlstream.session.java_process import MemoryGauge
 from xmlstream.session.spark_errors import first_cause, quiet_failures
-from xmlstream.sink.sink import Draft, Sink
+from xmlstream.sink.sink import Sink
 from xmlstream.sources.local_paths import absolute
 from xmlstream.sources.xml.grammar.grammar_filter import RESTRICTED_FILE
-from xmlstream.sources.xml.options.source import SourceOptions
+from xmlstream.sources.xml.options.reading import Reading
 from xmlstream.sources.xml.slices.sources_reader import shared_scans
 from xmlstream.sources.xml.spark.error_transport import original_error
 
@@ -261,10 +261,10 @@ def _launched(session: Session, root: Node, settings: Settings, recovered: Recov
 
     query: RunningQuery | None = None
 
-    def committed(record: dict[str, Any]) -> None:
+    def committed(record: Commit) -> None:
         recovered.publish_letters()
         is_restored = record is checkpoint.latest
-        (tally.restore if is_restored else tally.slice)(record["report"])
+        (tally.restore if is_restored else tally.slice)(record.report)
         (watcher.restored if is_restored else watcher.committed)(record)
         if query is not None:
             query.committed(record)
@@ -293,7 +293,7 @@ def _launched(session: Session, root: Node, settings: Settings, recovered: Recov
     if execution.closed:
         return Launched(execution, None, tally, once)
     checkpoint.store.delete(ENDED)
-    after = None if checkpoint.latest is None else int(checkpoint.latest["slice"])
+    after = None if checkpoint.latest is None else checkpoint.latest.slice
     loop = driver(session, readers, execution.process_ranges, checkpoint, settings)
 
     def noted(failure: BaseException | None) -> None:
@@ -334,25 +334,31 @@ def _note_end(execution: Execution, checkpoint: Checkpoint) -> None:
 
 def _publish_again(sinks: Sequence[Sink], checkpoint: Checkpoint) -> None:
     """Publishes the documents of the last commit, in case the process died before it published them."""
-    outputs = checkpoint.latest["outputs"] if checkpoint.latest is not None else [None] * len(sinks)
+    outputs = checkpoint.latest.outputs if checkpoint.latest is not None else [None] * len(sinks)
     for sink, made in zip(sinks, outputs, strict=True):
         if made is not None:
-            sink.publish(Draft(**made))
+            sink.publish(made)
 
 
-def _sources(root: Node, checkpoint: Checkpoint, settings: Settings) -> Iterator[SourceOptions]:
-    """The options with which tasks read the sources of a plan."""
+def _sources(root: Node, checkpoint: Checkpoint, settings: Settings) -> Iterator[Reading]:
+    """How tasks read the sources of a plan."""
     clocked = {below for clock in clocks_of(root) for below in topological(clock)}
     for node, name in names(root).items():
         if not isinstance(node.operator, Scan):
             continue
         known, restricted = checkpoint.store.path(f"{DOCUMENTS}/{name}"), checkpoint.noted.below(name)
         options = node.operator.options
-        # Processes that plan or read may have been started in another working directory.
-        named = {"path": absolute(options.path), "stage": checkpoint.tasks_stage, "source": name}
-        named |= {"documentLog": str(known), "restricted": restricted.address(RESTRICTED_FILE)}
-        clock = str(checkpoint.store.path(CLOCK)) if node in clocked else None
-        yield options.replace(**named, **settings.source_options, clock=clock)
+        yield Reading.of(
+            options,
+            # Processes that plan or read may have been started in another working directory.
+            path=absolute(options.path),
+            **settings.source_options,
+            document_log=str(known),
+            name=name,
+            stage=checkpoint.tasks_stage,
+            restricted=restricted.address(RESTRICTED_FILE),
+            clock=str(checkpoint.store.path(CLOCK)) if node in clocked else None,
+        )
 
 
 def _paths(root: Node) -> Iterator[str]:

@@ -6,13 +6,13 @@ import tempfile
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
 
 from xmlstream.operators.state.ages import PurgeAfter
 from xmlstream.operators.storage.object_urls import is_object_url, require_known_scheme
 from xmlstream.operators.storage.store import store_at
 from xmlstream.plan.nodes import Node
 from xmlstream.punct_ns.errors import UsageError
+from xmlstream.runtime.metrics import SliceReport
 from xmlstream.runtime.same_query import is_begun
 from xmlstream.runtime.silent_schemes import Patience
 from xmlstream.runtime.watching import Watcher
@@ -56,7 +56,7 @@ class Settings:
     purge_after: str | None = None
     warn_after: str | None = None
     name: str | None = None
-    on_slice: Callable[[dict[str, Any]], None] | None = field(default=None, compare=False)
+    on_slice: Callable[[SliceReport], None] | None = field(default=None, compare=False)
     watcher: Watcher | None = field(default=None, compare=False)
     picture: Callable[[Node, Mapping[str, str]], str] | None = field(default=None, compare=False)
 
@@ -149,14 +149,10 @@ class Settings:
         return [target.output for target in targets if target.documents() is not None]
 
     @property
-    def source_options(self) -> dict[str, str]:
+    def source_options(self) -> dict[str, bool]:
         """The options of the sources that determine what the end of their input means."""
-        flags = {
-            "follow": self.follow,
-            "keepOpen": self.keep_open,
-            "close": not self.follow and not self.keep_open,
-        }
-        return {name: str(flag).lower() for name, flag in flags.items()}
+        closes = not self.follow and not self.keep_open
+        return {"follow": self.follow, "keep_open": self.keep_open, "close": closes}
 
     def make_checkpoint(self) -> Path:
         """The directory of the checkpoint, or of its working copy; a new temporary one if none is named."""

@@ -7,12 +7,13 @@ more slices with tuples, and more time, have passed than is usual, and if operat
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
-from typing import Any
 
 from xmlstream.operators.state.ages import PurgeAfter
+from xmlstream.operators.storage.records import Record
 from xmlstream.runtime.metrics import counted, in_units
+from xmlstream.sources.xml.parser.source_findings import Findings
 
 SLICES, SPAN = 40, timedelta(minutes=1)
 """The slices and the time that must both pass, by default."""
@@ -42,7 +43,7 @@ class Patience:
 
 
 @dataclass(frozen=True, slots=True)
-class Silence:
+class Silence(Record):
     """The time since the last punctuation of one scheme of a source, or since the first tuple.
 
     Attributes:
@@ -87,17 +88,6 @@ class Silence:
         )
         return replace(more, reported=self.reported or (kept > 0 and patience.is_over(more)))
 
-    def json(self) -> dict[str, Any]:
-        """The silence as a JSON object."""
-        since = self.since.isoformat() if self.since else None
-        return {**{name: getattr(self, name) for name in _PLAIN}, "since": since, "until": self.until.isoformat()}
-
-    @staticmethod
-    def of(json: Mapping[str, Any]) -> Silence:
-        """The silence that `json` has written."""
-        since = datetime.fromisoformat(json["since"]) if json["since"] else None
-        return Silence(datetime.fromisoformat(json["until"]), since=since, **{name: json[name] for name in _PLAIN})
-
     def words(self, kept: int) -> str:
         """The end of a sentence about the silence, with the number of tuples kept above the source."""
         came = f"{counted(self.tuples, 'tuple')} {'has' if self.tuples == 1 else 'have'} come since"
@@ -106,4 +96,10 @@ class Silence:
         return f"no punctuation of it has come for {lasted}: {came}, {waits}"
 
 
-_PLAIN = ("slices", "tuples", "reported", "ended")
+@dataclass(frozen=True, slots=True)
+class SourceRecord(Findings):
+    """What was noticed of a source or an operator up to a commit, with the silence of each scheme of a source."""
+
+    sparse = (*Findings.sparse, "silences")
+
+    silences: Mapping[str, Silence] = field(default_factory=dict)

@@ -16,7 +16,7 @@ import threading
 import time
 import uuid
 from collections import deque
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -24,14 +24,17 @@ from typing import Any, TypeAlias
 
 from xmlstream.operators.storage.store import store_at
 from xmlstream.punct_ns.errors import XmlStreamError
-from xmlstream.runtime.checkpoint import Checkpoint
+from xmlstream.runtime.checkpoint import Checkpoint, Commit
 from xmlstream.runtime.execution import QueryStopped
+from xmlstream.sources.xml.slices.micro_batches import StagedRange
 from xmlstream.sources.xml.slices.sources_reader import Json, SourcesReader
-from xmlstream.sources.xml.slices.staged_rows import StagedRange
 from xmlstream.sources.xml.slices.staging import Staged, Stager
 
-POLL_SECONDS = 0.02
-"""The pause before a followed source without new input is looked at again."""
+POLL_SECONDS, QUIET_SECONDS = 0.02, 0.2
+"""The least and the longest pause before a followed source without new input is looked at again.
+
+It is a fiftieth of the time since the last slice, so that a feed that is awake is answered at once.
+"""
 
 RECENT = 100
 """The slices in `recentProgress`."""
@@ -93,7 +96,7 @@ class SliceLoop:
         """
         self._reader, self._stager, self._process, self._pace = reader, stager, process, pace
         self._checkpoint, self._stage = checkpoint, checkpoint.stage
-        self._stopping = threading.Event()
+        self._stopping, self._busy_until = threading.Event(), time.monotonic()
         self._has_clock = any(source.clock is not None for source in reader.sources)
         self.idles, self.is_busy = 0, False
 
@@ -117,7 +120,7 @@ class SliceLoop:
         if not self._pace.follows:
             self._reader.settle()
         last, planned = self._checkpoint.latest, None
-        number, at = (0, self._reader.initial()) if last is None else (last["slice"] + 1, last["end"])
+        number, at = (0, self._reader.initial()) if last is None else (last.slice + 1, last.end)
         while not self.is_stopping:
             planned = planned or self._next(number, at)
             if planned is None:
@@ -149,13 +152,13 @@ class SliceLoop:
         ahead: list[_Planned] = []
 
         def staged() -> list[StagedRange]:
-            rows = slice_.staged.rows()
+            ranges = slice_.staged.rows()
             ahead.extend(self._ahead(slice_))
-            return [StagedRange.of(row) for row in rows]
+            return ranges
 
         self.is_busy = True
         self._process(slice_.number, slice_.end, staged)
-        self.is_busy = False
+        self.is_busy, self._busy_until = False, time.monotonic()
         self._clear(slice_.number)
         return ahead[0] if ahead else None
 
@@ -178,8 +181,9 @@ class SliceLoop:
 
     def _pause(self) -> None:
         """Waits until a slice may begin: at multiples of the interval since 1970, as Spark does."""
-        every = self._pace.every
-        self._stopping.wait(every - time.time() % every if every else POLL_SECONDS)
+        every, quiet = self._pace.every, time.monotonic() - self._busy_until
+        pause = min(max(quiet * POLL_SECONDS, POLL_SECONDS), QUIET_SECONDS)
+        self._stopping.wait(every - time.time() % every if every else pause)
 
 
 class RunningQuery:
@@ -239,7 +243,7 @@ class RunningQuery:
         """The last slices of this run, the latest last."""
         return list(self._progress)
 
-    def committed(self, record: Mapping[str, Any]) -> None:
+    def committed(self, record: Commit) -> None:
         """Adds a slice to the progress: the record of its commit."""
         self._progress.append(progress_of(record, self.id, self.runId, self.name))
 
@@ -294,26 +298,26 @@ class RunningQuery:
                 self._on_end(self._failure)
 
 
-def progress_of(record: Mapping[str, Any], identity: str, run: str, name: str | None) -> dict[str, Any]:
+def progress_of(record: Commit, identity: str, run: str, name: str | None) -> dict[str, Any]:
     """A committed slice as the progress of Spark's `StreamingQuery`; `report` has what a file of metrics has."""
-    report, operators = record["report"], record["report"]["operators"]
-    sources = [each for each in operators if each["name"] in record["end"]]
-    seconds = report["seconds"]
+    report, seconds = record.report, record.report.seconds
+    sources = [each for each in report.operators if each.name in record.end]
+    rows = sum(each.tuples_out for each in sources)
     return {
         "id": identity,
         "runId": run,
         "name": name,
-        "timestamp": record["time"],
-        "batchId": record["slice"],
+        "timestamp": record.time.isoformat(),
+        "batchId": record.slice,
         "batchDuration": round(seconds * 1000),
-        "numInputRows": sum(each["tuples_out"] for each in sources),
-        "processedRowsPerSecond": round(sum(each["tuples_out"] for each in sources) / seconds, 1) if seconds else 0.0,
+        "numInputRows": rows,
+        "processedRowsPerSecond": round(rows / seconds, 1) if seconds else 0.0,
         "stateOperators": [
-            {"operatorName": each["name"], "numRowsTotal": each["kept"], "numRowsRemoved": each["purged"]}
-            for each in operators
+            {"operatorName": each.name, "numRowsTotal": each.kept, "numRowsRemoved": each.purged}
+            for each in report.operators
             if each not in sources
         ],
-        "sources": [{"description": each["name"], "numInputRows": each["tuples_out"]} for each in sources],
-        "sink": {"numOutputRows": report["tuples_out"]},
-        "report": report,
+        "sources": [{"description": each.name, "numInputRows": each.tuples_out} for each in sources],
+        "sink": {"numOutputRows": report.tuples_out},
+        "report": report.json(),
     }

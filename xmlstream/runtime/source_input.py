@@ -66,8 +66,8 @@ from xmlstream.sources.xml.grammar.lifespans import (
 from xmlstream.sources.xml.grammar.punctuation_columns import counts_of_partitions, of_own_values
 from xmlstream.sources.xml.parser.malformed import mend
 from xmlstream.sources.xml.parser.source_findings import Findings
+from xmlstream.sources.xml.slices.micro_batches import StagedRange
 from xmlstream.sources.xml.slices.stage_writer import staged_again
-from xmlstream.sources.xml.slices.staged_rows import StagedRange
 
 if TYPE_CHECKING:
     from xmlstream.operators.frames.frame import Engine, Frame

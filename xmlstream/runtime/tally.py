@@ -13,7 +13,7 @@ from html import escape
 from typing import Any
 
 from xmlstream.runtime.likely_mistakes import Finding
-from xmlstream.runtime.metrics import Metrics, Totals, counted
+from xmlstream.runtime.metrics import Metrics, SliceReport, Totals, counted
 
 EVERY_SECONDS = 1.0
 """The shortest time between two drawings."""
@@ -118,24 +118,24 @@ class Tally:
     def __init__(
         self,
         metrics: Metrics | None,
-        on_slice: Callable[[dict[str, Any]], None] | None,
+        on_slice: Callable[[SliceReport], None] | None,
         picture: Callable[[Mapping[str, str]], str] | None = None,
     ) -> None:
         self._metrics, self._on_slice, self._picture = metrics, on_slice, picture
         self._totals = Totals()
         self.progress: Progress | None = None
 
-    def restore(self, report: dict[str, Any]) -> None:
+    def restore(self, report: SliceReport) -> None:
         """Takes the report of the last slice that an earlier run committed."""
-        self._totals.restore({"report": report})
+        self._totals.restore(report)
         if self._metrics is not None:
             self._metrics.restore(report)
 
-    def slice(self, report: dict[str, Any]) -> None:
+    def slice(self, report: SliceReport) -> None:
         """Adds the report of a committed slice."""
         if self._metrics is not None:
             self._metrics.append(report)
-        self._totals.add({"report": report})
+        self._totals.add(report)
         if self._on_slice is not None:
             self._on_slice(report)
         if self.progress is not None:

@@ -5,10 +5,10 @@ The thread that runs the query calls the watcher, which must return at once and 
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Protocol
 
 from xmlstream.operators.storage.store import LocalPlace, Place
 from xmlstream.plan.nodes import Node
@@ -16,6 +16,7 @@ from xmlstream.punct_ns.errors import XmlStreamError
 
 if TYPE_CHECKING:
     from xmlstream.operators.frames.frame import Engine
+    from xmlstream.runtime.checkpoint import Commit
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,11 +51,11 @@ class Watcher(Protocol):
         """The run begins."""
         return
 
-    def restored(self, record: Mapping[str, Any]) -> None:
+    def restored(self, record: Commit) -> None:
         """The run goes on from the last commit of a checkpoint; `record` is that commit's, made whole."""
         return
 
-    def committed(self, record: Mapping[str, Any]) -> None:
+    def committed(self, record: Commit) -> None:
         """A slice was committed, with this record."""
         return
 

@@ -160,7 +160,7 @@ class DirectorySink(DocumentSink):
         drafts = [(document_name, part.checksum) for part, document_name in named]
         if document:
             drafts.append(self._written(f"{name}{suffix}", document))
-        return Draft(*drafts[-1], drafts[:-1]) if drafts else None
+        return Draft(*drafts[-1], tuple(drafts[:-1])) if drafts else None
 
     def _remove_leavings(self) -> None:
         """Removes parts that no draft names, written by tasks that failed or finished too late."""

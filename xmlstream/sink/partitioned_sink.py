@@ -79,7 +79,7 @@ class PartitionedSink(DocumentSink):
             self._open.discard(values)
             mark = json.dumps({"slice": slice_.number, "exact": slice_.exactness is Exactness.EXACT}).encode()
             drafts.append(self._written(f"{directory_of(self._by, values)}/{SUCCESS}", [mark]))
-        return Draft(*drafts[-1], drafts[:-1]) if drafts else None
+        return Draft(*drafts[-1], tuple(drafts[:-1])) if drafts else None
 
     def _found(self) -> set[Partition]:
         """The partitions with documents and without a mark; notes whether documents with punctuations exist."""

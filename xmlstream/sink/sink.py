@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Protocol, TypeAlias
 
 import pyarrow as pa
 
+from xmlstream.operators.storage.records import Record
 from xmlstream.punct_ns.punctuation import Punctuation
 
 if TYPE_CHECKING:
@@ -80,12 +81,12 @@ class ComputedSlice:
 
 
 @dataclass(frozen=True, slots=True)
-class Draft:
+class Draft(Record):
     """Written document: its published name and checksum, and those of the parts that precede it."""
 
     name: str
     checksum: str
-    parts: Sequence[Sequence[str]] = ()
+    parts: tuple[tuple[str, str], ...] = ()
 
 
 class SinkLeft(Exception):

@@ -35,15 +35,17 @@ from xmlstream.punct_ns.punctuation import Punctuation
 from xmlstream.punct_ns.punctuation_set import PunctuationSet
 from xmlstream.punct_ns.schema import Schema
 from xmlstream.punct_ns.slices import in_utc
-from xmlstream.runtime.checkpoint import Mirror
+from xmlstream.runtime.checkpoint import Commit, Mirror
 from xmlstream.runtime.execution import Execution
+from xmlstream.runtime.metrics import BEFORE
 from xmlstream.runtime.preflight import require_stream
 from xmlstream.runtime.query_clocks import Clocks, clocks_of
 from xmlstream.runtime.recovery import Recovered, recover
 from xmlstream.sink.result_tables import ResultSlice
 from xmlstream.sink.target import Target
+from xmlstream.sources.xml.options.reading import Reading
 from xmlstream.sources.xml.options.source import SourceOptions
-from xmlstream.sources.xml.slices.staged_rows import StagedRange
+from xmlstream.sources.xml.slices.micro_batches import StagedRange
 from xmlstream.sql import script
 from xmlstream.testing import notation
 from xmlstream.testing.items import END, Stream, slices_of
@@ -231,7 +233,7 @@ class Case:
         self.slices: list[SliceResult] = []
         self._sources = _sources(self.root)
         self._positions = dict.fromkeys(self._sources, 0)
-        self._report: dict[str, Any] = {}
+        self._report = BEFORE
         self._begin()
 
     def __enter__(self) -> Case:
@@ -349,7 +351,7 @@ class Case:
         )
         self._execution.clock = lambda: self._now
         if clocks_of(self.root):
-            readers = [scan.options.replace(source=name) for name, scan in _scans(self.root)]
+            readers = [Reading.of(scan.options, name=name) for name, scan in _scans(self.root)]
             self._execution.punctuate_by(Clocks(self.root, readers, self._checkpoint.store, 1.0))
 
     def _end(self) -> None:
@@ -357,8 +359,8 @@ class Case:
         while self._held:
             self._held.pop().end()
 
-    def _committed(self, record: dict[str, Any]) -> None:
-        self._report = record["report"]
+    def _committed(self, record: Commit) -> None:
+        self._report = record.report
 
     def _slice(self, given: Mapping[str, Sequence[Item]]) -> SliceResult:
         number, positions = len(self.slices), dict(self._positions)
@@ -392,8 +394,8 @@ class Case:
             for path in sorted(self._dead_letters.glob(f"*-{number:09d}.jsonl"))
             for line in path.read_text(encoding="utf-8").splitlines()
         ]
-        kept = sum(operator["kept"] for operator in self._report["operators"])
-        return SliceResult(number, tuples, punctuations, closed, kept, letters, dict(self._report), self.schema)
+        kept = sum(operator.kept for operator in self._report.operators)
+        return SliceResult(number, tuples, punctuations, closed, kept, letters, self._report.json(), self.schema)
 
     def _source(self, name: str) -> str:
         """The stream of a name, regardless of case."""

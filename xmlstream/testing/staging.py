@@ -23,12 +23,13 @@ from xmlstream.punct_ns.slices import LIFESPAN, POSITION, arrow_type
 from xmlstream.sources.places import Document
 from xmlstream.sources.xml.grammar.grammar_filter import GrammarFilter
 from xmlstream.sources.xml.grammar.late_tuples import late_tuple_rows
+from xmlstream.sources.xml.options.reading import Reading
 from xmlstream.sources.xml.options.source import SourceOptions
 from xmlstream.sources.xml.parser.findings_collector import restriction_counts
 from xmlstream.sources.xml.parser.malformed import MALFORMED
 from xmlstream.sources.xml.parser.source_findings import Findings
 from xmlstream.sources.xml.parser.typed_columns import ColumnReader
-from xmlstream.sources.xml.slices.staged_rows import StagedRange
+from xmlstream.sources.xml.slices.micro_batches import StagedRange
 from xmlstream.sources.xml.splits.byte_ranges import ByteRange, Part
 from xmlstream.testing.notation import Item, Tuple
 
@@ -51,7 +52,7 @@ def staged(
     said = [(at, item) for at, item in enumerate(every, first) if isinstance(item, Punctuation)]
     types = [ColumnReader.of(options, index).type for index in range(len(options.schema))]
     tuples, punctuations = _tuples(rows, options.schema, types), _punctuations(said, options.schema)
-    part = Part(options, 0, (ByteRange(Document.at(f"slice {slice_id + 1} of the test"), first, 0, 0),))
+    part = Part(Reading.of(options), 0, (ByteRange(Document.at(f"slice {slice_id + 1} of the test"), first, 0, 0),))
     sieve = GrammarFilter(options, tuples.schema)
     sieve.add(tuples, punctuations)
     left = sieve.rest()

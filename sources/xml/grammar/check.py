@@ -19,7 +19,7 @@ from xmlstream.sources.xml.grammar.lifespans import has_closed, noticed_bounds
 from xmlstream.sources.xml.options.source import SourceOptions
 from xmlstream.sources.xml.parser.item_batches import Parsed
 from xmlstream.sources.xml.parser.originals import original
-from xmlstream.sources.xml.parser.range_parser import Reading
+from xmlstream.sources.xml.parser.range_parser import WholeReading
 from xmlstream.sources.xml.parser.source_findings import Findings
 
 CHECK_WINDOW = 1 << 17
@@ -46,12 +46,12 @@ def check_grammar(options: SourceOptions) -> GrammarFindings:
         MalformedInput: An item cannot be parsed, and the source's mode is FAILFAST, or a document is not well-formed.
         InputError: There is no such source.
     """
-    reading = Reading(options)
+    reading = WholeReading(options)
     expiring = _Expiring(options)
     return GrammarFindings(_first_violation(reading, options, expiring), reading.findings() + expiring.noticed)
 
 
-def _first_violation(reading: Reading, options: SourceOptions, expiring: _Expiring) -> Offence | None:
+def _first_violation(reading: WholeReading, options: SourceOptions, expiring: _Expiring) -> Offence | None:
     closed = PunctuationSet(options.schema)
     seen: list[tuple[int, Punctuation]] = []
     for window in _windows(reading):
@@ -112,7 +112,7 @@ class _Expiring:
         ]
 
 
-def _windows(reading: Reading) -> Iterator[list[Parsed]]:
+def _windows(reading: WholeReading) -> Iterator[list[Parsed]]:
     window: list[Parsed] = []
     for parsed in reading.pieces():
         window.append(parsed)

@@ -30,6 +30,7 @@ from xmlstream.sources.xml.grammar.punctuation_columns import (
     read_punctuation_columns,
 )
 from xmlstream.sources.xml.options.arrow_text import Longs
+from xmlstream.sources.xml.options.reading import Reading
 from xmlstream.sources.xml.options.source import SourceOptions
 
 pc: Any = pyarrow.compute
@@ -50,7 +51,7 @@ def _is_restricted(texts: Any) -> bool:
     return texts.null_count < len(texts) and bool(pc.any(pc.not_equal(pc.cast(texts, pa.string()), "*")).as_py())
 
 
-def known_restricted(options: SourceOptions) -> frozenset[str]:
+def known_restricted(options: Reading) -> frozenset[str]:
     """Returns the attributes that earlier punctuations of a source have restricted, according to the file."""
     if options.restricted is None:
         return frozenset()

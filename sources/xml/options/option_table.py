@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import difflib
-import json
 import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
@@ -71,17 +70,6 @@ class Option:
         return re.sub("[A-Z]", lambda letter: f"_{letter[0].lower()}", self.name)
 
 
-def _sources(name: str, given: str) -> tuple[Mapping[str, str], ...]:
-    """Parses the options of several sources, as JSON."""
-    try:
-        read = tuple(dict(options) for options in json.loads(given))
-    except (ValueError, TypeError):
-        raise UsageError(
-            f"{name} is not a valid list of sources", hint="only a query that reads several sources in one pass sets it"
-        ) from None
-    return read
-
-
 _TABLE = (
     Option("path"),
     Option("rowTag"),
@@ -120,13 +108,8 @@ _TABLE = (
     Option("keepOpen", flag, False, "reader", "run the query with --keep-open, or keep_open=True", may_change=True),
     Option("close", flag, False, "reader", may_change=True),
     Option("documentLog", giver="reader", may_change=True),
-    Option("restricted", giver="query", may_change=True),
-    Option("clock", giver="query", may_change=True),
-    Option("stage", giver="query", may_change=True),
-    Option("source", default="source", giver="query", may_change=True),
     Option("partitionOf", default="", giver="query"),
     Option("columns", name_list, (), "query"),
-    Option("beside", _sources, (), "query"),
 )
 
 OPTIONS: Mapping[str, Option] = {option.name: option for option in _TABLE}

@@ -251,14 +251,7 @@ class SourceOptions:
         on_replaced: What happens if another file replaces a document that is or was read: the query stops, or reads
             it as another document.
         document_log: The directory of the log that records in which order a directory's documents were found.
-        restricted: The file with the names of the attributes that punctuations have restricted so far
-            (`grammar_filter`).
-        clock: The file with the tick interval of the clock that punctuates it; absent while nothing waits
-            (`query_clocks`).
-        stage: The directory for parsed slices; None to pass the tuples to Spark.
-        source: The source's name in staged rows.
         columns: The attributes whose values are wanted; punctuations are always read completely.
-        beside: Other streams of the same documents, which are read in the same pass.
         clean_source: What happens to a directory's documents once they are completely read and that is committed:
             nothing, deletion, or a move to `source_archive_dir`.
         documents: How several documents are read: `sequence`, as one stream; `merge`, each as an input, and the
@@ -299,12 +292,7 @@ class SourceOptions:
     unfinished_age: float
     on_replaced: WhenReplaced
     document_log: str | None
-    restricted: str | None
-    clock: str | None
-    stage: str | None
-    source: str
     columns: tuple[str, ...]
-    beside: tuple[SourceOptions, ...]
     documents: ManyDocuments
     partitioned_by: tuple[str, ...]
     partition_of: str
@@ -358,7 +346,6 @@ class SourceOptions:
             "schemes": schemes,
             "columns": columns or declared.names,
             "partitioned_by": tuple(declared.attribute(name).name for name in read["partitionedBy"]),
-            "beside": tuple(SourceOptions.parse(other) for other in read["beside"]),
         }
         plain = {attribute: read[name] for name, attribute in _ATTRIBUTES.items()}
         source = SourceOptions(
@@ -379,6 +366,11 @@ class SourceOptions:
         return shown(self.path)
 
     @property
+    def streams(self) -> tuple[SourceOptions, ...]:
+        """The streams that are read in one pass: this one."""
+        return (self,)
+
+    @property
     def row_tags(self) -> tuple[str, ...]:
         """The names of the tuples' elements, with their namespaces if declared."""
         return row_tags(self.row_tag)
@@ -391,14 +383,13 @@ class SourceOptions:
     @property
     def unsplit(self) -> frozenset[bytes]:
         """The local names of the elements that are never split."""
-        names = {name.encode() for name in (*self.row_names, self.unit_tag)} - {b""}
-        return frozenset(names).union(*(other.unsplit for other in self.beside))
+        return frozenset(name.encode() for each in self.streams for name in (*each.row_names, each.unit_tag)) - {b""}
 
     @property
     def passed_over(self) -> frozenset[bytes]:
         """The local names of the elements that are passed over if they are too long: items, but no units."""
-        names = () if self.mode == "FAILFAST" else self.row_names - {self.unit_tag}
-        return frozenset(name.encode() for name in names).union(*(other.passed_over for other in self.beside))
+        skipping = (each for each in self.streams if each.mode != "FAILFAST")
+        return frozenset(name.encode() for each in skipping for name in each.row_names - {each.unit_tag})
 
     @property
     def is_merged(self) -> bool:
@@ -491,7 +482,7 @@ _NEEDED = {
 """The required options, and a hint for each."""
 
 _READ_TOGETHER = frozenset(
-    (
+    [
         "domains",
         "namespaces",
         "dateFormat",
@@ -500,7 +491,7 @@ _READ_TOGETHER = frozenset(
         "valueTag",
         "uniqueIds",
         "sectionEnds",
-    )
+    ]
 )
 """Options that are not attributes of a source: they contribute to other attributes."""
 

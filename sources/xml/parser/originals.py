@@ -55,7 +55,7 @@ def originals(part: Part, positions: Collection[int]) -> dict[int, Original]:
     if source.format == "parquet":
         return {}  # a tuple in Parquet has no text but its values
     columns = [n for n, path in zip(source.schema.names, source.paths, strict=True) if path.function != "position"]
-    parser = RangeParser(part.with_columns(columns).options)
+    parser = RangeParser(part.with_columns(columns).reading)
     stream = parser.streams[part.stream]
     wanted, last = np.array(sorted(positions), np.int64), max(positions, default=-1)
     found: list[Original] = []

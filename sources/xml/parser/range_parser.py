@@ -79,8 +79,9 @@ class RangeParser:
         """Reads the attributes `columns` of tuples; None for those of the options."""
         self._options = options
         self._is_parquet = options.format == "parquet"
-        self.streams = [ItemParser(options, options.columns if columns is None else columns)]
-        self.streams += [ItemParser(other, other.columns) for other in options.beside]
+        first, *others = options.streams
+        self.streams = [ItemParser(first, first.columns if columns is None else columns)]
+        self.streams += [ItemParser(other, other.columns) for other in others]
         readers = [stream.reader for stream in self.streams]
         names = [reader.locals for reader in readers]
         all_have_templates = all(stream.has_templates for stream in self.streams)
@@ -224,10 +225,10 @@ def read_through(options: SourceOptions) -> Iterator[Parsed]:
         MalformedInput: An item cannot be parsed, and the source's mode is FAILFAST; or a document is not well-formed.
         InputError: There is no such source.
     """
-    yield from Reading(options).pieces()
+    yield from WholeReading(options).pieces()
 
 
-class Reading:
+class WholeReading:
     """Reads a whole source, and collects findings."""
 
     def __init__(self, options: SourceOptions) -> None:

@@ -6,12 +6,13 @@ documents read again, for a sample of paths.
 
 from __future__ import annotations
 
-import json
 from collections import Counter
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, fields
 from itertools import islice
 from typing import Any
+
+from xmlstream.operators.storage.records import Record
 
 NAMES_SHOWN = 20
 """The greatest number of names of each kind, since people read them."""
@@ -20,7 +21,7 @@ NameSet = frozenset[str]
 
 
 @dataclass(frozen=True, slots=True)
-class Findings:
+class Findings(Record):
     """The observations in a part of a source, or in all of it so far.
 
     Attributes:
@@ -56,7 +57,9 @@ class Findings:
 
     def __add__(self, other: Findings) -> Findings:
         """Adds the findings of two parts."""
-        return Findings(**{f.name: _sum(f.name, getattr(self, f.name), getattr(other, f.name)) for f in fields(self)})
+        return Findings(
+            **{f.name: _sum(f.name, getattr(self, f.name), getattr(other, f.name)) for f in fields(Findings)}
+        )
 
     @property
     def missing(self) -> NameSet:
@@ -73,24 +76,8 @@ class Findings:
         """Whether there are only other elements than items, or no tuple had any attribute that was read."""
         return (self.is_nothing and bool(self.elements or self.foreign)) or bool(self.missing and not self.had)
 
-    def json(self) -> dict[str, Any]:
-        """Returns a JSON representation without empty values."""
-        found = {f.name: getattr(self, f.name) for f in fields(self)}
-        return {name: sorted(v) if isinstance(v, frozenset) else v for name, v in found.items() if v}
 
-    @staticmethod
-    def of(json: Mapping[str, Any]) -> Findings:
-        """Reads findings back from `json`."""
-        known = {f.name for f in fields(Findings)}
-        found: dict[str, Any] = {}
-        for name, value in json.items():
-            if name in known:
-                found[name] = frozenset(value) if isinstance(value, list) else value
-        return Findings(**found)
-
-    def text(self) -> str:
-        """Returns the text of a staged row."""
-        return json.dumps(self.json())
+Findings.sparse = tuple(each.name for each in fields(Findings))
 
 
 def _sum(name: str, one: Any, other: Any) -> Any:

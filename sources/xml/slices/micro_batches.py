@@ -1,4 +1,4 @@
-"""Micro-batches of a source, as what drives it requests them: first the end of each, then its tasks."""
+"""Micro-batches of a source, as what drives it asks for them: their ends, their tasks, and what these have staged."""
 
 from __future__ import annotations
 
@@ -6,13 +6,19 @@ import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
+from typing import TYPE_CHECKING
 
 from xmlstream.operators.storage.store import store_of
 from xmlstream.sources.xml.options.source import SourceOptions
-from xmlstream.sources.xml.splits.byte_ranges import ByteRange
+from xmlstream.sources.xml.splits.byte_ranges import ByteRange, Part
 from xmlstream.sources.xml.splits.documents import Documents
 from xmlstream.sources.xml.splits.slice_planner import GONE, Offset, Planner
 from xmlstream.sources.xml.splits.split_scan import SMALLEST_WINDOW
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+    from xmlstream.sources.xml.parser.source_findings import Findings
 
 FIRST_SLICE = 64 << 20
 """The bytes of a source in one slice if the option maxBytesPerSlice is not set, before slices grow."""
@@ -48,6 +54,36 @@ class ReadTask:
         return [ReadTask(tuple(task), reader) for task in tasks if task]
 
 
+@dataclass(frozen=True, slots=True)
+class StagedRange:
+    """What a task has staged of a source: its tuples are in a file, and never pass through Spark on their way there.
+
+    Attributes:
+        source: The name of the source.
+        path: The Parquet file of the tuples (the requested attributes, then `_position`); None without any.
+        tuples: The number of tuples.
+        bytes: The number of bytes read.
+        first_position: Lower bound of the items' positions; None without items.
+        last_position: Upper bound of the items' positions; None without items.
+        part: The input of the task, so that it can be read again.
+        findings: The findings of the task.
+        punctuations: `_position`, then for every attribute its pattern's text (None: wildcard), in stream order; None
+            without any.
+        malformed: As `xmlstream.sources.xml.parser.malformed.MALFORMED`, in stream order; None without any.
+    """
+
+    source: str
+    path: str | None
+    tuples: int
+    bytes: int
+    first_position: int | None
+    last_position: int | None
+    part: Part
+    findings: Findings
+    punctuations: pa.Table | None
+    malformed: pa.Table | None
+
+
 class SliceGrowth:
     """Decides how many bytes of each source of a query the next slice takes.
 
@@ -81,8 +117,8 @@ class SliceGrowth:
 class MicroBatches:
     """Divides one source into slices; its state only saves work, since the offsets have all information."""
 
-    def __init__(self, options: SourceOptions) -> None:
-        self._options = options
+    def __init__(self, options: SourceOptions, clock: str | None = None) -> None:
+        self._options, self._clock = options, clock
         self.documents = Documents(options, log=True)
         self._planner = Planner(options, self.documents)
         self._sizes: list[int] | None = None
@@ -119,10 +155,10 @@ class MicroBatches:
 
     def ticks(self, start: Offset) -> bool:
         """Whether a slice for the clock alone is due: something waits for it, and the last slice is old enough."""
-        if self._options.clock is None or not self._options.follow or start.closed:
+        if self._clock is None or not self._options.follow or start.closed:
             return False
         try:
-            store, key = store_of(self._options.clock)
+            store, key = store_of(self._clock)
             pause = timedelta(seconds=float(store.read(key)))
         except FileNotFoundError:
             return False
@@ -130,7 +166,7 @@ class MicroBatches:
 
     def at_clock(self, after: Offset) -> Offset:
         """Adds the present time to the slice's end; unchanged if more input is present, or without a clock."""
-        if self._options.clock is None or not self._has_all:
+        if self._clock is None or not self._has_all:
             return after
         told = replace(after, clock=self._looked.isoformat())
         if self._planned is not None and self._planned[1] == after:

@@ -1,18 +1,18 @@
-"""Reader of all sources of a query, slice by slice: the end of each slice, its tasks, and the staged rows of a task.
+"""Reader of all sources of a query, slice by slice: the end of each slice, its tasks, and what a task stages.
 
 The loop of a query drives it (`xmlstream.runtime.slice_loop`), and hands the offset of the last commit back after a
 restart. An offset contains those of the sources by name; each source advances within its own limits, and one without
-new input adds nothing to a slice. The rows are staged ranges (`xmlstream.sources.xml.slices.staged_rows`).
+new input adds nothing to a slice.
 """
 
 from __future__ import annotations
 
 import contextlib
-import json
 import os
 import shutil
 from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
 from functools import cached_property
 from pathlib import Path
 from typing import Any
@@ -20,12 +20,13 @@ from typing import Any
 from xmlstream.punct_ns.errors import InputError, StateError, UsageError
 from xmlstream.sources.local_paths import local_path
 from xmlstream.sources.places import Document
+from xmlstream.sources.xml.options.reading import Reading
 from xmlstream.sources.xml.options.source import SourceOptions
-from xmlstream.sources.xml.slices.micro_batches import FIRST_SLICE, MicroBatches, ReadTask, SliceGrowth
+from xmlstream.sources.xml.slices.micro_batches import FIRST_SLICE, MicroBatches, ReadTask, SliceGrowth, StagedRange
 from xmlstream.sources.xml.splits.documents import Documents
 from xmlstream.sources.xml.splits.slice_planner import Offset
 
-Json = dict[str, Any]
+Json = Mapping[str, Any]
 
 
 class SourcesReader:
@@ -34,11 +35,11 @@ class SourcesReader:
     It can be pickled before it has planned anything: tasks need its options only.
     """
 
-    def __init__(self, sources: Sequence[SourceOptions], largest_slice: int = 0) -> None:
-        """Read these sources; each has the option `stage`, and a unique name in `source`.
+    def __init__(self, sources: Sequence[Reading], largest_slice: int = 0) -> None:
+        """Read these sources, whose names differ.
 
         Args:
-            sources: The options of the sources (`shared_scans`).
+            sources: The readings (`shared_scans`).
             largest_slice: The bytes to which the slices of all sources may grow in sum (`SliceGrowth`).
 
         Raises:
@@ -46,13 +47,13 @@ class SourcesReader:
         """
         self.sources = tuple(sources)
         self.growth = SliceGrowth([source.max_bytes_per_slice for source in sources], largest_slice)
-        if len({source.source for source in sources}) < len(sources):
-            raise UsageError("two sources have one name", hint="the option source names each")
+        if len({source.name for source in sources}) < len(sources):
+            raise UsageError("two sources have one name", hint="name each of them")
 
     @cached_property
     def _slicings(self) -> tuple[MicroBatches, ...]:
         # Created in the process that plans slices, not in those that read them.
-        return tuple(MicroBatches(source) for source in self.sources)
+        return tuple(MicroBatches(source, source.clock) for source in self.sources)
 
     @cached_property
     def _cleaner(self) -> SourceCleaner:
@@ -65,7 +66,7 @@ class SourcesReader:
 
     def initial(self) -> Json:
         """Returns the offset before the first document of each source."""
-        return {source.source: Offset().json() for source in self.sources}
+        return {source.name: Offset().json() for source in self.sources}
 
     def settle(self) -> None:
         """Treats what is present now as the whole input."""
@@ -88,7 +89,7 @@ class SourcesReader:
             ends = list(threads.map(MicroBatches.end, self._slicings, starts, budgets))
         if ends != starts or any(map(MicroBatches.ticks, self._slicings, starts)):
             ends = list(map(MicroBatches.at_clock, self._slicings, ends))
-        return {source.source: end.json() for source, end in zip(self.sources, ends, strict=True)}
+        return {source.name: end.json() for source, end in zip(self.sources, ends, strict=True)}
 
     def tasks(self, start: Mapping[str, Any], end: Mapping[str, Any]) -> list[ReadTask]:
         """Returns the tasks of a slice, of all sources; raises the same errors as `end`."""
@@ -99,8 +100,8 @@ class SourcesReader:
             for task in slicing.tasks(before, after, reader)
         ]
 
-    def stage(self, task: ReadTask) -> list[dict[str, Any]]:
-        """Writes the tuples of a task to the stage; returns its staged rows."""
+    def stage(self, task: ReadTask) -> list[StagedRange]:
+        """Writes the tuples of a task to the stage."""
         # The parser is imported only where it parses: the process that plans does not need it, and starts faster.
         from xmlstream.sources.xml.slices.stage_writer import stage
 
@@ -111,12 +112,12 @@ class SourcesReader:
         self._cleaner.clean([slicing.documents for slicing in self._slicings], self._offsets(end))
 
     def _offsets(self, json: Mapping[str, Any]) -> list[Offset]:
-        if json.keys() != {source.source for source in self.sources}:
+        if json.keys() != {source.name for source in self.sources}:
             raise StateError(
                 f"the checkpoint records how far {', '.join(json)} were read, but this query has other sources",
                 hint="it was written by another version of xmlstream; begin with a new checkpoint",
             )
-        return [Offset.of(json[source.source]) for source in self.sources]
+        return [Offset.of(json[source.name]) for source in self.sources]
 
 
 class SourceCleaner:
@@ -176,17 +177,17 @@ def _free(path: Path) -> Path:
     return free
 
 
-def shared_scans(sources: Sequence[SourceOptions]) -> list[SourceOptions]:
+def shared_scans(sources: Sequence[Reading]) -> list[Reading]:
     """Returns the readers that are needed for these sources, in order; sources read in the same pass are beside one.
 
     Only what a query's plan fixes decides which sources share a pass: limits may change from run to run, and those of
     a reader are the strictest of its sources'. Sources with the same elements are not combined: separate passes are
     faster.
     """
-    groups: dict[tuple[str, str | None], list[SourceOptions]] = {}
+    groups: dict[tuple[str, str | None], list[Reading]] = {}
     for source in sources:
         groups.setdefault((source.path, source.encoding), []).append(source)
-    readers: list[SourceOptions] = []
+    readers: list[Reading] = []
     for group in groups.values():
         if len({source.row_tag for source in group}) == 1:
             readers += group
@@ -195,15 +196,16 @@ def shared_scans(sources: Sequence[SourceOptions]) -> list[SourceOptions]:
     return readers
 
 
-def _together(group: Sequence[SourceOptions]) -> SourceOptions:
+def _together(group: Sequence[Reading]) -> Reading:
     first, *others = group
     slices = [source.max_bytes_per_slice for source in group if source.max_bytes_per_slice is not None]
     files = [source.max_files_per_slice for source in group if source.max_files_per_slice is not None]
-    return first.replace(
-        beside=json.dumps([dict(other.given) for other in others]),
-        maxBytesPerSlice=str(min(slices)) if slices else None,
-        maxBytesPerPartition=str(min(source.max_bytes_per_partition for source in group)),
-        maxFilesPerSlice=str(min(files)) if files else None,
-        maxItemBytes=str(max(source.max_item_bytes for source in group)),
+    return replace(
+        first,
+        beside=tuple(others),
+        max_bytes_per_slice=min(slices, default=None),
+        max_bytes_per_partition=min(source.max_bytes_per_partition for source in group),
+        max_files_per_slice=min(files, default=None),
+        max_item_bytes=max(source.max_item_bytes for source in group),
         clock=next((source.clock for source in group if source.clock is not None), None),
     )

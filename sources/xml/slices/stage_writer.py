@@ -1,4 +1,4 @@
-"""Writer of staged ranges, within a task of Spark: parses ranges and writes their tuples to a Parquet file.
+"""Writer of staged ranges, within a task: parses ranges and writes their tuples to a Parquet file.
 
 Dead letters, tuples that were diverted, are read again from the ranges: each gets its element as in its
 document.
@@ -20,32 +20,32 @@ from xmlstream.punct_ns.slices import POSITION, POSITION_SHOWN
 from xmlstream.sources.places import fetch_ahead
 from xmlstream.sources.xml.grammar.grammar_filter import GrammarFilter, also_restricted, known_restricted
 from xmlstream.sources.xml.grammar.late_tuples import late_tuple_rows
-from xmlstream.sources.xml.options.source import SourceOptions
+from xmlstream.sources.xml.options.reading import Reading
 from xmlstream.sources.xml.parser.findings_collector import FindingsCollector, restriction_counts
 from xmlstream.sources.xml.parser.item_batches import Parsed, concatenated
 from xmlstream.sources.xml.parser.item_parser import ItemParser
 from xmlstream.sources.xml.parser.malformed import MALFORMED, Malformed, malformed_table
 from xmlstream.sources.xml.parser.originals import Original, originals
 from xmlstream.sources.xml.parser.range_parser import RangeParser
-from xmlstream.sources.xml.slices.staged_rows import StagedRange, to_ipc
+from xmlstream.sources.xml.slices.micro_batches import StagedRange
 from xmlstream.sources.xml.splits.byte_ranges import ByteRange, Part
 
 
-def stage(ranges: Iterable[ByteRange], options: SourceOptions) -> list[dict[str, Any]]:
-    """Parses ranges, writes their tuples to a Parquet file in the stage's directory, and returns staged rows.
+def stage(ranges: Iterable[ByteRange], reading: Reading) -> list[StagedRange]:
+    """Parses ranges, writes their tuples to a Parquet file in the stage's directory, and returns what is staged.
 
-    There is a file and a row for the source and for each source beside it. Bad input raises no error: it is reported
-    in the rows. A file has the requested attributes and those that punctuations of its source are known to
-    restrict: without these, tuples that violate such a punctuation could not be found.
+    There is a file for the source and for each source beside it. Bad input raises no error: it is reported. A file has
+    the requested attributes and those that punctuations of its source are known to restrict: without these, tuples that
+    violate such a punctuation could not be found.
     """
-    part = Part(options, 0, tuple(ranges))
-    for number, source in enumerate((options, *options.beside)):
+    part = Part(reading, 0, tuple(ranges))
+    for number, source in enumerate((reading, *reading.beside)):
         part = replace(part, stream=number).with_columns(known_restricted(source))
     while True:
-        streams = [_Stream(replace(part, stream=number)) for number in range(1 + len(options.beside))]
+        streams = [_Stream(replace(part, stream=number)) for number in range(len(reading.streams))]
         heard = _parsed(part, streams)
         if heard is None:
-            return [stream.row() for stream in streams]
+            return [stream.staged() for stream in streams]
         # Start again, with the attributes that turned out to be needed.
         for stream in streams:
             stream.discard()
@@ -54,11 +54,11 @@ def stage(ranges: Iterable[ByteRange], options: SourceOptions) -> list[dict[str,
 
 def staged_again(range_: StagedRange, names: Collection[str]) -> str:
     """Stages a range again, with these additional attributes, and returns the file."""
-    rows = stage(range_.part.ranges, range_.part.with_columns(names).options)
-    path: str | None = rows.pop(range_.part.stream)["path"]
-    for row in rows:
-        if row["path"] is not None:
-            store, key = store_of(row["path"])
+    found = stage(range_.part.ranges, range_.part.with_columns(names).reading)
+    path = found.pop(range_.part.stream).path
+    for other in found:
+        if other.path is not None:
+            store, key = store_of(other.path)
             store.delete(key)
     if path is None:
         raise InputError(f"{range_.part.ranges[0].document.where} has changed while it was read")
@@ -67,7 +67,7 @@ def staged_again(range_: StagedRange, names: Collection[str]) -> str:
 
 def _parsed(part: Part, streams: Sequence[_Stream]) -> Part | None:
     """Passes all items to the streams; returns a part with more attributes if punctuations restrict unread ones."""
-    parser = RangeParser(part.options)
+    parser = RangeParser(part.reading)
     for stream, of in zip(streams, parser.streams, strict=True):
         stream.begin(of)
     documents = [range_.document for range_ in part.ranges]
@@ -85,7 +85,7 @@ class _Stream:
     """Collects the staged items of one source."""
 
     def __init__(self, part: Part) -> None:
-        self._part, self._options = part, part.source
+        self._part, self._options = part, (part.reading, *part.reading.beside)[part.stream]
         self._punctuations: list[pa.RecordBatch] = []
         self._malformed: list[Malformed] = []
 
@@ -110,8 +110,8 @@ class _Stream:
         self._malformed += parsed.malformed
         self._findings.add(parsed)
 
-    def row(self) -> dict[str, Any]:
-        """Returns the staged row, after all pieces."""
+    def staged(self) -> StagedRange:
+        """Returns what is staged, after all pieces."""
         ranges = self._part.ranges
         self._file.write(self._sieve.rest())
         said = concatenated(self._punctuations, self._schema)
@@ -122,18 +122,18 @@ class _Stream:
         encoded = _encoded(said)
         noticed = self._findings.findings(ranges, restriction_counts(encoded, self._options.schema))
         positions += [wrong[POSITION_SHOWN][end].as_py() for end in (0, -1) if len(wrong)]
-        return {
-            "source": self._options.source,
-            "path": self._file.close(),
-            "tuples": self._file.tuples,
-            "bytes": sum(range_.length for range_ in ranges),
-            "first_position": min(positions, default=None),
-            "last_position": max(positions, default=None),
-            "part": self._part.text(),
-            "findings": noticed.text(),
-            "punctuations": to_ipc(encoded),
-            "malformed": to_ipc(wrong),
-        }
+        return StagedRange(
+            source=self._options.name,
+            path=self._file.close(),
+            tuples=self._file.tuples,
+            bytes=sum(range_.length for range_ in ranges),
+            first_position=min(positions, default=None),
+            last_position=max(positions, default=None),
+            part=self._part,
+            findings=noticed,
+            punctuations=encoded if len(encoded) else None,
+            malformed=wrong if len(wrong) else None,
+        )
 
 
 def _encoded(said: pa.Table) -> pa.Table:
@@ -145,9 +145,8 @@ def _encoded(said: pa.Table) -> pa.Table:
 class _TupleFile:
     """The Parquet file of a range's tuples; created with the first tuple. In an object store it is put at its end."""
 
-    def __init__(self, options: SourceOptions, schema: pa.Schema) -> None:
-        assert options.stage is not None
-        self._store, self._schema = store_at(options.stage), schema
+    def __init__(self, reading: Reading, schema: pa.Schema) -> None:
+        self._store, self._schema = store_at(reading.stage), schema
         self._writer: pq.ParquetWriter | None = None
         self._key = ""
         self._file: Any = None

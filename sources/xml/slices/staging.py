@@ -15,27 +15,26 @@ import time
 from collections import deque
 from collections.abc import Callable, Sequence
 from concurrent.futures import Future
-from dataclasses import replace
 from functools import cache
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Protocol
 
-from xmlstream.sources.xml.options.source import SourceOptions
-from xmlstream.sources.xml.slices.micro_batches import ReadTask
+from xmlstream.sources.xml.options.reading import Reading
+from xmlstream.sources.xml.slices.micro_batches import ReadTask, StagedRange
 from xmlstream.sources.xml.slices.staging_process import StagingProcess
 from xmlstream.sources.xml.splits.byte_ranges import ByteRange
 
 WORTH = 0.8
 """The seconds that the rest of a slice takes from which on workers are started: a start takes 0.4 s of a processor."""
 
-Rows = list[dict[str, Any]]
+Rows = list[StagedRange]
 
 
 class Staged(Protocol):
     """A slice that is being staged."""
 
     def rows(self) -> Rows:
-        """Returns the staged rows of all tasks, in order, once they are there; raises the first error of a task."""
+        """Returns the staged ranges of all tasks, in order, once they are there; raises the first error of a task."""
 
 
 class Stager(Protocol):
@@ -56,12 +55,12 @@ class LocalStager:
     """Stages tasks in this process and in worker processes.
 
     Args:
-        sources: The options of the sources that tasks name by their index.
+        sources: The readings of the sources that tasks name by their index.
         cores: The number of processes that work at most, this one included; by default the cores of this process.
         worth: As `WORTH`.
     """
 
-    def __init__(self, sources: Sequence[SourceOptions], cores: int | None = None, worth: float = WORTH) -> None:
+    def __init__(self, sources: Sequence[Reading], cores: int | None = None, worth: float = WORTH) -> None:
         self._sources = tuple(sources)
         self._workers = (len(os.sched_getaffinity(0)) if cores is None else cores) - 1
         self._worth = worth
@@ -70,7 +69,7 @@ class LocalStager:
         self._processes: list[StagingProcess] = []
         self._has_started = self._has_closed = False
         self._bytes, self._seconds = 0, 0.0
-        self._options = cache(lambda reader, stage: with_stage(self._sources[reader], stage))
+        self._reading = cache(lambda reader, stage: self._sources[reader].staging(stage))
 
     @property
     def works_ahead(self) -> bool:
@@ -79,7 +78,7 @@ class LocalStager:
 
     def begin(self, tasks: Sequence[ReadTask], stage: Path) -> LocalStaged:
         """Has workers, if there are any, begin with the tasks of a slice."""
-        jobs = [_Job(task, self._options(task.reader, str(stage))) for task in tasks]
+        jobs = [_Job(task, self._reading(task.reader, str(stage))) for task in tasks]
         with self._changed:
             self._waiting += jobs
             self._changed.notify_all()
@@ -146,23 +145,18 @@ class LocalStager:
             job.run(process.stage)
 
 
-def with_stage(options: SourceOptions, stage: str) -> SourceOptions:
-    """The options of a reader with another stage, also for the sources beside it."""
-    return replace(options, stage=stage, beside=tuple(replace(other, stage=stage) for other in options.beside))
-
-
 class _Job:
-    """A task with the options of its source, and its rows once they are there."""
+    """A task with the reading of its source, and its staged ranges once they are there."""
 
-    def __init__(self, task: ReadTask, options: SourceOptions) -> None:
-        self._task, self._options = task, options
+    def __init__(self, task: ReadTask, reading: Reading) -> None:
+        self._task, self._reading = task, reading
         self.size = sum(range_.length for range_ in task.ranges)
         self.done: Future[Rows] = Future()
 
-    def run(self, stage: Callable[[Sequence[ByteRange], SourceOptions], Rows]) -> None:
+    def run(self, stage: Callable[[Sequence[ByteRange], Reading], Rows]) -> None:
         """Has the rows made by a function, or its error."""
         try:
-            self.done.set_result(stage(self._task.ranges, self._options))
+            self.done.set_result(stage(self._task.ranges, self._reading))
         except BaseException as error:  # noqa: BLE001 - raised where the rows are waited for
             self.done.set_exception(error)
 

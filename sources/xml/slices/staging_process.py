@@ -20,7 +20,8 @@ from collections.abc import Sequence
 from typing import IO, Any
 
 from xmlstream.punct_ns.errors import XmlStreamError
-from xmlstream.sources.xml.options.source import SourceOptions
+from xmlstream.sources.xml.options.reading import Reading
+from xmlstream.sources.xml.slices.micro_batches import StagedRange
 from xmlstream.sources.xml.splits.byte_ranges import ByteRange
 
 _LENGTH = struct.Struct(">Q")
@@ -57,8 +58,8 @@ class StagingProcess:
         except (OSError, ValueError):
             return False
 
-    def stage(self, ranges: Sequence[ByteRange], options: SourceOptions) -> list[dict[str, Any]]:
-        """Returns a task's staged rows (`xmlstream.sources.xml.slices.stage_writer.stage`); for one caller at a time.
+    def stage(self, ranges: Sequence[ByteRange], reading: Reading) -> list[StagedRange]:
+        """Returns a task's staged ranges (`xmlstream.sources.xml.slices.stage_writer.stage`); for one caller at a time.
 
         Raises:
             XmlStreamError: As `stage` raised it in the process; or the process has ended.
@@ -67,7 +68,7 @@ class StagingProcess:
         assert self._process.stdout is not None
         answer = None
         try:
-            _send(self._process.stdin, (tuple(ranges), options))
+            _send(self._process.stdin, (tuple(ranges), reading))
             answer = _received(self._process.stdout)
         except (OSError, ValueError):
             pass  # the process has ended, or is being ended
@@ -79,7 +80,7 @@ class StagingProcess:
         rows, error = answer
         if error is not None:
             raise error
-        found: list[dict[str, Any]] = rows
+        found: list[StagedRange] = rows
         return found
 
     def end(self) -> None:
@@ -114,9 +115,9 @@ def serve() -> None:
     freeze_imports()
     _send(results, _READY)
     while True:
-        ranges, options = tasks.get()
+        ranges, reading = tasks.get()
         try:
-            answer: tuple[Any, Any] = stage(ranges, options), None
+            answer: tuple[Any, Any] = stage(ranges, reading), None
         except Exception as error:  # noqa: BLE001 - raised again in the process that waits
             answer = None, _portable(error)
         _send(results, answer)

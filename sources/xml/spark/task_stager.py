@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
-from xmlstream.sources.xml.options.source import SourceOptions
+from xmlstream.sources.xml.options.reading import Reading
 from xmlstream.sources.xml.slices.micro_batches import ReadTask
-from xmlstream.sources.xml.slices.staging import Rows, with_stage
+from xmlstream.sources.xml.slices.staging import Rows
 from xmlstream.sources.xml.spark.error_transport import original_error, transported
 
 if TYPE_CHECKING:
@@ -24,14 +24,13 @@ class SparkStager:
 
     works_ahead = False
 
-    def __init__(self, spark: SparkSession, sources: Sequence[SourceOptions], shared: str | None = None) -> None:
+    def __init__(self, spark: SparkSession, sources: Sequence[Reading], shared: str | None = None) -> None:
         self._spark, self._sources, self._shared = spark, tuple(sources), shared
 
     def begin(self, tasks: Sequence[ReadTask], stage: Path) -> SparkStaged:
         """The tasks of a slice; Spark stages them when their rows are needed."""
         place = self._shared or str(stage)
-        options = [with_stage(self._sources[task.reader], place) for task in tasks]
-        return SparkStaged(self._spark, list(zip(tasks, options, strict=True)))
+        return SparkStaged(self._spark, [(task, self._sources[task.reader].staging(place)) for task in tasks])
 
     def close(self) -> None:
         """Ends nothing: the session has started what works."""
@@ -42,10 +41,10 @@ class SparkStaged:
     """A slice that Spark's workers stage."""
 
     spark: SparkSession
-    jobs: list[tuple[ReadTask, SourceOptions]]
+    jobs: list[tuple[ReadTask, Reading]]
 
     def rows(self) -> Rows:
-        """Returns the staged rows of all tasks, in order.
+        """Returns the staged ranges of all tasks, in order.
 
         Raises:
             XmlStreamError: The error of a task, as it was raised there.
@@ -58,9 +57,9 @@ class SparkStaged:
             raise original_error(error) or error from None
 
 
-def _staged(job: tuple[ReadTask, SourceOptions]) -> list[dict[str, Any]]:
+def _staged(job: tuple[ReadTask, Reading]) -> Rows:
     from xmlstream.sources.xml.slices.stage_writer import stage
 
-    task, options = job
+    task, reading = job
     with transported():
-        return stage(task.ranges, options)
+        return stage(task.ranges, reading)

@@ -10,11 +10,11 @@ from pyspark.sql.streaming.datasource import ReadAllAvailable, ReadLimit, ReadMa
 from pyspark.sql.types import StructType
 
 from xmlstream.sources.xml.slices.micro_batches import FIRST_SLICE, MicroBatches
-from xmlstream.sources.xml.spark.xml_reading import Reading
+from xmlstream.sources.xml.spark.xml_reading import SparkReading
 from xmlstream.sources.xml.splits.slice_planner import Offset
 
 
-class XmlStreamReader(Reading, DataSourceStreamReader, SupportsTriggerAvailableNow):
+class XmlStreamReader(SparkReading, DataSourceStreamReader, SupportsTriggerAvailableNow):
     """Reads documents slice by slice, and continues as they grow."""
 
     def __init__(self, given: MutableMapping[str, str], schema: StructType) -> None:

@@ -6,14 +6,14 @@ A part is the input of one task: ranges of a source with the options, so that it
 from __future__ import annotations
 
 import codecs
-import json
 from collections.abc import Collection
-from dataclasses import asdict, dataclass, replace
+from dataclasses import dataclass, replace
 from typing import BinaryIO, Literal
 from xml.parsers import expat
 
 from xmlstream.sources.places import Document
 from xmlstream.sources.xml.options.option_table import WhenDoctype
+from xmlstream.sources.xml.options.reading import Reading
 from xmlstream.sources.xml.options.source import SourceOptions
 from xmlstream.sources.xml.splits.documents import RATIO, WHOLE
 from xmlstream.sources.xml.splits.prolog import Charset, FlawError, prolog_of
@@ -335,45 +335,20 @@ class Part:
     A new parser that reads it again assigns the same positions to items.
 
     Attributes:
-        options: The options of the reader: of a source, and those beside it.
+        reading: The reading of the source, and of those beside it.
         stream: The index of the source among these; 0 is the first.
         ranges: The ranges, in order.
     """
 
-    options: SourceOptions
+    reading: Reading
     stream: int
     ranges: tuple[ByteRange, ...]
 
     @property
     def source(self) -> SourceOptions:
         """The options of the source with index `stream`."""
-        return (self.options, *self.options.beside)[self.stream]
+        return self.reading.streams[self.stream]
 
     def with_columns(self, names: Collection[str]) -> Part:
         """Returns the same part that also reads these attributes of the source."""
-        return replace(self, options=with_columns(self.options, self.stream, names))
-
-    def text(self) -> str:
-        """Returns the text of a staged row."""
-        ranges = [{**asdict(each), "document": each.document.json()} for each in self.ranges]
-        return json.dumps({"options": dict(self.options.given), "stream": self.stream, "ranges": ranges})
-
-    @staticmethod
-    def of(text: str) -> Part:
-        """Parses a part from `text`."""
-        known = json.loads(text)
-        ranges = (
-            ByteRange(**{**each, "document": Document.of(each["document"]), "open": tuple(each["open"])})
-            for each in known["ranges"]
-        )
-        return Part(SourceOptions.parse(known["options"]), known["stream"], tuple(ranges))
-
-
-def with_columns(options: SourceOptions, stream: int, names: Collection[str]) -> SourceOptions:
-    """Returns a reader's options that also read these attributes of one of its sources."""
-    if stream == 0:
-        columns = tuple(name for name in options.schema.names if name in options.columns or name in names)
-        return replace(options, columns=columns)
-    beside = list(options.beside)
-    beside[stream - 1] = with_columns(beside[stream - 1], 0, names)
-    return replace(options, beside=tuple(beside))
+        return replace(self, reading=self.reading.with_columns(self.stream, names))

@@ -30,7 +30,7 @@ class TupleNamespaces:
     """
 
     def __init__(self, options: SourceOptions, known: tuple[str | None, ...]) -> None:
-        self._sources = (options, *options.beside)
+        self._sources = options.streams
         self.known = known
 
     def look(self, text: bytes, point: SplitPoint, charset: Charset) -> None:

@@ -48,7 +48,7 @@ class Kept:
     def committed(self, *, whole: bool) -> SourceClosedSet:
         self._changes = [*([] if whole else self._changes), *self.heard.record(whole)]
         logs = self.heard.logs()
-        self._store.retain(segment["name"] for log in logs.values() for segment in log["segments"])
+        self._store.retain(name for log in logs.values() for name in log.checksums)
         self.heard.settle()
         self._number += 1
         if self._number % 2 == 0:
@@ -160,10 +160,10 @@ def test_runs_of_a_size_become_one_beside_the_slices(tmp_path: Path) -> None:
         runs.add([f"u{n * 7919 % 6400:04}" for n in range(number, number + 100)])
         record = runs.record()
         runs.settle()
-        store.retain(segment["name"] for segment in record["segments"])
+        store.retain(record.checksums)
     record = runs.record()
-    assert record["rows"] == 6400
-    assert len(record["segments"]) < 2 * constant_runs.TOGETHER
+    assert record.rows == 6400
+    assert len(record.segments) < 2 * constant_runs.TOGETHER
     asked = pa.array(["u0000", "u6399", "u6400", "", "u3000"])
     assert runs.contained(asked).tolist() == [True, True, False, False, True]
     again = ConstantRuns(store_in(tmp_path), record)
@@ -175,21 +175,21 @@ def test_a_run_on_disk_is_what_the_format_of_state_says(tmp_path: Path) -> None:
     """Who changes what a run holds changes `STATE_FORMAT`: older ones are refused."""
     runs = ConstantRuns(store_in(tmp_path))
     runs.add(["u2", "u1"])
-    (segment,) = runs.record()["segments"]
-    with pa.ipc.open_file(tmp_path / segment["name"]) as file:
+    (segment,) = runs.record().segments
+    with pa.ipc.open_file(str(tmp_path / segment.name)) as file:
         assert (STATE_FORMAT, file.read_all().to_pydict()) == (4, {"value": ["u1", "u2"]})
 
 
 def test_a_run_that_is_not_as_it_was_written_is_damage(tmp_path: Path) -> None:
     runs = ConstantRuns(store_in(tmp_path))
     runs.add(["u1", "u2"])
-    (segment,) = runs.record()["segments"]
-    path = tmp_path / segment["name"]
+    (segment,) = runs.record().segments
+    path = tmp_path / segment.name
     text = bytearray(path.read_bytes())
     text[len(text) // 2] ^= 1
     path.write_bytes(text)
     with pytest.raises(StateError, match="the checkpoint is damaged"):
-        store_in(tmp_path).require_sound({segment["name"]: segment["checksum"]})
+        store_in(tmp_path).require_sound({segment.name: segment.checksum})
 
 
 def test_a_commit_of_more_strings_is_as_long_as_one_of_the_first(tmp_path: Path) -> None:

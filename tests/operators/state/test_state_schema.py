@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+from dataclasses import replace
 from datetime import UTC, datetime
 from typing import Any
 
@@ -15,28 +16,27 @@ from xmlstream.operators.merge import Merge
 from xmlstream.operators.sort import Sort
 from xmlstream.operators.sort_order import SortKey
 from xmlstream.operators.state.operator_state import OperatorState
-from xmlstream.operators.state.state_schema import STATE_FORMAT
+from xmlstream.operators.state.state_schema import STATE_FORMAT, OperatorRecord
 from xmlstream.punct_ns.errors import StateError
 from xmlstream.punct_ns.schema import Schema
 
 NUMBER = Schema.parse("n INT")
 
 
-def recorded(operator: Any, *inputs: Schema) -> dict[str, Any]:
+def recorded(operator: Any, *inputs: Schema) -> OperatorRecord:
     record = OperatorState(NO_STORE, inputs, operator.state_schema(*inputs)).record(whole=True)
-    parsed: dict[str, Any] = json.loads(json.dumps(record))
-    return parsed
+    return OperatorRecord.from_json(json.loads(json.dumps(record.json())))
 
 
-def taken_up(record: dict[str, Any], operator: Any, *inputs: Schema) -> OperatorState:
+def taken_up(record: OperatorRecord, operator: Any, *inputs: Schema) -> OperatorState:
     return OperatorState(NO_STORE, inputs, operator.state_schema(*inputs), record)
 
 
 def test_a_record_names_all_that_is_declared_used_or_not() -> None:
     record = recorded(Difference(NUMBER), NUMBER, NUMBER)
-    assert record["format"] == STATE_FORMAT
-    assert set(record["kept"]) == {"undecided", "second", "emitted"}
-    assert set(record["sets"]) == {"input-0", "input-1", "common", "sent", "waiting-0"}
+    assert record.format == STATE_FORMAT
+    assert set(record.kept) == {"undecided", "second", "emitted"}
+    assert set(record.sets) == {"input-0", "input-1", "common", "sent", "waiting-0"}
     taken_up(record, Difference(NUMBER), NUMBER, NUMBER)
 
 
@@ -45,21 +45,21 @@ def test_what_was_recorded_under_another_name_is_refused_and_not_read_as_empty(k
     operator = Difference(NUMBER)
     for change in ("rename", "lose", "find"):
         record = recorded(operator, NUMBER, NUMBER)
-        before, now = sorted(record[kind]), ", ".join(sorted(record[kind]))
-        if change in ("rename", "lose"):
-            lost = record[kind].pop(before[0])
+        named: Any = dict(getattr(record, kind))
+        before, now = sorted(named), ", ".join(sorted(named))
+        lost = named.pop(before[0]) if change in ("rename", "lose") else named[before[0]]
         if change in ("rename", "find"):
-            record[kind]["other"] = lost if change == "rename" else []
-        names = ", ".join(sorted(record[kind]))
+            named["other"] = lost
+        names = ", ".join(sorted(named))
         text = f"the recorded state has the {called} {names}; in this version of xmlstream they are {now}"
         with pytest.raises(StateError, match=f"^{re.escape(text)}") as told:
-            taken_up(record, operator, NUMBER, NUMBER)
+            taken_up(replace(record, **{kind: named}), operator, NUMBER, NUMBER)
         assert "the version that wrote it" in (told.value.hint or "")
 
 
 def test_a_note_that_nothing_declares_is_refused() -> None:
     operator = Sort((SortKey("n"),))
-    record = recorded(operator, NUMBER) | {"notes": {"place": 7}}
+    record = replace(recorded(operator, NUMBER), notes={"place": 7})
     with pytest.raises(StateError, match="has the notes place; in this version of xmlstream they are position"):
         taken_up(record, operator, NUMBER)
     state = OperatorState(NO_STORE, (NUMBER,), operator.state_schema(NUMBER))
@@ -73,7 +73,7 @@ def test_a_record_of_another_format_or_of_none_is_refused() -> None:
     for other in (STATE_FORMAT - 1, STATE_FORMAT + 1, None):
         said = f"has format {other}, and this version of xmlstream reads {STATE_FORMAT}"
         with pytest.raises(StateError, match=said) as told:
-            taken_up({**recorded(operator, NUMBER), "format": other}, operator, NUMBER)
+            taken_up(replace(recorded(operator, NUMBER), format=other), operator, NUMBER)
         assert "the version that wrote it" in (told.value.hint or "")
 
 

@@ -16,7 +16,7 @@ from tests.documentation.pages import ROOT, section
 from xmlstream.punct_ns.errors import InputError, UsageError
 from xmlstream.punct_ns.xml_form import NAME
 from xmlstream.sources.xml.inference.proposal import Proposal, proposal
-from xmlstream.sources.xml.parser.range_parser import Reading
+from xmlstream.sources.xml.parser.range_parser import WholeReading
 from xmlstream.sql import script
 from xmlstream.sql.tables.create_table import create_table
 
@@ -60,7 +60,7 @@ PUNCT = "http://www.cse.ogi.edu/dot/niagara/punct"
 def read_by(statement: str, tag: str) -> list[dict[str, object]]:
     """The tuples that a source declared so has."""
     (source,) = script.read(f"{statement}\nSELECT * FROM `{tag}`;").sources
-    return [row for piece in Reading(source.options).pieces() for row in piece.tuples.to_pylist()]
+    return [row for piece in WholeReading(source.options).pieces() for row in piece.tuples.to_pylist()]
 
 
 def tuples(found: Proposal) -> list[dict[str, object]]:
@@ -107,7 +107,7 @@ def test_names_of_any_script_are_inferred_and_read_back(
     statement = create_table(found)
     (table,) = re.findall(r"CREATE TABLE (\S+) \(", statement)
     (source,) = script.read(f"{statement}\nSELECT * FROM {table};").sources
-    read = [row for piece in Reading(source.options).pieces() for row in piece.tuples.to_pylist()]
+    read = [row for piece in WholeReading(source.options).pieces() for row in piece.tuples.to_pylist()]
     columns = [column.name for column in found.columns]
     assert [sorted(str(each[name]) for name in columns) for each in read] == [["0", "1", "2", "9"]] * 3
 

@@ -22,7 +22,7 @@ from xmlstream.punct_ns.errors import StateError, UsageError
 from xmlstream.punct_ns.image import Function
 from xmlstream.punct_ns.schema import Attribute
 from xmlstream.punct_ns.xml_form import PUNCT_NS
-from xmlstream.runtime.checkpoint import CommitLog, made_whole
+from xmlstream.runtime.checkpoint import Commit, CommitLog, made_whole
 from xmlstream.session.engines import engine_of
 
 if TYPE_CHECKING:
@@ -93,8 +93,11 @@ def test_of_each_group_it_is_told_who_must_say_what_and_who_has_said_it_when(
     ran(spark, tmp_path, query)
     # A run that goes on from here knows who spoke last in which slice.
     closed = ClosedMap.of(decoded(unseal(state / PLAN_FILE)))
-    closed.add(made_whole(CommitLog(state / "commits").records()) or {})
-    assert [(row["input"], row["last_sent"]["slice"]) for row in closed.json()[0]["rows"]] == [("s1", 0), ("s2", 1)]
+    closed.add(made_whole(CommitLog(state / "commits").records()) or Commit(0))
+    assert [(row.input, row.last_sent and row.last_sent.slice) for row in closed.compared()[0].rows] == [
+        ("s1", 0),
+        ("s2", 1),
+    ]
     before = sorted((path, path.stat().st_mtime_ns) for path in state.rglob("*"))
     report = inspect(state)
     assert said(report) == [
@@ -126,7 +129,7 @@ def test_of_each_group_it_is_told_who_must_say_what_and_who_has_said_it_when(
     assert said(report)[0] == (
         "group_by: 1 group waits, since slice 1, a while ago; the last one left in slice 2, a while ago"
     )
-    told = json.loads(json.dumps(report.as_json()))
+    told = json.loads(json.dumps(report.json()))
     (waits,) = told["waits"]
     assert [since["slice"] for since in (waits["since"], waits["examples"][0]["since"])] == [1, 1]
     assert waits["examples"][0]["needs"][1] == {

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -11,8 +13,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from xmlstream.monitor import closed_map as closed_map_module
-from xmlstream.monitor.closed_map import MOST_BARS, ClosedMap, axes, frontier
-from xmlstream.operators.state.expiring_set import recorded
+from xmlstream.monitor.closed_map import MOST_BARS, Axis, ClosedMap, axes, frontier
+from xmlstream.operators.state.expiring_set import Entry, recorded
+from xmlstream.operators.state.state_schema import OperatorRecord
 from xmlstream.operators.storage.constant_runs import ConstantRuns
 from xmlstream.operators.storage.segments import SegmentStore
 from xmlstream.optimizer.rules import optimized
@@ -22,6 +25,8 @@ from xmlstream.punct_ns.lifespan import Lifespan
 from xmlstream.punct_ns.punctuation import Punctuation
 from xmlstream.punct_ns.schema import Schema
 from xmlstream.punct_ns.value_set import ValueSet
+from xmlstream.runtime.checkpoint import Commit
+from xmlstream.runtime.metrics import Activity
 from xmlstream.sql.script import read
 
 DATA = Path(__file__).parents[3] / "data"
@@ -32,8 +37,18 @@ def plan(name: str) -> Node:
     return optimized(read(text, {"SENSORS": "sensors", "AUCTIONS": "auctions"}).sketch())
 
 
-def said(**sources: str) -> dict[str, object]:
-    return {"operators": {name: {"sets": {"added": text.split("; ")}} for name, text in sources.items()}}
+def commit(added: Mapping[str, Sequence[Entry]]) -> Commit:
+    """The record of a slice in which sources have added punctuations."""
+    states = {name: OperatorRecord(sets={"added": entries}) for name, entries in added.items()}
+    return Commit(0, operators=states)
+
+
+def said(**sources: str) -> Commit:
+    return commit({name: text.split("; ") for name, text in sources.items()})
+
+
+def compared(found: ClosedMap) -> list[dict[str, Any]]:
+    return [axis.json() for axis in found.compared()]
 
 
 def warehouse(**sources: str) -> ClosedMap:
@@ -42,15 +57,15 @@ def warehouse(**sources: str) -> ClosedMap:
     return found
 
 
-def lacking(axes_: list[dict[str, Any]]) -> dict[str, str]:
+def lacking(axes_: Sequence[Axis]) -> dict[str, str]:
     """For each input the values that it has not closed, but others have."""
-    return {row["input"]: row["lacks"] for axis in axes_ for row in axis["rows"] if row["lacks"]}
+    return {row.input: row.lacks for axis in axes_ for row in axis.rows if row.lacks}
 
 
 def test_what_a_source_has_moved_away_or_forgotten_is_passed_over() -> None:
     found = warehouse(sensor1="<*, 5, *, *>; moved sid; -<*, 6, *, *>", sensor2="<*, 4, *, *>")
-    assert {each["input"]: each["closed"] for each in found.closers("hour", "5")} == {"sensor1": True, "sensor2": False}
-    assert not any(each["closed"] for each in found.closers("hour", "6"))
+    assert {each.input: each.closed for each in found.closers("hour", "5")} == {"sensor1": True, "sensor2": False}
+    assert not any(each.closed for each in found.closers("hour", "6"))
 
 
 def test_what_holds_for_a_time_is_told_with_it_and_is_open_again_behind_it() -> None:
@@ -59,9 +74,9 @@ def test_what_holds_for_a_time_is_told_with_it_and_is_open_again_behind_it() -> 
     for hour, bound in ((5, "hour < 9"), (6, "hour <= 3")):
         lifespan = Lifespan.parse(f"while {bound}", schema).begun(datetime(2026, 1, 1, tzinfo=UTC), "sensor1")
         p = Punctuation.of(schema, hour=str(hour)).lasting(lifespan)
-        found.add({"operators": {"sensor1": {"sets": {"added": [recorded(p)]}}}})
+        found.add(commit({"sensor1": [recorded(p)]}))
     of = {hour: found.closers("hour", hour)[0] for hour in ("2", "5", "6")}
-    assert [(of[hour]["closed"], of[hour]["holds"]) for hour in of] == [
+    assert [(of[hour].closed, of[hour].holds) for hour in of] == [
         (True, None),
         (True, "while hour < 9"),
         (False, None),
@@ -70,11 +85,11 @@ def test_what_holds_for_a_time_is_told_with_it_and_is_open_again_behind_it() -> 
 
 def test_a_source_spoke_last_when_it_did_and_not_when_all_that_it_has_said_is_recorded_anew() -> None:
     found = warehouse()
-    at = {slice_: [slice_, f"2026-01-01T00:{slice_}:00+00:00"] for slice_ in (13, 50)}
-    found.add({**said(sensor1="<*, 1, *, *>"), "last_activity": {"sensor1": {"last_sent": at[13]}}})
+    at = {slice_: Activity((slice_, datetime(2026, 1, 1, 0, slice_, tzinfo=UTC))) for slice_ in (13, 50)}
+    found.add(replace(said(sensor1="<*, 1, *, *>"), last_activity={"sensor1": at[13]}))
     whole = said(sensor1="<*, 1, *, *>", sensor2="<*, 1, *, *>")
-    found.add({**whole, "last_activity": {"sensor1": {"last_sent": at[13]}, "sensor2": {"last_sent": at[50]}}})
-    (axis,) = found.json()
+    found.add(replace(whole, last_activity={"sensor1": at[13], "sensor2": at[50]}))
+    (axis,) = compared(found)
     assert [row["last_sent"]["slice"] for row in axis["rows"]] == [13, 50]
 
 
@@ -90,17 +105,17 @@ STRINGS = Schema.parse("sid STRING, n INT")
 def of_strings(**said: list[str]) -> ClosedMap:
     found = ClosedMap(dict.fromkeys(said, STRINGS), dict.fromkeys(said, ("sid",)), [[(name, "sid") for name in said]])
     lists = {name: [f"<{value}, *>" for value in values] for name, values in said.items()}
-    found.add({"operators": {name: {"sets": {"added": texts}} for name, texts in lists.items()}})
+    found.add(commit(lists))
     return found
 
 
 @given(st.lists(st.lists(st.integers(0, 40).map("k{:02}".format), unique=True), min_size=1, max_size=3))
 def test_of_many_strings_the_same_is_said_as_of_few(drawn: list[list[str]]) -> None:
     found = of_strings(**{f"s{i}": values for i, values in enumerate(drawn)})
-    (few,) = found.json()
+    (few,) = compared(found)
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(closed_map_module, "MANY", -1)
-        (many,) = found.json()
+        (many,) = compared(found)
     for row, other in zip(few["rows"], many["rows"], strict=True):
         assert {name: row[name] for name in ("closed", "lacks", "missing")} == {
             name: other[name] for name in ("closed", "lacks", "missing")
@@ -115,7 +130,7 @@ def test_of_many_strings_the_same_is_said_as_of_few(drawn: list[list[str]]) -> N
 
 def test_where_many_are_drawn_as_one_nothing_open_is_drawn_as_closed() -> None:
     names = [f"k{n:05}" for n in range(10_000)]
-    (axis,) = of_strings(a=names, b=[name for name in names if name != "k04242"]).json()
+    (axis,) = compared(of_strings(a=names, b=[name for name in names if name != "k04242"]))
     (whole,), (before, after) = (row["bars"] for row in axis["rows"])
     assert whole == [0.0, 10_000.0]
     assert before[1] <= 4242 < after[0]
@@ -123,20 +138,20 @@ def test_where_many_are_drawn_as_one_nothing_open_is_drawn_as_closed() -> None:
     assert axis["rows"][1]["missing"] == ["<k04242, *>"]
 
 
-def on_disk(directory: Path, name: str, values: list[str]) -> dict[str, Any]:
+def on_disk(directory: Path, name: str, values: list[str]) -> Commit:
     """A commit whose source has these strings on disk."""
     store = SegmentStore(None, directory / name)  # type: ignore[arg-type]
     store.begin(0)
     runs = ConstantRuns(store)
     runs.add(values)
-    return {"operators": {name: {"sets": {"added": ["moved sid"]}, "kept": {"added sid": runs.record()}}}}
+    return Commit(0, operators={name: OperatorRecord(sets={"added": ["moved sid"]}, kept={"added sid": runs.record()})})
 
 
 def test_strings_that_an_earlier_run_has_on_disk_are_closed_too(tmp_path: Path) -> None:
     found = of_strings(a=["x", "y"], b=["z"])
     record = on_disk(tmp_path, "b", ["x", "y"])
     found.add(record, tmp_path, restored=True)
-    (axis,) = found.json()
+    (axis,) = compared(found)
     assert [(row["lacks"], row["closed"]) for row in axis["rows"]] == [("z", "x, y"), ("", "x, y, z")]
 
 
@@ -144,13 +159,13 @@ def test_of_too_many_strings_it_is_told_how_many_alone(tmp_path: Path, monkeypat
     monkeypatch.setattr(closed_map_module, "MOST_VALUES", 2)
     found = of_strings(a=["x"], b=[])
     found.add(on_disk(tmp_path, "b", ["x", "y", "z"]), tmp_path, restored=True)
-    (axis,) = found.json()
+    (axis,) = compared(found)
     assert [row["closed"] for row in axis["rows"]] == ["not compared", "3 values, too many to compare"]
     assert [row["lacks"] for row in axis["rows"]] == ["", ""]
 
 
 def test_it_says_what_is_closed_by_each_what_by_all_and_who_lacks_what() -> None:
-    (axis,) = warehouse(sensor1="<*, [,17], *, *>", sensor2="<*, [,9], *, *>; <*, 12, *, *>").json()
+    (axis,) = compared(warehouse(sensor1="<*, [,17], *, *>", sensor2="<*, [,9], *, *>; <*, 12, *, *>"))
     assert [(row["input"], row["closed"], row["lacks"]) for row in axis["rows"]] == [
         ("sensor1", "≤ 17", ""),
         ("sensor2", "≤ 12 but 10 to 11", "10 to 11, 13 to 17"),
@@ -161,42 +176,42 @@ def test_it_says_what_is_closed_by_each_what_by_all_and_who_lacks_what() -> None
 
 def test_an_input_that_promised_and_says_nothing_is_there_with_nothing() -> None:
     found = warehouse(sensor1="<*, 5, *, *>")
-    assert [row["closed"] for row in found.json()[0]["rows"]] == ["5", "nothing yet"]
-    assert lacking(found.json()) == {"sensor2": "5"}
+    assert [row["closed"] for row in compared(found)[0]["rows"]] == ["5", "nothing yet"]
+    assert lacking(found.compared()) == {"sensor2": "5"}
     found.add(said(sensor2="<*, 5, *, *>"))
-    assert lacking(found.json()) == {}
+    assert lacking(found.compared()) == {}
 
 
 def test_where_nothing_is_closed_by_all_it_is_not_said_to_be_null_where_there_is_none() -> None:
     schema = Schema.parse("n INT NOT NULL")
     found = ClosedMap(dict.fromkeys(("a", "b"), schema), {"a": ("n",), "b": ("n",)}, [[("a", "n"), ("b", "n")]])
-    assert [row["closed"] for row in found.json()[0]["rows"]] == ["nothing yet"] * 2
-    found.add({"operators": {name: {"sets": {"added": [text]}} for name, text in (("a", "<[,3]>"), ("b", "<7>"))}})
-    assert found.json()[0]["meet"]["closed"] == "nothing yet"
+    assert [row["closed"] for row in compared(found)[0]["rows"]] == ["nothing yet"] * 2
+    found.add(commit({"a": ["<[,3]>"], "b": ["<7>"]}))
+    assert compared(found)[0]["meet"]["closed"] == "nothing yet"
 
 
 def test_an_input_that_has_ended_has_closed_all() -> None:
-    (axis,) = warehouse(sensor1="<*, *, *, *>", sensor2="<*, [,3], *, *>").json()
+    (axis,) = compared(warehouse(sensor1="<*, *, *, *>", sensor2="<*, [,3], *, *>"))
     assert [(row["closed"], row["lacks"]) for row in axis["rows"]] == [("all", ""), ("≤ 3", "≥ 4")]
 
 
 def test_an_input_lacks_nothing_below_the_first_value_that_an_input_has_named() -> None:
     by_range = "<*, [,17], *, *>"
-    assert lacking(warehouse(sensor1=by_range, sensor2="<*, [0,9], *, *>").json()) == {"sensor2": "10 to 17"}
-    assert lacking(warehouse(sensor1=f"{by_range}; <*, 19, *, *>", sensor2="<*, [0,19], *, *>").json()) == {
+    assert lacking(warehouse(sensor1=by_range, sensor2="<*, [0,9], *, *>").compared()) == {"sensor2": "10 to 17"}
+    assert lacking(warehouse(sensor1=f"{by_range}; <*, 19, *, *>", sensor2="<*, [0,19], *, *>").compared()) == {
         "sensor1": "18"
     }
-    assert lacking(warehouse(sensor1="<*, 3, *, *>; <*, [5,17], *, *>", sensor2="<*, [10,12], *, *>").json()) == {
+    assert lacking(warehouse(sensor1="<*, 3, *, *>; <*, [5,17], *, *>", sensor2="<*, [10,12], *, *>").compared()) == {
         "sensor2": "3, 5 to 9, 13 to 17"
     }
-    assert lacking(warehouse(sensor1=by_range).json()) == {"sensor2": "≤ 17"}
+    assert lacking(warehouse(sensor1=by_range).compared()) == {"sensor2": "≤ 17"}
 
 
 def test_what_the_commits_of_one_run_add_up_to_is_what_a_whole_record_says() -> None:
     parts, whole = warehouse(sensor1="<*, 1, *, *>"), warehouse(sensor1="<*, [1,3], *, *>")
     parts.add(said(sensor1="<*, 2, *, *>"))
     parts.add(said(sensor1="<*, 3, *, *>"))
-    assert parts.json() == whole.json()
+    assert parts.compared() == whole.compared()
 
 
 @pytest.mark.parametrize(
@@ -215,8 +230,8 @@ def test_every_type_has_an_axis_and_words(type_: str, texts: list[str], words: s
     from xmlstream.punct_ns.schema import Schema
 
     found = ClosedMap({"s": Schema.of(a=type_)}, {}, [[("s", "a")]])
-    found.add({"operators": {"s": {"sets": {"added": texts}}}})
-    (axis,) = found.json()
+    found.add(commit({"s": texts}))
+    (axis,) = compared(found)
     assert axis["scale"] == scale
     assert axis["rows"][0]["closed"] == words
     assert axis["rows"][0]["bars"]
@@ -232,7 +247,7 @@ def test_a_frontier_names_every_value_that_it_leaves_out_or_counts_them(values: 
 
 def test_many_intervals_become_as_many_bars_as_can_be_seen() -> None:
     numbers = "; ".join(f"<*, {hour}, *, *>" for hour in range(0, 2000, 2))
-    (axis,) = warehouse(sensor1=numbers).json()
+    (axis,) = compared(warehouse(sensor1=numbers))
     bars = axis["rows"][0]["bars"]
     assert len(bars) == MOST_BARS
     assert (bars[0][0], bars[-1][1]) == (0.0, 1999.0)

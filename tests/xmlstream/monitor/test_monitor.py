@@ -12,6 +12,7 @@ import urllib.request
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 from unittest.mock import AsyncMock
@@ -26,6 +27,7 @@ from xmlstream.monitor.run_view import MOST_EVENTS, History
 from xmlstream.optimizer.rules import optimized
 from xmlstream.plan.nodes import Node, names
 from xmlstream.punct_ns.errors import UsageError
+from xmlstream.runtime.checkpoint import Commit
 from xmlstream.runtime.watching import Watched
 from xmlstream.sql.script import read
 
@@ -33,19 +35,20 @@ WAREHOUSE = Path(__file__).parents[3] / "data" / "warehouse.sql"
 ROOT = optimized(read(WAREHOUSE.read_text(encoding="utf-8"), {"SENSORS": "sensors"}).sketch())
 
 
-def record(number: int, **sets: str) -> dict[str, Any]:
+def record(number: int, **sets: str) -> Commit:
     """What a commit of the warehouse query records."""
     fields = ("tuples_in", "tuples_out", "kept", "purged", "punctuations_in", "punctuations_out", "punctuations_held")
     operators = [{"name": name, **dict.fromkeys(fields, 2), "overdue": 0} for name in names(ROOT).values()]
     report = {"slice": number, "seconds": 0.2, "items_in": 7, "tuples_out": 1, "operators": operators, "set_aside": 0}
     time_ = "2026-01-01T00:00:00+00:00"
-    return {
+    json = {
         "slice": number,
         "time": time_,
         "last_activity": {name: {"last_sent": [number, time_]} for name in sets},
         "operators": {name: {"sets": {"added": text.split("; ")}} for name, text in sets.items()},
         "report": {**report, "closed": False, "exact": True, "findings": []},
     }
+    return Commit.from_json(json)
 
 
 @contextmanager
@@ -150,13 +153,16 @@ def test_metrics_are_what_prometheus_reads_and_what_was_reported(tmp_path: Path)
     assert found["xmlstream_exact", None] == 1
 
 
-def overdue(number: int) -> dict[str, Any]:
+def altered(made: Commit, *, operators: Any = None, **report: Any) -> Commit:
+    """A record with other values in its report, and in the reports of all operators or of each."""
+    each = [operators] * len(made.report.operators) if isinstance(operators, dict) else operators or []
+    some = tuple(replace(one, **values) for one, values in zip(made.report.operators, each, strict=False))
+    return replace(made, report=replace(made.report, operators=some or made.report.operators, **report))
+
+
+def overdue(number: int) -> Commit:
     """What a commit records of a slice in which each operator purged one tuple that was overdue."""
-    record_ = record(number)
-    record_["report"]["exact"] = False
-    for operator in record_["report"]["operators"]:
-        operator["overdue"] = 1
-    return record_
+    return altered(record(number), exact=False, operators={"overdue": 1})
 
 
 def test_metrics_say_that_results_are_not_exact_and_whose_tuples_were_overdue(tmp_path: Path) -> None:
@@ -172,7 +178,7 @@ def test_what_an_earlier_run_left_is_shown_but_not_counted(tmp_path: Path) -> No
         monitor.restored(record(41, sensor1="<*, [,5], *, *>"))
         assert monitor.view.totals.json()["slices"] == 0
         assert monitor.view.totals.json()["kept"] == 2 * len(names(ROOT))
-        assert monitor.view.closed()[0]["rows"][0]["closed"] == "≤ 5"
+        assert monitor.view.closed()[0].rows[0].closed == "≤ 5"
 
 
 def test_plan_and_health(tmp_path: Path) -> None:

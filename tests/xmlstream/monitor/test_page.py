@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from tests.harness.browser import overlapping_texts
-from tests.xmlstream.monitor.test_monitor import ROOT, overdue, record, served
+from tests.xmlstream.monitor.test_monitor import ROOT, altered, overdue, record, served
 from xmlstream.monitor.monitor import Monitor
 from xmlstream.monitor.run_view import RunView
 from xmlstream.plan.nodes import names
@@ -103,10 +103,8 @@ def test_it_connects_again_by_itself_where_another_run_serves(browser: Browser, 
 
 def test_what_is_not_exact_and_the_memory_of_processes_are_told_with_units(browser: Browser, tmp_path: Path) -> None:
     with served(tmp_path) as monitor, seen(browser, monitor) as page:
-        slice_ = record(0)
         memory = {"driver": 123_400_000, "java": 1_230_000_000, "java_heap": 99_000, "workers": 200_000_000}
-        slice_["report"] |= {"exact": False, "memory": memory}
-        monitor.committed(slice_)
+        monitor.committed(altered(record(0), exact=False, memory=memory))
         wait_for(page, "#cards .late", "not exact")
         wait_for(page, "#figures", "1.55 GB")
         wait_for(page, "#charts h3", "Memory")
@@ -135,10 +133,8 @@ def test_its_numbers_are_those_of_the_metrics(browser: Browser, tmp_path: Path) 
 
 def test_a_chart_has_the_five_highest_lines_and_the_sum_of_the_others(browser: Browser, tmp_path: Path) -> None:
     with served(tmp_path) as monitor, seen(browser, monitor) as page:
-        slice_ = record(0)
-        for number, operator in enumerate(slice_["report"]["operators"]):
-            operator["kept"] = 10 * (number + 1)
-        monitor.committed(slice_)
+        kept = [{"kept": 10 * (number + 1)} for number in range(len(names(ROOT)))]
+        monitor.committed(altered(record(0), operators=kept))
         *others, fifth, fourth, third, second, first = names(ROOT).values()
         assert len(others) > 1
         wait_for(page, ".chart", f"{len(others)} others")
@@ -149,10 +145,7 @@ def test_a_chart_has_the_five_highest_lines_and_the_sum_of_the_others(browser: B
 def test_what_grows_is_told(browser: Browser, tmp_path: Path) -> None:
     with served(tmp_path) as monitor, seen(browser, monitor) as page:
         for number in range(12):
-            slice_ = record(number)
-            for operator in slice_["report"]["operators"]:
-                operator["kept"] = 10 * number
-            monitor.committed(slice_)
+            monitor.committed(altered(record(number), operators={"kept": 10 * number}))
         wait_for(page, '[data-key="group_by kept"].late', "110 now · 24 purged, growing")
 
 
@@ -171,9 +164,8 @@ def test_a_tuple_with_a_script_is_text(browser: Browser, tmp_path: Path) -> None
     letter = {"source": SCRIPT, "reason": SCRIPT, "document": SCRIPT, "raw": SCRIPT}
     (tmp_path / "sensor1-000000000.jsonl").write_text(json.dumps(letter) + "\n", encoding="utf-8")
     with served(tmp_path) as monitor, seen(browser, monitor) as page:
-        bad = record(0)
-        bad["report"] |= {"set_aside": 1, "findings": [{"source": SCRIPT, "kind": SCRIPT, "what": SCRIPT}]}
-        monitor.committed(bad)
+        findings = ({"source": SCRIPT, "kind": SCRIPT, "what": SCRIPT},)
+        monitor.committed(altered(record(0), set_aside=1, findings=findings))
         wait_for(page, "#letters td", SCRIPT)
         wait_for(page, "#findings", SCRIPT)
         assert page.locator("#letters img, #findings img, #letters script").count() == 0
@@ -184,9 +176,7 @@ def test_a_tuple_that_was_set_aside_is_shown_by_the_names_of_its_values(browser:
     late = {"source": "group_by", "reason": "kept for long", "raw": {"sid": SCRIPT, "hour": 16, "maxtemp": None}}
     (tmp_path / "group_by-000000000.jsonl").write_text(json.dumps(late) + "\n", encoding="utf-8")
     with served(tmp_path) as monitor, seen(browser, monitor) as page:
-        overdue = record(0, sensor1="<*, [,17], *, *>")
-        overdue["report"] |= {"set_aside": 1}
-        monitor.committed(overdue)
+        monitor.committed(altered(record(0, sensor1="<*, [,17], *, *>"), set_aside=1))
         wait_for(page, "#letters td.element", f"sid={SCRIPT}, hour=16, maxtemp=null")
 
 

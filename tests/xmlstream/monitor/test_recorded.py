@@ -5,8 +5,8 @@ from __future__ import annotations
 import json
 import threading
 import time
+from dataclasses import replace
 from pathlib import Path
-from typing import Any
 
 import pytest
 from typer.testing import CliRunner
@@ -23,11 +23,10 @@ from xmlstream.runtime.checkpoint import CommitLog
 
 def commit(directory: Path, number: int, *, closed: bool = False, **sets: str) -> None:
     """Commits a slice of the warehouse query, the first one whole."""
-    made: dict[str, Any] = record(number, **sets)
-    made["report"]["closed"] = closed
-    for state in made["operators"].values():
-        state["kept"] = {}
-    CommitLog(directory / "commits").create({**made, "whole": number == 3})
+    made = record(number, **sets)
+    CommitLog(directory / "commits").create(
+        replace(made, report=replace(made.report, closed=closed), whole=number == 3)
+    )
 
 
 @pytest.fixture
@@ -54,7 +53,7 @@ def test_it_has_the_plan_the_last_slices_and_what_is_closed(checkpoint: Path, tm
 
 def test_a_metrics_file_has_the_slices_from_before(checkpoint: Path, tmp_path: Path) -> None:
     metrics = tmp_path / "metrics.jsonl"
-    metrics.write_text("".join(json.dumps(record(n)["report"]) + "\n" for n in range(5)), encoding="utf-8")
+    metrics.write_text("".join(json.dumps(record(n).report.json()) + "\n" for n in range(5)), encoding="utf-8")
     assert recorded(checkpoint, metrics).totals.slices == 5
     with pytest.raises(UsageError, match="none cannot be read: no such file"):
         recorded(checkpoint, tmp_path / "none")

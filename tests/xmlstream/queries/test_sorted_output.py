@@ -20,6 +20,7 @@ from xmlstream.operators.select import Select
 from xmlstream.operators.sort import Sort
 from xmlstream.operators.sort_order import SortKey
 from xmlstream.plan.nodes import Node
+from xmlstream.runtime.metrics import SliceReport
 from xmlstream.runtime.runner import run
 from xmlstream.runtime.settings import Settings
 from xmlstream.sink.target import Target
@@ -55,7 +56,7 @@ def test_reports_come_out_in_order_from_sensors_that_do_not_punctuate(spark: Spa
     by_hour = above(told, Sort((SortKey("hour"), SortKey("t", descending=True))), "sort")
     columns = tuple(Column(by_hour.schema.attribute(name), f"`{name}`", name) for name in ("t", "hour"))
     root = above(above(by_hour, Select("t <> 75.5"), "select"), Project(columns), "project")
-    done: list[dict[str, Any]] = []
+    done: list[SliceReport] = []
     checkpoint = tmp_path / "checkpoint"
     started = datetime.now(UTC)
     run(spark, root, Settings((Target(str(tmp_path / "out")),), str(checkpoint), on_slice=done.append))
@@ -67,7 +68,7 @@ def test_reports_come_out_in_order_from_sensors_that_do_not_punctuate(spark: Spa
         ("3", "61"), ("3", "60"),
     ]  # fmt: skip
     assert len(rows[0]) == 5, "hours 0 and 1 leave with the second slice, when both sensors have gone on"
-    assert [report["set_aside"] for report in done] == [0, 1, 0]
+    assert [report.set_aside for report in done] == [0, 1, 0]
     (letters,) = (tmp_path / "out" / "_dead_letters").iterdir()
     (letter,) = map(json.loads, letters.read_text().splitlines())
     assert list(letter.items()) == [

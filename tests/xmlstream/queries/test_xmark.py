@@ -70,7 +70,7 @@ def test_one_pass_answers_each_auction_once_it_is_over(spark: SparkSession, tmp_
     ]
     assert kept[::2] == [0] * len(reports)
     # There is one pass over the document.
-    (one,) = CommitLog(tmp_path / "state" / "commits").records()[0]["end"].values()
+    (one,) = CommitLog(tmp_path / "state" / "commits").records()[0].end.values()
     assert one["document"] == 0
 
 

@@ -11,15 +11,15 @@ import signal
 import sys
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import Any
 
 import pyarrow.parquet as pq
 
-from xmlstream.runtime.checkpoint import Checkpoint
+from xmlstream.runtime.checkpoint import Checkpoint, Commit
 from xmlstream.runtime.slice_loop import Pace, SliceLoop
+from xmlstream.sources.xml.options.reading import Reading
 from xmlstream.sources.xml.options.source import SourceOptions
+from xmlstream.sources.xml.slices.micro_batches import StagedRange
 from xmlstream.sources.xml.slices.sources_reader import Json, SourcesReader
-from xmlstream.sources.xml.slices.staged_rows import StagedRange
 from xmlstream.sources.xml.slices.staging import LocalStager
 
 Staged = Callable[[], Sequence[StagedRange]]
@@ -41,16 +41,11 @@ class Listed:
         flags = {"follow": str(pace.follows).lower(), "close": str(not pace.follows).lower()}
         given = {"rowTag": "row", "schema": "h INT", "maxBytesPerSlice": "4k", "maxBytesPerPartition": "1500"}
         sources = [
-            SourceOptions.parse(
-                {
-                    **given,
-                    **flags,
-                    "path": str(home / name),
-                    "stage": str(self.checkpoint.stage),
-                    "source": name.partition(".")[0],
-                    "documentLog": str(home / "checkpoint" / "documents" / name.partition(".")[0]),
-                    **options,
-                }
+            Reading.of(
+                SourceOptions.parse({**given, **flags, "path": str(home / name), **options}),
+                stage=str(self.checkpoint.stage),
+                name=name.partition(".")[0],
+                document_log=str(home / "checkpoint" / "documents" / name.partition(".")[0]),
             )
             for name in names
         ]
@@ -63,8 +58,8 @@ class Listed:
         self.slices[number] = [
             row["h"] for each in staged() if each.path is not None for row in pq.read_table(each.path).to_pylist()
         ]
-        record: dict[str, Any] = {"slice": number, "end": end, "operators": {}, "outputs": [None], "report": {}}
-        self.checkpoint.commit({**record, "whole": self.checkpoint.commits.is_whole(number)}, [])
+        whole = self.checkpoint.commits.is_whole(number)
+        self.checkpoint.commit(Commit(number, end, whole=whole, outputs=(None,)), [])
         self.checkpoint.clear_stage()
 
     def run(self) -> list[int]:

@@ -7,7 +7,6 @@ import shutil
 import subprocess
 import sys
 from pathlib import Path
-from typing import Any
 
 import pytest
 
@@ -16,13 +15,13 @@ from xmlstream.operators.storage.durable import checksum
 from xmlstream.operators.storage.locks import DirectoryLocks
 from xmlstream.punct_ns.errors import StateError
 from xmlstream.runtime import checkpoint
-from xmlstream.runtime.checkpoint import Checkpoint, CommitLog
+from xmlstream.runtime.checkpoint import Checkpoint, Commit, CommitLog
 from xmlstream.runtime.recovery import PublishedOutput
 from xmlstream.sink.sink import Draft
 
 
-def record(number: int, *, whole: bool = False, outputs: list[Any] | None = None) -> dict[str, Any]:
-    return {"slice": number, "end": {}, "whole": whole, "operators": {}, "outputs": outputs or [None], "report": {}}
+def record(number: int, *, whole: bool = False, outputs: tuple[Draft | None, ...] = (None,)) -> Commit:
+    return Commit(number, whole=whole, outputs=outputs)
 
 
 def ran(directory: Path, slices: int, *, begin: int = 0) -> None:
@@ -37,8 +36,8 @@ def ran(directory: Path, slices: int, *, begin: int = 0) -> None:
             log.write(f'{{"path": "{number}.xml"}}\n')
             document = out / f"slice-{number:09d}.xml"
         document.write_text(f"<rows>{number}</rows>")
-        drafted = {"name": document.name, "checksum": checksum(document)}
-        checkpoint.commit(record(number, whole=checkpoint.commits.is_whole(number), outputs=[drafted]), [])
+        drafted = Draft(document.name, checksum(document))
+        checkpoint.commit(record(number, whole=checkpoint.commits.is_whole(number), outputs=(drafted,)), [])
 
 
 def published(directory: Path) -> PublishedOutput:
@@ -88,7 +87,7 @@ def test_a_slice_that_was_begun_and_not_committed_is_forgotten(tmp_path: Path) -
     (checkpoint / "staged" / "left.parquet").write_text("")
     latest = Checkpoint(checkpoint).latest
     assert latest is not None
-    assert latest["slice"] == 1
+    assert latest.slice == 1
     assert found.read_text() == before
     assert not list((checkpoint / "staged").iterdir())
 
@@ -189,7 +188,7 @@ def test_who_has_ended_without_a_word_is_no_hindrance(tmp_path: Path) -> None:
 def test_all_that_a_commit_names_is_synced_before_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     done: list[object] = []
     monkeypatch.setattr("xmlstream.runtime.checkpoint.sync", lambda paths: done.append(set(paths)))
-    monkeypatch.setattr(CommitLog, "create", lambda self, record: done.append(record["slice"]))
+    monkeypatch.setattr(CommitLog, "create", lambda self, record: done.append(record.slice))
     checkpoint = Checkpoint(tmp_path)
     found = tmp_path / "documents" / "s" / "documents.jsonl"
     found.parent.mkdir(parents=True)

@@ -1,16 +1,17 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any
 
 import pytest
 
-from xmlstream.runtime.checkpoint import CommitLog, made_whole
+from xmlstream.operators.state.state_schema import OperatorRecord
+from xmlstream.operators.storage.records import LogRecord
+from xmlstream.runtime.checkpoint import Commit, CommitLog, made_whole
 
 
-def record(number: int, added: str, *, whole: bool = False) -> dict[str, Any]:
-    operators = {"merge": {"sets": {"sent": [added]}, "kept": {"rows": number}}}
-    return {"slice": number, "whole": whole, "operators": operators}
+def record(number: int, added: str, *, whole: bool = False) -> Commit:
+    merge = OperatorRecord(sets={"sent": [added]}, kept={"groups": LogRecord(number)})
+    return Commit(number, whole=whole, operators={"merge": merge})
 
 
 def test_before_the_first_commit_there_is_nothing(tmp_path: Path) -> None:
@@ -24,8 +25,8 @@ def test_sets_are_whole_again_from_what_each_slice_added_and_the_rest_is_the_las
     log.create(record(2, "<3>"))
     latest = made_whole(CommitLog(tmp_path).records())
     assert latest is not None
-    assert latest["slice"] == 2
-    assert latest["operators"]["merge"] == {"sets": {"sent": ["<1>", "<2>", "<3>"]}, "kept": {"rows": 2}}
+    assert latest.slice == 2
+    assert latest.state("merge") == OperatorRecord(sets={"sent": ["<1>", "<2>", "<3>"]}, kept={"groups": LogRecord(2)})
 
 
 def test_a_whole_record_makes_those_before_it_superfluous(tmp_path: Path) -> None:
@@ -35,7 +36,7 @@ def test_a_whole_record_makes_those_before_it_superfluous(tmp_path: Path) -> Non
     assert [path.name for path in tmp_path.iterdir()] == ["000000001.json"]
     latest = made_whole(log.records())
     assert latest is not None
-    assert latest["operators"]["merge"]["sets"] == {"sent": ["<[1,2]>"]}
+    assert latest.state("merge").sets == {"sent": ["<[1,2]>"]}
 
 
 def test_a_record_that_was_not_put_in_place_does_not_count(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -50,4 +51,4 @@ def test_a_record_that_was_not_put_in_place_does_not_count(tmp_path: Path, monke
         log.create(record(1, "<2>"))
     latest = made_whole(log.records())
     assert latest is not None
-    assert latest["slice"] == 0
+    assert latest.slice == 0

@@ -12,6 +12,7 @@ from xmlstream.cli.commands import app
 from xmlstream.operators.storage.objects import ObjectStore
 from xmlstream.punct_ns.errors import UsageError
 from xmlstream.runtime.measured import measured_rates
+from xmlstream.runtime.metrics import OperatorReport, SliceReport
 
 TABLES = """
 CREATE TABLE s1 (a INT, b INT) USING punctuated_xml OPTIONS (path 's1.xml', rowTag 'r', schemes 'b'{rate});
@@ -22,9 +23,9 @@ SELECT s1.a, s3.a AS e FROM s1 JOIN s2 ON s1.b = s2.b JOIN s3 ON s2.c = s3.c;
 
 
 def report(items: int, kept: int, **sent: int) -> str:
-    operators = [{"name": name, "tuples_in": n, "tuples_out": n, "kept": 0} for name, n in sent.items()]
-    join = {"name": "multiway_join", "tuples_in": sum(sent.values()), "tuples_out": 1, "kept": kept}
-    return json.dumps({"slice": 0, "items_in": items, "operators": [*operators, join]})
+    sources = [OperatorReport(name, n, n, 0, 0, 0, 0, 0) for name, n in sent.items()]
+    join = OperatorReport("multiway_join", sum(sent.values()), 1, kept, 0, 0, 0, 0)
+    return json.dumps(SliceReport(0, 1.0, items, 1, (*sources, join)).json())
 
 
 @pytest.fixture

@@ -11,8 +11,8 @@ from xmlstream.punct_ns.errors import UsageError
 from xmlstream.runtime.metrics import MetricsFile, SliceReport
 
 
-def report(slice_id: int, seconds: float = 0.5) -> dict[str, object]:
-    return SliceReport(slice=slice_id, seconds=seconds, items_in=3, tuples_out=1).json()
+def report(slice_id: int, seconds: float = 0.5) -> SliceReport:
+    return SliceReport(slice=slice_id, seconds=seconds, items_in=3, tuples_out=1)
 
 
 def lines(path: Path) -> list[tuple[int, float]]:

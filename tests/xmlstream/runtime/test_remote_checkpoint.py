@@ -168,7 +168,7 @@ def test_a_younger_run_takes_over_and_the_older_one_stops_in_words(
     assert [*documents(tmp_path / "older")] == [*whole][:1]
     assert committed(url) == [*range(len(committed(url)))]
     with readable(url) as (copy, _):
-        assert [each["slice"] for each in CommitLog(copy.below("commits")).records()] == committed(url)
+        assert [each.slice for each in CommitLog(copy.below("commits")).records()] == committed(url)
 
 
 @pytest.mark.parametrize("takes_over", [False, True])
@@ -512,7 +512,7 @@ def test_what_reads_a_checkpoint_reads_one_in_a_store(
     with readable(url) as (copy, refresh):
         refresh()
         assert recorded(copy).state == "failed"
-        assert recorded(copy).totals.last["slice"] == 2
+        assert recorded(copy).totals.slices == 3
     assert not copy.exists()
     assert ObjectStore(url).names("commits") == before
 

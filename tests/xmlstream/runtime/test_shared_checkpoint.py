@@ -22,8 +22,10 @@ from xmlstream.operators.storage.store import store_of
 from xmlstream.punct_ns.errors import StateError
 from xmlstream.punct_ns.slices import POSITION
 from xmlstream.runtime import remote_checkpoint, runner
+from xmlstream.runtime.checkpoint import Commit
 from xmlstream.runtime.remote_checkpoint import RemoteCheckpoint
 from xmlstream.sources.places import Document
+from xmlstream.sources.xml.options.reading import Reading
 from xmlstream.sources.xml.options.source import SourceOptions
 from xmlstream.sources.xml.slices.stage_writer import stage
 from xmlstream.sources.xml.splits.byte_ranges import ByteRange
@@ -74,14 +76,14 @@ def test_large_segments_lie_in_the_store_alone(spark: SparkSession, bucket: str,
     assert sum(map(len, store.batches(large, ["n"]))) == 1000
     assert names(tmp_path / "a") == [small.name]
     kept = {f"state/join/{each.name}" for each in (small, large)}
-    remote.create(remote.secure({"slice": 0, "whole": True}, {}, kept, store.unsynced()))
+    remote.create(remote.secure(Commit(0, whole=True), {}, kept, store.unsynced()))
     assert len(remote.places(f"state/join/{large.name}")) == 4
     # A new driver has nothing, and brings over what it reads itself.
     other = RemoteCheckpoint(bucket, tmp_path / "b", is_shared=True)
     other.begin()
     assert names(tmp_path / "b") == [small.name]
     again = begun(engine, other, tmp_path / "b")
-    sums = {record["name"]: record["checksum"] for record in written}
+    sums = {record.name: record.checksum for record in written}
     again.require_sound(sums)
     assert [read(again, again.restore(record)) for record in written] == [list(range(5)), list(range(1000))]
     ObjectStore(bucket).delete(other.places(f"state/join/{large.name}")[2])
@@ -122,21 +124,21 @@ def test_a_task_writes_parts_of_bounded_size(monkeypatch: pytest.MonkeyPatch) ->
 def test_a_range_is_staged_as_an_object(tmp_path: Path) -> None:
     document = tmp_path / "in.xml"
     document.write_text("<r><bid><n>1</n></bid><bid><n>2</n></bid></r>")
-    options = SourceOptions.parse(
-        {"path": str(document), "rowTag": "bid", "schema": "n INT", "stage": "memory://stage/run", "source": "bid"}
-    )
+    options = SourceOptions.parse({"path": str(document), "rowTag": "bid", "schema": "n INT"})
     range_ = ByteRange(Document.at(document), 0, 0, document.stat().st_size, ends="root")
-    (row,) = stage([range_], options)
-    assert row["path"].startswith("memory://stage/run/tuples-")
-    found = shared_files.opened(row["path"])
+    (staged,) = stage([range_], Reading.of(options, stage="memory://stage/run", name="bid"))
+    path = staged.path
+    assert path is not None
+    assert path.startswith("memory://stage/run/tuples-")
+    found = shared_files.opened(path)
     assert pq.read_table(found).select(["n"]).to_pylist() == [{"n": 1}, {"n": 2}]
     before = requests.copy()
-    assert pq.read_metadata(shared_files.opened(row["path"])).num_rows == 2
-    assert pq.read_table(shared_files.opened(row["path"]), columns=["n"]).num_rows == 2
+    assert pq.read_metadata(shared_files.opened(path)).num_rows == 2
+    assert pq.read_table(shared_files.opened(path), columns=["n"]).num_rows == 2
     assert requests == before
-    left = shared_files.written(pa.table({"n": [1], POSITION: [3]}), shared_files.beside(row["path"], "other.parquet"))
+    left = shared_files.written(pa.table({"n": [1], POSITION: [3]}), shared_files.beside(path, "other.parquet"))
     assert pq.read_table(shared_files.opened(left)).num_rows == 1
-    store, key = store_of(row["path"])
+    store, key = store_of(path)
     store.delete(key)
     assert ObjectStore("memory://stage/run").names() == ["other.parquet"]
 

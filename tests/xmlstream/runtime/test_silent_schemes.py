@@ -11,7 +11,7 @@ from xmlstream.operators.state.ages import PurgeAfter
 from xmlstream.punct_ns.errors import UsageError
 from xmlstream.runtime.likely_mistakes import Noticed
 from xmlstream.runtime.settings import Settings
-from xmlstream.runtime.silent_schemes import Patience
+from xmlstream.runtime.silent_schemes import Patience, SourceRecord
 from xmlstream.sources.xml.options.source import SourceOptions
 from xmlstream.sources.xml.parser.source_findings import Findings
 
@@ -35,8 +35,7 @@ class Watched:
             found = Findings(tuples=tuples, said=dict.fromkeys(said, 1))
             self.noticed = self.noticed.plus({"s": found}, now, {"s": kept})
             record = self.noticed.record()
-            again = {name: Findings.of(json) for name, json in record.items()}
-            assert again == self.noticed.found
+            assert SourceRecord.from_json(record["s"].json()) == record["s"]
         return [f"{one.kind}: {one.what}" for one in self.noticed.findings() if one.kind != "no value"]
 
 
@@ -79,8 +78,8 @@ def test_what_is_read_to_its_end_is_told_at_once_of_a_promise_that_was_never_kep
 def test_it_lasts_over_restarts(tmp_path: Path) -> None:
     watched = Watched(tmp_path, "5 slices")
     watched.slices(3, "hour")
-    silences = watched.noticed.record()["s"]["silences"]
-    assert silences["ts prefix"]["slices"] == 3
+    silences = watched.noticed.record()["s"].silences
+    assert silences["ts prefix"].slices == 3
 
 
 def test_a_time_that_cannot_be_read_is_refused() -> None:

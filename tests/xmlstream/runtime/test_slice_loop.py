@@ -84,8 +84,8 @@ def test_killed_between_the_log_of_a_slice_and_its_end_it_goes_on_as_if_it_had_n
     run.run()
     begin = 2 if point == "begun" else 3
     assert run.slices == {number: values for number, values in whole.slices.items() if number >= begin}
-    (record,) = [each for each in CommitLog(home / "checkpoint" / "commits").records() if each["slice"] == 2]
-    assert record["end"] == logged["end"], "planned anew, to the same end"
+    (record,) = [each for each in CommitLog(home / "checkpoint" / "commits").records() if each.slice == 2]
+    assert record.end == logged["end"], "planned anew, to the same end"
 
 
 def test_with_processes_the_next_slice_is_staged_ahead_and_slices_are_the_same(home: Path) -> None:
@@ -249,7 +249,7 @@ def test_stopped_after_each_slice_a_query_goes_on_with_the_same_slices(spark: Sp
     assert seen == reports
     assert documents(home / "out") == documents(home / "whole")
     logs = [CommitLog(home / name / "commits").records()[-1] for name in ("checkpoint", "whole-checkpoint")]
-    assert logs[0]["end"] == logs[1]["end"]
+    assert logs[0].end == logs[1].end
 
 
 def documents(out: Path) -> dict[str, str]:

@@ -19,7 +19,7 @@ from xmlstream.sink.xml_documents import DocumentForm
 from xmlstream.sink.xml_text import rows_text
 from xmlstream.sink.xml_values import require_writable
 from xmlstream.sources.xml.options.source import SourceOptions
-from xmlstream.sources.xml.parser.range_parser import Reading
+from xmlstream.sources.xml.parser.range_parser import WholeReading
 
 NOW: Any = None  # no punctuation here has a lifespan
 
@@ -113,7 +113,7 @@ def test_what_is_written_is_read_again(tmp_path_factory: pytest.TempPathFactory,
     path = Path(tmp_path_factory.mktemp("nested") / "d.xml")
     path.write_bytes(b"".join(map(bytes, form.document([(table, closed)], Exactness.EXACT, NOW))))
     given_ = {"path": str(path), "rowTag": "r", "path.k": "s/@k", "path.z": "s/z", "ignoreSurroundingSpaces": "false"}
-    pieces = list(Reading(SourceOptions.parse(given_, READ)).pieces())
+    pieces = list(WholeReading(SourceOptions.parse(given_, READ)).pieces())
     found = [tuple(list(row.values())[:-1]) for piece in pieces for row in piece.tuples.to_pylist()]
 
     def seen(array: list[Any] | None) -> list[Any] | None:

@@ -238,7 +238,7 @@ def test_reports_of_slices_are_objects(in_process: Session, tmp_path: Path, url:
         source, metrics = documents(tmp_path / "in", number), joined(url, "m/metrics.jsonl")
         one(in_process, source, url, tmp_path / "state", metrics=metrics, keep_open=True)
     assert sorted(objects_in(metrics)) == [f"{number:09}.json" for number in range(4)]
-    assert [report["slice"] for report in read_metrics(metrics)] == [0, 1, 2, 3]
+    assert [report.slice for report in read_metrics(metrics)] == [0, 1, 2, 3]
     assert json.loads(objects_in(metrics)["000000003.json"])["items_in"] == 3
 
 

@@ -18,7 +18,7 @@ from xmlstream.sink.sink_kind import SinkHome
 from xmlstream.sink.target import Target
 from xmlstream.sink.xml_documents import DocumentForm
 from xmlstream.sources.xml.options.source import SourceOptions
-from xmlstream.sources.xml.parser.range_parser import Reading
+from xmlstream.sources.xml.parser.range_parser import WholeReading
 from xmlstream.sql.script import read
 
 NOW: Any = None  # no punctuation here has a lifespan
@@ -44,7 +44,7 @@ def test_what_is_written_is_read_again(tmp_path_factory: pytest.TempPathFactory,
     path = Path(tmp_path_factory.mktemp("xml") / "d.xml")
     path.write_bytes(written(DocumentForm(SCHEMA, "r", "rs", ("d",)), *texts))
     given_ = {"path": str(path), "rowTag": "r", "path.d": "xml(d)", "ignoreSurroundingSpaces": "false"}
-    pieces = list(Reading(SourceOptions.parse(given_, "d STRING, t STRING")).pieces())
+    pieces = list(WholeReading(SourceOptions.parse(given_, "d STRING, t STRING")).pieces())
     rows = [row for piece in pieces for row in piece.tuples.to_pylist()]
     assert [row["t"] for row in rows] == texts
     assert [canonical(row["d"]) for row in rows] == [canonical(text) for text in texts]

@@ -13,19 +13,21 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
+from xmlstream.operators.state.expiring_set import Entry
 from xmlstream.operators.state.operator_state import OperatorState
-from xmlstream.operators.state.state_schema import STATE_FORMAT
+from xmlstream.operators.state.state_schema import STATE_FORMAT, OperatorRecord
+from xmlstream.operators.storage.records import LogRecord
 from xmlstream.plan.nodes import Scan
 from xmlstream.punct_ns.punctuation import Punctuation
 from xmlstream.punct_ns.slices import POSITION
 from xmlstream.punct_ns.xml_form import PUNCT_NS
 from xmlstream.runtime.source_input import SourceInput
 from xmlstream.sources.xml.grammar.grammar_filter import RESTRICTED_FILE
+from xmlstream.sources.xml.options.reading import Reading
 from xmlstream.sources.xml.options.source import SourceOptions
 from xmlstream.sources.xml.slices.micro_batches import ReadTask
 from xmlstream.sources.xml.slices.sources_reader import shared_scans
 from xmlstream.sources.xml.slices.stage_writer import stage
-from xmlstream.sources.xml.slices.staged_rows import StagedRange
 from xmlstream.sources.xml.splits import byte_ranges as ranges_module
 from xmlstream.sources.xml.splits import split_scan as scan_module
 from xmlstream.sources.xml.splits.documents import Documents
@@ -70,16 +72,17 @@ class Running:
     def __init__(self, directory: Path, sources: list[SourceOptions]) -> None:
         self.directory = directory
         named = [
-            each.replace(
-                source=each.row_tag,
+            Reading.of(
+                each,
+                name=each.row_tag,
                 stage=str(directory / "stage"),
                 restricted=str(directory / each.row_tag / RESTRICTED_FILE),
             )
             for each in sources
         ]
         (self.reader,) = shared_scans(named)
-        self.sources = {each.source: each for each in named}
-        self.committed: dict[str, list[str]] = {name: [] for name in self.sources}
+        self.sources = {each.name: each for each in named}
+        self.committed: dict[str, list[Entry]] = {name: [] for name in self.sources}
         self.positions: dict[str, list[int]] = {name: [] for name in self.sources}
         self.begin()
 
@@ -87,8 +90,8 @@ class Running:
         self.states: dict[str, OperatorState] = {}
         for name, each in self.sources.items():
             declared = SourceInput.state_schema(Scan(name, each))
-            kept = {log: {"rows": 0, "segments": [], "purging": []} for log in declared.runs("added").values()}
-            record = {"format": STATE_FORMAT, "sets": {"added": self.committed[name]}, "kept": kept}
+            kept = {log: LogRecord() for log in declared.runs("added").values()}
+            record = OperatorRecord(STATE_FORMAT, {"added": self.committed[name]}, kept)
             self.states[name] = OperatorState(None, (each.schema,), declared, record)  # type: ignore[arg-type]
         self.inputs = {
             name: SourceInput(
@@ -110,14 +113,14 @@ class Running:
             if after == at:
                 return
             tasks = ReadTask.of(ranges, self.reader.max_bytes_per_partition)
-            staged = [StagedRange.of(row) for task in tasks for row in stage(task.ranges, self.reader)]
+            staged = [range_ for task in tasks for range_ in stage(task.ranges, self.reader)]
             for name, one in self.inputs.items():
                 paths: list[str] = []
                 with patch.object(SourceInput, "_read", lambda _, read, _tuples, paths=paths: paths.extend(read)):
                     one.slice(number, [range_ for range_ in staged if range_.source == name])
                 for path in paths:
                     self.positions[name] += pq.read_table(path)[POSITION].to_numpy().tolist()
-                self.committed[name] += self.states[name].record(False)["sets"]["added"]
+                self.committed[name] += self.states[name].record(False).sets["added"]
             at, number = after, number + 1
             if random.random() < 0.3:
                 self.begin()

@@ -115,8 +115,6 @@ def test_what_was_given_makes_the_same_source_again() -> None:
         ({"path.id": "xml(../a)"}, "takes an element in the row"),
         ({"path.id": "name()"}, "not a valid path"),
         ({"path.id": "position()"}, "unitTag"),
-        ({"beside": "x.xml"}, "not a valid list of sources"),
-        ({"beside": "[1]"}, "not a valid list of sources"),
         ({"prefix.idd": "person"}, "names no attribute"),
         ({"schema": "id STRING", "prefix.id": "person"}, "of a STRING"),
         ({"uniqueIds": "idd"}, "no attribute idd"),
@@ -135,8 +133,8 @@ def test_what_cannot_be_read_is_refused_by_name(given: dict[str, str], message: 
 @pytest.mark.parametrize(
     ("giver", "refused"),
     [
-        ("user", "follow keepOpen close documentLog restricted clock stage source partitionOf columns beside"),
-        ("reader", "restricted clock stage source partitionOf columns beside"),
+        ("user", "follow keepOpen close documentLog partitionOf columns"),
+        ("reader", "partitionOf columns"),
         ("query", ""),
     ],
 )

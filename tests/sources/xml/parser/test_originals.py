@@ -7,9 +7,10 @@ from pathlib import Path
 import pytest
 
 from xmlstream.sources.places import Document
+from xmlstream.sources.xml.options.reading import Reading
 from xmlstream.sources.xml.options.source import SourceOptions
+from xmlstream.sources.xml.slices.micro_batches import StagedRange
 from xmlstream.sources.xml.slices.stage_writer import stage, with_elements
-from xmlstream.sources.xml.slices.staged_rows import StagedRange
 from xmlstream.sources.xml.splits.byte_ranges import ByteRange
 
 ROWS = ["<row><h>1</h></row>", "<row><h>2</h><!-- é --></row>", "<row ><h>&#51;</h></row>", "<row><h>4</h></row>"]
@@ -21,11 +22,10 @@ def staged(request: pytest.FixtureRequest, tmp_path: Path) -> StagedRange:
     declared = f"<?xml version='1.0' encoding='{request.param}'?>" if request.param.startswith("iso") else ""
     text = declared + "<r up='é'>\n<in>\n" + "\n é ".join(ROWS) + "\n</in></r>"
     path.write_bytes(text.encode(request.param))
-    options = SourceOptions.parse(
-        {"path": str(path), "rowTag": "row", "schema": "h INT", "stage": str(tmp_path / "stage")}
-    )
-    (row,) = stage([ByteRange(Document.at(path), 0, 0, path.stat().st_size, ends="root")], options)
-    return StagedRange.of(row)
+    options = SourceOptions.parse({"path": str(path), "rowTag": "row", "schema": "h INT"})
+    whole = ByteRange(Document.at(path), 0, 0, path.stat().st_size, ends="root")
+    (found,) = stage([whole], Reading.of(options, stage=str(tmp_path / "stage")))
+    return found
 
 
 def test_dead_letters_get_the_elements_of_their_positions(staged: StagedRange) -> None:

@@ -11,7 +11,7 @@ import pytest
 from xmlstream.punct_ns.errors import UsageError
 from xmlstream.punct_ns.xml_form import PUNCT_NS
 from xmlstream.sources.xml.options.source import SourceOptions
-from xmlstream.sources.xml.parser.range_parser import Reading
+from xmlstream.sources.xml.parser.range_parser import WholeReading
 
 XSI = "xmlns:xsi='http://www.w3.org/2001/XMLSchema-instance'"
 BIDS = "_id INT, bid ARRAY<STRUCT<_by: STRING, at: DATE, price: INT, note: ARRAY<STRING>, of: STRUCT<x: INT>>>"
@@ -24,7 +24,7 @@ def rows(tmp_path: Path, body: str, schema: str, **options: str) -> tuple[list[A
     given = {"path": str(path), "rowTag": "row", "mode": "PERMISSIVE", **options}
     found = []
     for bounds in ({}, {"maxBytesPerPartition": "60"}):
-        pieces = list(Reading(SourceOptions.parse({**given, **bounds}, schema)).pieces())
+        pieces = list(WholeReading(SourceOptions.parse({**given, **bounds}, schema)).pieces())
         tuples = [tuple(row.values())[:-1] for piece in pieces for row in piece.tuples.to_pylist()]
         said = [tuple(row.values())[1:] for piece in pieces for row in piece.punctuations.to_pylist()]
         found.append((tuples, [one.reason for piece in pieces for one in piece.malformed], said[:-1]))

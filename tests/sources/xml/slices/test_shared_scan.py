@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import re
 from pathlib import Path
 from random import Random
@@ -15,6 +14,7 @@ from hypothesis import strategies as st
 from tests.oracles.xml_oracle import well_formed
 from tests.samples.xml_documents import COLUMNS, OPTIONS, Writer
 from xmlstream.punct_ns.slices import POSITION
+from xmlstream.sources.xml.options.reading import Reading
 from xmlstream.sources.xml.options.source import SourceOptions
 from xmlstream.sources.xml.parser import item_parser
 from xmlstream.sources.xml.parser.range_parser import RangeParser
@@ -24,13 +24,14 @@ from xmlstream.sources.xml.splits.documents import Documents
 from xmlstream.sources.xml.splits.slice_planner import Offset, Planner
 
 
-def source(path: str, row_tag: str, **options: str) -> SourceOptions:
-    return SourceOptions.parse({"path": path, "rowTag": row_tag, "schema": "a INT", "source": row_tag, **options})
+def source(path: str, row_tag: str, name: str | None = None, **options: str) -> Reading:
+    declared = SourceOptions.parse({"path": path, "rowTag": row_tag, "schema": "a INT", **options})
+    return Reading.of(declared, name=name or row_tag)
 
 
-def read(*sources: SourceOptions) -> list[list[str]]:
+def read(*sources: Reading) -> list[list[str]]:
     """The sources of each reader, by their names."""
-    return [[one.source, *(other.source for other in one.beside)] for one in shared_scans(sources)]
+    return [[one.name, *(other.name for other in one.beside)] for one in shared_scans(sources)]
 
 
 def test_streams_of_one_document_have_one_reader_and_others_their_own() -> None:
@@ -40,7 +41,7 @@ def test_streams_of_one_document_have_one_reader_and_others_their_own() -> None:
 
 
 def test_sources_of_the_same_rows_alone_have_a_reader_each() -> None:
-    again = source("site.xml", "a", mode="PERMISSIVE", source="again")
+    again = source("site.xml", "a", mode="PERMISSIVE", name="again")
     assert read(source("site.xml", "a"), again) == [["a"], ["again"]]
     assert read(source("site.xml", "a"), again, source("site.xml", "b")) == [["a", "again", "b"]]
 
@@ -116,7 +117,9 @@ def test_in_one_pass_each_source_gets_what_it_has_alone(directory: Path, seed: i
     if random.random() < 0.5:
         given_options.pop("path.up")
         given_options["schema"] = COLUMNS.removesuffix(", up STRING")
-    sources = [SourceOptions.parse({**given_options, "rowTag": tag}) for tag in random.sample(["row", "line"], 2)]
+    sources = [
+        Reading.of(SourceOptions.parse({**given_options, "rowTag": tag})) for tag in random.sample(["row", "line"], 2)
+    ]
     (together,) = shared_scans(sources)
     with patch.object(ranges_module, "CHUNK_BYTES", random.choice([50, 300, 2000, 1 << 20])):
         alone = [items(source)[0] for source in sources]
@@ -129,8 +132,8 @@ def test_an_item_within_one_of_another_source_is_one_too(directory: Path, inner:
     rows = [f"<a><x>{n}</x>{inner if n % 5 == 0 else ''}</a><b><y>{n}</y></b>" for n in range(100)]
     path.write_text(f"<r>{''.join(rows)}</r>")
     given_options = {"path": str(path), "follow": "false"}
-    a = SourceOptions.parse({**given_options, "rowTag": "a", "schema": "x INT"})
-    b = SourceOptions.parse({**given_options, "rowTag": "b", "schema": "y INT"})
+    a = Reading.of(SourceOptions.parse({**given_options, "rowTag": "a", "schema": "x INT"}))
+    b = Reading.of(SourceOptions.parse({**given_options, "rowTag": "b", "schema": "y INT"}))
     found = items(shared_scans([a, b])[0])
     assert found == [items(a)[0], items(b)[0]]
     assert [len(each) for each in found] == [101, 121]
@@ -141,8 +144,8 @@ def test_what_is_regular_is_matched_for_all_of_them_at_once(directory: Path) -> 
     rows = [f"<a><x>{n}</x></a>" if n % 3 else f"<b><y>{n}</y><z>1</z></b>" for n in range(3000)]
     path.write_text(f"<r>{''.join(rows)}<a><x><!-- - -->3000</x></a></r>")
     given_options = {"path": str(path), "follow": "false"}
-    a = SourceOptions.parse({**given_options, "rowTag": "a", "schema": "x INT"})
-    b = SourceOptions.parse({**given_options, "rowTag": "b", "schema": "y INT, z INT"})
+    a = Reading.of(SourceOptions.parse({**given_options, "rowTag": "a", "schema": "x INT"}))
+    b = Reading.of(SourceOptions.parse({**given_options, "rowTag": "b", "schema": "y INT, z INT"}))
     (together,) = shared_scans([a, b])
     tokens = item_parser.ItemParser.token_items
     with patch.object(item_parser.ItemParser, "token_items", autospec=True, side_effect=tokens) as others:
@@ -150,4 +153,4 @@ def test_what_is_regular_is_matched_for_all_of_them_at_once(directory: Path) -> 
     assert [call.args[1].text for call in others.call_args_list] == [b"</r>"] * 2
     assert [row for kind, row in found[0] if kind == "tuple"] == [{"x": n} for n in range(3001) if n % 3 or n == 3000]
     assert [row for kind, row in found[1] if kind == "tuple"] == [{"y": n, "z": 1} for n in range(0, 3000, 3)]
-    assert json.loads(together.given[0][1])[0]["rowTag"] == "b"
+    assert [other.row_tag for other in together.beside] == ["b"]

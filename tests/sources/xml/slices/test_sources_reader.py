@@ -5,7 +5,8 @@ from __future__ import annotations
 import json
 import subprocess
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta, tzinfo
 from pathlib import Path
 from typing import Any
@@ -14,27 +15,27 @@ import pyarrow.parquet as pq
 import pytest
 
 from xmlstream.punct_ns.errors import InputError, StateError, UsageError
+from xmlstream.sources.xml.options.reading import Reading
 from xmlstream.sources.xml.options.source import SourceOptions
 from xmlstream.sources.xml.slices import micro_batches
 from xmlstream.sources.xml.slices.micro_batches import FIRST_SLICE, SliceGrowth
 from xmlstream.sources.xml.slices.sources_reader import SourcesReader
-from xmlstream.sources.xml.slices.staged_rows import StagedRange
 
 ROOT = b"<r xmlns:p='http://www.cse.ogi.edu/dot/niagara/punct'>"
-Json = dict[str, Any]
+Json = Mapping[str, Any]
 
 
 def rows(first: int, last: int, name: str = "row") -> bytes:
     return b"".join(f"<{name}><h>{number}</h></{name}>\n".encode() for number in range(first, last))
 
 
-def source(path: Path, name: str, **options: str) -> SourceOptions:
-    stage = str(path.parent / "stage")
-    given = {"path": str(path), "rowTag": "row", "schema": "h INT", "stage": stage, "source": name, **options}
-    return SourceOptions.parse({"follow": "false", "close": "true", **given})
+def source(path: Path, name: str, clock: str | None = None, **options: str) -> Reading:
+    given = {"path": str(path), "rowTag": "row", "schema": "h INT", **options}
+    declared = SourceOptions.parse({"follow": "false", "close": "true", **given})
+    return Reading.of(declared, stage=str(path.parent / "stage"), name=name, clock=clock)
 
 
-def reader(*sources: SourceOptions, largest_slice: int = 0) -> SourcesReader:
+def reader(*sources: Reading, largest_slice: int = 0) -> SourcesReader:
     """A reader as it is made in a process that knows nothing yet."""
     return SourcesReader(sources, largest_slice)
 
@@ -58,7 +59,7 @@ def read(of: SourcesReader, tasks: Sequence[Any]) -> dict[str, list[int | str]]:
     """By its source's name what the tasks stage: the values of tuples in order, and `*` for what is all wildcard."""
     found: dict[str, list[int | str]] = {}
     for task in tasks:
-        for staged in map(StagedRange.of, of.stage(task)):
+        for staged in of.stage(task):
             values = found.setdefault(staged.source, [])
             if staged.path is not None:
                 values += [row["h"] for row in pq.read_table(staged.path).to_pylist()]
@@ -188,7 +189,7 @@ def test_offsets_of_other_sources_are_refused(tmp_path: Path) -> None:
     (tmp_path / "a.xml").write_bytes(ROOT + rows(0, 3) + b"</r>")
     a, b = source(tmp_path / "a.xml", "a"), source(tmp_path / "a.xml", "b")
     before_there_were_names = reader(a).initial()["a"]
-    for offset in (before_there_were_names, reader(a).initial(), reader(a, b, a.replace(source="c")).initial()):
+    for offset in (before_there_were_names, reader(a).initial(), reader(a, b, replace(a, name="c")).initial()):
         with pytest.raises(StateError):
             reader(a, b).end(offset, whole=True)
 
@@ -253,7 +254,7 @@ def test_a_clock_ticks_without_input_while_something_waits_and_never_before_all_
 
 
 def test_slices_are_planned_and_staged_without_spark() -> None:
-    modules = "sources_reader, staged_rows, stage_writer, staging"
+    modules = "sources_reader, stage_writer, staging"
     program = f"import sys\nfrom xmlstream.sources.xml.slices import {modules}\n"
     program += "from xmlstream.sources.xml.spark import error_transport\n"
     program += "assert not {'pyspark', 'py4j'} & sys.modules.keys()"

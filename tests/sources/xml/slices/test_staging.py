@@ -14,17 +14,18 @@ import pytest
 
 from xmlstream.punct_ns.errors import MalformedInput, XmlStreamError
 from xmlstream.sources.places import Document
+from xmlstream.sources.xml.options.reading import Reading
 from xmlstream.sources.xml.options.source import SourceOptions
 from xmlstream.sources.xml.slices.sources_reader import SourcesReader
-from xmlstream.sources.xml.slices.staged_rows import StagedRange
 from xmlstream.sources.xml.slices.staging import LocalStager
 from xmlstream.sources.xml.slices.staging_process import StagingProcess
 from xmlstream.sources.xml.splits.byte_ranges import ByteRange
 
 
-def source(path: Path, **options: str) -> SourceOptions:
-    given = {"path": str(path), "rowTag": "row", "schema": "h INT", "stage": str(path.parent / "stage"), "source": "a"}
-    return SourceOptions.parse({**given, "follow": "false", "close": "true", "maxBytesPerPartition": "8k", **options})
+def source(path: Path) -> Reading:
+    given = {"path": str(path), "rowTag": "row", "schema": "h INT", "maxBytesPerPartition": "8k"}
+    declared = SourceOptions.parse({**given, "follow": "false", "close": "true"})
+    return Reading.of(declared, stage=str(path.parent / "stage"), name="a")
 
 
 def document(path: Path, rows: int) -> Path:
@@ -32,14 +33,14 @@ def document(path: Path, rows: int) -> Path:
     return path
 
 
-def staged(options: SourceOptions, stager: LocalStager, slices: int = 1) -> list[int]:
+def staged(options: Reading, stager: LocalStager, slices: int = 1) -> list[int]:
     """The values that some slices over the whole document have staged."""
     reader, found = SourcesReader([options]), list[int]()
     start = reader.initial()
     tasks = reader.tasks(start, reader.end(start))
     for number in range(slices):
-        stage = Path(options.stage or "") / str(number)
-        ranges = [StagedRange.of(row) for row in stager.begin(tasks, stage).rows()]
+        stage = Path(options.stage) / str(number)
+        ranges = stager.begin(tasks, stage).rows()
         assert {Path(each.path).parent for each in ranges if each.path} == {stage}
         found += [row["h"] for each in ranges if each.path for row in pq.read_table(each.path).to_pylist()]
     return found
@@ -69,7 +70,7 @@ def test_a_slice_is_staged_ahead_while_this_process_does_something_else(tmp_path
     while not all(job.done.done() for job in ahead._jobs) and time.monotonic() < deadline:
         time.sleep(0.01)
     assert all(job.done.done() for job in ahead._jobs), "without a call of rows"
-    assert sum(row["tuples"] for row in ahead.rows()) == 9000
+    assert sum(range_.tuples for range_ in ahead.rows()) == 9000
     stager.close()
 
 

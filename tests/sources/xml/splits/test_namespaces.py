@@ -8,6 +8,7 @@ import pytest
 
 from tests.harness.xml_reading import END, FINE, WHOLE, Cuts, Read, read, read_cut, source
 from tests.oracles.xml_oracle import PUNCT, Item
+from xmlstream.sources.xml.options.reading import Reading
 from xmlstream.sources.xml.options.source import SourceOptions
 from xmlstream.sources.xml.parser.range_parser import RangeParser
 from xmlstream.sources.xml.slices.sources_reader import shared_scans
@@ -110,7 +111,8 @@ def test_the_documents_and_slices_of_a_source_are_in_one(tmp_path: Path, budget:
 
 def test_each_of_the_sources_that_are_read_in_one_pass_has_its_own(path: Path) -> None:
     path.write_text(f"{ROOT}<x:line><a>0</a></x:line>{ROWS[1]}<x:line><a>2</a></x:line>{STRAY}</r>")
-    (both,) = shared_scans([source(path, schema="a STRING", rowTag=tag, follow="false") for tag in ("row", "line")])
+    rows, lines = (source(path, schema="a STRING", rowTag=tag, follow="false") for tag in ("row", "line"))
+    (both,) = shared_scans([Reading.of(rows), Reading.of(lines)])
     planner = Planner(both, Documents(both, log=False))
     _, ranges = planner.advance(Offset(), planner.sizes(Offset()), None)
     assert {range_.namespaces for range_ in ranges} == {("", "urn:x")}

@@ -1,0 +1,137 @@
+"""Records: frozen dataclasses that know their JSON by the types of their fields; those of segments and of logs.
+
+A field is plain JSON, a moment, or a record; or a tuple, mapping, set or alternative (`X | None`) of these. What is
+read may have more names than the class, and lack those with defaults: other versions have written it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Mapping
+from dataclasses import dataclass, fields
+from datetime import datetime
+from functools import cache
+from types import NoneType, UnionType
+from typing import Any, ClassVar, Self, Union, get_args, get_origin, get_type_hints
+
+
+class Record:
+    """A frozen dataclass that is written as a JSON object, and read back.
+
+    Attributes:
+        sparse: The fields that are not written while they are empty.
+
+    >>> from dataclasses import dataclass
+    >>> @dataclass(frozen=True)
+    ... class Known(Record):
+    ...     rows: int = 0
+    ...     since: tuple[datetime, ...] = ()
+    ...     sparse = ("since",)
+    >>> Known(3).json(), Known.from_json({"rows": 1, "since": ["2026-01-01T00:00:00+00:00"]}).since[0].year
+    ({'rows': 3}, 2026)
+    """
+
+    __slots__ = ()
+    sparse: ClassVar[Collection[str]] = ()
+
+    def json(self) -> dict[str, Any]:
+        """The record as a JSON object."""
+        named = ((name, getattr(self, name)) for name in self._readers())
+        return {name: _plain(value) for name, value in named if value or name not in self.sparse}
+
+    @classmethod
+    def from_json(cls, json: Mapping[str, Any]) -> Self:
+        """The record that `json` has written.
+
+        Raises:
+            TypeError: A name without a default is missing.
+        """
+        return cls(**{name: read(json[name]) for name, read in cls._readers().items() if name in json})
+
+    @classmethod
+    @cache
+    def _readers(cls) -> dict[str, _Reader]:
+        """What reads each field from JSON."""
+        types = get_type_hints(cls)
+        return {each.name: _reader(types[each.name]) for each in fields(cls)}  # type: ignore[arg-type]
+
+
+def _plain(value: Any) -> Any:
+    """A value of a field as JSON."""
+    match value:
+        case None | str() | int() | float():
+            return value
+        case Record():
+            return value.json()
+        case Mapping():
+            return {name: _plain(one) for name, one in value.items()}
+        case tuple() | list():
+            return [_plain(one) for one in value]
+        case frozenset():
+            return sorted(value)
+        case datetime():
+            return value.isoformat()
+    raise TypeError(f"{value!r} is not a valid part of a record")
+
+
+_Reader = Callable[[Any], Any]
+
+
+def _reader(type_: Any) -> _Reader:
+    """What reads a value of a type from JSON."""
+    parts = [_same if part in (NoneType, Ellipsis) else _reader(part) for part in get_args(type_)]
+    origin = get_origin(type_) or type_
+    if origin in (Union, UnionType) and NoneType in get_args(type_):
+        return lambda value: None if value is None else parts[0](value)
+    if origin is tuple and Ellipsis in get_args(type_):
+        return lambda values: tuple(map(parts[0], values))
+    if origin is tuple:
+        return lambda values: tuple(read(value) for read, value in zip(parts, values, strict=True))
+    if origin is Mapping:
+        return lambda values: {name: parts[1](value) for name, value in values.items()}
+    if origin is frozenset:
+        return frozenset
+    if origin is datetime:
+        return datetime.fromisoformat
+    return origin.from_json if isinstance(origin, type) and issubclass(origin, Record) else _same
+
+
+def _same(value: Any) -> Any:
+    return value
+
+
+@dataclass(frozen=True, slots=True)
+class SegmentRecord(Record):
+    """A segment in a commit."""
+
+    name: str
+    rows: int
+    struct: str
+    checksum: str
+
+
+@dataclass(frozen=True, slots=True)
+class PartRecord(SegmentRecord):
+    """A part of a log in a commit: its segment, the rows removed from it, and the purges of the log before it came."""
+
+    removed: tuple[SegmentRecord, ...] = ()
+    since: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class LogRecord(Record):
+    """A log in a commit: the number of its rows, its parts, and the punctuations that have purged it.
+
+    `oldest` are the slice and the time of its oldest row; None if that is not known.
+    """
+
+    sparse = ("oldest",)
+
+    rows: int = 0
+    segments: tuple[PartRecord, ...] = ()
+    purging: tuple[str, ...] = ()
+    oldest: tuple[int, int] | None = None
+
+    @property
+    def checksums(self) -> dict[str, str]:
+        """The checksums of its segments, by their names."""
+        return {one.name: one.checksum for part in self.segments for one in (part, *part.removed)}
