@@ -36,7 +36,6 @@ from xmlstream.operators.expressions.type_rules import (
     cast,
     kind,
     numeric_literal,
-    result_kind,
     value_type,
 )
 from xmlstream.punct_ns.domain import Domain
@@ -145,8 +144,14 @@ def _result(name: str, of: TypeKind, text: str) -> TypeKind | None:
     """The kind of the values of a function of one argument, and perhaps a text; None if it does not take them."""
     arguments: list[exp.Expr] = [exp.column("x"), *([exp.Literal.string(text)] if text else [])]
     call = exp.Anonymous(this=name, expressions=arguments[::-1] if name == "date_trunc" else arguments)
-    type_ = "INT" if of == "integer" else "DECIMAL(9,2)" if of == "decimal" else of.upper()
-    found = value_type(call, Schema.of(x=type_)) if of != "other" else None
+    return _kind(call, of)
+
+
+def _kind(tree: exp.Expr, *of: TypeKind) -> TypeKind | None:
+    """The kind of an expression of columns `x` and `y` of these kinds; None if it does not take them."""
+    types = {"integer": "INT", "decimal": "DECIMAL(9,2)"}
+    columns = {name: types.get(each, each.upper()) for name, each in zip("xy", of, strict=False) if each != "other"}
+    found = value_type(tree, Schema.of(**columns)) if len(columns) == len(of) else None
     return None if found is None else kind(found)
 
 
@@ -298,7 +303,10 @@ def _arithmetic(tree: exp.Binary, schema: Schema) -> Rising | None:
         if constant.value == 0:
             return None
         falls = constant.value < 0
-    result = result_kind(type(tree), found.kind, kind(constant.type))
+    of_columns = type(tree)(this=exp.column("x"), expression=exp.column("y"))
+    result = "integer" if isinstance(tree, exp.IntDiv) else _kind(of_columns, found.kind, kind(constant.type))
+    if result is None:
+        return None
     exact = result == "integer" and not isinstance(tree, exp.IntDiv)
     narrow = found.how.narrow and found.kind == result == "integer"
     how = replace(found.how, falling=found.how.falling != falls, injective=found.how.injective and exact, narrow=narrow)

@@ -84,20 +84,6 @@ def type_name(type_: SqlType) -> str:
     return next(name for name, known in TYPES.items() if known == type_)
 
 
-def result_kind(operation: type[exp.Binary], left: TypeKind, right: TypeKind) -> TypeKind:
-    """The kind of the result of arithmetic on two numbers; the quotient of integers is a DOUBLE.
-
-    >>> result_kind(exp.Add, "integer", "decimal"), result_kind(exp.Div, "integer", "integer")
-    ('decimal', 'double')
-    """
-    both = {left, right}
-    if operation is exp.IntDiv:
-        return "integer"
-    if both & FLOATING or (operation is exp.Div and both == {"integer"}):
-        return "double"
-    return "decimal" if "decimal" in both else "integer"
-
-
 def compared_digits(type_: SqlType) -> tuple[int, int] | None:
     """The digits before and after the point of the DECIMAL in which Spark compares an exact number; else None.
 

@@ -132,15 +132,8 @@ _COMPLETED = {("split", 2): "-1", ("sort_array", 1): "true", ("round", 1): "0", 
 """What Spark's name has behind the arguments, by the function and their number."""
 
 _COLLECTED = ("collect_set", "collect_list", "sort_array")
-_SPELT = {
-    "floor": "FLOOR",
-    "ceil": "CEIL",
-    "ceiling": "ceiling",
-    "signum": "SIGNUM",
-    "dateadd": "date_add",
-    "regexp_like": "REGEXP_LIKE",
-    "sqrt": "SQRT",
-}
+_SPELT = {"floor": "FLOOR", "ceil": "CEIL", "signum": "SIGNUM", "dateadd": "date_add", "regexp_like": "REGEXP_LIKE",
+          "sqrt": "SQRT"}  # fmt: skip
 _UNKNOWN = frozenset(("sequence", "date", "to_date", "day", "isnull", "isnotnull", "any", "some", "every"))
 
 
