@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Mapping, Sequence
-from functools import lru_cache
+from functools import cached_property, lru_cache
 from typing import Any
 
 import pyarrow as pa
@@ -26,8 +26,26 @@ from xmlstream.punct_ns.domain import Domain
 from xmlstream.punct_ns.slices import arrow_type
 from xmlstream.punct_ns.sql_type import split_outside
 
-Named = tuple[tuple[str, Part], ...]
-"""Columns in their order, by name."""
+
+class Named(tuple[tuple[str, Part], ...]):
+    """Columns in their order, by name; each expression over them is looked up by them, however many they are.
+
+    >>> Named((("N", Part('t."N"', Type("INT"), True)),)).by_name.keys()
+    dict_keys(['n'])
+    """
+
+    @cached_property
+    def by_name(self) -> Mapping[str, Part]:
+        """The columns by their names in lower case."""
+        return {name.lower(): part for name, part in self}
+
+    @cached_property
+    def _hash(self) -> int:
+        return super().__hash__()
+
+    def __hash__(self) -> int:
+        return self._hash
+
 
 _JSON = {
     "BIGINT": "long",
@@ -53,8 +71,8 @@ def declared(columns: str) -> Named:
     [('a b', 'INT', False), ('c', 'ARRAY<STRING>', True)]
     """
     if columns.startswith("{"):
-        return tuple(column(*field) for field in _fields(json.loads(columns)))
-    return tuple(_declared(text) for text in split_outside(columns, ","))
+        return Named(column(*field) for field in _fields(json.loads(columns)))
+    return Named(_declared(text) for text in split_outside(columns, ","))
 
 
 def _declared(text: str) -> tuple[str, Part]:
@@ -114,7 +132,7 @@ def of_arrow(schema: pa.Schema) -> Named:
     Raises:
         NotProven: A type has no counterpart in Spark.
     """
-    return tuple(column(field.name, read_type(_of_arrow(field.type)), field.nullable) for field in schema)
+    return Named(column(field.name, read_type(_of_arrow(field.type)), field.nullable) for field in schema)
 
 
 def _of_arrow(type_: pa.DataType) -> str:

@@ -66,20 +66,20 @@ class Relations:
             case Union():
                 return self._union_columns(operation)
             case Join(left, right, _, how):
-                there = () if how in ("left_semi", "left_anti") else self._columns(right)
+                there = Named() if how in ("left_semi", "left_anti") else self._columns(right)
                 if how == "left":
-                    there = tuple((name, _nullable(typed)) for name, typed in there)
-                return (*self._columns(left), *there)
+                    there = Named((name, _nullable(typed)) for name, typed in there)
+                return Named((*self._columns(left), *there))
         given = self._columns(operation.input)
         match operation:
             case Select(_, expressions):
-                return tuple(each for text in expressions for each in self._selected(text, given))
+                return Named(each for text in expressions for each in self._selected(text, given))
             case Group(_, keys, aggregates):
-                by = {name.lower(): (name, typed) for name, typed in given}
+                by = given.by_name
                 made = (self._selected(text, given) for text in aggregates)
-                return (*((key, by[key.lower()][1]) for key in keys), *(each for some in made for each in some))
+                return Named((*((key, by[key.lower()]) for key in keys), *(each for some in made for each in some)))
             case Numbered(_, _, name):
-                return (*given, column(name, read_type("BIGINT"), nullable=False))
+                return Named((*given, column(name, read_type("BIGINT"), nullable=False)))
             case _:
                 return given
 
@@ -88,7 +88,7 @@ class Relations:
             return given
         made = _generated(text, given, self._zone)
         typed = _expression(text, given, self._zone) if made is None else made[1]
-        return (column(name_of(text), typed.type, typed.nullable),)
+        return Named((column(name_of(text), typed.type, typed.nullable),))
 
     def _union_columns(self, union: Union) -> Named:
         first, *others = map(self._columns, union.inputs)
@@ -99,7 +99,7 @@ class Relations:
             found = {name: typed if name in here else _nullable(typed) for name, typed in found.items()}
             for name, typed in pairs:
                 found[name] = _widened(found[name], typed) if name in found else _nullable(typed)
-        return tuple(column(name, typed.type, typed.nullable) for name, typed in found.items())
+        return Named(column(name, typed.type, typed.nullable) for name, typed in found.items())
 
     def select(self, operation: Operation) -> str:
         """The SELECT of an operation."""
@@ -129,7 +129,7 @@ class Relations:
         return f"SELECT {', '.join(items)} FROM {self._source(frame)}"
 
     def _joined(self, join: Join) -> str:
-        both = (*self._columns(join.left), *self._columns(join.right))
+        both = Named((*self._columns(join.left), *self._columns(join.right)))
         whole = _expression(join.on, both, self._zone)
         on = whole.sql
         if whole.raises:
@@ -146,7 +146,7 @@ class Relations:
             case Where(_, condition):
                 return f"SELECT * FROM {source} WHERE {_expression(condition, given, self._zone).sql}"
             case Group(_, keys, aggregates):
-                by = {name.lower(): typed for name, typed in given}
+                by = given.by_name
                 read = [_key(by[key.lower()]) for key in keys]
                 items = [f"{key} AS {name_in_duckdb(name)}" for key, name in zip(read, keys, strict=True)]
                 items += (_item(text, given, self._zone) for text in aggregates)
@@ -188,7 +188,7 @@ def _item(text: str, given: Named, zone: str) -> str:
 
 @lru_cache(maxsize=8192)
 def _expression(text: str, given: Named, zone: str) -> Part:
-    return translated(text, {name.lower(): typed for name, typed in given}, zone)
+    return translated(text, given.by_name, zone)
 
 
 @lru_cache(maxsize=8192)
@@ -196,7 +196,7 @@ def _generated(text: str, given: Named, zone: str) -> tuple[str, Part] | None:
     """The array and its element, if the expression makes a row of each element."""
     if "explode" not in text.lower() and "inline" not in text.lower():
         return None
-    made = generator(text, {name.lower(): typed for name, typed in given}, zone)
+    made = generator(text, given.by_name, zone)
     if made is None:
         return None
     if len(made.columns) != 1:

@@ -223,7 +223,8 @@ def violating_rows(
     if not (punctuations or len(more.at)) or not tuples.num_rows:
         return np.empty(0, np.int64)
     at = tuples[POSITION].to_numpy()
-    columns = {i: ClosedCells(tuples[a.name], a.domain) for i, a in enumerate(schema) if a.name in tuples.column_names}
+    names = frozenset(tuples.column_names)
+    columns = {i: ClosedCells(tuples[a.name], a.domain) for i, a in enumerate(schema) if a.name in names}
     punctuations = list(punctuations)
     found = np.zeros(len(at), np.bool_)
     for encoded in more.encoded:
@@ -366,8 +367,8 @@ def missing_attributes(path: str, punctuations: Sequence[Punctuation], options: 
         punctuations: The punctuations before it.
         options: The options of the source.
     """
-    schema = options.schema
-    there = {i for i, name in enumerate(schema.names) if name in pq.read_schema(opened(path)).names}
+    schema, names = options.schema, frozenset(pq.read_schema(opened(path)).names)
+    there = {i for i, name in enumerate(schema.names) if name in names}
     doubtful = [p for p in punctuations if not there.issuperset(p.restricted)]
     if not doubtful:
         return frozenset()
