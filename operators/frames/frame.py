@@ -22,7 +22,7 @@ Names of columns are known without the engine; types are known to the engine alo
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
@@ -385,16 +385,3 @@ def name_of(expression: str) -> str:
     if not _COLUMN.fullmatch(name):
         raise ValueError(f"the column {expression} has no name")
     return name[1:-1].replace("``", "`") if name.startswith("`") else name
-
-
-def inputs_of(operation: Operation) -> Iterator[Frame]:
-    """The frames that an operation reads."""
-    match operation:
-        case Table():
-            return
-        case Union(inputs):
-            yield from inputs
-        case Join(left, right):
-            yield from (left, right)
-        case _:
-            yield operation.input

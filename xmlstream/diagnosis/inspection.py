@@ -104,11 +104,9 @@ class _Inspection:
         self._sent_by = {node: SentPunctuations(self._records, self._names[node], node.schema) for node in senders}
         sets = {n: self._recorded(n).sets for n in self._kept}
         sent = {n: by_node.whole() for n, by_node in self._sent_by.items()}
-        on_disk = {n: self._on_disk(n) for n in senders if isinstance(n.operator, Scan)}
+        scans = [node for node in senders if isinstance(node.operator, Scan)]
+        on_disk = {n: ClosedOnDisk(self._state_of(n), n.schema, self._recorded(n).kept) for n in scans}
         self._lacks = MissingPunctuations(self._kept, sets, sent, functions, on_disk)
-
-    def _on_disk(self, node: Node) -> ClosedOnDisk:
-        return ClosedOnDisk(self._state_of(node), node.schema, self._recorded(node).kept)
 
     def _kept_by(self, node: Node) -> KeptRows:
         return KeptRows(self._state_of(node), node.state_schema.logs, self._recorded(node).kept)

@@ -93,14 +93,7 @@ def last_activity(
     sources: Collection[str],
     now: tuple[int, datetime],
 ) -> dict[str, Activity]:
-    """The last slice in which each source sent punctuations (`last_sent`) or an operator purged tuples (`last_left`).
-
-    Args:
-        before: The result for the previous slice.
-        operators: The reports of this slice.
-        sources: The names of the sources among them.
-        now: The number of this slice, and its recorded time.
-    """
+    """The activity of the sources and operators after one more slice, whose number and time are `now`."""
     found = dict(before)
     for one in operators:
         if one.name in sources and one.punctuations_in:

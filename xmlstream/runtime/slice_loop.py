@@ -126,7 +126,7 @@ class SliceLoop:
                     return
                 self._pause()
                 continue
-            self._checkpoint.planned.begin(number, planned.end)
+            self._checkpoint.planned.note(number, planned.end, committed=False)
             if number > 0:
                 self._reader.commit(at)
             at = planned.end

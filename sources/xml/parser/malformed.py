@@ -62,6 +62,11 @@ class BadItem(Record):
     raw: str | None = None
     within: str | None = None
 
+    def error(self) -> MalformedInput:
+        """Builds the error to raise if such an item stops the reading."""
+        where: Any = {"document": self.document, "line": self.line, "column": self.column, "position": self.position}
+        return MalformedInput(self.reason, **where, hint=mend(self.kind, self.reason, self.document))
+
     def letter(self, source: str) -> dict[str, Any]:
         """Returns the dead letter of an item of a source."""
         found = self.json()
@@ -137,15 +142,8 @@ def bad_items(malformed: Iterable[Malformed], encoding: str | None = None, *, wh
 
 def malformed_error(malformed: Malformed, encoding: str | None = None) -> MalformedInput:
     """Builds the error to raise if bad input stops the reading."""
-    ((line, column),) = locate(malformed.document, [malformed.offset], encoding)
-    return MalformedInput(
-        malformed.reason,
-        document=malformed.document.where,
-        line=line,
-        column=column,
-        position=malformed.position,
-        hint=mend(malformed.kind, malformed.reason, malformed.document.where),
-    )
+    (bad,) = bad_items([malformed], encoding, whole=False)
+    return bad.error()
 
 
 def mend(kind: str, reason: str, document: str) -> str | None:
