@@ -1,4 +1,4 @@
-"""Records: frozen dataclasses that know their JSON by the types of their fields; those of segments and of logs.
+"""Records: frozen dataclasses that know their JSON by the types of their fields: segments, logs, dead letters.
 
 A field is plain JSON, a moment, or a record; or a tuple, mapping, set or alternative (`X | None`) of these. What is
 read may have more names than the class, and lack those with defaults: other versions have written it.
@@ -6,8 +6,9 @@ read may have more names than the class, and lack those with defaults: other ver
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable, Collection, Mapping
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
 from datetime import datetime
 from functools import cache
 from types import NoneType, UnionType
@@ -18,7 +19,7 @@ class Record:
     """A frozen dataclass that is written as a JSON object, and read back.
 
     Attributes:
-        sparse: The fields that are not written while they are empty.
+        sparse: The fields that are not written while they are None or empty.
 
     >>> from dataclasses import dataclass
     >>> @dataclass(frozen=True)
@@ -36,7 +37,7 @@ class Record:
     def json(self) -> dict[str, Any]:
         """The record as a JSON object."""
         named = ((name, getattr(self, name)) for name in self._readers())
-        return {name: _plain(value) for name, value in named if value or name not in self.sparse}
+        return {name: _plain(v) for name, v in named if name not in self.sparse or v or isinstance(v, int)}
 
     @classmethod
     def extending(cls, other: Any, **more: Any) -> Self:
@@ -132,3 +133,39 @@ class LogRecord(Record):
     def checksums(self) -> dict[str, str]:
         """The checksums of its segments, by their names."""
         return {one.name: one.checksum for part in self.segments for one in (part, *part.removed)}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DeadLetter(Record):
+    """An item or a tuple that is set aside.
+
+    Attributes:
+        position: Its position in its source; -1 if that is not known.
+        document: Its document.
+        line: Its line, from 1.
+        column: Its first character's column in that line, from 1.
+        kind: `document`, `tuple`, `punctuation`: what is malformed; `ungrammatical`; or as operators call it.
+        since: The slice since which it was kept, and the time of that.
+        reason: Why it is set aside.
+        raw: The whole element, as in the document; or the values of a tuple.
+        within: The start tags of the elements around it, from the root.
+    """
+
+    sparse = ("document", "line", "column", "since", "within")
+
+    position: int = -1
+    document: str | None = None
+    line: int | None = None
+    column: int | None = None
+    kind: str
+    since: Mapping[str, Any] | None = None
+    reason: str
+    raw: Any = None
+    within: str | None = None
+
+    def line_of(self, source: str) -> str:
+        """The letter as a line of the file of a source or an operator."""
+        at = {"_position": self.position} if self.position >= 0 else {}
+        found = {"source": source, **at, **replace(self, raw=None).json(), "raw": self.raw}
+        del found["position"]
+        return json.dumps(found, default=str)

@@ -30,6 +30,7 @@ from xmlstream.operators.state.operator_state import OperatorState
 from xmlstream.operators.state.slice_tuples import Slice, Tuples
 from xmlstream.operators.state.state_schema import StateSchema
 from xmlstream.operators.storage.durable import sync
+from xmlstream.operators.storage.records import DeadLetter
 from xmlstream.operators.storage.segments import HELD
 from xmlstream.operators.storage.shared_files import opened
 from xmlstream.operators.storage.store import LocalPlace, Place, folder_at, store_at
@@ -64,7 +65,7 @@ from xmlstream.sources.xml.grammar.lifespans import (
     parted_file,
 )
 from xmlstream.sources.xml.grammar.punctuation_columns import counts_of_partitions, of_own_values
-from xmlstream.sources.xml.parser.malformed import BadItem
+from xmlstream.sources.xml.parser.malformed import error_of
 from xmlstream.sources.xml.parser.source_findings import Findings
 from xmlstream.sources.xml.slices.micro_batches import StagedRange
 from xmlstream.sources.xml.slices.stage_writer import staged_again
@@ -73,9 +74,9 @@ if TYPE_CHECKING:
     from xmlstream.operators.frames.frame import Engine, Frame
 
 
-def write_letters(place: LocalPlace, name: str, slice_id: int, letters: Iterable[dict[str, Any]]) -> None:
-    """Writes the dead letters of a source or an operator in a slice, durably."""
-    lines = (json.dumps(row, default=str).encode() + b"\n" for row in letters)
+def write_letters(place: LocalPlace, name: str, slice_id: int, letters: Iterable[DeadLetter], source: str) -> None:
+    """Writes the dead letters of a source or an operator in a slice, durably; `source` is its name in them."""
+    lines = (letter.line_of(source).encode() + b"\n" for letter in letters)
     if (first := next(lines, None)) is not None:
         store, key = folder_at(place), f"{name}-{slice_id:09d}.jsonl"
         store.write(key, chain([first], lines))
@@ -206,7 +207,7 @@ class SourceInput:
         self._schema = scan.options.schema
         self._closed, self._state = state.from_source("added"), state
         self._pieces: list[StagedRange] = []
-        self._letters: list[dict[str, Any]] = []
+        self._letters: list[DeadLetter] = []
         self._of_partitions: Mapping[str, int] = {}
         self._dead_letters, self._plan_name = dead_letters, plan_name
         self._restricted = frozenset[str]()
@@ -276,7 +277,7 @@ class SourceInput:
                 self._pieces.insert(0, rest)
                 break
         if not self._pieces:
-            write_letters(self._dead_letters, self._plan_name, self._slice, self._letters)
+            write_letters(self._dead_letters, self._plan_name, self._slice, self._letters, self._name)
         aside = {"malformed": self._unread, "ungrammatical": self.set_aside - self._unread}
         self.findings = self._noticed + Findings(aside=aside)
         self.shared, self._of_partitions = Shared(shared, self._of_partitions), {}
@@ -305,7 +306,7 @@ class SourceInput:
     def _read(self, paths: Sequence[str], tuples: int) -> Frame:
         return self._engine.parquet(self._ddl, *paths, few=tuples <= HELD)
 
-    def _counted(self, bad: Sequence[BadItem]) -> Iterator[dict[str, Any]]:
+    def _counted(self, bad: Sequence[DeadLetter]) -> Iterator[DeadLetter]:
         """Counts bad items as set aside; yields those that become dead letters, and raises where the source fails."""
         for one in bad:
             is_late = one.kind == "ungrammatical"
@@ -313,10 +314,10 @@ class SourceInput:
             if is_late and self._options.ungrammatical == "fail":
                 raise UngrammaticalStream(one.reason, where=f"source {self._name}, {where}", hint=self._mend)
             if not is_late and (one.kind == "document" or self._options.mode == "FAILFAST"):
-                raise one.error()
+                raise error_of(one)
             self.set_aside += 1
             if self._options.ungrammatical == "divert" if is_late else self._options.mode == "PERMISSIVE":
-                yield one.letter(self._name)
+                yield one
 
     @property
     def _mend(self) -> str:

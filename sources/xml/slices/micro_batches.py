@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING
 
+from xmlstream.operators.storage.records import DeadLetter
 from xmlstream.operators.storage.store import store_of
 from xmlstream.sources.xml.options.source import SourceOptions
 from xmlstream.sources.xml.splits.byte_ranges import ByteRange, Part
@@ -18,7 +19,6 @@ from xmlstream.sources.xml.splits.split_scan import SMALLEST_WINDOW
 if TYPE_CHECKING:
     import pyarrow as pa
 
-    from xmlstream.sources.xml.parser.malformed import BadItem
     from xmlstream.sources.xml.parser.source_findings import Findings
 
 FIRST_SLICE = 64 << 20
@@ -81,7 +81,7 @@ class StagedRange:
     part: Part
     findings: Findings
     punctuations: pa.Table | None
-    bad: tuple[BadItem, ...] = ()
+    bad: tuple[DeadLetter, ...] = ()
 
 
 class SliceGrowth:
