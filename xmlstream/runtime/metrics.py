@@ -13,7 +13,7 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 from pathlib import Path
-from typing import Any, TypeAlias
+from typing import TypeAlias
 
 from xmlstream.operators.storage.durable import AppendOnlyFile
 from xmlstream.operators.storage.object_urls import is_object_url
@@ -270,7 +270,7 @@ class Totals:
         """Number of punctuations that the operators keep after the last slice."""
         return sum(operator.punctuations_held for operator in self.last.operators)
 
-    def json(self) -> dict[str, Any]:
+    def json(self) -> dict[str, object]:
         """The totals as a JSON object."""
         return {
             "slices": self.slices,

@@ -152,7 +152,7 @@ class SameQuery:
 
 
 def _recorded(part: Mapping[str, Any], node: Node) -> NodeRecord:
-    """The record of a node, of which `part` has what distinguishes it."""
+    """The record of a node; `part` has what distinguishes it."""
     # How bad input is treated may change, in a source and in `punctuate`.
     operator = {name: value for name, value in part["operator"].items() if name != "ungrammatical"}
     path = None

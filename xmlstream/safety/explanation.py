@@ -6,7 +6,7 @@ import json
 from collections.abc import Mapping, Sequence
 from functools import lru_cache
 from html import escape
-from typing import Any, Literal, TypeAlias
+from typing import Literal, TypeAlias
 
 from xmlstream.drawing.theme import page
 from xmlstream.plan.nodes import Node
@@ -93,7 +93,7 @@ def _known(root: Node, follow: bool) -> tuple[QueryVerdict, list[Remedy]]:
     return judged(root, follow=follow), remedies(root, follow=follow)
 
 
-def as_json(verdict: QueryVerdict, mending: Sequence[Remedy], other: Sequence[Change] = ()) -> dict[str, Any]:
+def as_json(verdict: QueryVerdict, mending: Sequence[Remedy], other: Sequence[Change] = ()) -> dict[str, object]:
     """Verdicts and remedies as a JSON object."""
     called = {one.node: one.name for one in verdict.operators}
     return {
@@ -108,7 +108,7 @@ def as_json(verdict: QueryVerdict, mending: Sequence[Remedy], other: Sequence[Ch
     }
 
 
-def _operator(one: OperatorVerdict, called: dict[Node, str]) -> dict[str, Any]:
+def _operator(one: OperatorVerdict, called: dict[Node, str]) -> dict[str, object]:
     lasting = [scheme for scheme in one.promises.running if scheme.terms]
     return {
         "name": one.name,
@@ -129,6 +129,6 @@ def _operator(one: OperatorVerdict, called: dict[Node, str]) -> dict[str, Any]:
     }
 
 
-def _waiting(found: Waiting, node: Node, called: dict[Node, str]) -> dict[str, Any]:
+def _waiting(found: Waiting, node: Node, called: dict[Node, str]) -> dict[str, object]:
     groupings = [{"of": called[node.inputs[g.input]], "attributes": list(g.attributes)} for g in found.groupings]
     return {"when": found.when.name.lower(), "groupings": groupings}
