@@ -14,7 +14,6 @@ from typing import TYPE_CHECKING
 from xmlstream.punct_ns.cover import without_box
 from xmlstream.punct_ns.domain import Cut
 from xmlstream.punct_ns.pattern import (
-    EMPTY,
     NOT_NULL,
     NULL,
     Constant,
@@ -22,7 +21,7 @@ from xmlstream.punct_ns.pattern import (
     Pattern,
     Range,
     join_if_exact,
-    meet,
+    matches,
     patterns,
     values,
 )
@@ -77,10 +76,45 @@ class Entry:
             self._box = {i: values(pattern, schema[i].domain) for i, pattern in pairs}
         return self._box
 
+    def meets(self, given: Mapping[int, Pattern], box: Mapping[int, ValueSet]) -> bool:
+        """Whether it meets these patterns; the box has their values, but for constants."""
+        for i, pattern in zip(self.restricted, self.patterns, strict=True):
+            other = given.get(i)
+            if other is None:
+                continue
+            if type(pattern) is Constant:
+                found = matches(other, pattern.value)
+            elif type(other) is Constant:
+                found = matches(pattern, other.value)
+            else:
+                found = self.box[i].overlaps(box[i])
+            if not found:
+                return False
+        return True
+
+    def covers(self, given: Mapping[int, Pattern], box: Mapping[int, ValueSet]) -> bool:
+        """Whether it covers these patterns; the box has their values, but for constants."""
+        for i, pattern in zip(self.restricted, self.patterns, strict=True):
+            other = given.get(i)
+            if other is None:
+                return False
+            if type(other) is Constant:
+                found = matches(pattern, other.value)
+            else:
+                found = type(pattern) is not Constant and self.box[i].covers(box[i])
+            if not found:
+                return False
+        return True
+
     def only_difference(self, other: Entry) -> int | None:
         """Returns the only attribute on which two entries of one shelf differ; None if there are more, or none."""
         differing = [i for i, p, q in zip(self.restricted, self.patterns, other.patterns, strict=True) if p != q]
         return differing[0] if len(differing) == 1 else None
+
+
+def box_of(given: Mapping[int, Pattern], schema: Schema) -> dict[int, ValueSet]:
+    """The values of these patterns, but for constants."""
+    return {i: values(each, schema[i].domain) for i, each in given.items() if type(each) is not Constant}
 
 
 class Spans:
@@ -298,17 +332,19 @@ class EntryIndex:
         With `few`, a shelf that restricts none of their attributes is skipped if it has more entries than that.
         """
         found: list[Entry] = []
+        box = box_of(given, self._schema) if self.shelves else {}
         for shelf in self.shelves.values():
             if few is not None and len(shelf.entries) > few and not any(i in given for i in shelf.restricted):
                 continue
-            found += [entry for entry in shelf.meeting(given) if self._meet(entry, given)]
+            found += [entry for entry in shelf.meeting(given) if entry.meets(given, box)]
         return found
 
     def forget(self, p: Punctuation) -> None:
         """Removes what a punctuation matches, as far as it is separable, from the entries that restrict the same."""
         given = {i: p.patterns[i] for i in p.restricted}
         shelves = [shelf for shelf in self.shelves.values() if given.keys() <= set(shelf.restricted)]
-        for entry in [entry for shelf in shelves for entry in shelf.meeting(given) if self._meet(entry, given)]:
+        box = box_of(given, self._schema)
+        for entry in [entry for shelf in shelves for entry in shelf.meeting(given) if entry.meets(given, box)]:
             hole = {i: entry.box[i].separable(values(given[i], self._schema[i].domain)) for i in given}
             left = list(without_box(dict(entry.box), hole, self._schema))
             if left != [entry.box]:
@@ -334,9 +370,3 @@ class EntryIndex:
                     self.remove(other)
                     return Punctuation.at(self._schema, {**entry.given, i: union})
         return None
-
-    def _meet(self, entry: Entry, given: Mapping[int, Pattern]) -> bool:
-        return all(
-            i not in given or meet(pattern, given[i], self._schema[i].domain) != EMPTY
-            for i, pattern in zip(entry.restricted, entry.patterns, strict=True)
-        )

@@ -19,6 +19,8 @@ from xmlstream.punct_ns.domain import NAN, Domain
 from xmlstream.punct_ns.value_set import ValueSet
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from xmlstream.punct_ns.domain import Cut, Value
 
 LONGEST_SPELT_OUT = 1000
@@ -90,10 +92,8 @@ def canonical(pattern: Pattern, domain: Domain) -> Pattern:
                 if inside and domain.lone
                 else (Constant(constant) if inside else EMPTY)
             )
-        case Range(low, high, low_closed, high_closed):
-            begin = domain.bottom if low is None else domain.cut(low, after=not low_closed)
-            end = domain.top if high is None else domain.cut(high, after=high_closed)
-            return between(begin, end, domain)
+        case Range():
+            return between(*_ends(pattern, domain), domain)
         case List(listed):
             normal = [None if v is None else domain.normal(v) for v in listed]
             return _listed(ValueSet.of(domain, normal))
@@ -167,6 +167,9 @@ def covers(p: Pattern, q: Pattern, domain: Domain) -> bool:
             return matches(p, value)
         case _, List(listed):
             return all(matches(p, value) for value in listed)
+        case Range(), Range():
+            (low, high), (begin, end) = _ends(p, domain), _ends(q, domain)
+            return bool(low <= begin and end <= high)
         case _:
             return values(p, domain).covers(values(q, domain))
 
@@ -205,14 +208,41 @@ def values(pattern: Pattern, domain: Domain) -> ValueSet:
         case Constant(value):
             low, high = domain.cut(value, after=False), domain.cut(value, after=True)
             return ValueSet(domain, (low, high) if high < domain.top else (low,))
-        case Range(start, stop, low_closed, high_closed):
-            begin = domain.bottom if start is None else domain.cut(start, after=not low_closed)
-            end = domain.top if stop is None else domain.cut(stop, after=high_closed)
-            return ValueSet.of_intervals(domain, [(begin, end)])
+        case Range():
+            return ValueSet.of_intervals(domain, [_ends(pattern, domain)])
         case List(listed):
             return ValueSet.of(domain, listed)
         case Empty():
             return ValueSet(domain)
+
+
+def _ends(bounds: Range, domain: Domain) -> tuple[Cut, Cut]:
+    low = domain.bottom if bounds.low is None else domain.cut(bounds.low, after=not bounds.low_closed)
+    return low, domain.top if bounds.high is None else domain.cut(bounds.high, after=bounds.high_closed)
+
+
+def union_of(several: Sequence[Pattern], domain: Domain) -> ValueSet:
+    """Returns the values of the domain that any of these canonical patterns matches; n log n for n of them.
+
+    >>> union_of([Constant(3), Range(7, None, True), Constant(4)], Domain("INT")).cuts
+    (3, 5, 7)
+    """
+    constants: list[Value | None] = []
+    pairs: list[tuple[Cut, Cut]] = []
+    null = False
+    for each in several:
+        if type(each) is Constant:
+            constants.append(each.value)
+        elif type(each) is Range:
+            pairs.append(_ends(each, domain))
+        else:
+            held = values(each, domain)
+            pairs += held.intervals()
+            null = null or held.null
+    held = ValueSet.of(domain, constants)
+    if not pairs and not null:
+        return held
+    return ValueSet.of_intervals(domain, [*held.intervals(), *pairs], null=null or held.null)
 
 
 def patterns(value_set: ValueSet) -> tuple[Pattern, ...]:

@@ -123,7 +123,10 @@ class Punctuation:
         >>> str(Punctuation.at(Schema.of(hour="INT", min="INT"), {0: p_.Constant(5)}))
         '<5, *>'
         """
-        return Punctuation(schema, tuple(patterns.get(i, WILDCARD) for i in range(len(schema))), lifespan)
+        spread: list[Pattern] = [WILDCARD] * len(schema)
+        for i, pattern in patterns.items():
+            spread[i] = pattern
+        return Punctuation(schema, tuple(spread), lifespan)
 
     @property
     def restricted(self) -> tuple[int, ...]:

@@ -29,9 +29,9 @@ from xmlstream.punct_ns.cover import (
     is_exact,
     without_box,
 )
-from xmlstream.punct_ns.entry_index import Entry, EntryIndex
+from xmlstream.punct_ns.entry_index import Entry, EntryIndex, box_of
 from xmlstream.punct_ns.growing_set import GrowingSet
-from xmlstream.punct_ns.pattern import WILDCARD, Constant, Pattern, patterns, values
+from xmlstream.punct_ns.pattern import WILDCARD, Constant, Pattern, patterns, union_of, values
 from xmlstream.punct_ns.punctuation import Punctuation
 from xmlstream.punct_ns.schema import Schema
 from xmlstream.punct_ns.value_set import ValueSet
@@ -170,12 +170,15 @@ class PunctuationSet:
             if i in self.singles and self.singles[i].covers_pattern(pattern):
                 return True
         near = self._entries.meeting(given, few=EXACT_PUNCTUATIONS)
-        if any(given.keys() >= set(entry.restricted) and entry.punctuation.covers(p) for entry in near):
+        if not near:
+            return False
+        box = box_of(given, self.schema)
+        if any(entry.covers(given, box) for entry in near):
             return True
         boxes = [entry.box for entry in near]
         target = {i: self.open_part(i, given.get(i, WILDCARD)) for i in frozenset(given).union(*boxes)}
         try:
-            return bool(near) and is_covered(target, boxes, Budget() if is_exact(boxes) else Budget(ENOUGH))
+            return is_covered(target, boxes, Budget() if is_exact(boxes) else Budget(ENOUGH))
         except TooHardError:
             return False
 
@@ -316,7 +319,7 @@ class PunctuationSet:
             entry = Entry(p, restricted)
             near = []
             for other in self._entries.meeting(entry.given):
-                if other.given.keys() >= set(restricted) and p.covers(other.punctuation):
+                if entry.covers(other.given, other.box):
                     self._entries.remove(other)
                 else:
                     near.append(other)
@@ -354,20 +357,17 @@ class PunctuationSet:
 
     def _take(self, ps: Iterable[Punctuation]) -> None:
         """Adds many: first all that restrict one attribute, in one step, since they may cover many of the others."""
-        singles: dict[int, GrowingSet] = {}
+        singles: dict[int, list[Pattern]] = {}
         others: list[Punctuation] = []
         for p in ps:
             restricted = p.restricted
-            if len(restricted) != 1:
+            if len(restricted) == 1:
+                singles.setdefault(restricted[0], []).append(p.patterns[restricted[0]])
+            else:
                 others.append(p)
-                continue
-            i = restricted[0]
-            if i not in singles:
-                singles[i] = GrowingSet(self.schema[i].domain)
-            singles[i].add(p.patterns[i])
-        for i, closed in singles.items():
+        for i, each in singles.items():
             if not self._all:
-                self._close_all(i, closed.value_set())
+                self._close_all(i, union_of(each, self.schema[i].domain))
         for p in others:
             self.add(p)
 

@@ -178,13 +178,30 @@ class ValueSet:
             return False
         return all(spans(self.cuts, low, high, self.domain.top) for low, high in other.intervals())
 
+    def overlaps(self, other: ValueSet) -> bool:
+        """Whether a value, or null, is in both sets.
+
+        >>> three = ValueSet.of(Domain("INT"), [3])
+        >>> three.overlaps(ValueSet.of(Domain("INT"), [3, 9])), three.overlaps(ValueSet.of(Domain("INT"), [4]))
+        (True, False)
+        """
+        if self.null and other.null:
+            return True
+        few, many = (self, other) if len(self.cuts) <= len(other.cuts) else (other, self)
+        for low, high in few.intervals():
+            begin = bisect_right(many.cuts, low)
+            if begin % 2 or (begin < len(many.cuts) and many.cuts[begin] < high):
+                return True
+        return False
+
     def union(self, other: ValueSet) -> ValueSet:
         """Returns the values that are in either set.
 
         >>> ValueSet.of(Domain("INT"), [3]).union(ValueSet.of(Domain("INT"), [4])).cuts
         (3, 5)
         """
-        return self.complement().intersection(other.complement()).complement()
+        pairs = sorted([*self.intervals(), *other.intervals()])  # two runs in order, which sorting merges
+        return ValueSet(self.domain, tuple(merged(self.domain, pairs)), self.null or other.null)
 
     def intersection(self, other: ValueSet) -> ValueSet:
         """Returns the values that are in both sets; m log n for m intervals in the smaller set and n in the larger.

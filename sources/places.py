@@ -27,6 +27,16 @@ LIST_ALL = 60.0
 """The seconds after which all objects are listed again, for those whose names sort before the last one found."""
 
 
+FULL_LOOK = 5.0
+"""The seconds after which an unchanged directory is listed again, for documents that were written in their place.
+
+If listing takes long, it is a hundred times as long, so that it takes no more than a hundredth of a core.
+"""
+
+_SETTLED = 1.0
+"""The age in seconds from which the time of a directory tells changes: clocks of file systems are coarse."""
+
+
 @dataclass(frozen=True, slots=True)
 class DocumentStatus:
     """Size in bytes, time of the last writing in nanoseconds, and identity of a document: its inode, or its ETag."""
@@ -44,11 +54,7 @@ def split_place(path: str) -> tuple[str, tuple[str, ...]]:
     >>> split_place("s3a://bucket/in/day-*/a.xml?region=r")
     ('s3://bucket/in', ('day-*', 'a.xml'))
     """
-    if is_object_url(path):
-        store, folder, pattern = _location(path)
-        return store.resolved().where(folder), pattern
-    known, pattern = split_glob(local_path(path))
-    return str(known.resolve()), pattern
+    return _kind(path).split(path)
 
 
 def is_glob(path: str) -> bool:
@@ -97,9 +103,7 @@ class Document:
         >>> Document.at("in/bid.xml").where, Document.at("s3://bucket/in/a%3F.xml?region=r").where
         ('in/bid.xml', 's3://bucket/in/a?.xml')
         """
-        if is_object_url(str(path)):
-            return Document(*_parsed(str(path)))
-        return Document(*store_of(local_path(str(path))))
+        return _kind(str(path)).document(str(path))
 
     @property
     def where(self) -> str:
@@ -157,6 +161,10 @@ class Place(Protocol):
     def only(self) -> Document:
         """The one document; raises InputError if it does not exist."""
 
+    def may_differ(self) -> bool:
+        """Whether a listing may find what the last one did not."""
+        return True
+
     def present(self) -> Iterator[tuple[Document, DocumentStatus]]:
         """The documents that are present, in any order; those known already may be left out.
 
@@ -188,8 +196,11 @@ def place_of(
     Raises:
         UsageError: It is on no file system, or the object store cannot be read.
     """
-    of: type[ObjectPlace | LocalPlace] = ObjectPlace if is_object_url(path) else LocalPlace
-    return of(path, one=one, directories=directories, partition=partition)
+    return _kind(path)(path, one=one, directories=directories, partition=partition)
+
+
+def _kind(path: str) -> type[ObjectPlace | LocalPlace]:
+    return ObjectPlace if is_object_url(path) else LocalPlace
 
 
 class LocalPlace(Place):
@@ -206,7 +217,21 @@ class LocalPlace(Place):
         self._partition = partition
         self.single = self._pattern is None and (one or not Path(self._path).is_dir())
         self.passed = set[str]()
-        self.root = self._folder = Folder(split_glob(self._path)[0])
+        root, parts = split_glob(self._path)
+        self.root = self._folder = Folder(root)
+        self._is_flat = partition is None and len(parts) <= 1 and "**" not in parts
+        self._next, self._time = 0.0, 0
+
+    @staticmethod
+    def split(path: str) -> tuple[str, tuple[str, ...]]:
+        """See `split_place`."""
+        known, pattern = split_glob(local_path(path))
+        return str(known.resolve()), pattern
+
+    @staticmethod
+    def document(path: str) -> Document:
+        """See `Document.at`."""
+        return Document(*store_of(local_path(path)))
 
     def only(self) -> Document:
         """See `Place.only`."""
@@ -214,12 +239,28 @@ class LocalPlace(Place):
             raise InputError(f"there is no file {self._path}")
         return Document(*store_of(self._path))
 
+    def may_differ(self) -> bool:
+        """See `Place.may_differ`; each new, removed or renamed document changes the time of its directory."""
+        return time.monotonic() >= self._next or self._time_now() != self._time
+
+    def _time_now(self) -> int:
+        """The time at which the one directory was changed that documents can be in; 0 if there may be several."""
+        found = _status(self._folder.root) if self._is_flat else None
+        return 0 if found is None else found.st_mtime_ns
+
     def present(self) -> Iterator[tuple[Document, DocumentStatus]]:
         """See `Place.present`."""
+        self._time = self._time_now()
+        tells = self._time > 0 and time.time() - self._time / 1e9 > _SETTLED
+        begun = time.monotonic()
         if self._pattern is not None:
             candidates = [Path(path) for path in glob(self._pattern, recursive=True)]  # noqa: PTH207 - absolute patterns too
             if self._is_document is stat.S_ISREG:
-                candidates = [inner for path in candidates for inner in (path.iterdir() if path.is_dir() else [path])]
+                directories = {path for path in candidates if path.is_dir()}
+                tells = tells and not directories
+                candidates = [
+                    inner for path in candidates for inner in (path.iterdir() if path in directories else [path])
+                ]
         elif Path(self._path).is_dir():
             candidates = list(Path(self._path).iterdir())
             if self._partition is not None:
@@ -231,6 +272,8 @@ class LocalPlace(Place):
                 status = _status(candidate)
                 if status is not None and self._is_document(status.st_mode):
                     yield Document(self.root, str(candidate.relative_to(self._folder.root))), _local_status(status)
+        now = time.monotonic()
+        self._next = now + max(FULL_LOOK, 100 * (now - begun)) if tells else 0.0
 
 
 class ObjectPlace(Place):
@@ -257,6 +300,17 @@ class ObjectPlace(Place):
         self._last, self._listed_all = "", -LIST_ALL
         self.passed = set[str]()
         self.single = one or self._is_object()
+
+    @staticmethod
+    def split(path: str) -> tuple[str, tuple[str, ...]]:
+        """See `split_place`."""
+        store, folder, pattern = _location(path)
+        return store.resolved().where(folder), pattern
+
+    @staticmethod
+    def document(path: str) -> Document:
+        """See `Document.at`."""
+        return Document(*_parsed(path))
 
     def _is_object(self) -> bool:
         """Whether the URL is that of an object; also makes sure that the store can be read, with little patience."""

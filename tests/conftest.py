@@ -31,7 +31,7 @@ pytest.register_assert_rewrite("tests.harness.running", "tests.harness.saying")
 # Every run of `quick` tries the same examples, so that a failure is the change's own and not the day's;
 # `make nights` takes `night`, which tries many and new ones. Neither has deadlines: two cores may be shared.
 settings.register_profile(
-    "quick", deadline=None, max_examples=30, derandomize=True, suppress_health_check=[HealthCheck.too_slow]
+    "quick", deadline=None, max_examples=20, derandomize=True, suppress_health_check=[HealthCheck.too_slow]
 )
 settings.register_profile(
     "night",
@@ -47,7 +47,7 @@ settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "quick"))
 os.environ.setdefault("SPARK_SUBMIT_OPTS", "-XX:TieredStopAtLevel=1 -XX:ReservedCodeCacheSize=240m -XX:+UseSerialGC")
 
 
-UNDER_SPARK = 1 if AT_NIGHT else 5
+UNDER_SPARK = 1 if AT_NIGHT else 8
 """One of so many cases of a test with a `session` runs under Spark as well; of tests without cases, one of a file."""
 
 

@@ -20,14 +20,14 @@ from typing import TYPE_CHECKING, Any
 import pyarrow as pa
 import pyarrow.compute
 
-from xmlstream.operators.frames.matching import matching, not_matching
+from xmlstream.operators.frames.matching import condition, is_inline, matching, not_matching
 from xmlstream.operators.state.ages import AGES, FIRST, SINCE, PurgeAfter, Since
 from xmlstream.operators.state.slice_tuples import Tuples, anti_join, semi_join
 from xmlstream.operators.state.state_schema import LogSchema
 from xmlstream.operators.storage.records import LogRecord, PartRecord
 from xmlstream.operators.storage.segments import Segment, SegmentStore
 from xmlstream.punct_ns.punctuation import Punctuation
-from xmlstream.punct_ns.slices import condition, is_inline, quoted
+from xmlstream.punct_ns.slices import quoted
 
 if TYPE_CHECKING:
     from xmlstream.operators.frames.frame import Frame

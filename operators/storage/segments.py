@@ -24,7 +24,6 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
-from xmlstream.operators.storage.objects import ObjectStore
 from xmlstream.operators.storage.records import SegmentRecord
 from xmlstream.operators.storage.shared_files import (
     PARTS,
@@ -33,8 +32,9 @@ from xmlstream.operators.storage.shared_files import (
     noted,
     opened,
     put_parts,
+    size_of,
 )
-from xmlstream.operators.storage.store import LocalPlace, folder_at
+from xmlstream.operators.storage.store import Folder, LocalPlace, folder_at
 from xmlstream.punct_ns.slices import own
 
 if TYPE_CHECKING:
@@ -83,8 +83,8 @@ class SegmentStore:
             shared: Where executors read and write them, if they do not see the store.
         """
         self.engine = engine
-        self._shared = shared
         self._store = folder_at(place)
+        self._files = _OwnFiles(self._store) if shared is None else _SharedFiles(self._store, shared)
         self._tables: dict[str, pa.Table] = {}
         self._frames: dict[str, Frame] = {}
         self._checksums: dict[str, str] = {}
@@ -115,13 +115,8 @@ class SegmentStore:
         if self.collects(frame, at_most):
             return self._hold(frame.to_arrow(), frame)
         name = self._name()
-        if self._shared is not None:
-            reports = self.engine.write_parts(frame, PartsOfTask(self._shared.url(name)), PARTS)
-            rows = noted(reports, name, self._shared)
-            return Segment(name, rows, frame.struct()) if rows else self._hold(self._nothing(frame), frame)
-        frame.write(self._store.path_to_write(name))
-        rows = sum(pq.read_metadata(part).num_rows for part in self._store.paths(name))
-        return Segment(name, rows, frame.struct())
+        rows = self._files.write(frame, name)
+        return Segment(name, rows, frame.struct()) if rows else self._hold(self._nothing(frame), frame)
 
     def draft(self) -> str:
         """A name for a run that another thread will `put` later; `retain` keeps it until it is recorded."""
@@ -181,32 +176,18 @@ class SegmentStore:
         if segment.name not in self._frames:
             if segment.name in self._tables and segment.rows <= HELD:
                 frame = self.engine.rows(self._tables[segment.name], segment.struct)
-            elif self._shared is not None:
-                frame = self._shared_frame(segment, self._shared)
             else:
                 self._persist(segment)
-                path = str(self._store.path(segment.name))
-                frame = self.engine.parquet(segment.struct, path, few=segment.rows <= HELD)
+                frame = self._files.frame(self.engine, segment)
             self._frames[segment.name] = frame
         return self._frames[segment.name]
-
-    def _shared_frame(self, segment: Segment, shared: SharedFolder) -> Frame:
-        """The rows of a segment, for executors that do not see the store."""
-        if segment.rows <= HELD and self._store.size(segment.name) is not None:
-            tables = [pq.read_table(part, partitioning=None) for part in self._store.paths(segment.name)]
-            return self.engine.rows(pa.concat_tables(tables), segment.struct)
-        self._persist(segment)
-        urls = shared.urls(segment.name)
-        if not urls:
-            return self.engine.empty(segment.struct)
-        return self.engine.parquet(segment.struct, *urls, few=segment.rows <= HELD)
 
     def batches(self, segment: Segment, columns: Sequence[str] | None = None) -> Iterator[pa.RecordBatch]:
         """The segment's rows, or some of their columns, batch by batch."""
         if (table := self._tables.get(segment.name)) is not None:
             yield from (table.select(columns) if columns is not None else table).to_batches()
             return
-        for part in self._parts(segment.name) if segment.rows else ():
+        for part in self._files.parts(segment.name) if segment.rows else ():
             with pq.ParquetFile(opened(part)) as file:
                 read = file.iter_batches(columns=None if columns is None else list(columns))
                 yield from (_leaving(batch) for batch in read) if segment.leaving else read
@@ -215,7 +196,7 @@ class SegmentStore:
         """Writes the segment, which is durable once `unsynced` is synced; returns the record for `restore`."""
         if (known := self._checksums.get(segment.name)) is None:
             self._persist(segment)
-            if self._shared is not None and self._store.size(segment.name) is None:
+            if self._store.size(segment.name) is None:
                 known = _APART
             else:
                 known = self._sums.pop(segment.name, None) or self._store.checksum(segment.name)
@@ -231,13 +212,8 @@ class SegmentStore:
 
     def _persist(self, segment: Segment) -> None:
         if segment.name in self._tables and self._store.size(segment.name) is None:
-            table, out = self._tables[segment.name], pa.BufferOutputStream()
-            if self._shared is not None and segment.rows > HELD:
-                put_parts(table, segment.name, self._shared)
-                del self._tables[segment.name]
-                return
-            pq.write_table(table, out, compression="lz4", row_group_size=_ROW_GROUP, store_schema=False)
-            self._sums[segment.name] = self._store.write(segment.name, [out.getvalue()])
+            if written := self._files.put(segment.name, self._tables[segment.name]):
+                self._sums[segment.name] = written
             if segment.rows > HELD:
                 del self._tables[segment.name]
 
@@ -254,22 +230,11 @@ class SegmentStore:
         """
         for name, recorded in checksums.items():
             if self._store.size(name) is None:
-                is_sound = self._is_shared(name)
+                is_sound = self._files.has_parts(name)
             else:
                 is_sound = recorded == _APART or self._store.checksum(name) == recorded
             if not is_sound:
                 raise self._store.damaged(name)
-
-    def _parts(self, name: str) -> list[str]:
-        """The files or objects with the rows of a segment."""
-        if self._shared is None or self._store.size(name) is not None:
-            return list(map(str, self._store.paths(name)))
-        return self._shared.urls(name)
-
-    def _is_shared(self, name: str) -> bool:
-        """Whether a segment is in the object store, with all of its parts."""
-        urls = [] if self._shared is None else self._shared.urls(name)
-        return bool(urls) and all(ObjectStore(url).size("") is not None for url in urls)
 
     def retain(self, names: Iterable[str]) -> None:
         """Forgets and deletes all segments but these, after a commit that no longer needs the others."""
@@ -281,6 +246,72 @@ class SegmentStore:
         for name in [n for n in list(self._sums) if n not in needed]:
             del self._sums[name]
         self._store.delete(*(name for name in self._store.names() if name.rstrip("/") not in needed))
+
+
+class _OwnFiles:
+    """The files of segments, which tasks see."""
+
+    def __init__(self, store: Folder) -> None:
+        self._store = store
+
+    def write(self, frame: Frame, name: str) -> int:
+        """Lets the engine write the rows of a frame; returns their number."""
+        frame.write(self._store.path_to_write(name))
+        return sum(pq.read_metadata(part).num_rows for part in self._store.paths(name))
+
+    def put(self, name: str, table: pa.Table) -> str | None:
+        """Writes rows that the driver has; returns the checksum of the file, None if they are not in a file."""
+        out = pa.BufferOutputStream()
+        pq.write_table(table, out, compression="lz4", row_group_size=_ROW_GROUP, store_schema=False)
+        return self._store.write(name, [out.getvalue()])
+
+    def frame(self, engine: Engine, segment: Segment) -> Frame:
+        """The rows of a segment, as tasks read them."""
+        return engine.parquet(segment.struct, str(self._store.path(segment.name)), few=segment.rows <= HELD)
+
+    def parts(self, name: str) -> list[str]:
+        """The files or objects with the rows of a segment."""
+        return list(map(str, self._store.paths(name)))
+
+    def has_parts(self, name: str) -> bool:
+        """Whether a segment without a file is in the object store, with all of its parts."""
+        return False
+
+
+class _SharedFiles(_OwnFiles):
+    """The files of small segments, which tasks do not see, and in the object store the parts of large ones."""
+
+    def __init__(self, store: Folder, shared: SharedFolder) -> None:
+        super().__init__(store)
+        self._shared = shared
+
+    def write(self, frame: Frame, name: str) -> int:
+        """See `_OwnFiles.write`."""
+        return noted(frame.engine.write_parts(frame, PartsOfTask(self._shared.url(name)), PARTS), name, self._shared)
+
+    def put(self, name: str, table: pa.Table) -> str | None:
+        """See `_OwnFiles.put`."""
+        if len(table) <= HELD:
+            return super().put(name, table)
+        put_parts(table, name, self._shared)
+        return None
+
+    def frame(self, engine: Engine, segment: Segment) -> Frame:
+        """See `_OwnFiles.frame`."""
+        if segment.rows <= HELD and self._store.size(segment.name) is not None:
+            tables = [pq.read_table(part, partitioning=None) for part in self._store.paths(segment.name)]
+            return engine.rows(pa.concat_tables(tables), segment.struct)
+        urls = self._shared.urls(segment.name)
+        return engine.parquet(segment.struct, *urls, few=segment.rows <= HELD) if urls else engine.empty(segment.struct)
+
+    def parts(self, name: str) -> list[str]:
+        """See `_OwnFiles.parts`."""
+        return super().parts(name) if self._store.size(name) is not None else self._shared.urls(name)
+
+    def has_parts(self, name: str) -> bool:
+        """See `_OwnFiles.has_parts`."""
+        urls = self._shared.urls(name)
+        return bool(urls) and all(size_of(url) is not None for url in urls)
 
 
 @lru_cache(maxsize=256)

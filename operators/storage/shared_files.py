@@ -71,6 +71,12 @@ def _source(place: str, thread: int) -> Any:
     return store.source(key)
 
 
+def size_of(place: str) -> int | None:
+    """The size of a file or an object; None if it does not exist."""
+    store, key = store_of(place)
+    return store.size(key)
+
+
 def beside(place: str, name: str) -> str:
     """The place with another name in the same folder.
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ast
 import re
-import tomllib
+from collections import defaultdict
 from dataclasses import fields
 from datetime import UTC, datetime
 from importlib import import_module
@@ -17,13 +17,15 @@ import typer.main
 from typer.core import TyperGroup
 
 import xmlstream as xs
-from tests.documentation.pages import PAGES, ROOT, blocks, first_cells, prose, section, text
+from tests.documentation.pages import PAGES, ROOT, blocks, first_cells, operator_modules, prose, section, text
 from tests.documentation.weight import path_of
 from xmlstream.cli.commands import app
 from xmlstream.monitor.routes import openmetrics
+from xmlstream.operators.expressions.operations.aggregate_functions import AGGREGATES as MERGED
 from xmlstream.runtime.metrics import OperatorReport, SliceReport, Totals
 from xmlstream.sources.xml.options.option_table import OPTIONS, SET_BY_QUERIES
 from xmlstream.sql import script
+from xmlstream.sql.spark.functions import AGGREGATES
 
 SPARKS_OPTIONS = {"--py-files"}
 
@@ -37,14 +39,22 @@ def test_every_option_of_a_source_is_in_its_table() -> None:
 def test_every_operator_is_in_its_table_and_has_tests_of_its_own() -> None:
     rows = [row.split("|")[1].strip() for row in text("operators/README.md").splitlines() if row.startswith("| ")]
     listed = rows[2 : rows.index("rule")]
-    project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
-    (floors,) = [c for c in project["tool"]["importlinter"]["contracts"] if c["id"] == "operators"]
-    modules = set(floors["layers"][0].split(" | "))
+    modules = set(operator_modules())
     assert len(listed) == len(set(listed))
     assert set(listed) == modules | {"union"}  # which is distinct above merge
     for module in modules:
-        assert (ROOT / "operators" / f"{module}.py").exists()
         assert (ROOT / "tests" / "operators" / f"test_{module}.py").exists()
+
+
+def test_the_table_of_what_groups_keep_is_that_of_the_aggregates() -> None:
+    keeps = {"counts": "a number", "sums": "a sum", "means": "a sum and a number", "values": "a value"}
+    rows = defaultdict[str, list[str]](list)
+    for name in sorted(AGGREGATES):
+        how = MERGED[name].merges if name in MERGED else None
+        rows[keeps[how] if how else "its tuples"].append(f"`{name}`")
+    page = text("operators/README.md").splitlines()
+    for what, names in rows.items():
+        assert any(line.startswith(f"| {', '.join(names)} | {what}") for line in page), (names, what)
 
 
 def test_every_module_of_the_algebra_is_in_its_table() -> None:

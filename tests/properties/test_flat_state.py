@@ -47,7 +47,7 @@ USING punctuated_xml OPTIONS (path 'none.xml', rowTag 'r');
 """
 TYPES = [("INT", "INT"), ("STRING", "STRING"), ("INT", "BIGINT"), ("DATE", "DATE")]
 PER_SLICE = 8
-SLICES = 12
+SLICES = 12 if AT_NIGHT else 8
 TEXT: dict[str, Callable[[int], str]] = {
     "INT": lambda n: str(2 * n),
     "BIGINT": lambda n: str(2 * n),

@@ -21,6 +21,7 @@ from typing import Any
 from xmlstream.diagnosis.inspection import inspect, nobody
 from xmlstream.diagnosis.missing import Functions
 from xmlstream.diagnosis.report import Cause, WaitingReport
+from xmlstream.drawing.plan_picture import picture
 from xmlstream.monitor.closed_map import Axis, AxisRow, ClosedMap, Closer
 from xmlstream.operators.expressions.constant_evaluation import evaluated
 from xmlstream.operators.storage.store import folder_at, store_at
@@ -30,7 +31,6 @@ from xmlstream.runtime.checkpoint import Commit
 from xmlstream.runtime.metrics import SliceReport, Totals
 from xmlstream.runtime.watching import Watched, what_of
 from xmlstream.safety.explanation import as_json
-from xmlstream.safety.picture import picture
 from xmlstream.safety.remedies import Remedy, remedies
 from xmlstream.safety.verdicts import QueryVerdict, judged
 

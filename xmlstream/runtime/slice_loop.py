@@ -30,8 +30,11 @@ from xmlstream.sources.xml.slices.micro_batches import StagedRange
 from xmlstream.sources.xml.slices.sources_reader import Json, SourcesReader
 from xmlstream.sources.xml.slices.staging import Staged, Stager
 
-POLL_SECONDS = 0.02
-"""The pause before a followed source without new input is looked at again."""
+POLL_SECONDS, QUIET_SECONDS = 0.02, 0.2
+"""The least and the longest pause before a followed source without new input is looked at again.
+
+It is a fiftieth of the time since the last slice, so that a feed that is awake is answered at once.
+"""
 
 RECENT = 100
 """The slices in `recentProgress`."""
@@ -97,7 +100,7 @@ class SliceLoop:
         """
         self._reader, self._stager, self._process, self._pace = reader, stager, process, pace
         self._checkpoint, self._stage = checkpoint, checkpoint.stage
-        self._stopping = threading.Event()
+        self._stopping, self._busy_until = threading.Event(), time.monotonic()
         self._has_clock = any(source.clock is not None for source in reader.sources)
         self.idles, self.is_busy = 0, False
 
@@ -159,7 +162,7 @@ class SliceLoop:
 
         self.is_busy = True
         self._process(slice_.number, slice_.end, staged)
-        self.is_busy = False
+        self.is_busy, self._busy_until = False, time.monotonic()
         self._clear(slice_.number)
         return ahead[0] if ahead else None
 
@@ -182,8 +185,9 @@ class SliceLoop:
 
     def _pause(self) -> None:
         """Waits until a slice may begin: at multiples of the interval since 1970, as Spark does."""
-        every = self._pace.every
-        self._stopping.wait(every - time.time() % every if every else POLL_SECONDS)
+        every, quiet = self._pace.every, time.monotonic() - self._busy_until
+        pause = min(max(quiet * POLL_SECONDS, POLL_SECONDS), QUIET_SECONDS)
+        self._stopping.wait(every - time.time() % every if every else pause)
 
 
 class RunningQuery:

@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path, PurePath
 
+from xmlstream.extensions import extensions
 from xmlstream.operators.storage.object_urls import is_object_url
 from xmlstream.operators.storage.object_urls import shown as without_options
 from xmlstream.operators.storage.records import Record
@@ -14,22 +15,20 @@ from xmlstream.operators.storage.store import Store, store_at
 from xmlstream.punct_ns.errors import StateError, UsageError
 from xmlstream.punct_ns.schema import Schema
 from xmlstream.punct_ns.scheme import Scheme
-from xmlstream.sink.delta import DELTA
 from xmlstream.sink.directory_sink import DirectorySink
 from xmlstream.sink.document_names import require_partitions
-from xmlstream.sink.iceberg import ICEBERG
 from xmlstream.sink.output import Output
 from xmlstream.sink.partitioned_sink import PartitionedSink
-from xmlstream.sink.postgresql import POSTGRESQL
-from xmlstream.sink.program_sink import PROGRAM, LoopSink, TwoPhaseSink, two_phases
+from xmlstream.sink.program_sink import PROGRAM, LoopSink, ProgramSink, TwoPhaseSink, two_phases
 from xmlstream.sink.result_tables import CSV, JSON, PARQUET, ParquetForm
 from xmlstream.sink.sink import Sink
 from xmlstream.sink.sink_kind import SinkHome, SinkKind
 from xmlstream.sink.staged_sink import StagedSink
-from xmlstream.sink.xml_documents import XML
+from xmlstream.sink.standard_output import StandardOutput
+from xmlstream.sink.xml_documents import XML, DocumentForm, StreamSink
 from xmlstream.sources.local_paths import local_path
 
-SINKS: Mapping[str, SinkKind] = {kind.name: kind for kind in (XML, PARQUET, CSV, JSON, DELTA, ICEBERG, POSTGRESQL)}
+SINKS: Mapping[str, SinkKind] = {kind.name: kind for kind in (XML, PARQUET, CSV, JSON, *extensions("sink"))}
 """Kinds of sinks that an output or a table can name, by the name that follows USING."""
 
 PARTITIONED = ", ".join(name for name, kind in SINKS.items() if kind.form)
@@ -173,10 +172,12 @@ class Target:
             raise UsageError(f"the output {self.shown} is {kind.name}, which cannot be partitioned", hint=hint)
         if kind.loader is not None:
             return StagedSink(home.drafts, schema, schemes, kind.loader(self.output, schema, home))
-        if kind.form is None:
-            assert kind.sink is not None
-            return kind.sink(self, schema, home)
+        if self.taken is not None:
+            return self.taken if isinstance(self.taken, LoopSink) else ProgramSink(self.taken, schema)
         output = self.documents(home.drafts)
+        if kind.form is None:
+            xml = DocumentForm(schema, self.row_tag, self.root_tag, self.xml)
+            return StreamSink(StandardOutput(), xml) if output is None else DirectorySink(output, xml)
         assert output is not None
         if not self.partition_by:
             return DirectorySink(output, kind.form(schema, schemes))

@@ -19,7 +19,6 @@ from xmlstream.operators.storage.records import DeadLetter
 from xmlstream.operators.storage.store import hidden, store_at, store_of
 from xmlstream.punct_ns.errors import InputError
 from xmlstream.punct_ns.slices import POSITION
-from xmlstream.sources.places import fetch_ahead
 from xmlstream.sources.xml.grammar.grammar_filter import GrammarFilter, also_restricted, known_restricted
 from xmlstream.sources.xml.grammar.late_tuples import late_items
 from xmlstream.sources.xml.options.reading import Reading
@@ -72,14 +71,11 @@ def _parsed(part: Part, streams: Sequence[_Stream]) -> Part | None:
     parser = RangeParser(part.reading)
     for stream, of in zip(streams, parser.streams, strict=True):
         stream.begin(of)
-    documents = [range_.document for range_ in part.ranges]
-    for place, range_ in enumerate(part.ranges):
-        fetch_ahead(documents, place)
-        for each in parser.parse_all(range_):
-            for number, (stream, parsed) in enumerate(zip(streams, each, strict=True)):
-                if more := also_restricted(parsed.punctuations, stream.columns):
-                    return replace(part, stream=number).with_columns(more)
-                stream.add(parsed)
+    for each in parser.parse_many(part.ranges):
+        for number, (stream, parsed) in enumerate(zip(streams, each, strict=True)):
+            if more := also_restricted(parsed.punctuations, stream.columns):
+                return replace(part, stream=number).with_columns(more)
+            stream.add(parsed)
     return None
 
 

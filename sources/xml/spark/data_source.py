@@ -17,8 +17,7 @@ from xmlstream.punct_ns.errors import UsageError
 from xmlstream.punct_ns.slices import POSITION_SHOWN, PUNCTUATION_SHOWN, quoted
 from xmlstream.sources.xml.options.source import SourceOptions
 from xmlstream.sources.xml.slices.micro_batches import ReadTask
-from xmlstream.sources.xml.spark.pyspark_version import limits_reads
-from xmlstream.sources.xml.spark.xml_reading import SparkReading
+from xmlstream.sources.xml.spark.xml_reading import SparkReading, limits_reads
 from xmlstream.sources.xml.splits.documents import Documents
 from xmlstream.sources.xml.splits.slice_planner import Offset, Planner
 

@@ -1,9 +1,14 @@
-"""What the batch reader and the stream reader of Spark's data source `punctuated_xml` share: options and rows."""
+"""What the batch reader and the stream reader of Spark's data source `punctuated_xml` share: options and rows.
+
+PySpark differs between versions, from 4.1 on.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, MutableMapping
-from typing import TYPE_CHECKING
+from importlib.util import find_spec
+from inspect import signature
+from typing import TYPE_CHECKING, Any
 
 from pyspark.sql.datasource import InputPartition
 from pyspark.sql.types import StructType
@@ -12,7 +17,6 @@ from xmlstream.punct_ns.errors import UsageError
 from xmlstream.punct_ns.slices import POSITION_SHOWN, PUNCTUATION_SHOWN, quoted
 from xmlstream.sources.xml.options.source import SourceOptions
 from xmlstream.sources.xml.slices.micro_batches import ReadTask
-from xmlstream.sources.xml.spark.pyspark_version import arrow_schema
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -52,3 +56,19 @@ def _options(given: MutableMapping[str, str], schema: StructType) -> SourceOptio
             hint="declare NOT NULL in the option schema",
         )
     return SourceOptions.parse(options, ", ".join(columns), giver="reader")
+
+
+def limits_reads() -> bool:
+    """Whether PySpark's streaming readers are given a start and a limit: since 4.2."""
+    return find_spec("pyspark.sql.streaming.datasource") is not None
+
+
+def arrow_schema(schema: StructType) -> pa.Schema:
+    """Converts a Spark schema to Arrow, with timestamps in UTC."""
+    from pyspark.sql.pandas.types import to_arrow_schema
+
+    convert: Any = to_arrow_schema
+    # Before 4.2 there was no choice of the zone.
+    zone = {"timezone": "UTC"} if "timezone" in signature(convert).parameters else {}
+    found: pa.Schema = convert(schema, **zone)
+    return found

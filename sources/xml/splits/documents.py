@@ -165,6 +165,8 @@ class Documents:
             with contextlib.suppress(FileNotFoundError):
                 self._read.look(self.known[0], self.known[0].status())
             return self.known
+        if not self._place.may_differ():
+            return self.known
         found = self._new()
         if found and not self._place.is_snapshot:
             # A listing may miss a file that is renamed meanwhile: list again for files that precede the last of these.

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
     from xmlstream.session.engines import InProcessSession
 
-EVENTS, SLICE = 800, "64k"
+EVENTS, SLICE = 400, "32k"
 
 ASKED = queries(SLICE)
 
