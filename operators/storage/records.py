@@ -137,18 +137,9 @@ class LogRecord(Record):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DeadLetter(Record):
-    """An item or a tuple that is set aside.
+    """An item or a tuple that is set aside: what `xmlstream/runtime/README.md` has in its table of dead letters.
 
-    Attributes:
-        position: Its position in its source; -1 if that is not known.
-        document: Its document.
-        line: Its line, from 1.
-        column: Its first character's column in that line, from 1.
-        kind: `document`, `tuple`, `punctuation`: what is malformed; `ungrammatical`; or as operators call it.
-        since: The slice since which it was kept, and the time of that.
-        reason: Why it is set aside.
-        raw: The whole element, as in the document; or the values of a tuple.
-        within: The start tags of the elements around it, from the root.
+    The `position` is -1 if it is not known.
     """
 
     sparse = ("document", "line", "column", "since", "within")

@@ -59,13 +59,9 @@ _LONG_AGO = datetime.min.replace(tzinfo=UTC)
 
 @dataclass(frozen=True, slots=True)
 class Remote(Record):
-    """What a commit to an object store names there.
+    """What a commit to an object store names there: its run, and the numbers of the records since the last whole one.
 
-    Attributes:
-        run: The id of the run that has committed.
-        log: The numbers of the records since the last whole one.
-        objects: The key and the checksum of each file of the working copy.
-        logs: The parts of each append-only file.
+    `objects` are the key and the checksum of each file of the working copy, `logs` the parts of append-only files.
     """
 
     run: str

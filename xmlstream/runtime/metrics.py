@@ -42,21 +42,7 @@ class OperatorReport(Record):
 
 @dataclass(frozen=True, slots=True)
 class SliceReport(Record):
-    """The counts of one slice.
-
-    Attributes:
-        slice: The number of the slice.
-        seconds: Time from the slice's arrival to its commit.
-        items_in: Number of tuples and punctuations of all sources.
-        tuples_out: Number of tuples of all results.
-        operators: The reports of the sources and operators.
-        set_aside: Number of items that were dropped or diverted by their modes, and of overdue tuples.
-        closed: Whether the input has ended for good.
-        exact: Whether no tuple has been overdue up to this slice.
-        findings: All findings up to this slice (`xmlstream.runtime.likely_mistakes`).
-        memory: Bytes that processes take (`xmlstream.session.java_process`).
-        requests: Requests of this process to object stores since the last report, by kind; absent if there were none.
-    """
+    """The counts of one slice, as in the table of metrics in `xmlstream/runtime/README.md`."""
 
     sparse = ("requests",)
 

@@ -144,10 +144,8 @@ class SliceLoop:
 
     def _next(self, number: int, at: Json) -> _Planned | None:
         """The next slice, which is being staged; None if there is no input for it."""
-        end = self._reader.end(at)
-        return None if end == at else self._planned(number, at, end)
-
-    def _planned(self, number: int, at: Json, end: Json) -> _Planned:
+        if (end := self._reader.end(at)) == at:
+            return None
         self._clear(number)
         return _Planned(number, end, self._stager.begin(self._reader.tasks(at, end), self._folder(number)))
 
