@@ -35,6 +35,7 @@ from xmlstream.operators.required_punctuations import Held, Way
 from xmlstream.operators.state.operator_state import NewPunctuations, OperatorState
 from xmlstream.operators.state.slice_tuples import Slice, Tuples, require_positions
 from xmlstream.operators.state.state_schema import StateSchema
+from xmlstream.operators.storage.records import DeadLetter
 from xmlstream.punct_ns.errors import UngrammaticalStream, UsageError, place
 from xmlstream.punct_ns.grammar import sentence
 from xmlstream.punct_ns.punctuation import Punctuation
@@ -139,7 +140,7 @@ class Punctuate(Operator):
         for row in in_utc(found).to_pylist():
             raw = {name: row[name] for name in names}
             kind = row[ASIDE]
-            state.letters.append({"_position": row[POSITION], "kind": kind, "reason": reasons[kind], "raw": raw})
+            state.letters.append(DeadLetter(position=row[POSITION], kind=kind, reason=reasons[kind], raw=raw))
 
     def _offence(self, row: Mapping[str, Any], computed: Frame, state: OperatorState) -> UngrammaticalStream:
         schema = state.inputs[0]

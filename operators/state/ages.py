@@ -13,12 +13,13 @@ result is not exact.
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from xmlstream.operators.expressions.dialect import passed
+from xmlstream.operators.storage.records import DeadLetter
 from xmlstream.punct_ns.errors import UsageError
 from xmlstream.punct_ns.lifespan import Duration
 from xmlstream.punct_ns.slices import own
@@ -185,10 +186,10 @@ def _span(text: str, number: float, unit: timedelta) -> Duration:
         raise UsageError(f"purge_after '{text}' is beyond the calendar") from None
 
 
-def overdue_letter(row: dict[str, Any], limit: PurgeAfter) -> dict[str, Any]:
+def overdue_letter(row: Mapping[str, Any], limit: PurgeAfter) -> DeadLetter:
     """The dead letter of an overdue row, with the time since which it was kept."""
     since = Since(**row[SINCE])
     time = since.moment().isoformat()
     reason = f"kept since slice {since.slice}, {time}, and purged after {limit} without a punctuation that closes it"
     raw = {name: value for name, value in row.items() if name not in AGES}
-    return {"kind": "overdue", "since": {"slice": since.slice, "time": time}, "reason": reason, "raw": raw}
+    return DeadLetter(kind="overdue", since={"slice": since.slice, "time": time}, reason=reason, raw=raw)

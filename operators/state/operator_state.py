@@ -19,7 +19,7 @@ from xmlstream.operators.state.expiring_set import IsOver
 from xmlstream.operators.state.slice_tuples import Slice, Tuples
 from xmlstream.operators.state.state_schema import STATE_FORMAT, OperatorRecord, StateSchema
 from xmlstream.operators.state.tuple_log import MergingLog, TupleLog
-from xmlstream.operators.storage.records import LogRecord
+from xmlstream.operators.storage.records import DeadLetter, LogRecord
 from xmlstream.operators.storage.segments import Segment, SegmentStore
 from xmlstream.punct_ns.lifespan import Bound
 from xmlstream.punct_ns.punctuation import Punctuation
@@ -85,7 +85,7 @@ class OperatorState:
         self.awaited: Collection[str] | None = None
         self.is_over: IsOver = lambda _: False
         self.set_aside = self.overdue = 0
-        self.letters: list[dict[str, Any]] = []
+        self.letters: list[DeadLetter] = []
         self._store, self._declared = store, declared
         self._scratch: Any = None
         if committed is not None:
@@ -140,7 +140,7 @@ class OperatorState:
         for held in self._all_sets().values():
             held.end(self.is_over)
 
-    def overdue_letters(self) -> Iterator[dict[str, Any]]:
+    def overdue_letters(self) -> Iterator[DeadLetter]:
         """The dead letters of this slice's overdue rows, without the name of their source."""
         for segment in self._overdue:
             for batch in self._store.batches(segment):

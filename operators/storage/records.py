@@ -1,4 +1,4 @@
-"""Records: frozen dataclasses that know their JSON by the types of their fields; those of segments and of logs.
+"""Records: frozen dataclasses that know their JSON by the types of their fields: segments, logs, dead letters.
 
 A field is plain JSON, a moment, or a record; or a tuple, mapping, set or alternative (`X | None`) of these. What is
 read may have more names than the class, and lack those with defaults: other versions have written it.
@@ -6,19 +6,20 @@ read may have more names than the class, and lack those with defaults: other ver
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable, Collection, Mapping
-from dataclasses import MISSING, dataclass, fields
+from dataclasses import dataclass, fields, replace
 from datetime import datetime
 from functools import cache
 from types import NoneType, UnionType
-from typing import Any, ClassVar, Self, Union, get_args, get_origin, get_type_hints
+from typing import Any, ClassVar, Self, get_args, get_origin, get_type_hints
 
 
 class Record:
     """A frozen dataclass that is written as a JSON object, and read back.
 
     Attributes:
-        sparse: The fields that are not written while they have their defaults.
+        sparse: The fields that are not written while they are None or empty.
 
     >>> from dataclasses import dataclass
     >>> @dataclass(frozen=True)
@@ -35,9 +36,8 @@ class Record:
 
     def json(self) -> dict[str, Any]:
         """The record as a JSON object."""
-        known = {name: getattr(self, name) for name in self._readers()}
-        defaults = self._defaults()
-        return {name: _plain(v) for name, v in known.items() if name not in self.sparse or v != defaults[name]}
+        named = ((name, getattr(self, name)) for name in self._readers())
+        return {name: _plain(v) for name, v in named if name not in self.sparse or v or isinstance(v, int)}
 
     @classmethod
     def extending(cls, other: Any, **more: Any) -> Self:
@@ -52,14 +52,6 @@ class Record:
             TypeError: A name without a default is missing.
         """
         return cls(**{name: read(json[name]) for name, read in cls._readers().items() if name in json})
-
-    @classmethod
-    @cache
-    def _defaults(cls) -> dict[str, Any]:
-        """The default of each field that has one."""
-        made = {each.name: each.default_factory for each in fields(cls)}  # type: ignore[arg-type]
-        plain = {each.name: each.default for each in fields(cls)}  # type: ignore[arg-type]
-        return {name: plain[name] if make is MISSING else make() for name, make in made.items()}
 
     @classmethod
     @cache
@@ -92,25 +84,20 @@ _Reader = Callable[[Any], Any]
 
 def _reader(type_: Any) -> _Reader:
     """What reads a value of a type from JSON."""
-    parts = [_same if part in (NoneType, Ellipsis) else _reader(part) for part in get_args(type_)]
-    origin = get_origin(type_) or type_
-    if origin in (Union, UnionType) and NoneType in get_args(type_):
+    origin, of = get_origin(type_) or type_, get_args(type_)
+    parts = [_reader(part) for part in of]
+    if origin is UnionType and NoneType in of:
         return lambda value: None if value is None else parts[0](value)
-    if origin is tuple and Ellipsis in get_args(type_):
+    if origin is tuple and Ellipsis in of:
         return lambda values: tuple(map(parts[0], values))
     if origin is tuple:
         return lambda values: tuple(read(value) for read, value in zip(parts, values, strict=True))
     if origin is Mapping:
         return lambda values: {name: parts[1](value) for name, value in values.items()}
-    if origin is frozenset:
-        return frozenset
-    if origin is datetime:
-        return datetime.fromisoformat
-    return origin.from_json if isinstance(origin, type) and issubclass(origin, Record) else _same
-
-
-def _same(value: Any) -> Any:
-    return value
+    if isinstance(origin, type) and issubclass(origin, Record):
+        return origin.from_json
+    others: dict[Any, _Reader] = {frozenset: frozenset, datetime: datetime.fromisoformat}
+    return others.get(origin, lambda value: value)
 
 
 @dataclass(frozen=True, slots=True)
@@ -133,10 +120,7 @@ class PartRecord(SegmentRecord):
 
 @dataclass(frozen=True, slots=True)
 class LogRecord(Record):
-    """A log in a commit: the number of its rows, its parts, and the punctuations that have purged it.
-
-    `oldest` are the slice and the time of its oldest row; None if that is not known.
-    """
+    """A log in a commit: its rows, its parts, the punctuations that have purged it, the age of its oldest row."""
 
     sparse = ("oldest",)
 
@@ -149,3 +133,30 @@ class LogRecord(Record):
     def checksums(self) -> dict[str, str]:
         """The checksums of its segments, by their names."""
         return {one.name: one.checksum for part in self.segments for one in (part, *part.removed)}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DeadLetter(Record):
+    """An item or a tuple that is set aside: what `xmlstream/runtime/README.md` has in its table of dead letters.
+
+    The `position` is -1 if it is not known.
+    """
+
+    sparse = ("document", "line", "column", "since", "within")
+
+    position: int = -1
+    document: str | None = None
+    line: int | None = None
+    column: int | None = None
+    kind: str
+    since: Mapping[str, Any] | None = None
+    reason: str
+    raw: Any = None
+    within: str | None = None
+
+    def line_of(self, source: str) -> str:
+        """The letter as a line of the file of a source or an operator."""
+        at = {"_position": self.position} if self.position >= 0 else {}
+        found = {"source": source, **at, **replace(self, raw=None).json(), "raw": self.raw}
+        del found["position"]
+        return json.dumps(found, default=str)

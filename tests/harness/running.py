@@ -18,7 +18,7 @@ from xmlstream.operators.state.ages import FIRST, SINCE, PurgeAfter, Since
 from xmlstream.operators.state.operator_state import OperatorState
 from xmlstream.operators.state.slice_tuples import Slice, Tuples
 from xmlstream.operators.state.state_schema import OperatorRecord
-from xmlstream.operators.storage.records import LogRecord
+from xmlstream.operators.storage.records import DeadLetter, LogRecord
 from xmlstream.operators.storage.segments import Segment, SegmentStore
 from xmlstream.punct_ns.lifespan import Lifespan
 from xmlstream.punct_ns.punctuation import Punctuation
@@ -151,7 +151,7 @@ class Running:
             assert counted == [one if n is None else n for n, one in zip(said, counted, strict=True)]
 
     @property
-    def set_aside(self) -> tuple[int, list[dict[str, Any]]]:
+    def set_aside(self) -> tuple[int, list[DeadLetter]]:
         """How many tuples of the last slice were set aside, and the dead letters."""
         return self._state.set_aside, self._state.letters
 
@@ -161,9 +161,9 @@ class Running:
         return self._state.punctuations_held
 
     @property
-    def overdue(self) -> list[dict[str, Any]]:
+    def overdue(self) -> list[DeadLetter]:
         """The dead letters of kept rows that were overdue in the last slice, in order."""
-        return sorted(self._state.overdue_letters(), key=lambda letter: str(letter["raw"]))
+        return sorted(self._state.overdue_letters(), key=lambda letter: str(letter.raw))
 
     def is_over(self, lifespan: Lifespan) -> bool:
         """Whether it had ended as the last slice began."""

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import re
+from dataclasses import replace
 from datetime import UTC, date, datetime, timedelta
 from decimal import Decimal
 from pathlib import Path
@@ -13,6 +14,7 @@ from xmlstream.operators.punctuate import Punctuate
 from xmlstream.operators.punctuators.distance import Distance
 from xmlstream.operators.punctuators.order import ByClock, ByOrder, ByRoster
 from xmlstream.operators.punctuators.predicate import ByDomain, ByPredicate
+from xmlstream.operators.storage.records import DeadLetter
 from xmlstream.punct_ns.errors import QueryError, UngrammaticalStream, UsageError
 from xmlstream.punct_ns.punctuation import Punctuation
 from xmlstream.punct_ns.schema import Schema
@@ -131,8 +133,8 @@ def test_late_tuples_are_dropped_or_diverted_and_counted(session: Session, tmp_p
     diverting = Running(session, tmp_path / "divert", Punctuate(ByOrder("n"), "divert"), NUMBERS, positioned=True)
     diverting.shows("(1) (3) (2) (3) (0) (4)", out="(1) (3) (3) (4) <(,4)>", in_order=True)
     reason = "punctuate by order of n closed its values before it came"
-    letter = {"_position": 2, "kind": "ungrammatical", "reason": reason, "raw": {"n": 2}}
-    assert diverting.set_aside == (2, [letter, {**letter, "_position": 4, "raw": {"n": 0}}])
+    letter = DeadLetter(position=2, kind="ungrammatical", reason=reason, raw={"n": 2})
+    assert diverting.set_aside == (2, [letter, replace(letter, position=4, raw={"n": 0})])
 
 
 def test_a_wrong_clock_is_set_aside_and_moves_nothing(spark: SparkSession, tmp_path: Path) -> None:
@@ -147,10 +149,10 @@ def test_a_wrong_clock_is_set_aside_and_moves_nothing(spark: SparkSession, tmp_p
     first = running.slice((at(0, 90_000, 60, 90_001, 361, 55, 360), []))
     assert first.tuples == at(0, 60, 55, 360)
     assert first.punctuations == said("<(,2026-05-15T17:05:49.999995Z)>", schema=schema)
-    assert [(letter["kind"], letter["_position"]) for letter in running.set_aside[1]] == [
+    assert [(letter.kind, letter.position) for letter in running.set_aside[1]] == [
         ("ahead", 1), ("ahead", 3), ("ahead", 4)
     ]  # fmt: skip
-    assert "than punctuate by order of ts" in running.set_aside[1][0]["reason"]
+    assert "than punctuate by order of ts" in running.set_aside[1][0].reason
     running.restart()
     second = running.slice((at(661, 660, 960), []))
     assert second.tuples == at(660, 960)
@@ -220,7 +222,7 @@ def test_a_wrong_clock_of_one_sensor_moves_nobody(spark: SparkSession, tmp_path:
         in_order=False,
     )
     aside, letters = running.set_aside
-    assert (aside, [(letter["kind"], letter["_position"]) for letter in letters]) == (2, [("ahead", 2)])
+    assert (aside, [(letter.kind, letter.position) for letter in letters]) == (2, [("ahead", 2)])
 
 
 # By roster.
@@ -242,7 +244,7 @@ def test_an_hour_has_passed_when_every_sensor_on_the_list_has_gone_on(session: S
         out="(S03, 2, 70)          (S01, 1, 70) (S01, 2, 70) <*, (,2), *>",
         in_order=True,
     )
-    assert [letter["_position"] for letter in running.set_aside[1]] == [5]
+    assert [letter.position for letter in running.set_aside[1]] == [5]
     running.restart()
     running.shows(
         "(S09, 1, 70) (S01, 4, 70) (S02, 5, 70) (S03, null, 70)",

@@ -94,7 +94,7 @@ def test_punctuate_says_what_has_passed_and_sets_the_late_aside(session: Session
                 done = running.slice((tuples, []))
                 assert same(done.tuples, [t for t, fate in fates if fate == "on"])
                 aside, letters = running.set_aside
-                assert [letter["kind"] for letter in letters] == [
+                assert [letter.kind for letter in letters] == [
                     {"late": "ungrammatical"}.get(fate, fate) for _, fate in fates if fate != "on"
                 ]
                 assert aside == len(letters)

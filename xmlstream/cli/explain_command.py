@@ -145,12 +145,35 @@ def _require_planned(script: Script, engine: str) -> None:
         script.plan(session)
 
 
+def measured_rates(path: str) -> dict[str, float]:
+    """The average number of tuples that each source and operator emitted in a slice of a former run, by name.
+
+    Raises:
+        UsageError: What is at the path or the URL is neither metrics nor a checkpoint, or has no slice with tuples.
+    """
+    from xmlstream.runtime.checkpoint import CommitLog
+    from xmlstream.runtime.metrics import read_metrics
+    from xmlstream.runtime.remote_checkpoint import readable
+
+    with readable(path) as (directory, _):
+        records = CommitLog(directory.below("commits")).records()
+        reports = [each.report for each in records] or read_metrics(path)
+    # Slices without items only wait for input.
+    found = [report.operators for report in reports if report.items_in]
+    if not found:
+        raise UsageError(f"{path} has no slice with tuples", hint="name a file that --metrics wrote")
+    rates: dict[str, float] = {}
+    for operators in found:
+        for one in operators:
+            rates[one.name] = rates.get(one.name, 0) + one.tuples_out / len(found)
+    return rates
+
+
 def _plans(root: Node, metrics: str | None, *, as_json: bool) -> str:
     """The ways to join, compared at declared or measured rates."""
     from xmlstream.optimizer.choose_joins import with_rates
     from xmlstream.optimizer.rules import join_choices
     from xmlstream.plan.nodes import Scan, topological
-    from xmlstream.runtime.measured import measured_rates
 
     if metrics is not None:
         root = with_rates(root, measured_rates(metrics))

@@ -99,19 +99,18 @@ class _Inspection:
         if last is None:
             raise StateError(f"nothing was committed yet in {self._store.where()}")
         self._last = last
-        self._kept = {node: self._kept_by(node) for node in topological(self._root) if _is_operator(node)}
+        self._kept = {
+            node: KeptRows(self._state_of(node), node.state_schema.logs, self._recorded(node).kept)
+            for node in topological(self._root)
+            if not isinstance(node.operator, Scan | Static | Results)
+        }
         senders = [n for n in topological(self._root) if isinstance(n.operator, Scan | Static | Punctuate)]
         self._sent_by = {node: SentPunctuations(self._records, self._names[node], node.schema) for node in senders}
         sets = {n: self._recorded(n).sets for n in self._kept}
         sent = {n: by_node.whole() for n, by_node in self._sent_by.items()}
-        on_disk = {n: self._on_disk(n) for n in senders if isinstance(n.operator, Scan)}
+        scans = [node for node in senders if isinstance(node.operator, Scan)]
+        on_disk = {n: ClosedOnDisk(self._state_of(n), n.schema, self._recorded(n).kept) for n in scans}
         self._lacks = MissingPunctuations(self._kept, sets, sent, functions, on_disk)
-
-    def _on_disk(self, node: Node) -> ClosedOnDisk:
-        return ClosedOnDisk(self._state_of(node), node.schema, self._recorded(node).kept)
-
-    def _kept_by(self, node: Node) -> KeptRows:
-        return KeptRows(self._state_of(node), node.state_schema.logs, self._recorded(node).kept)
 
     def _state_of(self, node: Node) -> Path:
         return self._store.path(f"state/{self._names[node]}")
@@ -235,7 +234,3 @@ def _shown_as(missing: Punctuation, wanted: Punctuation) -> str:
 
 def _schemas(node: Node) -> tuple[Schema, ...]:
     return tuple(below.schema for below in node.inputs)
-
-
-def _is_operator(node: Node) -> bool:
-    return not isinstance(node.operator, Scan | Static | Results)

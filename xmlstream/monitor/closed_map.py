@@ -63,16 +63,9 @@ Bar: TypeAlias = list[float | None]
 
 @dataclass(frozen=True, slots=True)
 class AxisRow(Record):
-    """An input on an axis.
+    """An input on an axis: the values that it has closed, as `bars` and as text.
 
-    Attributes:
-        input: Its name.
-        attribute: Its attribute.
-        bars: The values that it has closed.
-        closed: The same as text.
-        lacks: The values that others have closed and this input has not, as text.
-        missing: Punctuations that would close the first of these.
-        last_sent: The slice in which the input last sent a punctuation, and its time.
+    `lacks` are the values that others have closed and it has not, as text; `missing` would close the first of these.
     """
 
     input: str
@@ -94,17 +87,10 @@ class Meet(Record):
 
 @dataclass(frozen=True, slots=True)
 class Axis(Record):
-    """Attributes of inputs that are compared with each other.
+    """Attributes of inputs that are compared: a row for each, and the values that all have closed (`meet`).
 
-    Attributes:
-        attribute: The name of the first.
-        type: Their type.
-        scale: `number`, `time` in milliseconds, or `text`, one value after the other.
-        values: The first and the last value of a `text`.
-        whole: Its ends.
-        edge: The ends of the part in which inputs differ.
-        rows: One for each input.
-        meet: What all have closed.
+    Its `scale` is `number`, `time` in milliseconds, or `text`, one value after the other, with the first and the last
+    of the `values`. It has its ends (`whole`), and those of the part in which inputs differ (`edge`).
     """
 
     attribute: str

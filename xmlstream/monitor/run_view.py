@@ -178,7 +178,7 @@ class RunView:
         root, follow = self._run.root, self._run.follow
         return judged(root, follow=follow), remedies(root, follow=follow)
 
-    def plan(self) -> dict[str, Any]:
+    def plan(self) -> dict[str, object]:
         """The plan with its verdicts, as JSON."""
         if self._run is None:
             return {"operators": []}
@@ -201,7 +201,7 @@ class RunView:
         self._add_slice(record, restored=restored)
 
     def measured(self, report: SliceReport) -> None:
-        """Takes a slice of which there is the report only."""
+        """Takes the report of a slice that has no record any more."""
         self.totals.add(report)
         self._add_report(report, "")
 
@@ -246,7 +246,7 @@ class RunView:
     def answer(self, key: Mapping[str, str]) -> dict[str, Any]:
         """Whether the results of some values are out, which inputs have closed them, and what the others must send."""
         rows: list[Closer] = []
-        result: dict[str, Any] = {}
+        result: dict[str, object] = {}
         for attribute, text in key.items():
             try:
                 rows += self._closed.closers(attribute, text) if self._closed is not None else ()
@@ -339,7 +339,7 @@ class RunView:
                 tone, text, word, at = "good", f"running{where}", "", ""
         return {"tone": tone, "text": text, "word": word if at else "", "time": at}
 
-    def _results(self, behind: Sequence[Cause]) -> Iterator[dict[str, Any]]:
+    def _results(self, behind: Sequence[Cause]) -> Iterator[dict[str, object]]:
         for name, node in self._emitters.items():
             waits = [cause.source for cause in behind if name in cause.results or not cause.results]
             tuples_out = self.totals.flows[node]["tuples_out"] if node in self.totals.flows else 0
@@ -385,9 +385,9 @@ class RunView:
                 self._inspected = (time.monotonic(), report)
             return self._inspected[1]
 
-    def letters(self) -> list[dict[str, Any]]:
+    def letters(self) -> list[dict[str, object]]:
         """The last dead letters, newest first."""
-        found: list[dict[str, Any]] = []
+        found: list[dict[str, object]] = []
         if self._run is None:
             return found
         place = store_at(self._run.dead_letters)

@@ -11,7 +11,6 @@ from collections import Counter
 from collections.abc import Callable, Mapping
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, replace
-from typing import Any
 
 from xmlstream.optimizer.join_plans import JoinPlan, JoinRegion, at_once, hands_on, is_join, region, safe_plans, written
 from xmlstream.optimizer.rewrite import bottom_up, over, readers
@@ -64,7 +63,7 @@ class Choice:
         known = {plan.text: plan for plan in (self.written, *filter(None, [self.requested]), *self.safe)}
         return sorted({**known, self.written.text: self.written}.values(), key=lambda plan: plan.kept)
 
-    def as_json(self) -> list[dict[str, Any]]:
+    def as_json(self) -> list[dict[str, object]]:
         """The plans as JSON; `keeps` is null for a plan that keeps tuples for ever."""
         return [
             {

@@ -249,7 +249,7 @@ def names(root: Node) -> dict[Node, str]:
     return given
 
 
-def plain(root: Node) -> list[dict[str, Any]]:
+def plain(root: Node) -> list[dict[str, object]]:
     """The plan as JSON, one object per node, with everything on which kept state and output depend.
 
     It has no options that may change from run to run, such as the size of slices and the treatment of bad input.

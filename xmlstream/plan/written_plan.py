@@ -8,6 +8,7 @@ only objects of this project's dataclasses, so a file cannot make it run other c
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
 from dataclasses import fields, is_dataclass
 from datetime import date, datetime, timedelta
 from decimal import Decimal
@@ -59,7 +60,7 @@ _OURS = "xmlstream."
 _CLASS, _VALUE = "class", "value"
 
 
-def encoded(root: Node) -> dict[str, Any]:
+def encoded(root: Node) -> dict[str, object]:
     """The plan as JSON; for a DataFrame it has no content."""
     order = topological(root)
     number = {node: i for i, node in enumerate(order)}
@@ -70,7 +71,7 @@ def encoded(root: Node) -> dict[str, Any]:
     return {"format": PLAN_FORMAT, "nodes": nodes}
 
 
-def decoded(plan: dict[str, Any]) -> Node:
+def decoded(plan: Mapping[str, Any]) -> Node:
     """The plan of a JSON object that `encoded` has written.
 
     Raises:

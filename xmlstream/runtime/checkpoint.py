@@ -34,7 +34,7 @@ from collections.abc import Iterable, Mapping, Sequence, Set
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 
 from xmlstream.operators.state.expiring_set import Entry
 from xmlstream.operators.state.state_schema import OperatorRecord
@@ -59,13 +59,9 @@ _LONG_AGO = datetime.min.replace(tzinfo=UTC)
 
 @dataclass(frozen=True, slots=True)
 class Remote(Record):
-    """What a commit to an object store names there.
+    """What a commit to an object store names there: its run, and the numbers of the records since the last whole one.
 
-    Attributes:
-        run: The id of the run that has committed.
-        log: The numbers of the records since the last whole one.
-        objects: The key and the checksum of each file of the working copy.
-        logs: The parts of each append-only file.
+    `objects` are the key and the checksum of each file of the working copy, `logs` the parts of append-only files.
     """
 
     run: str
@@ -128,15 +124,8 @@ class PlannedSlice:
     def __init__(self, store: Folder) -> None:
         self._store = store
 
-    def begin(self, number: int, end: Mapping[str, Any]) -> None:
-        """Notes a slice that is about to be read."""
-        self._note(number, end, committed=False)
-
-    def commit(self, number: int, end: Mapping[str, Any]) -> None:
-        """Notes that a slice was committed."""
-        self._note(number, end, committed=True)
-
-    def _note(self, number: int, end: Mapping[str, Any], *, committed: bool) -> None:
+    def note(self, number: int, end: Mapping[str, Any], *, committed: bool) -> None:
+        """Notes a slice that is about to be read, or was committed."""
         note = {"slice": number, "end": end, "committed": committed}
         self._store.replace(PLANNED, sealed(note), durable=False)
 
@@ -227,12 +216,12 @@ def made_whole(records: Sequence[Commit]) -> Commit | None:
     return replace(records[-1], operators=whole)
 
 
-@dataclass(frozen=True, slots=True)
-class Document:
+class Document(NamedTuple):
     """A published document: the number of its result in the order of the plan, its name and its checksum."""
 
     result: int
-    draft: Draft
+    name: str
+    checksum: str
 
 
 class Mirror:
@@ -357,9 +346,9 @@ class Checkpoint:
         self.latest = made_whole(records)
         self.planned.require(self.latest.slice if self.latest else None)
         last = self.latest or Commit(-1)
-        listed = [json.loads(line) for line in self._published.restore(last.published)]
+        listed = [Document(*json.loads(line)) for line in self._published.restore(last.published)]
         self._unlisted = [listing for record in records for listing in _listings(record.outputs)]
-        self.documents = tuple(Document(result, Draft(*draft)) for result, *draft in [*listed, *self._unlisted])
+        self.documents = (*listed, *self._unlisted)
         self._restore_logs(last.documents)
         self.store.delete(f"{_STAGE}/")
         make_directory(self.stage)
@@ -394,7 +383,7 @@ class Checkpoint:
             states = record.operators.items()
             kept = {f"state/{name}/{segment}" for name, state in states for segment in state.checksums}
             self.mirror.create(self.mirror.secure(made, {_PUBLISHED: made.published, **seals}, kept, paths))
-            self.planned.commit(record.slice, record.end)
+            self.planned.note(record.slice, record.end, committed=True)
             self._unlisted = [*([] if record.whole else self._unlisted), *_listings(record.outputs)]
 
     def end(self) -> None:
@@ -439,6 +428,6 @@ class Checkpoint:
         return [f"{folder}{name}" for folder in folders for name in self.store.names(f"{DOCUMENTS}/{folder}")]
 
 
-def _listings(outputs: Sequence[Draft | None]) -> list[tuple[int, str, str]]:
+def _listings(outputs: Sequence[Draft | None]) -> list[Document]:
     made = [(result, each) for result, each in enumerate(outputs) if each is not None]
-    return [(result, *named) for result, each in made for named in (*each.parts, (each.name, each.checksum))]
+    return [Document(result, *named) for result, each in made for named in (*each.parts, (each.name, each.checksum))]

@@ -357,8 +357,7 @@ class Execution:
                 continue
             letters = with_elements(state.letters, self._ranges_below(node, ranges)) if state.letters else []
             name = self._names[node]
-            every = ({"source": name, **letter} for letter in chain(letters, state.overdue_letters()))
-            write_letters(self._dead_letters, name, slice_id, every)
+            write_letters(self._dead_letters, name, slice_id, chain(letters, state.overdue_letters()), name)
 
     def _exactness(self, below: Set[str], noticed: Noticed) -> Exactness:
         """The exactness of a result computed by these operators, with the findings of the current slice."""

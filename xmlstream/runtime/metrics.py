@@ -13,7 +13,7 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 from pathlib import Path
-from typing import Any, TypeAlias
+from typing import TypeAlias
 
 from xmlstream.operators.storage.durable import AppendOnlyFile
 from xmlstream.operators.storage.object_urls import is_object_url
@@ -42,21 +42,7 @@ class OperatorReport(Record):
 
 @dataclass(frozen=True, slots=True)
 class SliceReport(Record):
-    """The counts of one slice.
-
-    Attributes:
-        slice: The number of the slice.
-        seconds: Time from the slice's arrival to its commit.
-        items_in: Number of tuples and punctuations of all sources.
-        tuples_out: Number of tuples of all results.
-        operators: The reports of the sources and operators.
-        set_aside: Number of items that were dropped or diverted by their modes, and of overdue tuples.
-        closed: Whether the input has ended for good.
-        exact: Whether no tuple has been overdue up to this slice.
-        findings: All findings up to this slice (`xmlstream.runtime.likely_mistakes`).
-        memory: Bytes that processes take (`xmlstream.session.java_process`).
-        requests: Requests of this process to object stores since the last report, by kind; absent if there were none.
-    """
+    """The counts of one slice, as in the table of metrics in `xmlstream/runtime/README.md`."""
 
     sparse = ("requests",)
 
@@ -93,14 +79,7 @@ def last_activity(
     sources: Collection[str],
     now: tuple[int, datetime],
 ) -> dict[str, Activity]:
-    """The last slice in which each source sent punctuations (`last_sent`) or an operator purged tuples (`last_left`).
-
-    Args:
-        before: The result for the previous slice.
-        operators: The reports of this slice.
-        sources: The names of the sources among them.
-        now: The number of this slice, and its recorded time.
-    """
+    """The activity of the sources and operators after one more slice, whose number and time are `now`."""
     found = dict(before)
     for one in operators:
         if one.name in sources and one.punctuations_in:
@@ -277,7 +256,7 @@ class Totals:
         """Number of punctuations that the operators keep after the last slice."""
         return sum(operator.punctuations_held for operator in self.last.operators)
 
-    def json(self) -> dict[str, Any]:
+    def json(self) -> dict[str, object]:
         """The totals as a JSON object."""
         return {
             "slices": self.slices,

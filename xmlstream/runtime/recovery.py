@@ -175,7 +175,7 @@ def recover(
             same.require(moved=moved)
         checkpoint = Checkpoint(mirror)
         for result, output in enumerate(outputs):
-            documents = {d.draft.name: d.draft.checksum for d in checkpoint.documents if d.result == result}
+            documents = {d.name: d.checksum for d in checkpoint.documents if d.result == result}
             if output is not None:
                 if moved and checkpoint.latest and before[result] not in ("-", output.where):
                     # Drafts that were committed and not published may still lie in the former output.

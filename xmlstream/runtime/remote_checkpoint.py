@@ -279,7 +279,7 @@ class RemoteCheckpoint(Mirror):
     def _all(self, action: Callable[[_Item], _Result], items: Iterable[_Item]) -> list[_Result]:
         return list(self._threads.map(action, items))
 
-    def _read(self, key: str) -> tuple[bytes, dict[str, Any]]:
+    def _read(self, key: str) -> tuple[bytes, Mapping[str, Any]]:
         """A sealed object: its bytes and its value."""
         try:
             content = self.store.read(key)
@@ -384,9 +384,8 @@ class RemoteCheckpoint(Mirror):
 
     def _remove_litter(self, barrier: int, numbers: Sequence[int], last: Commit | None) -> None:
         """Removes old objects that no commit names, and dead letters before the barrier of slices not committed."""
-        remote = None if last is None else _remote(last)
-        needed = _named(remote.objects, remote.logs) if remote is not None else set()
-        first = min(remote.log) if remote is not None else numbers[-1] if numbers else 0
+        names = _remote(last) if last is not None else Remote(self.run, tuple(numbers[-1:] or [0]), {}, {})
+        needed, first = _named(names.objects, names.logs), min(names.log)
         committed = last.slice if last is not None else -1
         now, listed = time.time(), list(self._hasty.listed())
         begun = next((now - one.written for one in listed if one.key == _key(barrier)), now)
@@ -435,7 +434,7 @@ def _key(number: int) -> str:
 
 
 def _remote(record: Commit) -> Remote:
-    assert record.remote is not None
+    assert isinstance(record.remote, Remote)
     return record.remote
 
 

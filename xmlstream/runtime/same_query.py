@@ -50,11 +50,6 @@ class NodeRecord(Record):
     path: str | None
     says: str
 
-    @property
-    def columns(self) -> dict[str, tuple[Any, ...]]:
-        """The types of its columns, by their names."""
-        return {column[0]: column[1:] for column in self.schema}
-
 
 @dataclass(frozen=True, slots=True)
 class QueryRecord(Record):
@@ -157,7 +152,7 @@ class SameQuery:
 
 
 def _recorded(part: Mapping[str, Any], node: Node) -> NodeRecord:
-    """The record of a node, of which `part` has what distinguishes it."""
+    """The record of a node; `part` has what distinguishes it."""
     # How bad input is treated may change, in a source and in `punctuate`.
     operator = {name: value for name, value in part["operator"].items() if name != "ungrammatical"}
     path = None
@@ -224,7 +219,7 @@ def _of_part(before: NodeRecord, now: NodeRecord) -> Iterator[str]:
             one, other = (_shown(part.operator.get(option)) for part in (before, now))
             if one != other:
                 yield f"the option {option} of {name} is {one}, not {other}"
-    columns, others = before.columns, now.columns
+    columns, others = ({column[0]: column[1:] for column in part.schema} for part in (before, now))
     for column in {**columns, **others}:
         one, other = (_typed(which.get(column)) for which in (columns, others))
         if one != other:

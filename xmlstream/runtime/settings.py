@@ -22,24 +22,13 @@ from xmlstream.sources.xml.options.formats import seconds
 
 @dataclass(frozen=True, slots=True)
 class Settings:
-    """How a query is run.
+    """How a query is run; the other attributes are what users give (`xmlstream.builder.run_options.CommonOptions`).
 
     Attributes:
         targets: The targets of the plan's results, in the plan's order.
         checkpoint: Directory of the query's state, or URL in an object store; None for a temporary directory that is
             deleted when the run ends.
-        work: With a checkpoint in an object store, the directory of the working copy; None for a temporary one.
         follow: Whether the query waits for more input at the end of its input, instead of ending there.
-        keep_open: Whether the query stays open at the end of its input, so that a later run can go on.
-        metrics: A file to which one JSON object per slice is appended.
-        overwrite: Whether documents of an earlier query are removed from the output.
-        moved: Whether inputs and outputs may lie in other places than before, and published documents may be gone.
-        trigger: With `follow`, the shortest time between the beginnings of two slices, such as `10s`.
-        purge_after: The longest time that tuples are kept, such as `1000 slices`; None for no limit.
-        warn_after: How long a promised scheme may be silent before that is reported; None for the default
-            (`xmlstream.runtime.silent_schemes`).
-        name: The name of the query.
-        on_slice: Called with the report of each committed slice.
         watcher: The watcher of the run.
         picture: Draws a plan with the numbers of a run, for a notebook.
     """

@@ -47,6 +47,10 @@ Process: TypeAlias = Callable[[int, Json, Callable[[], Sequence[StagedRange]]], 
 """Processes a slice: its number, how far it reads each source, and what returns its staged ranges."""
 
 
+Progress: TypeAlias = dict[str, Any]
+"""A committed slice, as the progress of a Spark query."""
+
+
 @dataclass(frozen=True, slots=True)
 class Pace:
     """When slices begin.
@@ -129,7 +133,7 @@ class SliceLoop:
                     return
                 self._pause()
                 continue
-            self._checkpoint.planned.begin(number, planned.end)
+            self._checkpoint.planned.note(number, planned.end, committed=False)
             if number > 0:
                 self._reader.commit(at)
             at = planned.end
@@ -140,10 +144,8 @@ class SliceLoop:
 
     def _next(self, number: int, at: Json) -> _Planned | None:
         """The next slice, which is being staged; None if there is no input for it."""
-        end = self._reader.end(at)
-        return None if end == at else self._planned(number, at, end)
-
-    def _planned(self, number: int, at: Json, end: Json) -> _Planned:
+        if (end := self._reader.end(at)) == at:
+            return None
         self._clear(number)
         return _Planned(number, end, self._stager.begin(self._reader.tasks(at, end), self._folder(number)))
 
@@ -211,7 +213,7 @@ class RunningQuery:
             on_end: Called once in the query's thread when it has ended, with its failure.
         """
         self.id, self.runId, self.name = identity, uuid.uuid4().hex, name
-        self._progress: deque[dict[str, Any]] = deque(maxlen=RECENT)
+        self._progress: deque[Progress] = deque(maxlen=RECENT)
         self._loop, self._on_end = loop, on_end
         self._failure: BaseException | None = None
         self._thread = threading.Thread(target=self._run, name=f"query {name or identity}", daemon=True)
@@ -227,19 +229,19 @@ class RunningQuery:
         return self._thread.is_alive()
 
     @property
-    def status(self) -> dict[str, Any]:
+    def status(self) -> dict[str, str | bool]:
         """What the query does now: a `message`, `isDataAvailable` and `isTriggerActive`."""
         is_busy = self.isActive and self._loop.is_busy
         message = "Processing new data" if is_busy else "Waiting for data to arrive" if self.isActive else "Stopped"
         return {"message": message, "isDataAvailable": is_busy, "isTriggerActive": is_busy}
 
     @property
-    def lastProgress(self) -> dict[str, Any] | None:  # noqa: N802
+    def lastProgress(self) -> Progress | None:  # noqa: N802
         """The last slice of this run (`progress_of`); None before the first."""
         return self._progress[-1] if self._progress else None
 
     @property
-    def recentProgress(self) -> list[dict[str, Any]]:  # noqa: N802
+    def recentProgress(self) -> list[Progress]:  # noqa: N802
         """The last slices of this run, the latest last."""
         return list(self._progress)
 
@@ -298,7 +300,7 @@ class RunningQuery:
                 self._on_end(self._failure)
 
 
-def progress_of(record: Commit, identity: str, run: str, name: str | None) -> dict[str, Any]:
+def progress_of(record: Commit, identity: str, run: str, name: str | None) -> Progress:
     """A committed slice as the progress of Spark's `StreamingQuery`; `report` has what a file of metrics has."""
     report, seconds = record.report, record.report.seconds
     sources = [each for each in report.operators if each.name in record.end]

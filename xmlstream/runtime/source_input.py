@@ -30,12 +30,13 @@ from xmlstream.operators.state.operator_state import OperatorState
 from xmlstream.operators.state.slice_tuples import Slice, Tuples
 from xmlstream.operators.state.state_schema import StateSchema
 from xmlstream.operators.storage.durable import sync
+from xmlstream.operators.storage.records import DeadLetter
 from xmlstream.operators.storage.segments import HELD
 from xmlstream.operators.storage.shared_files import opened
 from xmlstream.operators.storage.store import LocalPlace, Place, folder_at, store_at
 from xmlstream.plan.nodes import Scan
 from xmlstream.punct_ns.domain import NAN, Cut, Domain
-from xmlstream.punct_ns.errors import MalformedInput, UngrammaticalStream, place
+from xmlstream.punct_ns.errors import UngrammaticalStream, place
 from xmlstream.punct_ns.grammar import MEND
 from xmlstream.punct_ns.lifespan import Lifespan
 from xmlstream.punct_ns.numeric_type import FloatType
@@ -64,7 +65,7 @@ from xmlstream.sources.xml.grammar.lifespans import (
     parted_file,
 )
 from xmlstream.sources.xml.grammar.punctuation_columns import counts_of_partitions, of_own_values
-from xmlstream.sources.xml.parser.malformed import BadItem, mend
+from xmlstream.sources.xml.parser.malformed import error_of
 from xmlstream.sources.xml.parser.source_findings import Findings
 from xmlstream.sources.xml.slices.micro_batches import StagedRange
 from xmlstream.sources.xml.slices.stage_writer import staged_again
@@ -73,9 +74,9 @@ if TYPE_CHECKING:
     from xmlstream.operators.frames.frame import Engine, Frame
 
 
-def write_letters(place: LocalPlace, name: str, slice_id: int, letters: Iterable[dict[str, Any]]) -> None:
-    """Writes the dead letters of a source or an operator in a slice, durably."""
-    lines = (json.dumps(row, default=str).encode() + b"\n" for row in letters)
+def write_letters(place: LocalPlace, name: str, slice_id: int, letters: Iterable[DeadLetter], source: str) -> None:
+    """Writes the dead letters of a source or an operator in a slice, durably; `source` is its name in them."""
+    lines = (letter.line_of(source).encode() + b"\n" for letter in letters)
     if (first := next(lines, None)) is not None:
         store, key = folder_at(place), f"{name}-{slice_id:09d}.jsonl"
         store.write(key, chain([first], lines))
@@ -139,54 +140,30 @@ def _zone(statistics: pq.Statistics | None, domain: Domain) -> tuple[Pattern, ..
 pc: Any = pyarrow.compute
 
 
-@dataclass(frozen=True, slots=True)
-class RangePiece:
-    """The part of a range that is not processed yet.
+def parted(range_: StagedRange, position: int) -> tuple[StagedRange, StagedRange]:
+    """The pieces of a range before a position, and from that position on."""
+    assert range_.path is not None
+    first, second = parted_file(range_.path, position)
+    before = 0 if first is None else pq.read_metadata(opened(first)).num_rows
+    punctuations: list[pa.Table | None] = [None, None]
+    if range_.punctuations is not None:
+        behind = pc.greater_equal(range_.punctuations[POSITION], position)
+        punctuations = [range_.punctuations.filter(pc.invert(behind)), range_.punctuations.filter(behind)]
+    bad = [tuple(one for one in range_.bad if (one.position >= position) == late) for late in (False, True)]
+    return (
+        replace(range_, path=first, tuples=before, punctuations=punctuations[0], bad=bad[0]),
+        replace(range_, path=second, tuples=range_.tuples - before, punctuations=punctuations[1], bad=bad[1]),
+    )
 
-    Attributes:
-        range: The range.
-        path: The file of its tuples; None if there are none.
-        tuples: The number of its tuples.
-        punctuations: Its punctuations, with their positions.
-        bad: Its malformed items and ungrammatical tuples.
-        is_judged: Whether its tuples have been compared with the punctuations without lifespans before it.
-    """
 
-    range: StagedRange
-    path: str | None
-    tuples: int
-    punctuations: pa.Table | None
-    bad: Sequence[BadItem]
-    is_judged: bool = False
-
-    @staticmethod
-    def of(range_: StagedRange) -> RangePiece:
-        """The piece that is the whole range."""
-        return RangePiece(range_, range_.path, range_.tuples, range_.punctuations, range_.bad)
-
-    def parted(self, position: int) -> tuple[RangePiece, RangePiece]:
-        """The pieces before a position, and from that position on."""
-        assert self.path is not None
-        first, second = parted_file(self.path, position)
-        before = 0 if first is None else pq.read_metadata(opened(first)).num_rows
-        punctuations: list[pa.Table | None] = [None, None]
-        if self.punctuations is not None:
-            behind = pc.greater_equal(self.punctuations[POSITION], position)
-            punctuations = [self.punctuations.filter(pc.invert(behind)), self.punctuations.filter(behind)]
-        bad = [[one for one in self.bad if (one.position >= position) == late] for late in (False, True)]
-        return (
-            replace(self, path=first, tuples=before, punctuations=punctuations[0], bad=bad[0]),
-            replace(self, path=second, tuples=self.tuples - before, punctuations=punctuations[1], bad=bad[1]),
-        )
-
-    def without(self, late: Sequence[LateTuple]) -> RangePiece:
-        """The piece without these ungrammatical tuples, which are added to `bad`."""
-        if not late:
-            return self
-        assert self.path is not None
-        path = file_without(self.path, [one.position for one in late])
-        bad = [*self.bad, *late_items(late, self.range.part)]
-        return replace(self, path=path, tuples=self.tuples - len(late), bad=bad)
+def without(range_: StagedRange, late: Sequence[LateTuple]) -> StagedRange:
+    """The range without these ungrammatical tuples, which are added to its bad items."""
+    if not late:
+        return range_
+    assert range_.path is not None
+    path = file_without(range_.path, [one.position for one in late])
+    bad = (*range_.bad, *late_items(late, range_.part))
+    return replace(range_, path=path, tuples=range_.tuples - len(late), bad=bad)
 
 
 @dataclass(frozen=True, slots=True)
@@ -229,8 +206,8 @@ class SourceInput:
         self._engine, self._options, self._name = engine, scan.options, scan.name
         self._schema = scan.options.schema
         self._closed, self._state = state.from_source("added"), state
-        self._pieces: list[RangePiece] = []
-        self._letters: list[dict[str, Any]] = []
+        self._pieces: list[StagedRange] = []
+        self._letters: list[DeadLetter] = []
         self._of_partitions: Mapping[str, int] = {}
         self._dead_letters, self._plan_name = dead_letters, plan_name
         self._restricted = frozenset[str]()
@@ -260,7 +237,7 @@ class SourceInput:
         self.set_aside = 0
         self.punctuations = sum(len(r.punctuations) for r in ranges if r.punctuations is not None)
         in_order = sorted(ranges, key=lambda r: -1 if r.first_position is None else r.first_position)
-        self._slice, self._pieces = slice_id, [RangePiece.of(range_) for range_ in in_order]
+        self._slice, self._pieces, self._is_judged = slice_id, in_order, False
         self._letters.clear()
         self.items = sum(r.tuples + len(r.bad) for r in ranges) + self.punctuations
         self._unread = sum(one.kind != "ungrammatical" for r in ranges for one in r.bad)
@@ -281,7 +258,8 @@ class SourceInput:
         shared: list[Punctuation] = []
         while self._pieces:
             piece = self._pieces.pop(0)
-            piece, rest = self._judged(piece if piece.is_judged else self._grammatical(piece))
+            piece, rest = self._judged(piece if self._is_judged else self._grammatical(piece))
+            self._is_judged = rest is not None
             self._letters += self._counted(sorted(piece.bad, key=attrgetter("position")))
             if piece.path is not None:
                 tuples += piece.tuples
@@ -299,7 +277,7 @@ class SourceInput:
                 self._pieces.insert(0, rest)
                 break
         if not self._pieces:
-            write_letters(self._dead_letters, self._plan_name, self._slice, self._letters)
+            write_letters(self._dead_letters, self._plan_name, self._slice, self._letters, self._name)
         aside = {"malformed": self._unread, "ungrammatical": self.set_aside - self._unread}
         self.findings = self._noticed + Findings(aside=aside)
         self.shared, self._of_partitions = Shared(shared, self._of_partitions), {}
@@ -328,7 +306,7 @@ class SourceInput:
     def _read(self, paths: Sequence[str], tuples: int) -> Frame:
         return self._engine.parquet(self._ddl, *paths, few=tuples <= HELD)
 
-    def _counted(self, bad: Sequence[BadItem]) -> Iterator[dict[str, Any]]:
+    def _counted(self, bad: Sequence[DeadLetter]) -> Iterator[DeadLetter]:
         """Counts bad items as set aside; yields those that become dead letters, and raises where the source fails."""
         for one in bad:
             is_late = one.kind == "ungrammatical"
@@ -336,17 +314,10 @@ class SourceInput:
             if is_late and self._options.ungrammatical == "fail":
                 raise UngrammaticalStream(one.reason, where=f"source {self._name}, {where}", hint=self._mend)
             if not is_late and (one.kind == "document" or self._options.mode == "FAILFAST"):
-                raise MalformedInput(
-                    one.reason,
-                    document=one.document,
-                    line=one.line,
-                    column=one.column,
-                    position=one.position,
-                    hint=mend(one.kind, one.reason, one.document),
-                )
+                raise error_of(one)
             self.set_aside += 1
             if self._options.ungrammatical == "divert" if is_late else self._options.mode == "PERMISSIVE":
-                yield one.letter(self._name)
+                yield one
 
     @property
     def _mend(self) -> str:
@@ -354,12 +325,11 @@ class SourceInput:
             return MEND
         return f"with partitionedBy {', '.join(keys)}, a value that one partition closes is closed in all; or {MEND}"
 
-    def _grammatical(self, piece: RangePiece) -> RangePiece:
-        """The piece without the tuples that a punctuation before the range matches; lifespans are left to `_judged`.
+    def _grammatical(self, piece: StagedRange) -> StagedRange:
+        """The range without the tuples that a punctuation before the range matches; lifespans are left to `_judged`.
 
         If punctuations restrict attributes that the range's task did not read, and may match, they are read now.
         """
-        piece = replace(piece, is_judged=True)
         if piece.path is None:
             return piece
         path, closed, on_disk = piece.path, list(self._closed.set), self._closed.on_disk
@@ -368,16 +338,16 @@ class SourceInput:
         there = pq.read_schema(opened(path)).names if on_disk else ()
         unread = frozenset(name for i in on_disk if (name := self._schema[i].name) not in there)
         if names := unread | missing_attributes(path, closed, self._options):
-            path = staged_again(piece.range, names)
+            path = staged_again(piece, names)
         lasting = list(self._closed.lasting) if closed and self._closed.passes else closed
         late = late_tuples(path, lasting, self._options) if lasting else []
         if on_disk:
             others = closed_string_tuples(path, on_disk, self._closed.closes, self._schema)
             late = sorted({one.position: one for one in (*others, *late)}.values(), key=attrgetter("position"))
             late = late[:1] if self._options.ungrammatical == "fail" else late
-        return replace(piece, path=path).without(late)
+        return without(replace(piece, path=path), late)
 
-    def _judged(self, piece: RangePiece) -> tuple[RangePiece, RangePiece | None]:
+    def _judged(self, piece: StagedRange) -> tuple[StagedRange, StagedRange | None]:
         """The piece without tuples that punctuations with lifespans match; and the rest, from a key's next life on."""
         if piece.path is None or not (self._closed.passes or have_lifespans(piece.punctuations)):
             return piece, None
@@ -392,8 +362,8 @@ class SourceInput:
         )
         rest = None
         if found.cut is not None:
-            piece, rest = piece.parted(found.cut)
-        return piece.without(found.late), rest
+            piece, rest = parted(piece, found.cut)
+        return without(piece, found.late), rest
 
     @property
     def _now(self) -> datetime:

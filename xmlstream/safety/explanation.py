@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
-from typing import Any, Literal, TypeAlias
+from typing import Literal, TypeAlias
 
 from xmlstream.extensions import extension
 from xmlstream.plan.nodes import Node
@@ -66,7 +66,7 @@ def _idle_line(idle: Sequence[IdlePromise]) -> str:
     return f"\nIt does not need these promises: {listed}." if listed else ""
 
 
-def as_json(verdict: QueryVerdict, mending: Sequence[Remedy], other: Sequence[Change] = ()) -> dict[str, Any]:
+def as_json(verdict: QueryVerdict, mending: Sequence[Remedy], other: Sequence[Change] = ()) -> dict[str, object]:
     """Verdicts and remedies as a JSON object."""
     called = {one.node: one.name for one in verdict.operators}
     return {
@@ -81,7 +81,7 @@ def as_json(verdict: QueryVerdict, mending: Sequence[Remedy], other: Sequence[Ch
     }
 
 
-def _operator(one: OperatorVerdict, called: dict[Node, str]) -> dict[str, Any]:
+def _operator(one: OperatorVerdict, called: dict[Node, str]) -> dict[str, object]:
     lasting = [scheme for scheme in one.promises.running if scheme.terms]
     return {
         "name": one.name,
@@ -102,6 +102,6 @@ def _operator(one: OperatorVerdict, called: dict[Node, str]) -> dict[str, Any]:
     }
 
 
-def _waiting(found: Waiting, node: Node, called: dict[Node, str]) -> dict[str, Any]:
+def _waiting(found: Waiting, node: Node, called: dict[Node, str]) -> dict[str, object]:
     groupings = [{"of": called[node.inputs[g.input]], "attributes": list(g.attributes)} for g in found.groupings]
     return {"when": found.when.name.lower(), "groupings": groupings}

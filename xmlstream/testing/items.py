@@ -53,7 +53,7 @@ class Closing:
         """
         if self.text.lstrip().startswith("<"):
             return Punctuation.parse(self.text, schema)
-        patterns: dict[str, Any] = {}
+        patterns: dict[str, str] = {}
         end = 0
         while self.text[end:].strip():
             part = _NAMED.match(self.text, end)

@@ -12,7 +12,7 @@ from __future__ import annotations
 import uuid
 from bisect import bisect_right
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from operator import itemgetter
 from typing import Any
@@ -23,6 +23,7 @@ import pyarrow as pa
 import pyarrow.compute
 import pyarrow.parquet as pq
 
+from xmlstream.operators.storage.records import DeadLetter
 from xmlstream.operators.storage.shared_files import beside, opened, written
 from xmlstream.punct_ns.domain import Cut, Domain
 from xmlstream.punct_ns.grammar import sentence
@@ -33,7 +34,6 @@ from xmlstream.punct_ns.slices import POSITION, arrow_type
 from xmlstream.sources.xml.grammar.punctuation_columns import PREFIX_LIMIT, EncodedPunctuations, PunctuationColumns
 from xmlstream.sources.xml.options.arrow_text import Longs, Mask
 from xmlstream.sources.xml.options.source import SourceOptions
-from xmlstream.sources.xml.parser.malformed import BadItem
 from xmlstream.sources.xml.parser.originals import originals
 from xmlstream.sources.xml.splits.byte_ranges import Part
 
@@ -338,20 +338,17 @@ def _normal(value: Any, domain: Any) -> Any:
     return value if value is None or domain.opaque else domain.normal(value)
 
 
-def late_items(late: Sequence[LateTuple], part: Part) -> list[BadItem]:
+def late_items(late: Sequence[LateTuple], part: Part) -> list[DeadLetter]:
     """Returns late tuples as they are set aside, with whole elements unless they are only counted."""
     wanted = [] if part.source.ungrammatical == "drop" else [one.position for one in late]
     found = originals(part, wanted) if wanted else {}
     items = []
     for one in late:
         original = found.get(one.position)
-        if original is None:
-            where: tuple[str, int | None, int | None] = _document(one.position, part), None, None
-            texts: tuple[str, str | None, str | None] = sentence(one.row, one.broken), None, None
-        else:
-            where = original.document.where, original.line, original.column
-            texts = sentence(original.row, one.broken), original.raw, original.within
-        items.append(BadItem(one.position, *where, "ungrammatical", *texts))
+        reason = sentence(original.row if original else one.row, one.broken)
+        letter = DeadLetter(position=one.position, kind="ungrammatical", reason=reason)
+        document = _document(one.position, part)
+        items.append(original.shown_in(letter) if original else replace(letter, document=document))
     return items
 
 

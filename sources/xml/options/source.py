@@ -215,11 +215,10 @@ def structures_of(schema: Schema, prefixes: Prefixes, read: Mapping[str, Any]) -
 class SourceOptions:
     """A punctuated XML source; `parse` creates it.
 
+    The other attributes are options, as in the table of `sources/README.md`, by their names in Python.
+
     Attributes:
-        path: A file, a directory or a glob, on a file system that the driver and all executors see. If a file with
-            exactly this name exists, it is not a glob. Or the URL of an object store, with its options.
-        row_tag: Local name of the tuples' elements, in any namespace but the punctuations'; `{uri}name` for a single
-            namespace; `name/*` for all children of such elements. Several are separated by bars, `a|b`.
+        row_tag: The option, with names as `{uri}name`.
         schema: The attributes, with the declared bounds of their domains and what the schemes imply.
         paths: For each attribute, the path from the row element to its leaf.
         structures: For each attribute, the declaration of the structure that it is, or of those in its array.
@@ -227,38 +226,10 @@ class SourceOptions:
         prefixes: For each attribute, the prefix of its texts that is not part of its values; empty for none.
         schemes: The promised schemes, including those by the documents' structure.
         structural: The promises by the structure of the documents.
-        unit_tag: Local name of elements that are never split, so that the rows in one can be numbered; empty for none.
-        punctuation_namespace: The namespace URI that makes an element a punctuation.
-        null_value: The text of a leaf that means null, beside `xsi:nil`; none by default.
-        format: The format of its documents: XML, or Parquet as written by a query, with punctuations in its metadata.
-        mode: What bad input does: it stops the query, is diverted, or is dropped and counted.
-        ungrammatical: What a tuple does that an earlier punctuation matches, with the same choices.
-        encoding: The encoding of the documents, overriding their declarations but not a byte order mark.
-        doctype: Whether a document type declaration is skipped or refused.
-        ignore_surrounding_spaces: Whether blanks around a string are removed.
-        max_bytes_per_slice: The approximate number of bytes in a slice; None for `FIRST_SLICE`, and more while more
-            than that is waiting.
-        max_bytes_per_partition: The approximate number of bytes that one task parses.
-        max_files_per_slice: The greatest number of documents of a directory that end in one slice; None for any number.
-        max_item_bytes: The greatest length of an item; a longer one is malformed.
-        rate: The number of tuples per time unit, in the same unit for all sources; used to choose a join plan.
-        follow: Whether more input may arrive, so that an unfinished document is waited for.
-        keep_open: If not following, whether an unfinished document is allowed.
-        close: If not following, whether the end of the present input closes the source (all wildcards).
-        unfinished: What happens to a document without an end to which nothing was written for `unfinished_age`
-            seconds: the query waits for it, stops, or skips it.
-        unfinished_age: In seconds.
-        on_replaced: What happens if another file replaces a document that is or was read: the query stops, or reads
-            it as another document.
+        max_bytes_per_slice: None for `FIRST_SLICE`, and more while more than that is waiting.
         document_log: The directory of the log that records in which order a directory's documents were found.
         columns: The attributes whose values are wanted; punctuations are always read completely.
-        clean_source: What happens to a directory's documents once they are completely read and that is committed:
-            nothing, deletion, or a move to `source_archive_dir`.
-        documents: How several documents are read: `sequence`, as one stream; `merge`, each as an input, and the
-            output has the meets; `one`: the path names one document, whatever characters it has.
-        partitioned_by: The attributes by which its inputs are partitioned: all tuples with the same values, and the
-            punctuations on these values, are in one input.
-        partition_of: If it is one of those inputs, the name of the source that it belongs to.
+        partition_of: If it is an input of a source with `partitionedBy`, the name of that source.
         given: The options as set, by documented name: `parse(dict(given))` is this source again.
     """
 

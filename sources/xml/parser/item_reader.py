@@ -153,7 +153,7 @@ class LeafTexts:
             after = [len(texts[index] or ()) for index in node.sibling_arrays]
             had.setdefault(node.sibling_arrays, []).append([b - a for a, b in zip(before, after, strict=True)])
 
-    def _structure(self, element: etree._Element, index: int) -> dict[str, Any] | None:
+    def _structure(self, element: etree._Element, index: int) -> dict[str, object] | None:
         """Returns the texts of a structure's fields; None if it is nil or not wanted."""
         if is_nil(element) or index in self.idle:
             return None

@@ -15,9 +15,8 @@ from typing import Any, BinaryIO, Literal
 from lxml import etree
 
 from xmlstream.operators.storage.object_urls import is_object_url
-from xmlstream.operators.storage.records import Record
+from xmlstream.operators.storage.records import DeadLetter
 from xmlstream.punct_ns.errors import MalformedInput
-from xmlstream.punct_ns.slices import POSITION_SHOWN
 from xmlstream.sources.places import Document
 from xmlstream.sources.xml.splits.documents import open_document
 from xmlstream.sources.xml.splits.prolog import PROLOG_LIMIT, Charset, FlawError, prolog_of
@@ -36,36 +35,6 @@ _CUT_OFF = "write the whole document under another name, or pass over its rest w
 
 LINE_BLOCK = 1 << 20
 """The number of bytes in which lines are counted at once."""
-
-
-@dataclass(frozen=True, slots=True)
-class BadItem(Record):
-    """An item that a source sets aside, as in its dead letters.
-
-    Attributes:
-        position: Its position in the source.
-        document: Its document.
-        line: Its line, from 1; None if that is not known.
-        column: Its first character's column in that line, from 1.
-        kind: `document`, `tuple`, `punctuation`; or `ungrammatical`, a tuple that an earlier punctuation matches.
-        reason: Why it is set aside.
-        raw: The whole element, as in the document, if that is wanted.
-        within: The start tags of the elements around it, from the root.
-    """
-
-    position: int
-    document: str
-    line: int | None
-    column: int | None
-    kind: str
-    reason: str
-    raw: str | None = None
-    within: str | None = None
-
-    def letter(self, source: str) -> dict[str, Any]:
-        """Returns the dead letter of an item of a source."""
-        found = self.json()
-        return {"source": source, POSITION_SHOWN: found.pop("position"), **found}
 
 
 @dataclass(frozen=True, slots=True)
@@ -120,8 +89,8 @@ def _places(file: BinaryIO, at: int, offsets: Sequence[int], codec: str) -> Iter
         yield line, len(tail.decode(codec, "replace")) + 1
 
 
-def bad_items(malformed: Iterable[Malformed], encoding: str | None = None, *, whole: bool = True) -> list[BadItem]:
-    """Returns malformed items in order, with or without their texts."""
+def set_aside(malformed: Iterable[Malformed], encoding: str | None = None, *, whole: bool = True) -> list[DeadLetter]:
+    """Returns malformed items as they are set aside, in order, with or without their texts."""
     by_document: dict[Document, list[Malformed]] = {}
     for one in malformed:
         by_document.setdefault(one.document, []).append(one)
@@ -129,22 +98,28 @@ def bad_items(malformed: Iterable[Malformed], encoding: str | None = None, *, wh
     for document, those in by_document.items():
         those.sort(key=lambda one: one.offset)
         places = locate(document, [one.offset for one in those], encoding)
-        for one, place in zip(those, places, strict=True):
+        for one, (line, column) in zip(those, places, strict=True):
             raw, within = (one.raw, one.within) if whole and one.kind != "document" else (None, None)
-            found.append(BadItem(one.position, document.where, *place, one.kind, one.reason, raw, within))
+            at: Any = {"position": one.position, "document": document.where, "line": line, "column": column}
+            found.append(DeadLetter(**at, kind=one.kind, reason=one.reason, raw=raw, within=within))
     return sorted(found, key=attrgetter("position"))
 
 
 def malformed_error(malformed: Malformed, encoding: str | None = None) -> MalformedInput:
     """Builds the error to raise if bad input stops the reading."""
-    ((line, column),) = locate(malformed.document, [malformed.offset], encoding)
+    (bad,) = set_aside([malformed], encoding, whole=False)
+    return error_of(bad)
+
+
+def error_of(bad: DeadLetter) -> MalformedInput:
+    """Builds the error to raise if an item that would be set aside stops the reading."""
     return MalformedInput(
-        malformed.reason,
-        document=malformed.document.where,
-        line=line,
-        column=column,
-        position=malformed.position,
-        hint=mend(malformed.kind, malformed.reason, malformed.document.where),
+        bad.reason,
+        document=bad.document,
+        line=bad.line,
+        column=bad.column,
+        position=bad.position,
+        hint=mend(bad.kind, bad.reason, bad.document or ""),
     )
 
 

@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from xmlstream.operators.storage.records import DeadLetter
 from xmlstream.punct_ns.errors import InputError
 from xmlstream.punct_ns.slices import POSITION
 from xmlstream.sources.places import Document
@@ -47,6 +48,11 @@ class Original:
     row: Mapping[str, Any]
     line: int = 0
     column: int = 0
+
+    def shown_in(self, letter: DeadLetter) -> DeadLetter:
+        """Returns the dead letter of this tuple with its element and the place of that."""
+        document = self.document.where
+        return replace(letter, document=document, line=self.line, column=self.column, raw=self.raw, within=self.within)
 
 
 def originals(part: Part, positions: Collection[int]) -> dict[int, Original]:

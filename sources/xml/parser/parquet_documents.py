@@ -67,13 +67,13 @@ def parquet_pieces(document: Document, options: SourceOptions, wanted: pa.Schema
         yield ParquetPiece([], punctuations, len(punctuations))
 
 
-def _partition_values(document: Document, there: Collection[str], schema: Schema) -> dict[str, Any]:
+def _partition_values(document: Document, there: Collection[str], schema: Schema) -> dict[str, object]:
     """Returns the values of the attributes that a document's directories contain instead of the file, by lower name.
 
     Directories do not distinguish null from the empty string: for an attribute that is NOT NULL it is the latter.
     """
     texts = {name.lower(): text for name, text in partition_texts(document.where).items()}
-    found: dict[str, Any] = {}
+    found: dict[str, object] = {}
     for attribute in schema:
         name, domain = attribute.name.lower(), attribute.domain
         if name in there or name not in texts:

@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING
 
+from xmlstream.operators.storage.records import DeadLetter
 from xmlstream.operators.storage.store import store_of
 from xmlstream.sources.xml.options.source import SourceOptions
 from xmlstream.sources.xml.splits.byte_ranges import ByteRange, Part
@@ -18,7 +19,6 @@ from xmlstream.sources.xml.splits.split_scan import SMALLEST_WINDOW
 if TYPE_CHECKING:
     import pyarrow as pa
 
-    from xmlstream.sources.xml.parser.malformed import BadItem
     from xmlstream.sources.xml.parser.source_findings import Findings
 
 FIRST_SLICE = 64 << 20
@@ -64,13 +64,12 @@ class StagedRange:
         path: The Parquet file of the tuples (the requested attributes, then `_position`); None without any.
         tuples: The number of tuples.
         bytes: The number of bytes read.
-        first_position: Lower bound of the items' positions; None without items.
-        last_position: Upper bound of the items' positions; None without items.
+        first_position: The least position of an item; None without items.
+        last_position: The greatest position of an item; None without items.
         part: The input of the task, so that it can be read again.
         findings: The findings of the task.
-        punctuations: `_position`, then for every attribute its pattern's text (None: wildcard), in stream order; None
-            without any.
-        bad: The items that are malformed or ungrammatical, in stream order.
+        punctuations: `_position`, then each attribute's pattern as text (None: wildcard), in order; None without any.
+        bad: The items that are malformed or ungrammatical, in order.
     """
 
     source: str
@@ -82,7 +81,7 @@ class StagedRange:
     part: Part
     findings: Findings
     punctuations: pa.Table | None
-    bad: tuple[BadItem, ...] = ()
+    bad: tuple[DeadLetter, ...] = ()
 
 
 class SliceGrowth:

@@ -43,6 +43,7 @@ class SourcesReader:
             UsageError: Two sources have one name.
         """
         self.sources = tuple(sources)
+        self._cleaner = SourceCleaner(self.sources)
         self.growth = SliceGrowth([source.max_bytes_per_slice for source in sources], largest_slice)
         if len({source.name for source in sources}) < len(sources):
             raise UsageError("two sources have one name", hint="name each of them")
@@ -51,10 +52,6 @@ class SourcesReader:
     def _slicings(self) -> tuple[MicroBatches, ...]:
         # Created in the process that plans slices, not in those that read them.
         return tuple(MicroBatches(source, source.clock) for source in self.sources)
-
-    @cached_property
-    def _cleaner(self) -> SourceCleaner:
-        return SourceCleaner(self.sources)
 
     def initial(self) -> Json:
         """Returns the offset before the first document of each source."""

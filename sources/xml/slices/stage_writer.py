@@ -15,6 +15,7 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from xmlstream.operators.storage.records import DeadLetter
 from xmlstream.operators.storage.store import hidden, store_at, store_of
 from xmlstream.punct_ns.errors import InputError
 from xmlstream.punct_ns.slices import POSITION
@@ -24,7 +25,7 @@ from xmlstream.sources.xml.options.reading import Reading
 from xmlstream.sources.xml.parser.findings_collector import FindingsCollector, restriction_counts
 from xmlstream.sources.xml.parser.item_batches import Parsed, concatenated
 from xmlstream.sources.xml.parser.item_parser import ItemParser
-from xmlstream.sources.xml.parser.malformed import Malformed, bad_items
+from xmlstream.sources.xml.parser.malformed import Malformed, set_aside
 from xmlstream.sources.xml.parser.originals import Original, originals
 from xmlstream.sources.xml.parser.range_parser import RangeParser
 from xmlstream.sources.xml.slices.micro_batches import StagedRange
@@ -113,7 +114,7 @@ class _Stream:
         self._file.write(self._sieve.rest())
         said = concatenated(self._punctuations, self._schema)
         positions = [*self._file.bounds, *(said[POSITION][end].as_py() for end in (0, -1) if len(said))]
-        bad = bad_items(self._malformed, self._options.encoding, whole=self._options.mode == "PERMISSIVE")
+        bad = set_aside(self._malformed, self._options.encoding, whole=self._options.mode == "PERMISSIVE")
         bad = sorted([*bad, *late_items(self._sieve.late, self._part)], key=attrgetter("position"))
         encoded = _encoded(said)
         noticed = self._findings.findings(ranges, restriction_counts(encoded, self._options.schema))
@@ -181,25 +182,12 @@ class _TupleFile:
         return self._store.address(self._key)
 
 
-def with_elements(dead_letters: Sequence[dict[str, Any]], ranges: Sequence[StagedRange]) -> list[dict[str, Any]]:
-    """Adds to dead letters of a source's tuples, by position, their elements instead of their values.
-
-    Args:
-        dead_letters: Each has a `_position`, and values as its `raw`.
-        ranges: The ranges of the tuples.
-    """
+def with_elements(letters: Sequence[DeadLetter], ranges: Sequence[StagedRange]) -> list[DeadLetter]:
+    """Returns dead letters of tuples from these ranges with the elements of the tuples instead of their values."""
     found: dict[int, Original] = {}
     for range_ in ranges:
         if range_.first_position is not None and range_.last_position is not None:
             inside = range(range_.first_position, range_.last_position + 1)
-            positions = [letter["_position"] for letter in dead_letters if letter["_position"] in inside]
+            positions = [letter.position for letter in letters if letter.position in inside]
             found |= originals(range_.part, positions) if positions else {}
-    return [_with_element(letter, found.get(letter["_position"])) for letter in dead_letters]
-
-
-def _with_element(letter: dict[str, Any], original: Original | None) -> dict[str, Any]:
-    if original is None:
-        return letter
-    where = {"document": original.document.where, "line": original.line, "column": original.column}
-    # In the order of a source's own dead letters.
-    return {"_position": letter["_position"], **where, **letter, "raw": original.raw, "within": original.within}
+    return [found[one.position].shown_in(one) if one.position in found else one for one in letters]

@@ -116,7 +116,7 @@ class Offset(Record):
         clock: The time, as a text, at which everything present had been read; None if no clock needs it.
     """
 
-    sparse = ("clock", "print")
+    sparse = ("clock",)
 
     document: int = 0
     base: int = 0

@@ -111,7 +111,7 @@ class Case:
     def slice(self, *inputs: Any) -> tuple[list[Any], int, list[dict[str, Any]]]:
         """What goes out, how many rows are kept then, and the dead letters' rows."""
         done = self.running.slice(*inputs)
-        letters = [letter["raw"] for letter in self.running.overdue]
+        letters = [letter.raw for letter in self.running.overdue]
         self.running.time += timedelta(seconds=1)
         return sorted(done.tuples), done.kept, letters
 

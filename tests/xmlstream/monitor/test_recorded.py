@@ -7,6 +7,7 @@ import threading
 import time
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 from typer.testing import CliRunner
@@ -49,7 +50,8 @@ def test_it_has_the_plan_the_last_slices_and_what_is_closed(checkpoint: Path, tm
     (letters / "sensor1-000000003.jsonl").write_text('{"n": 1}\n', encoding="utf-8")
     view = recorded(checkpoint)
     assert (view.state, view.name, view.totals.slices) == ("died", "state", 2)
-    assert [one["name"] for one in view.plan()["operators"]][:2] == ["sensor1", "project"]
+    operators: Any = view.plan()["operators"]
+    assert [one["name"] for one in operators][:2] == ["sensor1", "project"]
     assert lacking(view.closed()) == {"sensor2": "5"}
     assert view.letters() == [{"n": 1}]
 

@@ -41,7 +41,7 @@ def ran(directory: Path, slices: int, *, begin: int = 0) -> None:
 
 
 def published(directory: Path) -> PublishedOutput:
-    documents = {d.draft.name: d.draft.checksum for d in Checkpoint(directory).documents}
+    documents = {d.name: d.checksum for d in Checkpoint(directory).documents}
     return PublishedOutput(directory.parent / "out", documents)
 
 
@@ -80,7 +80,7 @@ def test_without_the_note_about_the_last_slice_a_run_goes_on(tmp_path: Path) -> 
 def test_a_slice_that_was_begun_and_not_committed_is_forgotten(tmp_path: Path) -> None:
     checkpoint = tmp_path / "checkpoint"
     ran(checkpoint, 2)
-    Checkpoint(checkpoint).planned.begin(2, {})
+    Checkpoint(checkpoint).planned.note(2, {}, committed=False)
     found = checkpoint / "documents/s/documents.jsonl"
     before = found.read_text()
     found.write_text(before + '{"path": "late.xml"}\n{"pat')
@@ -97,7 +97,7 @@ def test_lost_commits_are_told_by_the_note_about_the_last_slice(tmp_path: Path, 
     checkpoint = tmp_path / "checkpoint"
     ran(checkpoint, 3)
     if has_begun:
-        Checkpoint(checkpoint).planned.begin(3, {})
+        Checkpoint(checkpoint).planned.note(3, {}, committed=False)
     (checkpoint / "commits" / "000000002.json").unlink()
     with pytest.raises(StateError, match="the last commit is that of slice 1, but slice 2 was committed"):
         Checkpoint(checkpoint)

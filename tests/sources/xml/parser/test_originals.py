@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 
 import pytest
 
+from xmlstream.operators.storage.records import DeadLetter
 from xmlstream.sources.places import Document
 from xmlstream.sources.xml.options.reading import Reading
 from xmlstream.sources.xml.options.source import SourceOptions
@@ -30,15 +32,16 @@ def staged(request: pytest.FixtureRequest, tmp_path: Path) -> StagedRange:
 
 def test_dead_letters_get_the_elements_of_their_positions(staged: StagedRange) -> None:
     assert staged.first_position is not None
-    letters = [{"_position": staged.first_position + place, "kind": "x", "raw": {"h": 0}} for place in (1, 3, 2)]
-    found = with_elements(letters, [staged])
-    assert [one["raw"] for one in found] == [ROWS[1], ROWS[3], ROWS[2]]
-    assert [(one["line"], one["column"]) for one in found] == [(4, 4), (6, 4), (5, 4)]
-    assert {(one["within"], one["kind"]) for one in found} == {("<r up='é'><in>", "x")}
-    assert list(found[0]) == ["_position", "document", "line", "column", "kind", "raw", "within"]
+    places = [staged.first_position + place for place in (1, 3, 2)]
+    found = with_elements([DeadLetter(position=at, kind="x", reason="", raw={"h": 0}) for at in places], [staged])
+    assert [one.raw for one in found] == [ROWS[1], ROWS[3], ROWS[2]]
+    assert [(one.line, one.column) for one in found] == [(4, 4), (6, 4), (5, 4)]
+    assert {(one.within, one.kind) for one in found} == {("<r up='é'><in>", "x")}
+    written = json.loads(found[0].line_of("s"))
+    assert [*written] == ["source", "_position", "document", "line", "column", "kind", "reason", "raw", "within"]
 
 
 def test_what_is_not_there_any_more_stays_as_it_was_read(staged: StagedRange) -> None:
     Path(staged.part.ranges[0].document.where).unlink()
-    letter = {"_position": staged.first_position, "raw": {"h": 1}}
+    letter = DeadLetter(position=staged.first_position or 0, kind="x", reason="", raw={"h": 1})
     assert with_elements([letter], [staged]) == [letter]
