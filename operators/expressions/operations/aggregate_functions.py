@@ -13,6 +13,7 @@ from typing import Literal, TypeAlias
 
 from sqlglot import exp
 
+from xmlstream.operators.expressions.operations.arithmetic import rounded
 from xmlstream.operators.expressions.operations.casts import BITS, is_utc
 from xmlstream.operators.expressions.operations.part import (
     VOID,
@@ -194,10 +195,17 @@ _EXACT = 2**53
 
 
 def _avg(name: str, parts: Sequence[Part], rows: Rows) -> Part:
-    if len(parts) != 1 or rows.distinct or parts[0].type.name not in (*INTEGERS, *FLOATING):
+    if len(parts) != 1 or rows.distinct or parts[0].type.kind not in NUMBERS:
         raise _refuse(f"{name}{' DISTINCT' if rows.distinct else ''}", parts)
     of = parts[0].sql
     number = rows.computed(f"count({of})")
+    if parts[0].type.kind == "DECIMAL":
+        precision, scale = parts[0].type.digits
+        if precision > 23:  # whose sum has too many digits for DuckDB's integers
+            raise _refuse(name, parts)
+        type_ = read_type(f"DECIMAL({precision + 4},{scale + 4})")
+        total = _sum("sum", parts, rows).sql
+        return Part(rounded(total, 4, number, f"sign({total})", type_), type_, True, raises=True)
     if rows.over is None:
         total = rows.computed(f"sum(CAST({of} AS DOUBLE))")
         return Part(f"({total} / {number})", DOUBLE, True)

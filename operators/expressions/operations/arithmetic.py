@@ -177,16 +177,20 @@ def _decimal_quotient(left: Part, right: Part) -> Part:
         raise NotProven(f"{left.type.name} / {right.type.name}")
     type_ = read_type(f"DECIMAL({precision},{scale})")
     # The units of the dividend, shifted so that the quotient of integers is in units of the result.
-    one = f"({_units(left)} * {10**shift}::HUGEINT)"
-    other = _units(right) if _is_sure(right) else _unless_zero(left, right, _units(right))
-    sign = f"(sign({left.sql}) * sign({right.sql}))"
-    rounded = f"((2 * abs({one}) + abs({other})) // (2 * abs({other}))) * {sign}"
-    return _reversed(_from_units(f"({rounded})", type_), type_, left, right, raises=not _is_sure(right))
+    other = _units(right.sql) if _is_sure(right) else _unless_zero(left, right, _units(right.sql))
+    sql = rounded(left.sql, shift, other, f"(sign({left.sql}) * sign({right.sql}))", type_)
+    return _reversed(sql, type_, left, right, raises=not _is_sure(right))
 
 
-def _units(part: Part) -> str:
+def rounded(decimal: str, shift: int, divisor: str, sign: str, type_: Type) -> str:
+    """A decimal, shifted by so many digits, by an integer, rounded half up to the digits of the result's type."""
+    one = f"({_units(decimal)} * {10**shift}::HUGEINT)"
+    return _from_units(f"((2 * abs({one}) + abs({divisor})) // (2 * abs({divisor})) * {sign})", type_)
+
+
+def _units(decimal: str) -> str:
     """A decimal as an integer: the number of its last digit's units."""
-    return f"CAST(replace(CAST({part.sql} AS VARCHAR), '.', '') AS HUGEINT)"
+    return f"CAST(replace(CAST({decimal} AS VARCHAR), '.', '') AS HUGEINT)"
 
 
 def _from_units(units: str, type_: Type) -> str:
