@@ -96,7 +96,11 @@ _MODULES = {
 def __getattr__(name: str) -> Any:
     # Imports a module when its name is first used, so that the command line starts fast.
     if name == "__version__":
-        return import_module("xmlstream.version").version()
+        installed = import_module("importlib.metadata")
+        try:
+            return installed.version(import_module("xmlstream.punct_ns.errors").DISTRIBUTION)
+        except installed.PackageNotFoundError:
+            return "0+unknown"
     if name in __all__:
         module = next((module for module, names in _MODULES.items() if name in names), "xmlstream.punct_ns.errors")
         return getattr(import_module(module), name)

@@ -14,7 +14,7 @@ before, which are few. When they are no longer few, all rows become a new base.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
@@ -51,9 +51,8 @@ class Part:
 
     def record(self, store: SegmentStore) -> PartRecord:
         """The part for a commit; its segments outlive the process."""
-        return PartRecord(
-            **asdict(store.record(self.segment)), removed=tuple(map(store.record, self.removed)), since=self.since
-        )
+        removed = tuple(map(store.record, self.removed))
+        return PartRecord.extending(store.record(self.segment), removed=removed, since=self.since)
 
     @staticmethod
     def restored(record: PartRecord, store: SegmentStore) -> Part:

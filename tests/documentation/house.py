@@ -6,15 +6,13 @@ room, the stops of the two paths, and the measures.
 
 from __future__ import annotations
 
-import tomllib
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any
 
+from tests.documentation.pages import ROOT, contracts
 from xmlstream.drawing.canvas import MONO, SANS, Box, Canvas
 
-ROOT = Path(__file__).parents[2]
 PICTURE = ROOT / "xmlstream" / "house.svg"
 
 CAPTIONS = {
@@ -29,8 +27,8 @@ CAPTIONS = {
         "diagnosis": "what a query that has begun waits for, and of whom",
         "safety": "verdicts",
         "runtime": "slices, checkpoint, commits",
-        "sink": "results",
         "plan": "operator DAG",
+        "sink": "results",
         "drawing": "SVG pictures",
         "session": "of Spark, or in process",
     },
@@ -107,9 +105,10 @@ class Drawing(Canvas):
         self.words(box.x + 22 + 9.2 * len(name), box.y + 21, phrase, fill=PALE)
 
     def room(self, package: str, name: str, box: Box, indent: float = 10) -> None:
-        """A folder, with what is in it."""
+        """A folder, with what is in it; dashed if it stands around the core."""
         self.rooms[f"{package}.{name}"] = box
-        self.box(box, PAPER)
+        dashed = {"stroke_dasharray": "5 4"} if _full_name(package, name) in AROUND else {}
+        self.rect(box, radius=6, fill=PAPER, stroke=PALE if dashed else EDGE, **dashed)
         self.words(box.x + indent, box.y + box.height / 2 - 4, name, size=13, font_family=MONO, font_weight="bold")
         self.words(box.x + indent, box.y + box.height / 2 + 13, CAPTIONS[package][name], size=12.5, fill=PALE)
 
@@ -162,16 +161,22 @@ def _words(name: str, caption: str) -> float:
     return 18 + max(7.9 * len(name), 6.6 * len(caption))
 
 
+def _full_name(package: str, name: str) -> str:
+    return f"{'' if package == 'xmlstream' else 'xmlstream.'}{package}.{name}"
+
+
+AROUND: list[str] = contracts()["core"]["forbidden_modules"]
+"""The modules and folders that stand around the core, which imports none of them."""
+
+
 def storeys(container: str) -> list[list[str]]:
     """The floors of a package as they are declared, the highest first; its rooms in the order of their captions.
 
     Raises:
         ValueError: A room has no caption, or a caption no room.
     """
-    project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
-    contracts: list[dict[str, Any]] = project["tool"]["importlinter"]["contracts"]
     called = container if container == "xmlstream" else f"xmlstream.{container}"
-    (layers,) = [contract["layers"] for contract in contracts if contract.get("containers") == [called]]
+    (layers,) = [contract["layers"] for contract in contracts().values() if contract.get("containers") == [called]]
     place = ROOT.joinpath(*container.split("."))
     rooms = [[name for name in layer.split(" | ") if _is_room(place / name)] for layer in layers]
     captions = list(CAPTIONS[container])
@@ -222,8 +227,8 @@ def _xmlstream(drawing: Drawing, box: Box) -> None:
     drawing.storey("xmlstream", middle[:-1], Box(x, y + 58, half, STOREY))
     last = Box(right - 4, y + 58, x + width - right + 4, STOREY)
     drawing.room("xmlstream", middle[-1], last, indent=SHAFT + 24)
-    drawing.storey("xmlstream", low[:-2], Box(x, y + 138, half, STOREY))
-    drawing.storey("xmlstream", low[-2:], Box(right + SHAFT + 12, y + 138, half - ASIDE, STOREY))
+    drawing.storey("xmlstream", low[:-1], Box(x, y + 138, half, STOREY))
+    drawing.storey("xmlstream", low[-1:], Box(right + SHAFT + 12, y + 138, half - ASIDE, STOREY))
 
 
 def _operators(drawing: Drawing, box: Box) -> None:
@@ -298,7 +303,13 @@ def _legend(drawing: Drawing, y: float) -> None:
     drawing.words(132, y + 4, "the path of a tuple")
     drawing.way(PUNCTUATION, (282, y), (322, y), head=True)
     drawing.words(332, y + 4, "the path of a punctuation")
-    drawing.words(930, y + 4, "A room imports from rooms below it, never from above.", fill=PALE, text_anchor="end")
+    drawing.words(
+        930,
+        y + 4,
+        "Rooms import from below. Dashed: around the core.",
+        fill=PALE,
+        text_anchor="end",
+    )
 
 
 def _towards(corner: tuple[float, float], other: tuple[float, float], radius: float = 9) -> tuple[float, float]:

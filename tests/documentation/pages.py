@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import re
+import tomllib
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 ROOT = Path(__file__).parents[2]
 PACKAGES = ("punct_ns", "operators", "sources", "xmlstream")
@@ -60,6 +62,18 @@ class Block:
     def is_run(self) -> bool:
         """Run from an installed wheel."""
         return self.language == "sh" or (self.language == "python" and not self.is_session)
+
+
+def contracts() -> dict[str, dict[str, Any]]:
+    """The contracts of imports in `pyproject.toml`, by id."""
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
+    return {contract["id"]: contract for contract in project["tool"]["importlinter"]["contracts"]}
+
+
+def operator_modules() -> list[str]:
+    """The operators: all modules of `operators` but those in which they meet."""
+    met = {line.rpartition(".")[2] for line in contracts()["operators-apart"]["ignore_imports"]}
+    return sorted(path.stem for path in (ROOT / "operators").glob("*.py") if path.stem not in {"__init__", *met})
 
 
 def text(page: str) -> str:

@@ -10,6 +10,7 @@ import pytest
 
 from tests.documentation import house, refused
 from tests.documentation.pages import PACKAGES, ROOT, section
+from tests.documentation.weight import figures
 from tests.harness.boxes import overlap
 from xmlstream.drawing.canvas import Box, width
 
@@ -80,6 +81,15 @@ def test_every_folder_is_in_the_table_of_the_architecture() -> None:
     made = [path.parent.relative_to(ROOT) for package in PACKAGES for path in (ROOT / package).rglob("__init__.py")]
     only_hold_others = {"xmlstream", "sources/xml"}
     assert sorted(listed) == sorted({path.as_posix() for path in made} - only_hold_others)
+
+
+def test_the_two_maps_have_about_as_many_lines_as_the_page_says() -> None:
+    found = figures()
+    said = [
+        int(n.replace(",", ""))
+        for n in re.findall(r"^([\d,]+) lines", section("xmlstream/README.md", "Folders"), re.MULTILINE)
+    ]
+    assert said == pytest.approx([found["lines of the core"], found["lines around it"]], rel=0.05)
 
 
 def test_a_room_without_a_caption_is_named(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -11,7 +11,6 @@ from __future__ import annotations
 import ast
 import importlib
 import re
-import tomllib
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -19,7 +18,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from tests.documentation.pages import ROOT, blocks
+from tests.documentation.pages import ROOT, blocks, operator_modules
 from tests.harness import notation
 from tests.harness.running import Running
 from xmlstream.operators.behaviour import Operator
@@ -43,13 +42,6 @@ LABEL = re.compile(r"^Example: +(\S.*?)^(?=\S)", re.DOTALL | re.MULTILINE)
 BLOCK = re.compile(r"(?P<expression>.*?)\s+over (?P<inputs>.*?)\s+gives (?P<output>\(.*?\))\n(?P<lines>.*)", re.DOTALL)
 LINE = re.compile(r" +(at|in|out)(?: +(.*))?")
 MINUTE = re.compile(r"\b(\d\d:\d\d)\b")
-
-
-def operator_modules() -> list[str]:
-    """The modules of the top floor of `operators`."""
-    project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
-    (floors,) = (c for c in project["tool"]["importlinter"]["contracts"] if c["id"] == "operators")
-    return sorted(floors["layers"][0].split(" | "))
 
 
 def page(module: str) -> str:

@@ -18,8 +18,8 @@ from xmlstream.punct_ns.punctuation import Punctuation
 from xmlstream.punct_ns.schema import Schema
 from xmlstream.secret.model import Secret, stream
 from xmlstream.secret.profile import CORAL8, PROFILES, STREAMBASE, Profile, Reporting, Tick, Windows, rounded
+from xmlstream.secret.reported_windows import secret_window
 from xmlstream.session.engines import is_in_process
-from xmlstream.sql.tables.stream_options import secret_window
 
 if TYPE_CHECKING:
     from xmlstream.session.engines import Session

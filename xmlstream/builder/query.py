@@ -16,6 +16,7 @@ from typing import Any, Literal
 from xmlstream.builder import method_sql
 from xmlstream.builder.method_sql import Groups, TupleWindows, argument
 from xmlstream.builder.runnable import Runnable
+from xmlstream.extensions import extension
 from xmlstream.operators.describe import Describe
 from xmlstream.operators.distinct_on import DistinctOn
 from xmlstream.operators.joins.purge_strategy import EAGER, strategy_named
@@ -30,7 +31,6 @@ from xmlstream.plan.written_plan import tree
 from xmlstream.punct_ns.errors import QueryError
 from xmlstream.punct_ns.slices import quoted
 from xmlstream.safety.explanation import Explanation, Format, explained
-from xmlstream.secret.profile import Windows
 from xmlstream.sql import translation
 from xmlstream.sql.analysts import analyst_of
 from xmlstream.sql.clauses.joining import equalities_between, with_unique_names
@@ -39,7 +39,6 @@ from xmlstream.sql.clauses.relation import Relation, resolve
 from xmlstream.sql.clauses.row_windows import TupleWindow, require_positions
 from xmlstream.sql.query_text import QueryText
 from xmlstream.sql.statements import parse_statements
-from xmlstream.sql.tables.stream_options import in_windows
 
 
 @dataclass(frozen=True, slots=True, repr=False)
@@ -313,7 +312,8 @@ class Query(Runnable):
         Raises:
             QueryError: The tuples have no order, for example because they come out of a merge or a join.
         """
-        node = in_windows(self.root, engine, Windows(size, slide, of_tuples=of_tuples), time, batch)
+        in_windows = extension("windows of an engine")
+        node: Node = in_windows(self.root, engine, time, size, slide, batch=batch, of_tuples=of_tuples)
         assert isinstance(node.operator, SecretWindow)
         return Groups(Query(self.spark, node), tuple(map(quoted, node.operator.reported)))
 

@@ -11,14 +11,13 @@ from typing import TYPE_CHECKING, Any
 
 from xmlstream.builder.query import Query
 from xmlstream.builder.run_options import Keyword, takes
+from xmlstream.extensions import extension
 from xmlstream.operators.punctuate import Punctuate
 from xmlstream.operators.punctuators.predicate import ByPredicate
 from xmlstream.operators.storage.object_urls import shown
 from xmlstream.plan.nodes import Node, results, static_frame
 from xmlstream.punct_ns.slices import quoted
-from xmlstream.sources.xml.inference.proposal import proposal
 from xmlstream.sql import script
-from xmlstream.sql.tables.create_table import create_table
 from xmlstream.sql.tables.declaration import ABOVE, scan
 
 if TYPE_CHECKING:
@@ -136,8 +135,8 @@ def read(
     above = {option: value for option, value in options.items() if option.lower() in ABOVE}
     plain = {option: value for option, value in options.items() if option not in above and option.lower() != "rowtag"}
     row_tag = next((value for option, value in options.items() if option.lower() == "rowtag"), None)
-    inferred = proposal(str(path), row_tag, plain)
-    sys.stderr.write(f"{create_table(inferred)}\n")
+    inferred = extension("inferred declaration")(str(path), row_tag, plain)
+    sys.stderr.write(f"{inferred.create_table()}\n")
     return _read(spark, scan(source, {**inferred.options, **above}, inferred.schema))
 
 

@@ -12,10 +12,10 @@ from inspect import Parameter
 from pathlib import Path
 from typing import Any, NamedTuple, TypedDict, TypeVar
 
+from xmlstream.extensions import extension
 from xmlstream.plan.nodes import Node
 from xmlstream.punct_ns.errors import UsageError
 from xmlstream.runtime.settings import Settings
-from xmlstream.safety.explanation import pictured
 from xmlstream.safety.words import unsafe
 from xmlstream.sink.program_sink import TwoPhaseSink
 from xmlstream.sink.target import Target
@@ -153,12 +153,10 @@ def settings_of(targets: Sequence[Target], checkpoint: str | Path | None, *, fol
     """The runner's settings for several results."""
     metrics, work = options.pop("metrics", None), options.pop("work", None)
     if (monitor := options.pop("monitor", False)) is not False:
-        from xmlstream.monitor.monitor import Monitor
-
-        options["watcher"] = Monitor("0" if monitor is True else str(monitor))
+        options["watcher"] = extension("monitor")("0" if monitor is True else str(monitor))
     if (on_slice := options.pop("on_slice", None)) is not None:
         options["on_slice"] = lambda report: on_slice(report.json())
-    options["picture"] = partial(pictured, follow=follow)
+    options["picture"] = partial(extension("picture of a run"), follow=follow)
     for which_plan in ("as_written", "allow_unsafe", "strict"):  # these choose the plan, and are no settings
         options.pop(which_plan, None)
     return Settings(

@@ -33,8 +33,7 @@ from xmlstream.punct_ns.schema import Schema
 from xmlstream.runtime import runner
 from xmlstream.runtime.settings import Settings
 from xmlstream.runtime.tally import Summary
-from xmlstream.session.classic_session import require_classic
-from xmlstream.session.engines import Session, is_in_process
+from xmlstream.session.engines import Session, is_in_process, require_classic
 from xmlstream.session.spark_errors import quiet_failures
 from xmlstream.sink.program_sink import LoopSink, TwoPhaseSink
 from xmlstream.sink.result_tables import ResultSlice, no_rows

@@ -59,10 +59,9 @@ def infer(
     """
     from xmlstream.sources.xml.inference.proposal import proposal
     from xmlstream.sources.xml.options.formats import size
-    from xmlstream.sql.tables.create_table import create_table
 
     given = name_values(option, "--option", "NAME=VALUE")
-    typer.echo(create_table(proposal(file, row_tag, given, size=size("--sample", sample))))
+    typer.echo(proposal(file, row_tag, given, size=size("--sample", sample)).create_table())
 
 
 def monitor(
@@ -98,9 +97,9 @@ app = typer.Typer(cls=Commands, pretty_exceptions_enable=False, rich_markup_mode
 
 def _version(wanted: bool) -> None:
     if wanted:
-        from xmlstream.version import version
+        from xmlstream import __version__
 
-        typer.echo(f"xmlstream {version()}")
+        typer.echo(f"xmlstream {__version__}")
         raise typer.Exit
 
 

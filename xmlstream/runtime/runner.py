@@ -255,7 +255,6 @@ def _launched(session: Session, root: Node, settings: Settings, recovered: Recov
     checkpoint.note_plan(sealed(encoded(root)))
     draw = None if settings.picture is None else partial(settings.picture, root)
     tally = Tally(metrics_at(settings.metrics) if settings.metrics else None, settings.on_slice, draw)
-    sinks = _sinks(root, settings, recovered)
     watcher = settings.watcher or Nobody()
     watcher.begun(Watched(root, settings.follow, checkpoint.store, recovered.letters, settings.name, engine))
 
@@ -269,13 +268,8 @@ def _launched(session: Session, root: Node, settings: Settings, recovered: Recov
         if query is not None:
             query.committed(record)
 
-    _publish_again(sinks, checkpoint)
     readers = shared_scans(list(_sources(root, checkpoint, settings)))
-    execution = Execution(
-        engine, root, checkpoint, sinks, committed, recovered.dead_letters, settings.limit, settings.patience
-    )
-    if clocks_of(root):
-        execution.punctuate_by(Clocks(root, readers, checkpoint.store, settings.tick))
+    execution, sinks = built(session, root, readers, settings, recovered, committed)
 
     def end() -> None:
         try:
@@ -315,12 +309,30 @@ def _launched(session: Session, root: Node, settings: Settings, recovered: Recov
     return Launched(execution, query, tally, once, after)
 
 
-def _sinks(root: Node, settings: Settings, recovered: Recovered) -> list[Sink]:
-    """What takes each result."""
-    return [
+def built(
+    session: Session,
+    root: Node,
+    readers: Sequence[Reading],
+    settings: Settings,
+    recovered: Recovered,
+    committed: Callable[[Commit], None],
+) -> tuple[Execution, list[Sink]]:
+    """What computes the slices of a run, from the last commit on, and what takes each result.
+
+    `committed` is called with each commit, and at once with the last one of an earlier run.
+    """
+    checkpoint = recovered.checkpoint
+    sinks = [
         target.sink(node.schema, node.schemes, recovered.home(number, overwrite=settings.overwrite))
         for number, (target, node) in enumerate(zip(settings.targets, results(root), strict=True))
     ]
+    _publish_again(sinks, checkpoint)
+    letters = recovered.dead_letters
+    limits = settings.limit, settings.patience
+    execution = Execution(engine_of(session), root, checkpoint, sinks, committed, letters, *limits)
+    if clocks_of(root):
+        execution.punctuate_by(Clocks(root, readers, checkpoint.store, settings.tick))
+    return execution, sinks
 
 
 def _note_end(execution: Execution, checkpoint: Checkpoint) -> None:
@@ -348,17 +360,11 @@ def _sources(root: Node, checkpoint: Checkpoint, settings: Settings) -> Iterator
             continue
         known, restricted = checkpoint.store.path(f"{DOCUMENTS}/{name}"), checkpoint.noted.below(name)
         options = node.operator.options
-        yield Reading.of(
-            options,
-            # Processes that plan or read may have been started in another working directory.
-            path=absolute(options.path),
-            **settings.source_options,
-            document_log=str(known),
-            name=name,
-            stage=checkpoint.tasks_stage,
-            restricted=restricted.address(RESTRICTED_FILE),
-            clock=str(checkpoint.store.path(CLOCK)) if node in clocked else None,
-        )
+        clock = str(checkpoint.store.path(CLOCK)) if node in clocked else None
+        # Processes that plan or read may have been started in another working directory.
+        added = {"path": absolute(options.path), "document_log": str(known), **settings.source_options}
+        noted = restricted.address(RESTRICTED_FILE)
+        yield Reading.of(options, name=name, stage=checkpoint.tasks_stage, restricted=noted, clock=clock, **added)
 
 
 def _paths(root: Node) -> Iterator[str]:

@@ -3,34 +3,16 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
-from functools import lru_cache
-from html import escape
+from collections.abc import Sequence
 from typing import Any, Literal, TypeAlias
 
-from xmlstream.drawing.theme import page
+from xmlstream.extensions import extension
 from xmlstream.plan.nodes import Node
 from xmlstream.plan.written_plan import described
 from xmlstream.safety.changes import Change, changes
-from xmlstream.safety.picture import lines_of, picture
 from xmlstream.safety.remedies import IdlePromise, Remedy, idle_promises, remedies
 from xmlstream.safety.verdicts import END, OperatorVerdict, QueryVerdict, Waiting, judged
 from xmlstream.safety.words import promised, summary, tree
-
-
-def _page(verdict: QueryVerdict, remedies: Sequence[Remedy], changes: Sequence[Change], title: str, query: str) -> str:
-    """The HTML page of an explanation: verdict, remedies, picture, plan as text, and the query, unless it is empty."""
-    items = "\n".join(f'<li class="{tone}">{escape(line)}</li>' for line, tone in lines_of(verdict, remedies, changes))
-    parts = [
-        f"<h1>{escape(title)}</h1>",
-        f"<ul>\n{items}\n</ul>",
-        '<h2>The plan</h2>\n<div class="picture" tabindex="0" role="region" aria-label="The plan, drawn">',
-        f"{picture(verdict, remedies, concluded=False)}</div>",
-        f"<details><summary>The plan as text</summary>\n<pre>{escape(tree(verdict))}</pre></details>",
-    ]
-    if query:
-        parts.append(f"<h2>The query</h2>\n<pre>{escape(query.strip())}</pre>")
-    return page(f"{title}: will it answer, will it fit?", "\n".join(parts))
 
 
 class Explanation(str):
@@ -68,9 +50,11 @@ def explained(
             content["idle"] = [{"source": one.source, "scheme": str(one.scheme)} for one in idle_promises(root)]
             return json.dumps(content, ensure_ascii=False, indent=2)
         case "svg":
-            return picture(verdict, mending, other).strip()
+            drawn: str = extension("picture of a plan")(verdict, mending, other)
+            return drawn.strip()
         case "html":
-            return _page(verdict, mending, other, title, query).strip()
+            page: str = extension("page of a plan")(verdict, mending, other, title, query)
+            return page.strip()
 
 
 def _idle_line(idle: Sequence[IdlePromise]) -> str:
@@ -80,17 +64,6 @@ def _idle_line(idle: Sequence[IdlePromise]) -> str:
         by_source.setdefault(one.source, []).append(f"'{one.scheme}'")
     listed = "; ".join(f"{' and '.join(schemes)} of {source}" for source, schemes in by_source.items())
     return f"\nIt does not need these promises: {listed}." if listed else ""
-
-
-def pictured(root: Node, numbers: Mapping[str, str], *, follow: bool = False) -> str:
-    """Draws a plan with the numbers of a run, as SVG; keys of `numbers` are such as `group_by kept`."""
-    return picture(*_known(root, follow), concluded=False, live=numbers).strip()
-
-
-@lru_cache(maxsize=4)
-def _known(root: Node, follow: bool) -> tuple[QueryVerdict, list[Remedy]]:
-    """Verdicts and remedies, cached, since a running plan is drawn many times."""
-    return judged(root, follow=follow), remedies(root, follow=follow)
 
 
 def as_json(verdict: QueryVerdict, mending: Sequence[Remedy], other: Sequence[Change] = ()) -> dict[str, Any]:

@@ -4,16 +4,13 @@ from __future__ import annotations
 
 import queue
 import threading
-from typing import TYPE_CHECKING, Protocol, runtime_checkable
+from typing import Protocol, runtime_checkable
 
 from xmlstream.punct_ns.errors import UsageError
 from xmlstream.punct_ns.schema import Schema
 from xmlstream.sink.result_tables import ResultSlice
 from xmlstream.sink.sink import ComputedSlice, Draft, Sink, SinkLeft
-from xmlstream.sink.sink_kind import SinkHome, SinkKind
-
-if TYPE_CHECKING:
-    from xmlstream.sink.target import Target
+from xmlstream.sink.sink_kind import SinkKind
 
 
 @runtime_checkable
@@ -102,12 +99,7 @@ class LoopSink(Sink):
             raise SinkLeft
 
 
-def _sink(target: Target, schema: Schema, home: SinkHome) -> Sink:
-    assert target.taken is not None
-    return target.taken if isinstance(target.taken, LoopSink) else ProgramSink(target.taken, schema)
-
-
-PROGRAM = SinkKind(name="program", example="sink=… with draft and commit", is_path=False, sink=_sink)
+PROGRAM = SinkKind(name="program", example="sink=… with draft and commit", is_path=False)
 """Sinks that are objects of the program; no output and no table names this kind."""
 
 

@@ -1,7 +1,7 @@
 """Kinds of sinks: each kind declares once, in its sink's module, all facts that the rest of the program needs.
 
-A kind makes its sinks in one of three ways: from a `form`, which encodes a slice as one document of a directory; from a
-`loader`, which loads a slice into a table in one transaction; or with a function of its own.
+A kind makes its sinks from a `form`, which encodes a slice as one document of a directory, or from a `loader`, which
+loads a slice into a table in one transaction. XML and objects of the program have neither: `Target` makes their sinks.
 """
 
 from __future__ import annotations
@@ -16,9 +16,8 @@ from xmlstream.operators.storage.object_urls import OPTIONS, shown
 if TYPE_CHECKING:
     from xmlstream.punct_ns.schema import Schema
     from xmlstream.punct_ns.scheme import Scheme
-    from xmlstream.sink.sink import Form, Sink
+    from xmlstream.sink.sink import Form
     from xmlstream.sink.staged_sink import Loader
-    from xmlstream.sink.target import Target
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,7 +39,7 @@ class SinkHome:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SinkKind:
-    """One kind of sink; exactly one of `form`, `loader` and `sink` is given.
+    """One kind of sink; of `form` and `loader` at most one is given.
 
     Attributes:
         name: Name that follows USING.
@@ -54,7 +53,6 @@ class SinkKind:
         has_elements: Whether a column's texts can be written as XML elements.
         form: Makes the form of documents; such a sink may be partitioned.
         loader: Makes the loader for a table with transactions.
-        sink: Makes the sink.
         check: Checks before the query starts that an output can be reached; raises UsageError if not.
     """
 
@@ -69,7 +67,6 @@ class SinkKind:
     has_elements: bool = False
     form: Callable[[Schema, Sequence[Scheme]], Form] | None = None
     loader: Callable[[str, Schema, SinkHome], Loader] | None = None
-    sink: Callable[[Target, Schema, SinkHome], Sink] | None = None
     check: Callable[[str], None] | None = None
 
     def is_named_by(self, output: str) -> bool:

@@ -6,30 +6,29 @@ import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path, PurePath
-from typing import Any
 
+from xmlstream.extensions import extensions
 from xmlstream.operators.storage.object_urls import is_object_url
 from xmlstream.operators.storage.object_urls import shown as without_options
+from xmlstream.operators.storage.records import Record
 from xmlstream.operators.storage.store import Store, store_at
 from xmlstream.punct_ns.errors import StateError, UsageError
 from xmlstream.punct_ns.schema import Schema
 from xmlstream.punct_ns.scheme import Scheme
-from xmlstream.sink.delta import DELTA
 from xmlstream.sink.directory_sink import DirectorySink
 from xmlstream.sink.document_names import require_partitions
-from xmlstream.sink.iceberg import ICEBERG
 from xmlstream.sink.output import Output
 from xmlstream.sink.partitioned_sink import PartitionedSink
-from xmlstream.sink.postgresql import POSTGRESQL
-from xmlstream.sink.program_sink import PROGRAM, LoopSink, TwoPhaseSink, two_phases
+from xmlstream.sink.program_sink import PROGRAM, LoopSink, ProgramSink, TwoPhaseSink, two_phases
 from xmlstream.sink.result_tables import CSV, JSON, PARQUET, ParquetForm
 from xmlstream.sink.sink import Sink
 from xmlstream.sink.sink_kind import SinkHome, SinkKind
 from xmlstream.sink.staged_sink import StagedSink
-from xmlstream.sink.xml_documents import XML
+from xmlstream.sink.standard_output import StandardOutput
+from xmlstream.sink.xml_documents import XML, DocumentForm, StreamSink
 from xmlstream.sources.local_paths import local_path
 
-SINKS: Mapping[str, SinkKind] = {kind.name: kind for kind in (XML, PARQUET, CSV, JSON, DELTA, ICEBERG, POSTGRESQL)}
+SINKS: Mapping[str, SinkKind] = {kind.name: kind for kind in (XML, PARQUET, CSV, JSON, *extensions("sink"))}
 """Kinds of sinks that an output or a table can name, by the name that follows USING."""
 
 PARTITIONED = ", ".join(name for name, kind in SINKS.items() if kind.form)
@@ -40,6 +39,21 @@ _NOT_WRITTEN = "arrow avro db duckdb feather gz hudi iceberg jsonl ndjson orc sq
 """File endings that no kind of sink writes; an output with any other unknown ending is a directory of XML."""
 
 _OUTPUTS = f"an output is {', '.join(kind.example for kind in SINKS.values())}, or - for standard output"
+
+
+@dataclass(frozen=True, slots=True)
+class OutputRecord(Record):
+    """A target in the record of a query; documents of slices before `since` need not exist."""
+
+    sparse = ("partition_by", "xml")
+
+    output: str
+    row_tag: str
+    root_tag: str
+    form: str
+    partition_by: tuple[str, ...] = ()
+    xml: tuple[str, ...] = ()
+    since: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -124,17 +138,10 @@ class Target:
         return self.shown if self.store is None else self.store.where()
 
     @property
-    def recorded(self) -> dict[str, Any]:
+    def recorded(self) -> OutputRecord:
         """Description of the target that a checkpoint records."""
-        others = {"partition_by": list(self.partition_by), "xml": list(self.xml)}
-        given = {name: columns for name, columns in others.items() if columns}
-        return {
-            "output": self.place,
-            "row_tag": self.row_tag,
-            "root_tag": self.root_tag,
-            "form": self.kind.name,
-            **given,
-        }
+        columns = tuple(self.partition_by), tuple(self.xml)
+        return OutputRecord(self.place, self.row_tag, self.root_tag, self.kind.name, *columns)
 
     def require_reachable(self) -> None:
         """Checks before the query starts that the target can be reached.
@@ -165,10 +172,12 @@ class Target:
             raise UsageError(f"the output {self.shown} is {kind.name}, which cannot be partitioned", hint=hint)
         if kind.loader is not None:
             return StagedSink(home.drafts, schema, schemes, kind.loader(self.output, schema, home))
-        if kind.form is None:
-            assert kind.sink is not None
-            return kind.sink(self, schema, home)
+        if self.taken is not None:
+            return self.taken if isinstance(self.taken, LoopSink) else ProgramSink(self.taken, schema)
         output = self.documents(home.drafts)
+        if kind.form is None:
+            xml = DocumentForm(schema, self.row_tag, self.root_tag, self.xml)
+            return StreamSink(StandardOutput(), xml) if output is None else DirectorySink(output, xml)
         assert output is not None
         if not self.partition_by:
             return DirectorySink(output, kind.form(schema, schemes))

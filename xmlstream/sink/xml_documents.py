@@ -6,7 +6,6 @@ In a document, the tuples of a slice precede its punctuations.
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from typing import TYPE_CHECKING
 
 from xmlstream.operators.storage.object_urls import OPTIONS
 from xmlstream.punct_ns.errors import QueryError
@@ -14,15 +13,11 @@ from xmlstream.punct_ns.punctuation import Punctuation
 from xmlstream.punct_ns.schema import Schema, leaves
 from xmlstream.punct_ns.xml_form import PUNCT_NS, write_element
 from xmlstream.sink.arrow_columns import in_row_order
-from xmlstream.sink.directory_sink import DirectorySink
 from xmlstream.sink.sink import INEXACT, Bytes, ComputedSlice, Draft, Exactness, Moment, Part, Sink
-from xmlstream.sink.sink_kind import SinkHome, SinkKind
-from xmlstream.sink.standard_output import StandardOutput, Written
+from xmlstream.sink.sink_kind import SinkKind
+from xmlstream.sink.standard_output import Written
 from xmlstream.sink.xml_text import nested_leaf, require_xml_columns, rows_text
 from xmlstream.sink.xml_values import REPLACE, is_nested, leaf_of, require_writable
-
-if TYPE_CHECKING:
-    from xmlstream.sink.target import Target
 
 PREFIX = "punct"
 
@@ -126,17 +121,10 @@ class StreamSink(Sink):
         self._broken = False
 
 
-def _sink(target: Target, schema: Schema, home: SinkHome) -> Sink:
-    form = DocumentForm(schema, target.row_tag, target.root_tag, target.xml)
-    output = target.documents(home.drafts)
-    return StreamSink(StandardOutput(), form) if output is None else DirectorySink(output, form)
-
-
 XML = SinkKind(
     name="punctuated_xml",
     example="out for XML",
     options=("path", "rowTag", "rootTag", *OPTIONS),
     has_elements=True,
-    sink=_sink,
 )
 """Documents in a directory, or one on standard output; the default kind of an output."""

@@ -27,14 +27,14 @@ from xmlstream.operators.storage.object_urls import require_known_scheme
 from xmlstream.plan.nodes import Node, Static
 from xmlstream.punct_ns.domain import Domain
 from xmlstream.punct_ns.errors import QueryError
-from xmlstream.punct_ns.numeric_type import NumericType
-from xmlstream.punct_ns.schema import Attribute, Schema, structured
+from xmlstream.punct_ns.schema import Schema, structured
+from xmlstream.sql.spark.analysis import WholeAnalyst
 
 if TYPE_CHECKING:
     from xmlstream.sql.statements import Statement
 
 
-class ProvenAnalyst:
+class ProvenAnalyst(WholeAnalyst):
     """Analyst that knows the expressions that are proven to be equal in DuckDB, in a session's time zone."""
 
     def __init__(self, zone: str = "UTC") -> None:
@@ -90,14 +90,6 @@ class ProvenAnalyst:
                 raise NotProven(f"a UNION of {' and '.join(types)}")
             found.append(Domain(wider.name).type)
         return found
-
-    def common(self, one: str, other: str) -> str | None:
-        """The type itself if both are equal; for numbers, the type of Spark's union, as in its comparisons."""
-        if one == other:
-            return one
-        if not all(isinstance(Domain(type_).sql, NumericType) for type_ in (one, other)):
-            return None
-        return self.widened([Schema((Attribute("a", Domain(type_)),)) for type_ in (one, other)])[0]
 
     def require_faithful(self, statement: Statement, tables: Mapping[str, Schema]) -> None:
         """Checks that Spark reads the written query as this package does.

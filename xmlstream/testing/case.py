@@ -23,12 +23,11 @@ from typing import Any, TypedDict, Unpack
 from xmlstream.builder.query import Query
 from xmlstream.builder.run_options import keywords_of, require_safe, takes
 from xmlstream.diagnosis.inspection import inspect
-from xmlstream.operators.state.ages import PurgeAfter
 from xmlstream.operators.storage.store import Folder, sealed
 from xmlstream.optimizer.rewrite import bottom_up, over
 from xmlstream.optimizer.rules import optimized
 from xmlstream.plan.nodes import Node, Scan, Static, names, results, topological
-from xmlstream.plan.written_plan import PLAN_FILE, encoded
+from xmlstream.plan.written_plan import encoded
 from xmlstream.punct_ns.domain import Domain
 from xmlstream.punct_ns.errors import UsageError
 from xmlstream.punct_ns.punctuation import Punctuation
@@ -36,11 +35,11 @@ from xmlstream.punct_ns.punctuation_set import PunctuationSet
 from xmlstream.punct_ns.schema import Schema
 from xmlstream.punct_ns.slices import in_utc
 from xmlstream.runtime.checkpoint import Commit, Mirror
-from xmlstream.runtime.execution import Execution
 from xmlstream.runtime.metrics import BEFORE
 from xmlstream.runtime.preflight import require_stream
-from xmlstream.runtime.query_clocks import Clocks, clocks_of
 from xmlstream.runtime.recovery import Recovered, recover
+from xmlstream.runtime.runner import built
+from xmlstream.runtime.settings import Settings
 from xmlstream.sink.result_tables import ResultSlice
 from xmlstream.sink.target import Target
 from xmlstream.sources.xml.options.reading import Reading
@@ -109,7 +108,7 @@ class Prepared:
 
     root: Node
     session: Any
-    purge_after: PurgeAfter | None
+    purge_after: str | None
     at: datetime | str
 
 
@@ -129,8 +128,7 @@ def prepared(query: Query | str | Path, **options: Unpack[CaseOptions]) -> Prepa
     root = root if options.get("as_written") else optimized(root)
     require_stream(root)
     require_safe(root, {"allow_unsafe": options.get("allow_unsafe", False)}, follow=True)
-    limit = options.get("purge_after")
-    return Prepared(root, session, None if limit is None else PurgeAfter.parse(limit), options.get("at", BEGIN))
+    return Prepared(root, session, options.get("purge_after"), options.get("at", BEGIN))
 
 
 def _one(root: Node, called: Sequence[str], result: str | None) -> Node:
@@ -340,19 +338,15 @@ class Case:
     def _begin(self) -> None:
         directory, engine = self.directory / "state", _engine(self._session)
         self._taken = _Taken()
-        target = Target.of(None, sink=self._taken)
-        recovered = recover(Mirror(Folder(directory)), self.root, [target], engine.zone, overwrite=False, moved=False)
+        settings = Settings((Target.of(None, sink=self._taken),), purge_after=self._purge_after)
+        mirror = Mirror(Folder(directory))
+        recovered = recover(mirror, self.root, settings.targets, engine.zone, overwrite=False, moved=False)
         self._held.append(recovered)
         self._checkpoint, self._dead_letters = recovered.checkpoint, recovered.dead_letters
-        self._checkpoint.store.replace(PLAN_FILE, sealed(encoded(self.root)))
-        sink = target.sink(self.schema, self.root.schemes, recovered.home(0, overwrite=False))
-        self._execution = Execution(
-            engine, self.root, self._checkpoint, [sink], self._committed, self._dead_letters, self._purge_after
-        )
+        self._checkpoint.note_plan(sealed(encoded(self.root)))
+        readers = [Reading.of(scan.options, name=name) for name, scan in _scans(self.root)]
+        self._execution, _ = built(self._session, self.root, readers, settings, recovered, self._committed)
         self._execution.clock = lambda: self._now
-        if clocks_of(self.root):
-            readers = [Reading.of(scan.options, name=name) for name, scan in _scans(self.root)]
-            self._execution.punctuate_by(Clocks(self.root, readers, self._checkpoint.store, 1.0))
 
     def _end(self) -> None:
         self._execution.end()

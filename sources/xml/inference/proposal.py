@@ -7,13 +7,12 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
-from typing import Any
+from dataclasses import dataclass, replace
 
 from xmlstream.operators.storage.object_urls import shown
 from xmlstream.punct_ns.errors import InputError, UsageError
 from xmlstream.punct_ns.slices import quoted
-from xmlstream.punct_ns.xml_form import PUNCT_NS
+from xmlstream.punct_ns.xml_form import NAME_LETTER, PUNCT_NS
 from xmlstream.sources.places import located
 from xmlstream.sources.xml.grammar.check import check_grammar
 from xmlstream.sources.xml.inference.element_profile import MOST_TEXTS, ORDERED, Sample, sampled
@@ -27,7 +26,7 @@ from xmlstream.sources.xml.inference.inferred_columns import (
     leaves,
     prefixes_for,
 )
-from xmlstream.sources.xml.options.leaf_paths import default_path
+from xmlstream.sources.xml.options.leaf_paths import default_path, local_tag
 from xmlstream.sources.xml.options.option_table import by_proper_names
 from xmlstream.sources.xml.options.qualified_names import CHILDREN, namespace_prefixes, with_namespace
 from xmlstream.sources.xml.options.source import SourceOptions
@@ -35,6 +34,9 @@ from xmlstream.sources.xml.splits.documents import Documents
 
 _FEW = 3
 """The number of rows below which nothing is guessed."""
+
+_MOST_OTHERS = 12
+"""The number of other elements that the statement names."""
 
 _LONG = 64
 """The average number of characters above which texts are hardly keys."""
@@ -134,6 +136,38 @@ class Proposal:
     left_out: int
     guesses: tuple[Guess, ...]
 
+    def create_table(self) -> str:
+        """CREATE TABLE, ready to run: guesses are comments; remove the dashes before a guess to include it."""
+        rows = f"{self.rows:,} element{'' if self.rows == 1 else 's'}"
+        part = "in all" if self.is_whole else "at its beginning, where inference stopped"
+        path = " ".join(self.options["path"].split())
+        lines = [f"-- Inferred from {path}: {rows} {self.options['rowTag']} {part}."]
+        if self.others:
+            more = ", …" if len(self.others) > _MOST_OTHERS else ""
+            lines.append(f"-- Other elements that repeat, for --row-tag: {', '.join(self.others[:_MOST_OTHERS])}{more}")
+        if self.left_out:
+            lines.append(f"-- {self.left_out} more leaves have no column here.")
+        name = re.sub(f"[^{NAME_LETTER}]", "_", local_tag(self.options["rowTag"]).rpartition(":")[2])
+        lines.append(f"CREATE TABLE {quoted_if(name)} (")
+        columns = [f"  {quoted(column.name)} {column.leaf.type}" for column in self.columns]
+        lines += [",\n".join(columns), ") USING punctuated_xml OPTIONS ("]
+        lines += [
+            f"  -- a guess, true for the inspected part ({guess.why}):\n  -- {guess.option} {_text(guess.value)},"
+            for guess in self.guesses
+        ]
+        options = [f"  {_option(option)} {_text(value)}" for option, value in self.options.items()]
+        return "\n".join([*lines, ",\n".join(options), ");"])
+
+
+def _option(name: str) -> str:
+    group, dot, column = name.partition(".")
+    return f"{group}{dot}{quoted_if(column)}" if dot else name
+
+
+def _text(value: str) -> str:
+    escaped = value.replace("\\", "\\\\").replace("'", "\\'")
+    return f"'{escaped}'"
+
 
 def proposal(
     path: str, row_tag: str | None = None, given: Mapping[str, str] | None = None, *, size: int = SAMPLE_BYTES
@@ -165,7 +199,8 @@ def proposal(
     promised = check_grammar(whole.replace(mode="DROPMALFORMED", ungrammatical="drop")) if sample.is_whole else None
     schemes = tuple(promised.findings.said) if promised and promised.violation is None else ()
     tags = tuple(_tag(other, sample, {}) for other in others)
-    return _with(found, tags, guesses(found.columns, row.profile.count, schemes, is_single=len(documents) == 1))
+    guessed = guesses(found.columns, row.profile.count, schemes, is_single=len(documents) == 1)
+    return replace(found, others=tags, guesses=guessed)
 
 
 def _row(
@@ -240,8 +275,3 @@ def _tag(row: RowCandidate, sample: Sample, prefixes: Mapping[str, str]) -> str:
     if not uri:
         return f"{{}}{local}"
     return f"{prefixes[uri]}:{local}" if uri in prefixes else row.profile.tag
-
-
-def _with(found: Proposal, others: tuple[str, ...], guessed: tuple[Guess, ...]) -> Proposal:
-    fields: dict[str, Any] = {name: getattr(found, name) for name in found.__slots__}
-    return Proposal(**{**fields, "others": others, "guesses": guessed})

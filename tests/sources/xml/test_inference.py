@@ -18,7 +18,6 @@ from xmlstream.punct_ns.xml_form import NAME
 from xmlstream.sources.xml.inference.proposal import Proposal, proposal
 from xmlstream.sources.xml.parser.range_parser import WholeReading
 from xmlstream.sql import script
-from xmlstream.sql.tables.create_table import create_table
 
 FEEDS = sorted((ROOT / "tests" / "samples" / "feeds").glob("*.xml"))
 DATA = sorted((ROOT / "data").glob("*.xml"))
@@ -66,7 +65,7 @@ def read_by(statement: str, tag: str) -> list[dict[str, object]]:
 def tuples(found: Proposal) -> list[dict[str, object]]:
     """The tuples of a proposal's statement."""
     name = found.options["rowTag"].rpartition(":")[2].rpartition("}")[2]
-    return read_by(create_table(found), re.sub(r"\W", "_", name))
+    return read_by(found.create_table(), re.sub(r"\W", "_", name))
 
 
 def elements(path: Path, tag: str) -> list[etree._Element]:
@@ -104,7 +103,7 @@ def test_names_of_any_script_are_inferred_and_read_back(
     document = tmp_path_factory.mktemp("names") / "d.xml"
     document.write_text(f"<r>{rows}</r>", encoding="utf-8")
     found = proposal(str(document), row)
-    statement = create_table(found)
+    statement = found.create_table()
     (table,) = re.findall(r"CREATE TABLE (\S+) \(", statement)
     (source,) = script.read(f"{statement}\nSELECT * FROM {table};").sources
     read = [row for piece in WholeReading(source.options).pieces() for row in piece.tuples.to_pylist()]
@@ -226,7 +225,7 @@ def test_what_would_be_true_is_a_guess(path: Path) -> None:
         ("uniqueIds", "id"),
         ("punctuate", "order of _nr"),
     ]
-    text = create_table(found)
+    text = found.create_table()
     assert "a guess" in text
     taken = "\n".join(line.replace("  -- uniqueIds", "  uniqueIds") for line in text.splitlines())
     assert len(read_by(taken, "row")) == 6
@@ -268,7 +267,7 @@ def test_a_part_of_a_document_is_enough(path: Path) -> None:
     path.write_text(f"<r>{'<row><a>1</a></row>' * 1000}</r>", encoding="utf-8")
     found = proposal(str(path), size=500)
     assert (found.schema, found.is_whole) == ("`a` BIGINT", False)
-    assert "where inference stopped" in create_table(found)
+    assert "where inference stopped" in found.create_table()
 
 
 def test_reading_without_a_schema_infers_and_says_so(path: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -279,7 +278,7 @@ def test_reading_without_a_schema_infers_and_says_so(path: Path, capsys: pytest.
     assert "rowTag 'row'" in (told := capsys.readouterr().err)
     assert "nullValue '-'" in told
     assert xs.read(no_session, path).schema == query.schema
-    assert create_table(said) in capsys.readouterr().err
+    assert said.create_table() in capsys.readouterr().err
 
 
 _TEXTS = st.sampled_from(["", "1", "-3", "2.5", "x", "true", "2024-01-01", "007", "2024-01-01T00:00:00Z"])

@@ -26,7 +26,7 @@ from xmlstream.punct_ns.errors import QueryError, UsageError
 from xmlstream.punct_ns.numeric_type import NumericType
 from xmlstream.punct_ns.schema import Attribute, Schema, structured
 from xmlstream.punct_ns.slices import quoted
-from xmlstream.session.classic_session import require_classic
+from xmlstream.session.engines import require_classic
 from xmlstream.session.spark_errors import first_cause
 from xmlstream.sql.query_text import QueryText
 from xmlstream.sql.spark.older_spark import ASOF_SINCE, require_parsed, version_of, without_asof
@@ -198,7 +198,15 @@ class Analyst(Protocol):
         """The attributes' types in a UNION of these schemas; QueryError if there are none."""
 
     def common(self, one: str, other: str) -> str | None:
-        """The type in which values of two types are compared; None if that is not certain."""
+        """The type in which values of two types are compared; None if that is not certain.
+
+        It is the type itself if both are equal; for numbers, the type of Spark's union, as in its comparisons.
+        """
+        if one == other:
+            return one
+        if not all(isinstance(Domain(type_).sql, NumericType) for type_ in (one, other)):
+            return None
+        return self.widened([Schema((Attribute("a", Domain(type_)),)) for type_ in (one, other)])[0]
 
 
 class WholeAnalyst(Analyst, Protocol):
@@ -235,7 +243,7 @@ class NamesOnly:
 _SETTINGS = {"spark.sql.ansi.enabled": "true", "spark.sql.caseSensitive": "false"}
 
 
-class SparkAnalyst:
+class SparkAnalyst(WholeAnalyst):
     """Analyst that uses Spark's analyser, once per expression over a schema."""
 
     def __init__(self, spark: SparkSession) -> None:
@@ -283,14 +291,6 @@ class SparkAnalyst:
         with explained():
             union = reduce(lambda one, other: one.unionAll(other), map(self._catalogue.frame, schemas))
         return [_domain(field).type for field in union.schema.fields]
-
-    def common(self, one: str, other: str) -> str | None:
-        """The type itself if both are equal; for numbers, the type of Spark's union, as in its comparisons."""
-        if one == other:
-            return one
-        if not all(isinstance(Domain(type_).sql, NumericType) for type_ in (one, other)):
-            return None
-        return self.widened([Schema((Attribute("a", Domain(type_)),)) for type_ in (one, other)])[0]
 
     def require_faithful(self, statement: Statement, tables: Mapping[str, Schema]) -> list[str]:
         """Checks that Spark understands the written query as this package does; returns the result's types.

@@ -9,12 +9,12 @@ from dataclasses import dataclass
 
 from sqlglot import exp
 
+from xmlstream.extensions import extension
 from xmlstream.operators.expressions.dialect import offset, type_text
 from xmlstream.plan.nodes import STATIC_FORMATS, Node, source, static_table
 from xmlstream.punct_ns.errors import InputError, QueryError, UsageError
 from xmlstream.punct_ns.schema import Schema
 from xmlstream.punct_ns.slices import quoted
-from xmlstream.sources import xmark
 from xmlstream.sources.parquet_table import parquet_options
 from xmlstream.sources.places import Document
 from xmlstream.sources.xml.options.source import SourceOptions
@@ -22,14 +22,14 @@ from xmlstream.sql.query_text import QueryText
 from xmlstream.sql.refused.did_you_mean import DECLARED
 from xmlstream.sql.refused.refusals import place_of, refusal
 from xmlstream.sql.refused.supported import require_types
-from xmlstream.sql.tables.stream_options import PUNCTUATE, SEMANTICS, punctuated, reported, written_rules
+from xmlstream.sql.tables.stream_options import PUNCTUATE, punctuated, written_rules
 
 FORMAT = "punctuated_xml"
 
 STREAM_FORMATS: Mapping[str, Callable[[Mapping[str, str], str | None], Mapping[str, str]] | None] = {
     FORMAT: None,
     "punctuated_parquet": parquet_options,
-    "xmark": lambda options, columns: _without_columns(xmark.source_options(options), columns),
+    "xmark": lambda options, columns: _without_columns(extension("stream xmark")(options), columns),
 }
 """Formats of streams; each maps options and columns to options of a punctuated source, None if they are such."""
 
@@ -145,7 +145,16 @@ def _without_columns(options: Mapping[str, str], columns: str | None) -> Mapping
     return options
 
 
-ABOVE = {PUNCTUATE: punctuated, SEMANTICS: reported}
+def _reported(node: Node, text: str) -> Node:
+    """The windows that another engine reports over a source."""
+    reported: Node = extension("reported windows")(node, text)
+    return reported
+
+
+ABOVE: Mapping[str, Callable[[Node, str], Node]] = {
+    PUNCTUATE: punctuated,
+    "semantics": _reported,
+}
 """Options that put an operator above a source, in this order."""
 
 

@@ -1,6 +1,6 @@
-"""Options of a stream that put an operator above its source: `punctuate` and `semantics`, parsed from text.
+"""The option `punctuate` of a stream, parsed from text: rules that add punctuations to the source.
 
-`punctuate` gives rules that add punctuations to the source (`xmlstream.operators.punctuators`):
+The rules are those of `xmlstream.operators.punctuators`:
 
     order of ts, per sid, slack 10s, max_ahead 5m
     clock of ts, delay 2m
@@ -10,15 +10,6 @@
 
 `;` separates rules, `,` separates their parts. A distance for a timestamp has a unit, as in `30s`, `10m`, `2h`; a
 distance for a date is a number of days.
-
-`semantics` cuts the stream into windows with the semantics of another engine:
-
-    streambase, size 5, slide 1, of time
-    coral8, size 4, slide 1, of time, batch bid
-    stream, size 100 tuples, slide 10, of time
-
-The table then has four more attributes, to group by where that engine aggregates: window_start, window_end, window_at
-and window_tuple (`xmlstream.operators.secret_window`).
 """
 
 from __future__ import annotations
@@ -34,8 +25,6 @@ from xmlstream.operators.punctuators.distance import Distance
 from xmlstream.operators.punctuators.order import ByClock, ByOrder, ByRoster
 from xmlstream.operators.punctuators.predicate import ByPredicate
 from xmlstream.operators.punctuators.rule import Rule
-from xmlstream.operators.secret_window import SecretWindow, Start
-from xmlstream.operators.secret_window import Tick as TickName
 from xmlstream.plan.nodes import Node, Scan
 from xmlstream.punct_ns.domain import Domain
 from xmlstream.punct_ns.errors import UsageError
@@ -45,9 +34,7 @@ from xmlstream.punct_ns.pattern import Constant
 from xmlstream.punct_ns.schema import Schema, split_name
 from xmlstream.punct_ns.sql_type import StringType, split_outside
 from xmlstream.punct_ns.temporal_type import TimestampType
-from xmlstream.secret.profile import PROFILES, Profile, Tick, Windows, aligned, before_first, profile, rounded
 from xmlstream.sources.xml.options.formats import seconds
-from xmlstream.sql.clauses.row_windows import require_positions
 
 PUNCTUATE = "punctuate"
 
@@ -251,79 +238,3 @@ def _distance(word: str, text: str, domain: Domain) -> Distance:
         case FloatType():
             return float(number)
     return int(number) if number == int(number) else number
-
-
-SEMANTICS = "semantics"
-
-_SEMANTICS_HINT = (
-    f"write 'streambase, size 5, slide 1, of time'; there are {', '.join(PROFILES)}; 'size 5 tuples' counts tuples"
-)
-_SEMANTICS_WORDS = ("size", "slide", "of", "batch")
-
-
-def reported(node: Node, text: str) -> Node:
-    """The windows that an engine reports over a source, each tuple once per window.
-
-    Raises:
-        UsageError: The text cannot be read, or the engine is unknown.
-        QueryError: An attribute does not fit, or the tuples have no order.
-    """
-    engine, *parts = (part.strip() for part in split_outside(text, ","))
-    given: dict[str, str] = {}
-    for part in parts:
-        word, _, value = part.partition(" ")
-        if word.lower() not in _SEMANTICS_WORDS or not value.strip() or word.lower() in given:
-            raise UsageError(f"'{part}' in semantics '{text}' cannot be read", hint=_SEMANTICS_HINT)
-        given[word.lower()] = value.strip()
-    if missing := [word for word in _SEMANTICS_WORDS[:3] if word not in given]:
-        raise UsageError(f"semantics '{text}' lacks {' and '.join(missing)}", hint=_SEMANTICS_HINT)
-    size, _, unit = given["size"].partition(" ")
-    length, slide = (int(number) if number.isdecimal() else 0 for number in (size, given["slide"]))
-    if unit.strip().lower() not in ("", "tuples") or not (length and slide):
-        raise UsageError(
-            f"semantics '{text}' needs a size and a slide that are whole numbers above 0", hint=_SEMANTICS_HINT
-        )
-    windows = Windows(length, slide, of_tuples=bool(unit.strip()))
-    batch = split_name(given["batch"])[0] if "batch" in given else None
-    return in_windows(node, engine, windows, split_name(given["of"])[0], batch)
-
-
-def in_windows(node: Node, engine: str, windows: Windows, time: str, batch: str | None) -> Node:
-    """As `reported`, for any node whose tuples have positions."""
-    require_positions(node, f"windows with the semantics of {engine}")
-    return Node(secret_window(profile(engine), windows, time, batch), (node,), "secret_window")
-
-
-_STARTS: dict[object, Start] = {before_first: "before", rounded: "rounded", aligned: "aligned"}
-_TICKS: dict[Tick, TickName] = {Tick.TUPLE: "tuple", Tick.TIME: "time", Tick.BATCH: "batch"}
-
-
-def secret_window(engine: Profile, windows: Windows, time: str, batch: str | None = None) -> SecretWindow:
-    """The operator that computes the contents that an engine reports for these windows.
-
-    Args:
-        engine: The profile of the engine.
-        windows: Windows over `time`, or over tuples.
-        time: The attribute with the application time.
-        batch: The attribute with the batch number; by default each tuple is a batch.
-
-    Raises:
-        UsageError: The engine reports empty contents, or reports periodically.
-    """
-    report = engine.report
-    if not report.non_empty or report.every != 1 or engine.start not in _STARTS:
-        raise UsageError(
-            f"{engine.name} may report empty windows, or report periodically, which no query can",
-            hint="xmlstream.secret.model predicts its answers",
-        )
-    return SecretWindow(
-        time,
-        windows.size,
-        windows.slide,
-        _STARTS[engine.start],
-        _TICKS[engine.tick],
-        report.window_close,
-        report.content_change,
-        windows.of_tuples,
-        batch,
-    )

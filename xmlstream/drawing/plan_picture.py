@@ -12,10 +12,12 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from functools import lru_cache
+from html import escape
 
 from xmlstream.drawing.canvas import Box, Canvas, Point, cut, width, wrapped
 from xmlstream.drawing.cards import Card, Line, drawn
-from xmlstream.drawing.theme import COLOURS, SHAPES, Tone
+from xmlstream.drawing.theme import COLOURS, SHAPES, Tone, page
 from xmlstream.operators.join import Join
 from xmlstream.operators.joins.punctuation_graph import Link, PunctuationGraph, Reachability
 from xmlstream.operators.multiway_join import MultiwayJoin
@@ -25,9 +27,9 @@ from xmlstream.plan.written_plan import brief, described
 from xmlstream.punct_ns.errors import QueryError
 from xmlstream.punct_ns.scheme import Scheme
 from xmlstream.safety.changes import Change
-from xmlstream.safety.remedies import Remedy
-from xmlstream.safety.verdicts import Kept, OperatorVerdict, QueryVerdict, When
-from xmlstream.safety.words import answering, kept_words, promised, summary, troubles
+from xmlstream.safety.remedies import Remedy, remedies
+from xmlstream.safety.verdicts import Kept, OperatorVerdict, QueryVerdict, When, judged
+from xmlstream.safety.words import answering, kept_words, promised, summary, tree, troubles
 
 _MOST = 12
 """Inputs up to which a graph is drawn; arrows between more inputs cannot be followed."""
@@ -317,3 +319,31 @@ def _conclusion(canvas: Canvas, lines: Iterable[tuple[str, Tone]], box: Box) -> 
             canvas.text(box.x + 18, y + 14, line, size=14, class_=tone)
             y, right = y + 21, max(right, box.x + 18 + width(line, 14))
     return Box(box.x, box.y, right - box.x, y - box.y)
+
+
+def pictured(root: Node, numbers: Mapping[str, str], *, follow: bool = False) -> str:
+    """Draws a plan with the numbers of a run, as SVG; keys of `numbers` are such as `group_by kept`."""
+    return picture(*_known(root, follow), concluded=False, live=numbers).strip()
+
+
+@lru_cache(maxsize=4)
+def _known(root: Node, follow: bool) -> tuple[QueryVerdict, list[Remedy]]:
+    """Verdicts and remedies, cached, since a running plan is drawn many times."""
+    return judged(root, follow=follow), remedies(root, follow=follow)
+
+
+def plan_page(
+    verdict: QueryVerdict, remedies: Sequence[Remedy], changes: Sequence[Change], title: str, query: str
+) -> str:
+    """The HTML page of an explanation: verdict, remedies, picture, plan as text, and the query, unless it is empty."""
+    items = "\n".join(f'<li class="{tone}">{escape(line)}</li>' for line, tone in lines_of(verdict, remedies, changes))
+    parts = [
+        f"<h1>{escape(title)}</h1>",
+        f"<ul>\n{items}\n</ul>",
+        '<h2>The plan</h2>\n<div class="picture" tabindex="0" role="region" aria-label="The plan, drawn">',
+        f"{picture(verdict, remedies, concluded=False)}</div>",
+        f"<details><summary>The plan as text</summary>\n<pre>{escape(tree(verdict))}</pre></details>",
+    ]
+    if query:
+        parts.append(f"<h2>The query</h2>\n<pre>{escape(query.strip())}</pre>")
+    return page(f"{title}: will it answer, will it fit?", "\n".join(parts))

@@ -1,0 +1,38 @@
+"""What stands around the core, by name: a module is imported when its name is first used.
+
+Nothing of the core imports a module that is named here: you can read, change and test the core without them.
+"""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import Any
+
+_PLACES = {
+    "sink delta": "xmlstream.sink.databases.delta.DELTA",
+    "sink iceberg": "xmlstream.sink.databases.iceberg.ICEBERG",
+    "sink postgresql": "xmlstream.sink.databases.postgresql.POSTGRESQL",
+    "stream xmark": "xmlstream.sources.xmark.source_options",
+    "inferred declaration": "xmlstream.sources.xml.inference.proposal.proposal",
+    "reported windows": "xmlstream.secret.reported_windows.reported",
+    "windows of an engine": "xmlstream.secret.reported_windows.in_windows",
+    "picture of a plan": "xmlstream.drawing.plan_picture.picture",
+    "page of a plan": "xmlstream.drawing.plan_picture.plan_page",
+    "picture of a run": "xmlstream.drawing.plan_picture.pictured",
+    "monitor": "xmlstream.monitor.monitor.Monitor",
+}
+
+
+def extension(name: str) -> Any:
+    """The function, class or constant of a name.
+
+    >>> extension("sink delta").name
+    'delta'
+    """
+    module, _, attribute = _PLACES[name].rpartition(".")
+    return getattr(import_module(module), attribute)
+
+
+def extensions(kind: str) -> list[Any]:
+    """All of a kind, such as each `sink`, in the order of this table."""
+    return [extension(name) for name in _PLACES if name.startswith(f"{kind} ")]
