@@ -131,18 +131,14 @@ def _refuse(name: str, parts: Sequence[Part]) -> NotProven:
 def _count(name: str, parts: Sequence[Part], rows: Rows) -> Part:
     if rows.distinct and rows.over is not None:
         raise NotProven("count(DISTINCT …) over rows")
-    if not parts:
-        return Part(rows.computed("count(*)"), BIGINT, False)
     if any(part.type.same(VOID) for part in parts):
         raise NotProven("count(NULL)")
     require_silent("count", *parts)
-    if len(parts) == 1:
-        return Part(rows.computed(f"count({'DISTINCT ' if rows.distinct else ''}{_folded(parts[0])})"), BIGINT, False)
-    present = " AND ".join(f"{part.sql} IS NOT NULL" for part in parts)
-    if rows.distinct:
-        row = f"row({', '.join(map(_folded, parts))})"
-        return Part(rows.computed(f"count(DISTINCT CASE WHEN {present} THEN {row} END)"), BIGINT, False)
-    return Part(rows.computed(f"count(CASE WHEN {present} THEN 1 END)"), BIGINT, False)
+    counted = ", ".join(map(_folded, parts)) or "*"
+    if len(parts) > 1:
+        present = " AND ".join(f"{part.sql} IS NOT NULL" for part in parts)
+        counted = f"CASE WHEN {present} THEN {f'row({counted})' if rows.distinct else 1} END"
+    return Part(rows.computed(f"count({'DISTINCT ' * rows.distinct}{counted})"), BIGINT, False)
 
 
 def _median(name: str, parts: Sequence[Part], rows: Rows) -> Part:

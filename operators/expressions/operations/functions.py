@@ -67,8 +67,8 @@ def call(name: str, parts: Sequence[Part], zone: str) -> Part:
 
 
 def _coalesce(name: str, parts: Sequence[Part], zone: str) -> Part:
-    if not parts:
-        raise NotProven("coalesce()")
+    if not parts or (name != "coalesce" and len(parts) != 2):
+        raise NotProven(f"{name} of {len(parts)} arguments")
     sides = same_type(parts, "coalesce", zone)
     sql = f"coalesce({', '.join(part.sql for part in sides)})"
     type_ = sides[0].type if len(sides) == 1 else common_type([side.type for side in sides]) or sides[0].type
@@ -78,12 +78,6 @@ def _coalesce(name: str, parts: Sequence[Part], zone: str) -> Part:
 def _unless_one(parts: Sequence[Part]) -> dict[str, bool]:
     """What is null only if all its arguments are."""
     return {"nullable": all(part.nullable for part in parts), "null": all(part.null for part in parts)}
-
-
-def _nvl(name: str, parts: Sequence[Part], zone: str) -> Part:
-    if len(parts) != 2:
-        raise NotProven(f"nvl of {len(parts)} arguments")
-    return _coalesce(name, parts, zone)
 
 
 def if_(name: str, parts: Sequence[Part], zone: str) -> Part:
@@ -428,14 +422,14 @@ PLAIN: Mapping[str, Plain] = {
 """The proven functions of fixed types, by name."""
 
 _OTHERS: Mapping[str, Function] = {
-    "array": _array, "coalesce": _coalesce, "concat": _concat, "element_at": _element_at, "get": _get,
+    "array": _array, "concat": _concat, "element_at": _element_at, "get": _get,
     "if": if_, "named_struct": _named_struct, "nullif": _nullif, "nvl2": _nvl2,
     "array_contains": _array_contains, "concat_ws": _concat_ws, "regexp_extract": _regexp_extract,
     "regexp_like": _regexp_like, "regexp_replace": _regexp_replace, "split_part": _split_part,
+    **dict.fromkeys(("coalesce", "ifnull", "nvl"), _coalesce),
     **dict.fromkeys(("array_max", "array_min"), _array_extreme),
     **dict.fromkeys(("nullifzero", "zeroifnull"), _zero),
     "sequence": _sequence, "split": _split,
-    **dict.fromkeys(("ifnull", "nvl"), _nvl),
     **dict.fromkeys(("isnotnull", "isnull"), _null_test),
     **dict.fromkeys(("lcase", "lower", "ucase", "upper"), _lower_or_upper),
 }  # fmt: skip
