@@ -13,6 +13,7 @@ from typing import Literal, TypeAlias
 
 from sqlglot import exp
 
+from xmlstream.operators.expressions.operations.arithmetic import rounded
 from xmlstream.operators.expressions.operations.casts import BITS, is_utc
 from xmlstream.operators.expressions.operations.part import (
     VOID,
@@ -130,18 +131,14 @@ def _refuse(name: str, parts: Sequence[Part]) -> NotProven:
 def _count(name: str, parts: Sequence[Part], rows: Rows) -> Part:
     if rows.distinct and rows.over is not None:
         raise NotProven("count(DISTINCT …) over rows")
-    if not parts:
-        return Part(rows.computed("count(*)"), BIGINT, False)
     if any(part.type.same(VOID) for part in parts):
         raise NotProven("count(NULL)")
     require_silent("count", *parts)
-    if len(parts) == 1:
-        return Part(rows.computed(f"count({'DISTINCT ' if rows.distinct else ''}{_folded(parts[0])})"), BIGINT, False)
-    present = " AND ".join(f"{part.sql} IS NOT NULL" for part in parts)
-    if rows.distinct:
-        row = f"row({', '.join(map(_folded, parts))})"
-        return Part(rows.computed(f"count(DISTINCT CASE WHEN {present} THEN {row} END)"), BIGINT, False)
-    return Part(rows.computed(f"count(CASE WHEN {present} THEN 1 END)"), BIGINT, False)
+    counted = ", ".join(map(_folded, parts)) or "*"
+    if len(parts) > 1:
+        present = " AND ".join(f"{part.sql} IS NOT NULL" for part in parts)
+        counted = f"CASE WHEN {present} THEN {f'row({counted})' if rows.distinct else 1} END"
+    return Part(rows.computed(f"count({'DISTINCT ' * rows.distinct}{counted})"), BIGINT, False)
 
 
 def _median(name: str, parts: Sequence[Part], rows: Rows) -> Part:
@@ -194,10 +191,17 @@ _EXACT = 2**53
 
 
 def _avg(name: str, parts: Sequence[Part], rows: Rows) -> Part:
-    if len(parts) != 1 or rows.distinct or parts[0].type.name not in (*INTEGERS, *FLOATING):
+    if len(parts) != 1 or rows.distinct or parts[0].type.kind not in NUMBERS:
         raise _refuse(f"{name}{' DISTINCT' if rows.distinct else ''}", parts)
     of = parts[0].sql
     number = rows.computed(f"count({of})")
+    if parts[0].type.kind == "DECIMAL":
+        precision, scale = parts[0].type.digits
+        if precision > 23:  # whose sum has too many digits for DuckDB's integers
+            raise _refuse(name, parts)
+        type_ = read_type(f"DECIMAL({precision + 4},{scale + 4})")
+        total = _sum("sum", parts, rows).sql
+        return Part(rounded(total, 4, number, f"sign({total})", type_), type_, True, raises=True)
     if rows.over is None:
         total = rows.computed(f"sum(CAST({of} AS DOUBLE))")
         return Part(f"({total} / {number})", DOUBLE, True)

@@ -1,8 +1,8 @@
-"""Arithmetic as Spark computes it under ANSI rules: types, overflow, division by zero, digits of decimals."""
+"""Arithmetic and functions of numbers under ANSI rules: types, overflow, division by zero, digits of decimals."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from math import prod
 
@@ -18,7 +18,7 @@ from xmlstream.operators.expressions.operations.casts import (
     is_rounded,
     same_type,
 )
-from xmlstream.operators.expressions.operations.part import VOID, Part, combined, error, number
+from xmlstream.operators.expressions.operations.part import VOID, Part, Scalar, combined, error, number, require
 from xmlstream.operators.expressions.operations.spark_type import (
     FLOATING,
     INTEGERS,
@@ -177,16 +177,20 @@ def _decimal_quotient(left: Part, right: Part) -> Part:
         raise NotProven(f"{left.type.name} / {right.type.name}")
     type_ = read_type(f"DECIMAL({precision},{scale})")
     # The units of the dividend, shifted so that the quotient of integers is in units of the result.
-    one = f"({_units(left)} * {10**shift}::HUGEINT)"
-    other = _units(right) if _is_sure(right) else _unless_zero(left, right, _units(right))
-    sign = f"(sign({left.sql}) * sign({right.sql}))"
-    rounded = f"((2 * abs({one}) + abs({other})) // (2 * abs({other}))) * {sign}"
-    return _reversed(_from_units(f"({rounded})", type_), type_, left, right, raises=not _is_sure(right))
+    other = _units(right.sql) if _is_sure(right) else _unless_zero(left, right, _units(right.sql))
+    sql = rounded(left.sql, shift, other, f"(sign({left.sql}) * sign({right.sql}))", type_)
+    return _reversed(sql, type_, left, right, raises=not _is_sure(right))
 
 
-def _units(part: Part) -> str:
+def rounded(decimal: str, shift: int, divisor: str, sign: str, type_: Type) -> str:
+    """A decimal, shifted by so many digits, by an integer, rounded half up to the digits of the result's type."""
+    one = f"({_units(decimal)} * {10**shift}::HUGEINT)"
+    return _from_units(f"((2 * abs({one}) + abs({divisor})) // (2 * abs({divisor})) * {sign})", type_)
+
+
+def _units(decimal: str) -> str:
     """A decimal as an integer: the number of its last digit's units."""
-    return f"CAST(replace(CAST({part.sql} AS VARCHAR), '.', '') AS HUGEINT)"
+    return f"CAST(replace(CAST({decimal} AS VARCHAR), '.', '') AS HUGEINT)"
 
 
 def _from_units(units: str, type_: Type) -> str:
@@ -256,3 +260,80 @@ def _operands(tree: exp.Expr, kind: type[exp.Expr]) -> Iterator[exp.Expr]:
             yield from _operands(side, kind)
         else:
             yield side
+
+
+def _abs(name: str, parts: Sequence[Part], zone: str) -> Part:
+    require("abs", parts, NUMBERS)
+    return signed(parts[0], "abs")
+
+
+def _remainder(name: str, parts: Sequence[Part], zone: str) -> Part:
+    if len(parts) != 2:
+        raise NotProven(f"{name} of {len(parts)} arguments")
+    left, right = parts
+    return modulus(left, right, zone) if name == "pmod" else arithmetic("%", left, right, zone)
+
+
+def _tried(name: str, parts: Sequence[Part], zone: str) -> Part:
+    operator = {"try_add": "+", "try_subtract": "-", "try_multiply": "*"}[name]
+    require(name, parts, INTEGERS, INTEGERS)
+    done = arithmetic(operator, parts[0], parts[1], zone)
+    if any(part.raises for part in parts):
+        raise NotProven(f"{name} with an operand that can raise an error")
+    # DuckDB computes what stands twice in a SELECT once, outside of TRY, so that `TRY(n + 1)` may be an error.
+    one, other = (f"CAST({part.sql} AS HUGEINT)" for part in parts)
+    sql = f"TRY_CAST(({one} {operator} {other}) AS {in_duckdb(done.type)})"
+    return Part(sql, done.type, True, rows=done.rows)
+
+
+def _round(name: str, parts: Sequence[Part], zone: str) -> Part:
+    require(name, parts, NUMBERS, *[("INT",)] * (len(parts) - 1))
+    of, places = parts[0], parts[1].whole if len(parts) == 2 else 0
+    if places is None or len(parts) > 2 or (places and of.type.name in FLOATING):
+        raise NotProven(f"round({of.type.name}) to these places")
+    if of.type.name in INTEGERS:
+        return of.computed(of.sql, seems=True)
+    if of.type.name in FLOATING:  # A zero of Spark's has no sign.
+        return of.computed(f"(round({of.sql}) + 0)", seems=True)
+    precision, scale = of.type.digits
+    after = min(places, scale)
+    whole = precision - scale + 1 + after
+    if whole > 38:
+        raise NotProven(f"round({of.type.name})")
+    type_ = read_type(f"DECIMAL({whole},{after})")
+    return of.computed(f"CAST({of.sql} AS {type_.name})", type_, seems=True)
+
+
+def _floor_or_ceil(name: str, parts: Sequence[Part], zone: str) -> Part:
+    require(name, parts, NUMBERS)
+    of = parts[0]
+    if of.type.kind == "DECIMAL":
+        precision, scale = of.type.digits
+        if is_rounded(of.type):
+            raise NotProven(f"{name}({of.type.name})")
+        type_ = read_type(f"DECIMAL({precision - scale + 1},0)") if scale else of.type
+        return of.computed(f"CAST({name.removesuffix('ing')}({of.sql}) AS {type_.name})", type_, seems=True)
+    if of.type.name in INTEGERS:
+        return of.computed(f"CAST({of.sql} AS BIGINT)", BIGINT, seems=True)
+    rounded = f"{name.removesuffix('ing')}(CAST({of.sql} AS DOUBLE))"
+    within = f"{of.sql} IS NULL OR {of.sql} BETWEEN -9223372036854775808::DOUBLE AND 9223372036854774784::DOUBLE"
+    beyond = error("ARITHMETIC_OVERFLOW", f"{name} is beyond BIGINT.")
+    sql = f"CASE WHEN isnan({of.sql}) THEN 0 WHEN {within} THEN CAST({rounded} AS BIGINT) ELSE {beyond} END"
+    return of.computed(sql, BIGINT, seems=True, raises=True)
+
+
+def _sqrt(name: str, parts: Sequence[Part], zone: str) -> Part:
+    require(name, parts, NUMBERS)
+    of = cast(parts[0], DOUBLE, zone)
+    return of.computed(f"CASE WHEN {of.sql} < 0 THEN 'NaN'::DOUBLE ELSE sqrt({of.sql}) END", seems=True)
+
+
+OF_NUMBERS: Mapping[str, Scalar] = {
+    "abs": Scalar(_abs),
+    "round": Scalar(_round),
+    "sqrt": Scalar(_sqrt),
+    **dict.fromkeys(("ceil", "ceiling", "floor"), Scalar(_floor_or_ceil, "coarsely")),
+    **dict.fromkeys(("mod", "pmod"), Scalar(_remainder)),
+    **dict.fromkeys(("try_add", "try_multiply", "try_subtract"), Scalar(_tried)),
+}
+"""The proven functions of numbers, by name."""

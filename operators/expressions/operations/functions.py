@@ -10,11 +10,10 @@ import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from xmlstream.operators.expressions.operations.arithmetic import arithmetic, modulus, signed
+from xmlstream.operators.expressions.operations.arithmetic import OF_NUMBERS
 from xmlstream.operators.expressions.operations.casts import (
     cast,
     common_type,
-    is_rounded,
     same_type,
 )
 from xmlstream.operators.expressions.operations.moments import MOMENTS
@@ -68,8 +67,8 @@ def call(name: str, parts: Sequence[Part], zone: str) -> Part:
 
 
 def _coalesce(name: str, parts: Sequence[Part], zone: str) -> Part:
-    if not parts:
-        raise NotProven("coalesce()")
+    if not parts or (name != "coalesce" and len(parts) != 2):
+        raise NotProven(f"{name} of {len(parts)} arguments")
     sides = same_type(parts, "coalesce", zone)
     sql = f"coalesce({', '.join(part.sql for part in sides)})"
     type_ = sides[0].type if len(sides) == 1 else common_type([side.type for side in sides]) or sides[0].type
@@ -79,12 +78,6 @@ def _coalesce(name: str, parts: Sequence[Part], zone: str) -> Part:
 def _unless_one(parts: Sequence[Part]) -> dict[str, bool]:
     """What is null only if all its arguments are."""
     return {"nullable": all(part.nullable for part in parts), "null": all(part.null for part in parts)}
-
-
-def _nvl(name: str, parts: Sequence[Part], zone: str) -> Part:
-    if len(parts) != 2:
-        raise NotProven(f"nvl of {len(parts)} arguments")
-    return _coalesce(name, parts, zone)
 
 
 def if_(name: str, parts: Sequence[Part], zone: str) -> Part:
@@ -148,30 +141,6 @@ def _extreme(name: str, parts: Sequence[Part], zone: str) -> Part:
         raise NotProven(f"{name} of {sides[0].type.name}, of whose zeros either may be chosen,")
     sql = f"{name}({', '.join(part.sql for part in sides)})"
     return joined(sql, sides[0].type, sides, **_unless_one(sides))
-
-
-def _abs(name: str, parts: Sequence[Part], zone: str) -> Part:
-    require("abs", parts, NUMBERS)
-    return signed(parts[0], "abs")
-
-
-def _remainder(name: str, parts: Sequence[Part], zone: str) -> Part:
-    if len(parts) != 2:
-        raise NotProven(f"{name} of {len(parts)} arguments")
-    left, right = parts
-    return modulus(left, right, zone) if name == "pmod" else arithmetic("%", left, right, zone)
-
-
-def _tried(name: str, parts: Sequence[Part], zone: str) -> Part:
-    operator = {"try_add": "+", "try_subtract": "-", "try_multiply": "*"}[name]
-    require(name, parts, INTEGERS, INTEGERS)
-    done = arithmetic(operator, parts[0], parts[1], zone)
-    if any(part.raises for part in parts):
-        raise NotProven(f"{name} with an operand that can raise an error")
-    # DuckDB computes what stands twice in a SELECT once, outside of TRY, so that `TRY(n + 1)` may be an error.
-    one, other = (f"CAST({part.sql} AS HUGEINT)" for part in parts)
-    sql = f"TRY_CAST(({one} {operator} {other}) AS {in_duckdb(done.type)})"
-    return Part(sql, done.type, True, rows=done.rows)
 
 
 def _named_struct(name: str, parts: Sequence[Part], zone: str) -> Part:
@@ -272,24 +241,6 @@ def _array_extreme(name: str, parts: Sequence[Part], zone: str) -> Part:
 def _element_at(name: str, parts: Sequence[Part], zone: str) -> Part:
     require(name, parts, ("ARRAY",), ("INT",))
     return element(*parts, first=1)
-
-
-def _round(name: str, parts: Sequence[Part], zone: str) -> Part:
-    require(name, parts, NUMBERS, *[("INT",)] * (len(parts) - 1))
-    of, places = parts[0], parts[1].whole if len(parts) == 2 else 0
-    if places is None or len(parts) > 2 or (places and of.type.name in FLOATING):
-        raise NotProven(f"round({of.type.name}) to these places")
-    if of.type.name in INTEGERS:
-        return of.computed(of.sql, seems=True)
-    if of.type.name in FLOATING:  # A zero of Spark's has no sign.
-        return of.computed(f"(round({of.sql}) + 0)", seems=True)
-    precision, scale = of.type.digits
-    after = min(places, scale)
-    whole = precision - scale + 1 + after
-    if whole > 38:
-        raise NotProven(f"round({of.type.name})")
-    type_ = read_type(f"DECIMAL({whole},{after})")
-    return of.computed(f"CAST({of.sql} AS {type_.name})", type_, seems=True)
 
 
 def _sequence(name: str, parts: Sequence[Part], zone: str) -> Part:
@@ -403,24 +354,6 @@ def _regexp_extract(name: str, parts: Sequence[Part], zone: str) -> Part:
     return parts[0].computed(f"regexp_extract({parts[0].sql}, {text(pattern)}, {group})")
 
 
-def _floor_or_ceil(name: str, parts: Sequence[Part], zone: str) -> Part:
-    require(name, parts, NUMBERS)
-    of = parts[0]
-    if of.type.kind == "DECIMAL":
-        precision, scale = of.type.digits
-        if is_rounded(of.type):
-            raise NotProven(f"{name}({of.type.name})")
-        type_ = read_type(f"DECIMAL({precision - scale + 1},0)") if scale else of.type
-        return of.computed(f"CAST({name.removesuffix('ing')}({of.sql}) AS {type_.name})", type_, seems=True)
-    if of.type.name in INTEGERS:
-        return of.computed(f"CAST({of.sql} AS BIGINT)", BIGINT, seems=True)
-    rounded = f"{name.removesuffix('ing')}(CAST({of.sql} AS DOUBLE))"
-    within = f"{of.sql} IS NULL OR {of.sql} BETWEEN -9223372036854775808::DOUBLE AND 9223372036854774784::DOUBLE"
-    beyond = error("ARITHMETIC_OVERFLOW", f"{name} is beyond BIGINT.")
-    sql = f"CASE WHEN isnan({of.sql}) THEN 0 WHEN {within} THEN CAST({rounded} AS BIGINT) ELSE {beyond} END"
-    return of.computed(sql, BIGINT, seems=True, raises=True)
-
-
 def _null_test(name: str, parts: Sequence[Part], zone: str) -> Part:
     if len(parts) != 1:
         raise NotProven(f"{name} of {len(parts)} arguments")
@@ -458,7 +391,6 @@ class Plain:
 
 _TEXT, _DAY, _SMALL = ("STRING",), ("DATE",), ("TINYINT", "SMALLINT", "INT")
 _SIGN = "CASE WHEN isnan(CAST({0} AS DOUBLE)) OR {0} = 0 THEN CAST({0} AS DOUBLE) ELSE CAST(sign({0}) AS DOUBLE) END"
-_ROOT = "CASE WHEN {0} < 0 THEN 'NaN'::DOUBLE ELSE sqrt(CAST({0} AS DOUBLE)) END"
 _AT_LEAST_0 = "{0}, CASE WHEN {1} < 0 THEN 0 ELSE {1} END"
 
 PLAIN: Mapping[str, Plain] = {
@@ -482,7 +414,6 @@ PLAIN: Mapping[str, Plain] = {
     "rtrim": Plain((_TEXT,), STRING, "rtrim({0}, ' ')"),
     **dict.fromkeys(("sign", "signum"), Plain((NUMBERS,), DOUBLE, _SIGN, seems=True)),
     **dict.fromkeys(("array_size", "cardinality", "size"), Plain((("ARRAY",),), INT, "CAST(len({0}) AS INTEGER)")),
-    "sqrt": Plain((NUMBERS,), DOUBLE, _ROOT, seems=True),
     "dayname": Plain((_DAY,), STRING, "strftime({0}, '%a')"),
     "monthname": Plain((_DAY,), STRING, "strftime({0}, '%b')"),
     "startswith": Plain((_TEXT, _TEXT), BOOLEAN, "starts_with({0}, {1})"),
@@ -491,25 +422,23 @@ PLAIN: Mapping[str, Plain] = {
 """The proven functions of fixed types, by name."""
 
 _OTHERS: Mapping[str, Function] = {
-    "abs": _abs, "array": _array, "coalesce": _coalesce, "concat": _concat, "element_at": _element_at, "get": _get,
+    "array": _array, "concat": _concat, "element_at": _element_at, "get": _get,
     "if": if_, "named_struct": _named_struct, "nullif": _nullif, "nvl2": _nvl2,
     "array_contains": _array_contains, "concat_ws": _concat_ws, "regexp_extract": _regexp_extract,
     "regexp_like": _regexp_like, "regexp_replace": _regexp_replace, "split_part": _split_part,
+    **dict.fromkeys(("coalesce", "ifnull", "nvl"), _coalesce),
     **dict.fromkeys(("array_max", "array_min"), _array_extreme),
     **dict.fromkeys(("nullifzero", "zeroifnull"), _zero),
-    "round": _round, "sequence": _sequence, "split": _split,
-    **dict.fromkeys(("ifnull", "nvl"), _nvl),
-    **dict.fromkeys(("mod", "pmod"), _remainder),
+    "sequence": _sequence, "split": _split,
     **dict.fromkeys(("isnotnull", "isnull"), _null_test),
     **dict.fromkeys(("lcase", "lower", "ucase", "upper"), _lower_or_upper),
-    **dict.fromkeys(("try_add", "try_multiply", "try_subtract"), _tried),
 }  # fmt: skip
 
 FUNCTIONS: Mapping[str, Scalar] = {
     **{name: Scalar(plain.part, plain.rises) for name, plain in PLAIN.items()},
     **{name: Scalar(part) for name, part in _OTHERS.items()},
     **MOMENTS,
-    **dict.fromkeys(("ceil", "ceiling", "floor"), Scalar(_floor_or_ceil, "coarsely")),
+    **OF_NUMBERS,
     **dict.fromkeys(("greatest", "least"), Scalar(_extreme, "bounded")),
 }
 """The proven functions of one row, by name."""

@@ -458,6 +458,7 @@ def aggregates() -> list[str]:
         "avg(d1)",
     ]
     found += [f"sum(DISTINCT {a}1)" for a in ("ti", "si", "i", "d")] + ["sum(DISTINCT ti1) FILTER (WHERE p1)"]
+    found += [f"avg({a}{i})" for a, i in product(("d", "e", "w", "z"), (1, 3))] + ["avg(d1) FILTER (WHERE p1)"]
     found += [f"median({a}{i})" for a, i in product(("ti", "si", "i", "b"), (1, 3))] + ["median(i1) FILTER (WHERE p1)"]
     return found
 
@@ -508,6 +509,7 @@ def over_rows() -> list[str]:
     found += [f"{f}({a}1) OVER ({rows} {frames[0]})" for f, a in product(("min", "max"), TYPES)]
     found += [f"{f}(p1) OVER ({rows})" for f in ("any", "bool_and", "some")] + [f"mean(si1) OVER ({rows})"]
     found += [f"sum({a}1) OVER ({rows})" for a in ("si", "d", "e", "z")]
+    found += [f"avg({a}1) OVER ({rows} {frames[0]})" for a in ("d", "w")]
     found += [f"{a} OVER (PARTITION BY g)" for a in of] + [f"{a} OVER ()" for a in of]
     found += ["sum(ti1) OVER (PARTITION BY g ORDER BY CAST(ti1 AS INT) RANGE BETWEEN 5 PRECEDING AND CURRENT ROW)"]
     found += ["count(*) OVER (ORDER BY t1 RANGE BETWEEN INTERVAL '5' MINUTES PRECEDING AND CURRENT ROW)"]
