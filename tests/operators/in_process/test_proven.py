@@ -41,8 +41,8 @@ def arithmetic() -> list[str]:
     literals = ("2", "0", "-1", "2.5", "0.908", "1e3", "3L", "0.0", "5000", "1.5BD")
     beside = [f"{a}1 {op} {n}" for a, op, n in product(NUMBERS, "+-*/%", literals)]
     beside += [f"{n} {op} {a}1" for a, op, n in product(NUMBERS, "-*/%", literals)]
-    # By day every third: of a number, an operator and a literal, each two meet.
-    found += beside if AT_NIGHT else beside[::3]
+    # By day every third: of a number, an operator and another number or a literal, each two meet.
+    found = found + beside if AT_NIGHT else found[::3] + beside[::3]
     found += [text for a in NUMBERS for text in (f"-{a}1", f"abs({a}1)", f"mod({a}1, 7)", f"pmod({a}1, 7)")]
     found += [f"{a}1 {op} {b}2" for a, op, b in product(("ti", "i", "b"), "&|^", ("si", "b"))]
     found += [text.format(a) for a in ("ti", "i", "b") for text in ("({0}1 + 1) + 2", "3 + {0}3 + 1", "{0}1 * 2 * 3")]
