@@ -247,7 +247,7 @@ class MultiwayJoin(Operator):
         return new
 
     def _pending(self, state: OperatorState) -> dict[int, str]:
-        """The inputs to purge: `all` their tuples, if another input has new punctuations, or only `new` ones."""
+        """The inputs to purge: `all` their tuples if another input has new punctuations, else only the `new`."""
         scratch = state.scratch(_OfSlice)
         # Tuples that earlier slices left for a later purge came in several slices.
         pending = {int(i): "all" for i in state.notes.get("pending", {})}

@@ -351,7 +351,7 @@ def _in_order(item: str) -> Column:
 
 @lru_cache(maxsize=1024)
 def _struct(columns: str) -> StructType:
-    """The types of columns, from DDL or from JSON, which this process reads without Java."""
+    """Reads the types of columns from DDL, or from JSON, which needs no Java."""
     from pyspark.sql.types import StructType
 
     found = StructType.fromJson(json.loads(columns)) if columns.startswith("{") else StructType.fromDDL(columns)

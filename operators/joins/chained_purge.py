@@ -258,7 +258,7 @@ class ChainedPurge:
         return rows.distinct() if other else rows
 
     def _stepped(self, rows: Frame, number: int) -> Frame:
-        """The rows after one step, without the columns that no later step needs."""
+        """Takes one step for all rows; drops the columns that no later step needs."""
         step, later = self.steps[number], self.steps[number + 1 :]
         bit = 1 << step.input
         is_covered = f"{_COVERED} AND {_REACHED} & {bit} = 0 AND {column(step.key)} IS NOT NULL"
@@ -275,7 +275,7 @@ class ChainedPurge:
         return after if needed.issuperset(self._known_after(number)) else after.distinct()
 
     def _known_after(self, number: int) -> set[str]:
-        """The columns that a row may know after a step."""
+        """The columns whose values a row may determine after a step."""
         inputs = [self.root, *(step.input for step in self.steps[: number + 1])]
         return {name for input_ in inputs for name in self._columns_of(input_)}
 

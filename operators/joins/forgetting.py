@@ -87,7 +87,7 @@ def _on_keys(p: Punctuation, schema: Schema) -> Punctuation:
 
 
 def _written(p: Punctuation, places: Sequence[Sequence[int]], output: Schema) -> Iterator[Punctuation]:
-    """The key's punctuation over the output, in all forms in which it may have gone out."""
+    """The output's punctuation for the key, in each form in which it may have been emitted."""
     for chosen in product(*(places[i] for i in p.restricted)):
         yield Punctuation.at(output, dict(zip(chosen, (p.patterns[i] for i in p.restricted), strict=True)))
 
@@ -179,12 +179,12 @@ def _on_classes(p: Punctuation, graph: PunctuationGraph) -> Punctuation:
 
 
 def _over(p: Punctuation, classes: Schema) -> Punctuation:
-    """The punctuation over the classes of another input that has those which it restricts."""
+    """Rewrites the punctuation for another input, which has attributes of all classes that it restricts."""
     return Punctuation.of(classes, {p.schema[i].name: p.patterns[i] for i in p.restricted})
 
 
 def _written_values(p: Punctuation, graph: PunctuationGraph, output: Schema) -> Iterator[Punctuation]:
-    """The values' punctuation over the output, in all forms in which it may have gone out."""
+    """The output's punctuation for the values, in each form in which it may have been emitted."""
     places = _places(p, graph)
     for chosen in product(*(graph.classes[key].values() for key, _ in places)):
         yield Punctuation.of(output, {name: p.patterns[i] for name, (_, i) in zip(chosen, places, strict=True)})

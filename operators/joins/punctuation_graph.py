@@ -160,7 +160,7 @@ class PunctuationGraph:
         return keys
 
     def known_from(self, input_: int) -> Sequence[int]:
-        """The numbers that a tuple of an input makes known: those of its classes, and of the links from it."""
+        """The equality classes whose values a tuple of this input determines, directly or by a link."""
         return self._known_from[input_]
 
     @cached_property
@@ -260,7 +260,7 @@ class PunctuationGraph:
     def _is_ripe(
         self, step: Reach, waiting: set[tuple[frozenset[int], _TRIED]], shapes: Mapping[int, frozenset[Shape]]
     ) -> bool:
-        """Whether no value that becomes known later can help to reach the input."""
+        """Whether waiting cannot help to reach the input: all that its shapes restrict is known in some situation."""
         known = frozenset[int]().union(*(self._known(reached) for reached, _ in waiting))
         return all(shape <= known for shape in shapes[step.input])
 

@@ -216,7 +216,7 @@ class ExpiringSet:
         return new
 
     def _pieces(self, p: Punctuation) -> Iterator[tuple[Point | None, Punctuation]]:
-        """The punctuation point by point, each as a punctuation; or whole, if it does not consist of points."""
+        """Splits the punctuation into one for each point; returns it whole if it does not consist of points."""
         points = points_of(p)
         if points is None or len(points) == 1:
             yield (None if points is None else points[0]), p
@@ -224,7 +224,7 @@ class ExpiringSet:
         yield from ((point, punctuation(point, self._schema)) for point in points)
 
     def _covering(self, point: Point | None, part: Punctuation) -> list[Lifespan]:
-        """The lifespans for which the set covers a piece, each by itself."""
+        """The lifespans of the entries that cover the piece, each entry alone."""
         known = [] if point is None else self._points.covering(point)
         return [*known, *(lifespan for lifespan, closed in self._classes.items() if closed.covers(part))]
 
@@ -235,7 +235,7 @@ class ExpiringSet:
         return shortest(part.lifespan for part in self._longest(p))
 
     def _longest(self, p: Punctuation) -> Iterator[Punctuation]:
-        """The punctuation in parts, each with the longest lifespan for which it holds."""
+        """Splits the punctuation into parts, and gives each the longest lifespan for which it holds."""
         for point, part in self._pieces(p):
             known = self._covering(point, part)
             if part is not p and self.lasting.covers(part):

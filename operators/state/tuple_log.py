@@ -336,7 +336,7 @@ def _seen(frame: Frame) -> Frame:
 
 
 def _first(batch: pa.RecordBatch) -> Since:
-    """The age of the oldest of some rows; slices and their times only grow."""
+    """The slice and time of the oldest row; the first row is the oldest, since both only grow."""
     ages: Any = batch[SINCE]
     return Since(*(pc.min(ages.field(name)).as_py() for name in Since._fields))
 

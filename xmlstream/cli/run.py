@@ -89,7 +89,7 @@ def run_script(
 
 
 def _watched(run: _Run) -> Summary:
-    """The outcome of a run in its own thread, which ends after the current slice if a signal comes, or at once."""
+    """Waits for a run in its own thread; a signal ends it, after the current slice or at once."""
     environment, console, interrupts = run.environment, run.console, run.interrupts
     thread = threading.Thread(target=run.begin, name="query", daemon=True)
     thread.start()

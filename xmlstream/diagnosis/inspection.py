@@ -224,7 +224,7 @@ class _Inspection:
 
 
 def _shown_as(missing: Punctuation, wanted: Punctuation) -> str:
-    """A missing punctuation without attributes that `wanted` does not restrict, unless few of their values are left."""
+    """Drops from a missing punctuation what `wanted` does not restrict, unless few of its values are left."""
     kept = {
         i: missing.patterns[i]
         for i in missing.restricted

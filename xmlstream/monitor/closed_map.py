@@ -253,7 +253,7 @@ class ClosedMap:
         return Axis(shown[0][1], "STRING", "text", [], ends, ends, tuple(rows), Meet([], "not compared"))
 
     def _compared(self, rows: Mapping[SourceAttribute, ValueSet], domain: Domain) -> Axis:
-        """The axis of the closed values of some inputs."""
+        """Draws the closed values of several inputs on one axis."""
         meet, anyone = reduce(ValueSet.intersection, rows.values()), reduce(ValueSet.union, rows.values())
         if not meet.cuts and not any(closed.null and not closed.cuts for closed in rows.values()):
             meet = ValueSet(domain)

@@ -39,7 +39,7 @@ def _lineage_of(node: Node, names: Names, uses: Counter[Node]) -> Sequence[Seque
 
 
 def _sole_groupings(node: Node) -> dict[int, Sequence[str]]:
-    """For each input, the grouping if only punctuations that describe it help the node."""
+    """The grouping of each input where only punctuations that describe it help the node."""
     promises = [(schema, ()) for schema in node.input_schemas]
     waited_for = node.operator.enabled_by(*node.input_schemas).groupings(promises)
     return {grouping.input: grouping.attributes for grouping in waited_for if grouping.sole}

@@ -45,7 +45,7 @@ def punctuate_excluded(root: Node) -> Node:
 
 
 def _of_inputs(node: Node, groups: Groups, uses: Counter[Node]) -> Sequence[Groups]:
-    """The groupings that are awaited from each input: the node's, and those above it that have terms in the input."""
+    """The groupings awaited from each input: those of the node, and those above it in terms of the input."""
     own = list(_waited_for(node))
     lines = [node.operator.lineage(names, *node.input_schemas) for names in groups] if uses[node] <= 1 else []
     return [

@@ -326,7 +326,7 @@ class Execution:
         return dict(behind)
 
     def _part(self, came: dict[Node, Slice], writers: Sequence[PartWriter | None]) -> _Part:
-        """Walks over all operators once, with the slices of the inputs, or with one part of them.
+        """Runs every operator once, over the whole slice or over one part of it.
 
         `writers` write large results within tasks.
         """

@@ -201,7 +201,7 @@ def idle_promises(root: Node) -> list[IdlePromise]:
 
 
 def _gained(root: Node, schemes: dict[Node, list[Scheme]]) -> Any:
-    """The effects of schemes on a query: when each operator answers and purges, and the schemes of the results."""
+    """What schemes would change: when each operator answers and purges, and what the results promise."""
     known = promised(root, follow=True, instead=schemes)
     verdict = judged(root, follow=True, known=known)
     operators = [

@@ -188,7 +188,7 @@ def _advice(verdict: QueryVerdict, remedies: Sequence[Remedy], changes: Sequence
 
 
 def _times_of_texts(verdict: QueryVerdict) -> list[str]:
-    """For windows over strings cast to timestamps: the advice to declare a TIMESTAMP."""
+    """Advises to declare a TIMESTAMP where a window casts strings to timestamps."""
     for one in verdict.operators:
         for column in one.node.operator.columns if isinstance(one.node.operator, Project) else ():
             texts = [a.name for a in one.node.inputs[0].schema if isinstance(a.domain.sql, StringType)]

@@ -116,7 +116,7 @@ class PartitionedSink(DocumentSink):
             yield values, others.take(pa.array(sorted(places), pa.int64()))
 
     def _is_lost(self, punctuation: Punctuation) -> bool:
-        """Whether it closes null, but not the empty string, which reads back as null: tuples might follow it."""
+        """Whether to leave the punctuation out: it closes null, not the empty string, which reads back as null."""
         strings = [a for a in self._by if a.domain.nullable and isinstance(a.domain.sql, StringType)]
         patterns = [punctuation.patterns[self._schema.index(a.name)] for a in strings]
         return any(matches(pattern, None) and not matches(pattern, "") for pattern in patterns)
@@ -134,7 +134,7 @@ class PartitionedSink(DocumentSink):
 
 
 def _named(by: Attribute, value: Value | None) -> tuple[Value | None, ...]:
-    """The values with the same partition name as this one."""
+    """The values that share this value's partition."""
     if value is not None:
         return (value,)
     return (*([None] if by.domain.nullable else []), *([""] if isinstance(by.domain.sql, StringType) else []))

@@ -326,7 +326,7 @@ _OF_ONE_ROW = "write a condition on the attributes of the row: end of auction, w
 
 @contextmanager
 def _placed(query: Statement) -> Iterator[None]:
-    """Gives errors raised while planning a place: the function that they name, or else the beginning of the query."""
+    """Points errors of planning at the function that they name, or at the beginning of the query."""
     try:
         yield
     except QueryError as error:

@@ -78,7 +78,7 @@ class ClosedCells:
 
     @cached_property
     def _codes(self) -> tuple[Longs, list[Any]]:
-        """For types without keys: the index of each value among the distinct values, and those."""
+        """Replaces values of a type without keys by their index among the distinct values; returns both."""
         encoded = self._column.combine_chunks().dictionary_encode()
         if isinstance(encoded, pa.ChunkedArray):
             encoded = encoded.combine_chunks()

@@ -169,7 +169,7 @@ def judged(
 
 
 def _closing(punctuations: pa.Table | None, options: SourceOptions) -> Iterator[tuple[int, Punctuation]]:
-    """Yields the permanent punctuations of a piece, in order, with their positions."""
+    """Yields the punctuations of a piece that never expire, in order, with their positions."""
     if (punctuations := without_lifespans(punctuations)) is None:
         return
     at = punctuations[POSITION].to_numpy()

@@ -394,7 +394,7 @@ def concatenated(batches: Sequence[pa.RecordBatch], schema: pa.Schema) -> pa.Tab
 
 
 def _doubtful(options: SourceOptions, wanted: Sequence[int]) -> dict[int, ColumnReader]:
-    """Returns the unwanted attributes whose texts may be malformed; a row's number has no text."""
+    """Attributes that the query does not read, but whose texts are validated; `position()` has no text."""
     others = (index for index in range(len(options.schema)) if index not in wanted)
     columns = {
         index: ColumnReader.of(options, index) for index in others if options.paths[index].function != "position"

@@ -330,7 +330,7 @@ class TemplateScanner:
         ]
 
     def _is_like(self, parent: etree._Element | None, context: etree._Element) -> bool:
-        """Whether an element is read in this place as in the context; sources that need ancestors are excluded."""
+        """Whether an element here would be read as in the context; False if the source reads ancestors."""
         if parent is context:
             return True
         return (

@@ -137,7 +137,7 @@ class _Stream:
 
 
 def _encoded(said: pa.Table) -> pa.Table:
-    """Encodes pattern texts as dictionaries, since most are the wildcard."""
+    """Encodes pattern texts as an Arrow dictionary: most of them are the wildcard."""
     columns = [said[POSITION], *(said[name].dictionary_encode() for name in said.column_names[1:])]
     return pa.table([column.combine_chunks() for column in columns], names=said.column_names).unify_dictionaries()
 

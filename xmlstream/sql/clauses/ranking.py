@@ -134,7 +134,7 @@ def _most(bound: _Bound, text: QueryText) -> int:
 
 
 def _only(listed: SelectList, windows: Sequence[exp.Expr]) -> exp.Expr:
-    """The only rank of a query."""
+    """The rank of a query, which may have one only."""
     first, *others = windows
     if others:
         raise listed.text.error("a second OVER is not supported", others[0], "compute each rank in a separate query")

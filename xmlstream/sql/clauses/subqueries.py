@@ -248,7 +248,7 @@ class Subqueries:
         negated: bool,
         key: exp.Expr | None = None,
     ) -> Relation:
-        """The left's tuples that have a partner, or have none; with a `key`, only those whose key is 1 have one."""
+        """Selects the left tuples with a partner, or without one; a left tuple whose `key` is not 1 has none."""
         found = split_condition(parts, left.node.schema.names, right.node.schema.names)
         equal = found.equal if key is None else ((key, _ONE.copy()), *found.equal)
         condition = Condition(equal or _ALL, found.residual)
@@ -330,7 +330,7 @@ class Subqueries:
         ), relation
 
     def _comparable(self, tree: exp.Expr, node: Node, other: exp.Expr, others: Node) -> exp.Expr:
-        """The expression in the type in which it is compared with another, so that equal values are in one group."""
+        """Casts the expression to the type in which it is compared, so that equal values fall into one group."""
         own = type_of(node, tree, self.analyst)
         common = self.analyst.common(own, type_of(others, other, self.analyst))
         return tree if common in (own, None) else cast_to(tree, str(common))

@@ -146,7 +146,7 @@ def _is_in_items(window: exp.Expr) -> bool:
 
 
 def _is_beside(window: exp.Expr) -> bool:
-    """Whether the rank is beside functions over rows, and computed like them."""
+    """Whether the rank stands beside functions over rows, and is computed as one of them."""
     select = window.find_ancestor(exp.Select)
     others = [] if select is None else [found for item in select.expressions for found in item.find_all(exp.Window)]
     return _is_in_items(window) and any(map(looks_around, others))
