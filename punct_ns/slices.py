@@ -1,22 +1,18 @@
-"""The row layout of a slice, and punctuations as conditions over its rows.
+"""The row layout of a slice: the names of its columns, and their types in Arrow.
 
 A *slice* of a punctuated stream (Tucker et al. 2003, §2.2) is a frame of tuples with one column per attribute, and the
-punctuations that arrived with them. This module turns a small set of punctuations into a condition on such a frame, as
-SQL text. The condition is true or false, never null: a null value matches a pattern or it does not.
+punctuations that arrived with them.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Sequence
 
 import pyarrow as pa
 
-from xmlstream.punct_ns.domain import Domain, Value
+from xmlstream.punct_ns.domain import Domain
 from xmlstream.punct_ns.numeric_type import DecimalType
-from xmlstream.punct_ns.pattern import Constant, Empty, List, Pattern, Range, Wildcard
-from xmlstream.punct_ns.punctuation import Punctuation
-from xmlstream.punct_ns.sql_type import OpaqueType, StringType, split_outside
+from xmlstream.punct_ns.sql_type import OpaqueType, split_outside
 
 _OWN = "__xs_"
 """The prefix of internal column names; no attribute's name may start with it."""
@@ -45,9 +41,6 @@ LIFESPAN = own("lifespan")
 POSITION_SHOWN, PUNCTUATION_SHOWN = "_position", "_punctuation"
 """Extra columns of a source that is read without operators: POSITION, and a whole punctuation in the notation, a
 STRING, null for a tuple."""
-
-INLINE = 160
-"""Up to this number of values and end points a condition is SQL text; beyond, a joined table (three more jobs)."""
 
 _ARROW: dict[str, pa.DataType] = {
     "STRING": pa.string(),
@@ -130,73 +123,3 @@ def quoted(name: str) -> str:
     '`min`'
     """
     return "`" + name.replace("`", "``") + "`"
-
-
-def literal(value: Value, domain: Domain) -> str:
-    """Writes a value as a Spark SQL literal of the domain's type.
-
-    >>> literal(17, Domain("INT"))
-    "CAST('17' AS INT)"
-    """
-    text = value if isinstance(value, str) else domain.write(value)
-    escaped = text.replace("\\", "\\\\").replace("'", "\\'")
-    return f"'{escaped}'" if isinstance(domain.sql, StringType) else f"CAST('{escaped}' AS {domain.type})"
-
-
-def condition(punctuations: Iterable[Punctuation]) -> str:
-    """Returns Spark SQL that is true for the tuples that any punctuation matches, and false, never null, otherwise."""
-    return " OR ".join(f"({_one(p)})" for p in punctuations) or "false"
-
-
-def _one(punctuation: Punctuation) -> str:
-    tests = [
-        _test(quoted(attribute.name), pattern, attribute.domain)
-        for attribute, pattern in zip(punctuation.schema, punctuation.patterns, strict=True)
-        if not isinstance(pattern, Wildcard)
-    ]
-    return " AND ".join(f"({test})" for test in tests) or "true"
-
-
-def _test(column: str, pattern: Pattern, domain: Domain) -> str:
-    match pattern:
-        case Wildcard():
-            return "true"
-        case Empty():
-            return "false"
-        case Constant(value=None):
-            return f"{column} IS NULL"
-        case Constant(value=value):
-            assert value is not None
-            return f"{column} <=> {_passed(value, column, domain)}"
-        case Range():
-            ends = [f"{column} IS NOT NULL"]
-            if pattern.low is not None:
-                ends.append(f"{column} {'>=' if pattern.low_closed else '>'} {_passed(pattern.low, column, domain)}")
-            if pattern.high is not None:
-                ends.append(f"{column} {'<=' if pattern.high_closed else '<'} {_passed(pattern.high, column, domain)}")
-            return " AND ".join(ends)
-        case List(values=values):
-            present = ", ".join(literal(value, domain) for value in values if value is not None)
-            test = f"{column} IS NOT NULL AND {column} IN ({present})"
-            return f"{column} IS NULL OR ({test})" if None in values else test
-
-
-def _passed(value: Value, column: str, domain: Domain) -> str:
-    """Writes a value to compare a column with so that Spark passes it to the generated code as data.
-
-    Other values then need no other code, so that no slice compiles it anew. Spark passes an array as data, but makes a
-    number part of the code; and the index of the element must not be constant, or Spark would fold it.
-    """
-    text = literal(value, domain)
-    if isinstance(domain.sql, StringType | DecimalType):
-        return text  # Spark passes these as data anyway
-    return f"element_at(array({text}), 1 + (hash({column}) & 0))"
-
-
-def _size(punctuation: Punctuation) -> int:
-    return sum(len(p.values) if isinstance(p, List) else 1 for p in punctuation.patterns if not isinstance(p, Wildcard))
-
-
-def is_inline(punctuations: Sequence[Punctuation]) -> bool:
-    """Whether `condition` is short enough to be put into a plan."""
-    return sum(map(_size, punctuations)) <= INLINE

@@ -1,8 +1,8 @@
 """Aggregates: their decomposition into partial aggregates that merge without loss; functions over rows (SQL's OVER).
 
-The value, type and overflow are those of Spark's aggregate over the whole group. Counts, sums, extremes, what joins
-conditions or bits, and avg of anything but decimals decompose, with DISTINCT only where duplicates do not matter; all
-other aggregates are computed over the group's kept tuples.
+The value, type and overflow are those of Spark's aggregate over the whole group. How partial results merge is a column
+of the table of aggregates; with DISTINCT they do only where duplicates do not matter, and an avg of decimals does not.
+All others are computed over the group's kept tuples: the last digits of a deviation depend on how its tuples are cut.
 A function over rows declares which rows it sees, and how it grows from one row to the next.
 """
 
@@ -15,6 +15,7 @@ from functools import lru_cache
 from sqlglot import exp
 
 from xmlstream.operators.expressions.dialect import attributes_in, expression, render
+from xmlstream.operators.expressions.operations.aggregate_functions import AGGREGATES
 from xmlstream.operators.expressions.type_rules import kind
 from xmlstream.punct_ns.numeric_type import FloatType
 from xmlstream.punct_ns.schema import Attribute
@@ -52,10 +53,6 @@ class _Parts:
     where: exp.Expr | None
 
 
-_IDEMPOTENT = ("min", "max", "bool_and", "every", "bool_or", "some", "bit_and", "bit_or")
-"""Aggregates whose value duplicates do not change; each merges its own values."""
-
-
 @lru_cache
 def partial(aggregate: Aggregate, number: int) -> Partial | None:
     """The aggregate's decomposition, with columns named after `number`; None if it has none.
@@ -64,25 +61,35 @@ def partial(aggregate: Aggregate, number: int) -> Partial | None:
     >>> partial(Aggregate(Attribute("n", Domain("BIGINT")), "count(*)"), 0).last
     'coalesce(__xs_a0, 0L)'
     """
-    parts = _parts(aggregate.expression)
-    if parts.distinct and parts.function not in _IDEMPOTENT:
+    parts, column, beside = _parts(aggregate.expression), own(f"a{number}"), own(f"n{number}")
+    entry = AGGREGATES.get(parts.function)
+    if entry is None or (parts.distinct and not entry.idempotent):
         return None
-    column, tally = own(f"a{number}"), own(f"n{number}")
     first = {column: aggregate.expression}
-    match parts.function:
-        case "count" | "count_if" | "regr_count":
+    where = "" if parts.where is None else f" FILTER (WHERE {render(parts.where)})"
+    match entry.merges:
+        case "counts":
             return Partial(first, {column: f"sum({column})"}, f"coalesce({column}, 0L)")
-        case "sum":
+        case "sums":
             return Partial(first, {column: f"CAST(sum({column}) AS {aggregate.attribute.domain.type})"}, column)
-        case name if name in _IDEMPOTENT or name == "bit_xor":
-            return Partial(first, {column: f"{name}({column})"}, column)
-        case "avg" | "mean" if kind(aggregate.attribute.domain.sql) == "double":
+        case "values":
+            return Partial(first, {column: f"{parts.function}({column})"}, column)
+        case "means" if kind(aggregate.attribute.domain.sql) == "double":
             argument = render(parts.arguments[0])
-            where = "" if parts.where is None else f" FILTER (WHERE {render(parts.where)})"
-            firsts = {column: f"sum(CAST({argument} AS DOUBLE)){where}", tally: f"count({argument}){where}"}
+            firsts = {column: f"sum(CAST({argument} AS DOUBLE)){where}", beside: f"count({argument}){where}"}
             merges = {name: f"sum({name})" for name in firsts}
-            return Partial(firsts, merges, f"if({tally} = 0, NULL, {column} / {tally})")
+            return Partial(firsts, merges, f"if({beside} = 0, NULL, {column} / {beside})")
+        case "firsts":
+            value, place = map(render, parts.arguments)
+            return _placed(parts.function, value, place, column, beside, where)
     return None
+
+
+def _placed(function: str, value: str, place: str, column: str, beside: str, where: str = "") -> Partial:
+    """The value at the least or greatest place, and the place, in two columns."""
+    end = function.removesuffix("_by")
+    first = {column: f"{function}({value}, {place}){where}", beside: f"{end}({place}){where}"}
+    return Partial(first, {column: f"{function}({column}, {beside})", beside: f"{end}({beside})"}, column)
 
 
 @lru_cache
@@ -104,7 +111,8 @@ def operands(aggregate: Aggregate) -> tuple[exp.Expr, ...]:
 def ignores_duplicates(aggregate: Aggregate) -> bool:
     """Whether duplicates of a tuple do not change the value."""
     parts = _parts(aggregate.expression)
-    return parts.distinct or parts.function in _IDEMPOTENT
+    entry = AGGREGATES.get(parts.function)
+    return parts.distinct or (entry is not None and entry.idempotent)
 
 
 @lru_cache
@@ -112,6 +120,8 @@ def _parts(text: str) -> _Parts:
     tree = expression(text)
     call, where = (tree.this, tree.expression.this) if isinstance(tree, exp.Filter) else (tree, None)
     arguments = call.expressions
+    if isinstance(call, exp.Any):
+        return _Parts("any", (call.this,), False, where)
     if distinct := len(arguments) == 1 and isinstance(arguments[0], exp.Distinct):
         arguments = arguments[0].expressions
     return _Parts(str(call.this).lower(), tuple(arguments), distinct, where)
@@ -173,18 +183,18 @@ class Over:
         >>> [Over(Attribute("a", Domain(t)), f"{f}(`v`)").grows for f, t in (("sum", "INT"), ("avg", "DECIMAL(9,2)"))]
         [True, False]
         """
-        is_average = self.function in ("avg", "mean")
-        is_double = isinstance(self.attribute.domain.sql, FloatType | StringType)
-        grows = self.function in ("count", "count_if", "regr_count", "sum", "bit_xor", *_IDEMPOTENT, *_BY_PLACE)
-        return self.is_rank or grows or (is_average and is_double)
+        entry = AGGREGATES.get(self.function)
+        if entry is None or entry.merges in (None, "firsts"):
+            return self.is_rank or self.function in _BY_PLACE
+        return entry.merges != "means" or isinstance(self.attribute.domain.sql, FloatType | StringType)
 
     def merging(self, number: int) -> Partial | None:
         """The partial aggregates of a function over the group's rows so far; None if it has none."""
         if self.function in _BY_PLACE:
-            return self._placed(own(f"a{number}"), own(f"n{number}"))
+            return self._by_place(own(f"a{number}"), own(f"n{number}"))
         return partial(Aggregate(self.attribute, self.expression), number)
 
-    def _placed(self, column: str, place: str) -> Partial:
+    def _by_place(self, column: str, place: str) -> Partial:
         """The value at the group's first, last or n-th row so far, and the row's number."""
         value, *others = (render(tree) for tree in expression(self.expression).expressions)
         number = f"nullif({NUMBER}, 0)"
@@ -192,9 +202,7 @@ class Over:
             number = f"IF({NUMBER} = {others[0]}, {number}, NULL)"
         elif others and others[0].lower() == "true":
             number = f"IF({value} IS NULL, NULL, {number})"
-        found = "max" if self.function.startswith("last") else "min"
-        first = {column: f"{found}_by({value}, {number})", place: f"{found}({number})"}
-        return Partial(first, {column: f"{found}_by({column}, {place})", place: f"{found}({place})"}, column)
+        return _placed("max_by" if self.function.startswith("last") else "min_by", value, number, column, place)
 
     def merged_over(self, number: int, rows: str) -> dict[str, str]:
         """For a function that grows: the columns of its partial aggregates, merged over rows.

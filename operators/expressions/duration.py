@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from xmlstream.operators.frames.frame import ClockChange, Engine, ZoneRules
 
 
-_MICROSECONDS: Mapping[str, int] = {
+MICROSECONDS: Mapping[str, int] = {
     "microsecond": 1,
     "millisecond": 1_000,
     "second": 1_000_000,
@@ -29,7 +29,7 @@ _MICROSECONDS: Mapping[str, int] = {
 }
 _DAYS: Mapping[str, int] = {"day": 1, "week": 7}
 
-DAY = _MICROSECONDS["day"]
+DAY = MICROSECONDS["day"]
 """The microseconds of 24 hours."""
 
 _PART = re.compile(r"\s*([+-]?)\s*(\d+)(?:\.(\d{1,9}))?\s+([a-z]+?)s?(?=\s|$)")
@@ -65,13 +65,13 @@ def days_and_microseconds(tree: exp.Expr) -> tuple[int, int] | None:
     days = microseconds = 0
     while rest:
         part = _PART.match(rest)
-        if part is None or part[4] not in _MICROSECONDS or (part[3] and part[4] != "second"):
+        if part is None or part[4] not in MICROSECONDS or (part[3] and part[4] != "second"):
             return None
         number = Fraction(f"{part[1]}{part[2]}.{part[3] or 0}")
         if part[4] in _DAYS:
             days += int(number) * _DAYS[part[4]]
         else:
-            microseconds += int(number * _MICROSECONDS[part[4]])
+            microseconds += int(number * MICROSECONDS[part[4]])
         rest = rest[part.end() :].strip()
     return (days, microseconds) if text else None
 
@@ -105,7 +105,7 @@ def _interval(tree: exp.Expr) -> Fraction | None:
     if not isinstance(tree, exp.Interval) or not isinstance(tree.this, exp.Literal | exp.Neg):
         return None
     unit = tree.args.get("unit")
-    length = _MICROSECONDS.get(unit.name.lower().removesuffix("s")) if isinstance(unit, exp.Var) else None
+    length = MICROSECONDS.get(unit.name.lower().removesuffix("s")) if isinstance(unit, exp.Var) else None
     try:
         return None if length is None else Fraction(tree.this.name) * length
     except ValueError:
@@ -118,7 +118,7 @@ def length_text(microseconds: int) -> str:
     >>> length_text(600_000_000), length_text(-1_500_000), length_text(3_600_000_000)
     ('10 minutes', '-1500 milliseconds', '1 hour')
     """
-    units = [(name, length) for name, length in _MICROSECONDS.items() if name != "week"]
+    units = [(name, length) for name, length in MICROSECONDS.items() if name != "week"]
     name, length = next((n, length) for n, length in reversed(units) if microseconds % length == 0)
     number = microseconds // length
     return f"{number} {name}{'' if abs(number) == 1 else 's'}"

@@ -26,10 +26,9 @@ from sqlglot import exp
 
 from xmlstream.operators.expressions.dialect import parsed, position_of, render
 from xmlstream.operators.expressions.duration import is_short_interval, whole_days
+from xmlstream.operators.expressions.operations.functions import FUNCTIONS
 from xmlstream.operators.expressions.type_rules import (
-    DAYS,
     FLOATING,
-    INSTANTS,
     MOMENTS,
     NUMERIC,
     TEMPORAL,
@@ -37,7 +36,6 @@ from xmlstream.operators.expressions.type_rules import (
     cast,
     kind,
     numeric_literal,
-    result_kind,
     value_type,
 )
 from xmlstream.punct_ns.domain import Domain
@@ -121,40 +119,39 @@ _NEAR = 366
 """The number of days up to which a moved moment strays `barely`."""
 
 
-_COARSER = frozenset(("unix_seconds", "unix_millis"))
-_EXACT = frozenset(
-    ("unix_micros", "timestamp_seconds", "timestamp_millis", "timestamp_micros", "unix_date", "date_from_unix_date")
-)
-"""Functions that rise with a moment, a day or an integer: those with one result for several values, and the others."""
-
-
-def of_moment(name: str, found: Rising, text: str, schema: Schema) -> Rising | None:
+def of_one(name: str, found: Rising, text: str, schema: Schema) -> Rising | None:
     """A function of one moment or number, and perhaps of a constant text; None if it does not rise."""
-    match name:
-        case "date_format" if found.kind in MOMENTS and _FROM_THE_YEAR.fullmatch(text):
+    rises, result = FUNCTIONS[name].rises, _result(name, found.kind, text)
+    match rises:
+        case "written" if found.kind in MOMENTS and _FROM_THE_YEAR.fullmatch(text):
             return _written(found, text, schema)
-        case "date_trunc" if found.kind == "timestamp" and text.upper() in INSTANTS:
-            return replace(found, how=replace(found.coarser, local=True))
-        case "trunc" if found.kind == "date" and text.upper() in DAYS:
-            return replace(found, how=found.coarser)
-        case "last_day" | "add_months" if found.kind == "date":
-            return Rising(found.coarser, "date", "far")
-        case "to_date" | "date" if found.kind in TEMPORAL and not text:
+        case "cut" if result == found.kind:
+            return replace(found, how=replace(found.coarser, local=found.how.local or found.kind == "timestamp"))
+        case "day" if found.kind in TEMPORAL and not text:
             return day(found) if found.kind != "date" else found
-        case _ if name in _COARSER | _EXACT and (to := _result(name, found.kind)) is not None:
-            how = found.coarser if name in _COARSER else found.how
-            return Rising(how, to, "far" if found.kind == "integer" else found.strays)
-        case "year" if found.kind in TEMPORAL:
+        case "exactly" | "coarsely" if result is not None:
+            how = found.how if rises == "exactly" else found.coarser
+            return Rising(how, result, "far" if found.kind == "integer" else found.strays)
+        case "part" if name == "year" and found.kind in TEMPORAL:
             return Rising(day(found).how, "integer")
-    return _part(name, found, schema)
+        case "part":
+            return _part(name, found, schema)
+    return None
 
 
 @lru_cache
-def _result(name: str, of: TypeKind) -> TypeKind | None:
-    """The kind of the values of a function of one argument; None if it takes no such argument."""
-    types: Mapping[TypeKind, str] = {"integer": "INT", "date": "DATE", "timestamp": "TIMESTAMP"}
-    call = exp.Anonymous(this=name, expressions=[exp.column("x")])
-    found = value_type(call, Schema.of(x=types[of])) if of in types else None
+def _result(name: str, of: TypeKind, text: str) -> TypeKind | None:
+    """The kind of the values of a function of one argument, and perhaps a text; None if it does not take them."""
+    arguments: list[exp.Expr] = [exp.column("x"), *([exp.Literal.string(text)] if text else [])]
+    call = exp.Anonymous(this=name, expressions=arguments[::-1] if name == "date_trunc" else arguments)
+    return _kind(call, of)
+
+
+def _kind(tree: exp.Expr, *of: TypeKind) -> TypeKind | None:
+    """The kind of an expression of columns `x` and `y` of these kinds; None if it does not take them."""
+    types = {"integer": "INT", "decimal": "DECIMAL(9,2)"}
+    columns = {name: types.get(each, each.upper()) for name, each in zip("xy", of, strict=False) if each != "other"}
+    found = value_type(tree, Schema.of(**columns)) if len(columns) == len(of) else None
     return None if found is None else kind(found)
 
 
@@ -306,7 +303,10 @@ def _arithmetic(tree: exp.Binary, schema: Schema) -> Rising | None:
         if constant.value == 0:
             return None
         falls = constant.value < 0
-    result = result_kind(type(tree), found.kind, kind(constant.type))
+    of_columns = type(tree)(this=exp.column("x"), expression=exp.column("y"))
+    result = "integer" if isinstance(tree, exp.IntDiv) else _kind(of_columns, found.kind, kind(constant.type))
+    if result is None:
+        return None
     exact = result == "integer" and not isinstance(tree, exp.IntDiv)
     narrow = found.how.narrow and found.kind == result == "integer"
     how = replace(found.how, falling=found.how.falling != falls, injective=found.how.injective and exact, narrow=narrow)
@@ -383,31 +383,28 @@ def _cast(tree: exp.Cast, schema: Schema) -> Rising | None:
 
 
 def _monotone_call(name: str, arguments: list[exp.Expr], schema: Schema) -> Rising | None:
-    text: str | None = None
-    match name, arguments:
-        case "least" | "greatest", [_, _]:
+    if name in _MADE:
+        return made(name, arguments, schema)
+    if name == "add_months" and len(arguments) == 2:
+        found = rising(arguments[0], schema) if numeric_literal(arguments[1]) is not None else None
+        return Rising(found.coarser, "date", "far") if found is not None and found.kind == "date" else None
+    if name not in FUNCTIONS or FUNCTIONS[name].rises is None:
+        return None
+    text: str | None = ""
+    match FUNCTIONS[name].rises, arguments:
+        case "bounded", [_, _]:
             return _bounded(arguments, schema)
-        case "date_add" | "dateadd" | "date_sub", [date, number]:
+        case "moved", [date, number]:
             return _days_later(date, number, schema)
-        case "add_months", [argument, number] if numeric_literal(number) is not None:
-            text = ""
-        case "make_date" | "make_timestamp" | "make_timestamp_ltz" | "make_timestamp_ntz", parts:
-            return made(name, parts, schema)
-        case "date_trunc", [unit, argument]:
+        case "cut" | "written", [one, other]:
+            argument, unit = (other, one) if name == "date_trunc" else (one, other)
             text = _text_of(unit)
-        case "trunc" | "date_format", [argument, unit]:
-            text = _text_of(unit)
-        case "floor" | "ceil" | "ceiling", [argument]:
-            found = rising(argument, schema)
-            if found is None or found.kind not in NUMERIC:
-                return None
-            return Rising(found.coarser, "decimal" if found.kind == "decimal" else "integer")
         case _, [argument]:
             pass
         case _:
             return None
-    found = rising(argument, schema)
-    return of_moment(name, found, text or "", schema) if found is not None else None
+    found = rising(argument, schema) if text is not None else None
+    return of_one(name, found, text or "", schema) if found is not None else None
 
 
 def _text_of(tree: exp.Expr) -> str | None:

@@ -19,8 +19,9 @@ from collections.abc import Iterable
 
 from sqlglot import exp
 
-from xmlstream.operators.expressions.dialect import attributes_in, expression, render
+from xmlstream.operators.expressions.dialect import attributes_in, call_name, expression, render
 from xmlstream.operators.expressions.operations.forms import known
+from xmlstream.operators.expressions.operations.functions import FUNCTIONS
 from xmlstream.operators.expressions.type_rules import (
     BIGINT,
     FLOATING,
@@ -30,6 +31,7 @@ from xmlstream.operators.expressions.type_rules import (
     kind,
     loses_nothing,
     numeric_literal,
+    type_name,
     value_type,
 )
 from xmlstream.punct_ns.numeric_type import FloatType
@@ -75,10 +77,6 @@ def bound_type(tree: exp.Expr, schema: Schema) -> SqlType | None:
 
 
 _TRIED: dict[type[exp.Binary], str] = {exp.Add: "try_add", exp.Sub: "try_subtract", exp.Mul: "try_multiply"}
-_SAFE = frozenset(
-    ("unix_seconds", "unix_millis", "unix_micros", "unix_date", "date_trunc", "trunc", "to_date", "date", "year")
-)
-"""Functions that never fail for moments and dates."""
 
 
 def unfailing(tree: exp.Expr, schema: Schema) -> str | None:
@@ -109,10 +107,20 @@ def _unfailing(tree: exp.Expr, schema: Schema) -> exp.Expr | None:
             return exp.Anonymous(this="try_subtract", expressions=[exp.Literal.number(0), of])
         case exp.Cast():
             return _tried_cast(tree, schema)
-        case exp.Anonymous(this=str(name), expressions=arguments) if name.lower() in _SAFE:
+        case exp.Anonymous(this=str(name), expressions=arguments) if _is_sure(tree, schema):
             inner = [a.copy() if isinstance(a, exp.Literal) else _unfailing(a, schema) for a in arguments]
             return None if None in inner else exp.Anonymous(this=name, expressions=inner)
     return None
+
+
+def _is_sure(call: exp.Anonymous, schema: Schema) -> bool:
+    """Whether a function of a moment, a day or a number never fails itself, and is null where an argument is."""
+    function, types = FUNCTIONS.get(call_name(call)), [value_type(each, schema) for each in call.expressions]
+    columns = {f"x{i}": type_name(t) for i, t in enumerate(types) if t is not None and kind(t) != "other"}
+    if function is None or function.rises in (None, "bounded") or len(columns) < len(types):
+        return False
+    given = [a.copy() if isinstance(a, exp.Literal) else exp.column(f"x{i}") for i, a in enumerate(call.expressions)]
+    return not throwable(exp.Anonymous(this=call.this, expressions=given), Schema.of(**columns))
 
 
 def _is_text(tree: exp.Expr, schema: Schema) -> bool:

@@ -20,9 +20,10 @@ from typing import Literal, TypeAlias
 from sqlglot import exp
 
 from xmlstream.operators.expressions.dialect import position_of, type_text
+from xmlstream.operators.expressions.operations.casts import as_decimal
 from xmlstream.operators.expressions.operations.forms import known
 from xmlstream.operators.expressions.operations.part import number
-from xmlstream.operators.expressions.operations.spark_type import NotProven
+from xmlstream.operators.expressions.operations.spark_type import NotProven, read_type
 from xmlstream.punct_ns.domain import TYPES, Domain, sql_type
 from xmlstream.punct_ns.numeric_type import DecimalType, FloatType, IntegerType
 from xmlstream.punct_ns.schema import Schema
@@ -46,9 +47,6 @@ VOID = sql_type("VOID")
 
 WIDEST = 38
 """The most digits of a DECIMAL; beyond them Spark rounds before it compares, or fails."""
-
-_COMPARED_DIGITS = {8: 3, 16: 5, 32: 10, 64: 20}
-"""The digits of the DECIMAL that Spark casts an integer to, to compare it with a DECIMAL, by the integer's bits."""
 
 
 def kind(type_: SqlType) -> TypeKind:
@@ -86,20 +84,6 @@ def type_name(type_: SqlType) -> str:
     return next(name for name, known in TYPES.items() if known == type_)
 
 
-def result_kind(operation: type[exp.Binary], left: TypeKind, right: TypeKind) -> TypeKind:
-    """The kind of the result of arithmetic on two numbers; the quotient of integers is a DOUBLE.
-
-    >>> result_kind(exp.Add, "integer", "decimal"), result_kind(exp.Div, "integer", "integer")
-    ('decimal', 'double')
-    """
-    both = {left, right}
-    if operation is exp.IntDiv:
-        return "integer"
-    if both & FLOATING or (operation is exp.Div and both == {"integer"}):
-        return "double"
-    return "decimal" if "decimal" in both else "integer"
-
-
 def compared_digits(type_: SqlType) -> tuple[int, int] | None:
     """The digits before and after the point of the DECIMAL in which Spark compares an exact number; else None.
 
@@ -108,8 +92,8 @@ def compared_digits(type_: SqlType) -> tuple[int, int] | None:
     ((20, 0), (3, 2), None)
     """
     match type_:
-        case IntegerType(bits=bits):
-            return _COMPARED_DIGITS[bits], 0
+        case IntegerType():
+            return as_decimal(read_type(type_name(type_))).digits
         case DecimalType(precision, scale):
             return precision - scale, scale
     return None
@@ -293,11 +277,6 @@ def value_type(tree: exp.Expr, schema: Schema) -> SqlType | None:
         return Domain(found.type.name).sql
     given = cast(tree.unnest())
     return None if given is None else given[1].sql
-
-
-DAYS = frozenset(("WEEK", "MONTH", "MON", "MM", "QUARTER", "YEAR", "YYYY", "YY"))
-INSTANTS = DAYS | {"MICROSECOND", "MILLISECOND", "SECOND", "MINUTE", "HOUR", "DAY", "DD"}
-"""The units to which days and moments can be truncated; for any other the result is null."""
 
 
 def never_null(tree: exp.Expr, schema: Schema) -> bool:

@@ -17,6 +17,7 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.compute
 
+from xmlstream.operators.expressions.dialect import PASSED_LITERAL
 from xmlstream.operators.frames.frame import (
     Distinct,
     Frame,
@@ -113,22 +114,18 @@ def _selected(expressions: Sequence[str], given: Sequence[Field]) -> list[Field]
 
 _COPY = re.compile(r"\s*(?P<name>`(?:[^`]|``)+`|[a-z_]\w*)\s*(?:\sAS\s.*)?", re.IGNORECASE | re.DOTALL)
 _NO_COLUMN = {"null", "true", "false"}
-_PASSED = re.compile(r"element_at\(array\((-?\d+)L\), 1 \+ \(spark_partition_id\(\) & 0\)\)\s+AS\s.*", re.DOTALL)
+_PASSED = re.compile(rf"{PASSED_LITERAL}\s+AS\s.*", re.DOTALL)
 _PRESENT = re.compile(r"(`(?:[^`]|``)+`) IS NOT NULL")
 
 
-def passed(number: int) -> str:
-    """A number that Spark passes to its generated code as data, so that no slice compiles anew.
-
-    >>> _number(f"{passed(7)} AS n")
-    7
-    """
-    return f"element_at(array({number}L), 1 + (spark_partition_id() & 0))"
-
-
 def _number(text: str) -> int | None:
+    """The number that is passed in a column; None for any other column.
+
+    >>> _number("__xs_passed(7L) AS n"), _number("7L AS n")
+    (7, None)
+    """
     found = _PASSED.fullmatch(text)
-    return int(found[1]) if found else None
+    return int(found["passed"][:-1]) if found and found["passed"].endswith("L") else None
 
 
 def _place(text: str, names: Sequence[str]) -> int | None:

@@ -2,24 +2,82 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 from itertools import product
 from typing import Any
 
 import pyarrow as pa
 
+from xmlstream.operators.expressions.dialect import literal, passed
 from xmlstream.operators.frames.frame import Filtered, Frame
 from xmlstream.operators.frames.held import filter_of
-from xmlstream.punct_ns.domain import Domain
-from xmlstream.punct_ns.numeric_type import IntegerType
-from xmlstream.punct_ns.pattern import Constant, List, Pattern, Range
+from xmlstream.punct_ns.domain import Domain, Value
+from xmlstream.punct_ns.numeric_type import DecimalType, IntegerType
+from xmlstream.punct_ns.pattern import Constant, Empty, List, Pattern, Range, Wildcard
 from xmlstream.punct_ns.punctuation import Punctuation
 from xmlstream.punct_ns.schema import Schema
-from xmlstream.punct_ns.slices import arrow_type, condition, is_inline, own, quoted
+from xmlstream.punct_ns.slices import arrow_type, own, quoted
+from xmlstream.punct_ns.sql_type import StringType
+
+INLINE = 160
+"""Up to this number of values and end points a condition is SQL text; beyond, a joined table (three more jobs)."""
 
 SHORT = 1000
 """The longest range of integers that a table lists as single values, for a hash join."""
+
+
+def condition(punctuations: Iterable[Punctuation]) -> str:
+    """Returns Spark SQL that is true for the tuples that any punctuation matches, and false, never null, otherwise."""
+    return " OR ".join(f"({_one(p)})" for p in punctuations) or "false"
+
+
+def _one(punctuation: Punctuation) -> str:
+    tests = [
+        _test(quoted(attribute.name), pattern, attribute.domain)
+        for attribute, pattern in zip(punctuation.schema, punctuation.patterns, strict=True)
+        if not isinstance(pattern, Wildcard)
+    ]
+    return " AND ".join(f"({test})" for test in tests) or "true"
+
+
+def _test(column: str, pattern: Pattern, domain: Domain) -> str:
+    match pattern:
+        case Wildcard():
+            return "true"
+        case Empty():
+            return "false"
+        case Constant(value=None):
+            return f"{column} IS NULL"
+        case Constant(value=value):
+            assert value is not None
+            return f"{column} <=> {_value(value, column, domain)}"
+        case Range():
+            ends = [f"{column} IS NOT NULL"]
+            if pattern.low is not None:
+                ends.append(f"{column} {'>=' if pattern.low_closed else '>'} {_value(pattern.low, column, domain)}")
+            if pattern.high is not None:
+                ends.append(f"{column} {'<=' if pattern.high_closed else '<'} {_value(pattern.high, column, domain)}")
+            return " AND ".join(ends)
+        case List(values=values):
+            present = ", ".join(literal(value, domain) for value in values if value is not None)
+            test = f"{column} IS NOT NULL AND {column} IN ({present})"
+            return f"{column} IS NULL OR ({test})" if None in values else test
+
+
+def _value(value: Value, column: str, domain: Domain) -> str:
+    """A value to compare a column with, as data; engines take texts and decimals as such anyway."""
+    text = literal(value, domain)
+    return text if isinstance(domain.sql, StringType | DecimalType) else passed(text, column)
+
+
+def _size(punctuation: Punctuation) -> int:
+    return sum(len(p.values) if isinstance(p, List) else 1 for p in punctuation.patterns if not isinstance(p, Wildcard))
+
+
+def is_inline(punctuations: Sequence[Punctuation]) -> bool:
+    """Whether `condition` is short enough to be put into a plan."""
+    return sum(map(_size, punctuations)) <= INLINE
 
 
 def matching(frame: Frame, punctuations: Sequence[Punctuation]) -> Frame:

@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from xmlstream.operators.expressions.dialect import quiet
+from xmlstream.operators.expressions.dialect import PASSED, PASSED_LITERAL, literal, quiet
 from xmlstream.operators.expressions.type_rules import kind
 from xmlstream.operators.frames.frame import (
     ClockChange,
@@ -42,7 +42,7 @@ from xmlstream.operators.frames.held import FEW, Field, Leaf, computed, fields_o
 from xmlstream.operators.storage.object_urls import is_object_url
 from xmlstream.operators.storage.shared_files import RowsOfObjects, conformed, opened
 from xmlstream.punct_ns.errors import UsageError, XmlStreamError
-from xmlstream.punct_ns.slices import literal, own, quoted
+from xmlstream.punct_ns.slices import own, quoted
 
 if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame, Observation, SparkSession
@@ -284,7 +284,7 @@ class SparkEngine:
             left, right = left.coalesce(1), right.coalesce(1).hint("shuffle_hash")
         left = F.broadcast(left) if join.small == "left" else left
         right = F.broadcast(right) if join.small == "right" else right
-        return left.join(right, F.expr(join.on), join.how)
+        return left.join(right, F.expr(_printed(join.on)), join.how)
 
     def _of_one(self, operation: Unary, made: DataFrame) -> DataFrame:
         from pyspark.sql import Observation
@@ -292,11 +292,13 @@ class SparkEngine:
 
         match operation:
             case Select():
-                return made.selectExpr(*operation.expressions)
+                return made.selectExpr(*map(_printed, operation.expressions))
             case Where():
-                return made.where(operation.condition)
+                return made.where(_printed(operation.condition))
             case Group():
-                return made.groupBy(*map(quoted, operation.keys)).agg(*map(F.expr, operation.aggregates))
+                return made.groupBy(*map(quoted, operation.keys)).agg(
+                    *(F.expr(_printed(text)) for text in operation.aggregates)
+                )
             case Distinct():
                 return made.dropDuplicates()
             case Limit():
@@ -309,7 +311,7 @@ class SparkEngine:
                 return self._numbered(operation, made)
             case Observed():
                 operation.found = Observation()
-                return made.observe(operation.found, *map(F.expr, operation.aggregates))
+                return made.observe(operation.found, *(F.expr(_printed(text)) for text in operation.aggregates))
 
     def _numbered(self, operation: Numbered, made: DataFrame) -> DataFrame:
         from pyspark.sql import functions as F
@@ -319,6 +321,27 @@ class SparkEngine:
         # Row numbers increase along the partitions, and orderBy has sorted these.
         number = F.monotonically_increasing_id() + F.lit(operation.first).cast("BIGINT")
         return made.withColumn(operation.name, number)
+
+
+_CALLED = re.compile(rf"'(?:[^'\\]|\\.)*'|\"(?:[^\"\\]|\\.)*\"|{PASSED_LITERAL}", re.DOTALL)
+"""A literal in quotes, or a passed one."""
+
+
+def _printed(text: str) -> str:
+    """A text as Spark takes it: what is passed is an element of an array, which Spark takes as data.
+
+    A number would be part of the code that Spark generates, and each other number would need code of its own. The index
+    of the element must not be a constant, or Spark would fold it.
+
+    >>> _printed("__xs_passed(7L) AS n"), _printed("`n` <=> __xs_passed(7L, `n`)")
+    ('element_at(array(7L), 1 + (spark_partition_id() & 0)) AS n', '`n` <=> element_at(array(7L), 1 + (hash(`n`) & 0))')
+    """
+
+    def element(found: re.Match[str]) -> str:
+        varying = f"hash({found['beside']})" if found["beside"] else "spark_partition_id()"
+        return f"element_at(array({found['passed']}), 1 + ({varying} & 0))" if found["passed"] else found[0]
+
+    return _CALLED.sub(element, text) if PASSED in text else text
 
 
 @contextmanager

@@ -10,7 +10,10 @@ from typing import Any
 
 import pyarrow as pa
 
+from xmlstream.operators.expressions.operations.part import Part
 from xmlstream.operators.expressions.operations.spark_type import (
+    FLOATING,
+    INTEGERS,
     Field,
     NotProven,
     Type,
@@ -19,10 +22,11 @@ from xmlstream.operators.expressions.operations.spark_type import (
     read_type,
     struct_of,
 )
-from xmlstream.operators.in_process.expressions import Typed
+from xmlstream.punct_ns.domain import Domain
+from xmlstream.punct_ns.slices import arrow_type
 from xmlstream.punct_ns.sql_type import split_outside
 
-Named = tuple[tuple[str, Typed], ...]
+Named = tuple[tuple[str, Part], ...]
 """Columns in their order, by name."""
 
 _JSON = {
@@ -36,16 +40,16 @@ _COLUMN = re.compile(r"\s*(?:`(?P<quoted>(?:[^`]|``)+)`|(?P<plain>\w+))\s+(?P<ty
 _NOT_NULL = re.compile(r"(.+?)\s+NOT\s+NULL", re.IGNORECASE | re.DOTALL)
 
 
-def column(name: str, type_: Type, nullable: bool = True) -> tuple[str, Typed]:
+def column(name: str, type_: Type, nullable: bool = True) -> tuple[str, Part]:
     """A column that is read by its name."""
-    return name, Typed(name_in_duckdb(name), type_.name, nullable, inner=type_)
+    return name, Part(name_in_duckdb(name), type_, nullable)
 
 
 @lru_cache(maxsize=1024)
 def declared(columns: str) -> Named:
     """The columns of DDL, or of the JSON of a struct.
 
-    >>> [(name, typed.type, typed.nullable) for name, typed in declared("`a b` INT NOT NULL, c ARRAY<STRING>")]
+    >>> [(name, typed.type.name, typed.nullable) for name, typed in declared("`a b` INT NOT NULL, c ARRAY<STRING>")]
     [('a b', 'INT', False), ('c', 'ARRAY<STRING>', True)]
     """
     if columns.startswith("{"):
@@ -53,7 +57,7 @@ def declared(columns: str) -> Named:
     return tuple(_declared(text) for text in split_outside(columns, ","))
 
 
-def _declared(text: str) -> tuple[str, Typed]:
+def _declared(text: str) -> tuple[str, Part]:
     found = _COLUMN.fullmatch(text)
     assert found is not None, text
     name = found["quoted"].replace("``", "`") if found["quoted"] else found["plain"]
@@ -83,7 +87,7 @@ def struct(columns: Named) -> str:
     >>> declared(struct(columns)) == columns
     True
     """
-    return json.dumps(_struct([Field(name, typed.part.type, typed.nullable) for name, typed in columns]))
+    return json.dumps(_struct([Field(name, typed.type, typed.nullable) for name, typed in columns]))
 
 
 def _struct(fields: Sequence[Field]) -> dict[str, Any]:
@@ -101,18 +105,7 @@ def _json(type_: Type) -> Any:
     return _JSON.get(type_.name, type_.name.lower())
 
 
-_OF_ARROW = {
-    pa.string(): "STRING",
-    pa.large_string(): "STRING",
-    pa.bool_(): "BOOLEAN",
-    pa.int8(): "TINYINT",
-    pa.int16(): "SMALLINT",
-    pa.int32(): "INT",
-    pa.int64(): "BIGINT",
-    pa.float32(): "FLOAT",
-    pa.float64(): "DOUBLE",
-    pa.date32(): "DATE",
-}
+_OF_ARROW = {arrow_type(Domain(name)): name for name in (*INTEGERS, *FLOATING, "BOOLEAN", "DATE", "STRING")}
 
 
 def of_arrow(schema: pa.Schema) -> Named:
@@ -129,6 +122,8 @@ def _of_arrow(type_: pa.DataType) -> str:
         return f"DECIMAL({type_.precision},{type_.scale})"
     if isinstance(type_, pa.TimestampType):
         return "TIMESTAMP_NTZ" if type_.tz is None else "TIMESTAMP"
+    if pa.types.is_large_string(type_):
+        return "STRING"
     if type_ not in _OF_ARROW:
         raise NotProven(f"Arrow's type {type_}")
     return _OF_ARROW[type_]

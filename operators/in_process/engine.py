@@ -89,7 +89,7 @@ class InProcessEngine:
     def empty(self, columns: str) -> Frame:
         """A frame without rows."""
         named = declared(columns)
-        items = (f"CAST(NULL AS {in_duckdb(typed.part.type)}) AS {typed.sql}" for _, typed in named)
+        items = (f"CAST(NULL AS {in_duckdb(typed.type)}) AS {typed.sql}" for _, typed in named)
         return self._leaf(_Leaf(named, f"SELECT {', '.join(items)} LIMIT 0"))
 
     def parquet(self, columns: str, *paths: str, few: bool = False) -> Frame:
@@ -124,10 +124,10 @@ class InProcessEngine:
             NotProven: The format or an option is another one.
         """
         place = path.removeprefix("file://")
-        require_readable(format, columns, options)
+        require_readable(format, columns, options, self.zone)
         if format.lower() == "csv":
             named = declared(columns)
-            return self._of_table(plain_csv(place, named, options), named)
+            return self._of_table(plain_csv(place, named, options, self.zone), named)
         return self.parquet(columns, place)
 
     def table(self, frame: Frame) -> pa.Table:
@@ -192,7 +192,7 @@ class InProcessEngine:
         with self._running():
             self._connection.register(name, table)
         read = (
-            f"CAST({_filtered_here(name_in_duckdb(there))} AS {in_duckdb(typed.part.type)}) AS {typed.sql}"
+            f"CAST({_filtered_here(name_in_duckdb(there))} AS {in_duckdb(typed.type)}) AS {typed.sql}"
             for there, (_, typed) in zip(table.column_names, columns, strict=True)
         )
         leaf = _Leaf(columns, f"SELECT {', '.join(read)} FROM {name}")
@@ -206,17 +206,17 @@ class InProcessEngine:
         there = {name.lower(): (name, type_) for name, type_, *_ in described}
         items = []
         for name, typed in columns:
-            target = in_duckdb(typed.part.type)
+            target = in_duckdb(typed.type)
             found = there.get(name.lower())
             if found is None:
                 items.append(f"CAST(NULL AS {target}) AS {typed.sql}")
                 continue
             column = name_in_duckdb(found[0])
             # A file's statistics pass over NaN, and take a zero for one with a sign: nothing is to follow from them.
-            if has_floating(typed.part.type):
+            if has_floating(typed.type):
                 column = _filtered_here(column)
             # Spark writes moments in an old form, without a zone.
-            if typed.type == "TIMESTAMP" and found[1] == "TIMESTAMP":
+            if typed.type.name == "TIMESTAMP" and found[1] == "TIMESTAMP":
                 column = f"({column} AT TIME ZONE 'UTC')"
             items.append(f"{column if found[1] == target else f'CAST({column} AS {target})'} AS {typed.sql}")
         return _Leaf(columns, f"SELECT {', '.join(items)} FROM {read}")

@@ -8,8 +8,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
-from xmlstream.operators.expressions.operations.spark_type import NotProven, duckdb_type
-from xmlstream.operators.in_process.expressions import Typed, translated
+from xmlstream.operators.expressions.operations.part import of_column
+from xmlstream.operators.expressions.operations.spark_type import NotProven, in_duckdb, read_type
+from xmlstream.operators.in_process.expressions import translated
 from xmlstream.punct_ns.domain import Domain, Value
 from xmlstream.punct_ns.schema import Attribute
 from xmlstream.punct_ns.sql_type import StringType
@@ -34,12 +35,12 @@ def computed(
     >>> computed("100 DIV n", x, Domain("BIGINT"), [5, 0, 7], duckdb.connect())
     [(5, 20), (7, 14)]
     """
-    column = Typed('"x"', x.domain.type, nullable=True)
+    column = of_column('"x"', x.domain.type)
     try:
         found = translated(expression, {x.name.lower(): column}, zone)
     except NotProven:
         return []
-    if Domain(found.type).type != y.type:
+    if Domain(found.type.name).type != y.type:
         return []
     sql = f"epoch_us({found.sql})" if isinstance(y.sql, TimestampType) else found.sql
     return _computed(sql, x.domain, y, values, connection)
@@ -48,7 +49,7 @@ def computed(
 def is_proven(expression: str, x: Attribute, zone: str) -> bool:
     """Whether DuckDB computes the expression of the attribute as Spark does."""
     try:
-        translated(expression, {x.name.lower(): Typed('"x"', x.domain.type, nullable=True)}, zone)
+        translated(expression, {x.name.lower(): of_column('"x"', x.domain.type)}, zone)
     except NotProven:
         return False
     return True
@@ -79,7 +80,7 @@ def _computed(
 def _written(domain: Domain) -> str:
     if isinstance(domain.sql, TimestampType):
         return "make_timestamptz(?::BIGINT)" if domain.sql.zoned else "make_timestamp(?::BIGINT)"
-    return f"CAST(? AS {duckdb_type(domain.type)})"
+    return f"CAST(? AS {in_duckdb(read_type(domain.type))})"
 
 
 def _passed(value: Value, domain: Domain) -> Any:

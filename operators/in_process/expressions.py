@@ -21,47 +21,21 @@ from xmlstream.operators.expressions.dialect import call_name, parsed
 from xmlstream.operators.expressions.operations.forms import Translator
 from xmlstream.operators.expressions.operations.part import VOID, Part, mark, null
 from xmlstream.operators.expressions.operations.part import text as written
-from xmlstream.operators.expressions.operations.spark_type import NotProven, Type, read_type
+from xmlstream.operators.expressions.operations.spark_type import NotProven
 from xmlstream.operators.expressions.readings import require_one_reading
 from xmlstream.operators.in_process.templates import template
 from xmlstream.punct_ns.errors import QueryError
 
-
-@dataclass(frozen=True, slots=True)
-class Typed:
-    """An expression in DuckDB, and what Spark's analyser says of it.
-
-    Attributes:
-        sql: DuckDB SQL.
-        type: The name of its type in Spark, as a `Domain` has it.
-        nullable: Whether it may be null.
-        raises: Whether computing it can raise an error; a condition that can must not be computed before others.
-        inner: Its type with the nullability inside, where that is known.
-        fails: Whether Spark raises one for some value, too.
-    """
-
-    sql: str
-    type: str
-    nullable: bool
-    raises: bool = False
-    inner: Type | None = None
-    fails: bool = False
-
-    @property
-    def part(self) -> Part:
-        """What stands for it in an expression."""
-        return Part(self.sql, self.inner or read_type(self.type), self.nullable)
-
-
-Columns: TypeAlias = Mapping[str, Typed]
+Columns: TypeAlias = Mapping[str, Part]
 """Columns by their names in lower case."""
 
 
-def translated(text: str, columns: Columns, zone: str = "UTC") -> Typed:
+def translated(text: str, columns: Columns, zone: str = "UTC") -> Part:
     """The expression in DuckDB SQL: of one row, an aggregate, or over rows; without an alias.
 
-    >>> found = translated("n <=> 1", {"n": Typed('t."n"', "INT", nullable=True)})
-    >>> found.sql, found.type, found.nullable
+    >>> from xmlstream.operators.expressions.operations.part import of_column
+    >>> found = translated("n <=> 1", {"n": of_column('t."n"', "INT")})
+    >>> found.sql, found.type.name, found.nullable
     ('(t."n" IS NOT DISTINCT FROM CAST(1 AS INTEGER))', 'BOOLEAN', False)
 
     Raises:
@@ -70,9 +44,9 @@ def translated(text: str, columns: Columns, zone: str = "UTC") -> Typed:
     """
     without = template(text, zone)
     if without.text not in _WITH_VALUES:
-        typed = {name: Typed(mark(name), p.type.name, p.nullable, inner=p.type) for name, p in without.values.items()}
+        marks = {name: Part(mark(name), part.type, part.nullable) for name, part in without.values.items()}
         try:
-            found = _translated(without.text, used(without.text, columns, typed), zone)
+            found = _translated(without.text, used(without.text, columns, marks), zone)
         except QueryError:
             if not without.values:
                 raise
@@ -86,7 +60,7 @@ _WITH_VALUES: set[str] = set()
 """Templates that are refused, so that their texts are read with their literals."""
 
 
-def used(text: str, columns: Columns, values: Columns) -> tuple[tuple[str, Typed], ...]:
+def used(text: str, columns: Columns, values: Columns) -> tuple[tuple[str, Part], ...]:
     """The columns in the expression, with their names in lower case."""
     found = []
     for name in _names(text):
@@ -110,16 +84,12 @@ def _names(text: str) -> tuple[str, ...]:
 
 
 @lru_cache(maxsize=4096)
-def _translated(text: str, columns: tuple[tuple[str, Typed], ...], zone: str) -> Typed:
+def _translated(text: str, columns: tuple[tuple[str, Part], ...], zone: str) -> Part:
     tree = parsed(text)
     assert tree is not None
     require_one_reading(tree)
-    found = Translator({name: column.part for name, column in columns}, zone).part(
-        tree.this if isinstance(tree, exp.Alias) else tree
-    )
-    if found.type.same(VOID):
-        return Typed("NULL", "VOID", True)
-    return Typed(found.sql, found.type.name, found.nullable, found.raises, found.type, found.fails)
+    found = Translator(dict(columns), zone).part(tree.this if isinstance(tree, exp.Alias) else tree)
+    return Part("NULL", VOID, True) if found.type.same(VOID) else found
 
 
 @dataclass(frozen=True, slots=True)
@@ -132,7 +102,7 @@ class Generated:
     """
 
     array: str
-    columns: tuple[tuple[str, Typed], ...]
+    columns: tuple[tuple[str, Part], ...]
 
 
 def generator(text: str, columns: Columns, zone: str = "UTC") -> Generated | None:
@@ -146,8 +116,7 @@ def generator(text: str, columns: Columns, zone: str = "UTC") -> Generated | Non
     name = call_name(tree)
     if tree is None or name not in ("explode", "explode_outer", "inline", "inline_outer") or len(tree.expressions) != 1:
         return None
-    parts = {name: column.part for name, column in used(text, columns, {})}
-    of = Translator(parts, zone).part(tree.expressions[0])
+    of = Translator(dict(used(text, columns, {})), zone).part(tree.expressions[0])
     element = of.type.element
     if element is None or element.same(VOID):
         raise NotProven(f"{name}({of.type.name})")
@@ -157,12 +126,12 @@ def generator(text: str, columns: Columns, zone: str = "UTC") -> Generated | Non
         array = f"CASE WHEN len({of.sql}) > 0 THEN {of.sql} ELSE [{null(element)}] END"
     nullable = of.type.has_nulls or outer
     if name.startswith("explode"):
-        return Generated(array, (("col", Typed("{}", element.name, nullable, inner=element)),))
+        return Generated(array, (("col", Part("{}", element, nullable)),))
     if not element.fields:
         raise NotProven(f"{name}({of.type.name})")
     found = []
     for each in element.fields:
         name_in_pattern = written(each.name).replace("{", "{{").replace("}", "}}")
         read = f"struct_extract({{}}, {name_in_pattern})"
-        found.append((each.name, Typed(read, each.type.name, nullable or each.nullable, inner=each.type)))
+        found.append((each.name, Part(read, each.type, nullable or each.nullable)))
     return Generated(array, tuple(found))

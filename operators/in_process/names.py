@@ -128,11 +128,12 @@ def _case(tree: exp.Expr) -> str:
     return " ".join([*parts, "END"])
 
 
-_COMPLETED = {("split", 2): "-1", ("sort_array", 1): "true", ("round", 1): "0"}
+_COMPLETED = {("split", 2): "-1", ("sort_array", 1): "true", ("round", 1): "0", ("regexp_replace", 3): "1"}
 """What Spark's name has behind the arguments, by the function and their number."""
 
 _COLLECTED = ("collect_set", "collect_list", "sort_array")
-_SPELT = {"floor": "FLOOR", "ceil": "CEIL", "ceiling": "ceiling", "signum": "SIGNUM", "len": "len"}
+_SPELT = {"floor": "FLOOR", "ceil": "CEIL", "signum": "SIGNUM", "dateadd": "date_add", "regexp_like": "REGEXP_LIKE",
+          "sqrt": "SQRT"}  # fmt: skip
 _UNKNOWN = frozenset(("sequence", "date", "to_date", "day", "isnull", "isnotnull", "any", "some", "every"))
 
 

@@ -9,6 +9,7 @@ from typing import Any
 
 import pyarrow as pa
 
+from xmlstream.operators.expressions.operations.casts import is_utc
 from xmlstream.operators.expressions.operations.spark_type import INTEGERS, NotProven
 from xmlstream.operators.in_process.columns import Named, declared
 from xmlstream.punct_ns.domain import Domain
@@ -16,33 +17,37 @@ from xmlstream.punct_ns.errors import InputError
 from xmlstream.punct_ns.numeric_type import DecimalType
 from xmlstream.punct_ns.slices import arrow_type
 
+_DAY, _TIME = r"\d{4}-\d\d-\d\d", r"[ T]\d\d:\d\d:\d\d(?:\.\d{1,6})?"
 _WRITTEN: Mapping[str, str] = {
     **dict.fromkeys(INTEGERS, r"-?\d+"),
     "DOUBLE": r"-?\d+(?:\.\d+)?(?:[eE][+-]?\d+)?",
     "BOOLEAN": "true|false",
-    "DATE": r"\d{4}-\d\d-\d\d",
+    "DATE": _DAY,
+    "TIMESTAMP": rf"{_DAY}{_TIME}Z?",
+    "TIMESTAMP_NTZ": rf"{_DAY}{_TIME}",
     "STRING": r"(?s:.*)",
 }
 """The types, each with the texts that both readers understand alike."""
 
 
-def plain_csv(path: str, columns: Named, options: Mapping[str, str]) -> pa.Table:
+def plain_csv(path: str, columns: Named, options: Mapping[str, str], zone: str = "UTC") -> pa.Table:
     """The rows of a file of CSV, or of all files in a directory; an empty field is null.
 
     Args:
         path: The file or the directory.
         columns: Their names and types.
         options: Spark's options `header` and `sep`, and `mode`, which is FAILFAST.
+        zone: The session's time zone, in which a TIMESTAMP may be written.
 
     Raises:
         NotProven: The files have quotes or escapes, or there are other options or types.
         InputError: A line has another number of fields, or a field is not a value of its type.
     """
-    _require_plain(columns, options)
+    _require_plain(columns, options, zone)
     given = {name.lower(): value for name, value in options.items()}
     has_header = given.get("header", "false").lower() == "true"
     separator = given.get("sep", given.get("delimiter", ","))
-    readers = [_reader(name, typed.type) for name, typed in columns]
+    readers = [_reader(name, typed.type.name) for name, typed in columns]
     files = sorted(Path(path).iterdir()) if Path(path).is_dir() else [Path(path)]
     rows = [
         row
@@ -51,27 +56,30 @@ def plain_csv(path: str, columns: Named, options: Mapping[str, str]) -> pa.Table
         for row in _rows(file, separator, readers, has_header=has_header)
     ]
     arrays = [
-        pa.array([row[at] for row in rows], arrow_type(Domain(typed.type))) for at, (_, typed) in enumerate(columns)
+        pa.array([row[at] for row in rows], arrow_type(Domain(typed.type.name)))
+        for at, (_, typed) in enumerate(columns)
     ]
     return pa.Table.from_arrays(arrays, names=[name for name, _ in columns])
 
 
-def require_readable(format_: str, columns: str, options: Mapping[str, str]) -> None:
+def require_readable(format_: str, columns: str, options: Mapping[str, str], zone: str) -> None:
     """Checks that static tables of a format are read as Spark reads them; NotProven if that is not certain."""
     if format_.lower() == "csv":
-        _require_plain(declared(columns), options)
+        _require_plain(declared(columns), options, zone)
     elif format_.lower() != "parquet":
         raise NotProven(f"a static table USING {format_}")
     elif others := [name for name in options if name.lower() != "mode"]:
         raise NotProven(f"a static table USING parquet with the option {others[0]}")
 
 
-def _require_plain(columns: Named, options: Mapping[str, str]) -> None:
+def _require_plain(columns: Named, options: Mapping[str, str], zone: str) -> None:
     """Checks what can be known without the files; NotProven for another option or type."""
     if others := [name for name in options if name.lower() not in _OPTIONS]:
         raise NotProven(f"the option {others[0]} of CSV")
     for name, typed in columns:
-        _reader(name, typed.type)
+        _reader(name, typed.type.name)
+        if typed.type.name == "TIMESTAMP" and not is_utc(zone):
+            raise NotProven(f"CSV of type TIMESTAMP in {zone}")
 
 
 _OPTIONS = {"header", "sep", "delimiter", "mode"}

@@ -6,12 +6,13 @@ The columns of a frame, with their types in Spark, follow from the columns of it
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from functools import lru_cache
 from itertools import takewhile
 
 from xmlstream.operators.expressions.dialect import conjuncts, expression, render
 from xmlstream.operators.expressions.operations.casts import common_type
-from xmlstream.operators.expressions.operations.part import null
+from xmlstream.operators.expressions.operations.part import Part, null
 from xmlstream.operators.expressions.operations.spark_type import (
     FLOATING,
     NotProven,
@@ -37,7 +38,7 @@ from xmlstream.operators.frames.frame import (
     name_of,
 )
 from xmlstream.operators.in_process.columns import Named, column
-from xmlstream.operators.in_process.expressions import Typed, generator, translated
+from xmlstream.operators.in_process.expressions import generator, translated
 from xmlstream.punct_ns.slices import own
 
 ColumnsOf = Callable[[Frame], Named]
@@ -87,7 +88,7 @@ class Relations:
             return given
         made = _generated(text, given, self._zone)
         typed = _expression(text, given, self._zone) if made is None else made[1]
-        return (column(name_of(text), typed.part.type, typed.nullable),)
+        return (column(name_of(text), typed.type, typed.nullable),)
 
     def _union_columns(self, union: Union) -> Named:
         first, *others = map(self._columns, union.inputs)
@@ -98,7 +99,7 @@ class Relations:
             found = {name: typed if name in here else _nullable(typed) for name, typed in found.items()}
             for name, typed in pairs:
                 found[name] = _widened(found[name], typed) if name in found else _nullable(typed)
-        return tuple(column(name, typed.part.type, typed.nullable) for name, typed in found.items())
+        return tuple(column(name, typed.type, typed.nullable) for name, typed in found.items())
 
     def select(self, operation: Operation) -> str:
         """The SELECT of an operation."""
@@ -119,11 +120,11 @@ class Relations:
         items = []
         for number, (name, typed) in enumerate(wanted):
             found = given.get(name.lower()) if by_name else there[number]
-            target = typed.part.type
+            target = typed.type
             if found is None:
                 items.append(f"{null(target)} AS {name_in_duckdb(name)}")
             else:
-                read = found[1].sql if found[1].type == typed.type else f"CAST({found[1].sql} AS {in_duckdb(target)})"
+                read = found[1].sql if found[1].type.same(target) else f"CAST({found[1].sql} AS {in_duckdb(target)})"
                 items.append(f"{read} AS {name_in_duckdb(name)}")
         return f"SELECT {', '.join(items)} FROM {self._source(frame)}"
 
@@ -186,12 +187,12 @@ def _item(text: str, given: Named, zone: str) -> str:
 
 
 @lru_cache(maxsize=8192)
-def _expression(text: str, given: Named, zone: str) -> Typed:
+def _expression(text: str, given: Named, zone: str) -> Part:
     return translated(text, {name.lower(): typed for name, typed in given}, zone)
 
 
 @lru_cache(maxsize=8192)
-def _generated(text: str, given: Named, zone: str) -> tuple[str, Typed] | None:
+def _generated(text: str, given: Named, zone: str) -> tuple[str, Part] | None:
     """The array and its element, if the expression makes a row of each element."""
     if "explode" not in text.lower() and "inline" not in text.lower():
         return None
@@ -201,20 +202,20 @@ def _generated(text: str, given: Named, zone: str) -> tuple[str, Typed] | None:
     if len(made.columns) != 1:
         raise NotProven("a generator of several columns")
     ((_, typed),) = made.columns
-    return made.array, Typed(typed.sql.format(_EACH), typed.type, typed.nullable, inner=typed.inner)
+    return made.array, replace(typed, sql=typed.sql.format(_EACH))
 
 
-def _key(typed: Typed) -> str:
+def _key(typed: Part) -> str:
     """A column to group by: zeros with a sign are the one without, as in Spark."""
-    return f"({typed.sql} + 0)" if typed.type in FLOATING else typed.sql
+    return f"({typed.sql} + 0)" if typed.type.name in FLOATING else typed.sql
 
 
-def _nullable(typed: Typed) -> Typed:
-    return Typed(typed.sql, typed.type, nullable=True, inner=typed.inner)
+def _nullable(typed: Part) -> Part:
+    return replace(typed, nullable=True)
 
 
-def _widened(one: Typed, other: Typed) -> Typed:
-    found = common_type([one.part.type, other.part.type])
+def _widened(one: Part, other: Part) -> Part:
+    found = common_type([one.type, other.type])
     if found is None:
-        raise NotProven(f"a union of {one.type} and {other.type}")
-    return Typed(one.sql, found.name, one.nullable or other.nullable, inner=found)
+        raise NotProven(f"a union of {one.type.name} and {other.type.name}")
+    return Part(one.sql, found, one.nullable or other.nullable)

@@ -2,7 +2,7 @@
 
 Reading a text takes longer than computing it over a small slice. So literals are taken out, the rest is read once, and
 the literals are put into the DuckDB SQL that was made of it. Only plain literals are taken out, as the project writes
-them: a text without escapes, and CAST('…' AS type) of a text that is a value of the type, alone or in an array of one.
+them: a text without escapes, and CAST('…' AS type) of a text that is a value of the type, alone or `passed`.
 """
 
 from __future__ import annotations
@@ -12,6 +12,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import lru_cache
 
+from xmlstream.operators.expressions.dialect import PASSED_LITERAL
 from xmlstream.operators.expressions.operations.casts import cast, is_utc
 from xmlstream.operators.expressions.operations.part import Part, text
 from xmlstream.operators.expressions.operations.spark_type import NotProven, Type, read_type
@@ -19,16 +20,15 @@ from xmlstream.punct_ns.slices import own
 
 _TEXT = r"'[^'\\\x00]*'(?!')"
 _CAST = rf"CAST\({_TEXT} AS [A-Z_]+(?:\(\d+,\d+\))?\)"
-_WITHIN = r"1 \+ \((?:hash\(`(?:[^`]|``)*`\)|spark_partition_id\(\)) & 0\)"
 _FOUND = re.compile(
     rf"(?P<other>`(?:[^`]|``)*`|\b[A-Za-z_]+\s*'(?:[^'\\]|\\.|'')*'|\"(?:[^\"\\]|\\.)*\")"
-    rf"|element_at\(array\((?P<passed>{_CAST}|{_TEXT}|\d+L)\), {_WITHIN}\)|(?P<cast>{_CAST})|(?P<text>{_TEXT})"
+    rf"|{PASSED_LITERAL}|(?P<cast>{_CAST})|(?P<text>{_TEXT})"
     r"|(?P<escaped>'(?:[^'\\]|\\.|'')*')",
     re.DOTALL,
 )
 """Names, and literals behind a word, as in DATE '…', are left as they are; so is what has escapes."""
 
-_PARTS = re.compile(r"CAST\('(?P<value>[^'\\]*)' AS (?P<type>.+)\)|'(?P<text>[^'\\]*)'|(?P<number>\d+)L")
+_PARTS = re.compile(r"CAST\('(?P<value>[^'\\]*)' AS (?P<type>.+)\)|'(?P<text>[^'\\]*)'|(?P<number>-?\d+)L")
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,7 +82,7 @@ def _literal(written: str, zone: str) -> Part | None:
         return Part(text(found["text"]), _STRING, False)
     if found["number"] is not None:
         number = int(found["number"])
-        return Part(f"{number}::BIGINT", _BIGINT, False) if number < 2**63 else None
+        return Part(f"({number})::BIGINT", _BIGINT, False) if -(2**63) <= number < 2**63 else None
     return _cast(found["value"], found["type"], zone)
 
 

@@ -31,6 +31,7 @@ from typing import TYPE_CHECKING
 
 import pyarrow as pa
 
+from xmlstream.operators.frames.matching import condition
 from xmlstream.operators.punctuators import distance
 from xmlstream.operators.punctuators.distance import Distance
 from xmlstream.operators.punctuators.rule import (
@@ -57,7 +58,7 @@ from xmlstream.punct_ns.pattern import Constant, Pattern, Range
 from xmlstream.punct_ns.punctuation import Punctuation
 from xmlstream.punct_ns.schema import Attribute, Schema, written_name
 from xmlstream.punct_ns.scheme import Scheme, Term
-from xmlstream.punct_ns.slices import POSITION, arrow_type, condition, in_utc, own, quoted
+from xmlstream.punct_ns.slices import POSITION, arrow_type, in_utc, own, quoted
 from xmlstream.punct_ns.temporal_type import TimestampType
 
 if TYPE_CHECKING:

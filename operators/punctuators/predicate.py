@@ -21,7 +21,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from xmlstream.operators.expressions.iso_duration import with_iso_durations
-from xmlstream.operators.frames.matching import matching, not_matching
+from xmlstream.operators.frames.matching import condition, is_inline, matching, not_matching
 from xmlstream.operators.punctuators import distance
 from xmlstream.operators.punctuators.distance import Distance
 from xmlstream.operators.punctuators.rule import (
@@ -42,7 +42,7 @@ from xmlstream.punct_ns.pattern import Constant, patterns
 from xmlstream.punct_ns.punctuation import Punctuation
 from xmlstream.punct_ns.schema import Attribute, Schema, written_name
 from xmlstream.punct_ns.scheme import Scheme, Term
-from xmlstream.punct_ns.slices import POSITION, condition, in_utc, is_inline, own, quoted
+from xmlstream.punct_ns.slices import POSITION, in_utc, own, quoted
 from xmlstream.punct_ns.value_set import ValueSet
 
 if TYPE_CHECKING:

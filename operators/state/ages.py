@@ -18,7 +18,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from xmlstream.operators.frames.held import passed
+from xmlstream.operators.expressions.dialect import passed
 from xmlstream.punct_ns.errors import UsageError
 from xmlstream.punct_ns.lifespan import Duration
 from xmlstream.punct_ns.slices import own
@@ -75,8 +75,8 @@ class Since(NamedTuple):
     def column(self, name: str) -> str:
         """Spark SQL for the column of that name in a row that comes in this slice."""
         if name == FIRST:
-            return f"{passed(self.number)} AS {FIRST}"
-        return f"named_struct('slice', {passed(self.slice)}, 'time', {passed(self.time)}) AS {SINCE}"
+            return f"{passed(f'{self.number}L')} AS {FIRST}"
+        return f"named_struct('slice', {passed(f'{self.slice}L')}, 'time', {passed(f'{self.time}L')}) AS {SINCE}"
 
 
 def combined_ages(names: Sequence[str]) -> dict[str, str]:
@@ -172,7 +172,7 @@ class PurgeAfter:
 
     def condition(self, now: Since) -> str:
         """Spark SQL that is true for overdue rows."""
-        return f"{SINCE}.{Since._fields[self._field]} < {passed(self._begin(now))}"
+        return f"{SINCE}.{Since._fields[self._field]} < {passed(f'{self._begin(now)}L')}"
 
     def __str__(self) -> str:
         return f"{self.slices} slice{'' if self.slices == 1 else 's'}" if self.slices is not None else str(self.span)

@@ -14,20 +14,20 @@ before, which are few. When they are no longer few, all rows become a new base.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 import pyarrow.compute
 
-from xmlstream.operators.frames.matching import matching, not_matching
+from xmlstream.operators.frames.matching import condition, is_inline, matching, not_matching
 from xmlstream.operators.state.ages import AGES, FIRST, SINCE, PurgeAfter, Since
 from xmlstream.operators.state.slice_tuples import Tuples, anti_join, semi_join
 from xmlstream.operators.state.state_schema import LogSchema
 from xmlstream.operators.storage.records import LogRecord, PartRecord
 from xmlstream.operators.storage.segments import Segment, SegmentStore
 from xmlstream.punct_ns.punctuation import Punctuation
-from xmlstream.punct_ns.slices import condition, is_inline, quoted
+from xmlstream.punct_ns.slices import quoted
 
 if TYPE_CHECKING:
     from xmlstream.operators.frames.frame import Frame
@@ -51,9 +51,8 @@ class Part:
 
     def record(self, store: SegmentStore) -> PartRecord:
         """The part for a commit; its segments outlive the process."""
-        return PartRecord(
-            **asdict(store.record(self.segment)), removed=tuple(map(store.record, self.removed)), since=self.since
-        )
+        removed = tuple(map(store.record, self.removed))
+        return PartRecord.extending(store.record(self.segment), removed=removed, since=self.since)
 
     @staticmethod
     def restored(record: PartRecord, store: SegmentStore) -> Part:

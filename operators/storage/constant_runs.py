@@ -10,7 +10,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
-from dataclasses import asdict
 from typing import Any
 
 import numpy as np
@@ -66,7 +65,7 @@ class ConstantRuns:
             self._take_merged()
         if self._merging is None and (together := self._of_one_size()):
             self._merging = together, _THREADS.submit(self._merged, together, self._store.draft())
-        return LogRecord(self.rows, tuple(PartRecord(**asdict(self._store.record(run))) for run in self._runs))
+        return LogRecord(self.rows, tuple(PartRecord.extending(self._store.record(run)) for run in self._runs))
 
     def settle(self) -> None:
         """Waits for a running merge; the next record contains its result."""

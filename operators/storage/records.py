@@ -7,7 +7,7 @@ read may have more names than the class, and lack those with defaults: other ver
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping
-from dataclasses import dataclass, fields
+from dataclasses import MISSING, dataclass, fields
 from datetime import datetime
 from functools import cache
 from types import NoneType, UnionType
@@ -18,7 +18,7 @@ class Record:
     """A frozen dataclass that is written as a JSON object, and read back.
 
     Attributes:
-        sparse: The fields that are not written while they are empty.
+        sparse: The fields that are not written while they have their defaults.
 
     >>> from dataclasses import dataclass
     >>> @dataclass(frozen=True)
@@ -35,8 +35,14 @@ class Record:
 
     def json(self) -> dict[str, Any]:
         """The record as a JSON object."""
-        named = ((name, getattr(self, name)) for name in self._readers())
-        return {name: _plain(value) for name, value in named if value or name not in self.sparse}
+        known = {name: getattr(self, name) for name in self._readers()}
+        defaults = self._defaults()
+        return {name: _plain(v) for name, v in known.items() if name not in self.sparse or v != defaults[name]}
+
+    @classmethod
+    def extending(cls, other: Any, **more: Any) -> Self:
+        """The record with the fields of another one, of a class that it extends, and more or others."""
+        return cls(**{each.name: getattr(other, each.name) for each in fields(other)} | more)
 
     @classmethod
     def from_json(cls, json: Mapping[str, Any]) -> Self:
@@ -46,6 +52,14 @@ class Record:
             TypeError: A name without a default is missing.
         """
         return cls(**{name: read(json[name]) for name, read in cls._readers().items() if name in json})
+
+    @classmethod
+    @cache
+    def _defaults(cls) -> dict[str, Any]:
+        """The default of each field that has one."""
+        made = {each.name: each.default_factory for each in fields(cls)}  # type: ignore[arg-type]
+        plain = {each.name: each.default for each in fields(cls)}  # type: ignore[arg-type]
+        return {name: plain[name] if make is MISSING else make() for name, make in made.items()}
 
     @classmethod
     @cache

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import re
+from collections import defaultdict
 from dataclasses import fields
 from datetime import UTC, datetime
 from importlib import import_module
@@ -20,9 +21,11 @@ from tests.documentation.pages import PAGES, ROOT, blocks, first_cells, operator
 from tests.documentation.weight import path_of
 from xmlstream.cli.commands import app
 from xmlstream.monitor.routes import openmetrics
+from xmlstream.operators.expressions.operations.aggregate_functions import AGGREGATES as MERGED
 from xmlstream.runtime.metrics import OperatorReport, SliceReport, Totals
 from xmlstream.sources.xml.options.option_table import OPTIONS, SET_BY_QUERIES
 from xmlstream.sql import script
+from xmlstream.sql.spark.functions import AGGREGATES
 
 SPARKS_OPTIONS = {"--py-files"}
 
@@ -41,6 +44,17 @@ def test_every_operator_is_in_its_table_and_has_tests_of_its_own() -> None:
     assert set(listed) == modules | {"union"}  # which is distinct above merge
     for module in modules:
         assert (ROOT / "tests" / "operators" / f"test_{module}.py").exists()
+
+
+def test_the_table_of_what_groups_keep_is_that_of_the_aggregates() -> None:
+    keeps = {"counts": "a number", "sums": "a sum", "means": "a sum and a number", "values": "a value"}
+    rows = defaultdict[str, list[str]](list)
+    for name in sorted(AGGREGATES):
+        how = MERGED[name].merges if name in MERGED else None
+        rows[keeps[how] if how else "its tuples"].append(f"`{name}`")
+    page = text("operators/README.md").splitlines()
+    for what, names in rows.items():
+        assert any(line.startswith(f"| {', '.join(names)} | {what}") for line in page), (names, what)
 
 
 def test_every_module_of_the_algebra_is_in_its_table() -> None:

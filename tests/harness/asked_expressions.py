@@ -58,7 +58,9 @@ OTHERS = (
     "to_date(s{0}, 'yyyy')", "get_json_object(s{0}, '$.a')", "CAST('2020-02-29' AS DATE) > day{0}",
     "named_struct('a', i{0}, 'b', s3) = named_struct('a', i3, 'b', s{0})", "array(i{0}) < array(i3)",
     "i{0} DIV 0", "i{0} DIV 60", "b{0} DIV -1", "i{0} % 0", "i{0} / 2", "d{0} / 2", "d{0} / 0", "x{0} / 0",
-    "x{0} / NULL",
+    "x{0} / NULL", "concat_ws('-', s{0}, s3)", "split_part(s{0}, '/', 2)", "regexp_replace(s{0}, '[0-9]+', '')",
+    "array_max(array(i{0}, i3))", "array_contains(array(i{0}), i3)", "zeroifnull(i{0})", "nullifzero(i{0})",
+    "sqrt(x{0})", "sqrt(i{0})", "dayname(day{0})", "s{0} RLIKE '^[a-z]'", "array_size(array(i{0}))",
 )  # fmt: skip
 
 

@@ -25,10 +25,11 @@ from pyspark.sql import functions as F
 
 from tests.harness.drawn_rows import EPOCH, Rows
 from tests.harness.nights import AT_NIGHT
-from xmlstream.operators.expressions.operations.spark_type import duckdb_type
+from xmlstream.operators.expressions.operations.part import Part
+from xmlstream.operators.expressions.operations.spark_type import in_duckdb
 from xmlstream.operators.frames.spark_engine import quiet_spark
 from xmlstream.operators.in_process.engine import condition
-from xmlstream.operators.in_process.expressions import Typed, translated
+from xmlstream.operators.in_process.expressions import translated
 from xmlstream.punct_ns.domain import Domain
 from xmlstream.punct_ns.errors import QueryError
 
@@ -90,8 +91,8 @@ def typed(rows: Rows, texts: Iterable[str], findings: Findings, *, by: str = "")
     return findings
 
 
-def _translated(rows: Rows, texts: Iterable[str], findings: Findings) -> dict[str, Typed]:
-    found: dict[str, Typed] = {}
+def _translated(rows: Rows, texts: Iterable[str], findings: Findings) -> dict[str, Part]:
+    found: dict[str, Part] = {}
     for text in dict.fromkeys(texts):
         try:
             found[text] = translated(text, rows.columns, rows.zone)
@@ -132,7 +133,7 @@ class _Comparison:
         self._number = rows.table.num_rows
         self._keys = () if by in ("", ALL) else (by,)
 
-    def types(self, found: dict[str, Typed]) -> None:
+    def types(self, found: dict[str, Part]) -> None:
         """Compares types and nullability; removes what Spark cannot analyse."""
         with suppress(*OF_SPARK), quiet_spark():
             fields = self._analysed([f"{text} AS c{i}" for i, text in enumerate(found)])
@@ -158,13 +159,13 @@ class _Comparison:
             return fields[len(self._keys) :]
         return self._frame.selectExpr(*texts).schema.fields
 
-    def _type(self, text: str, typed: Typed, spark: Any) -> None:
+    def _type(self, text: str, typed: Part, spark: Any) -> None:
         of = Domain(spark.dataType.simpleString(), spark.nullable)
-        if (of.type, of.nullable) != (Domain(typed.type).type, typed.nullable):
-            what = f"Spark's {of.type}, null {of.nullable}; here {typed.type}, null {typed.nullable}"
+        if (of.type, of.nullable) != (Domain(typed.type.name).type, typed.nullable):
+            what = f"Spark's {of.type}, null {of.nullable}; here {typed.type.name}, null {typed.nullable}"
             self._findings.add(text, what)
 
-    def values(self, found: dict[str, Typed], *, has_errors: bool) -> None:
+    def values(self, found: dict[str, Part], *, has_errors: bool) -> None:
         """Compares the values of expressions of one row, or over rows."""
         mine = {text: values for text, typed in found.items() if (values := self._mine(text, typed, has_errors))}
         names = {text: f"c{i}" for i, text in enumerate(mine)}
@@ -184,14 +185,14 @@ class _Comparison:
                         break
         self._errors(found, [(text, i) for text, values in mine.items() for i, v in enumerate(values) if v is None])
 
-    def _mine(self, text: str, typed: Typed, has_errors: bool) -> list[Any]:
+    def _mine(self, text: str, typed: Part, has_errors: bool) -> list[Any]:
         """DuckDB's values, each in a dictionary, or None where it raises an error; nothing if it refuses the text."""
         whole = f"struct_pack(v := {failing(typed.sql)})"
         value = f"TRY({whole})" if has_errors else whole
         try:
             described = self._known.execute(f"DESCRIBE SELECT {typed.sql} AS v FROM r").fetchall()[0][1]
-            if typed.type != "VOID" and bare(described) != bare(duckdb_type(typed.type)):
-                self._findings.add(text, f"DuckDB's type is {described}, not {duckdb_type(typed.type)}")
+            if typed.type.name != "VOID" and bare(described) != bare(in_duckdb(typed.type)):
+                self._findings.add(text, f"DuckDB's type is {described}, not {in_duckdb(typed.type)}")
             return self._values_of(value, 0, self._number, has_errors)
         except duckdb.Error as error:
             self._findings.add(text, f"DuckDB refuses it: {str(error)[:300]}; {typed.sql[:300]}")
@@ -229,7 +230,7 @@ class _Comparison:
         else:
             yield texts, table
 
-    def _errors(self, found: Mapping[str, Typed], raised: list[tuple[str, int]]) -> None:
+    def _errors(self, found: Mapping[str, Part], raised: list[tuple[str, int]]) -> None:
         """Computes some of the rows that raise an error in DuckDB, each alone, in Spark."""
         random.Random(len(raised)).shuffle(raised)
         tried: set[str] = set()
@@ -265,7 +266,7 @@ class _Comparison:
         names = dict.fromkeys(re.findall(r"\b[a-z]+[123]\b", text)) or {"id": None}
         return str(self._known.execute(f"SELECT {', '.join(names)} FROM r WHERE id = {i}").to_arrow_table().to_pylist())
 
-    def groups(self, found: Mapping[str, Typed]) -> None:
+    def groups(self, found: Mapping[str, Part]) -> None:
         """Compares the values of aggregates; those that Spark raises an error for, each alone."""
         texts = list(found)
         try:
@@ -280,7 +281,7 @@ class _Comparison:
             raised = str(error)
         if len(texts) == 1:
             # What overflows in Spark's order of additions may not in DuckDB's.
-            if "[ARITHMETIC_OVERFLOW]" in raised and found[texts[0]].type == "BIGINT":
+            if "[ARITHMETIC_OVERFLOW]" in raised and found[texts[0]].type.name == "BIGINT":
                 self._findings.errors += 1
             else:
                 self._group(texts[0], found[texts[0]], None)
@@ -291,7 +292,7 @@ class _Comparison:
     def _grouped(self, wanted: Iterable[Any]) -> Any:
         return self._frame.groupBy(*self._keys).agg(*wanted)
 
-    def _group(self, text: str, typed: Typed, theirs: list[Any] | None) -> None:
+    def _group(self, text: str, typed: Part, theirs: list[Any] | None) -> None:
         """Compares the values of one aggregate; None for an error of Spark."""
         order = f" ORDER BY {self._by}" if self._keys else ""
         query = f"SELECT {typed.sql} AS v FROM r GROUP BY {self._by}{order}"

@@ -14,9 +14,9 @@ from typing import TYPE_CHECKING, Any
 import duckdb
 import pyarrow as pa
 
-from xmlstream.operators.expressions.operations.spark_type import duckdb_type
+from xmlstream.operators.expressions.operations.part import Part, of_column
+from xmlstream.operators.expressions.operations.spark_type import in_duckdb
 from xmlstream.operators.in_process.engine import prepare
-from xmlstream.operators.in_process.expressions import Typed
 from xmlstream.punct_ns.domain import Domain
 from xmlstream.punct_ns.slices import arrow_type
 
@@ -119,7 +119,7 @@ class Rows:
     spark: SparkSession | None
     table: pa.Table
     ddl: str
-    columns: Mapping[str, Typed]
+    columns: Mapping[str, Part]
     zone: str = "UTC"
 
     @staticmethod
@@ -143,14 +143,14 @@ class Rows:
         found.append(_column("id", "BIGINT", False, list(range(number))))
         table = pa.Table.from_arrays([each.values for each in found], schema=pa.schema([each.field for each in found]))
         ddl = ", ".join(f"{each.field.name} {each.type}{'' if each.field.nullable else ' NOT NULL'}" for each in found)
-        columns = {e.field.name: Typed(f'"{e.field.name}"', e.type, bool(e.field.nullable)) for e in found}
+        columns = {e.field.name: of_column(f'"{e.field.name}"', e.type, bool(e.field.nullable)) for e in found}
         return Rows(spark, table, ddl, columns, zone)
 
     def connection(self) -> duckdb.DuckDBPyConnection:
         """A connection with the rows as table `r`."""
         found = connected(self.zone)
         found.register("given", self.table)
-        names = ", ".join(f'CAST("{name}" AS {duckdb_type(c.type)}) AS "{name}"' for name, c in self.columns.items())
+        names = ", ".join(f'CAST("{name}" AS {in_duckdb(c.type)}) AS "{name}"' for name, c in self.columns.items())
         found.execute(f"CREATE TABLE r AS SELECT {names} FROM given ORDER BY id")
         return found
 

@@ -287,7 +287,7 @@ def test_a_tuple_that_closes_its_auction_is_the_last_one_of_it(
         in_order=True,
     )
     for inline in (64, 0):
-        monkeypatch.setattr("xmlstream.punct_ns.slices.INLINE", inline)
+        monkeypatch.setattr("xmlstream.operators.frames.matching.INLINE", inline)
         running.restart()
         running.shows(
             "(2, n, open) (2, null, closed) (1, n, open) (1, s, open)",

@@ -18,6 +18,7 @@ from tests.samples.strategies import SmallSchema
 from xmlstream.operators.distinct import Distinct
 from xmlstream.operators.distinct_on import DistinctOn
 from xmlstream.operators.expressions.aggregates import Aggregate
+from xmlstream.operators.expressions.dialect import literal
 from xmlstream.operators.expressions.output_columns import Column, coalesced_domain
 from xmlstream.operators.group_by import GroupBy
 from xmlstream.operators.merge import Merge
@@ -27,7 +28,6 @@ from xmlstream.operators.sort_order import SortKey
 from xmlstream.operators.top_n import TopN
 from xmlstream.punct_ns.domain import Domain
 from xmlstream.punct_ns.schema import Attribute, Schema
-from xmlstream.punct_ns.slices import literal
 
 
 def selecting(space: SmallSchema) -> Case:

@@ -12,6 +12,7 @@ from tests.properties.case import Case, one
 from tests.samples.strategies import SmallSchema
 from xmlstream.operators.behaviour import Operator
 from xmlstream.operators.explode import Explode
+from xmlstream.operators.expressions.dialect import literal
 from xmlstream.operators.state.operator_state import OperatorState
 from xmlstream.operators.state.slice_tuples import Slice, Tuples
 from xmlstream.operators.state.state_schema import StateSchema
@@ -20,7 +21,6 @@ from xmlstream.punct_ns.pattern import WILDCARD
 from xmlstream.punct_ns.punctuation import Punctuation
 from xmlstream.punct_ns.schema import Attribute, Schema
 from xmlstream.punct_ns.scheme import Scheme
-from xmlstream.punct_ns.slices import literal
 
 
 class _Wider:

@@ -15,12 +15,12 @@ from tests.oracles.oracle import Tuple
 from tests.properties.case import STREAM, Case, numbered, one
 from tests.samples.strategies import SmallSchema
 from xmlstream.operators.describe import Describe
+from xmlstream.operators.expressions.dialect import literal
 from xmlstream.operators.expressions.output_columns import Column
 from xmlstream.operators.project import Project
 from xmlstream.operators.select import Select
 from xmlstream.punct_ns.domain import NAN, Domain
 from xmlstream.punct_ns.schema import Attribute
-from xmlstream.punct_ns.slices import literal
 
 
 def describing(space: SmallSchema) -> Case:

@@ -207,7 +207,7 @@ def force_large_state(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("xmlstream.operators.state.tuple_log.MOST_SEGMENTS", 2)
     monkeypatch.setattr("xmlstream.operators.storage.segments.COLLECTED", 48)
     monkeypatch.setattr("xmlstream.operators.storage.segments.HELD", 1)
-    monkeypatch.setattr("xmlstream.punct_ns.slices.INLINE", 8)
+    monkeypatch.setattr("xmlstream.operators.frames.matching.INLINE", 8)
 
 
 @contextmanager

@@ -17,6 +17,7 @@ from tests.properties.catalogue import CATALOGUE
 from tests.properties.test_contract import Run, force_large_state, run
 from tests.samples.strategies import Small, SmallSchema
 from xmlstream.operators.distinct import Distinct
+from xmlstream.operators.frames import matching
 from xmlstream.operators.intersect import Intersect
 from xmlstream.operators.joins.equi_join import BoundedKey, EquiJoin
 from xmlstream.operators.look_ahead import LookAhead
@@ -129,14 +130,14 @@ def takes_hulls_for_covers(patch: Patch) -> None:
 
 def loses_null_in_a_predicate(patch: Patch) -> None:
     """`NOT (a BETWEEN 1 AND 3)` is null for null."""
-    right = slices._test
+    right = matching._test
 
     def three_valued(column: str, pattern: Pattern, domain: Domain) -> str:
         text = right(column, pattern, domain)
         return text.replace(f"{column} IS NOT NULL AND ", "") if isinstance(pattern, Range) else text
 
-    patch.setattr(slices, "_test", three_valued)
-    patch.setattr(slices, "INLINE", 10_000)  # a table to join with knows no such trap
+    patch.setattr(matching, "_test", three_valued)
+    patch.setattr(matching, "INLINE", 10_000)  # a table to join with knows no such trap
     patch.setattr(
         "xmlstream.operators.frames.matching.filter_of", lambda *_, **_named: None
     )  # nor does a filter of Arrow's

@@ -85,7 +85,7 @@ class Slices:
         """The values of the slice up to an offset, which is committed then."""
         tasks = self.batches.tasks(self.at, end)
         parsed = [one for task in tasks for range_ in task.ranges for one in RangeParser(self.options).parse(range_)]
-        self.at = Offset.of(end.json())
+        self.at = Offset.from_json(end.json())
         return [int(value) for one in parsed for value in one.tuples["a"].to_pylist() if value is not None]
 
     def next(self, budget: int | None = None) -> list[int]:

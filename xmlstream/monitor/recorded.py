@@ -18,7 +18,7 @@ from xmlstream.operators.storage.store import Folder, LocalPlace, Store, folder_
 from xmlstream.punct_ns.errors import StateError
 from xmlstream.runtime.checkpoint import ENDED, LETTERS, CommitLog
 from xmlstream.runtime.metrics import read_metrics
-from xmlstream.runtime.same_query import QUERY
+from xmlstream.runtime.same_query import QueryRecord
 from xmlstream.runtime.watching import Watched
 
 LOOK_EVERY_SECONDS = 0.5
@@ -86,6 +86,6 @@ def keep_reading(
 
 def _dead_letters(checkpoint: Folder) -> Store:
     """Place of the dead letters: below the first output with documents, else in the checkpoint."""
-    outputs = [output["output"] for output in unseal(checkpoint, QUERY)["outputs"]]
+    outputs = [output.output for output in QueryRecord.of(checkpoint).outputs]
     home = next((output for output in outputs if output != "-"), checkpoint.address())
     return store_at(home).below(LETTERS)

@@ -13,7 +13,7 @@ import threading
 import time
 from collections import deque
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 from datetime import UTC, datetime
 from functools import cached_property
 from typing import Any
@@ -313,13 +313,8 @@ class RunView:
         usual = max(SILENT_AFTER_SECONDS, SILENT_PAUSES * self._pauses.get(cause.source, 0.0))
         behind = not self.how and silent >= (LAGS_AFTER_SECONDS if cause.is_last or lacks else usual)
         missing = tuple(p for row in lacks for p in row.missing)[:3] or cause.missing
-        known = {each.name: getattr(cause, each.name) for each in fields(cause)}
-        return LastingCause(
-            **{**known, "missing": missing},
-            lacks=tuple(f"{row.attribute} {row.lacks}" for row in lacks),
-            behind=behind,
-            last_sent=sent,
-        )
+        texts = tuple(f"{row.attribute} {row.lacks}" for row in lacks)
+        return LastingCause.extending(cause, missing=missing, lacks=texts, behind=behind, last_sent=sent)
 
     def _stands(self, behind: Sequence[Cause] = ()) -> dict[str, str]:
         """How the run stands, in words with a tone; `time` follows `word`."""

@@ -8,7 +8,7 @@ terminal.
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Mapping
-from dataclasses import dataclass, field, fields, replace
+from dataclasses import dataclass, field, replace
 from datetime import datetime
 from typing import Any
 
@@ -94,11 +94,8 @@ class Noticed:
 
     def record(self) -> dict[str, SourceRecord]:
         """The record for a commit, which `of` reads."""
-        return {
-            name: SourceRecord(**{each.name: getattr(one, each.name) for each in fields(Findings)},
-                               silences=self.silences.get(name, {}))
-            for name, one in self.found.items()
-        }  # fmt: skip
+        of = self.silences
+        return {name: SourceRecord.extending(one, silences=of.get(name, {})) for name, one in self.found.items()}
 
     def plus(self, more: Mapping[str, Findings], now: datetime, kept: Mapping[str, int]) -> Noticed:
         """Adds a slice: its counts, its recorded time, and the number of tuples kept above each source after it."""

@@ -360,17 +360,11 @@ def _sources(root: Node, checkpoint: Checkpoint, settings: Settings) -> Iterator
             continue
         known, restricted = checkpoint.store.path(f"{DOCUMENTS}/{name}"), checkpoint.noted.below(name)
         options = node.operator.options
-        yield Reading.of(
-            options,
-            # Processes that plan or read may have been started in another working directory.
-            path=absolute(options.path),
-            **settings.source_options,
-            document_log=str(known),
-            name=name,
-            stage=checkpoint.tasks_stage,
-            restricted=restricted.address(RESTRICTED_FILE),
-            clock=str(checkpoint.store.path(CLOCK)) if node in clocked else None,
-        )
+        clock = str(checkpoint.store.path(CLOCK)) if node in clocked else None
+        # Processes that plan or read may have been started in another working directory.
+        added = {"path": absolute(options.path), "document_log": str(known), **settings.source_options}
+        noted = restricted.address(RESTRICTED_FILE)
+        yield Reading.of(options, name=name, stage=checkpoint.tasks_stage, restricted=noted, clock=clock, **added)
 
 
 def _paths(root: Node) -> Iterator[str]:

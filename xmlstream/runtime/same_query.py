@@ -11,14 +11,16 @@ import os
 import uuid
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
+from dataclasses import dataclass, replace
 from typing import Any
 
 from xmlstream.operators.storage.object_urls import shown
+from xmlstream.operators.storage.records import Record
 from xmlstream.operators.storage.store import Folder, LocalPlace, Place, folder_at, sealed, store_at, unseal
 from xmlstream.plan.nodes import Node, Results, Scan, Static, plain, topological
 from xmlstream.plan.written_plan import described
 from xmlstream.punct_ns.errors import StateError
-from xmlstream.sink.target import Target
+from xmlstream.sink.target import OutputRecord, Target
 from xmlstream.sources.local_paths import local_path
 
 CHECKPOINT_FORMAT = 3
@@ -37,28 +39,69 @@ def is_begun(place: Place) -> bool:
     return bool(store.names("commits")) or store.size(QUERY) is not None
 
 
+@dataclass(frozen=True, slots=True)
+class NodeRecord(Record):
+    """A node of a plan: what distinguishes it from others, the path that it reads, and its description."""
+
+    name: str
+    operator: Mapping[str, Any]
+    inputs: tuple[str, ...]
+    schema: tuple[tuple[Any, ...], ...]
+    path: str | None
+    says: str
+
+    @property
+    def columns(self) -> dict[str, tuple[Any, ...]]:
+        """The types of its columns, by their names."""
+        return {column[0]: column[1:] for column in self.schema}
+
+
+@dataclass(frozen=True, slots=True)
+class QueryRecord(Record):
+    """What identifies a query: its plan, its outputs, and its id in outputs that others write to, too."""
+
+    format: int
+    timeZone: str  # noqa: N815 - as the record has it
+    plan: tuple[NodeRecord, ...]
+    outputs: tuple[OutputRecord, ...]
+    id: str = ""
+
+    @staticmethod
+    def of(checkpoint: Folder) -> QueryRecord:
+        """The record in a checkpoint.
+
+        Raises:
+            StateError: The record is damaged, or the checkpoint has another format.
+        """
+        found = unseal(checkpoint, QUERY)
+        if (number := found.get("format")) != CHECKPOINT_FORMAT:
+            raise StateError(
+                f"the checkpoint {checkpoint.where()} has format {number}, "
+                f"and this version of xmlstream reads format {CHECKPOINT_FORMAT}",
+                hint="finish the query with the version that wrote it, or begin anew with another checkpoint and "
+                "output",
+            )
+        return QueryRecord.from_json(found)
+
+
 class SameQuery:
     """The record in a checkpoint that identifies its query."""
 
     def __init__(self, place: LocalPlace, root: Node, time_zone: str, targets: Sequence[Target]) -> None:
         self._store = folder_at(place)
-        self._mine: dict[str, Any] = {
-            "format": CHECKPOINT_FORMAT,
-            "id": uuid.uuid4().hex,
-            "timeZone": time_zone,
-            "plan": [_part(part, node) for part, node in zip(plain(root), topological(root), strict=True)],
-            "outputs": [{**target.recorded, "since": 0} for target in targets],
-        }
+        plan = tuple(_recorded(part, node) for part, node in zip(plain(root), topological(root), strict=True))
+        outputs = tuple(target.recorded for target in targets)
+        self._mine = QueryRecord(CHECKPOINT_FORMAT, time_zone, plan, outputs, uuid.uuid4().hex)
 
     @property
     def id(self) -> str:
         """The query's identifier in outputs that others write to, too; the same in all runs of the checkpoint."""
-        return str(self._mine["id"])
+        return self._mine.id
 
     def outputs_before(self) -> list[str]:
         """The outputs of the query that began with the checkpoint; empty if its record is missing or unreadable."""
         try:
-            return [output["output"] for output in _read(self._store)["outputs"]]
+            return [output.output for output in QueryRecord.of(self._store).outputs]
         except StateError:
             return []
 
@@ -68,7 +111,7 @@ class SameQuery:
         The identifier of a run that ended before its first commit stays: the tables that it has created bear it.
         """
         with suppress(StateError):
-            self._mine["id"] = _read(self._store).get("id") or self._mine["id"]
+            self._mine = replace(self._mine, id=QueryRecord.of(self._store).id or self._mine.id)
         self._write()
 
     def require(self, *, moved: bool) -> None:
@@ -78,7 +121,7 @@ class SameQuery:
             StateError: The checkpoint belongs to another query, has another format or is damaged; or inputs or outputs
                 lie in other places than before, and `moved` is not set.
         """
-        found = _read(self._store)
+        found = QueryRecord.of(self._store)
         checkpoint = self._store.where()
         if others := list(_differences(found, self._mine)):
             rest = f"; and {len(others) - _SHOWN} more" if len(others) > _SHOWN else ""
@@ -91,27 +134,30 @@ class SameQuery:
                 f"the query of the checkpoint {checkpoint} {'; '.join(elsewhere[:_SHOWN])}",
                 hint="if they were moved, use --moved (moved=True); otherwise give this query a checkpoint of its own",
             )
-        self._mine["id"] = found.get("id") or uuid.uuid5(uuid.NAMESPACE_URL, str(checkpoint)).hex
-        for output, before in zip(self._mine["outputs"], found["outputs"], strict=True):
-            output["since"] = before["since"]
+        pairs = zip(self._mine.outputs, found.outputs, strict=True)
+        outputs = tuple(replace(output, since=before.since) for output, before in pairs)
+        identity = found.id or uuid.uuid5(uuid.NAMESPACE_URL, str(checkpoint)).hex
+        self._mine = replace(self._mine, id=identity, outputs=outputs)
         if elsewhere:
             self._write()
 
     def since(self, result: int) -> int:
         """The first slice whose documents of a result must exist."""
-        return int(self._mine["outputs"][result]["since"])
+        return self._mine.outputs[result].since
 
     def forget(self, result: int, before: int) -> None:
         """Records that documents of a result from before a slice may be gone."""
-        self._mine["outputs"][result]["since"] = before
+        outputs = list(self._mine.outputs)
+        outputs[result] = replace(outputs[result], since=before)
+        self._mine = replace(self._mine, outputs=tuple(outputs))
         self._write()
 
     def _write(self) -> None:
-        self._store.replace(QUERY, sealed(self._mine))
+        self._store.replace(QUERY, sealed(self._mine.json()))
 
 
-def _part(part: dict[str, Any], node: Node) -> dict[str, Any]:
-    """The record of a node: what distinguishes it from others, the path that it reads, and its description."""
+def _recorded(part: Mapping[str, Any], node: Node) -> NodeRecord:
+    """The record of a node, of which `part` has what distinguishes it."""
     # How bad input is treated may change, in a source and in `punctuate`.
     operator = {name: value for name, value in part["operator"].items() if name != "ungrammatical"}
     path = None
@@ -127,7 +173,7 @@ def _part(part: dict[str, Any], node: Node) -> dict[str, Any]:
             operator |= {name: text for name, text in given if name != "path"}
         case Results():
             operator.pop("names")
-    return {**part, "operator": operator, "path": path, "says": described(node)}
+    return NodeRecord.from_json({**part, "operator": operator, "path": path, "says": described(node)})
 
 
 _OTHERWISE = {"path", "schema", "domains"}
@@ -138,62 +184,47 @@ def _canonical(path: str) -> str:
     return shown(path) if "://" in path else os.path.realpath(local_path(path))
 
 
-def _read(store: Folder) -> dict[str, Any]:
-    """The record in a checkpoint that identifies its query.
-
-    Raises:
-        StateError: The record is damaged, or the checkpoint has another format.
-    """
-    found = unseal(store, QUERY)
-    if (number := found.get("format")) != CHECKPOINT_FORMAT:
-        raise StateError(
-            f"the checkpoint {store.where()} has format {number}, "
-            f"and this version of xmlstream reads format {CHECKPOINT_FORMAT}",
-            hint="finish the query with the version that wrote it, or begin anew with another checkpoint and output",
-        )
-    return found
-
-
-def _differences(found: Mapping[str, Any], mine: Mapping[str, Any]) -> Iterator[str]:
-    if found["timeZone"] != mine["timeZone"]:
-        yield f"its time zone is {found['timeZone']}, not {mine['timeZone']}"
-    old, new = ({part["name"]: part for part in which["plan"]} for which in (found, mine))
+def _differences(found: QueryRecord, mine: QueryRecord) -> Iterator[str]:
+    if found.timeZone != mine.timeZone:
+        yield f"its time zone is {found.timeZone}, not {mine.timeZone}"
+    old, new = ({part.name: part for part in which.plan} for which in (found, mine))
     pairs = [(part, new[name]) for name, part in old.items() if name in new]
-    of_sources = [text for before, now in pairs if not now["inputs"] for text in _of_part(before, now)]
+    of_sources = [text for before, now in pairs if not now.inputs for text in _of_part(before, now)]
     yield from of_sources
     for before, now in pairs:
-        if now["inputs"] and not (of_sources and before["operator"] == now["operator"]):
+        if now.inputs and not (of_sources and before.operator == now.operator):
             yield from _of_part(before, now)
-    yield from (f"it has {name}: {part['says']}" for name, part in old.items() if name not in new)
-    yield from (f"it has no {name}: {part['says']}" for name, part in new.items() if name not in old)
-    if len(found["outputs"]) != len(mine["outputs"]):
-        yield f"it has {len(found['outputs'])} results, not {len(mine['outputs'])}"
-    for before, now in zip(found["outputs"], mine["outputs"], strict=False):
-        by, now_by = (", ".join(output.get("partition_by", ())) for output in (before, now))
+    yield from (f"it has {name}: {part.says}" for name, part in old.items() if name not in new)
+    yield from (f"it has no {name}: {part.says}" for name, part in new.items() if name not in old)
+    if len(found.outputs) != len(mine.outputs):
+        yield f"it has {len(found.outputs)} results, not {len(mine.outputs)}"
+    for old_, new_ in zip(found.outputs, mine.outputs, strict=False):
+        by, now_by = (", ".join(each.partition_by) or "nothing" for each in (old_, new_))
         if by != now_by:
-            yield f"{before['output']} is partitioned by {by or 'nothing'}, not {now_by or 'nothing'}"
-        if (xml := before.get("xml", [])) != (now_xml := now.get("xml", [])):
-            names, now_names = (", ".join(columns) or "no column" for columns in (xml, now_xml))
-            yield f"{before['output']} has {names} as XML, not {now_names}"
-        for tag, noun in (("form", "form"), ("row_tag", "row tag"), ("root_tag", "root tag")):
-            if (written := before[tag]) != now[tag]:
-                yield f"the {noun} in {before['output']} is {written}, not {now[tag]}"
+            yield f"{old_.output} is partitioned by {by}, not {now_by}"
+        xml, now_xml = (", ".join(each.xml) or "no column" for each in (old_, new_))
+        if xml != now_xml:
+            yield f"{old_.output} has {xml} as XML, not {now_xml}"
+        for name in ("form", "row_tag", "root_tag"):
+            one, other = getattr(old_, name), getattr(new_, name)
+            if one != other:
+                yield f"the {name.replace('_', ' ')} in {old_.output} is {one}, not {other}"
 
 
-def _of_part(before: Mapping[str, Any], now: Mapping[str, Any]) -> Iterator[str]:
+def _of_part(before: NodeRecord, now: NodeRecord) -> Iterator[str]:
     """The differences between a node of the checkpoint's query and the node of that name in this query."""
-    name = before["name"]
-    if now["inputs"] or before["operator"].get("") != now["operator"].get(""):
-        if before["operator"] != now["operator"]:
-            yield f"its {name} is {before['says']}, not {now['says']}"
-        elif before["inputs"] != now["inputs"]:
-            yield f"its {name} reads {', '.join(before['inputs'])}, not {', '.join(now['inputs'])}"
+    name = before.name
+    if now.inputs or before.operator.get("") != now.operator.get(""):
+        if before.operator != now.operator:
+            yield f"its {name} is {before.says}, not {now.says}"
+        elif before.inputs != now.inputs:
+            yield f"its {name} reads {', '.join(before.inputs)}, not {', '.join(now.inputs)}"
     else:
-        for option in sorted(before["operator"].keys() | now["operator"].keys()):
-            one, other = (_shown(part["operator"].get(option)) for part in (before, now))
+        for option in sorted(before.operator.keys() | now.operator.keys()):
+            one, other = (_shown(part.operator.get(option)) for part in (before, now))
             if one != other:
                 yield f"the option {option} of {name} is {one}, not {other}"
-    columns, others = ({column[0]: column[1:] for column in part["schema"]} for part in (before, now))
+    columns, others = before.columns, now.columns
     for column in {**columns, **others}:
         one, other = (_typed(which.get(column)) for which in (columns, others))
         if one != other:
@@ -214,10 +245,10 @@ def _typed(column: Sequence[Any] | None) -> str:
     return f"{type_}{'' if nullable else ' NOT NULL'}{bounds}"
 
 
-def _moves(found: Mapping[str, Any], mine: Mapping[str, Any]) -> Iterator[str]:
-    for before, now in zip(found["plan"], mine["plan"], strict=True):
-        if before["path"] != now["path"]:
-            yield f"reads {now['name']} from {now['path']}, before from {before['path']}"
-    for before, now in zip(found["outputs"], mine["outputs"], strict=True):
-        if before["output"] != now["output"]:
-            yield f"writes to {now['output']}, before to {before['output']}"
+def _moves(found: QueryRecord, mine: QueryRecord) -> Iterator[str]:
+    for before, now in zip(found.plan, mine.plan, strict=True):
+        if before.path != now.path:
+            yield f"reads {now.name} from {now.path}, before from {before.path}"
+    for written, other in zip(found.outputs, mine.outputs, strict=True):
+        if written.output != other.output:
+            yield f"writes to {other.output}, before to {written.output}"

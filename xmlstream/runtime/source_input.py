@@ -19,7 +19,7 @@ from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 from itertools import chain
-from operator import attrgetter, itemgetter
+from operator import attrgetter
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
@@ -49,7 +49,7 @@ from xmlstream.sources.xml.grammar.late_tuples import (
     LateTuple,
     closed_string_tuples,
     file_without,
-    late_tuple_rows,
+    late_items,
     late_tuples,
     missing_attributes,
 )
@@ -64,7 +64,7 @@ from xmlstream.sources.xml.grammar.lifespans import (
     parted_file,
 )
 from xmlstream.sources.xml.grammar.punctuation_columns import counts_of_partitions, of_own_values
-from xmlstream.sources.xml.parser.malformed import mend
+from xmlstream.sources.xml.parser.malformed import BadItem, mend
 from xmlstream.sources.xml.parser.source_findings import Findings
 from xmlstream.sources.xml.slices.micro_batches import StagedRange
 from xmlstream.sources.xml.slices.stage_writer import staged_again
@@ -148,7 +148,7 @@ class RangePiece:
         path: The file of its tuples; None if there are none.
         tuples: The number of its tuples.
         punctuations: Its punctuations, with their positions.
-        bad: Rows for its malformed items and ungrammatical tuples.
+        bad: Its malformed items and ungrammatical tuples.
         is_judged: Whether its tuples have been compared with the punctuations without lifespans before it.
     """
 
@@ -156,15 +156,13 @@ class RangePiece:
     path: str | None
     tuples: int
     punctuations: pa.Table | None
-    bad: list[dict[str, Any]]
+    bad: Sequence[BadItem]
     is_judged: bool = False
 
     @staticmethod
     def of(range_: StagedRange) -> RangePiece:
         """The piece that is the whole range."""
-        bad = range_.malformed.to_pylist() if range_.malformed is not None else []
-        path = range_.path
-        return RangePiece(range_, path, range_.tuples, range_.punctuations, bad)
+        return RangePiece(range_, range_.path, range_.tuples, range_.punctuations, range_.bad)
 
     def parted(self, position: int) -> tuple[RangePiece, RangePiece]:
         """The pieces before a position, and from that position on."""
@@ -175,7 +173,7 @@ class RangePiece:
         if self.punctuations is not None:
             behind = pc.greater_equal(self.punctuations[POSITION], position)
             punctuations = [self.punctuations.filter(pc.invert(behind)), self.punctuations.filter(behind)]
-        bad = [[row for row in self.bad if (row["_position"] >= position) == late] for late in (False, True)]
+        bad = [[one for one in self.bad if (one.position >= position) == late] for late in (False, True)]
         return (
             replace(self, path=first, tuples=before, punctuations=punctuations[0], bad=bad[0]),
             replace(self, path=second, tuples=self.tuples - before, punctuations=punctuations[1], bad=bad[1]),
@@ -187,7 +185,7 @@ class RangePiece:
             return self
         assert self.path is not None
         path = file_without(self.path, [one.position for one in late])
-        bad = [*self.bad, *late_tuple_rows(late, self.range.part)]
+        bad = [*self.bad, *late_items(late, self.range.part)]
         return replace(self, path=path, tuples=self.tuples - len(late), bad=bad)
 
 
@@ -264,11 +262,8 @@ class SourceInput:
         in_order = sorted(ranges, key=lambda r: -1 if r.first_position is None else r.first_position)
         self._slice, self._pieces = slice_id, [RangePiece.of(range_) for range_ in in_order]
         self._letters.clear()
-        malformed = sum(len(r.malformed) for r in ranges if r.malformed is not None)
-        self.items = sum(r.tuples for r in ranges) + self.punctuations + malformed
-        self._unread = sum(
-            row != "ungrammatical" for r in ranges if r.malformed for row in r.malformed["kind"].to_pylist()
-        )
+        self.items = sum(r.tuples + len(r.bad) for r in ranges) + self.punctuations
+        self._unread = sum(one.kind != "ungrammatical" for r in ranges for one in r.bad)
         self._noticed = sum((r.findings for r in ranges), Findings())
         self._of_partitions = counts_of_partitions(self._noticed.said, self._options.partitioned_by)
         return self.part()
@@ -287,7 +282,7 @@ class SourceInput:
         while self._pieces:
             piece = self._pieces.pop(0)
             piece, rest = self._judged(piece if piece.is_judged else self._grammatical(piece))
-            self._letters += self._counted(sorted(piece.bad, key=itemgetter("_position")))
+            self._letters += self._counted(sorted(piece.bad, key=attrgetter("position")))
             if piece.path is not None:
                 tuples += piece.tuples
                 paths.append(piece.path)
@@ -333,25 +328,25 @@ class SourceInput:
     def _read(self, paths: Sequence[str], tuples: int) -> Frame:
         return self._engine.parquet(self._ddl, *paths, few=tuples <= HELD)
 
-    def _counted(self, rows: Sequence[Mapping[str, Any]]) -> Iterator[dict[str, Any]]:
-        """Counts bad rows as set aside; yields those that become dead letters, and raises where the source fails."""
-        for row in rows:
-            is_late = row["kind"] == "ungrammatical"
-            where = place(row["document"], row["line"], row["column"], row["_position"])
+    def _counted(self, bad: Sequence[BadItem]) -> Iterator[dict[str, Any]]:
+        """Counts bad items as set aside; yields those that become dead letters, and raises where the source fails."""
+        for one in bad:
+            is_late = one.kind == "ungrammatical"
+            where = place(one.document, one.line, one.column, one.position)
             if is_late and self._options.ungrammatical == "fail":
-                raise UngrammaticalStream(row["reason"], where=f"source {self._name}, {where}", hint=self._mend)
-            if not is_late and (row["kind"] == "document" or self._options.mode == "FAILFAST"):
+                raise UngrammaticalStream(one.reason, where=f"source {self._name}, {where}", hint=self._mend)
+            if not is_late and (one.kind == "document" or self._options.mode == "FAILFAST"):
                 raise MalformedInput(
-                    row["reason"],
-                    document=row["document"],
-                    line=row["line"],
-                    column=row["column"],
-                    position=row["_position"],
-                    hint=mend(row["kind"], row["reason"], row["document"]),
+                    one.reason,
+                    document=one.document,
+                    line=one.line,
+                    column=one.column,
+                    position=one.position,
+                    hint=mend(one.kind, one.reason, one.document),
                 )
             self.set_aside += 1
             if self._options.ungrammatical == "divert" if is_late else self._options.mode == "PERMISSIVE":
-                yield {"source": self._name, **row}
+                yield one.letter(self._name)
 
     @property
     def _mend(self) -> str:

@@ -6,11 +6,11 @@ import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path, PurePath
-from typing import Any
 
 from xmlstream.extensions import extensions
 from xmlstream.operators.storage.object_urls import is_object_url
 from xmlstream.operators.storage.object_urls import shown as without_options
+from xmlstream.operators.storage.records import Record
 from xmlstream.operators.storage.store import Store, store_at
 from xmlstream.punct_ns.errors import StateError, UsageError
 from xmlstream.punct_ns.schema import Schema
@@ -39,6 +39,21 @@ _NOT_WRITTEN = "arrow avro db duckdb feather gz hudi iceberg jsonl ndjson orc sq
 """File endings that no kind of sink writes; an output with any other unknown ending is a directory of XML."""
 
 _OUTPUTS = f"an output is {', '.join(kind.example for kind in SINKS.values())}, or - for standard output"
+
+
+@dataclass(frozen=True, slots=True)
+class OutputRecord(Record):
+    """A target in the record of a query; documents of slices before `since` need not exist."""
+
+    sparse = ("partition_by", "xml")
+
+    output: str
+    row_tag: str
+    root_tag: str
+    form: str
+    partition_by: tuple[str, ...] = ()
+    xml: tuple[str, ...] = ()
+    since: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -123,17 +138,10 @@ class Target:
         return self.shown if self.store is None else self.store.where()
 
     @property
-    def recorded(self) -> dict[str, Any]:
+    def recorded(self) -> OutputRecord:
         """Description of the target that a checkpoint records."""
-        others = {"partition_by": list(self.partition_by), "xml": list(self.xml)}
-        given = {name: columns for name, columns in others.items() if columns}
-        return {
-            "output": self.place,
-            "row_tag": self.row_tag,
-            "root_tag": self.root_tag,
-            "form": self.kind.name,
-            **given,
-        }
+        columns = tuple(self.partition_by), tuple(self.xml)
+        return OutputRecord(self.place, self.row_tag, self.root_tag, self.kind.name, *columns)
 
     def require_reachable(self) -> None:
         """Checks before the query starts that the target can be reached.

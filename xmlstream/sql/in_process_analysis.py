@@ -13,11 +13,12 @@ from typing import TYPE_CHECKING
 
 from xmlstream.operators.expressions.dialect import expression
 from xmlstream.operators.expressions.operations.casts import common_type
+from xmlstream.operators.expressions.operations.part import Part, of_column
 from xmlstream.operators.expressions.operations.spark_type import NotProven, name_in_duckdb, read_type
 from xmlstream.operators.expressions.output_columns import coalesced_domain
 from xmlstream.operators.expressions.readings import HINT, misread, misreading
 from xmlstream.operators.expressions.type_rules import never_null
-from xmlstream.operators.in_process.expressions import Columns, Typed, generator, translated
+from xmlstream.operators.in_process.expressions import Columns, generator, translated
 from xmlstream.operators.in_process.names import default_name
 from xmlstream.operators.in_process.plain_csv import require_readable
 from xmlstream.operators.punctuate import Punctuate
@@ -46,10 +47,10 @@ class ProvenAnalyst(WholeAnalyst):
     def _column(self, schema: Schema, text: str) -> tuple[str, Domain]:
         if (rows := generator(text, columns_of(schema), self._zone)) is not None:
             ((name, element),) = rows.columns
-            return name, Domain(element.type, element.nullable)
+            return name, Domain(element.type.name, element.nullable)
         found = self._translated(schema, text)
         nullable = found.nullable and not never_null(expression(text), schema)
-        domain, coalesced = Domain(found.type), coalesced_domain(text, schema)
+        domain, coalesced = Domain(found.type.name), coalesced_domain(text, schema)
         if coalesced is not None and coalesced.type == domain.type:
             domain = coalesced
         try:
@@ -61,8 +62,8 @@ class ProvenAnalyst(WholeAnalyst):
     def require_condition(self, schema: Schema, expression: str) -> None:
         """Checks that the expression is a BOOLEAN."""
         found = self._translated(schema, expression)
-        if found.type not in ("BOOLEAN", "VOID"):
-            raise QueryError(f"the condition {expression} is of type {found.type}, not BOOLEAN")
+        if found.type.name not in ("BOOLEAN", "VOID"):
+            raise QueryError(f"the condition {expression} is of type {found.type.name}, not BOOLEAN")
 
     def require_table(self, node: Node) -> None:
         """Checks that a static table has a format that is read alike, and that no rule sets aside what is far ahead."""
@@ -70,7 +71,7 @@ class ProvenAnalyst(WholeAnalyst):
             case Static(format=str() as format_, options=options, schema=schema):
                 given = dict(options)
                 require_known_scheme(given.pop("path"))
-                require_readable(format_, schema.ddl(), given)
+                require_readable(format_, schema.ddl(), given, self._zone)
             case Punctuate(rule=ByOrder(max_ahead=ahead) as rule) if ahead is not None:
                 raise NotProven(f"max_ahead of the rule '{rule.name}'")
         for below in node.inputs:
@@ -101,7 +102,7 @@ class ProvenAnalyst(WholeAnalyst):
         if (found := misread(statement.tree)) is not None:
             raise statement.text.error(misreading(found), found, HINT)
 
-    def _translated(self, schema: Schema, text: str) -> Typed:
+    def _translated(self, schema: Schema, text: str) -> Part:
         columns = columns_of(schema)
         try:
             return translated(text, columns, self._zone)
@@ -116,11 +117,11 @@ class ProvenAnalyst(WholeAnalyst):
 
 def columns_of(schema: Schema) -> Columns:
     """The attributes as DuckDB reads them, by their names in lower case; a window is also one structure."""
-    own = {a.name.lower(): Typed(name_in_duckdb(a.name), a.domain.type, a.domain.nullable) for a in schema}
+    own = {a.name.lower(): of_column(name_in_duckdb(a.name), a.domain.type, a.domain.nullable) for a in schema}
     for name, type_ in structured(schema):
         if name.lower() not in own and type_.lower().startswith("struct<"):
             sql = f'struct_pack(start := {name_in_duckdb(name + ".start")}, "end" := {name_in_duckdb(name + ".end")})'
-            own[name.lower()] = Typed(sql, type_, False)
+            own[name.lower()] = of_column(sql, type_, False)
     return own
 
 

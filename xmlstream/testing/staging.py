@@ -22,11 +22,10 @@ from xmlstream.punct_ns.schema import Schema
 from xmlstream.punct_ns.slices import LIFESPAN, POSITION, arrow_type
 from xmlstream.sources.places import Document
 from xmlstream.sources.xml.grammar.grammar_filter import GrammarFilter
-from xmlstream.sources.xml.grammar.late_tuples import late_tuple_rows
+from xmlstream.sources.xml.grammar.late_tuples import late_items
 from xmlstream.sources.xml.options.reading import Reading
 from xmlstream.sources.xml.options.source import SourceOptions
 from xmlstream.sources.xml.parser.findings_collector import restriction_counts
-from xmlstream.sources.xml.parser.malformed import MALFORMED
 from xmlstream.sources.xml.parser.source_findings import Findings
 from xmlstream.sources.xml.parser.typed_columns import ColumnReader
 from xmlstream.sources.xml.slices.micro_batches import StagedRange
@@ -60,7 +59,6 @@ def staged(
     if left.num_rows:
         path = stage / f"tuples-{uuid.uuid4().hex}.parquet"
         pq.write_table(left, path, compression="none", store_schema=False)
-    late = pa.Table.from_pylist(late_tuple_rows(sieve.late, part), MALFORMED)
     patterns = pa.Table.from_batches([punctuations])
     end = first + len(every)
     range_ = StagedRange(
@@ -73,7 +71,7 @@ def staged(
         part=part,
         findings=Findings(tuples=len(rows), said=restriction_counts(patterns, options.schema)),
         punctuations=patterns if said else None,
-        malformed=late if late.num_rows else None,
+        bad=tuple(late_items(sieve.late, part)),
     )
     return range_, end
 

@@ -8,13 +8,25 @@ takes a null in a structure for the least value, DuckDB for the greatest: struct
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
-from typing import TypeAlias
+from dataclasses import dataclass, replace
+from typing import Literal, TypeAlias
 
-from xmlstream.operators.expressions.operations.part import VOID, Part, error, refused, require_silent
+from sqlglot import exp
+
+from xmlstream.operators.expressions.operations.casts import BITS, is_utc
+from xmlstream.operators.expressions.operations.part import (
+    VOID,
+    Part,
+    divided,
+    error,
+    interval,
+    refused,
+    require_silent,
+)
 from xmlstream.operators.expressions.operations.spark_type import (
     FLOATING,
     INTEGERS,
+    NUMBERS,
     TEMPORAL,
     NotProven,
     Type,
@@ -57,6 +69,28 @@ class Rows:
 Aggregate: TypeAlias = Callable[[str, Sequence[Part], Rows], Part]
 """An aggregate of that name over its arguments and rows."""
 
+Merging: TypeAlias = Literal["counts", "sums", "values", "means", "firsts"]
+"""How partial results merge: counts and sums add up; extremes and what joins conditions or bits are merged by the
+aggregate itself; a mean by its sum and its count; the value at the first or last place by that place."""
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """What is known of an aggregate.
+
+    Attributes:
+        part: What makes its part.
+        merges: How partial results of it merge; None if they do not, so that a group keeps its tuples.
+        idempotent: Whether duplicates do not change its value.
+        over: Whether it is proven over rows, too.
+    """
+
+    part: Aggregate
+    merges: Merging | None
+    idempotent: bool = False
+    over: bool = True
+
+
 _ORDERED = (*INTEGERS, "DECIMAL", "STRING", "BOOLEAN", *TEMPORAL)
 
 
@@ -70,7 +104,12 @@ def aggregate(name: str, parts: Sequence[Part], rows: Rows) -> Part:
         raise NotProven(f"{name} of an aggregate")
     if rows.ignores_nulls and name not in _PLACED:
         raise NotProven(f"{name} IGNORE NULLS")
-    found = AGGREGATES[name](name, parts, rows) if name in AGGREGATES else _window(name, parts, rows)
+    if (entry := AGGREGATES.get(name)) is None:
+        found = _window(name, parts, rows)
+    elif rows.over is not None and not entry.over:
+        raise NotProven(f"{name} over rows")
+    else:
+        found = entry.part(name, parts, rows)
     return Part(found.sql, found.type, found.nullable, found.raises or rows.raises or _raise(parts), rows=True)
 
 
@@ -105,17 +144,33 @@ def _count(name: str, parts: Sequence[Part], rows: Rows) -> Part:
     return Part(rows.computed(f"count(CASE WHEN {present} THEN 1 END)"), BIGINT, False)
 
 
+def _median(name: str, parts: Sequence[Part], rows: Rows) -> Part:
+    if len(parts) != 1 or rows.distinct or parts[0].type.name not in INTEGERS:
+        raise _refuse(name, parts)
+    here = f"{parts[0].sql} IS NOT NULL" + (f" AND {rows.where}" if rows.where else "")
+    values = f"list_sort({Rows(where=here).computed(f'list({parts[0].sql})')})"
+    sides = (f"0.5::DOUBLE * CAST(list_extract({values}, (len({values}) + {1 + i}) // 2) AS DOUBLE)" for i in (0, 1))
+    return Part(f"({' + '.join(sides)})", DOUBLE, True)
+
+
+def _regr_count(name: str, parts: Sequence[Part], rows: Rows) -> Part:
+    if len(parts) != 2 or rows.distinct or any(part.type.kind not in NUMBERS for part in parts):
+        raise _refuse(name, parts)
+    return _count(name, parts, rows)
+
+
 def _folded(part: Part) -> str:
     """The value, with one zero instead of two."""
     return f"({part.sql} + 0)" if part.type.name in FLOATING else part.sql
 
 
 def _sum(name: str, parts: Sequence[Part], rows: Rows) -> Part:
-    if len(parts) != 1 or rows.distinct:
+    if len(parts) != 1 or (rows.distinct and (rows.over is not None or parts[0].type.name not in INTEGERS)):
         raise _refuse(f"{name}{' DISTINCT' if rows.distinct else ''}", parts)
     of = parts[0]
     if of.type.name in INTEGERS:
-        return Part(f"CAST({rows.computed(f'sum({of.sql})')} AS BIGINT)", BIGINT, True, raises=True)
+        total = rows.computed(f"sum({'DISTINCT ' * rows.distinct}{of.sql})")
+        return Part(f"CAST({total} AS BIGINT)", BIGINT, True, raises=True)
     if of.type.kind == "DECIMAL":
         precision, scale = of.type.digits
         type_ = read_type(f"DECIMAL({min(precision + 10, 38)},{scale})")
@@ -150,9 +205,7 @@ def _avg(name: str, parts: Sequence[Part], rows: Rows) -> Part:
         raise _refuse(name, parts)
     total = f"CAST({rows.computed(f'sum({of})')} AS DOUBLE)"
     large = rows.computed(f"sum(abs(CAST({of} AS HUGEINT)))")
-    beyond = error(
-        "NOT_PROVEN", "avg of so great numbers is not proven to be equal in DuckDB: leave out --engine duckdb"
-    )
+    beyond = refused("avg of so great numbers")
     return Part(f"CASE WHEN {large} > {_EXACT} THEN {beyond} ELSE ({total} / {number}) END", DOUBLE, True, raises=True)
 
 
@@ -238,26 +291,20 @@ def collected(distinct: bool, of: Part, rows: Rows) -> Part:
     return Part(f"coalesce({found}, {empty})", array_of(of.type, has_nulls=False), False, of.raises, rows=True)
 
 
-AGGREGATES: Mapping[str, Aggregate] = {
-    "any": _boolean,
-    "avg": _avg,
-    "bit_and": _bits,
-    "bit_or": _bits,
-    "bit_xor": _bits,
-    "bool_and": _boolean,
-    "bool_or": _boolean,
-    "count": _count,
-    "count_if": _count_if,
-    "every": _boolean,
-    "max": _extreme,
-    "max_by": _by,
-    "mean": _avg,
-    "min": _extreme,
-    "min_by": _by,
-    "some": _boolean,
-    "sum": _sum,
+AGGREGATES: Mapping[str, Entry] = {
+    "count": Entry(_count, "counts"),
+    "count_if": Entry(_count_if, "counts"),
+    "regr_count": Entry(_regr_count, "counts", over=False),
+    "sum": Entry(_sum, "sums"),
+    **dict.fromkeys(("avg", "mean"), Entry(_avg, "means")),
+    **dict.fromkeys(("max", "min"), Entry(_extreme, "values", idempotent=True)),
+    **dict.fromkeys(("max_by", "min_by"), Entry(_by, "firsts")),
+    **dict.fromkeys(("any", "bool_and", "bool_or", "every", "some"), Entry(_boolean, "values", idempotent=True)),
+    **dict.fromkeys(("bit_and", "bit_or"), Entry(_bits, "values", idempotent=True)),
+    "bit_xor": Entry(_bits, "values"),
+    "median": Entry(_median, None, over=False),
 }
-"""The proven aggregates by name, each also over rows."""
+"""The proven aggregates by name. Of those that are not here, as of an average of decimals, a group keeps its tuples."""
 
 
 def _number(name: str, parts: Sequence[Part], rows: Rows) -> Part:
@@ -296,18 +343,93 @@ def _placed(name: str, parts: Sequence[Part], rows: Rows) -> Part:
     return Part(rows.computed(call), given[0].type, True)
 
 
+_PLACES = ("first", "first_value", "last", "last_value", "nth_value")
+_PLACED = ("lag", "lead", *_PLACES)
+"""The functions that take IGNORE NULLS."""
+
 WINDOWS: Mapping[str, Aggregate] = {
-    "dense_rank": _number,
-    "first": _placed,
-    "first_value": _placed,
-    "lag": _neighbour,
-    "last": _placed,
-    "last_value": _placed,
-    "lead": _neighbour,
-    "nth_value": _placed,
-    "rank": _number,
-    "row_number": _number,
+    **dict.fromkeys(("dense_rank", "rank", "row_number"), _number),
+    **dict.fromkeys(("lag", "lead"), _neighbour),
+    **dict.fromkeys(_PLACES, _placed),
 }
 """The proven functions over rows that are no aggregates, by name."""
 
-_PLACED = ("lag", "lead", "first", "first_value", "last", "last_value", "nth_value")
+Translate: TypeAlias = Callable[[exp.Expr], Part]
+"""What makes the part of a tree."""
+
+
+def over(tree: exp.Expr, name: str, rows: Rows, part: Translate, zone: str) -> Rows:
+    """The rows of a function of that name that stand between the brackets of OVER.
+
+    Raises:
+        NotProven: A key, or the frame, is not proven.
+    """
+    if tree.args.get("alias") or tree.args.get("first") is not None:
+        raise NotProven("OVER with a named window")
+    texts, raises = [], False
+    if groups := list(map(part, tree.args.get("partition_by") or [])):
+        raises = any(group.raises for group in groups)
+        texts.append(f"PARTITION BY {', '.join(group.sql for group in groups)}")
+    order = tree.args.get("order")
+    keys = [_key(part(each.this), each) for each in order.expressions] if order is not None else []
+    if keys:
+        texts.append(f"ORDER BY {', '.join(key for key, _ in keys)}")
+        raises = raises or any(key.raises for _, key in keys)
+    spec = tree.args.get("spec")
+    if spec is not None and len(keys) == 1 and str(spec.args.get("kind")).upper() == "RANGE":
+        texts[-1] = f"ORDER BY {_guarded(keys[0], spec, part)}"
+    if spec is not None and name not in ("lag", "lead", "row_number", "rank", "dense_rank"):
+        texts.append(_frame(spec, [key for _, key in keys], part, zone))
+    return replace(rows, over=" ".join(texts), ordered=bool(keys), raises=raises)
+
+
+def _guarded(key: tuple[str, Part], spec: exp.Expr, part: Translate) -> str:
+    """The key of a RANGE, with an error where a distance from it overflows in Spark."""
+    written, of = key
+    distances = [part(end) for end in map(spec.args.get, ("start", "end")) if isinstance(end, exp.Expr)]
+    if of.type.name not in INTEGERS or not distances:
+        return written
+    most = max(each.whole or 0 for each in distances)
+    top = 2 ** (BITS[of.type.name] - 1) - 1 - most
+    beyond = refused("a RANGE so near to the end of the type")
+    guarded = f"CASE WHEN abs(CAST({of.sql} AS HUGEINT)) > {top} THEN {beyond} ELSE {of.sql} END"
+    return guarded + written.removeprefix(of.sql)
+
+
+def _key(of: Part, tree: exp.Expr) -> tuple[str, Part]:
+    if not isinstance(tree, exp.Ordered):
+        raise NotProven("ORDER BY")
+    if of.type.kind not in (*NUMBERS, "STRING", "BOOLEAN", "DATE", "TIMESTAMP", "TIMESTAMP_NTZ"):
+        raise NotProven(f"ORDER BY {of.type.name}")
+    direction = "DESC" if tree.args.get("desc") else "ASC"
+    return f"{of.sql} {direction} NULLS {'FIRST' if tree.args.get('nulls_first') else 'LAST'}", of
+
+
+def _frame(spec: exp.Expr, keys: Sequence[Part], part: Translate, zone: str) -> str:
+    kind = str(spec.args.get("kind")).upper()
+    if kind not in ("ROWS", "RANGE") or spec.args.get("exclude"):
+        raise NotProven(f"a frame of {kind}")
+    ends = []
+    for name in ("start", "end"):
+        value, side = spec.args.get(name), str(spec.args.get(f"{name}_side") or "")
+        if value is None or value == "CURRENT ROW":
+            ends.append("CURRENT ROW")
+        elif value == "UNBOUNDED":
+            ends.append(f"UNBOUNDED {side}")
+        else:
+            ends.append(f"{_distance(value, kind, keys, part, zone)} {side}")
+    return f"{kind} BETWEEN {ends[0]} AND {ends[1]}"
+
+
+def _distance(tree: exp.Expr, kind: str, keys: Sequence[Part], part: Translate, zone: str) -> str:
+    if kind == "ROWS":
+        if not isinstance(tree, exp.Literal) or not str(tree.this).isdigit():
+            raise NotProven("a frame of a computed number of ROWS")
+        return str(tree.this)
+    if len(keys) == 1 and keys[0].type.name in INTEGERS and (of := part(tree)).whole is not None:
+        return of.sql
+    if len(keys) == 1 and keys[0].type.name == "TIMESTAMP" and isinstance(tree, exp.Interval):
+        days, micros = divided(interval(tree))
+        if not days or is_utc(zone):
+            return f"to_microseconds({days * 86_400_000_000 + micros})"
+    raise NotProven("a frame of this RANGE")

@@ -2,10 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
+from math import prod
 
+from sqlglot import exp
+
+from xmlstream.operators.expressions.dialect import call_name
 from xmlstream.operators.expressions.operations.casts import (
+    BITS,
     WIDEST,
     as_decimal,
     cast,
@@ -23,6 +28,7 @@ from xmlstream.operators.expressions.operations.spark_type import (
     in_duckdb,
     read_type,
 )
+from xmlstream.punct_ns.slices import own
 
 BIGINT, DOUBLE = map(read_type, ("BIGINT", "DOUBLE"))
 
@@ -55,14 +61,15 @@ def arithmetic(operator: str, left: Part, right: Part, zone: str) -> Part:
         raise NotProven(f"{left.type.name} {operator} {right.type.name}")
     # A literal stays one, so that a division by 2 is known to raise nothing.
     left, right = cast(left, type_, zone), replace(cast(right, type_, zone), constant=right.constant)
-    if operator in _DIVISIONS:
-        return _DIVISIONS[operator](left, right, type_)
+    if operator in ("/", "DIV", "%"):
+        return _division(operator, left, right, type_)
     sql = f"({left.sql} {operator} {right.sql})"
     return combined(sql, type_, [left, right], raises=whole)
 
 
-def _divisor(left: Part, right: Part, raised: str = _DIVISION) -> str:
+def _divisor(left: Part, right: Part, operator: str) -> str:
     """The divisor, with an error where it is zero; where the dividend is null, Spark does not look at it."""
+    raised = _REMAINDER if operator == "%" else _DIVISION
     return right.sql if _is_sure(right) else _unless_zero(left, right, right.sql, raised)
 
 
@@ -77,19 +84,9 @@ def _is_sure(right: Part) -> bool:
     return by > 0 or (by < 0 and right.type.name not in INTEGERS)
 
 
-def _divided(left: Part, right: Part, type_: Type) -> Part:
-    sql = f"({left.sql} / {_divisor(left, right)})"
-    return _reversed(sql, type_, left, right, raises=not _is_sure(right))
-
-
-def _quotient(left: Part, right: Part, type_: Type) -> Part:
-    sql = f"({left.sql} // {_divisor(left, right)})"
-    return _reversed(sql, type_, left, right, raises=not _is_sure(right))
-
-
-def _remainder(left: Part, right: Part, type_: Type) -> Part:
-    sql = f"({left.sql} % {_divisor(left, right, _REMAINDER)})"
-    if type_.name in INTEGERS and not _is_sure(right):  # In DuckDB the least integer by -1 overflows.
+def _division(operator: str, left: Part, right: Part, type_: Type) -> Part:
+    sql = f"({left.sql} {'//' if operator == 'DIV' else operator} {_divisor(left, right, operator)})"
+    if operator == "%" and type_.name in INTEGERS and not _is_sure(right):  # In DuckDB the least one by -1 overflows.
         sql = f"CAST(CASE WHEN {right.sql} = -1 THEN {left.sql} - {left.sql} ELSE {sql} END AS {in_duckdb(type_)})"
     return _reversed(sql, type_, left, right, raises=not _is_sure(right))
 
@@ -97,9 +94,6 @@ def _remainder(left: Part, right: Part, type_: Type) -> Part:
 def _reversed(sql: str, type_: Type, left: Part, right: Part, *, raises: bool) -> Part:
     """A quotient: Spark computes the divisor first, and the dividend only if that is not null."""
     return combined(sql, type_, [right, left], seems=True, raises=raises)
-
-
-_DIVISIONS: Mapping[str, Callable[[Part, Part, Type], Part]] = {"/": _divided, "DIV": _quotient, "%": _remainder}
 
 
 def _decimals(left: Part, right: Part, operator: str) -> tuple[Part, Part]:
@@ -206,22 +200,15 @@ def _from_units(units: str, type_: Type) -> str:
     return f"CAST({written} AS {type_.name})"
 
 
-def negative(part: Part) -> Part:
-    """The number with the other sign; the least integer overflows.
+def signed(part: Part, sign: str) -> Part:
+    """The number with the other sign, `-`, or without one, `abs`; the least integer overflows.
 
     Raises:
         NotProven: It is not a number.
     """
     if part.type.kind not in NUMBERS or is_rounded(part.type):
-        raise NotProven(f"- {part.type.name}")
-    return part.computed(f"(- {part.sql})", raises=part.type.name in INTEGERS)
-
-
-def absolute(part: Part) -> Part:
-    """The number without a sign; the least integer overflows."""
-    if part.type.kind not in NUMBERS or is_rounded(part.type):
-        raise NotProven(f"abs({part.type.name})")
-    return part.computed(f"abs({part.sql})", raises=part.type.name in INTEGERS)
+        raise NotProven(f"{sign} of {part.type.name}")
+    return part.computed(f"({sign}({part.sql}))", raises=part.type.name in INTEGERS)
 
 
 def modulus(left: Part, right: Part, zone: str) -> Part:
@@ -234,3 +221,38 @@ def modulus(left: Part, right: Part, zone: str) -> Part:
     rest = f"({one.sql} % {by.sql})"
     sql = f"CASE WHEN {rest} < 0 THEN {rest} + {by.sql} ELSE {rest} END"
     return combined(sql, type_, [one, by], seems=True)
+
+
+def require_order(tree: exp.Binary, type_: Type) -> None:
+    """Refuses sums and products that Spark computes in another order, which overflow elsewhere: with two constants.
+
+    One operand and literals without a sign overflow in any order, or in none. Spark also puts together
+    `1 + try_add(n, 1)`, whose overflow then raises an error.
+    """
+    operands = list(_operands(tree, type(tree)))
+    if any(call_name(each).startswith("try_") for each in operands):
+        raise NotProven(f"{tree.key.upper()} of a function that tries")
+    values = own("value")  # which stand for literals
+    constants = [each for each in operands if all(c.name.startswith(values) for c in each.find_all(exp.Column))]
+    if 1 < len(constants) < len(operands) and not (
+        len(operands) == len(constants) + 1 and _agree(constants, tree, type_)
+    ):
+        raise NotProven(f"{tree.key.upper()} of several constants")
+
+
+def _agree(constants: Sequence[exp.Expr], tree: exp.Binary, type_: Type) -> bool:
+    """Whether literals move a sum or a product in one direction, and are together a value of the type."""
+    if not all(isinstance(each, exp.Literal) and not each.is_string and str(each.this).isdigit() for each in constants):
+        return False
+    numbers = [int(each.this) for each in constants]
+    whole = sum(numbers) if isinstance(tree, exp.Add) else prod(numbers)
+    return whole < 2 ** (BITS[type_.name] - 1) and (isinstance(tree, exp.Add) or 0 not in numbers)
+
+
+def _operands(tree: exp.Expr, kind: type[exp.Expr]) -> Iterator[exp.Expr]:
+    """The operands of a sum of sums, or of a product of products."""
+    for side in (tree.this.unnest(), tree.expression.unnest()):
+        if isinstance(side, kind):
+            yield from _operands(side, kind)
+        else:
+            yield side

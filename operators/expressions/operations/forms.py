@@ -8,15 +8,13 @@ Whatever is not here is refused by name.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import suppress
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from functools import lru_cache
-from math import prod
 
 from sqlglot import exp
 
-from xmlstream.operators.expressions.dialect import call_name, type_text
+from xmlstream.operators.expressions.dialect import PASSED, call_name, type_text
 from xmlstream.operators.expressions.operations.aggregate_functions import (
     AGGREGATES,
     WINDOWS,
@@ -24,9 +22,10 @@ from xmlstream.operators.expressions.operations.aggregate_functions import (
     aggregate,
     collected,
     order_key,
+    over,
 )
-from xmlstream.operators.expressions.operations.arithmetic import arithmetic, beside_decimals, negative
-from xmlstream.operators.expressions.operations.casts import BITS, cast, is_utc, moment, same_type
+from xmlstream.operators.expressions.operations.arithmetic import arithmetic, beside_decimals, require_order, signed
+from xmlstream.operators.expressions.operations.casts import cast, is_utc, moment, same_type
 from xmlstream.operators.expressions.operations.functions import FUNCTIONS, call, choice, element, field
 from xmlstream.operators.expressions.operations.part import (
     VOID,
@@ -37,14 +36,13 @@ from xmlstream.operators.expressions.operations.part import (
     joined,
     null,
     number,
-    refused,
+    of_column,
     require_silent,
     text,
 )
-from xmlstream.operators.expressions.operations.spark_type import INTEGERS, NUMBERS, NotProven, Type, read_type
+from xmlstream.operators.expressions.operations.spark_type import INTEGERS, NotProven, read_type
 from xmlstream.punct_ns.errors import QueryError
 from xmlstream.punct_ns.schema import Schema
-from xmlstream.punct_ns.slices import own
 
 BIGINT, BOOLEAN, DOUBLE, INT, STRING = map(read_type, ("BIGINT", "BOOLEAN", "DOUBLE", "INT", "STRING"))
 
@@ -67,8 +65,6 @@ _COMPUTED: Mapping[type[exp.Expr], str] = {
 _BITS: Mapping[type[exp.Expr], str] = {exp.BitwiseAnd: "&", exp.BitwiseOr: "|", exp.BitwiseXor: "^"}
 _FAR = 100_000
 """The days by which a moment of the calendar is moved without leaving BIGINT, in microseconds."""
-_RUNNING = ("spark_partition_id", "hash")
-"""Functions that stand in the project's own texts only so that Spark does not take a number for a constant."""
 
 
 def known(tree: exp.Expr, schema: Schema) -> Part | None:
@@ -90,13 +86,7 @@ def known(tree: exp.Expr, schema: Schema) -> Part | None:
 
 @lru_cache(maxsize=256)
 def _columns(schema: Schema) -> Mapping[str, Part]:
-    found = {}
-    for attribute in schema:
-        with suppress(NotProven):
-            domain = attribute.domain
-            type_ = read_type(domain.type)
-            found[attribute.name.lower()] = Part("x", type_, domain.nullable or domain.opaque)
-    return found
+    return {a.name.lower(): of_column("x", a.domain.type, a.domain.nullable or a.domain.opaque) for a in schema}
 
 
 class Translator:
@@ -121,6 +111,7 @@ class Translator:
         found = self._columns.get(tree.name.lower())
         if found is None or isinstance(tree.this, exp.Star) or tree.args.get("table"):
             raise NotProven("*")
+        read_type(found.type.name)  # which refuses a type that DuckDB lacks
         return found
 
     def field(self, tree: exp.Expr) -> Part:
@@ -138,7 +129,7 @@ class Translator:
         """A negative number; a literal with its sign is one literal."""
         if isinstance(tree.this, exp.Literal) and not tree.this.is_string:
             return number(f"-{tree.this.this}")
-        return negative(self.part(tree.this))
+        return signed(self.part(tree.this), "-")
 
     def computed(self, tree: exp.Expr) -> Part:
         """Arithmetic on numbers, or a moment and an interval."""
@@ -149,7 +140,7 @@ class Translator:
             return self._moved(tree.this, operator, tree.expression)
         found = arithmetic(operator, self.part(tree.this), self.part(tree.expression), self._zone)
         if found.type.name in INTEGERS and isinstance(tree, exp.Add | exp.Mul):
-            _require_order(tree, found.type)
+            require_order(tree, found.type)
         return found
 
     def _moved(self, given: exp.Expr, operator: str, by: exp.Expr) -> Part:
@@ -333,8 +324,8 @@ class Translator:
     def function(self, tree: exp.Expr) -> Part:
         """A call: of a function of one row, or of an aggregate."""
         name = call_name(tree)
-        if (passed := _passed(tree)) is not None:
-            return replace(self.part(passed), constant=None)
+        if name == PASSED:
+            return replace(self.part(tree.expressions[0]), constant=None)
         if name in ("get", "element_at") and tree.expressions and call_name(tree.expressions[0]) == "array":
             raise NotProven(f"{name} of an array that is written out")
         if name in ("try_add", "try_subtract") and any(isinstance(e.unnest(), exp.Interval) for e in tree.expressions):
@@ -345,7 +336,7 @@ class Translator:
             if name == "if" and tree.expressions:
                 return call(name, [self._condition(tree.expressions[0]), *self.parts(tree.expressions[1:])], self._zone)
             return call(name, self.parts(tree.expressions), self._zone)
-        if name in ("timestampdiff", "datediff", "date_add", "dateadd"):
+        if name == "timestampdiff":
             return self._difference(tree)
         if name in ("sort_array", "array_sort"):
             return self._sorted(tree)
@@ -360,8 +351,8 @@ class Translator:
 
     def _difference(self, tree: exp.Expr) -> Part:
         unit, *given = tree.expressions or [exp.null()]
-        if unit.name.upper() != "MICROSECOND" or call_name(tree) != "timestampdiff" or len(given) != 2:
-            raise NotProven(f"{call_name(tree)} by {unit.name}")
+        if unit.name.upper() != "MICROSECOND" or len(given) != 2:
+            raise NotProven(f"timestampdiff by {unit.name}")
         sides = self.parts(given)
         if any(side.type.name != "TIMESTAMP" for side in sides):
             raise NotProven(f"timestampdiff(MICROSECOND, {sides[0].type.name}, {sides[1].type.name})")
@@ -436,126 +427,12 @@ class Translator:
             of, rows = of.this, Rows(ignores_nulls=True)
         if isinstance(of, exp.Filter):
             of, rows = of.this, self._filtered(of)
-        if tree.args.get("alias") or tree.args.get("first") is not None:
-            raise NotProven("OVER with a named window")
-        texts, raises = [], False
-        if groups := self.parts(tree.args.get("partition_by") or []):
-            raises = any(part.raises for part in groups)
-            texts.append(f"PARTITION BY {', '.join(part.sql for part in groups)}")
-        order = tree.args.get("order")
-        keys = [self._key(each) for each in order.expressions] if order is not None else []
-        if keys:
-            texts.append(f"ORDER BY {', '.join(key for key, _ in keys)}")
-            raises = raises or any(part.raises for _, part in keys)
-        spec = tree.args.get("spec")
-        if spec is not None and len(keys) == 1 and str(spec.args.get("kind")).upper() == "RANGE":
-            texts[-1] = f"ORDER BY {self._guarded(keys[0], spec)}"
-        if spec is not None and call_name(of) not in ("lag", "lead", "row_number", "rank", "dense_rank"):
-            texts.append(self._frame(spec, [part for _, part in keys]))
-        rows = replace(rows, over=" ".join(texts), ordered=bool(keys), raises=raises)
-        return self._aggregate(of, rows)
-
-    def _guarded(self, key: tuple[str, Part], spec: exp.Expr) -> str:
-        """The key of a RANGE, with an error where a distance from it overflows in Spark."""
-        written, of = key
-        distances = [self.part(end) for end in map(spec.args.get, ("start", "end")) if isinstance(end, exp.Expr)]
-        if of.type.name not in INTEGERS or not distances:
-            return written
-        most = max(part.whole or 0 for part in distances)
-        top = 2 ** (BITS[of.type.name] - 1) - 1 - most
-        beyond = refused("a RANGE so near to the end of the type")
-        guarded = f"CASE WHEN abs(CAST({of.sql} AS HUGEINT)) > {top} THEN {beyond} ELSE {of.sql} END"
-        return guarded + written.removeprefix(of.sql)
-
-    def _key(self, tree: exp.Expr) -> tuple[str, Part]:
-        if not isinstance(tree, exp.Ordered):
-            raise NotProven("ORDER BY")
-        of = self.part(tree.this)
-        if of.type.kind not in (*NUMBERS, "STRING", "BOOLEAN", "DATE", "TIMESTAMP", "TIMESTAMP_NTZ"):
-            raise NotProven(f"ORDER BY {of.type.name}")
-        direction = "DESC" if tree.args.get("desc") else "ASC"
-        return f"{of.sql} {direction} NULLS {'FIRST' if tree.args.get('nulls_first') else 'LAST'}", of
-
-    def _frame(self, spec: exp.Expr, keys: Sequence[Part]) -> str:
-        kind = str(spec.args.get("kind")).upper()
-        if kind not in ("ROWS", "RANGE") or spec.args.get("exclude"):
-            raise NotProven(f"a frame of {kind}")
-        ends = []
-        for name in ("start", "end"):
-            value, side = spec.args.get(name), str(spec.args.get(f"{name}_side") or "")
-            if value is None or value == "CURRENT ROW":
-                ends.append("CURRENT ROW")
-            elif value == "UNBOUNDED":
-                ends.append(f"UNBOUNDED {side}")
-            else:
-                ends.append(f"{self._distance(value, kind, keys)} {side}")
-        return f"{kind} BETWEEN {ends[0]} AND {ends[1]}"
-
-    def _distance(self, tree: exp.Expr, kind: str, keys: Sequence[Part]) -> str:
-        if kind == "ROWS":
-            if not isinstance(tree, exp.Literal) or not str(tree.this).isdigit():
-                raise NotProven("a frame of a computed number of ROWS")
-            return str(tree.this)
-        if len(keys) == 1 and keys[0].type.name in INTEGERS and (part := self.part(tree)).whole is not None:
-            return part.sql
-        if len(keys) == 1 and keys[0].type.name == "TIMESTAMP" and isinstance(tree, exp.Interval):
-            days, micros = divided(interval(tree))
-            if not days or is_utc(self._zone):
-                return f"to_microseconds({days * 86_400_000_000 + micros})"
-        raise NotProven("a frame of this RANGE")
-
-
-def _passed(tree: exp.Expr) -> exp.Expr | None:
-    """The element of an array of one, in which the project's own texts pass numbers to Spark; None for others."""
-    array, index = tree.expressions if call_name(tree) == "element_at" and len(tree.expressions) == 2 else (None, None)
-    match index:
-        case exp.Add(
-            this=exp.Literal(this="1"), expression=exp.Paren(this=exp.BitwiseAnd(expression=none) as bits)
-        ) if call_name(bits.this) in _RUNNING and isinstance(none, exp.Literal) and none.this == "0":
-            if array and call_name(array) == "array" and len(array.expressions) == 1:
-                (passed,) = array.expressions
-                return passed if isinstance(passed, exp.Expr) else None
-    return None
+        return self._aggregate(of, over(tree, call_name(of), rows, self.part, self._zone))
 
 
 _SUMS = ("try_add", "try_subtract")
 _REORDERED = {**dict.fromkeys(_SUMS, _SUMS), "try_multiply": ("try_multiply",)}
 """Functions that Spark computes in another order where one stands in the other."""
-
-
-def _require_order(tree: exp.Binary, type_: Type) -> None:
-    """Refuses sums and products that Spark computes in another order, which overflow elsewhere: with two constants.
-
-    One operand and literals without a sign overflow in any order, or in none. Spark also puts together
-    `1 + try_add(n, 1)`, whose overflow then raises an error.
-    """
-    operands = list(_operands(tree, type(tree)))
-    if any(call_name(each).startswith("try_") for each in operands):
-        raise NotProven(f"{tree.key.upper()} of a function that tries")
-    values = own("value")  # which stand for literals
-    constants = [each for each in operands if all(c.name.startswith(values) for c in each.find_all(exp.Column))]
-    if 1 < len(constants) < len(operands) and not (
-        len(operands) == len(constants) + 1 and _agree(constants, tree, type_)
-    ):
-        raise NotProven(f"{tree.key.upper()} of several constants")
-
-
-def _agree(constants: Sequence[exp.Expr], tree: exp.Binary, type_: Type) -> bool:
-    """Whether literals move a sum or a product in one direction, and are together a value of the type."""
-    if not all(isinstance(each, exp.Literal) and not each.is_string and str(each.this).isdigit() for each in constants):
-        return False
-    numbers = [int(each.this) for each in constants]
-    whole = sum(numbers) if isinstance(tree, exp.Add) else prod(numbers)
-    return whole < 2 ** (BITS[type_.name] - 1) and (isinstance(tree, exp.Add) or 0 not in numbers)
-
-
-def _operands(tree: exp.Expr, kind: type[exp.Expr]) -> Iterator[exp.Expr]:
-    """The operands of a sum of sums, or of a product of products."""
-    for side in (tree.this.unnest(), tree.expression.unnest()):
-        if isinstance(side, kind):
-            yield from _operands(side, kind)
-        else:
-            yield side
 
 
 def _is_value(tree: exp.Expr) -> bool:
@@ -588,6 +465,7 @@ _FORMS: Mapping[type, Callable[[Translator, exp.Expr], Part]] = {
     exp.DPipe: Translator.joined,
     exp.Like: Translator.like,
     exp.ILike: Translator.like,
+    exp.RegexpLike: lambda self, tree: call("regexp_like", self.parts([tree.this, tree.expression]), self._zone),
     exp.Case: Translator.case,
     exp.Cast: Translator.cast,
     exp.Bracket: Translator.bracket,

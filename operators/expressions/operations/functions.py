@@ -10,7 +10,7 @@ import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from xmlstream.operators.expressions.operations.arithmetic import absolute, arithmetic, modulus
+from xmlstream.operators.expressions.operations.arithmetic import arithmetic, modulus, signed
 from xmlstream.operators.expressions.operations.casts import (
     cast,
     common_type,
@@ -22,10 +22,13 @@ from xmlstream.operators.expressions.operations.part import (
     VOID,
     Function,
     Part,
+    Rises,
+    Scalar,
     combined,
     error,
     joined,
     null,
+    number,
     refused,
     require,
     require_silent,
@@ -40,6 +43,7 @@ from xmlstream.operators.expressions.operations.spark_type import (
     NotProven,
     Type,
     array_of,
+    has_floating,
     in_duckdb,
     name_in_duckdb,
     read_type,
@@ -60,7 +64,7 @@ def call(name: str, parts: Sequence[Part], zone: str) -> Part:
     function = FUNCTIONS.get(name)
     if function is None:
         raise NotProven(f"the function {name}")
-    return function(name, parts, zone)
+    return function.part(name, parts, zone)
 
 
 def _coalesce(name: str, parts: Sequence[Part], zone: str) -> Part:
@@ -148,19 +152,14 @@ def _extreme(name: str, parts: Sequence[Part], zone: str) -> Part:
 
 def _abs(name: str, parts: Sequence[Part], zone: str) -> Part:
     require("abs", parts, NUMBERS)
-    return absolute(parts[0])
+    return signed(parts[0], "abs")
 
 
-def _mod(name: str, parts: Sequence[Part], zone: str) -> Part:
+def _remainder(name: str, parts: Sequence[Part], zone: str) -> Part:
     if len(parts) != 2:
-        raise NotProven(f"mod of {len(parts)} arguments")
-    return arithmetic("%", parts[0], parts[1], zone)
-
-
-def _pmod(name: str, parts: Sequence[Part], zone: str) -> Part:
-    if len(parts) != 2:
-        raise NotProven(f"pmod of {len(parts)} arguments")
-    return modulus(parts[0], parts[1], zone)
+        raise NotProven(f"{name} of {len(parts)} arguments")
+    left, right = parts
+    return modulus(left, right, zone) if name == "pmod" else arithmetic("%", left, right, zone)
 
 
 def _tried(name: str, parts: Sequence[Part], zone: str) -> Part:
@@ -251,6 +250,25 @@ def element(array: Part, index: Part, *, first: int) -> Part:
     return combined(sql, array.type.element, [array, index], nullable=inner, seems=seems, raises=True)
 
 
+def _array_contains(name: str, parts: Sequence[Part], zone: str) -> Part:
+    if len(parts) != 2 or parts[0].type.element is None or parts[1].type.kind in (*FLOATING, "VOID"):
+        raise NotProven(f"{name}({', '.join(part.type.name for part in parts)})")
+    array, value = parts
+    if not parts[0].type.element.same(value.type) or has_floating(value.type):
+        raise NotProven(f"{name}({array.type.name}, {value.type.name})")
+    unknown = f"{array.sql} IS NULL OR {value.sql} IS NULL OR list_count({array.sql}) < len({array.sql})"
+    sql = f"CASE WHEN list_contains({array.sql}, {value.sql}) THEN true WHEN {unknown} THEN NULL ELSE false END"
+    return combined(sql, BOOLEAN, parts, nullable=array.nullable or value.nullable or array.type.has_nulls)
+
+
+def _array_extreme(name: str, parts: Sequence[Part], zone: str) -> Part:
+    require(name, parts, ("ARRAY",))
+    element = parts[0].type.element
+    if element is None or element.kind not in (*INTEGERS, "DECIMAL", "STRING", "BOOLEAN", *TEMPORAL):
+        raise NotProven(f"{name}({parts[0].type.name})")
+    return parts[0].computed(f"list_{name.removeprefix('array_')}({parts[0].sql})", element, nullable=True)
+
+
 def _element_at(name: str, parts: Sequence[Part], zone: str) -> Part:
     require(name, parts, ("ARRAY",), ("INT",))
     return element(*parts, first=1)
@@ -314,6 +332,25 @@ def _concat(name: str, parts: Sequence[Part], zone: str) -> Part:
     return combined(f"CAST(({' || '.join(part.sql for part in parts)}) AS VARCHAR)", STRING, parts)
 
 
+def _concat_ws(name: str, parts: Sequence[Part], zone: str) -> Part:
+    if len(parts) < 2 or any(part.type.name != "STRING" or part.raises for part in parts):
+        raise NotProven(f"{name}({', '.join(part.type.name for part in parts)})")
+    sql = f"concat_ws({', '.join(part.sql for part in parts)})"
+    return joined(sql, STRING, parts, nullable=parts[0].nullable)
+
+
+def _split_part(name: str, parts: Sequence[Part], zone: str) -> Part:
+    require(name, parts, ("STRING",), ("STRING",), ("INT",))
+    if not parts[1].word or not parts[2].whole:
+        raise NotProven(f"{name} at a computed text, or of a computed place")
+    return parts[0].computed(f"split_part({parts[0].sql}, {parts[1].sql}, {parts[2].whole})", seems=True)
+
+
+def _zero(name: str, parts: Sequence[Part], zone: str) -> Part:
+    require(name, parts, NUMBERS)
+    return FUNCTIONS["nvl" if name == "zeroifnull" else "nullif"].part(name, [*parts, number("0")], zone)
+
+
 def _split(name: str, parts: Sequence[Part], zone: str) -> Part:
     require("split", parts, ("STRING",), ("STRING",))
     by = parts[1].word
@@ -324,21 +361,44 @@ def _split(name: str, parts: Sequence[Part], zone: str) -> Part:
 
 
 _PLAIN = r"[\w /,;:&=#@!%~\-]"
-_SET = r"\[\^?(?:(?!&&)[\w /,;:&=#@!%~])+\]"  # in Java && is an intersection
-_ATOM = f"(?:{_PLAIN}|{_SET})[*+?]?"
+_SPAN = r"0-9|a-z|A-Z|a-f|A-F|1-9"
+_SET = rf"\[\^?(?:{_SPAN}|(?!&&)[\w /,;:&=#@!%~])+\]"  # in Java && is an intersection
+_ATOM = rf"(?:{_PLAIN}|{_SET})(?:[*+?]|{{[1-9](?:,[1-9]?)?}})?"
 _RUN = f"(?:{_ATOM})*"
 _PATTERN = re.compile(rf"(?:\({_PLAIN}\|\^\)|\(\^\|{_PLAIN}\)|\({_RUN}\)|{_ATOM})+", re.ASCII)
 """Regular expressions that Java and RE2 read alike: letters, sets, repetitions of these, groups without repetition."""
+
+
+def _pattern(name: str, part: Part) -> str:
+    """The text of a literal pattern, which may begin with `^`.
+
+    Raises:
+        NotProven: Java and RE2 may read it differently.
+    """
+    if part.word is None or not _PATTERN.fullmatch(part.word.removeprefix("^")):
+        raise NotProven(f"{name} by a pattern with more than letters, sets, groups and repetitions")
+    return part.word
+
+
+def _regexp_like(name: str, parts: Sequence[Part], zone: str) -> Part:
+    require(name, parts, ("STRING",), ("STRING",))
+    return parts[0].computed(f"regexp_matches({parts[0].sql}, {text(_pattern(name, parts[1]))})", BOOLEAN)
+
+
+def _regexp_replace(name: str, parts: Sequence[Part], zone: str) -> Part:
+    require(name, parts, ("STRING",), ("STRING",), ("STRING",))
+    pattern, by = _pattern(name, parts[1]), parts[2].word
+    if by is None or "$" in by or "\\" in by or re.search(pattern, ""):  # of empty matches, RE2 has fewer
+        raise NotProven(f"{name} of nothing, or by a computed text or by a group")
+    return parts[0].computed(f"regexp_replace({parts[0].sql}, {text(pattern)}, {text(by)}, 'g')")
 
 
 def _regexp_extract(name: str, parts: Sequence[Part], zone: str) -> Part:
     if len(parts) == 2:
         parts = [*parts, Part("1", INT, False, constant="1")]
     require("regexp_extract", parts, ("STRING",), ("STRING",), ("INT",))
-    pattern, group = parts[1].word, parts[2].whole
-    if pattern is None or group is None or not _PATTERN.fullmatch(pattern):
-        raise NotProven("regexp_extract by a pattern with more than letters, sets, groups and repetitions")
-    if group > pattern.count("("):
+    pattern, group = _pattern(name, parts[1]), parts[2].whole
+    if group is None or group > pattern.count("("):
         raise NotProven(f"regexp_extract of group {group} of {pattern.count('(')}")
     return parts[0].computed(f"regexp_extract({parts[0].sql}, {text(pattern)}, {group})")
 
@@ -379,6 +439,7 @@ class Plain:
         sql: DuckDB SQL, with the arguments by number.
         nullable: Whether Spark's analyser takes it to be null somewhere, if not just where an argument is.
         seems: Whether the analyser takes it to be null somewhere, although it is only where an argument is.
+        rises: How it rises with its argument; see `Scalar`.
     """
 
     takes: tuple[Sequence[str], ...]
@@ -386,6 +447,7 @@ class Plain:
     sql: str
     nullable: bool | None = None
     seems: bool = False
+    rises: Rises | None = None
 
     def part(self, name: str, parts: Sequence[Part], zone: str) -> Part:
         """The result for some arguments."""
@@ -396,6 +458,7 @@ class Plain:
 
 _TEXT, _DAY, _SMALL = ("STRING",), ("DATE",), ("TINYINT", "SMALLINT", "INT")
 _SIGN = "CASE WHEN isnan(CAST({0} AS DOUBLE)) OR {0} = 0 THEN CAST({0} AS DOUBLE) ELSE CAST(sign({0}) AS DOUBLE) END"
+_ROOT = "CASE WHEN {0} < 0 THEN 'NaN'::DOUBLE ELSE sqrt(CAST({0} AS DOUBLE)) END"
 _AT_LEAST_0 = "{0}, CASE WHEN {1} < 0 THEN 0 ELSE {1} END"
 
 PLAIN: Mapping[str, Plain] = {
@@ -409,7 +472,7 @@ PLAIN: Mapping[str, Plain] = {
     "endswith": Plain((_TEXT, _TEXT), BOOLEAN, "ends_with({0}, {1})"),
     "instr": Plain((_TEXT, _TEXT), INT, "CAST(instr({0}, {1}) AS INTEGER)"),
     "isnan": Plain((FLOATING,), BOOLEAN, "coalesce(isnan({0}), false)", nullable=False),
-    "last_day": Plain((_DAY,), DATE, "last_day({0})"),
+    "last_day": Plain((_DAY,), DATE, "last_day({0})", rises="coarsely"),
     "left": Plain((_TEXT, _SMALL), STRING, f"left({_AT_LEAST_0})"),
     "ltrim": Plain((_TEXT,), STRING, "ltrim({0}, ' ')"),
     "md5": Plain((_TEXT,), STRING, "md5({0})"),
@@ -418,23 +481,35 @@ PLAIN: Mapping[str, Plain] = {
     "right": Plain((_TEXT, _SMALL), STRING, f"right({_AT_LEAST_0})", seems=True),
     "rtrim": Plain((_TEXT,), STRING, "rtrim({0}, ' ')"),
     **dict.fromkeys(("sign", "signum"), Plain((NUMBERS,), DOUBLE, _SIGN, seems=True)),
-    "size": Plain((("ARRAY",),), INT, "CAST(len({0}) AS INTEGER)"),
+    **dict.fromkeys(("array_size", "cardinality", "size"), Plain((("ARRAY",),), INT, "CAST(len({0}) AS INTEGER)")),
+    "sqrt": Plain((NUMBERS,), DOUBLE, _ROOT, seems=True),
+    "dayname": Plain((_DAY,), STRING, "strftime({0}, '%a')"),
+    "monthname": Plain((_DAY,), STRING, "strftime({0}, '%b')"),
     "startswith": Plain((_TEXT, _TEXT), BOOLEAN, "starts_with({0}, {1})"),
-    "unix_date": Plain((_DAY,), INT, "CAST(({0} - DATE '1970-01-01') AS INTEGER)"),
+    "unix_date": Plain((_DAY,), INT, "CAST(({0} - DATE '1970-01-01') AS INTEGER)", rises="exactly"),
 }  # fmt: skip
 """The proven functions of fixed types, by name."""
 
-FUNCTIONS: Mapping[str, Function] = {
-    **{name: plain.part for name, plain in PLAIN.items()},
-    **MOMENTS,
+_OTHERS: Mapping[str, Function] = {
     "abs": _abs, "array": _array, "coalesce": _coalesce, "concat": _concat, "element_at": _element_at, "get": _get,
-    "if": if_, "mod": _mod, "named_struct": _named_struct, "nullif": _nullif, "nvl2": _nvl2, "pmod": _pmod,
-    "regexp_extract": _regexp_extract, "round": _round, "sequence": _sequence, "split": _split,
-    **dict.fromkeys(("ceil", "ceiling", "floor"), _floor_or_ceil),
-    **dict.fromkeys(("greatest", "least"), _extreme),
+    "if": if_, "named_struct": _named_struct, "nullif": _nullif, "nvl2": _nvl2,
+    "array_contains": _array_contains, "concat_ws": _concat_ws, "regexp_extract": _regexp_extract,
+    "regexp_like": _regexp_like, "regexp_replace": _regexp_replace, "split_part": _split_part,
+    **dict.fromkeys(("array_max", "array_min"), _array_extreme),
+    **dict.fromkeys(("nullifzero", "zeroifnull"), _zero),
+    "round": _round, "sequence": _sequence, "split": _split,
     **dict.fromkeys(("ifnull", "nvl"), _nvl),
+    **dict.fromkeys(("mod", "pmod"), _remainder),
     **dict.fromkeys(("isnotnull", "isnull"), _null_test),
     **dict.fromkeys(("lcase", "lower", "ucase", "upper"), _lower_or_upper),
     **dict.fromkeys(("try_add", "try_multiply", "try_subtract"), _tried),
 }  # fmt: skip
+
+FUNCTIONS: Mapping[str, Scalar] = {
+    **{name: Scalar(plain.part, plain.rises) for name, plain in PLAIN.items()},
+    **{name: Scalar(part) for name, part in _OTHERS.items()},
+    **MOMENTS,
+    **dict.fromkeys(("ceil", "ceiling", "floor"), Scalar(_floor_or_ceil, "coarsely")),
+    **dict.fromkeys(("greatest", "least"), Scalar(_extreme, "bounded")),
+}
 """The proven functions of one row, by name."""

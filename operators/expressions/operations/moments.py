@@ -5,14 +5,17 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping, Sequence
 
+from xmlstream.operators.expressions.duration import DAY, MICROSECONDS
 from xmlstream.operators.expressions.operations.casts import cast, is_utc, local, moment_of, within_calendar
-from xmlstream.operators.expressions.operations.part import Function, Part, combined, refused, require, text
+from xmlstream.operators.expressions.operations.part import Part, Scalar, combined, refused, require, text
 from xmlstream.operators.expressions.operations.spark_type import INTEGERS, TEMPORAL, NotProven, read_type
 
 BIGINT, DATE, INT, STRING, TIMESTAMP = map(read_type, ("BIGINT", "DATE", "INT", "STRING", "TIMESTAMP"))
 
 
-_FORMATS = {"yyyy": "%Y", "MM": "%m", "dd": "%d", "HH": "%H", "mm": "%M", "ss": "%S", "SSSSSS": "%f", "SSS": "%g"}
+_FORMATS = {"yyyy": "%Y", "yy": "%y", "MM": "%m", "M": "%-m", "MMM": "%b", "MMMM": "%B", "dd": "%d", "d": "%-d",
+            "DDD": "%j", "E": "%a", "EEEE": "%A", "HH": "%H", "H": "%-H", "hh": "%I", "h": "%-I", "a": "%p", "mm": "%M",
+            "m": "%-M", "ss": "%S", "s": "%-S", "SSSSSS": "%f", "SSS": "%g"}  # fmt: skip
 
 
 def _date_format(name: str, parts: Sequence[Part], zone: str) -> Part:
@@ -28,7 +31,7 @@ def _date_format(name: str, parts: Sequence[Part], zone: str) -> Part:
         written += _FORMATS[letters] if letters else word[2].replace("%", "%%")
     # In a zone, Spark reads a local time as a moment, which moves those that the clocks leave out.
     is_moved = parts[0].type.name != "TIMESTAMP" and not is_utc(zone)
-    if is_moved and (parts[0].type.name != "DATE" or set(written) & set("HMSfg")):
+    if is_moved and (parts[0].type.name != "DATE" or set(written) & set("HIpMSfg")):
         raise NotProven(f"date_format of a {parts[0].type.name} by '{pattern}' in {zone}")
     shown = parts[0].sql if parts[0].type.name == "DATE" else local(parts[0], zone)
     if parts[0].type.name == "DATE":
@@ -57,8 +60,7 @@ _PARTS = {"dayofmonth": "date_part('day', {1})", "dayofyear": "date_part('doy', 
 _LENGTHS = {"micros": 1, "millis": 1_000, "seconds": 1_000_000}
 
 
-_UNITS = {"MICROSECOND": 1, "MILLISECOND": 1_000, "SECOND": 1_000_000, "MINUTE": 60_000_000, "HOUR": 3_600_000_000,
-          "DAY": 86_400_000_000, "DD": 86_400_000_000}  # fmt: skip
+_UNITS = {unit.upper(): length for unit, length in MICROSECONDS.items()} | {"DD": DAY}
 _MONTHS = {"MONTH": "month", "MON": "month", "MM": "month", "YEAR": "year", "YYYY": "year", "YY": "year",
            "QUARTER": "quarter", "WEEK": "week"}  # fmt: skip
 
@@ -115,20 +117,21 @@ def _date_from_unix_date(name: str, parts: Sequence[Part], zone: str) -> Part:
 
 def _date_add(name: str, parts: Sequence[Part], zone: str) -> Part:
     require(name, parts, ("DATE",), ("TINYINT", "SMALLINT", "INT"))
-    moved = f"({parts[0].sql} {'+' if name == 'date_add' else '-'} {parts[1].sql})"
+    moved = f"({parts[0].sql} {'-' if name == 'date_sub' else '+'} {parts[1].sql})"
     return combined(within_calendar(moved, moved, name, DATE), DATE, parts, refuses=True)
 
 
-MOMENTS: Mapping[str, Function] = {
-    "date_format": _date_format,
-    "date_from_unix_date": _date_from_unix_date,
-    "date_trunc": _date_trunc,
-    "trunc": _trunc,
-    **dict.fromkeys(("date", "to_date"), _to_date),
-    **dict.fromkeys(("date_add", "date_sub"), _date_add),
-    **dict.fromkeys(("day", "month", "quarter", "year", *_PARTS), _part_of_date),
-    **dict.fromkeys(("hour", "minute", "second"), _part_of_time),
-    **{f"timestamp_{unit}": _timestamp for unit in _LENGTHS},
-    **{f"unix_{unit}": _unix for unit in _LENGTHS},
+MOMENTS: Mapping[str, Scalar] = {
+    "date_format": Scalar(_date_format, "written"),
+    "date_from_unix_date": Scalar(_date_from_unix_date, "exactly"),
+    "date_trunc": Scalar(_date_trunc, "cut"),
+    "trunc": Scalar(_trunc, "cut"),
+    **dict.fromkeys(("date", "to_date"), Scalar(_to_date, "day")),
+    **dict.fromkeys(("date_add", "date_sub", "dateadd"), Scalar(_date_add, "moved")),
+    **dict.fromkeys(("quarter", *_PARTS), Scalar(_part_of_date)),
+    **dict.fromkeys(("year", "month", "day", "dayofmonth"), Scalar(_part_of_date, "part")),
+    **dict.fromkeys(("hour", "minute", "second"), Scalar(_part_of_time, "part")),
+    **{f"timestamp_{unit}": Scalar(_timestamp, "exactly") for unit in _LENGTHS},
+    **{f"unix_{unit}": Scalar(_unix, "exactly" if unit == "micros" else "coarsely") for unit in _LENGTHS},
 }
 """The proven functions of dates and moments, by name."""

@@ -12,11 +12,12 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import TypeAlias
+from typing import Literal, TypeAlias
 
 from sqlglot import exp
 
 from xmlstream.operators.expressions.dialect import call_name
+from xmlstream.operators.expressions.duration import MICROSECONDS
 from xmlstream.operators.expressions.operations.spark_type import INTEGERS, NotProven, Type, in_duckdb, read_type
 
 VOID = Type("VOID")
@@ -92,6 +93,34 @@ class Part:
 
 Function: TypeAlias = Callable[[str, Sequence[Part], str], Part]
 """The result of the function of that name for its arguments, in a time zone."""
+
+Rises: TypeAlias = Literal["exactly", "coarsely", "cut", "day", "written", "part", "moved", "bounded"]
+"""How a function rises with its argument: exactly if different values have different results, coarsely if not.
+
+Or it is a moment cut to a unit, its day, the moment as a text, one of its parts, a day moved by a number of days, or
+the least or greatest of two values; `xmlstream.operators.expressions.monotone` has the conditions.
+"""
+
+
+@dataclass(frozen=True, slots=True)
+class Scalar:
+    """What is known of a function of one row.
+
+    Attributes:
+        part: What makes its part.
+        rises: How its values rise with those of one argument; None if they do not, or that is not known.
+    """
+
+    part: Function
+    rises: Rises | None = None
+
+
+def of_column(sql: str, type_: str, nullable: bool = True) -> Part:
+    """The part of a column of a type of that name; one of a type that DuckDB lacks is refused where it is used."""
+    try:
+        return Part(sql, read_type(type_), nullable)
+    except NotProven:
+        return Part(sql, Type(type_), nullable)
 
 
 def mark(name: str) -> str:
@@ -228,17 +257,6 @@ def number(written: str) -> Part:
     return Part(f"CAST({text(str(value))} AS {type_.name})", type_, False, constant=str(value))
 
 
-_MICROS = {
-    "MICROSECOND": 1,
-    "MILLISECOND": 1_000,
-    "SECOND": 1_000_000,
-    "MINUTE": 60_000_000,
-    "HOUR": 3_600_000_000,
-    "DAY": 86_400_000_000,
-    "WEEK": 604_800_000_000,
-}
-
-
 def interval(tree: exp.Expr) -> int:
     """The microseconds of a literal interval, or of `make_dt_interval` of literals.
 
@@ -252,7 +270,7 @@ def interval(tree: exp.Expr) -> int:
     if not isinstance(tree, exp.Interval) or not isinstance(unit, exp.Var):
         raise NotProven("an interval of several units, or a computed one,")
     of, sign = (tree.this.this, -1) if isinstance(tree.this, exp.Neg) else (tree.this, 1)
-    length = _MICROS.get(unit.name.upper().removesuffix("S"))
+    length = MICROSECONDS.get(unit.name.lower().removesuffix("s"))
     if length is None or not isinstance(of, exp.Literal) or not re.fullmatch(r"[+-]?\d{1,9}", str(of.this)):
         raise NotProven(f"an interval of {unit.name.upper()}")
     return sign * int(of.this) * length

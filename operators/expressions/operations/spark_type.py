@@ -188,12 +188,3 @@ def name_in_duckdb(name: str) -> str:
     '"a""b"'
     """
     return '"' + name.replace('"', '""') + '"'
-
-
-def duckdb_type(spark_type: str) -> str:
-    """The name of DuckDB's type with the values of Spark's type of that name.
-
-    >>> duckdb_type("DECIMAL(12,2)"), duckdb_type("timestamp")
-    ('DECIMAL(12,2)', 'TIMESTAMP WITH TIME ZONE')
-    """
-    return in_duckdb(read_type(spark_type))

@@ -33,6 +33,7 @@ from xmlstream.punct_ns.slices import POSITION, arrow_type
 from xmlstream.sources.xml.grammar.punctuation_columns import PREFIX_LIMIT, EncodedPunctuations, PunctuationColumns
 from xmlstream.sources.xml.options.arrow_text import Longs, Mask
 from xmlstream.sources.xml.options.source import SourceOptions
+from xmlstream.sources.xml.parser.malformed import BadItem
 from xmlstream.sources.xml.parser.originals import originals
 from xmlstream.sources.xml.splits.byte_ranges import Part
 
@@ -336,26 +337,21 @@ def _normal(value: Any, domain: Any) -> Any:
     return value if value is None or domain.opaque else domain.normal(value)
 
 
-def late_tuple_rows(late: Sequence[LateTuple], part: Part) -> list[dict[str, Any]]:
-    """Returns the rows of `MALFORMED`, with whole elements unless such tuples are only counted."""
+def late_items(late: Sequence[LateTuple], part: Part) -> list[BadItem]:
+    """Returns late tuples as they are set aside, with whole elements unless they are only counted."""
     wanted = [] if part.source.ungrammatical == "drop" else [one.position for one in late]
     found = originals(part, wanted) if wanted else {}
-    rows = []
+    items = []
     for one in late:
         original = found.get(one.position)
-        rows.append(
-            {
-                "_position": one.position,
-                "document": original.document.where if original else _document(one.position, part),
-                "line": original.line if original else None,
-                "column": original.column if original else None,
-                "kind": "ungrammatical",
-                "reason": sentence(original.row if original else one.row, one.broken),
-                "raw": original.raw if original else None,
-                "within": original.within if original else None,
-            }
-        )
-    return rows
+        if original is None:
+            where: tuple[str, int | None, int | None] = _document(one.position, part), None, None
+            texts: tuple[str, str | None, str | None] = sentence(one.row, one.broken), None, None
+        else:
+            where = original.document.where, original.line, original.column
+            texts = sentence(original.row, one.broken), original.raw, original.within
+        items.append(BadItem(one.position, *where, "ungrammatical", *texts))
+    return items
 
 
 def _document(position: int, part: Part) -> str:

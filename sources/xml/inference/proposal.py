@@ -10,9 +10,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from xmlstream.operators.storage.object_urls import shown
-from xmlstream.punct_ns.domain import Domain
 from xmlstream.punct_ns.errors import InputError, UsageError
-from xmlstream.punct_ns.slices import literal, quoted
+from xmlstream.punct_ns.slices import quoted
 from xmlstream.punct_ns.xml_form import NAME_LETTER, PUNCT_NS
 from xmlstream.sources.places import located
 from xmlstream.sources.xml.grammar.check import check_grammar
@@ -166,7 +165,8 @@ def _option(name: str) -> str:
 
 
 def _text(value: str) -> str:
-    return literal(value, Domain("STRING"))
+    escaped = value.replace("\\", "\\\\").replace("'", "\\'")
+    return f"'{escaped}'"
 
 
 def proposal(

@@ -9,13 +9,13 @@ import re
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from io import BytesIO
-from operator import itemgetter
-from typing import BinaryIO, Literal
+from operator import attrgetter
+from typing import Any, BinaryIO, Literal
 
-import pyarrow as pa
 from lxml import etree
 
 from xmlstream.operators.storage.object_urls import is_object_url
+from xmlstream.operators.storage.records import Record
 from xmlstream.punct_ns.errors import MalformedInput
 from xmlstream.punct_ns.slices import POSITION_SHOWN
 from xmlstream.sources.places import Document
@@ -37,24 +37,35 @@ _CUT_OFF = "write the whole document under another name, or pass over its rest w
 LINE_BLOCK = 1 << 20
 """The number of bytes in which lines are counted at once."""
 
-_LONG: pa.DataType = pa.int64()
-_TEXT: pa.DataType = pa.string()
 
-MALFORMED = pa.schema(
-    [
-        pa.field(POSITION_SHOWN, _LONG, nullable=False),
-        pa.field("document", _TEXT, nullable=False),
-        pa.field("line", _LONG),
-        pa.field("column", _LONG),
-        pa.field("kind", _TEXT, nullable=False),
-        pa.field("reason", _TEXT, nullable=False),
-        pa.field("raw", _TEXT),
-        pa.field("within", _TEXT),
-    ]
-)
-"""Columns of malformed items; `kind` is document, tuple, punctuation, or ungrammatical: a tuple that an earlier
-punctuation of its range matches. Line and column count from 1; `raw` is the whole element as in the document,
-`within` the start tags of the elements around it."""
+@dataclass(frozen=True, slots=True)
+class BadItem(Record):
+    """An item that a source sets aside, as in its dead letters.
+
+    Attributes:
+        position: Its position in the source.
+        document: Its document.
+        line: Its line, from 1; None if that is not known.
+        column: Its first character's column in that line, from 1.
+        kind: `document`, `tuple`, `punctuation`; or `ungrammatical`, a tuple that an earlier punctuation matches.
+        reason: Why it is set aside.
+        raw: The whole element, as in the document, if that is wanted.
+        within: The start tags of the elements around it, from the root.
+    """
+
+    position: int
+    document: str
+    line: int | None
+    column: int | None
+    kind: str
+    reason: str
+    raw: str | None = None
+    within: str | None = None
+
+    def letter(self, source: str) -> dict[str, Any]:
+        """Returns the dead letter of an item of a source."""
+        found = self.json()
+        return {"source": source, POSITION_SHOWN: found.pop("position"), **found}
 
 
 @dataclass(frozen=True, slots=True)
@@ -109,22 +120,19 @@ def _places(file: BinaryIO, at: int, offsets: Sequence[int], codec: str) -> Iter
         yield line, len(tail.decode(codec, "replace")) + 1
 
 
-def malformed_table(malformed: Iterable[Malformed], encoding: str | None = None, *, whole: bool = True) -> pa.Table:
-    """Builds the rows of a staged range (`MALFORMED`), with or without the texts of the items."""
+def bad_items(malformed: Iterable[Malformed], encoding: str | None = None, *, whole: bool = True) -> list[BadItem]:
+    """Returns malformed items in order, with or without their texts."""
     by_document: dict[Document, list[Malformed]] = {}
     for one in malformed:
         by_document.setdefault(one.document, []).append(one)
-    rows = []
+    found = []
     for document, those in by_document.items():
         those.sort(key=lambda one: one.offset)
         places = locate(document, [one.offset for one in those], encoding)
-        for one, (line, column) in zip(those, places, strict=True):
+        for one, place in zip(those, places, strict=True):
             raw, within = (one.raw, one.within) if whole and one.kind != "document" else (None, None)
-            rows.append((one.position, document.where, line, column, one.kind, one.reason, raw, within))
-    rows.sort(key=itemgetter(0))
-    columns = zip(*rows, strict=True) if rows else [() for _ in MALFORMED]
-    arrays = [pa.array(column, field.type) for column, field in zip(columns, MALFORMED, strict=True)]
-    return pa.Table.from_arrays(arrays, schema=MALFORMED)
+            found.append(BadItem(one.position, document.where, *place, one.kind, one.reason, raw, within))
+    return sorted(found, key=attrgetter("position"))
 
 
 def malformed_error(malformed: Malformed, encoding: str | None = None) -> MalformedInput:

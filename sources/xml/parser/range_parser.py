@@ -15,7 +15,7 @@ import ctypes
 import gc
 import sys
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from functools import cache
 
 import pyarrow as pa
@@ -23,12 +23,14 @@ import pyarrow as pa
 from xmlstream.punct_ns.lifespan import Lifespan
 from xmlstream.punct_ns.slices import LIFESPAN, POSITION, POSITION_SHOWN, PUNCTUATION_SHOWN
 from xmlstream.punct_ns.xml_form import punctuation_from_texts
+from xmlstream.sources.places import fetch_ahead
 from xmlstream.sources.xml.options.source import SourceOptions
 from xmlstream.sources.xml.parser.findings_collector import FindingsCollector, restriction_counts
 from xmlstream.sources.xml.parser.item_batches import Items, Parsed
 from xmlstream.sources.xml.parser.item_parser import ItemParser
 from xmlstream.sources.xml.parser.malformed import LocatedText, Malformed, malformed_error
 from xmlstream.sources.xml.parser.parquet_documents import parquet_batches, parquet_pieces
+from xmlstream.sources.xml.parser.small_documents import SmallDocuments
 from xmlstream.sources.xml.parser.source_findings import Findings
 from xmlstream.sources.xml.parser.template_scan import IRREGULAR_PART, TemplateScanner
 from xmlstream.sources.xml.parser.token_window import Context, TokenWindow
@@ -88,6 +90,8 @@ class RangeParser:
         all_have_templates &= len(frozenset().union(*names)) == sum(map(len, names))
         self._scanner = TemplateScanner(readers) if all_have_templates else None
         self._reads_tokens = all(stream.reads_tokens for stream in self.streams)
+        self._joins = self._scanner is not None and len(self.streams) == 1
+        self._joins &= not (self._is_parquet or options.structural)
         self._is_regular = False
         self._windows_to_skip = self._skipped = 0
         self._contexts: dict[tuple[bytes, ...], Context | None] = {}
@@ -132,6 +136,38 @@ class RangeParser:
             return
         if range_.close:
             yield [stream.batches.nothing(closed_at=place) for stream, place in zip(self.streams, at, strict=True)]
+
+    def parse_many(self, ranges: Sequence[ByteRange]) -> Iterator[list[Parsed]]:
+        """Like `parse_all`, for several ranges in order; small documents are parsed together."""
+        documents = [range_.document for range_ in ranges]
+        at = 0
+        while at < len(ranges):
+            small = SmallDocuments.first_of(ranges, at, self._options) if self._joins else None
+            # Where the first ones cannot be joined, others will hardly be.
+            self._joins &= small is not None
+            together = None if small is None else self._together(small)
+            several = ranges[at : at + 1] if small is None else small.ranges
+            if together is not None:
+                yield [together]
+            else:
+                for place, range_ in enumerate(several, at):
+                    fetch_ahead(documents, place)
+                    yield from self.parse_all(range_)
+            at += len(several)
+
+    def _together(self, small: SmallDocuments) -> Parsed | None:
+        """Returns the items of small documents; None if they have to be read one document after another."""
+        keep_freed_memory()
+        (stream,) = self.streams
+        stream.reader.expect((small.ranges[0].namespaces or (None,))[0])
+        text = small.text
+        found = self._template_items(text.content, text.open) if self._tries() else None
+        found = found or self._token_items(text, None)
+        if found is None or found[0].malformed or found[0].void or found[0].count == 0:
+            return None
+        (items,) = found
+        values = stream.batches.values(items.tuples)
+        return None if values.reasons else small.located(items, stream.batches.parsed(items, values, 0, text))
 
     def _pieces(self, range_: ByteRange, at: int) -> Iterator[Parsed]:
         """Yields the pieces of a Parquet document; none for an empty range, which only ends the source."""

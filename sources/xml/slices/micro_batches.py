@@ -1,4 +1,4 @@
-"""Micro-batches of a source, as what drives it asks for them: their ends, their tasks, and what these have staged."""
+"""Micro-batches of a source, as what drives it requests them: the end of each, its tasks, and what they have staged."""
 
 from __future__ import annotations
 
@@ -18,6 +18,7 @@ from xmlstream.sources.xml.splits.split_scan import SMALLEST_WINDOW
 if TYPE_CHECKING:
     import pyarrow as pa
 
+    from xmlstream.sources.xml.parser.malformed import BadItem
     from xmlstream.sources.xml.parser.source_findings import Findings
 
 FIRST_SLICE = 64 << 20
@@ -69,7 +70,7 @@ class StagedRange:
         findings: The findings of the task.
         punctuations: `_position`, then for every attribute its pattern's text (None: wildcard), in stream order; None
             without any.
-        malformed: As `xmlstream.sources.xml.parser.malformed.MALFORMED`, in stream order; None without any.
+        bad: The items that are malformed or ungrammatical, in stream order.
     """
 
     source: str
@@ -81,7 +82,7 @@ class StagedRange:
     part: Part
     findings: Findings
     punctuations: pa.Table | None
-    malformed: pa.Table | None
+    bad: tuple[BadItem, ...] = ()
 
 
 class SliceGrowth:

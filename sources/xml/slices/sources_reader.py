@@ -22,7 +22,7 @@ from xmlstream.sources.local_paths import local_path
 from xmlstream.sources.places import Document
 from xmlstream.sources.xml.options.reading import Reading
 from xmlstream.sources.xml.options.source import SourceOptions
-from xmlstream.sources.xml.slices.micro_batches import MicroBatches, ReadTask, SliceGrowth, StagedRange
+from xmlstream.sources.xml.slices.micro_batches import MicroBatches, ReadTask, SliceGrowth
 from xmlstream.sources.xml.splits.documents import Documents
 from xmlstream.sources.xml.splits.slice_planner import Offset
 
@@ -30,10 +30,7 @@ Json = Mapping[str, Any]
 
 
 class SourcesReader:
-    """Reads the documents of all sources slice by slice, and continues as they grow.
-
-    It can be pickled before it has planned anything: tasks need its options only.
-    """
+    """Reads the documents of all sources slice by slice, and continues as they grow."""
 
     def __init__(self, sources: Sequence[Reading], largest_slice: int = 0) -> None:
         """Read these sources, whose names differ.
@@ -95,13 +92,6 @@ class SourcesReader:
             for task in slicing.tasks(before, after, reader)
         ]
 
-    def stage(self, task: ReadTask) -> list[StagedRange]:
-        """Writes the tuples of a task to the stage."""
-        # The parser is imported only where it parses: the process that plans does not need it, and starts faster.
-        from xmlstream.sources.xml.slices.stage_writer import stage
-
-        return stage(task.ranges, self.sources[task.reader])
-
     def commit(self, end: Mapping[str, Any]) -> None:
         """Removes or archives documents that are not needed any more, after everything up to `end` was committed."""
         self._cleaner.clean([slicing.documents for slicing in self._slicings], self._offsets(end))
@@ -112,7 +102,7 @@ class SourcesReader:
                 f"the checkpoint records how far {', '.join(json)} were read, but this query has other sources",
                 hint="it was written by another version of xmlstream; begin with a new checkpoint",
             )
-        return [Offset.of(json[source.name]) for source in self.sources]
+        return [Offset.from_json(json[source.name]) for source in self.sources]
 
 
 class SourceCleaner:

@@ -9,6 +9,7 @@ from __future__ import annotations
 import uuid
 from collections.abc import Collection, Iterable, Sequence
 from dataclasses import replace
+from operator import attrgetter
 from typing import Any
 
 import pyarrow as pa
@@ -16,15 +17,14 @@ import pyarrow.parquet as pq
 
 from xmlstream.operators.storage.store import hidden, store_at, store_of
 from xmlstream.punct_ns.errors import InputError
-from xmlstream.punct_ns.slices import POSITION, POSITION_SHOWN
-from xmlstream.sources.places import fetch_ahead
+from xmlstream.punct_ns.slices import POSITION
 from xmlstream.sources.xml.grammar.grammar_filter import GrammarFilter, also_restricted, known_restricted
-from xmlstream.sources.xml.grammar.late_tuples import late_tuple_rows
+from xmlstream.sources.xml.grammar.late_tuples import late_items
 from xmlstream.sources.xml.options.reading import Reading
 from xmlstream.sources.xml.parser.findings_collector import FindingsCollector, restriction_counts
 from xmlstream.sources.xml.parser.item_batches import Parsed, concatenated
 from xmlstream.sources.xml.parser.item_parser import ItemParser
-from xmlstream.sources.xml.parser.malformed import MALFORMED, Malformed, malformed_table
+from xmlstream.sources.xml.parser.malformed import Malformed, bad_items
 from xmlstream.sources.xml.parser.originals import Original, originals
 from xmlstream.sources.xml.parser.range_parser import RangeParser
 from xmlstream.sources.xml.slices.micro_batches import StagedRange
@@ -70,14 +70,11 @@ def _parsed(part: Part, streams: Sequence[_Stream]) -> Part | None:
     parser = RangeParser(part.reading)
     for stream, of in zip(streams, parser.streams, strict=True):
         stream.begin(of)
-    documents = [range_.document for range_ in part.ranges]
-    for place, range_ in enumerate(part.ranges):
-        fetch_ahead(documents, place)
-        for each in parser.parse_all(range_):
-            for number, (stream, parsed) in enumerate(zip(streams, each, strict=True)):
-                if more := also_restricted(parsed.punctuations, stream.columns):
-                    return replace(part, stream=number).with_columns(more)
-                stream.add(parsed)
+    for each in parser.parse_many(part.ranges):
+        for number, (stream, parsed) in enumerate(zip(streams, each, strict=True)):
+            if more := also_restricted(parsed.punctuations, stream.columns):
+                return replace(part, stream=number).with_columns(more)
+            stream.add(parsed)
     return None
 
 
@@ -116,12 +113,11 @@ class _Stream:
         self._file.write(self._sieve.rest())
         said = concatenated(self._punctuations, self._schema)
         positions = [*self._file.bounds, *(said[POSITION][end].as_py() for end in (0, -1) if len(said))]
-        late = pa.Table.from_pylist(late_tuple_rows(self._sieve.late, self._part), MALFORMED)
-        malformed = malformed_table(self._malformed, self._options.encoding, whole=self._options.mode == "PERMISSIVE")
-        wrong = pa.concat_tables([malformed, late]).sort_by(POSITION_SHOWN)
+        bad = bad_items(self._malformed, self._options.encoding, whole=self._options.mode == "PERMISSIVE")
+        bad = sorted([*bad, *late_items(self._sieve.late, self._part)], key=attrgetter("position"))
         encoded = _encoded(said)
         noticed = self._findings.findings(ranges, restriction_counts(encoded, self._options.schema))
-        positions += [wrong[POSITION_SHOWN][end].as_py() for end in (0, -1) if len(wrong)]
+        positions += [one.position for one in bad]
         return StagedRange(
             source=self._options.name,
             path=self._file.close(),
@@ -132,7 +128,7 @@ class _Stream:
             part=self._part,
             findings=noticed,
             punctuations=encoded if len(encoded) else None,
-            malformed=wrong if len(wrong) else None,
+            bad=tuple(bad),
         )
 
 

@@ -13,6 +13,9 @@ from xmlstream.sources.xml.slices.micro_batches import FIRST_SLICE, MicroBatches
 from xmlstream.sources.xml.spark.xml_reading import SparkReading
 from xmlstream.sources.xml.splits.slice_planner import Offset
 
+Json = dict[str, Any]
+"""An offset as Spark logs it."""
+
 
 class XmlStreamReader(SparkReading, DataSourceStreamReader, SupportsTriggerAvailableNow):
     """Reads documents slice by slice, and continues as they grow."""
@@ -21,7 +24,7 @@ class XmlStreamReader(SparkReading, DataSourceStreamReader, SupportsTriggerAvail
         super().__init__(given, schema)
         self._slicing = MicroBatches(self.options)
 
-    def initialOffset(self) -> dict[str, Any]:
+    def initialOffset(self) -> Json:
         """Returns the offset before the first document."""
         return Offset().json()
 
@@ -33,15 +36,15 @@ class XmlStreamReader(SparkReading, DataSourceStreamReader, SupportsTriggerAvail
         """Treats what is present now as the whole input."""
         self._slicing.settle()
 
-    def latestOffset(self, start: dict[str, Any], limit: ReadLimit) -> dict[str, Any]:
+    def latestOffset(self, start: Json, limit: ReadLimit) -> Json:
         """Returns the end of the next slice."""
         budget: int | None = self.options.max_bytes_per_slice or FIRST_SLICE
         if isinstance(limit, ReadAllAvailable):
             budget = None
         elif isinstance(limit, ReadMaxBytes):
             budget = limit.max_bytes
-        return self._slicing.end(Offset.of(start), budget).json()
+        return self._slicing.end(Offset.from_json(start), budget).json()
 
-    def partitions(self, start: dict[str, Any], end: dict[str, Any]) -> Sequence[InputPartition]:
+    def partitions(self, start: Json, end: Json) -> Sequence[InputPartition]:
         """Returns the tasks of a slice."""
-        return [*map(InputPartition, self._slicing.tasks(Offset.of(start), Offset.of(end)))]
+        return [*map(InputPartition, self._slicing.tasks(Offset.from_json(start), Offset.from_json(end)))]

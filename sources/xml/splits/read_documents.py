@@ -18,6 +18,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Literal, cast
 
+from xmlstream.operators.storage.records import Record
 from xmlstream.operators.storage.store import folder_at
 from xmlstream.punct_ns.errors import InputError, StateError
 from xmlstream.sources.local_paths import local_path
@@ -136,10 +137,10 @@ READ_LOG = "read.jsonl"
 
 
 @dataclass(frozen=True, slots=True)
-class _AsRead:
+class _AsRead(Record):
     """A document when it was read: its number in the source, size, modification time and fingerprint."""
 
-    number: int
+    document: int
     size: int
     written: int
     print: str
@@ -166,12 +167,12 @@ class ReadDocuments:
         last = {one.where: number for number, one in enumerate(known)}
         for line in [] if log is None else log.read():
             try:
-                as_read = _AsRead(line["document"], line["size"], line["written"], line["print"])
-                path = known[as_read.number].where if as_read.number < len(known) else None
-            except (KeyError, TypeError):
+                as_read = _AsRead.from_json(line)
+                path = known[as_read.document].where if as_read.document < len(known) else None
+            except TypeError:
                 assert log is not None
                 raise log.damaged() from None
-            if path is not None and last[path] == as_read.number:
+            if path is not None and last[path] == as_read.document:
                 self._read[path] = as_read
 
     def look(self, document: Document, status: DocumentStatus) -> bool:
@@ -194,7 +195,7 @@ class ReadDocuments:
         found = []
         for name, (document, status) in changed.items():
             as_read = self._read[name]
-            if as_read.number >= before:
+            if as_read.document >= before:
                 continue
             try:
                 problem = replacement(document, as_read.size, as_read.print)
@@ -215,10 +216,7 @@ class ReadDocuments:
         """Records documents, with number and size, as completely read; skips those that were removed."""
         added = {each[1].where: as_read for each in documents if (as_read := _as_read(*each)) is not None}
         if added and self._log is not None:
-            self._log.add(
-                {"document": one.number, "size": one.size, "written": one.written, "print": one.print}
-                for one in added.values()
-            )
+            self._log.add(one.json() for one in added.values())
         self._read |= added
 
 

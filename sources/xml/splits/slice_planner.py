@@ -9,10 +9,10 @@ from __future__ import annotations
 
 import json
 import time
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import asdict, dataclass, replace
-from typing import Any
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
 
+from xmlstream.operators.storage.records import Record
 from xmlstream.operators.storage.store import Place, folder_at, store_at
 from xmlstream.punct_ns.errors import InputError
 from xmlstream.sources.local_paths import local_path
@@ -27,7 +27,7 @@ _NOTE, _PASSED = "waiting.json", "passed.jsonl"
 
 
 @dataclass(frozen=True, slots=True)
-class WaitingNote:
+class WaitingNote(Record):
     """The state of a source of several documents.
 
     Attributes:
@@ -48,10 +48,8 @@ class WaitingNote:
 def waiting_note(place: Place) -> WaitingNote | None:
     """Reads the note beside a source's document log; None if there is none, or it is unreadable."""
     try:
-        said = json.loads(store_at(place).read(_NOTE))
-        passed, none = tuple(said["passed"]), tuple(said.get("none", ()))
-        return WaitingNote(said["documents"], said["unfinished"], said["behind"], passed, none)
-    except (OSError, ValueError, KeyError, TypeError):
+        return WaitingNote.from_json(json.loads(store_at(place).read(_NOTE)))
+    except (OSError, ValueError, TypeError):
         return None
 
 
@@ -94,7 +92,7 @@ class Unfinished:
         now = WaitingNote(documents, unfinished, behind, tuple(self._passed), tuple(none))
         if self._store is None or now == self._told:
             return
-        self._store.replace(_NOTE, [json.dumps(asdict(now)).encode()], durable=False)
+        self._store.replace(_NOTE, [json.dumps(now.json()).encode()], durable=False)
         self._told = now
 
 
@@ -103,7 +101,7 @@ GONE = -1
 
 
 @dataclass(frozen=True, slots=True)
-class Offset:
+class Offset(Record):
     """How far a source has been read.
 
     Attributes:
@@ -118,6 +116,8 @@ class Offset:
         clock: The time, as a text, at which everything present had been read; None if no clock needs it.
     """
 
+    sparse = ("clock", "print")
+
     document: int = 0
     base: int = 0
     byte: int = 0
@@ -126,26 +126,6 @@ class Offset:
     namespaces: tuple[str | None, ...] = ()
     clock: str | None = None
     print: str | None = None
-
-    @staticmethod
-    def of(json: Mapping[str, Any]) -> Offset:
-        """Reads an offset from Spark."""
-        namespaces = tuple(json.get("namespaces", ()))
-        read = json["document"], json["base"], json["byte"], tuple(json["open"]), json["closed"]
-        return Offset(*read, namespaces, json.get("clock"), json.get("print"))
-
-    def json(self) -> dict[str, Any]:
-        """Returns the offset as Spark logs it."""
-        return {
-            "document": self.document,
-            "base": self.base,
-            "byte": self.byte,
-            "open": list(self.open),
-            "closed": self.closed,
-            "namespaces": list(self.namespaces),
-            **({} if self.clock is None else {"clock": self.clock}),
-            **({} if self.print is None else {"print": self.print}),
-        }
 
     def next(self, end: int) -> Offset:
         """Returns the start of the next document, if this one ends at byte `end`."""

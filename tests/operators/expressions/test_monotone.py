@@ -9,7 +9,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from xmlstream.operators.expressions.dialect import call_name, parsed
 from xmlstream.operators.expressions.monotone import Monotone, monotone
+from xmlstream.operators.expressions.operations.functions import FUNCTIONS
 from xmlstream.punct_ns.schema import Schema
 
 if TYPE_CHECKING:
@@ -43,7 +45,7 @@ RISING = [
     "make_date(year(day), month(day), 1)", "make_date(year(clock), (month(clock) - 1) DIV 6 * 6 + 1, 15)",
     "make_timestamp_ntz(year(clock), month(clock), day(clock), hour(clock) DIV 6 * 6, 0, 0)",
     "make_timestamp(year(day), month(day), day(day), 2, 30, 0)", "date_format(clock - INTERVAL 5 HOURS, 'yyyyMMddHH')",
-    "month(yd)", "day(md)", "hour(hc)", "dayofmonth(md) DIV 7",
+    "dateadd(day, 2)", "date(clock)", "month(yd)", "day(md)", "hour(hc)", "dayofmonth(md) DIV 7",
 ]  # fmt: skip
 FALLING = ["-i", "5 - i", "i * -2", "i div -7", "i / -0.5", "-(x + 1)", "3 - floor(d)", "-b * 2"]
 LOCAL = ["CAST(at AS DATE)", "date_trunc('hour', at)", "date_trunc('WEEK', at)", "to_date(at)", "year(at)",
@@ -80,6 +82,16 @@ def test_rising(expression: str) -> None:
     found = monotone(expression, SCHEMA)
     assert found is not None
     assert (found.falling, found.local) == (False, False)
+
+
+def test_each_function_that_rises_in_the_table_is_among_them() -> None:
+    called = {
+        call_name(node)
+        for text in (*RISING, *FALLING, *LOCAL, *CLOCK)
+        if (tree := parsed(text))
+        for node in tree.walk()
+    }
+    assert {name for name, entry in FUNCTIONS.items() if entry.rises} - called == {"second"}
 
 
 @pytest.mark.parametrize("expression", FALLING)
@@ -125,7 +137,7 @@ def test_only_what_gives_no_two_values_the_same_is_injective() -> None:
         "at - INTERVAL '10' SECOND", "at + INTERVAL 90 MINUTES", "INTERVAL '1.5' SECOND + at",
         "clock + INTERVAL 23 HOURS", "unix_date(day)", "date_from_unix_date(i) ",
         "clock + INTERVAL '1' DAY", "day + INTERVAL 3 DAYS", "day - 3", "day + 400", "date_add(day, 7)",
-        "date_sub(day, 30)",
+        "date_sub(day, 30)", "dateadd(day, 2)",
     }  # fmt: skip
 
 

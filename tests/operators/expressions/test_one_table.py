@@ -15,10 +15,11 @@ from tests.harness.both_engines import OF_SPARK, failing
 from tests.harness.drawn_rows import Rows
 from tests.harness.nights import AT_NIGHT, SEED
 from xmlstream.operators.expressions.dialect import expression
+from xmlstream.operators.expressions.operations.part import of_column
 from xmlstream.operators.expressions.throwable import throwable
 from xmlstream.operators.expressions.type_rules import never_null, value_type
 from xmlstream.operators.frames.spark_engine import quiet_spark
-from xmlstream.operators.in_process.expressions import Typed, translated
+from xmlstream.operators.in_process.expressions import translated
 from xmlstream.punct_ns.domain import Domain
 from xmlstream.punct_ns.errors import QueryError
 
@@ -30,7 +31,7 @@ AT_ONCE = 150
 
 
 def test_the_optimizer_and_the_engine_in_process_have_one_answer() -> None:
-    columns = {name: Typed(f'"{name}"', type_, not name.endswith("3")) for name, type_ in COLUMNS.items()}
+    columns = {name: of_column(f'"{name}"', type_, not name.endswith("3")) for name, type_ in COLUMNS.items()}
     wrong, both = [], 0
     for text in asked():
         tree = expression(text)
@@ -44,7 +45,7 @@ def test_the_optimizer_and_the_engine_in_process_have_one_answer() -> None:
         both += 1
         type_ = value_type(tree, SCHEMA)
         answers = (type_, throwable(tree, SCHEMA), found.nullable or never_null(tree, SCHEMA))
-        if answers != (Domain(found.type).sql, found.fails, True):
+        if answers != (Domain(found.type.name).sql, found.fails, True):
             wrong.append(f"{text}: {answers}, {found}")
     assert not wrong, "\n".join(wrong[:20])
     assert both > 3_800

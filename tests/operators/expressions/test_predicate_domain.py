@@ -12,10 +12,10 @@ from hypothesis import strategies as st
 from tests.oracles import oracle
 from tests.oracles.oracle import Tuple
 from tests.samples.strategies import Small, SmallSchema, small_schemas, small_tuples
+from xmlstream.operators.expressions.dialect import literal
 from xmlstream.operators.expressions.predicate_domain import excluded
 from xmlstream.punct_ns.punctuation_set import PunctuationSet
 from xmlstream.punct_ns.schema import Schema
-from xmlstream.punct_ns.slices import literal
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

@@ -17,9 +17,10 @@ from hypothesis import strategies as st
 
 from tests.oracles.oracle import set_match
 from tests.samples.strategies import SMALL, small_punctuations, small_schemas
+from xmlstream.operators.expressions.dialect import passed
 from xmlstream.operators.frames import spark_engine
 from xmlstream.operators.frames.frame import Frame
-from xmlstream.operators.frames.held import computed, filter_of, passed
+from xmlstream.operators.frames.held import computed, filter_of
 from xmlstream.operators.frames.matching import matching, not_matching
 from xmlstream.operators.frames.spark_engine import SparkEngine
 from xmlstream.punct_ns.pattern import Constant, List, Range
@@ -82,7 +83,7 @@ MANY = [
 
 HERE: dict[str, Callable[[Frame], Frame]] = {
     "copies": lambda f: f.select("`A` AS z", "`B c`", "t AS `B``d`"),
-    "all, and a number": lambda f: f.select("*", f"{passed(-7)} AS n2"),
+    "all, and a number": lambda f: f.select("*", f"{passed('-7L')} AS n2"),
     "without columns": lambda f: f.drop("x", "a"),
     "not null": lambda f: f.where("`a` IS NOT NULL AND `B C` IS NOT NULL"),
     "matching": lambda f: matching(f, PS),
@@ -90,7 +91,9 @@ HERE: dict[str, Callable[[Frame], Frame]] = {
     "matching many": lambda f: matching(f, MANY),
     "not matching many": lambda f: not_matching(f, MANY),
     "a union": lambda f: f.union(f.select("*")),
-    "a union by name": lambda f: f.select("*", f"{passed(1)} AS k").union_by_name(f.select("*", f"{passed(2)} AS k")),
+    "a union by name": lambda f: f.select("*", f"{passed('1L')} AS k").union_by_name(
+        f.select("*", f"{passed('2L')} AS k")
+    ),
     "distinct": lambda f: f.drop("x", "m").distinct(),
     "limited": lambda f: f.limit(9),
     "observed": lambda f: f.observed("count(1) AS tuples")[0],

@@ -12,10 +12,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from tests.documentation.pages import PACKAGES, ROOT
 from tests.samples.strategies import SMALL, Small, SmallSchema, Tuple, small_patterns, small_schemas
+from xmlstream.operators.frames import matching as matched
 from xmlstream.operators.frames.matching import flagged, matching, not_matching
 from xmlstream.operators.in_process.engine import InProcessEngine
-from xmlstream.punct_ns import slices
 from xmlstream.punct_ns.pattern import EMPTY, WILDCARD, List, canonical
 from xmlstream.punct_ns.punctuation import Punctuation
 from xmlstream.punct_ns.schema import Attribute, Schema
@@ -43,7 +44,7 @@ def test_what_punctuations_match_is_what_the_engine_finds(
     small, punctuations = given_
     frame = framed(small)
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(slices, "INLINE", 10_000 if is_inline else -1)
+        patch.setattr(matched, "INLINE", 10_000 if is_inline else -1)
         expected = [values for values in small.universe if any(each.matches(values) for each in punctuations)]
         rest = [values for values in small.universe if not any(each.matches(values) for each in punctuations)]
         assert rows(matching(frame, punctuations)) == in_order(expected)
@@ -76,3 +77,8 @@ def rows(frame: Frame) -> list[str]:
 def in_order(tuples: Iterable[Tuple]) -> list[str]:
     """Each tuple as a text, in which equal numbers are equal."""
     return sorted(str([str(float(v) + 0) if isinstance(v, float | Decimal) else str(v) for v in t]) for t in tuples)
+
+
+def test_the_spark_engine_alone_writes_how_spark_is_given_a_value_as_data() -> None:
+    texts = {path: path.read_text(encoding="utf-8") for folder in PACKAGES for path in (ROOT / folder).rglob("*.py")}
+    assert [path.stem for path, text in texts.items() if "& 0))" in text] == ["spark_engine"]

@@ -15,8 +15,12 @@ from xmlstream.punct_ns.errors import InputError
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-DDL = "a INT, b STRING, c DECIMAL(4,2), d DATE, e BOOLEAN"
-TEXT = "x,y,z,u,v\n1,ä b ,0.05,2026-01-31,true\n\n-7,,12.5,,false\r\n,,,,\n2147483647,=,99.99,1999-12-31,\n"
+DDL = "a INT, b STRING, c DECIMAL(4,2), d DATE, e BOOLEAN, f TIMESTAMP, g TIMESTAMP_NTZ"
+TEXT = (
+    "x,y,z,u,v,w,n\n1,ä b ,0.05,2026-01-31,true,2026-01-31T12:00:00Z,2026-03-29 02:30:00\n\n"
+    "-7,,12.5,,false,2020-02-29 23:59:59.5,\r\n,,,,,,\n"
+    "2147483647,=,99.99,1999-12-31,,1969-12-31T00:00:00.000001Z,1999-12-31T23:59:59.123456\n"
+)
 
 
 @pytest.mark.spark
@@ -42,6 +46,11 @@ def test_other_csv_is_refused(text: str, options: dict[str, str], ddl: str, tmp_
     (tmp_path / "t.csv").write_text(text, encoding="utf-8")
     with pytest.raises(NotProven):
         plain_csv(str(tmp_path / "t.csv"), declared(ddl), options)
+
+
+def test_moments_in_a_zone_are_refused(tmp_path: Path) -> None:
+    with pytest.raises(NotProven):
+        plain_csv(str(tmp_path), declared("a TIMESTAMP"), {}, "Europe/Berlin")
 
 
 def test_a_bad_line_is_named(tmp_path: Path) -> None:

@@ -8,6 +8,7 @@ from itertools import product
 from typing import TYPE_CHECKING
 
 import pytest
+from sqlglot import exp
 
 from tests.harness.both_engines import ALL, Findings, compared, typed
 from tests.harness.drawn_expressions import Drawn
@@ -243,6 +244,11 @@ def texts() -> list[str]:
         "greatest(s1, s2)",
         "least(s1, 'm')",
     ]
+    found += ["concat_ws('-', s1, s2)", "concat_ws(s1, s2, s3)", "split_part(s1, '/', 2)", "split_part(s3, 'a', 1)",
+              "split_part(s1, '//', 3)", "split_part(s1, 'a', -1)", "array_max(split(s1, 'a'))",
+              "array_contains(split(s3, '/'), 'a')", "s1 NOT RLIKE '[A-Z]'", "regexp_like(s3, 'a?b')"]  # fmt: skip
+    found += [f"regexp_replace(s1, '{pattern}', 'x')" for pattern in patterns(60 if AT_NIGHT else 10)]
+    found += [f"s1 RLIKE '^{pattern}'" for pattern in patterns(60 if AT_NIGHT else 10)]
     return found
 
 
@@ -263,11 +269,14 @@ def patterns(number: int) -> list[str]:
         "[^/&]",
         "[&&a]",
         "[a=&]",
+        "[0-9]",
+        "[^a-f]",
+        "[A-Zb]",
         "(a|^)",
         "(ab)",
         "é",
     )
-    ends = ("", "", "", "*", "+", "?", "*?", "++", "{2}")
+    ends = ("", "", "", "*", "+", "?", "*?", "++", "{2}", "{1,}", "{1,3}")
     drawn = (
         "".join(source.choice(parts) + source.choice(ends) for _ in range(source.randrange(1, 4)))
         for _ in range(number)
@@ -301,7 +310,12 @@ def moments() -> list[str]:
         "try_add(t1, INTERVAL 5 MINUTES)",
     ]
     found += ["t1 + INTERVAL '26' HOUR", "t1 - make_dt_interval(1, 0, 0, CAST('1.500000' AS DECIMAL(18,6)))"]
-    found += ["date_add(day1, 3)", "date_add(day1, si1)", "date_sub(day1, 1)", "datediff(day1, day2)"]
+    found += [
+        "date_add(day1, 3)",
+        "date_add(day1, si1)",
+        "date_sub(day1, 1)",
+        "datediff(day1, day2)",
+    ]
     found += ["timestampdiff(MICROSECOND, t1, t2)", "extract(HOUR FROM t1)", "extract(YEAR FROM day1)"]
     found += [
         "CAST(t1 AS STRING)",
@@ -320,6 +334,9 @@ def moments() -> list[str]:
     found += [f"{f}({at})" for at in beyond for f in ("", "year", "month", "dayofyear", "hour", "unix_micros", "date")]
     found += [f"{at} {op} t1" for at in beyond for op in ("<", "=")]
     found += [f"date_trunc('{u}', {at})" for at in beyond for u in ("YEAR", "WEEK", "DAY", "hour")]
+    forms = ("yy d M", "E hh:mm a", "h H s m", "EEEE MMM", "MMMM DDD")
+    found += [f"date_format({a}1, '{form}')" for a, form in product(("t", "n", "day"), forms)]
+    found += ["dateadd(day3, 2)", "dayname(day1)", "monthname(day3)"]
     return found
 
 
@@ -363,10 +380,6 @@ def choices() -> list[str]:
         "CAST(array() AS ARRAY<BIGINT>)",
         "isnotnull(s1)",
     ]
-    found += [
-        "element_at(array(5L), 1 + (spark_partition_id() & 0))",
-        "element_at(array(CAST('7' AS INT)), 1 + (hash(i1) & 0))",
-    ]
     found += [f"{f}({a}1)" for f, a in product(("floor", "ceil", "ceiling"), ("i", "b", "f", "x"))] + [
         "-5",
         "1.50",
@@ -374,6 +387,10 @@ def choices() -> list[str]:
         "0.05",
         "'it''s'",
     ]
+    found += [f"{f}({a}{i})" for f, a, i in product(("nullifzero", "zeroifnull", "sqrt"), NUMBERS, (1, 3))]
+    found += [f"array_contains(array({a}1, {a}3), {a}2)" for a in TYPES] + ["array_contains(array(i3, ti3), i3)"]
+    found += [f"{f}(array({a}1, {a}2))" for f, a in product(("array_max", "array_min"), TYPES)]
+    found += [f"{f}(array(i1, i3))" for f in ("array_size", "cardinality")]
     return found
 
 
@@ -414,6 +431,8 @@ def aggregates() -> list[str]:
         "size(collect_set(i1))",
         "min_by(s1, nullif(id, 3))",
         "mean(ti1)",
+        "regr_count(x1, i1)",
+        "regr_count(d3, ti3) FILTER (WHERE p1)",
         "max_by(x1, nullif(id, 3))",
         "min_by(named_struct('s', s1), id)",
         "array_sort(collect_list(d1))",
@@ -438,6 +457,8 @@ def aggregates() -> list[str]:
         "max(coalesce(s1, 'x'))",
         "avg(d1)",
     ]
+    found += [f"sum(DISTINCT {a}1)" for a in ("ti", "si", "i", "d")] + ["sum(DISTINCT ti1) FILTER (WHERE p1)"]
+    found += [f"median({a}{i})" for a, i in product(("ti", "si", "i", "b"), (1, 3))] + ["median(i1) FILTER (WHERE p1)"]
     return found
 
 
@@ -484,6 +505,9 @@ def over_rows() -> list[str]:
         *(f"{by}({of}, nullif(id, 3))" for by in ("min_by", "max_by") for of in ("x1", "f1", "array(i1)")),
     )
     found += [f"{a} OVER ({rows} {frame})" for a, frame in product(of, ("", *frames))]
+    found += [f"{f}({a}1) OVER ({rows} {frames[0]})" for f, a in product(("min", "max"), TYPES)]
+    found += [f"{f}(p1) OVER ({rows})" for f in ("any", "bool_and", "some")] + [f"mean(si1) OVER ({rows})"]
+    found += [f"sum({a}1) OVER ({rows})" for a in ("si", "d", "e", "z")]
     found += [f"{a} OVER (PARTITION BY g)" for a in of] + [f"{a} OVER ()" for a in of]
     found += ["sum(ti1) OVER (PARTITION BY g ORDER BY CAST(ti1 AS INT) RANGE BETWEEN 5 PRECEDING AND CURRENT ROW)"]
     found += ["count(*) OVER (ORDER BY t1 RANGE BETWEEN INTERVAL '5' MINUTES PRECEDING AND CURRENT ROW)"]
@@ -594,6 +618,14 @@ def _refused(text: str, rows: Rows) -> bool:
     except QueryError:
         return True
     return False
+
+
+def test_what_is_in_the_tables_over_rows_is_compared_over_rows() -> None:
+    windows = [node.this for text in over_rows() for node in expression(text).find_all(exp.Window)]
+    compared_ = {
+        "any" if isinstance(of, exp.Any) else call_name(getattr(of, "this", of)) or call_name(of) for of in windows
+    }
+    assert compared_ == {name for name, entry in AGGREGATES.items() if entry.over} | set(WINDOWS)
 
 
 def test_every_entry_of_the_tables_is_compared() -> None:

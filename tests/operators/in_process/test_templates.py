@@ -5,12 +5,13 @@ from __future__ import annotations
 import pytest
 
 from tests.harness.drawn_rows import connected
-from xmlstream.operators.in_process.expressions import Typed, translated
+from xmlstream.operators.expressions.operations.part import of_column
+from xmlstream.operators.frames.matching import condition
+from xmlstream.operators.in_process.expressions import translated
 from xmlstream.operators.in_process.templates import template
 from xmlstream.punct_ns.domain import Domain
 from xmlstream.punct_ns.punctuation import Punctuation
 from xmlstream.punct_ns.schema import Schema
-from xmlstream.punct_ns.slices import condition
 
 
 @pytest.mark.parametrize(
@@ -33,7 +34,7 @@ def test_a_moment_without_a_zone_is_left_in_a_zone() -> None:
 
 def test_conditions_of_punctuations_have_one_template() -> None:
     schema = Schema.parse("n BIGINT, s STRING, t TIMESTAMP, d DECIMAL(5,2)")
-    columns = {a.name: Typed(f'"{a.name}"', a.domain.type, True) for a in schema}
+    columns = {a.name: of_column(f'"{a.name}"', a.domain.type, True) for a in schema}
     known = connected()
     known.execute("CREATE TABLE r AS SELECT 7::BIGINT AS n, 'a' AS s, make_timestamptz(0) AS t, 1.5::DECIMAL(5,2) AS d")
     texts = []
@@ -48,15 +49,15 @@ def test_conditions_of_punctuations_have_one_template() -> None:
 
 
 def test_a_form_that_is_proven_for_literals_alone_keeps_them() -> None:
-    columns = {"s": Typed('"s"', "STRING", True)}
+    columns = {"s": of_column('"s"', "STRING", True)}
     assert translated("get(split(s, '/'), 1)", columns).sql == translated("get(split(s, '/'), 1)", columns).sql
     assert "'/'" in translated("get(split(s, '/'), 1)", columns).sql
-    assert Domain(translated("date_format(CAST('2020-01-01' AS DATE), 'yyyy')", {}).type).type == "STRING"
+    assert Domain(translated("date_format(CAST('2020-01-01' AS DATE), 'yyyy')", {}).type.name).type == "STRING"
 
 
 @pytest.mark.parametrize("operator", ["OR", "AND"])
 def test_a_chain_of_conditions_that_may_raise_an_error_grows_with_their_number(operator: str) -> None:
-    columns = {"a": Typed('"a"', "BOOLEAN", nullable=True)}
+    columns = {"a": of_column('"a"', "BOOLEAN", nullable=True)}
     parts = [f"a = CAST('{'true' if number % 3 else 'false'}' AS BOOLEAN)" for number in range(40)]
     one, two = (len(translated(f" {operator} ".join(parts[:number]), columns).sql) for number in (20, 40))
     assert two < 2.2 * one

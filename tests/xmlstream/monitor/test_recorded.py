@@ -19,6 +19,8 @@ from xmlstream.monitor.recorded import keep_reading, recorded
 from xmlstream.plan.written_plan import PLAN_FILE, encoded
 from xmlstream.punct_ns.errors import StateError, UsageError
 from xmlstream.runtime.checkpoint import CommitLog
+from xmlstream.runtime.same_query import CHECKPOINT_FORMAT, QueryRecord
+from xmlstream.sink.target import OutputRecord
 
 
 def commit(directory: Path, number: int, *, closed: bool = False, **sets: str) -> None:
@@ -34,7 +36,8 @@ def checkpoint(tmp_path: Path) -> Path:
     found = tmp_path / "state"
     found.mkdir()
     seal(found / PLAN_FILE, encoded(ROOT))
-    seal(found / "query.json", {"outputs": [{"output": "-"}, {"output": str(tmp_path / "out")}]})
+    outputs = tuple(OutputRecord(output, "row", "rows", "xml") for output in ("-", str(tmp_path / "out")))
+    seal(found / "query.json", QueryRecord(CHECKPOINT_FORMAT, "UTC", (), outputs).json())
     commit(found, 3, sensor1="<*, [,5], *, *>")
     commit(found, 4, sensor2="<*, [,4], *, *>")
     return found

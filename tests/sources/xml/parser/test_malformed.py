@@ -15,7 +15,7 @@ from xmlstream.punct_ns.slices import LIFESPAN
 from xmlstream.sources.places import Document
 from xmlstream.sources.xml.options.source import SourceOptions
 from xmlstream.sources.xml.parser.item_batches import Parsed
-from xmlstream.sources.xml.parser.malformed import Malformed, locate, malformed_error, malformed_table
+from xmlstream.sources.xml.parser.malformed import Malformed, bad_items, locate, malformed_error
 from xmlstream.sources.xml.parser.range_parser import RangeParser
 from xmlstream.sources.xml.splits import split_points
 from xmlstream.sources.xml.splits.byte_ranges import ByteRange
@@ -256,11 +256,11 @@ def test_failfast_ends_the_reading(tmp_path: Path) -> None:
     assert len(parsed(tmp_path / "d.xml", document, mode="FAILFAST")) == 1
 
 
-def test_the_table_of_a_staged_range_is_in_stream_order_with_places(tmp_path: Path) -> None:
+def test_the_bad_items_of_a_staged_range_are_in_stream_order_with_places(tmp_path: Path) -> None:
     document = ROOT + "\n<row><h>x</h></row>\n<row><h>1</h></row>\n <row><h>y</h></row></r>"
-    table = malformed_table(malformed(parsed(tmp_path / "d.xml", document)))
-    assert [(row["line"], row["column"]) for row in table.to_pylist()] == [(2, 1), (4, 2)]
-    positions = [row["_position"] for row in table.to_pylist()]
+    found = bad_items(malformed(parsed(tmp_path / "d.xml", document)))
+    assert [(one.line, one.column) for one in found] == [(2, 1), (4, 2)]
+    positions = [one.position for one in found]
     assert positions == sorted(positions)
 
 

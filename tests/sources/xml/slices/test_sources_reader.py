@@ -20,6 +20,7 @@ from xmlstream.sources.xml.options.source import SourceOptions
 from xmlstream.sources.xml.slices import micro_batches
 from xmlstream.sources.xml.slices.micro_batches import FIRST_SLICE, SliceGrowth
 from xmlstream.sources.xml.slices.sources_reader import SourcesReader
+from xmlstream.sources.xml.slices.stage_writer import stage
 
 ROOT = b"<r xmlns:p='http://www.cse.ogi.edu/dot/niagara/punct'>"
 Json = Mapping[str, Any]
@@ -59,7 +60,7 @@ def read(of: SourcesReader, tasks: Sequence[Any]) -> dict[str, list[int | str]]:
     """By its source's name what the tasks stage: the values of tuples in order, and `*` for what is all wildcard."""
     found: dict[str, list[int | str]] = {}
     for task in tasks:
-        for staged in of.stage(task):
+        for staged in stage(task.ranges, of.sources[task.reader]):
             values = found.setdefault(staged.source, [])
             if staged.path is not None:
                 values += [row["h"] for row in pq.read_table(staged.path).to_pylist()]

@@ -95,7 +95,7 @@ def test_the_documents_and_slices_of_a_source_are_in_one(tmp_path: Path, budget:
     while found.error is None:
         # Slices are planned by one process after another, and each is read by a task that has seen no other.
         planner = Planner(options, Documents(options, log=False))
-        after, ranges = planner.advance(Offset.of(at.json()), planner.sizes(at), budget)
+        after, ranges = planner.advance(Offset.from_json(at.json()), planner.sizes(at), budget)
         assert planner.ranges(at, after) == ranges
         for range_ in ranges:
             more = read(options, [range_])
@@ -123,7 +123,7 @@ def test_each_of_the_sources_that_are_read_in_one_pass_has_its_own(path: Path) -
 
 def test_an_offset_of_an_earlier_version_knows_no_namespace() -> None:
     json = {name: value for name, value in Offset().json().items() if name != "namespaces"}
-    assert Offset.of(json) == Offset()
+    assert Offset.from_json(json) == Offset()
     known = Offset(namespaces=("urn:x", None))
-    assert Offset.of(known.json()) == known
+    assert Offset.from_json(known.json()) == known
     assert SourceOptions.parse({"path": "p", "rowTag": "{}row", "schema": "a INT"}).unsplit == {b"row"}

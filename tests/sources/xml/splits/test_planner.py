@@ -54,7 +54,7 @@ class Reading:
             assert not ranges
             return None
         assert self.planner.ranges(self.at, after) == ranges, "planned again, it is the same slice"
-        self.at = Offset.of(after.json())
+        self.at = Offset.from_json(after.json())
         self.slices.append(self.read(ranges))
         return self.slices[-1]
 
@@ -171,7 +171,7 @@ def test_a_file_that_was_replaced_is_another_document_where_that_is_wanted(
         nonlocal at
         reading = Reading(options)
         at, ranges = reading.planner.advance(at, reading.planner.sizes(at), 1 << 40)
-        at = Offset.of(at.json())
+        at = Offset.from_json(at.json())
         return reading.read(ranges)
 
     file.write_bytes(ROOT + rows(0, 9))
@@ -196,7 +196,7 @@ def test_a_checkpoint_without_fingerprints_goes_on(file: Path) -> None:
     file.write_bytes(ROOT + rows(0, 3))
     reading = Reading(source(file))
     reading.advance()
-    reading.at = Offset.of({name: value for name, value in reading.at.json().items() if name != "print"})
+    reading.at = Offset.from_json({name: value for name, value in reading.at.json().items() if name != "print"})
     file.write_bytes(ROOT + rows(0, 4))
     assert reading.advance() == [3]
     assert reading.at.print is not None

@@ -37,7 +37,7 @@ class Reading:
 
     def slice(self) -> list[Any]:
         after, ranges = self.planner.advance(self.at, self.planner.sizes(self.at), None)
-        self.at = Offset.of(after.json())
+        self.at = Offset.from_json(after.json())
         parsed = (parsed for range_ in ranges for parsed in RangeParser(self.options).parse(range_))
         return [value for one in parsed for value in one.tuples["h"].to_pylist()]
 

@@ -1,0 +1,113 @@
+"""Small documents that are parsed at once: one window has the contents of the roots of many, one behind another.
+
+To set up a window takes longer than to parse a short one. Documents are parsed together if each is present as a whole,
+is well-formed by itself, is in UTF-8, and all have the same start tag of the root: then their contents are well-formed
+behind each other, too, and no item is in two of them. The position of an item is as in its own document.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from itertools import islice
+
+import numpy as np
+import pyarrow as pa
+from lxml import etree
+
+from xmlstream.punct_ns.slices import POSITION
+from xmlstream.sources.places import fetch_ahead
+from xmlstream.sources.xml.options.source import SourceOptions
+from xmlstream.sources.xml.parser.item_batches import Items, Parsed
+from xmlstream.sources.xml.parser.malformed import LocatedText
+from xmlstream.sources.xml.splits.byte_ranges import CHUNK_BYTES, ByteRange
+from xmlstream.sources.xml.splits.prolog import Charset, FlawError, read_prolog
+from xmlstream.sources.xml.splits.split_points import Offsets
+from xmlstream.sources.xml.splits.tags import parse_content, tag_name
+
+SMALL = 1 << 16
+"""The greatest length in bytes of a document that is parsed with others."""
+
+_BLANKS = b" \t\r\n"
+
+
+@dataclass(frozen=True, slots=True)
+class SmallDocuments:
+    """Documents whose contents are one text.
+
+    Attributes:
+        ranges: Their ranges, in order.
+        text: The contents, within the root of each.
+        starts: The offset of each content in the text.
+    """
+
+    ranges: tuple[ByteRange, ...]
+    text: LocatedText
+    starts: Offsets
+
+    @staticmethod
+    def first_of(ranges: Sequence[ByteRange], at: int, options: SourceOptions) -> SmallDocuments | None:
+        """The documents from a range on that can be parsed together; None if there are not two."""
+        contents: list[bytes] = []
+        root = b""
+        length = 0
+        documents = [range_.document for range_ in ranges]
+        for place, range_ in enumerate(islice(ranges, at, None), at):
+            fetch_ahead(documents, place)
+            found = _content(range_, options) if length < CHUNK_BYTES else None
+            if found is None or (contents and found[0] != root):
+                break
+            root, content = found
+            contents.append(content)
+            length += len(content)
+        if len(contents) < 2:
+            return None
+        text = LocatedText(b"".join(contents), (root,), (root,), ranges[at].document, 0, "utf-8")
+        starts = np.cumsum([0, *map(len, contents[:-1])], dtype=np.int64)
+        return SmallDocuments(tuple(ranges[at : at + len(contents)]), text, starts)
+
+    def located(self, items: Items, parsed: Parsed) -> Parsed | None:
+        """Gives the items of the text, with their numbers as positions, the positions in their documents.
+
+        Returns None if it is not known in which documents they are.
+        """
+        starts = np.full(items.count, -1, np.int64)
+        for kind in (items.tuples, items.punctuations):
+            starts[kind.ordinal] = kind.start
+        if (starts < 0).any():
+            return None
+        document = np.searchsorted(self.starts, starts, side="right") - 1
+        first = np.searchsorted(document, np.arange(len(self.ranges)))
+        base = np.array([range_.base for range_ in self.ranges], np.int64)
+        at = base[document] + np.arange(items.count) - first[document]
+        return replace(
+            parsed, tuples=_placed(parsed.tuples, at), punctuations=_placed(parsed.punctuations, at), text=None
+        )
+
+
+def _placed(batch: pa.RecordBatch, at: Offsets) -> pa.RecordBatch:
+    place = batch.schema.get_field_index(POSITION)
+    numbers = batch.column(place).to_numpy()
+    return batch.set_column(place, batch.schema.field(place), pa.array(at[numbers], pa.int64()))
+
+
+def _content(range_: ByteRange, options: SourceOptions) -> tuple[bytes, bytes] | None:
+    """Returns a document's start tag of the root, and its content; None if it has to be parsed alone."""
+    limit = min(SMALL, options.max_item_bytes)
+    if range_.start or range_.ends != "root" or range_.close or range_.end > limit:
+        return None
+    try:
+        with range_.document.reader(range_.end) as file:
+            text = file.read(range_.end)
+        prolog = read_prolog(text, complete=True, encoding=options.encoding, doctype=options.doctype)
+        if prolog is None or prolog.empty or prolog.charset != Charset():
+            return None
+        closing = b"</" + tag_name(prolog.root) + b">"
+        text = text.rstrip(_BLANKS)
+        if not text.endswith(closing):
+            return None
+        content = text[prolog.content : -len(closing)]
+        parse_content(content, (prolog.root,), (prolog.root,))
+    except (OSError, FlawError, etree.XMLSyntaxError):
+        return None
+    return prolog.root, content
