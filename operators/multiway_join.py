@@ -34,7 +34,7 @@ from xmlstream.operators.joins.chained_purge import (
     NO_CHAIN_BOUNDS,
     ChainBounds,
     ChainedPurge,
-    column,
+    class_column,
     partial_projections,
     partners,
     shapes,
@@ -292,7 +292,7 @@ class MultiwayJoin(Operator):
 
     def _classes(self, i: int, schema: Schema) -> Schema:
         """The schema of an input's classes. They are never null: a tuple with null never joins."""
-        attributes = ((column(key), schema.attribute(name)) for key, name in self.graph.keys(i).items())
+        attributes = ((class_column(key), schema.attribute(name)) for key, name in self.graph.keys(i).items())
         return Schema(tuple(Attribute(name, replace(own.domain, nullable=False)) for name, own in attributes))
 
 

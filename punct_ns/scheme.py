@@ -31,7 +31,7 @@ from xmlstream.punct_ns.errors import UsageError
 from xmlstream.punct_ns.numeric_type import DecimalType, FloatType, IntegerType, number
 from xmlstream.punct_ns.pattern import values
 from xmlstream.punct_ns.punctuation import Punctuation
-from xmlstream.punct_ns.schema import Attribute, Schema, bounds_between, split_name, written_name
+from xmlstream.punct_ns.schema import Attribute, Schema, parsed_bounds, split_name, written_name
 from xmlstream.punct_ns.sql_type import BooleanType, DiscreteType, split_outside
 from xmlstream.punct_ns.temporal_type import DateType
 from xmlstream.punct_ns.value_set import ValueSet
@@ -247,7 +247,7 @@ def _term(text: str, schema: Schema) -> Term:
     if rest.lower() == "prefix":
         return Term(attribute.name, "prefix", finite=is_finite("prefix", attribute.domain))
     bounds, by, step = re.sub(r"(?i)\s+by\s+", " by ", rest).partition(" by ")
-    low, high = bounds_between(bounds, attribute)
+    low, high = parsed_bounds(bounds, attribute)
     if not by or low is None or high is None:
         raise UsageError(f"'{text.strip(BLANKS)}' is not a valid term of a scheme", hint=_HINT)
     return Term(attribute.name, "tiles", low, high, _step(step, attribute))

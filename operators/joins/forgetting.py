@@ -17,7 +17,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import product
 
-from xmlstream.operators.joins.chained_purge import ChainBounds, column
+from xmlstream.operators.joins.chained_purge import ChainBounds, class_column
 from xmlstream.operators.joins.equi_join import EquiJoin
 from xmlstream.operators.joins.punctuation_graph import PunctuationGraph
 from xmlstream.operators.state.blocked_set import emittable
@@ -127,7 +127,7 @@ def forget_classes(
             given = [Punctuation.of(schema, {own[c]: p.patterns[at] for c, at in _places(p, graph)}) for p in found]
             classes = closed_so_far(state, i).set.schema
             free = emittable(_due(key, i), given, kept[i].whole(), state, schema)
-            back = {schema.index(name): column(c) for c, name in own.items()}
+            back = {schema.index(name): class_column(c) for c, name in own.items()}
             found = [Punctuation.of(classes, {back[at]: p.patterns[at] for at in p.restricted}) for p in free]
         for i in names:
             classes = closed_so_far(state, i).set.schema
@@ -169,7 +169,7 @@ def _closed_by_all(
 
 def _places(p: Punctuation, graph: PunctuationGraph) -> list[tuple[int, int]]:
     """The classes that a punctuation restricts, each with its place."""
-    numbers = {column(key): key for key in range(len(graph.classes))}
+    numbers = {class_column(key): key for key in range(len(graph.classes))}
     return [(numbers[name], i) for i in p.restricted if (name := p.schema[i].name) in numbers]
 
 

@@ -78,7 +78,7 @@ def input_name(path: str | bytes) -> str:
 
 
 @dataclass(frozen=True, slots=True)
-class Items:
+class MessageItems:
     """The elements of a message, as they are written.
 
     Attributes:
@@ -129,7 +129,7 @@ class MessageReader:
         self.max_bytes = max_bytes
         self._key = [_leaf(path) for path in key]
 
-    def items(self, message: Message) -> Items:
+    def items(self, message: Message) -> MessageItems:
         """Returns the elements of a message.
 
         Raises:
@@ -150,7 +150,7 @@ class MessageReader:
             root = self._alone(text)
             text = b"".join(map(text_of, root))
         rows, first = self._rows(root)
-        return Items(text, message.id or self._identity(rows), first)
+        return MessageItems(text, message.id or self._identity(rows), first)
 
     def _parsed(self, text: bytes) -> etree._Element:
         parser = safe_parser()

@@ -198,7 +198,7 @@ def joined(on: str | Sequence[str], how: str, left: str, right: str) -> list[str
     return [f"`input` AS {quoted(left)} {kind} JOIN `other` AS {quoted(right)}", *condition]
 
 
-def joined_asof(
+def asof_sql(
     here: Schema,
     there: Schema,
     on: str,

@@ -34,7 +34,7 @@ from xmlstream.safety.explanation import Explanation, Format, explained
 from xmlstream.sql import translation
 from xmlstream.sql.analysts import analyst_of
 from xmlstream.sql.clauses.joining import equalities_between, with_unique_names
-from xmlstream.sql.clauses.plan_builder import combined, distinct, finished, first, ordered
+from xmlstream.sql.clauses.plan_builder import combined_relation, distinct, finished, first, ordered
 from xmlstream.sql.clauses.relation import Relation, resolve
 from xmlstream.sql.clauses.row_windows import TupleWindow, require_positions
 from xmlstream.sql.query_text import QueryText
@@ -230,7 +230,7 @@ class Query(Runnable):
         """
         keys = [by] if isinstance(by, str) else list(by)
         return self._of(
-            *method_sql.joined_asof(self.schema, other.schema, on, keys, how, left, right, tolerance), other=other
+            *method_sql.asof_sql(self.schema, other.schema, on, keys, how, left, right, tolerance), other=other
         )
 
     def order_by(self, *keys: str) -> Query:
@@ -330,7 +330,7 @@ class Query(Runnable):
             what = f"the queries have {here} and {there} attributes"
             raise QueryError(what, hint="select the same number of attributes on both sides")
         analyst = analyst_of(self.spark)
-        whole = combined(kind, [Relation.of(self.root), Relation.of(other.root)], analyst)
+        whole = combined_relation(kind, [Relation.of(self.root), Relation.of(other.root)], analyst)
         return Query(self.spark, (distinct(whole, analyst, "union") if without_duplicates else whole).node)
 
 

@@ -94,7 +94,7 @@ def choose_joins(root: Node) -> Node:
     return _rewritten(root, _chosen)
 
 
-def choices(root: Node) -> list[Choice]:
+def choices_between(root: Node) -> list[Choice]:
     """The choice for each region of joins, inputs first."""
     found: list[Choice] = []
 

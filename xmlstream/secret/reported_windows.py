@@ -46,12 +46,12 @@ def reported(node: Node, text: str) -> Node:
     if unit.strip().lower() not in ("", "tuples") or not (length and slide):
         raise UsageError(f"semantics '{text}' needs a size and a slide that are whole numbers above 0", hint=_HINT)
     batch = split_name(given["batch"])[0] if "batch" in given else None
-    return in_windows(
+    return in_windows_of(
         node, engine, split_name(given["of"])[0], length, slide, batch=batch, of_tuples=bool(unit.strip())
     )
 
 
-def in_windows(
+def in_windows_of(
     node: Node, engine: str, time: str, size: int, slide: int, *, batch: str | None = None, of_tuples: bool = False
 ) -> Node:
     """As `reported`, for any node whose tuples have positions."""

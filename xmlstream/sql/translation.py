@@ -22,12 +22,12 @@ from xmlstream.punct_ns.errors import QueryError
 from xmlstream.punct_ns.schema import structured
 from xmlstream.punct_ns.slices import own
 from xmlstream.sql.clauses.current_time import by_field, split, stamped, with_clock
-from xmlstream.sql.clauses.from_clause import From, element_of, exploded
+from xmlstream.sql.clauses.from_clause import From, element_relation, exploded
 from xmlstream.sql.clauses.grouping import SelectList, grouped
 from xmlstream.sql.clauses.joining import hinted
 from xmlstream.sql.clauses.plan_builder import (
     ARRIVAL,
-    combined,
+    combined_relation,
     distinct,
     finished,
     first,
@@ -148,7 +148,7 @@ class Translation:
             what = f"{tree.key.upper()} of {len(left.fields)} columns with {len(right.fields)}"
             hint = "both sides need the same number of columns, which correspond by position"
             raise self._text.error(what, tree.expression, hint)
-        whole = combined(tree.key, [left.aliased(None), right], self._analyst)
+        whole = combined_relation(tree.key, [left.aliased(None), right], self._analyst)
         is_union = isinstance(tree, exp.Union) and tree.args.get("distinct")
         return distinct(whole, self._analyst, "union") if is_union else whole
 
@@ -178,7 +178,7 @@ class Translation:
         joins, views = tree.args.get("joins") or [], tree.args.get("laterals") or []
         sources = [self._source(part.this, reach) for part in (tree.args["from_"], *joins)]
         scope = sources[0].beside(*sources[1:])
-        scope = replace(scope, fields=(*scope.fields, *map(element_of, views)))
+        scope = replace(scope, fields=(*scope.fields, *map(element_relation, views)))
         condition = None if tree.args.get("where") is None else tree.args["where"].this
         with_subqueries, correlated = list[exp.Expr](), list[exp.Expr]()
         if around is not None or (condition is not None and condition.find(exp.Query)):

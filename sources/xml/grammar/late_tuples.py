@@ -35,7 +35,7 @@ from xmlstream.sources.xml.options.arrow_text import Longs, Mask
 from xmlstream.sources.xml.options.source import SourceOptions
 from xmlstream.sources.xml.parser.malformed import BadItem
 from xmlstream.sources.xml.parser.originals import originals
-from xmlstream.sources.xml.splits.byte_ranges import Part
+from xmlstream.sources.xml.splits.byte_ranges import RangePart
 
 pc: Any = pyarrow.compute  # its stubs do not accept chunked arrays
 
@@ -337,7 +337,7 @@ def _normal(value: Any, domain: Any) -> Any:
     return value if value is None or domain.opaque else domain.normal(value)
 
 
-def late_items(late: Sequence[LateTuple], part: Part) -> list[BadItem]:
+def late_items(late: Sequence[LateTuple], part: RangePart) -> list[BadItem]:
     """Returns late tuples as they are set aside, with whole elements unless they are only counted."""
     wanted = [] if part.source.ungrammatical == "drop" else [one.position for one in late]
     found = originals(part, wanted) if wanted else {}
@@ -354,7 +354,7 @@ def late_items(late: Sequence[LateTuple], part: Part) -> list[BadItem]:
     return items
 
 
-def _document(position: int, part: Part) -> str:
+def _document(position: int, part: RangePart) -> str:
     return [r.document.where for r in part.ranges if r.base + r.start <= position][-1]
 
 

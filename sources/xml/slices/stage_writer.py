@@ -28,7 +28,7 @@ from xmlstream.sources.xml.parser.malformed import Malformed, bad_items
 from xmlstream.sources.xml.parser.originals import Original, originals
 from xmlstream.sources.xml.parser.range_parser import RangeParser
 from xmlstream.sources.xml.slices.micro_batches import StagedRange
-from xmlstream.sources.xml.splits.byte_ranges import ByteRange, Part
+from xmlstream.sources.xml.splits.byte_ranges import ByteRange, RangePart
 
 
 def stage(ranges: Iterable[ByteRange], reading: Reading) -> list[StagedRange]:
@@ -38,7 +38,7 @@ def stage(ranges: Iterable[ByteRange], reading: Reading) -> list[StagedRange]:
     the requested attributes and those that punctuations of its source are known to restrict: without these, tuples that
     violate such a punctuation could not be found.
     """
-    part = Part(reading, 0, tuple(ranges))
+    part = RangePart(reading, 0, tuple(ranges))
     for number, source in enumerate((reading, *reading.beside)):
         part = replace(part, stream=number).with_columns(known_restricted(source))
     while True:
@@ -65,7 +65,7 @@ def staged_again(range_: StagedRange, names: Collection[str]) -> str:
     return path
 
 
-def _parsed(part: Part, streams: Sequence[_Stream]) -> Part | None:
+def _parsed(part: RangePart, streams: Sequence[_Stream]) -> RangePart | None:
     """Passes all items to the streams; returns a part with more attributes if punctuations restrict unread ones."""
     parser = RangeParser(part.reading)
     for stream, of in zip(streams, parser.streams, strict=True):
@@ -81,7 +81,7 @@ def _parsed(part: Part, streams: Sequence[_Stream]) -> Part | None:
 class _Stream:
     """Collects the staged items of one source."""
 
-    def __init__(self, part: Part) -> None:
+    def __init__(self, part: RangePart) -> None:
         self._part, self._options = part, (part.reading, *part.reading.beside)[part.stream]
         self._punctuations: list[pa.RecordBatch] = []
         self._malformed: list[Malformed] = []

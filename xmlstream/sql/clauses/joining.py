@@ -44,7 +44,7 @@ NO_EQUALITY = (
 
 
 @dataclass(frozen=True, slots=True)
-class Condition:
+class JoinCondition:
     """Join condition over attributes of both inputs: equalities between the sides, and the residual conditions."""
 
     equal: tuple[tuple[exp.Expr, exp.Expr], ...]
@@ -64,7 +64,7 @@ def with_unique_names(relation: Relation, taken: Collection[str], analyst: Analy
     return Relation(made.node, tuple(replace(f, attribute=called[f.attribute]) for f in relation.fields))
 
 
-def split_condition(conditions: Sequence[exp.Expr], left: Collection[str], right: Collection[str]) -> Condition:
+def split_condition(conditions: Sequence[exp.Expr], left: Collection[str], right: Collection[str]) -> JoinCondition:
     """The conditions as equalities between the two sides, left first, and the rest."""
     equal: list[tuple[exp.Expr, exp.Expr]] = []
     rest: list[exp.Expr] = []
@@ -77,7 +77,7 @@ def split_condition(conditions: Sequence[exp.Expr], left: Collection[str], right
             equal.append((sides[1], sides[0]))
         else:
             rest.append(condition)
-    return Condition(tuple(equal), tuple(rest))
+    return JoinCondition(tuple(equal), tuple(rest))
 
 
 def equalities_between(condition: exp.Expr, inputs: Sequence[Schema]) -> tuple[tuple[Equality, ...], str | None]:
@@ -97,7 +97,7 @@ def equalities_between(condition: exp.Expr, inputs: Sequence[Schema]) -> tuple[t
 
 
 def joined(
-    left: Relation, right: Relation, how: How, condition: Condition, analyst: Analyst, text: QueryText, at: exp.Expr
+    left: Relation, right: Relation, how: How, condition: JoinCondition, analyst: Analyst, text: QueryText, at: exp.Expr
 ) -> Relation:
     """The join of two relations whose attributes have different names.
 
@@ -186,7 +186,7 @@ def joined_asof(
     left: Relation,
     right: Relation,
     kind: AsofKind,
-    condition: Condition,
+    condition: JoinCondition,
     match: exp.Expr | None,
     analyst: Analyst,
     text: QueryText,

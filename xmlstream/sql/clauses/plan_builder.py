@@ -91,7 +91,7 @@ _COMBINING: dict[str, Callable[[Schema], Operator]] = {"union": Merge, "intersec
 _LABELS = {"union": "merge", "intersect": "intersect", "except": "difference"}
 
 
-def combined(kind: str, relations: Sequence[Relation], analyst: Analyst) -> Relation:
+def combined_relation(kind: str, relations: Sequence[Relation], analyst: Analyst) -> Relation:
     """The `union`, `intersect` or `except` of relations by position; only `union` keeps duplicates.
 
     Names are the first relation's, types as Spark widens them.

@@ -38,8 +38,8 @@ from xmlstream.operators.select import Select
 from xmlstream.plan.nodes import Node, unique
 from xmlstream.sql.clauses.grouping import SelectList, aggregates_of, over_groups
 from xmlstream.sql.clauses.joining import (
-    Condition,
     How,
+    JoinCondition,
     as_attribute,
     joined,
     split_condition,
@@ -251,7 +251,7 @@ class Subqueries:
         """Selects the left tuples with a partner, or without one; a left tuple whose `key` is not 1 has none."""
         found = split_condition(parts, left.node.schema.names, right.node.schema.names)
         equal = found.equal if key is None else ((key, _ONE.copy()), *found.equal)
-        condition = Condition(equal or _ALL, found.residual)
+        condition = JoinCondition(equal or _ALL, found.residual)
         relation = joined(left, right, "anti" if negated else "semi", condition, self.analyst, self.text, at)
         label = f"{'not_' if negated else ''}{at.key}"
         return Relation(Node(relation.node.operator, relation.node.inputs, label), relation.fields)
@@ -292,7 +292,7 @@ class Subqueries:
         require_own_names(select.expressions, inner, around, self.text)
         if not correlated:
             right = with_unique_names(self.whole(select), taken, self.analyst)
-            relation = joined(around, right, "inner", Condition(_ALL), self.analyst, self.text, query)
+            relation = joined(around, right, "inner", JoinCondition(_ALL), self.analyst, self.text, query)
             return self._named(right.fields[0].attribute, Relation(relation.node, around.fields), query)
         inner = with_unique_names(inner, taken, self.analyst)
         parts = self._over_both(correlated, inner, around)
@@ -314,7 +314,7 @@ class Subqueries:
             for (x, _), key in zip(found.equal, keys, strict=True)
         )
         how: How = "inner" if is_strict and strict else "left"
-        relation = joined(around, groups, how, Condition(equal), self.analyst, self.text, query)
+        relation = joined(around, groups, how, JoinCondition(equal), self.analyst, self.text, query)
         relation = Relation(relation.node, around.fields)
         values: dict[str, exp.Expr] = {}
         for text, aggregate in aggregates.items():

@@ -79,7 +79,7 @@ class Declaration:
         return Declaration(name, ddl, using, plain, text, at, tuple(by), rules)
 
     def conditions(self) -> list[QueryText]:
-        """The conditions of the rules in `punctuate`, which `declared` does not check."""
+        """The conditions of the rules in `punctuate`, which `declared_source` does not check."""
         if self.rules is None:
             return []
         found = ((rule.at, rule.condition) for rule in written_rules(self.rules.text) if rule.condition is not None)
@@ -100,7 +100,7 @@ class Declaration:
         return self.text.error(f"table {self.name}: {what}", self.at, hint)
 
 
-def declared(declaration: Declaration) -> Node:
+def declared_source(declaration: Declaration) -> Node:
     """The source that a table declares.
 
     Raises:
