@@ -42,7 +42,14 @@ from xmlstream.operators.joins.chained_purge import (
 )
 from xmlstream.operators.joins.equal_attributes import equal_terms, rewritten, rewritten_schemes
 from xmlstream.operators.joins.forgetting import due_sets, forget_classes
-from xmlstream.operators.joins.punctuation_graph import Chains, Equality, PunctuationGraph, Reached, Shape, promised
+from xmlstream.operators.joins.punctuation_graph import (
+    Chains,
+    Equality,
+    PunctuationGraph,
+    Reached,
+    Shape,
+    promised_shapes_of,
+)
 from xmlstream.operators.joins.purge_strategy import EAGER, PurgeStrategy
 from xmlstream.operators.required_punctuations import Held, Way, whole
 from xmlstream.operators.state.blocked_set import emittable
@@ -94,7 +101,7 @@ class MultiwayJoin(Operator):
         return Schema(tuple(attribute for schema in inputs for attribute in schema))
 
     def schemes(self, *inputs: tuple[Scheme, ...]) -> tuple[Scheme, ...]:
-        reachability = promised(self.graph, inputs)
+        reachability = promised_shapes_of(self.graph, inputs)
         found: list[Scheme] = []
         for i, schemes in enumerate(inputs):
             if reachability.reaches_all(i):

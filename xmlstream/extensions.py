@@ -14,7 +14,7 @@ _PLACES = {
     "sink postgresql": "xmlstream.sink.databases.postgresql.POSTGRESQL",
     "stream xmark": "xmlstream.sources.xmark.source_options",
     "inferred declaration": "xmlstream.sources.xml.inference.proposal.proposal",
-    "reported windows": "xmlstream.secret.reported_windows.reported",
+    "reported windows": "xmlstream.secret.reported_windows.reported_windows",
     "windows of an engine": "xmlstream.secret.reported_windows.in_windows_of",
     "picture of a plan": "xmlstream.drawing.plan_picture.picture",
     "page of a plan": "xmlstream.drawing.plan_picture.plan_page",

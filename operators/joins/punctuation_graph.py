@@ -383,7 +383,7 @@ class Reachability:
         return frozenset(reached), frozenset(known)
 
 
-def promised(graph: PunctuationGraph, schemes: Sequence[Sequence[Scheme]]) -> Reachability:
+def promised_shapes_of(graph: PunctuationGraph, schemes: Sequence[Sequence[Scheme]]) -> Reachability:
     """The reachability under the shapes that the inputs' schemes promise."""
     return Reachability(graph, graph.promised_shapes(schemes))
 
@@ -400,7 +400,7 @@ class Chains:
         for known, found in self._last:
             if known is promises:
                 return found
-        found = promised(self.graph, [schemes for _, schemes in promises])
+        found = promised_shapes_of(self.graph, [schemes for _, schemes in promises])
         self._last[:] = [
             (promises, found),
             *self._last[:1],

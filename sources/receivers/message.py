@@ -92,7 +92,7 @@ class MessageItems:
     row: str | None = None
 
 
-def text_of(element: etree._Element) -> bytes:
+def element_bytes(element: etree._Element) -> bytes:
     """Writes an element in UTF-8, for a root that declares the prefix of punctuations."""
     text = etree.tostring(element, encoding="utf-8", with_tail=False)
     tag, end, rest = text.partition(b">")
@@ -148,7 +148,7 @@ class MessageReader:
             root = self._parsed(WRAPPED + text + b"</m>")
         else:
             root = self._alone(text)
-            text = b"".join(map(text_of, root))
+            text = b"".join(map(element_bytes, root))
         rows, first = self._rows(root)
         return MessageItems(text, message.id or self._identity(rows), first)
 

@@ -104,7 +104,7 @@ def archive_classes(console: Console) -> PreparedArchive | None:
         raise UsageError("there is no directory for the archive", hint=hint)
     try:
         place.mkdir(parents=True, exist_ok=True)
-        with interrupts.noted() as signals, _locked(place, signals, console) as is_first:
+        with interrupts.noted_signals() as signals, _locked(place, signals, console) as is_first:
             if not is_first:
                 return None
             for left in place.glob(f"{_SCRATCH}*"):  # by a process that was killed

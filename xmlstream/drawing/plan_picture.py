@@ -29,7 +29,7 @@ from xmlstream.punct_ns.scheme import Scheme
 from xmlstream.safety.changes import Change
 from xmlstream.safety.remedies import Remedy, remedies
 from xmlstream.safety.verdicts import Kept, OperatorVerdict, QueryVerdict, When, judged
-from xmlstream.safety.words import answering, kept_words, promised, summary, tree, troubles
+from xmlstream.safety.words import answering, kept_words, promises_in_words, summary, troubles, verdict_tree
 
 _MOST = 12
 """Inputs up to which a graph is drawn; arrows between more inputs cannot be followed."""
@@ -286,9 +286,11 @@ def _schemes(one: OperatorVerdict, known: dict[Node, OperatorVerdict]) -> Iterat
     inputs = one.node.inputs
     for below in inputs:
         of = f"{known[below].name}: " if len(inputs) > 1 else ""
-        yield Line(f"{of}{promised(known[below].promises.running, below.schema)}", label="in")
+        yield Line(f"{of}{promises_in_words(known[below].promises.running, below.schema)}", label="in")
     ends = isinstance(one.node.operator, Scan) and one.promises.ended != one.promises.running
-    yield Line(f"{promised(one.promises.running, one.node.schema)}{', and ends' if ends else ''}", label="out", rows=2)
+    yield Line(
+        f"{promises_in_words(one.promises.running, one.node.schema)}{', and ends' if ends else ''}", label="out", rows=2
+    )
 
 
 def _live(one: OperatorVerdict) -> Sequence[str]:
@@ -344,7 +346,7 @@ def plan_page(
         f"<ul>\n{items}\n</ul>",
         '<h2>The plan</h2>\n<div class="picture" tabindex="0" role="region" aria-label="The plan, drawn">',
         f"{picture(verdict, remedies, concluded=False)}</div>",
-        f"<details><summary>The plan as text</summary>\n<pre>{escape(tree(verdict))}</pre></details>",
+        f"<details><summary>The plan as text</summary>\n<pre>{escape(verdict_tree(verdict))}</pre></details>",
     ]
     if query:
         parts.append(f"<h2>The query</h2>\n<pre>{escape(query.strip())}</pre>")

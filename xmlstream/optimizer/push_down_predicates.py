@@ -30,7 +30,7 @@ from xmlstream.operators.expressions.dialect import attributes_in, conjoined, co
 from xmlstream.operators.expressions.throwable import throwable
 from xmlstream.operators.expressions.type_rules import equated
 from xmlstream.operators.select import Select
-from xmlstream.optimizer.rewrite import bottom_up, in_terms, over, readers, top_down
+from xmlstream.optimizer.rewrite import bottom_up, in_terms, readers, rebuilt, top_down
 from xmlstream.plan.nodes import AnyOperator, Node
 from xmlstream.punct_ns.schema import Schema
 
@@ -96,7 +96,7 @@ def push_down_predicates(root: Node) -> Node:
         parted = found[node]
         edges = zip(node.inputs, inputs, parted.below, strict=True)
         inputs = tuple(new if uses[below] == 1 else selected(new, parts) for below, new, parts in edges)
-        return inputs[0] if parted.operator is None else selected(over(node, inputs, parted.operator), parted.above)
+        return inputs[0] if parted.operator is None else selected(rebuilt(node, inputs, parted.operator), parted.above)
 
     nothing: list[exp.Expr] = []
     top_down(root, nothing, of_inputs, add)

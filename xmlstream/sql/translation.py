@@ -32,14 +32,14 @@ from xmlstream.sql.clauses.plan_builder import (
     finished,
     first,
     ordered,
-    project,
+    select_items,
     sort_key,
     where,
 )
 from xmlstream.sql.clauses.ranking import qualified, ranked, settled
 from xmlstream.sql.clauses.relation import Relation, clock_calls, require_no_quoted_name, resolve, trees_of, window_of
 from xmlstream.sql.clauses.row_windows import windowed
-from xmlstream.sql.clauses.subqueries import Subqueries, parted, require_own_names
+from xmlstream.sql.clauses.subqueries import Subqueries, parted_conditions, require_own_names
 from xmlstream.sql.clauses.time_windows import Sessions, in_windows
 from xmlstream.sql.query_text import QueryText
 from xmlstream.sql.refused.supported import require_supported
@@ -183,7 +183,7 @@ class Translation:
         with_subqueries, correlated = list[exp.Expr](), list[exp.Expr]()
         if around is not None or (condition is not None and condition.find(exp.Query)):
             require_own_names((on for join in joins if (on := join.args.get("on"))), scope, around, self._text)
-            parts = parted(condition, scope, around)
+            parts = parted_conditions(condition, scope, around)
             condition, with_subqueries, correlated = parts.own, parts.with_subqueries, parts.correlated
         if condition is not None and (found := aggregates_in(condition)):
             hint = "write a condition on groups in HAVING"
@@ -224,7 +224,7 @@ class Translation:
             return qualified(listed, tree, self._analyst) if is_qualified else ranked(listed, self._analyst)
         if any(tree.args.get(clause) for clause in ("group", "having")) or aggregates_in(*trees):
             return grouped(tree, listed, sessions, self._analyst)
-        return project(listed.relation.node, listed.items, self._analyst)
+        return select_items(listed.relation.node, listed.items, self._analyst)
 
     def _require_none(self, tree: exp.Select, clauses: Iterable[str], hint: str) -> None:
         for clause in clauses:

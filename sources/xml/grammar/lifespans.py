@@ -122,7 +122,7 @@ def counted_lifespans(punctuations: pa.Table, options: SourceOptions) -> list[tu
     return [(Lifespan.read(each["values"], options.schema), each["counts"]) for each in counts]
 
 
-def judged(
+def judged_pieces(
     path: str,
     before: Sequence[Punctuation],
     punctuations: pa.Table | None,

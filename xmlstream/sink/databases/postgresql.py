@@ -80,7 +80,7 @@ class TablePlace:
         return TablePlace(urlunsplit(parts._replace(fragment="")), parts.fragment)
 
 
-def require_reachable(output: str) -> None:
+def _require_reachable(output: str) -> None:
     """Checks that the server of an output can be reached and accepts the user.
 
     Raises:
@@ -214,7 +214,7 @@ POSTGRESQL = SinkKind(
     output=lambda options, name: f"{options['url']}#{options.get('table', name)}",
     is_path=False,
     loader=PostgresqlLoader,
-    check=require_reachable,
+    check=_require_reachable,
 )
 """A table of PostgreSQL, and beside it the table of closed values."""
 

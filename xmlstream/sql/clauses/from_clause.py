@@ -32,7 +32,7 @@ from xmlstream.sql.clauses.joining import (
     split_condition,
     with_unique_names,
 )
-from xmlstream.sql.clauses.plan_builder import keyed, project, where
+from xmlstream.sql.clauses.plan_builder import keyed, select_items, where
 from xmlstream.sql.clauses.relation import Field, Item, Relation, resolve
 from xmlstream.sql.query_text import QueryText
 from xmlstream.sql.spark.analysis import Analyst
@@ -151,7 +151,7 @@ class From:
             either: list[exp.Expr] = [named(field.attribute) for field in pair]
             items.append(Item(attribute, exp.Anonymous(this="coalesce", expressions=either)))
             keys = (*keys, Field(name.name, attribute))
-        return Relation(project(whole.node, items, self._analyst).node, (*_qualified(merged), *keys, *rest))
+        return Relation(select_items(whole.node, items, self._analyst).node, (*_qualified(merged), *keys, *rest))
 
     def _only(self, side: Relation, name: exp.Identifier) -> Field:
         found = side.find(name.name)

@@ -74,7 +74,7 @@ class Parts:
     correlated: list[exp.Expr]
 
 
-def parted(condition: exp.Expr | None, scope: Relation, around: Relation | None) -> Parts:
+def parted_conditions(condition: exp.Expr | None, scope: Relation, around: Relation | None) -> Parts:
     """The conditions that AND joins in the WHERE of a query over `scope`, which may be within a query `around`."""
     parts = [] if condition is None else conjuncts(condition)
     with_subqueries = [part for part in parts if queries_in(part)]

@@ -18,7 +18,7 @@ from xmlstream.sql.refused.refusals import (
     A_BOUND,
     IN_A_SUBQUERY,
     LAST_ROWS,
-    place_of,
+    place_in_query,
     purge_strategy_of,
     refusal,
 )
@@ -320,7 +320,7 @@ def require_supported(tree: exp.Expr, text: QueryText) -> None:
     """
     findings: list[tuple[int, str, str | None]] = []
     for node in tree.walk(prune=lambda part: isinstance(part, exp.Hint)):
-        findings += [(place_of(found, node, text), what, hint) for found, what, hint in _findings(node)]
+        findings += [(place_in_query(found, node, text), what, hint) for found, what, hint in _findings(node)]
         findings += _quoted_as_a_text(node, text)
     if findings:
         at, what, hint = min(findings, key=lambda finding: finding[0])
