@@ -77,7 +77,7 @@ class Aggregation:
         return self._with_values(kept if self.keys else self.combined(kept))
 
     def _with_values(self, kept: Frame, *beside: str) -> Frame:
-        """The groups with the values of their partial aggregates."""
+        """Adds to each group the values that its partial aggregates give."""
         pairs = zip(self.merges or (), self.aggregates, strict=True)
         values = [f"{p.last} AS {quoted(a.attribute.name)}" for p, a in pairs]
         return kept.select(*map(quoted, self.keys), *values, *beside)

@@ -109,7 +109,7 @@ class AsofJoin(Operator):
 
     @property
     def _keys(self) -> tuple[BoundedKey, BoundedKey]:
-        """The bounded keys: a left tuple waits for right ones up to it, a right one for left ones up to the next."""
+        """The keys with bounds: a left tuple waits for right ones up to it, a right one until the next right one."""
         left_at, right_at = quoted(self.left_at), quoted(self.right_at)
         up_to = Bound(self.right_at, "<" if self.strict else "<=", left_at, (self.left_at,), self.type, self.left_at)
         begin = Bound(self.left_at, ">" if self.strict else ">=", right_at, (self.right_at,), self.type, self.right_at)

@@ -146,7 +146,7 @@ class Join(Operator):
         return found or [whole(*inputs)]
 
     def _wanted_of(self, side: int, p: Punctuation, held: Held, inputs: Sequence[Schema]) -> Way | None:
-        """The way by one side's punctuation; None if the output's cannot follow from that side."""
+        """How one side's punctuation leads to the output's; None if it cannot."""
         of_side = self.sides.of_side(p, side, inputs, punctuates=self.punctuates)
         if of_side is None:
             return None
@@ -204,7 +204,7 @@ class Join(Operator):
             yield self._extended(taken, side, state)
 
     def _extended(self, tuples: Tuples, side: int, state: OperatorState) -> Tuples:
-        """The tuples with nulls for the other side."""
+        """Extends tuples without a partner by nulls for the other side."""
         own = [quoted(name) for name in state.inputs[side].names]
         nulls = [f"CAST(NULL AS {a.domain.type}) AS {quoted(a.name)}" for a in state.inputs[1 - side]]
         return replace(tuples, frame=tuples.frame.select(*(own + nulls if side == 0 else nulls + own)))

@@ -34,7 +34,7 @@ from xmlstream.operators.joins.chained_purge import (
     NO_CHAIN_BOUNDS,
     ChainBounds,
     ChainedPurge,
-    column,
+    class_column,
     partial_projections,
     partners,
     shapes,
@@ -42,7 +42,14 @@ from xmlstream.operators.joins.chained_purge import (
 )
 from xmlstream.operators.joins.equal_attributes import equal_terms, rewritten, rewritten_schemes
 from xmlstream.operators.joins.forgetting import due_sets, forget_classes
-from xmlstream.operators.joins.punctuation_graph import Chains, Equality, PunctuationGraph, Reached, Shape, promised
+from xmlstream.operators.joins.punctuation_graph import (
+    Chains,
+    Equality,
+    PunctuationGraph,
+    Reached,
+    Shape,
+    promised_shapes_of,
+)
 from xmlstream.operators.joins.purge_strategy import EAGER, PurgeStrategy
 from xmlstream.operators.required_punctuations import Held, Way, whole
 from xmlstream.operators.state.blocked_set import emittable
@@ -94,7 +101,7 @@ class MultiwayJoin(Operator):
         return Schema(tuple(attribute for schema in inputs for attribute in schema))
 
     def schemes(self, *inputs: tuple[Scheme, ...]) -> tuple[Scheme, ...]:
-        reachability = promised(self.graph, inputs)
+        reachability = promised_shapes_of(self.graph, inputs)
         found: list[Scheme] = []
         for i, schemes in enumerate(inputs):
             if reachability.reaches_all(i):
@@ -247,7 +254,7 @@ class MultiwayJoin(Operator):
         return new
 
     def _pending(self, state: OperatorState) -> dict[int, str]:
-        """The inputs to purge: `all` their tuples, if another input has new punctuations, or only `new` ones."""
+        """The inputs to purge: `all` their tuples if another input has new punctuations, else only the `new`."""
         scratch = state.scratch(_OfSlice)
         # Tuples that earlier slices left for a later purge came in several slices.
         pending = {int(i): "all" for i in state.notes.get("pending", {})}
@@ -292,7 +299,7 @@ class MultiwayJoin(Operator):
 
     def _classes(self, i: int, schema: Schema) -> Schema:
         """The schema of an input's classes. They are never null: a tuple with null never joins."""
-        attributes = ((column(key), schema.attribute(name)) for key, name in self.graph.keys(i).items())
+        attributes = ((class_column(key), schema.attribute(name)) for key, name in self.graph.keys(i).items())
         return Schema(tuple(Attribute(name, replace(own.domain, nullable=False)) for name, own in attributes))
 
 

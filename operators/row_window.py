@@ -140,7 +140,7 @@ class RowWindow(OrderedRows):
         return placed(inputs[0].punctuations, state.inputs[0].names, self.schema(*state.inputs))
 
     def _answered(self, ready: Tuples, state: OperatorState) -> Tuples:
-        """Tuples with their functions; they become the last rows of their groups."""
+        """Emits tuples with their functions' values, and keeps them as the last rows of their groups."""
         schema, rows = state.inputs[0], state.log("rows")
         numbered = self._with_functions(self._numbered(ready, rows.whole(), schema)).where(NEW)
         shown = [*schema.names, *(over.attribute.name for over in self.functions)]
@@ -240,5 +240,5 @@ class RowWindow(OrderedRows):
 
     @property
     def _growing(self) -> Sequence[tuple[int, Over]]:
-        """The functions of all rows so far, except ranks, with their places."""
+        """The functions over all rows so far, ranks left out, each with its place in the list."""
         return [(i, over) for i, over in enumerate(self.functions) if not (over.is_rolling or over.is_rank)]

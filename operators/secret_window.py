@@ -317,7 +317,7 @@ class SecretWindow(Operator):
         return f"least({at}, {start} + IF({past} <= 0, 0, ({past} + {self.slide - 1}) DIV {self.slide}) * {self.slide})"
 
     def _counted(self, reports: Frame, known: Frame) -> Frame:
-        """The reports with the numbers that bound their content, and the content of the instant before."""
+        """Adds to each report the tuple numbers that bound its content, and the content one instant before."""
         bounds = [(_HIGH, _AT), (_HIGH_THEN, f"{_AT} - 1")]
         bounds += [] if self.of_tuples else [(_LOW, _OPEN), (_LOW_THEN, _OPEN_THEN)]
         points = ", ".join(f"named_struct('of', '{name}', 'at', {text})" for name, text in bounds)
@@ -342,7 +342,7 @@ class SecretWindow(Operator):
         return found.select("*", *lows)
 
     def _needed(self, frame: Frame) -> Frame:
-        """The tuples that the content of the last instant, the one before it, or a later one can hold."""
+        """The tuples that a later content can hold, or that of the last two instants."""
         time = quoted(self.time)
         if not self.of_tuples:
             last = f"max({time}) OVER () AS {_NOW}"

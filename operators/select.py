@@ -68,7 +68,7 @@ class Select(Operator):
 
     @property
     def _equals(self) -> dict[str, list[str]]:
-        """For each attribute that equals others, these others."""
+        """Maps each attribute that the condition makes equal to others to those others."""
         groups = [[name for _, name in group] for group in equal_groups(((0, a), (0, b)) for a, b in self.equal)]
         return {name: [other for other in group if other != name] for group in groups for name in group}
 

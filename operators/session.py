@@ -108,7 +108,7 @@ class Session(Operator):
 
     @property
     def _is_of_one_moment(self) -> bool:
-        """Whether the moment is a key: then each group has one moment and one session, complete with the group."""
+        """Whether the moment is a grouping key: then each group has one moment, and is one session."""
         return len(self._completed) == len(self.keys)
 
     def schema(self, *inputs: Schema) -> Schema:

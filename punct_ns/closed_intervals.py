@@ -73,7 +73,7 @@ def closed_runs(closed_set: PunctuationSet, place: int, new: Iterable[Punctuatio
 def _boxes(
     closed_set: PunctuationSet, place: int, new: Iterable[Punctuation]
 ) -> dict[tuple[tuple[int, Pattern], ...], ValueSet]:
-    """Maps patterns of the other attributes to the values that were closed there by new punctuations."""
+    """Maps patterns of the other attributes to the values that new punctuations close where they match."""
     domain = closed_set.schema[place].domain
     found: dict[tuple[tuple[int, Pattern], ...], ValueSet] = {}
     for p in new:
@@ -211,7 +211,7 @@ class _Search:
             yield Box(there, tuple((i, s) for i, s in chosen if s != (domain[i].domain.bottom, domain[i].domain.top)))
 
     def _whole(self, there: Mapping[int, Pattern]) -> Iterator[Box]:
-        """Yields the boxes that do not restrict awaited attributes, where the staying attributes match these patterns.
+        """Yields the boxes that restrict no awaited attribute, among those where the staying ones match these patterns.
 
         A new punctuation and an old one may have coalesced into one that restricts no awaited attribute.
         """

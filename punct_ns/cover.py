@@ -67,12 +67,12 @@ def is_exact(boxes: Sequence[Mapping[int, ValueSet]]) -> bool:
     return len(boxes) <= EXACT_PUNCTUATIONS and len(frozenset[int]().union(*boxes)) <= EXACT_ATTRIBUTES
 
 
-def is_covered(target: Box, boxes: Sequence[Mapping[int, ValueSet]], budget: Budget) -> bool:
+def is_box_covered(target: Box, boxes: Sequence[Mapping[int, ValueSet]], budget: Budget) -> bool:
     """Whether every point of the target (a set for each attribute) is in some box.
 
     >>> from xmlstream.punct_ns.domain import Domain
     >>> low, high = (ValueSet.of_intervals(Domain("INT"), [pair]) for pair in ((0, 5), (5, 9)))
-    >>> is_covered({0: low, 1: low.union(high)}, [{0: low, 1: low}, {1: high}], Budget())
+    >>> is_box_covered({0: low, 1: low.union(high)}, [{0: low, 1: low}, {1: high}], Budget())
     True
     """
     while True:
@@ -92,7 +92,7 @@ def is_covered(target: Box, boxes: Sequence[Mapping[int, ValueSet]], budget: Bud
     if not boxes:
         return False
     i = _busiest(boxes, target)
-    return all(is_covered({**target, i: half}, boxes, budget) for half in _halves(i, target[i], boxes))
+    return all(is_box_covered({**target, i: half}, boxes, budget) for half in _halves(i, target[i], boxes))
 
 
 def covered_regions(
@@ -136,10 +136,10 @@ def covered_regions(
     removed = {i: part for i, part in target.items() if i not in staying}
     dividing = [{i: part for i, part in box.items() if i in staying} for box in boxes]
     elsewhere = [{i: part for i, part in box.items() if i in removed} for box in boxes]
-    if not is_covered(removed, elsewhere, budget):
+    if not is_box_covered(removed, elsewhere, budget):
         return  # not even if all boxes held everywhere
     everywhere = [rest for there, rest in zip(dividing, elsewhere, strict=True) if not there]
-    if everywhere and is_covered(removed, everywhere, budget):
+    if everywhere and is_box_covered(removed, everywhere, budget):
         yield region
         return
     i = _busiest(dividing, region)

@@ -45,12 +45,12 @@ _BLOCK = 64  # spans in one block, which a search skips as a whole
 _OPPOSITE: dict[Pattern, Pattern] = {NULL: NOT_NULL, NOT_NULL: NULL}
 
 
-class Entry:
+class IndexedEntry:
     """One punctuation that restricts several attributes, with cached values.
 
     >>> schema = Schema.parse("hour INT, min INT")
-    >>> five = Entry(Punctuation.of(schema, hour="5", min="[0,9]"), (0, 1))
-    >>> five.box[1].cuts, five.only_difference(Entry(Punctuation.of(schema, hour="6", min="[0,9]"), (0, 1)))
+    >>> five = IndexedEntry(Punctuation.of(schema, hour="5", min="[0,9]"), (0, 1))
+    >>> five.box[1].cuts, five.only_difference(IndexedEntry(Punctuation.of(schema, hour="6", min="[0,9]"), (0, 1)))
     ((0, 10), 0)
     """
 
@@ -106,7 +106,7 @@ class Entry:
                 return False
         return True
 
-    def only_difference(self, other: Entry) -> int | None:
+    def only_difference(self, other: IndexedEntry) -> int | None:
         """Returns the only attribute on which two entries of one shelf differ; None if there are more, or none."""
         differing = [i for i, p, q in zip(self.restricted, self.patterns, other.patterns, strict=True) if p != q]
         return differing[0] if len(differing) == 1 else None
@@ -122,7 +122,7 @@ class Spans:
 
     >>> schema, spans = Schema.parse("hour INT, min INT"), Spans()
     >>> for hour in ("[1,5]", "[4,9]", "[20,29]"):
-    ...     entry = Entry(Punctuation.of(schema, hour=hour, min="5"), (0, 1))
+    ...     entry = IndexedEntry(Punctuation.of(schema, hour=hour, min="5"), (0, 1))
     ...     spans.add(_span(entry.box[0]), entry)
     >>> [str(entry.punctuation) for group in spans.meeting((7, 8)) for entry in group]
     ['<[4,9], 5>']
@@ -131,14 +131,14 @@ class Spans:
     __slots__ = ("_at", "_blocks", "_reach")
 
     def __init__(self) -> None:
-        self._at: dict[Span, dict[Entry, None]] = {}
+        self._at: dict[Span, dict[IndexedEntry, None]] = {}
         self._blocks: list[list[Span]] = []
         self._reach: list[Cut] = []
 
     def __len__(self) -> int:
         return len(self._at)
 
-    def add(self, span: Span, entry: Entry) -> None:
+    def add(self, span: Span, entry: IndexedEntry) -> None:
         """Adds an entry under its span."""
         if span not in self._at:
             self._at[span] = {}
@@ -152,7 +152,7 @@ class Spans:
                 self._replace(0, [[span]])
         self._at[span][entry] = None
 
-    def remove(self, span: Span, entry: Entry) -> None:
+    def remove(self, span: Span, entry: IndexedEntry) -> None:
         """Removes an entry."""
         del self._at[span][entry]
         if not self._at[span]:
@@ -161,7 +161,7 @@ class Spans:
             self._blocks[place].remove(span)
             self._replace(place, [self._blocks[place]] if self._blocks[place] else [])
 
-    def meeting(self, span: Span) -> Iterator[Mapping[Entry, None]]:
+    def meeting(self, span: Span) -> Iterator[Mapping[IndexedEntry, None]]:
         """Yields the entries whose spans overlap or touch this one, grouped by equal spans."""
         low, high = span
         for block, reach in zip(self._blocks, self._reach, strict=True):
@@ -194,12 +194,12 @@ class Shelf:
     def __init__(self, schema: Schema, restricted: tuple[int, ...]) -> None:
         self._schema = schema
         self.restricted = restricted
-        self.entries: dict[tuple[Pattern, ...], Entry] = {}
-        self._by_constant: dict[int, dict[Value | None, dict[Entry, None]]] = {i: {} for i in restricted}
+        self.entries: dict[tuple[Pattern, ...], IndexedEntry] = {}
+        self._by_constant: dict[int, dict[Value | None, dict[IndexedEntry, None]]] = {i: {} for i in restricted}
         self._loose: dict[int, Spans] = {i: Spans() for i in restricted}
-        self._edges: dict[tuple[bool, Edge], Entry] = {}
+        self._edges: dict[tuple[bool, Edge], IndexedEntry] = {}
 
-    def add(self, entry: Entry) -> None:
+    def add(self, entry: IndexedEntry) -> None:
         """Adds an entry."""
         self.entries[entry.patterns] = entry
         for i, pattern in zip(self.restricted, entry.patterns, strict=True):
@@ -210,7 +210,7 @@ class Shelf:
         for begins, edge in self._ends(entry):
             self._edges[begins, edge] = entry
 
-    def remove(self, entry: Entry) -> None:
+    def remove(self, entry: IndexedEntry) -> None:
         """Removes an entry."""
         del self.entries[entry.patterns]
         for i, pattern in zip(self.restricted, entry.patterns, strict=True):
@@ -225,7 +225,7 @@ class Shelf:
             if self._edges.get(key) is entry:
                 del self._edges[key]
 
-    def meeting(self, given: Mapping[int, Pattern]) -> Iterable[Entry]:
+    def meeting(self, given: Mapping[int, Pattern]) -> Iterable[IndexedEntry]:
         """Returns a superset of the entries that meet these patterns, found by the most selective attribute."""
         fewest, best = len(self.entries), None
         for i in self.restricted:
@@ -236,7 +236,7 @@ class Shelf:
                     fewest, best = count, groups
         return list(self.entries.values()) if best is None else [entry for group in best for entry in group]
 
-    def bordering(self, entry: Entry) -> Iterator[tuple[int, Entry]]:
+    def bordering(self, entry: IndexedEntry) -> Iterator[tuple[int, IndexedEntry]]:
         """Yields the entries that touch this one on one attribute and have equal patterns on all others."""
         for begins, edge in self._ends(entry):
             neighbour = self._edges.get((not begins, edge))
@@ -249,13 +249,13 @@ class Shelf:
                 if other in self.entries:
                     yield i, self.entries[other]
 
-    def _groups(self, i: int, given: Pattern) -> list[Mapping[Entry, None]] | None:
+    def _groups(self, i: int, given: Pattern) -> list[Mapping[IndexedEntry, None]] | None:
         """Returns the entries that may meet a pattern of one attribute; None if scanning all entries is cheaper."""
         by_constant, loose = self._by_constant[i], self._loose[i]
         keys = self._constants(i, given)
         if keys is None and len(by_constant) > len(loose):
             return None
-        groups: list[Mapping[Entry, None]] = []
+        groups: list[Mapping[IndexedEntry, None]] = []
         if loose:
             held = values(given, self._schema[i].domain)
             if not held.is_empty:
@@ -276,7 +276,7 @@ class Shelf:
                     return list(held.each())
         return None
 
-    def _ends(self, entry: Entry) -> Iterator[tuple[bool, Edge]]:
+    def _ends(self, entry: IndexedEntry) -> Iterator[tuple[bool, Edge]]:
         """Yields where the entry begins (True) and ends (False), for each attribute on which it is one interval."""
         for place, (i, pattern) in enumerate(zip(self.restricted, entry.patterns, strict=True)):
             if isinstance(pattern, Range) or (isinstance(pattern, Constant) and pattern.value is not None):
@@ -292,8 +292,8 @@ class EntryIndex:
     >>> schema = Schema.parse("hour INT, min INT")
     >>> index = EntryIndex(schema)
     >>> for hour in ("5", "6"):
-    ...     index.add(Entry(Punctuation.of(schema, hour=hour, min="[0,9]"), (0, 1)))
-    >>> six = Entry(Punctuation.of(schema, hour="6", min="[10,19]"), (0, 1))
+    ...     index.add(IndexedEntry(Punctuation.of(schema, hour=hour, min="[0,9]"), (0, 1)))
+    >>> six = IndexedEntry(Punctuation.of(schema, hour="6", min="[10,19]"), (0, 1))
     >>> [str(entry.punctuation) for entry in index.meeting({0: six.given[0]})]
     ['<6, [0,9]>']
     >>> str(index.joined(six, [])), len(index)
@@ -306,32 +306,32 @@ class EntryIndex:
         self._schema = schema
         self.shelves: dict[tuple[int, ...], Shelf] = {}
 
-    def __iter__(self) -> Iterator[Entry]:
+    def __iter__(self) -> Iterator[IndexedEntry]:
         for shelf in self.shelves.values():
             yield from shelf.entries.values()
 
     def __len__(self) -> int:
         return sum(len(shelf.entries) for shelf in self.shelves.values())
 
-    def add(self, entry: Entry) -> None:
+    def add(self, entry: IndexedEntry) -> None:
         """Adds an entry."""
         if entry.restricted not in self.shelves:
             self.shelves[entry.restricted] = Shelf(self._schema, entry.restricted)
         self.shelves[entry.restricted].add(entry)
 
-    def remove(self, entry: Entry) -> None:
+    def remove(self, entry: IndexedEntry) -> None:
         """Removes an entry."""
         shelf = self.shelves[entry.restricted]
         shelf.remove(entry)
         if not shelf.entries:
             del self.shelves[entry.restricted]
 
-    def meeting(self, given: Mapping[int, Pattern], *, few: int | None = None) -> list[Entry]:
+    def meeting(self, given: Mapping[int, Pattern], *, few: int | None = None) -> list[IndexedEntry]:
         """Returns the entries that meet these patterns.
 
         With `few`, a shelf that restricts none of their attributes is skipped if it has more entries than that.
         """
-        found: list[Entry] = []
+        found: list[IndexedEntry] = []
         box = box_of(given, self._schema) if self.shelves else {}
         for shelf in self.shelves.values():
             if few is not None and len(shelf.entries) > few and not any(i in given for i in shelf.restricted):
@@ -352,14 +352,14 @@ class EntryIndex:
             for box in left if left != [entry.box] else ():
                 for chosen in product(*map(patterns, box.values())):
                     part = Punctuation.at(self._schema, dict(zip(box, chosen, strict=True)))
-                    self.add(Entry(part, entry.restricted))
+                    self.add(IndexedEntry(part, entry.restricted))
 
-    def bordering(self, entry: Entry) -> list[tuple[int, Entry]]:
+    def bordering(self, entry: IndexedEntry) -> list[tuple[int, IndexedEntry]]:
         """Returns the entries that coalesce with this one along an attribute, with that attribute."""
         shelf = self.shelves.get(entry.restricted)
         return list(shelf.bordering(entry)) if shelf else []
 
-    def joined(self, entry: Entry, near: Iterable[Entry]) -> Punctuation | None:
+    def joined(self, entry: IndexedEntry, near: Iterable[IndexedEntry]) -> Punctuation | None:
         """Coalesces the entry with one that differs on one attribute, and removes that one; None if there is none."""
         candidates = [(entry.only_difference(other), other) for other in near if other.restricted == entry.restricted]
         for i, other in candidates + self.bordering(entry):

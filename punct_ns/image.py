@@ -163,7 +163,7 @@ class _Search:
                     yield from self._where(of, ValueSet.of_intervals(domain, [(low, high)], null=whole))
 
     def _whatever_x_is(self) -> Iterator[Punctuation]:
-        """Yields the punctuations near new ones that do not restrict x."""
+        """Yields the punctuations that do not restrict x, of those near new ones."""
         for box in self._boxes:
             if self._place not in box:
                 parts = {i: held.intersection(self._target[i]) for i, held in box.items()}
@@ -227,7 +227,7 @@ class _Search:
             yield clipped if clipped[0] < clipped[1] else (outer[0], outer[0])
 
     def _nan_alone(self, astray: tuple[Cut, Cut], edges: _Edges) -> Iterator[Punctuation]:
-        """Closes NaN's image if it is the image of no other value: if it is outside those of the least and greatest."""
+        """Adds f(NaN) to the closed values if no other value maps to it: if it is outside f(least) to f(greatest)."""
         ends = [edges.known.get(value) for value in self._extremes]
         images = [edges.y.cut(end, after=False) for end in ends if end is not None]
         if len(images) == 2 and (astray[0] > max(images) or astray[0] < min(images)):

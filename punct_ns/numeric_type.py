@@ -30,10 +30,10 @@ FAR: int = 10**100
 """A number beyond the ends of every discrete type."""
 
 
-def number(text: str) -> Decimal:
+def exact_number(text: str) -> Decimal:
     """Parses a number exactly; ValueError if the text is not one.
 
-    >>> number(" 17.50 ")
+    >>> exact_number(" 17.50 ")
     Decimal('17.50')
     """
     tidy = text.strip(BLANKS)
@@ -135,7 +135,7 @@ class IntegerType(DiscreteType):
         return exactly(bound)
 
     def place_of_text(self, text: str) -> int | Fraction:
-        return exactly(number(text))
+        return exactly(exact_number(text))
 
 
 @dataclass(frozen=True, slots=True)
@@ -163,7 +163,7 @@ class DecimalType(DiscreteType):
         return self.value(10**self.precision - 1)
 
     def read(self, text: str) -> Decimal:
-        return self.normal(number(text))
+        return self.normal(exact_number(text))
 
     def write(self, value: Value) -> str:
         return format(value, "f")
@@ -189,7 +189,7 @@ class DecimalType(DiscreteType):
         return exactly(bound) * int(10**self.scale)
 
     def place_of_text(self, text: str) -> int | Fraction:
-        return self.place(number(text))
+        return self.place(exact_number(text))
 
 
 @dataclass(frozen=True, slots=True)

@@ -158,7 +158,7 @@ def _prefix(closed: PunctuationSet, directions: Sequence[Direction]) -> Iterator
 
 
 def _begun(whole: ValueSet, direction: Direction) -> tuple[ValueSet, Constant | None]:
-    """Returns the first gapless part of the values, and null; and the next value, if there is a single one."""
+    """Returns the values up to the first gap, with null; and the one value that follows, if it is the only one."""
     domain = whole.domain
     if domain.nullable and direction.nulls_first and not whole.null:
         return ValueSet(domain), NULL

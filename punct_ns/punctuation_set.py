@@ -25,11 +25,11 @@ from xmlstream.punct_ns.cover import (
     Box,
     Budget,
     TooHardError,
-    is_covered,
+    is_box_covered,
     is_exact,
     without_box,
 )
-from xmlstream.punct_ns.entry_index import Entry, EntryIndex, box_of
+from xmlstream.punct_ns.entry_index import EntryIndex, IndexedEntry, box_of
 from xmlstream.punct_ns.growing_set import GrowingSet
 from xmlstream.punct_ns.pattern import WILDCARD, Constant, Pattern, patterns, union_of, values
 from xmlstream.punct_ns.punctuation import Punctuation
@@ -178,7 +178,7 @@ class PunctuationSet:
         boxes = [entry.box for entry in near]
         target = {i: self.open_part(i, given.get(i, WILDCARD)) for i in frozenset(given).union(*boxes)}
         try:
-            return is_covered(target, boxes, Budget() if is_exact(boxes) else Budget(ENOUGH))
+            return is_box_covered(target, boxes, Budget() if is_exact(boxes) else Budget(ENOUGH))
         except TooHardError:
             return False
 
@@ -267,7 +267,7 @@ class PunctuationSet:
         """
         return len(self._entries)
 
-    def several(self, given: Mapping[int, Pattern] | None = None) -> list[Entry]:
+    def several(self, given: Mapping[int, Pattern] | None = None) -> list[IndexedEntry]:
         """Returns the punctuations that restrict several attributes, or only those that meet the given patterns.
 
         >>> schema = Schema.of(hour="INT", min="INT")
@@ -316,7 +316,7 @@ class PunctuationSet:
         elif len(restricted) == 1:
             self._close(restricted[0], p.patterns[restricted[0]])
         else:
-            entry = Entry(p, restricted)
+            entry = IndexedEntry(p, restricted)
             near = []
             for other in self._entries.meeting(entry.given):
                 if entry.covers(other.given, other.box):
@@ -376,7 +376,7 @@ class PunctuationSet:
         self.singles = {}
         self._entries = EntryIndex(self.schema)
 
-    def _drop_covered(self, near: Sequence[Entry]) -> None:
+    def _drop_covered(self, near: Sequence[IndexedEntry]) -> None:
         """Removes the entries that the others cover; if there are many, only those that a single attribute covers."""
         for entry in near:
             closed = any(i in self.singles and self.singles[i].covers(part) for i, part in entry.box.items())

@@ -80,13 +80,13 @@ def recast_all(punctuations: Iterable[Punctuation], schema: Schema) -> Iterator[
             yield Punctuation(schema, choice, p.lifespan)
 
 
-def narrowed(pattern: Pattern, old: Domain, new: Domain) -> Pattern:
+def narrowed_pattern(pattern: Pattern, old: Domain, new: Domain) -> Pattern:
     """Returns the pattern over a narrower domain, as far as it matches values of it; the wildcard if none is found.
 
     >>> wide, narrow = Domain("DOUBLE"), Domain("INT")
-    >>> narrowed(Constant(5.0), wide, narrow)
+    >>> narrowed_pattern(Constant(5.0), wide, narrow)
     Constant(value=5)
-    >>> narrowed(Range(1.5, None), wide, narrow)
+    >>> narrowed_pattern(Range(1.5, None), wide, narrow)
     Range(low=2, high=None, low_closed=True, high_closed=False)
     """
     if old == new:
@@ -130,7 +130,7 @@ def required_pattern(pattern: Pattern, wide: Domain, narrow: Domain) -> Pattern 
     >>> format_pattern(required_pattern(WILDCARD, Domain("INT", nullable=False), wide), wide)
     '(,)'
     """
-    found = narrowed(pattern, wide, narrow)
+    found = narrowed_pattern(pattern, wide, narrow)
     if narrow.nullable and not wide.nullable:
         found = meet(found, NOT_NULL, narrow)
     if not covers(recast_pattern(found, narrow, wide), pattern, wide):

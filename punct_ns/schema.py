@@ -100,7 +100,7 @@ class Schema:
             if index in declared:
                 raise UsageError(f"the domain of {name} is declared twice")
             known = self[index]
-            low, high = bounds_between(bounds, known)
+            low, high = parsed_bounds(bounds, known)
             try:
                 declared[index] = Attribute(known.name, Domain(known.domain.type, known.domain.nullable, low, high))
             except ValueError as reason:
@@ -203,10 +203,10 @@ def written_name(name: str) -> str:
     return name if re.fullmatch(r"[A-Za-z_][A-Za-z0-9_]*", name) else f"`{name.replace('`', '``')}`"
 
 
-def bounds_between(text: str, attribute: Attribute) -> tuple[Value | None, Value | None]:
+def parsed_bounds(text: str, attribute: Attribute) -> tuple[Value | None, Value | None]:
     """Parses inclusive bounds `low..high`, either absent; UsageError if unreadable.
 
-    >>> bounds_between("0..", Attribute("hour", Domain("INT")))
+    >>> parsed_bounds("0..", Attribute("hour", Domain("INT")))
     (0, None)
     """
     low, dots, high = text.partition("..")

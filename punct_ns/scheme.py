@@ -28,10 +28,10 @@ from typing import Literal, TypeAlias
 
 from xmlstream.punct_ns.domain import BLANKS, Domain, Value
 from xmlstream.punct_ns.errors import UsageError
-from xmlstream.punct_ns.numeric_type import DecimalType, FloatType, IntegerType, number
+from xmlstream.punct_ns.numeric_type import DecimalType, FloatType, IntegerType, exact_number
 from xmlstream.punct_ns.pattern import values
 from xmlstream.punct_ns.punctuation import Punctuation
-from xmlstream.punct_ns.schema import Attribute, Schema, bounds_between, split_name, written_name
+from xmlstream.punct_ns.schema import Attribute, Schema, parsed_bounds, split_name, written_name
 from xmlstream.punct_ns.sql_type import BooleanType, DiscreteType, split_outside
 from xmlstream.punct_ns.temporal_type import DateType
 from xmlstream.punct_ns.value_set import ValueSet
@@ -247,7 +247,7 @@ def _term(text: str, schema: Schema) -> Term:
     if rest.lower() == "prefix":
         return Term(attribute.name, "prefix", finite=is_finite("prefix", attribute.domain))
     bounds, by, step = re.sub(r"(?i)\s+by\s+", " by ", rest).partition(" by ")
-    low, high = bounds_between(bounds, attribute)
+    low, high = parsed_bounds(bounds, attribute)
     if not by or low is None or high is None:
         raise UsageError(f"'{text.strip(BLANKS)}' is not a valid term of a scheme", hint=_HINT)
     return Term(attribute.name, "tiles", low, high, _step(step, attribute))
@@ -264,7 +264,7 @@ def _step(text: str, attribute: Attribute) -> Value:
                 raise ValueError(f"{attribute.domain.type} is not tiled")
     except ValueError as reason:
         raise UsageError(f"'{text}' is not a valid step of {attribute.name}: {reason}") from None
-    if number(str(step)) <= 0:
+    if exact_number(str(step)) <= 0:
         raise UsageError(f"the step of {attribute.name} is {text}; it must be above zero")
     return step
 
@@ -322,11 +322,11 @@ def _serves(mine: Term, required: Term | None, domain: Domain) -> bool:
             return mine.fills(counted=domain.counted)
 
 
-def meet(mine: Scheme, other: Scheme, schema: Schema) -> Scheme:
+def meet_of(mine: Scheme, other: Scheme, schema: Schema) -> Scheme:
     """Returns the scheme of a stream whose punctuations are the meets of those of two others, as a merge's are.
 
     >>> schema = Schema.parse("sid STRING, hour INT NOT NULL")
-    >>> str(meet(Scheme((Term("hour", "prefix"),)), Scheme((Term("hour"), Term("sid"))), schema))
+    >>> str(meet_of(Scheme((Term("hour", "prefix"),)), Scheme((Term("hour"), Term("sid"))), schema))
     'hour, sid'
     """
     terms = {schema.index(term.attribute): term for term in mine.terms}
@@ -345,7 +345,7 @@ def _met(mine: Term, other: Term, domain: Domain) -> Term:
     Finitely many meets cover the domain if finitely many patterns of both do. Meets of tiles with an infinite number of
     patterns are constants, counted as far as that is known.
     """
-    finer = min(mine, other, key=lambda term: (_FINEST.index(term.kind), number(str(term.step or 0))))
+    finer = min(mine, other, key=lambda term: (_FINEST.index(term.kind), exact_number(str(term.step or 0))))
     null, finite = mine.null and other.null, mine.finite and other.finite
     fills = all(term.fills(counted=domain.counted) for term in (mine, other))
     counted = None if fills == domain.counted else fills
@@ -365,7 +365,7 @@ def meets(inputs: Sequence[Iterable[Scheme]], schema: Schema) -> tuple[Scheme, .
     first, *others = inputs
     found = list(dict.fromkeys(first))
     for schemes in others:
-        found = list(dict.fromkeys(meet(a, b, schema) for a, b in product(found, schemes)))
+        found = list(dict.fromkeys(meet_of(a, b, schema) for a, b in product(found, schemes)))
     return strongest(found, schema)
 
 

@@ -110,11 +110,11 @@ def spark_conf() -> dict[str, str]:
 @pytest.fixture(scope="session")
 def spark(tmp_path_factory: pytest.TempPathFactory, spark_conf: dict[str, str]) -> Iterator[SparkSession]:
     """The one local session of a test run: two cores, two shuffle partitions, and nothing left in the tree."""
-    from xmlstream.session.spark_session import open_session
+    from xmlstream.session.spark_session import open_spark_session
 
     os.environ["PYSPARK_PYTHON"] = os.environ["PYSPARK_DRIVER_PYTHON"] = sys.executable
     scratch = tmp_path_factory.mktemp("spark")
-    session = open_session(
+    session = open_spark_session(
         "local[2]",
         {
             "spark.driver.memory": "1g",

@@ -77,7 +77,7 @@ def instead(expression: str, schema: Schema, domain: Domain) -> Mapping[str, str
 
 
 def _without(tree: exp.Expr, call: exp.Expr, text: str) -> str:
-    """The tree with a text in the place of a call."""
+    """Returns the tree with the call replaced by the parsed text."""
     part = parsed(text)
     assert part is not None
     return render(tree.transform(lambda node: part if node == call else node))

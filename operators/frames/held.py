@@ -66,21 +66,21 @@ class Leaf:
     read: Compute | None = None
 
 
-def fields_of(frame: Frame) -> Sequence[Field] | None:
+def fields_of_struct(frame: Frame) -> Sequence[Field] | None:
     """The types of the columns, if they follow from those of the leaves; None if Spark must tell them."""
     match frame.operation:
         case Table(value):
             return value.fields if isinstance(value, Leaf) else None
         case Union(inputs):
-            return _of_union(frame, [fields_of(each) for each in inputs], inputs)
+            return _of_union(frame, [fields_of_struct(each) for each in inputs], inputs)
         case Join(left, right, _, how):
-            mine, theirs = fields_of(left), fields_of(right) if how == "inner" else ()
+            mine, theirs = fields_of_struct(left), fields_of_struct(right) if how == "inner" else ()
             return None if mine is None or theirs is None or how == "left" else [*mine, *theirs]
         case Select(below, expressions):
-            given = fields_of(below)
+            given = fields_of_struct(below)
             return None if given is None else _selected(expressions, given)
         case Where(below) | Limit(below) | Distinct(below) | Observed(below) | OneTask(below):
-            return fields_of(below)
+            return fields_of_struct(below)
     return None
 
 
@@ -142,14 +142,14 @@ def _place(text: str, names: Sequence[str]) -> int | None:
     return places[0] if len(places) == 1 else None
 
 
-def computed(frame: Frame) -> Compute | None:
+def computed_rows(frame: Frame) -> Compute | None:
     """What computes the rows in this process; None where Spark must."""
-    fields = fields_of(frame)
+    fields = fields_of_struct(frame)
     if fields is None or not 0 < len({name.lower() for name in frame.columns}) == len(frame.columns):
         return None
     if frame.filtered is not None:
         test = frame.filtered.test
-        read = computed(frame.filtered.input)
+        read = computed_rows(frame.filtered.input)
         return None if read is None else lambda: _filtered(read(), test)
     return _computed(frame, frame.operation, fields)
 
@@ -159,12 +159,12 @@ def _computed(frame: Frame, operation: Operation, fields: Sequence[Field]) -> Co
         case Table(Leaf(_, _, read)):
             return read
         case Union(inputs):
-            parts = [part for each in inputs if (part := computed(each)) is not None]
+            parts = [part for each in inputs if (part := computed_rows(each)) is not None]
             names = list(frame.columns)
             return None if len(parts) < len(inputs) else lambda: _united([part() for part in parts], names)
         case Join() | Table():
             return None
-    read, change = computed(operation.input), _change(operation, fields)
+    read, change = computed_rows(operation.input), _change(operation, fields)
     return None if read is None or change is None else lambda: change(read())
 
 

@@ -38,7 +38,7 @@ from xmlstream.operators.frames.frame import (
     Union,
     Where,
 )
-from xmlstream.operators.frames.held import FEW, Field, Leaf, computed, fields_of
+from xmlstream.operators.frames.held import FEW, Field, Leaf, computed_rows, fields_of_struct
 from xmlstream.operators.storage.object_urls import is_object_url
 from xmlstream.operators.storage.shared_files import RowsOfObjects, conformed, opened
 from xmlstream.punct_ns.errors import UsageError, XmlStreamError
@@ -171,7 +171,7 @@ class SparkEngine:
 
     def table(self, frame: Frame) -> pa.Table:
         """Computes the rows in Spark, and collects them; computes them here if that is simple."""
-        here = computed(frame)
+        here = computed_rows(frame)
         if here is not None:
             return here()
         with self._job(frame) as made:
@@ -179,7 +179,7 @@ class SparkEngine:
 
     def count(self, frame: Frame) -> int:
         """Has Spark count the rows, unless they are here."""
-        here = computed(frame)
+        here = computed_rows(frame)
         if here is not None:
             return here().num_rows
         with self._job(frame) as made:
@@ -212,7 +212,7 @@ class SparkEngine:
 
     def struct(self, frame: Frame) -> str:
         """The types of the columns: as they follow from those of the leaves, or as Spark's analyser finds them."""
-        fields = fields_of(frame)
+        fields = fields_of_struct(frame)
         return self.made(frame).schema.json() if fields is None else json.dumps({"type": "struct", "fields": fields})
 
     def metrics(self, frame: Frame) -> Mapping[str, Any]:
@@ -256,7 +256,7 @@ class SparkEngine:
 
     def _made_here(self, frame: Frame) -> DataFrame | None:
         """The DataFrame of few rows that are computed here; None for a leaf, and where Spark must compute them."""
-        here = None if isinstance(frame.operation, Table) else computed(frame)
+        here = None if isinstance(frame.operation, Table) else computed_rows(frame)
         if here is None or (table := here()).num_rows > FEW:
             return None
         return self._given_rows(table, _struct(self.struct(frame)))
@@ -374,7 +374,7 @@ def _in_order(item: str) -> Column:
 
 @lru_cache(maxsize=1024)
 def _struct(columns: str) -> StructType:
-    """The types of columns, from DDL or from JSON, which this process reads without Java."""
+    """Reads the types of columns from DDL, or from JSON, which needs no Java."""
     from pyspark.sql.types import StructType
 
     found = StructType.fromJson(json.loads(columns)) if columns.startswith("{") else StructType.fromDDL(columns)

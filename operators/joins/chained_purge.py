@@ -167,7 +167,7 @@ MOST_PARTED = 4
 _REACHED, _COVERED, _THERE = map(own, ("reached", "covered", "there"))
 
 
-def column(key: int) -> str:
+def class_column(key: int) -> str:
     """The name of the column with the values of a class."""
     return own(f"k{key}")
 
@@ -231,7 +231,7 @@ class ChainedPurge:
 
     @property
     def _identity(self) -> dict[str, str]:
-        keys = {column(key): name for key, name in self.graph.keys(self.root).items()}
+        keys = {class_column(key): name for key, name in self.graph.keys(self.root).items()}
         taken = {name.lower() for name in keys.values()}
         needs = [name for name in self.bounds.needs(self.root) if name.lower() not in taken]
         return {**keys, **{own(f"n{number}"): name for number, name in enumerate(needs)}}
@@ -242,7 +242,7 @@ class ChainedPurge:
 
     def _columns_of(self, input_: int) -> dict[str, str]:
         """The columns that an input's tuples add to a row, with their expressions: its classes and its bounds."""
-        classes = {column(key): quoted(name) for key, name in self.graph.keys(input_).items()}
+        classes = {class_column(key): quoted(name) for key, name in self.graph.keys(input_).items()}
         return {**classes, **{name: bound.value for name, bound in self.bounds.values(input_).items()}}
 
     def _begun(self, frame: Frame) -> Frame:
@@ -258,10 +258,10 @@ class ChainedPurge:
         return rows.distinct() if other else rows
 
     def _stepped(self, rows: Frame, number: int) -> Frame:
-        """The rows after one step, without the columns that no later step needs."""
+        """Takes one step for all rows; drops the columns that no later step needs."""
         step, later = self.steps[number], self.steps[number + 1 :]
         bit = 1 << step.input
-        is_covered = f"{_COVERED} AND {_REACHED} & {bit} = 0 AND {column(step.key)} IS NOT NULL"
+        is_covered = f"{_COVERED} AND {_REACHED} & {bit} = 0 AND {class_column(step.key)} IS NOT NULL"
         rows = flagged(rows, self.answers[step.input], _COVERED).with_column(_COVERED, is_covered)
         needed = {*self._identity, *(name for each in later for name in self.terms[each.input].names)}
         if not step.joins:
@@ -275,21 +275,21 @@ class ChainedPurge:
         return after if needed.issuperset(self._known_after(number)) else after.distinct()
 
     def _known_after(self, number: int) -> set[str]:
-        """The columns that a row may know after a step."""
+        """The columns whose values a row may determine after a step."""
         inputs = [self.root, *(step.input for step in self.steps[: number + 1])]
         return {name for input_ in inputs for name in self._columns_of(input_)}
 
     def _joined(self, rows: Frame, step: Reach, needed: set[str]) -> Frame:
         """Each covered row with each kept tuple that joins it; the other rows once, without a tuple."""
         kept, keys = self.kept[step.input], self.graph.keys(step.input)
-        classes = set(map(column, keys))
+        classes = set(map(class_column, keys))
         columns = [f"{v} AS _t{name}" for name, v in self._columns_of(step.input).items() if name in classes | needed]
         there = kept.frame.select(*columns, f"true AS {_THERE}").distinct()
         sure = {step.key, *self.graph.keys(self.root)}
         same = [
-            f"{column(key)} = _t{column(key)}"
+            f"{class_column(key)} = _t{class_column(key)}"
             if key in sure
-            else f"({column(key)} IS NULL OR {column(key)} = _t{column(key)})"
+            else f"({class_column(key)} IS NULL OR {class_column(key)} = _t{class_column(key)})"
             for key in keys
         ]
         on = " AND ".join([_COVERED, *same])

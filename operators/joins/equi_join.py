@@ -177,7 +177,7 @@ class BoundedKey:
         return [p for at, several in ends.items() for p in beyond(several, schema, known[at].domain)]
 
     def _vain(self, ends: Mapping[int, Sequence[End]], state: OperatorState) -> dict[int, ValueSet]:
-        """By the place of an attribute in bounds, no join attribute, its values that leave no partner; so does null.
+        """The values that leave no partner, null among them, of each attribute that only bounds compare, by its place.
 
         A computed value is left out: it is also null where it fails.
         """

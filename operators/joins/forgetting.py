@@ -17,7 +17,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import product
 
-from xmlstream.operators.joins.chained_purge import ChainBounds, column
+from xmlstream.operators.joins.chained_purge import ChainBounds, class_column
 from xmlstream.operators.joins.equi_join import EquiJoin
 from xmlstream.operators.joins.punctuation_graph import PunctuationGraph
 from xmlstream.operators.state.blocked_set import emittable
@@ -87,7 +87,7 @@ def _on_keys(p: Punctuation, schema: Schema) -> Punctuation:
 
 
 def _written(p: Punctuation, places: Sequence[Sequence[int]], output: Schema) -> Iterator[Punctuation]:
-    """The key's punctuation over the output, in all forms in which it may have gone out."""
+    """The output's punctuation for the key, in each form in which it may have been emitted."""
     for chosen in product(*(places[i] for i in p.restricted)):
         yield Punctuation.at(output, dict(zip(chosen, (p.patterns[i] for i in p.restricted), strict=True)))
 
@@ -127,7 +127,7 @@ def forget_classes(
             given = [Punctuation.of(schema, {own[c]: p.patterns[at] for c, at in _places(p, graph)}) for p in found]
             classes = closed_so_far(state, i).set.schema
             free = emittable(_due(key, i), given, kept[i].whole(), state, schema)
-            back = {schema.index(name): column(c) for c, name in own.items()}
+            back = {schema.index(name): class_column(c) for c, name in own.items()}
             found = [Punctuation.of(classes, {back[at]: p.patterns[at] for at in p.restricted}) for p in free]
         for i in names:
             classes = closed_so_far(state, i).set.schema
@@ -169,7 +169,7 @@ def _closed_by_all(
 
 def _places(p: Punctuation, graph: PunctuationGraph) -> list[tuple[int, int]]:
     """The classes that a punctuation restricts, each with its place."""
-    numbers = {column(key): key for key in range(len(graph.classes))}
+    numbers = {class_column(key): key for key in range(len(graph.classes))}
     return [(numbers[name], i) for i in p.restricted if (name := p.schema[i].name) in numbers]
 
 
@@ -179,12 +179,12 @@ def _on_classes(p: Punctuation, graph: PunctuationGraph) -> Punctuation:
 
 
 def _over(p: Punctuation, classes: Schema) -> Punctuation:
-    """The punctuation over the classes of another input that has those which it restricts."""
+    """Rewrites the punctuation for another input, which has attributes of all classes that it restricts."""
     return Punctuation.of(classes, {p.schema[i].name: p.patterns[i] for i in p.restricted})
 
 
 def _written_values(p: Punctuation, graph: PunctuationGraph, output: Schema) -> Iterator[Punctuation]:
-    """The values' punctuation over the output, in all forms in which it may have gone out."""
+    """The output's punctuation for the values, in each form in which it may have been emitted."""
     places = _places(p, graph)
     for chosen in product(*(graph.classes[key].values() for key, _ in places)):
         yield Punctuation.of(output, {name: p.patterns[i] for name, (_, i) in zip(chosen, places, strict=True)})

@@ -160,7 +160,7 @@ class PunctuationGraph:
         return keys
 
     def known_from(self, input_: int) -> Sequence[int]:
-        """The numbers that a tuple of an input makes known: those of its classes, and of the links from it."""
+        """The equality classes whose values a tuple of this input determines, directly or by a link."""
         return self._known_from[input_]
 
     @cached_property
@@ -260,7 +260,7 @@ class PunctuationGraph:
     def _is_ripe(
         self, step: Reach, waiting: set[tuple[frozenset[int], _TRIED]], shapes: Mapping[int, frozenset[Shape]]
     ) -> bool:
-        """Whether no value that becomes known later can help to reach the input."""
+        """Whether waiting cannot help to reach the input: all that its shapes restrict is known in some situation."""
         known = frozenset[int]().union(*(self._known(reached) for reached, _ in waiting))
         return all(shape <= known for shape in shapes[step.input])
 
@@ -383,7 +383,7 @@ class Reachability:
         return frozenset(reached), frozenset(known)
 
 
-def promised(graph: PunctuationGraph, schemes: Sequence[Sequence[Scheme]]) -> Reachability:
+def promised_shapes_of(graph: PunctuationGraph, schemes: Sequence[Sequence[Scheme]]) -> Reachability:
     """The reachability under the shapes that the inputs' schemes promise."""
     return Reachability(graph, graph.promised_shapes(schemes))
 
@@ -400,7 +400,7 @@ class Chains:
         for known, found in self._last:
             if known is promises:
                 return found
-        found = promised(self.graph, [schemes for _, schemes in promises])
+        found = promised_shapes_of(self.graph, [schemes for _, schemes in promises])
         self._last[:] = [
             (promises, found),
             *self._last[:1],

@@ -22,7 +22,7 @@ from xmlstream.punct_ns.temporal_type import DateType, TemporalType, TimestampTy
 Distance = int | float | Decimal | timedelta
 
 
-def require(distance: Distance | None, attribute: Attribute) -> None:
+def require_distance(distance: Distance | None, attribute: Attribute) -> None:
     """Checks that the distance can lie between two values of the attribute.
 
     Raises:
@@ -94,13 +94,13 @@ def comparable(expression: str, domain: Domain) -> str:
 
 
 def as_text(expression: str, domain: Domain) -> str:
-    """Spark SQL for the value as text that no time zone changes, for `value_of` and `values_below`."""
+    """Spark SQL for the value as text that no time zone changes, for `text_value` and `values_below`."""
     if domain.sql == TimestampType(zoned=True):
         return f"CAST(unix_micros({expression}) AS STRING)"
     return f"CAST({expression} AS STRING)"
 
 
-def value_of(text: str, domain: Domain) -> Value:
+def text_value(text: str, domain: Domain) -> Value:
     """The value that a text of `as_text` stands for."""
     if domain.sql == TimestampType(zoned=True):
         return domain.sql.value(int(text))
@@ -111,13 +111,13 @@ def values_below(text: str, domain: Domain) -> Pattern:
     """The pattern of the values below that of a text of `as_text`, which may be outside the domain."""
     if isinstance(domain.sql, StringType | TemporalType):
         try:
-            return canonical(Range(None, value_of(text, domain)), domain)
+            return canonical(Range(None, text_value(text, domain)), domain)
         except (ValueError, OverflowError):
             return EMPTY  # before the year 1
     return parse_pattern(f"(,{text})", domain)
 
 
-def between(earlier: str, later: str, domain: Domain) -> str:
+def distance_between(earlier: str, later: str, domain: Domain) -> str:
     """Spark SQL for the distance between two values, for `as_option`; null for types without distances."""
     match domain.sql:
         case IntegerType():

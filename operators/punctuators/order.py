@@ -104,8 +104,8 @@ class ByOrder(Rule):
     def require(self, schema: Schema) -> None:
         """The attribute's type has an order, both distances are in its units, and the key is other attributes."""
         attribute = ordered_attribute(schema, self.attribute)
-        distance.require(self.slack, attribute)
-        distance.require(self.max_ahead, attribute)
+        distance.require_distance(self.slack, attribute)
+        distance.require_distance(self.max_ahead, attribute)
         keys = self._keys(schema)
         for key in keys:
             if key.domain.opaque:
@@ -170,11 +170,11 @@ class ByOrder(Rule):
         bound = distance.before(_GREATEST, self.slack, domain)
         texts = {"greatest": distance.as_text(_GREATEST, domain), "bound": distance.as_text(bound, domain)}
         first = [f"min_by({text}, {POSITION}) AS {name}" for name, text in texts.items()]
-        behind = f"max({distance.between(quoted(self.attribute), _GREATEST, domain)}) AS behind"
+        behind = f"max({distance.distance_between(quoted(self.attribute), _GREATEST, domain)}) AS behind"
         (row,) = late.group_by((), [*first, behind]).to_arrow().to_pylist()
         passed = distance.values_below(row["bound"], domain)
         key = tuple(values[key.name] for key in self._keys(schema))
-        came = format_pattern(Constant(distance.value_of(row["greatest"], domain)), domain)
+        came = format_pattern(Constant(distance.text_value(row["greatest"], domain)), domain)
         slack = distance.as_option(row["behind"], domain)
         mending = "" if slack is None else f", and with slack {slack} no tuple of this slice would be late"
         return self._of(key, passed, schema), f"{came} came before it{mending}"
@@ -219,7 +219,7 @@ class ByOrder(Rule):
         if (greatest := state.notes.get("greatest")) is None:
             return None
         domain = state.inputs[0].attribute(self.attribute).domain
-        return one_row(tuples.engine, state.inputs[0].attribute(self.attribute), distance.value_of(greatest, domain))
+        return one_row(tuples.engine, state.inputs[0].attribute(self.attribute), distance.text_value(greatest, domain))
 
     def _far(self, rows: Frame, schema: Schema) -> Frame:
         """The rows with the column `_FAR`: each is compared with the greatest value before it that was not too far."""

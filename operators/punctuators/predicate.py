@@ -141,7 +141,7 @@ class ByPredicate(Rule):
             raise UsageError("an idle time needs both its length and the attribute with the time")
         if self.time is not None:
             time = ordered_attribute(schema, self.time)
-            distance.require(self.idle, time)
+            distance.require_distance(self.idle, time)
             if time in map(schema.attribute, self.attributes):
                 raise QueryError(f"{time.name} cannot be both the time and an attribute of the group that ends")
 
@@ -228,7 +228,7 @@ class ByPredicate(Rule):
 
     def _with_times(self, known: Frame, time: Attribute, state: OperatorState) -> Frame:
         """The tuples, the times of the groups that have not ended, and the greatest time, as rows in one task."""
-        value = None if (text := state.notes.get("greatest")) is None else distance.value_of(text, time.domain)
+        value = None if (text := state.notes.get("greatest")) is None else distance.text_value(text, time.domain)
         rows = known.union_by_name(one_row(known.engine, time, value).select("*", f"true AS {_IS_TIME}"))
         kept = state.log("open").whole()
         return (rows if kept is None else rows.union_by_name(kept.frame)).in_one_task()

@@ -155,7 +155,7 @@ class PurgeAfter:
         return Since._fields.index("time" if self.slices is None else "slice")
 
     def _begin(self, now: Since) -> int:
-        """The slice or the time before which overdue rows came."""
+        """The slice or time; a row that came before it is overdue."""
         if self.slices is not None:
             return now.slice - self.slices
         assert self.span is not None

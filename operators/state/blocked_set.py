@@ -222,7 +222,7 @@ def _kept_points(
 def _parted(
     given: PunctuationSet, places: tuple[int, ...], points: list[Point] | Frame, schema: Schema
 ) -> tuple[list[Punctuation], list[Punctuation]]:
-    """The punctuations to emit, and the blocked ones."""
+    """Splits punctuations into those to emit and those that kept tuples block."""
     if not isinstance(points, list):
         return _outside(given, places, points, schema)
     if not places:
@@ -250,7 +250,7 @@ def _without(given: PunctuationSet, place: int, kept: ValueSet) -> tuple[list[Pu
 def _by_punctuation(
     given: PunctuationSet, places: Sequence[int], points: Sequence[Point]
 ) -> dict[Punctuation, list[Point]]:
-    """The points that each punctuation matches, at the places that it restricts."""
+    """Maps each punctuation to the points that it matches, compared at the places that it restricts."""
     found: dict[Punctuation, list[Point]] = {}
     wide = [Punctuation.at(given.schema, {i: p}) for i, single in given.singles.items() for p in single.patterns()]
     if given.is_all:

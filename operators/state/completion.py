@@ -156,7 +156,7 @@ def bound(held: ClosedSet, new: Sequence[Punctuation], names: Sequence[str]) -> 
 
 
 def _is_lone(p: Punctuation, places: frozenset[int]) -> bool:
-    """Whether it is about few values of an attribute at none of the places that has vastly many.
+    """Whether the punctuation restricts an attribute of vastly many values, not at these places, to few of them.
 
     A range between two values counts as few if the punctuation restricts nothing else: it leaves out all values before
     and behind it, of all groups.

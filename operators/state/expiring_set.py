@@ -61,7 +61,7 @@ class ExpiringPoints:
 
     def of(self, lifespan: Lifespan) -> list[Punctuation]:
         """The punctuations of one lifespan, minimal and without it."""
-        return together(self._points.get(lifespan, ()), self._schema)
+        return united_points(self._points.get(lifespan, ()), self._schema)
 
     def add(self, point: Point, lifespan: Lifespan) -> bool:
         """Adds a point; False if it was covered for as long already."""
@@ -92,7 +92,7 @@ class ExpiringPoints:
     def meeting(self, p: Punctuation) -> Iterator[tuple[Lifespan, list[Punctuation]]]:
         """The parts of a punctuation that points cover, by lifespan; searches all points."""
         for lifespan, points in self._points.items():
-            meets = (punctuation(point, self._schema).meet(p.lasting(None)) for point in points)
+            meets = (point_punctuation(point, self._schema).meet(p.lasting(None)) for point in points)
             if met := [each for each in meets if each is not None]:
                 yield lifespan, met
 
@@ -102,7 +102,7 @@ class ExpiringPoints:
             points = points_of(p)
             width = len(p.restricted)
             if points is None or any(len(shape) > width for shape in self._shapes):
-                points = [point for point in self._lifespans if p.covers(punctuation(point, self._schema))]
+                points = [point for point in self._lifespans if p.covers(point_punctuation(point, self._schema))]
             for point in points:
                 for lifespan in self._lifespans.get(point, ()):
                     self._drop(point, lifespan)
@@ -117,7 +117,7 @@ class ExpiringPoints:
                 if not self._lifespans[point]:
                     self._remove(point)
                     ended.append(point)
-        return [punctuation(point, self._schema) for point in ended]
+        return [point_punctuation(point, self._schema) for point in ended]
 
     def _drop(self, point: Point, lifespan: Lifespan) -> None:
         points = self._points[lifespan]
@@ -142,14 +142,14 @@ def points_of(p: Punctuation) -> list[Point] | None:
     return [tuple(zip(restricted, values, strict=True)) for values in product(*each)]
 
 
-def punctuation(point: Point, schema: Schema) -> Punctuation:
+def point_punctuation(point: Point, schema: Schema) -> Punctuation:
     """The punctuation of a point."""
     return Punctuation.at(schema, {place: Constant(value) for place, value in point})
 
 
-def together(points: Iterable[Point], schema: Schema) -> list[Punctuation]:
+def united_points(points: Iterable[Point], schema: Schema) -> list[Punctuation]:
     """The points as few punctuations."""
-    found = [punctuation(point, schema) for point in points]
+    found = [point_punctuation(point, schema) for point in points]
     return found if len(found) < 2 else list(PunctuationSet(schema, found))
 
 
@@ -210,21 +210,21 @@ class ExpiringSet:
                 wide.append(part)
             elif self._points.add(point, lifespan):
                 fresh.append(point)
-        new = together(fresh, self._schema)
+        new = united_points(fresh, self._schema)
         if wide:
             new += self._classes.setdefault(lifespan, PunctuationSet(self._schema)).add_all(wide)
         return new
 
     def _pieces(self, p: Punctuation) -> Iterator[tuple[Point | None, Punctuation]]:
-        """The punctuation point by point, each as a punctuation; or whole, if it does not consist of points."""
+        """Splits the punctuation into one for each point; returns it whole if it does not consist of points."""
         points = points_of(p)
         if points is None or len(points) == 1:
             yield (None if points is None else points[0]), p
             return
-        yield from ((point, punctuation(point, self._schema)) for point in points)
+        yield from ((point, point_punctuation(point, self._schema)) for point in points)
 
     def _covering(self, point: Point | None, part: Punctuation) -> list[Lifespan]:
-        """The lifespans for which the set covers a piece, each by itself."""
+        """The lifespans of the entries that cover the piece, each entry alone."""
         known = [] if point is None else self._points.covering(point)
         return [*known, *(lifespan for lifespan, closed in self._classes.items() if closed.covers(part))]
 
@@ -235,7 +235,7 @@ class ExpiringSet:
         return shortest(part.lifespan for part in self._longest(p))
 
     def _longest(self, p: Punctuation) -> Iterator[Punctuation]:
-        """The punctuation in parts, each with the longest lifespan for which it holds."""
+        """Splits the punctuation into parts, and gives each the longest lifespan for which it holds."""
         for point, part in self._pieces(p):
             known = self._covering(point, part)
             if part is not p and self.lasting.covers(part):
@@ -281,7 +281,7 @@ class ExpiringSet:
                 for lifespan in known:
                     parts.setdefault(lifespan, []).append(point)
         for lasts, alike in parts.items():
-            found += (part.lasting(lasts) for part in together(alike, self._schema))
+            found += (part.lasting(lasts) for part in united_points(alike, self._schema))
         return found
 
     def _parted(self, p: Punctuation) -> list[Punctuation]:

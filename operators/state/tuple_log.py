@@ -34,7 +34,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, slots=True)
-class Part:
+class LogPiece:
     """A segment, the rows removed from it since, and the number of purges of the log that came before it."""
 
     segment: Segment
@@ -55,9 +55,9 @@ class Part:
         return PartRecord.extending(store.record(self.segment), removed=removed, since=self.since)
 
     @staticmethod
-    def restored(record: PartRecord, store: SegmentStore) -> Part:
+    def restored(record: PartRecord, store: SegmentStore) -> LogPiece:
         """The part that `record` recorded."""
-        return Part(store.restore(record), tuple(map(store.restore, record.removed)), record.since)
+        return LogPiece(store.restore(record), tuple(map(store.restore, record.removed)), record.since)
 
 
 pc: Any = pyarrow.compute
@@ -87,7 +87,7 @@ class TupleLog:
         self._fresh: Tuples | None = None
         self._partial = False
         self._purging = [Punctuation.parse(text, declared.purging) for text in committed.purging]
-        self._parts = [Part.restored(part, store) for part in committed.segments]
+        self._parts = [LogPiece.restored(part, store) for part in committed.segments]
         self.rows = committed.rows
         self.purged = 0
         self._now: Since | None = None
@@ -175,7 +175,7 @@ class TupleLog:
         return Tuples(_seen(self._store.frame(segment)), segment.rows, computed=True)
 
     def _add(self, segment: Segment) -> None:
-        self._parts.append(Part(segment, since=len(self._purging)))
+        self._parts.append(LogPiece(segment, since=len(self._purging)))
         self._oldest = self._oldest or self._now
         self.rows += segment.rows
         if len(self._parts) > MOST_SEGMENTS:
@@ -233,7 +233,7 @@ class TupleLog:
         self._replace(self._store.write(left, before))
         self.purged += before - self.rows
 
-    def _left_of(self, part: Part) -> Frame:
+    def _left_of(self, part: LogPiece) -> Frame:
         left = part.left(self._store, self._purging)
         borne = tuple(name for name in AGES if name in part.segment.struct)
         return left if borne == self._ages else self._bearing(left, borne)
@@ -309,7 +309,7 @@ class TupleLog:
         self._replace(self._store.write(self._combined(), self.at_most))
 
     def _replace(self, segment: Segment | None) -> None:
-        self._parts = [Part(segment)] if segment is not None and segment.rows else []
+        self._parts = [LogPiece(segment)] if segment is not None and segment.rows else []
         self.rows = sum(part.segment.rows for part in self._parts)
         self._purging, self._fresh = [], None
         if not self._parts:
@@ -335,7 +335,7 @@ def _seen(frame: Frame) -> Frame:
 
 
 def _first(batch: pa.RecordBatch) -> Since:
-    """The age of the oldest of some rows; slices and their times only grow."""
+    """The slice and time of the oldest row; the first row is the oldest, since both only grow."""
     ages: Any = batch[SINCE]
     return Since(*(pc.min(ages.field(name)).as_py() for name in Since._fields))
 
@@ -384,6 +384,6 @@ class MergingLog(TupleLog):
         merged = self._store.write(self._merging(frame, self._ages), at_most)
         self.rows += new.rows + merged.rows - at_most
         self._oldest = self._oldest or self._now
-        self._parts = [base, Part(merged, since=len(self._purging))]
+        self._parts = [base, LogPiece(merged, since=len(self._purging))]
         if merged.rows > LARGEST * base.segment.rows:
             self._rewrite()

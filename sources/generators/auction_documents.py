@@ -40,7 +40,7 @@ from xmlstream.sources.generators.auction_house import (
     documents,
 )
 from xmlstream.sources.generators.live import Line, write_live
-from xmlstream.sources.generators.text_columns import Numbers, concatenated, fill, moments, take
+from xmlstream.sources.generators.text_columns import Numbers, fill, joined_texts, moments, take
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,7 +102,7 @@ def house_punctuations(house: House, happened: HouseEvents) -> Iterator[tuple[st
     """
     auction, person = happened.auction.values["id"], happened.person.values["id"]
     heartbeats = _heartbeats(house, happened)
-    until = concatenated("(,", moments(heartbeats), ")")
+    until = joined_texts("(,", moments(heartbeats), ")")
     for name, at, patterns in (
         ("bid.auction", happened.expires, auction),
         ("bid.bidder", happened.retires, person),
@@ -126,9 +126,9 @@ def tuple_lines(house: House, stream: Stream, tuples: EventTuples, lived: Number
     """
     elements = fill(stream.element(house.form), tuples.values)
     if f"{stream.name}.id" not in house.punctuated:
-        return concatenated(elements, "\n")
+        return joined_texts(elements, "\n")
     punctuations = _elements(house, stream, "id", tuples.values["id"], house.ends(lived) if house.lifespan else None)
-    return concatenated(elements, "\n", punctuations)
+    return joined_texts(elements, "\n", punctuations)
 
 
 def _elements(
@@ -137,9 +137,9 @@ def _elements(
     """Writes punctuations as lines, with the times at which they end, if they do."""
     head, _, after = stream.punctuation(house.form, attribute, ends=ends is not None).partition(SLOT)
     if ends is None:
-        return concatenated(head, patterns, f"{after}\n")
+        return joined_texts(head, patterns, f"{after}\n")
     before, _, between = head.partition(END)
-    return concatenated(before, moments(ends), between, patterns, f"{after}\n")
+    return joined_texts(before, moments(ends), between, patterns, f"{after}\n")
 
 
 def _heartbeats(house: House, happened: HouseEvents) -> Numbers:

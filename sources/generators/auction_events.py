@@ -23,7 +23,7 @@ import pyarrow as pa
 import pyarrow.compute
 
 from xmlstream.sources.generators.auction_house import AUCTIONS_PER_PERSON, EVENTS_PER_PERSON, House
-from xmlstream.sources.generators.text_columns import Numbers, concatenated, letters, moments, numbers, take, words
+from xmlstream.sources.generators.text_columns import Numbers, joined_texts, letters, moments, numbers, take, words
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,11 +94,11 @@ def people(house: House, go: int, person: Numbers) -> EventTuples:
     """Returns the people with these numbers, from 0."""
     random = randomness(house.seed, "people", go)
     count = len(person)
-    name = concatenated(_any(random, _FIRST_NAMES, count), " ", _any(random, _LAST_NAMES, count))
+    name = joined_texts(_any(random, _FIRST_NAMES, count), " ", _any(random, _LAST_NAMES, count))
     user, site = (letters(random, random.integers(3, most, count)) for most in (8, 6))
-    email = concatenated(user, "@", site, ".com")
+    email = joined_texts(user, "@", site, ".com")
     digits = [pc.utf8_lpad(numbers(random.integers(0, 10_000, count)), 4, "0") for _ in range(4)]
-    card = concatenated(digits[0], " ", digits[1], " ", digits[2], " ", digits[3])
+    card = joined_texts(digits[0], " ", digits[1], " ", digits[2], " ", digits[3])
     place = random.integers(0, len(_CITIES), count)
     values = {
         "id": house.person_ids(person),
@@ -253,10 +253,10 @@ def _channels(house: House) -> tuple[pa.StringArray, pa.StringArray]:
     count = len(HOT_CHANNELS) + CHANNELS
     names = pa.array([*HOT_CHANNELS, *(f"channel-{number}" for number in range(CHANNELS))])
     folders = [letters(random, random.integers(3, 5, count)) for _ in range(3)]
-    url = concatenated("https://www.nexmark.com/", folders[0], "/", folders[1], "/", folders[2], "/item.htm?query=1")
+    url = joined_texts("https://www.nexmark.com/", folders[0], "/", folders[1], "/", folders[2], "/item.htm?query=1")
     ids = [f"&amp;channel_id={_id(number)}" for number in range(CHANNELS)]
     shown = np.where(random.integers(0, 10, CHANNELS) > 0, ids, "")
-    return names, concatenated(url, pa.array(["" for _ in HOT_CHANNELS] + shown.tolist()))
+    return names, joined_texts(url, pa.array(["" for _ in HOT_CHANNELS] + shown.tolist()))
 
 
 def _id(channel: int) -> int:

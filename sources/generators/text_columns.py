@@ -69,7 +69,7 @@ def words(random: np.random.Generator, count: int, below: int) -> pa.StringArray
     return _strings(text, ends)
 
 
-def concatenated(*parts: pa.StringArray | str) -> pa.StringArray:
+def joined_texts(*parts: pa.StringArray | str) -> pa.StringArray:
     """Concatenates texts row by row."""
     texts: pa.StringArray = pc.binary_join_element_wise(*parts, "")
     return texts
@@ -82,7 +82,7 @@ def fill(element: str, values: Mapping[str, pa.StringArray]) -> pa.StringArray:
         parts.append(literal)
         if name is not None:
             parts.append(values[name])
-    return concatenated(*parts)
+    return joined_texts(*parts)
 
 
 def _strings(text: npt.NDArray[np.uint8], ends: Numbers) -> pa.StringArray:

@@ -12,7 +12,7 @@ from lxml import etree
 
 from xmlstream.punct_ns.errors import MalformedInput
 from xmlstream.punct_ns.xml_form import PUNCT_NS
-from xmlstream.sources.receivers.message import WRAPPED, declaration, text_of
+from xmlstream.sources.receivers.message import WRAPPED, declaration, element_bytes
 from xmlstream.sources.xml.options.leaf_paths import local_tag
 from xmlstream.sources.xml.options.qualified_names import canonical_row_tag, row_tags
 from xmlstream.sources.xml.splits.namespaces import namespace_of
@@ -180,7 +180,7 @@ class Elements:
                     self._before = element
                 continue
             if depth == self._level:
-                yield text_of(element)
+                yield element_bytes(element)
                 above = self._path[-2]
                 while len(above) > 1:
                     del above[0]

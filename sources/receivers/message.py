@@ -78,7 +78,7 @@ def input_name(path: str | bytes) -> str:
 
 
 @dataclass(frozen=True, slots=True)
-class Items:
+class MessageItems:
     """The elements of a message, as they are written.
 
     Attributes:
@@ -92,7 +92,7 @@ class Items:
     row: str | None = None
 
 
-def text_of(element: etree._Element) -> bytes:
+def element_bytes(element: etree._Element) -> bytes:
     """Writes an element in UTF-8, for a root that declares the prefix of punctuations."""
     text = etree.tostring(element, encoding="utf-8", with_tail=False)
     tag, end, rest = text.partition(b">")
@@ -129,7 +129,7 @@ class MessageReader:
         self.max_bytes = max_bytes
         self._key = [_leaf(path) for path in key]
 
-    def items(self, message: Message) -> Items:
+    def items(self, message: Message) -> MessageItems:
         """Returns the elements of a message.
 
         Raises:
@@ -148,9 +148,9 @@ class MessageReader:
             root = self._parsed(WRAPPED + text + b"</m>")
         else:
             root = self._alone(text)
-            text = b"".join(map(text_of, root))
+            text = b"".join(map(element_bytes, root))
         rows, first = self._rows(root)
-        return Items(text, message.id or self._identity(rows), first)
+        return MessageItems(text, message.id or self._identity(rows), first)
 
     def _parsed(self, text: bytes) -> etree._Element:
         parser = safe_parser()

@@ -33,7 +33,7 @@ from xmlstream.operators.storage.durable import AppendOnlyFile
 from xmlstream.punct_ns.errors import MalformedInput, UsageError, XmlStreamError
 from xmlstream.punct_ns.xml_form import PUNCT_NS
 from xmlstream.sources.receivers.journal import Journal
-from xmlstream.sources.receivers.message import PUNCTUATION_PREFIX, Items, Message, MessageReader
+from xmlstream.sources.receivers.message import PUNCTUATION_PREFIX, Message, MessageItems, MessageReader
 from xmlstream.sources.receivers.open_documents import OpenDocuments, Rotation
 from xmlstream.sources.xml.options.leaf_paths import local_tag
 from xmlstream.sources.xml.splits.namespaces import namespace_of, stray_reason
@@ -86,7 +86,7 @@ class Read:
     """A message, and its elements or the reason why it is malformed."""
 
     message: Message
-    items: Items | MalformedInput
+    items: MessageItems | MalformedInput
 
 
 @dataclass(frozen=True, slots=True)
@@ -239,12 +239,12 @@ class Spool:
             if row is None or own is None or own == known:
                 read.append(one)
             else:
-                assert isinstance(one.items, Items)
+                assert isinstance(one.items, MessageItems)
                 message = replace(one.message, payload=one.items.text)
                 read.append(Read(message, MalformedInput(stray_reason(local_tag(row), known or "", own))))
         return read, known
 
-    def _is_new(self, message: Message, items: Items) -> bool:
+    def _is_new(self, message: Message, items: MessageItems) -> bool:
         if message.log is not None:
             # A log is read from the end of the last transaction; earlier messages have been submitted already.
             at = self._journal.next_of(message.log)

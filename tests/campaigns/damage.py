@@ -26,7 +26,7 @@ from xmlstream.operators.storage import constant_runs
 from xmlstream.punct_ns.errors import StateError
 from xmlstream.punct_ns.xml_form import PUNCT_NS
 from xmlstream.runtime import checkpoint
-from xmlstream.session.spark_session import open_session
+from xmlstream.session.spark_session import open_spark_session
 
 if TYPE_CHECKING:
     from xmlstream.session.engines import Session
@@ -123,7 +123,7 @@ def main() -> None:
     checkpoint.WHOLE_EVERY = 2
     closed_set.HELD, constant_runs.TOGETHER = 3, 2
     is_here = "--in-process" in sys.argv
-    session = xs.open_session(engine="duckdb") if is_here else open_session("local[2]", CONF)
+    session = xs.open_session(engine="duckdb") if is_here else open_spark_session("local[2]", CONF)
     names = [name for name in sys.argv[1:] if name != "--in-process"]
     wrong = [line for name in names or RUNS for line in damaged(session, name)]
     sys.exit("\n".join(wrong) or 0)

@@ -13,7 +13,7 @@ import tempfile
 from pathlib import Path
 
 from tests.xmlstream.sink import test_transaction_runs as runs
-from xmlstream.session.spark_session import open_session
+from xmlstream.session.spark_session import open_spark_session
 
 
 def main() -> int:
@@ -24,7 +24,7 @@ def main() -> int:
     runs.SLICES = 4 * runs.KILLS
     with tempfile.TemporaryDirectory() as directory:
         try:
-            runs.test_sinks_lose_nothing_and_repeat_nothing(open_session("local[2]"), Path(directory))
+            runs.test_sinks_lose_nothing_and_repeat_nothing(open_spark_session("local[2]"), Path(directory))
         except AssertionError as error:
             print(f"sinks: {error}")
             return 1

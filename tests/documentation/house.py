@@ -11,7 +11,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from tests.documentation.pages import ROOT, contracts
-from xmlstream.drawing.canvas import MONO, SANS, Box, Canvas
+from xmlstream.drawing.canvas import MONO, SANS, Area, Canvas
 
 PICTURE = ROOT / "xmlstream" / "house.svg"
 
@@ -77,7 +77,7 @@ TUPLE, PUNCTUATION = "#1f63b5", "#d0651b"
 STOREY, LINE, SHAFT, ASIDE = 46.0, 28.0, 56.0, 84.0
 """Heights of a storey and of a line of modules; widths of the shaft between packages and of paths beside rooms."""
 
-ROOF = Box(70, 12, 860, 0)
+ROOF = Area(70, 12, 860, 0)
 """Place and width of the upper package; its storeys give it its height."""
 
 WING = (ROOF.width - SHAFT) / 2
@@ -88,23 +88,23 @@ WING = (ROOF.width - SHAFT) / 2
 class Drawing(Canvas):
     """What is drawn, in its order, and where the rooms came to lie."""
 
-    packages: dict[str, Box] = field(default_factory=dict)
-    rooms: dict[str, Box] = field(default_factory=dict)
+    packages: dict[str, Area] = field(default_factory=dict)
+    rooms: dict[str, Area] = field(default_factory=dict)
 
-    def box(self, box: Box, fill: str, stroke: str = EDGE, radius: float = 6) -> None:
+    def box(self, box: Area, fill: str, stroke: str = EDGE, radius: float = 6) -> None:
         self.rect(box, radius=radius, fill=fill, stroke=stroke)
 
     def words(self, x: float, y: float, text: str, *, size: float = 13, **style: str) -> None:
         self.text(x, y, text, size=size, **{"font_family": SANS, "fill": INK, **style})
 
-    def package(self, name: str, phrase: str, box: Box) -> None:
+    def package(self, name: str, phrase: str, box: Area) -> None:
         """The ground of a package, with its name and a phrase."""
         self.packages[name] = box
         self.box(box, GROUND[name], radius=10)
         self.words(box.x + 12, box.y + 21, name, size=15, font_family=MONO, font_weight="bold")
         self.words(box.x + 22 + 9.2 * len(name), box.y + 21, phrase, fill=PALE)
 
-    def room(self, package: str, name: str, box: Box, indent: float = 10) -> None:
+    def room(self, package: str, name: str, box: Area, indent: float = 10) -> None:
         """A folder, with what is in it; dashed if it stands around the core."""
         self.rooms[f"{package}.{name}"] = box
         dashed = {"stroke_dasharray": "5 4"} if _full_name(package, name) in AROUND else {}
@@ -112,7 +112,7 @@ class Drawing(Canvas):
         self.words(box.x + indent, box.y + box.height / 2 - 4, name, size=13, font_family=MONO, font_weight="bold")
         self.words(box.x + indent, box.y + box.height / 2 + 13, CAPTIONS[package][name], size=12.5, fill=PALE)
 
-    def storey(self, package: str, names: Sequence[str], box: Box) -> None:
+    def storey(self, package: str, names: Sequence[str], box: Area) -> None:
         """Rooms side by side: equally wide, or where words do not fit so, as wide as each has words and as much more.
 
         Raises:
@@ -126,7 +126,7 @@ class Drawing(Canvas):
         widths = [free / len(names)] * len(names) if max(needed) <= free / len(names) else [n + more for n in needed]
         x = box.x
         for name, width in zip(names, widths, strict=True):
-            self.room(package, name, Box(x, box.y, width, box.height))
+            self.room(package, name, Area(x, box.y, width, box.height))
             x += width + 8
 
     def way(self, colour: str, *points: tuple[float, float], head: bool = False) -> None:
@@ -194,11 +194,11 @@ def drawn() -> str:
     drawing = Drawing()
     roof = replace(ROOF, height=114 + 58 * len(storeys("xmlstream")[1:]))
     height = max(356, 94 + LINE * len(OPERATORS) + 58 * len(storeys("operators")))
-    left = Box(ROOF.x, roof.bottom + 16, WING, height)
-    below = Box(ROOF.x, left.bottom + 16, ROOF.width, 76)
+    left = Area(ROOF.x, roof.bottom + 16, WING, height)
+    below = Area(ROOF.x, left.bottom + 16, ROOF.width, 76)
     _xmlstream(drawing, roof)
     _operators(drawing, left)
-    _sources(drawing, Box(left.right + SHAFT, left.y, WING, height))
+    _sources(drawing, Area(left.right + SHAFT, left.y, WING, height))
     _punct_ns(drawing, below)
     _paths(drawing)
     _legend(drawing, below.bottom + 26)
@@ -216,49 +216,49 @@ def drawn() -> str:
     )
 
 
-def _xmlstream(drawing: Drawing, box: Box) -> None:
+def _xmlstream(drawing: Drawing, box: Area) -> None:
     drawing.package("xmlstream", "what a user touches, and what makes and runs a plan", box)
     *upper, middle, low = storeys("xmlstream")
     x, width, y = box.x + 12, box.width - 24, box.y + 34
     for i, names in enumerate(upper):
-        drawing.storey("xmlstream", names, Box(x, y + 58 * i, width, STOREY))
+        drawing.storey("xmlstream", names, Area(x, y + 58 * i, width, STOREY))
     y += 58 * (len(upper) - 1)
     half, right = WING - 24, box.x + WING
-    drawing.storey("xmlstream", middle[:-1], Box(x, y + 58, half, STOREY))
-    last = Box(right - 4, y + 58, x + width - right + 4, STOREY)
+    drawing.storey("xmlstream", middle[:-1], Area(x, y + 58, half, STOREY))
+    last = Area(right - 4, y + 58, x + width - right + 4, STOREY)
     drawing.room("xmlstream", middle[-1], last, indent=SHAFT + 24)
-    drawing.storey("xmlstream", low[:-1], Box(x, y + 138, half, STOREY))
-    drawing.storey("xmlstream", low[-1:], Box(right + SHAFT + 12, y + 138, half - ASIDE, STOREY))
+    drawing.storey("xmlstream", low[:-1], Area(x, y + 138, half, STOREY))
+    drawing.storey("xmlstream", low[-1:], Area(right + SHAFT + 12, y + 138, half - ASIDE, STOREY))
 
 
-def _operators(drawing: Drawing, box: Box) -> None:
+def _operators(drawing: Drawing, box: Area) -> None:
     drawing.package("operators", "four behaviours", box)
     floors = storeys("operators")
     x, width, y = box.x + 12, box.width - 24, box.y + 34
-    top = Box(x, y, width, box.height - 46 - 58 * len(floors))
+    top = Area(x, y, width, box.height - 46 - 58 * len(floors))
     drawing.rooms["operators"] = top
     drawing.box(top, PAPER)
     drawing.words(x + 10, y + 22, "one module each: step, pass, keep, propagate", size=12.5, fill=PALE)
     for i, line in enumerate(OPERATORS):
         drawing.words(x + 10, y + 50 + 20 * i, line, size=12, font_family=MONO)
     for i, floor in enumerate(floors):
-        drawing.storey("operators", floor, Box(x, top.bottom + 12 + 58 * i, width, STOREY))
+        drawing.storey("operators", floor, Area(x, top.bottom + 12 + 58 * i, width, STOREY))
 
 
-def _sources(drawing: Drawing, box: Box) -> None:
+def _sources(drawing: Drawing, box: Area) -> None:
     drawing.package("sources", "punctuated XML, read and generated", box)
     x, width, y = box.x + 12, box.width - 24, box.y + 34
     first = [name for floor in storeys("sources") for name in floor]
-    drawing.storey("sources", first, Box(x, y, width - ASIDE, STOREY))
+    drawing.storey("sources", first, Area(x, y, width - ASIDE, STOREY))
     drawing.words(x + 1, y + STOREY + 20, "sources.xml", size=13, font_family=MONO, font_weight="bold")
     floors = storeys("sources.xml")
     low = y + STOREY + 28
     step = (box.bottom - 6 - low) / len(floors)
     for i, floor in enumerate(floors):
-        drawing.storey("sources.xml", floor, Box(x, low + step * i, width, step - 6))
+        drawing.storey("sources.xml", floor, Area(x, low + step * i, width, step - 6))
 
 
-def _punct_ns(drawing: Drawing, box: Box) -> None:
+def _punct_ns(drawing: Drawing, box: Area) -> None:
     drawing.package("punct_ns", "the algebra of punctuations, without Spark", box)
     drawing.words(box.x + 12, box.y + 50, ALGEBRA, size=13)
 

@@ -19,7 +19,7 @@ from tests.operators.in_process import test_proven as cases
 from xmlstream.operators.expressions.dialect import call_name, expression
 from xmlstream.operators.expressions.operations.aggregate_functions import AGGREGATES, WINDOWS
 from xmlstream.operators.expressions.operations.functions import FUNCTIONS
-from xmlstream.session.spark_session import open_session
+from xmlstream.session.spark_session import open_spark_session
 
 _OPERATORS = {
     "add": "+", "sub": "-", "mul": "*", "div": "/", "mod": "%", "intdiv": "DIV", "neg": "-", "eq": "=", "neq": "<>",
@@ -68,7 +68,7 @@ def main() -> None:
     arguments.add_argument("--rows", type=int, default=60)
     arguments.add_argument("--seed", type=int, default=1)
     given = arguments.parse_args()
-    spark = open_session("local[2]", {"spark.driver.memory": "1g"}, name="proven")
+    spark = open_spark_session("local[2]", {"spark.driver.memory": "1g"}, name="proven")
     findings = Findings()
     rows = Rows.drawn(spark, given.rows, given.seed)
     single = (

@@ -12,7 +12,7 @@ from tests.documentation import house, refused
 from tests.documentation.pages import PACKAGES, ROOT, section
 from tests.documentation.weight import figures
 from tests.harness.boxes import overlap
-from xmlstream.drawing.canvas import Box, width
+from xmlstream.drawing.canvas import Area, width
 
 SVG = "{http://www.w3.org/2000/svg}"
 
@@ -51,28 +51,28 @@ def test_words_are_free_of_stops_and_paths() -> None:
     assert not [(name, way) for name, box in words for way in ways if overlap(box, _between(*way))]
 
 
-def _around(text: ET.Element) -> tuple[str, Box]:
+def _around(text: ET.Element) -> tuple[str, Area]:
     said, size = text.text or "", float(text.get("font-size", 0))
     wide = width(said, size, mono="mono" in text.get("font-family", ""))
-    return said, Box(float(text.get("x", 0)), float(text.get("y", 0)) - size, wide, size)
+    return said, Area(float(text.get("x", 0)), float(text.get("y", 0)) - size, wide, size)
 
 
-def _box(circle: ET.Element, x: str, y: str) -> Box:
+def _box(circle: ET.Element, x: str, y: str) -> Area:
     radius = float(circle.get("r", 0))
-    return Box(float(circle.get(x, 0)) - radius, float(circle.get(y, 0)) - radius, 2 * radius, 2 * radius)
+    return Area(float(circle.get(x, 0)) - radius, float(circle.get(y, 0)) - radius, 2 * radius, 2 * radius)
 
 
-def _rectangle(rect: ET.Element) -> Box:
-    return Box(*(float(rect.get(name, 0)) for name in ("x", "y", "width", "height")))
+def _rectangle(rect: ET.Element) -> Area:
+    return Area(*(float(rect.get(name, 0)) for name in ("x", "y", "width", "height")))
 
 
-def _within(one: Box, other: Box) -> bool:
+def _within(one: Area, other: Area) -> bool:
     return other.x <= one.x and other.y <= one.y and one.right <= other.right and one.bottom <= other.bottom
 
 
-def _between(one: tuple[str, str], other: tuple[str, str]) -> Box:
+def _between(one: tuple[str, str], other: tuple[str, str]) -> Area:
     (left, right), (top, bottom) = (sorted(map(float, ends)) for ends in zip(one, other, strict=True))
-    return Box(left, top, right - left, bottom - top)
+    return Area(left, top, right - left, bottom - top)
 
 
 def test_every_folder_is_in_the_table_of_the_architecture() -> None:

@@ -31,6 +31,7 @@ LIMITS = {
     "lines": 71_501,
     "contracts": 16,
     "words of conversation": 8,
+    "names that stand for two things": 22,
     "branches on the kind of place": 25,
     "modules that branch on it": 15,
     "dicts of anything": 29,
@@ -107,6 +108,7 @@ def figures() -> dict[str, float]:
         "contracts": len(contracts()),
         "methods of the operator protocol": len(protocol()),
         "words of conversation": sum(m.words for m in found),
+        "names that stand for two things": len(shared_names()),
         "branches on the kind of place": sum(branches := [len(kinds_asked(m.path)) for m in found]),
         "modules that branch on it": sum(map(bool, branches)),
         "dicts of anything": sum(dicts_of_anything(m.path) for m in found),
@@ -146,6 +148,20 @@ def _is_around(path: Path) -> bool:
         f"{name}.".startswith(f"{one.removeprefix('xmlstream.')}.") or f"{name}.".startswith(f"{one}.")
         for one in contracts()["core"]["forbidden_modules"]
     )
+
+
+_ONE_THING = {"main", "prepare", "read", "receive", "run", "start"}
+"""What a command, a function of the library and what is behind both are called alike on purpose."""
+
+
+def shared_names() -> dict[str, list[Path]]:
+    """The public functions and classes of modules whose name another module's has, with these modules."""
+    found: dict[str, set[Path]] = {}
+    for path in (path for package in PACKAGES for path in (ROOT / package).rglob("*.py")):
+        for node in ast.parse(path.read_text(encoding="utf-8")).body:
+            if isinstance(node, ast.FunctionDef | ast.ClassDef) and not node.name.startswith("_"):
+                found.setdefault(node.name, set()).add(path)
+    return {name: sorted(paths) for name, paths in found.items() if len(paths) > 1 and name not in _ONE_THING}
 
 
 _KINDS = {"ObjectStore", "Folder"}

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from xmlstream.drawing.canvas import Box
+from xmlstream.drawing.canvas import Area
 
 
-def overlap(one: Box, other: Box) -> bool:
+def overlap(one: Area, other: Area) -> bool:
     """Whether two boxes have more than an edge in common."""
     apart = one.right <= other.x or other.right <= one.x or one.bottom <= other.y or other.bottom <= one.y
     return not apart

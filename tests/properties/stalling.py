@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 
 from tests.harness.walking import Walk
 from tests.oracles.oracle import Tuple
-from xmlstream.diagnosis.kept_rows import attributes_of
+from xmlstream.diagnosis.kept_rows import log_attributes
 from xmlstream.diagnosis.missing import Missing, MissingPunctuations
 from xmlstream.operators.expressions.constant_evaluation import evaluated
 from xmlstream.operators.required_punctuations import Row
@@ -97,7 +97,7 @@ class Stalled:
         for node in self.walk.nodes:
             inputs = [below.schema for below in node.inputs]
             for name, log in node.state_schema.waiting_logs.items():
-                told = [*attributes_of(log.names, (*inputs, node.schema)), *log.beside]
+                told = [*log_attributes(log.names, (*inputs, node.schema)), *log.beside]
                 for row, _ in self.walk.kept(node).with_ages(name, told):
                     yield node, name, row
 

@@ -30,7 +30,7 @@ from xmlstream.punct_ns.pattern import Constant
 from xmlstream.punct_ns.punctuation import Punctuation
 from xmlstream.punct_ns.schema import Schema
 from xmlstream.safety.remedies import remedies
-from xmlstream.safety.verdicts import judged, promised
+from xmlstream.safety.verdicts import all_promises, judged
 from xmlstream.sql.script import read
 
 if TYPE_CHECKING:
@@ -193,7 +193,7 @@ def verdict(drawn: Joined, query: str) -> tuple[Any, ...]:
     Of two attributes of one stream that are equal by another stream, a promise may stand at either.
     """
     root = plan(drawn, query)
-    found, known = judged(root, follow=True), promised(root, follow=True)
+    found, known = judged(root, follow=True), all_promises(root, follow=True)
     equal = drawn.classes
     promises = [
         {min(equal.get(t.attribute, {t.attribute})): t.kind == "prefix" for t in scheme.terms}

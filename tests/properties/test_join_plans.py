@@ -12,8 +12,8 @@ from hypothesis import strategies as st
 
 from tests.properties.plan_answers import Answers
 from tests.properties.test_random_plans import TABLES, Example, examples, tuples_in, walked
-from xmlstream.optimizer.choose_joins import choices, choose_joins
-from xmlstream.optimizer.rewrite import bottom_up, over
+from xmlstream.optimizer.choose_joins import choices_between, choose_joins
+from xmlstream.optimizer.rewrite import bottom_up, rebuilt
 from xmlstream.optimizer.rules import RULES
 from xmlstream.plan.nodes import Node
 from xmlstream.session.engines import is_in_process
@@ -57,14 +57,14 @@ def one_of_its_plans(written: Node, which: int) -> Node:
     root = written
     for rule in RULES[: RULES.index(choose_joins)]:
         root = rule(root)
-    found = [choice for choice in choices(root) if choice.safe]
+    found = [choice for choice in choices_between(root) if choice.safe]
     if which == 0 or not found:
         root = choose_joins(root)
     else:
         region = found[0].region.root
         other = found[0].safe[which % len(found[0].safe)]
         instead = found[0].region.instead(other.node)
-        root = bottom_up(root, lambda node, inputs: instead if node == region else over(node, inputs))
+        root = bottom_up(root, lambda node, inputs: instead if node == region else rebuilt(node, inputs))
     for rule in RULES[RULES.index(choose_joins) + 1 :]:
         root = rule(root)
     return root

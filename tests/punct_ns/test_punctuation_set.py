@@ -12,7 +12,7 @@ from tests.harness.nights import AT_NIGHT
 from tests.oracles import oracle
 from tests.samples import strategies
 from tests.samples.strategies import SmallSchema
-from xmlstream.punct_ns.entry_index import Entry
+from xmlstream.punct_ns.entry_index import IndexedEntry
 from xmlstream.punct_ns.pattern import Constant
 from xmlstream.punct_ns.punctuation import Punctuation
 from xmlstream.punct_ns.punctuation_set import PunctuationSet
@@ -228,14 +228,14 @@ def test_a_range_and_a_list_are_compared_with_their_neighbours_only(
     monkeypatch: pytest.MonkeyPatch, *, shuffled: bool
 ) -> None:
     schema = Schema.parse("a INT, b INT")
-    compare, compared = Entry.meets, 0
+    compare, compared = IndexedEntry.meets, 0
 
     def counted(*args: Any) -> bool:
         nonlocal compared
         compared += 1
         return compare(*args)
 
-    monkeypatch.setattr(Entry, "meets", counted)
+    monkeypatch.setattr(IndexedEntry, "meets", counted)
 
     def comparisons(many: int) -> int:
         nonlocal compared

@@ -20,7 +20,7 @@ from xmlstream.punct_ns.scheme import (
     implied,
     implies,
     is_compact,
-    meet,
+    meet_of,
     meets,
     parse_schemes,
     strongest,
@@ -111,7 +111,7 @@ def test_the_meet_is_what_the_meets_of_punctuations_promise_and_both_imply_it(
     drawn: tuple[Schema, list[Scheme]],
 ) -> None:
     schema, (mine, other) = drawn
-    both = meet(mine, other, schema)
+    both = meet_of(mine, other, schema)
     met = [p.meet(q) for p in said(mine, schema) for q in said(other, schema)]
     closed = PunctuationSet(schema, [p for p in met if p is not None])
     assert all(closed.covers(p) for p in said(both, schema, INNER))
@@ -125,7 +125,7 @@ def test_it_is_an_order_and_the_meet_the_greatest_that_both_imply(drawn: tuple[S
     assert implies(a, a, schema)
     assert not (implies(a, b, schema) and implies(b, c, schema)) or implies(a, c, schema)
     if implies(a, c, schema) and implies(b, c, schema):
-        assert implies(meet(a, b, schema), c, schema)
+        assert implies(meet_of(a, b, schema), c, schema)
 
 
 @given(promised(4))

@@ -52,7 +52,7 @@ def argument(text: str) -> QueryText:
     return written
 
 
-def listed(texts: Iterable[str]) -> list[str | QueryText]:
+def sql_list(texts: Iterable[str]) -> list[str | QueryText]:
     """Expressions, each parsed by itself, separated by commas."""
     return separated([argument(text) for text in texts])
 
@@ -63,7 +63,7 @@ def separated(parts: Iterable[str | QueryText]) -> list[str | QueryText]:
     return [*listed[:-1], "\n"]
 
 
-def sort_key(text: str) -> str:
+def sort_key_sql(text: str) -> str:
     """Checks an ORDER BY key: an attribute, perhaps with a direction.
 
     Raises:
@@ -149,14 +149,14 @@ def with_column(schema: Schema, name: str, expression: str) -> list[str | QueryT
     return separated(parts)
 
 
-def renamed(schema: Schema, old: str, new: str) -> str:
+def renamed_sql(schema: Schema, old: str, new: str) -> str:
     """SELECT items: all attributes, one of them renamed."""
     known = schema.attribute(old).name
     items = (f"{quoted(name)} AS {quoted(new)}" if name == known else quoted(name) for name in schema.names)
     return ", ".join(items)
 
 
-def without(schema: Schema, names: Sequence[str]) -> str:
+def without_columns(schema: Schema, names: Sequence[str]) -> str:
     """SELECT items: all attributes except these.
 
     Raises:
@@ -179,7 +179,7 @@ def _plain_name(how: str) -> str:
     return JOINS.get(plain, plain)
 
 
-def joined(on: str | Sequence[str], how: str, left: str, right: str) -> list[str | QueryText]:
+def joined_sql(on: str | Sequence[str], how: str, left: str, right: str) -> list[str | QueryText]:
     """The FROM clause of a join: the tables `input` and `other` under the names of the sides, and ON or USING.
 
     Raises:
@@ -198,7 +198,7 @@ def joined(on: str | Sequence[str], how: str, left: str, right: str) -> list[str
     return [f"`input` AS {quoted(left)} {kind} JOIN `other` AS {quoted(right)}", *condition]
 
 
-def joined_asof(
+def asof_sql(
     here: Schema,
     there: Schema,
     on: str,
@@ -268,7 +268,7 @@ class Groups:
         """
         if not self.keys and not aggregates:
             raise QueryError("agg without a key and without an aggregate", hint='for example agg("count(*) AS n")')
-        items = listed((*self.keys, *aggregates))
+        items = sql_list((*self.keys, *aggregates))
         numbers = ", ".join(str(number + 1) for number in range(len(self.keys)))
         trees = (parse_statements(QueryText.of(f"SELECT {text}"))[0].tree.expressions for text in aggregates)
         if not numbers and not aggregates_in(*chain.from_iterable(trees)):
@@ -290,8 +290,8 @@ class Groups:
         if not order:
             raise QueryError("top needs an order", hint=f'for example top({n}, "price DESC")')
         called = number or unique("rank", self.query.schema.names)
-        by = [" PARTITION BY ", *listed(self.keys)] if self.keys else []
-        over = [*by, " ORDER BY ", ", ".join(sort_key(key) for key in order), f") AS {quoted(called)} FROM `input`"]
+        by = [" PARTITION BY ", *sql_list(self.keys)] if self.keys else []
+        over = [*by, " ORDER BY ", ", ".join(sort_key_sql(key) for key in order), f") AS {quoted(called)} FROM `input`"]
         items = "*" if number else ", ".join(map(quoted, self.query.schema.names))
         ranked = [f"SELECT {items} FROM (SELECT *, {rank}() OVER (", *over]
         return self.query._of(*ranked, f") WHERE {quoted(called)} <= {n}")
@@ -314,7 +314,7 @@ class TupleWindows:
         """
         if not aggregates:
             raise QueryError("nothing to aggregate", hint='for example agg("avg(v) AS mean")')
-        text = QueryText.joined(["SELECT ", *listed(aggregates), " FROM `input`"])
+        text = QueryText.joined(["SELECT ", *sql_list(aggregates), " FROM `input`"])
         statement = parse_statements(text)[0]
         require_supported(statement.tree, text)
         relation = Relation.of(self.query.root)

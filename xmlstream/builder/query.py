@@ -34,9 +34,9 @@ from xmlstream.safety.explanation import Explanation, Format, explained
 from xmlstream.sql import translation
 from xmlstream.sql.analysts import analyst_of
 from xmlstream.sql.clauses.joining import equalities_between, with_unique_names
-from xmlstream.sql.clauses.plan_builder import combined, distinct, finished, first, ordered
+from xmlstream.sql.clauses.plan_builder import combined_relation, distinct, finished, first, ordered
 from xmlstream.sql.clauses.relation import Relation, resolve
-from xmlstream.sql.clauses.row_windows import TupleWindow, require_positions
+from xmlstream.sql.clauses.row_windows import TupleWindow, require_arrival_order
 from xmlstream.sql.query_text import QueryText
 from xmlstream.sql.statements import parse_statements
 
@@ -82,7 +82,7 @@ class Query(Runnable):
 
     def select(self, *items: str) -> Query:
         """Computes expressions for each tuple, as SQL's SELECT: `select("hour", "currtmp * 2 AS twice", "*")`."""
-        return self._of("SELECT ", *method_sql.listed(items), " FROM `input`")
+        return self._of("SELECT ", *method_sql.sql_list(items), " FROM `input`")
 
     def where(self, condition: str) -> Query:
         """Keeps the tuples for which the condition is true."""
@@ -99,13 +99,13 @@ class Query(Runnable):
 
     def with_column_renamed(self, old: str, new: str) -> Query:
         """Renames an attribute."""
-        return self._of("SELECT ", method_sql.renamed(self.schema, old, new), " FROM `input`")
+        return self._of("SELECT ", method_sql.renamed_sql(self.schema, old, new), " FROM `input`")
 
     withColumnRenamed = with_column_renamed  # noqa: N815 - as PySpark spells it
 
     def drop(self, *names: str) -> Query:
         """Removes attributes."""
-        return self._of("SELECT ", method_sql.without(self.schema, names), " FROM `input`")
+        return self._of("SELECT ", method_sql.without_columns(self.schema, names), " FROM `input`")
 
     def explode(self, array: str, element: str, *, outer: bool = False) -> Query:
         """Makes one tuple for each element of an array, as SQL's LATERAL VIEW explode: `explode("tags", "tag")`.
@@ -152,7 +152,7 @@ class Query(Runnable):
         names = [subset] if isinstance(subset, str) else subset
         if not names:
             raise QueryError("drop_duplicates without an attribute", hint="name the attributes to compare")
-        require_positions(self.root, "the first tuple of each key")
+        require_arrival_order(self.root, "the first tuple of each key")
         keys = tuple(self.schema.attribute(name).name for name in names)
         return Query(self.spark, Node(DistinctOn(keys), (self.root,), "distinct_on"))
 
@@ -195,7 +195,7 @@ class Query(Runnable):
         Raises:
             QueryError: The condition has no equality between the sides, or two attributes of the result have one name.
         """
-        return self._of("SELECT * FROM ", *method_sql.joined(on, how, left, right), other=other)
+        return self._of("SELECT * FROM ", *method_sql.joined_sql(on, how, left, right), other=other)
 
     def join_asof(
         self,
@@ -230,12 +230,12 @@ class Query(Runnable):
         """
         keys = [by] if isinstance(by, str) else list(by)
         return self._of(
-            *method_sql.joined_asof(self.schema, other.schema, on, keys, how, left, right, tolerance), other=other
+            *method_sql.asof_sql(self.schema, other.schema, on, keys, how, left, right, tolerance), other=other
         )
 
     def order_by(self, *keys: str) -> Query:
         """Sorts: a tuple goes out as soon as punctuations exclude all tuples before it: `order_by("hour DESC")`."""
-        return self._of("SELECT * FROM `input` ORDER BY ", ", ".join(method_sql.sort_key(key) for key in keys))
+        return self._of("SELECT * FROM `input` ORDER BY ", ", ".join(method_sql.sort_key_sql(key) for key in keys))
 
     orderBy = sort = order_by  # noqa: N815 - as PySpark spells it
 
@@ -330,7 +330,7 @@ class Query(Runnable):
             what = f"the queries have {here} and {there} attributes"
             raise QueryError(what, hint="select the same number of attributes on both sides")
         analyst = analyst_of(self.spark)
-        whole = combined(kind, [Relation.of(self.root), Relation.of(other.root)], analyst)
+        whole = combined_relation(kind, [Relation.of(self.root), Relation.of(other.root)], analyst)
         return Query(self.spark, (distinct(whole, analyst, "union") if without_duplicates else whole).node)
 
 

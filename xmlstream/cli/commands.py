@@ -75,11 +75,11 @@ def monitor(
 ) -> None:
     """Serve the page of a run from its checkpoint, until interrupted; it reads and never writes."""
     from xmlstream.monitor.monitor import Monitor
-    from xmlstream.monitor.recorded import keep_reading, recorded
+    from xmlstream.monitor.recorded import keep_reading, recorded_view
     from xmlstream.runtime.remote_checkpoint import readable
 
     with readable(checkpoint) as (directory, refresh):
-        view = recorded(directory, metrics)
+        view = recorded_view(directory, metrics)
         server, until = Monitor(address, view), threading.Event()
         arguments = directory, view, until, refresh
         reader = threading.Thread(target=keep_reading, args=arguments, name="checkpoint", daemon=True)
@@ -244,7 +244,7 @@ def manual(
     """Show a page of the documentation in a pager; if the output is not a terminal, print it as Markdown."""
     from xmlstream.cli import manual as pages
 
-    page = pages.page(topic) if topic else None
+    page = pages.page_of_topic(topic) if topic else None
     if html is not None:
         typer.echo(pages.write_html(html, page))
     elif page is not None:

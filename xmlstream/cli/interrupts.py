@@ -59,7 +59,7 @@ class Interrupts:
 
 
 @contextmanager
-def noted() -> Iterator[Interrupts]:
+def noted_signals() -> Iterator[Interrupts]:
     """Records signals instead of ending the process; only in the main thread."""
     interrupts = Interrupts()
     before = _handled_by(interrupts.note)

@@ -80,7 +80,7 @@ def _title(file: Path) -> str:
     return file.read_text(encoding="utf-8").partition("\n")[0].lstrip("# ")
 
 
-def page(topic: str) -> Page:
+def page_of_topic(topic: str) -> Page:
     """Returns the page of a topic.
 
     Raises:

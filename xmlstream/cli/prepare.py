@@ -66,7 +66,7 @@ _MANY = "".join(
 
 
 @dataclass(frozen=True, slots=True)
-class Prepared:
+class PreparedArchive:
     """The archive, its size in bytes, and the times of a short run without it and with it."""
 
     archive: Path
@@ -82,7 +82,7 @@ class Prepared:
         return f"{what} {self.before.processor:.1f} s of processor time, now {self.after.processor:.1f} s"
 
 
-def archive_classes(console: Console) -> Prepared | None:
+def archive_classes(console: Console) -> PreparedArchive | None:
     """Makes the archive for this Java and this Spark, replacing an older one; reports each step on the console.
 
     Returns:
@@ -104,7 +104,7 @@ def archive_classes(console: Console) -> Prepared | None:
         raise UsageError("there is no directory for the archive", hint=hint)
     try:
         place.mkdir(parents=True, exist_ok=True)
-        with interrupts.noted() as signals, _locked(place, signals, console) as is_first:
+        with interrupts.noted_signals() as signals, _locked(place, signals, console) as is_first:
             if not is_first:
                 return None
             for left in place.glob(f"{_SCRATCH}*"):  # by a process that was killed
@@ -163,7 +163,7 @@ class _Preparation:
         self._scratch, self._signals, self._console = scratch, signals, console
         self._step = 0
 
-    def made(self, place: Path, prefix: str) -> Prepared:
+    def made(self, place: Path, prefix: str) -> PreparedArchive:
         """Makes the archive and moves it to its place."""
         from xmlstream.sources.generators.sensors import write_sensors
 
@@ -193,7 +193,7 @@ class _Preparation:
         for older in place.glob(f"{prefix}-*.jsa"):
             if older != final:
                 older.unlink(missing_ok=True)
-        return Prepared(final, size, before, after)
+        return PreparedArchive(final, size, before, after)
 
     def _run(self, what: str, query: str, archives: str, options: Sequence[str]) -> Times:
         """Runs `xmlstream run` with the archives of a directory, and returns its times."""

@@ -67,7 +67,7 @@ def receive(  # noqa: PLR0913, PLR0917 - one parameter for each option
     """
     from xmlstream.sources.receivers import receiving as receivers
 
-    with interrupts.noted() as signals:
+    with interrupts.noted_signals() as signals:
         receiving = receivers.receive(
             address,
             into,

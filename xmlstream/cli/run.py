@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING
 
 from rich.console import Console
 
-from xmlstream.cli.interrupts import Interrupted, Interrupts, noted
+from xmlstream.cli.interrupts import Interrupted, Interrupts, noted_signals
 from xmlstream.cli.progress import noticed, shown
 from xmlstream.monitor.monitor import Monitor
 from xmlstream.monitor.run_view import RunView
@@ -84,12 +84,12 @@ def run_script(
         logging.getLogger().addHandler(logging.NullHandler())
     with _warnings_on(console):
         _require_startable(script, settings)
-        with noted() as interrupts:
+        with noted_signals() as interrupts:
             return _watched(_Run(script, settings, environment, console, interrupts, as_written=as_written))
 
 
 def _watched(run: _Run) -> Summary:
-    """The outcome of a run in its own thread, which ends after the current slice if a signal comes, or at once."""
+    """Waits for a run in its own thread; a signal ends it, after the current slice or at once."""
     environment, console, interrupts = run.environment, run.console, run.interrupts
     thread = threading.Thread(target=run.begin, name="query", daemon=True)
     thread.start()

@@ -14,9 +14,9 @@ from typing import Any
 
 import pyarrow as pa
 
-from xmlstream.diagnosis.kept_rows import ClosedOnDisk, KeptRows, attributes_of
+from xmlstream.diagnosis.kept_rows import ClosedOnDisk, KeptRows, log_attributes
 from xmlstream.diagnosis.missing import Functions, Missing, MissingPunctuations, helps
-from xmlstream.diagnosis.report import Answer, Example, Need, WaitingReport, Waits, causes
+from xmlstream.diagnosis.report import Example, Need, WaitingAnswer, WaitingReport, Waits, causes
 from xmlstream.diagnosis.sent_punctuations import SentPunctuations, SliceTime
 from xmlstream.operators.punctuate import Punctuate
 from xmlstream.operators.state.ages import Since
@@ -134,7 +134,7 @@ class _Inspection:
             active = self._last.last_activity.get(self._names[node])
             for name, log in node.state_schema.waiting_logs.items():
                 if count := kept.count(name):
-                    key = attributes_of(log.names, (*inputs, node.schema))
+                    key = log_attributes(log.names, (*inputs, node.schema))
                     each = kept.with_ages(name, [*key, *log.beside])
                     rows = heapq.nsmallest(SHOWN, each, key=lambda row: row[1] or _LONG_AGO)
                     examples = tuple(self._example(node, name, key, row, since) for row, since in rows)
@@ -184,7 +184,7 @@ class _Inspection:
         holds = None if lifespan is None else str(lifespan)
         return Need(source, str(lack.wanted), tuple(dict.fromkeys(missing)), sent, promised, rule, holds)
 
-    def _answer(self, key: Mapping[str, str]) -> Answer:
+    def _answer(self, key: Mapping[str, str]) -> WaitingAnswer:
         text = ", ".join(f"{name}={value}" for name, value in key.items())
         node = self._result(key)
         try:
@@ -198,7 +198,7 @@ class _Inspection:
         counts = {self._names[n]: count for n in self._kept if (count := self._held(n, key)) is not None}
         held = {name: count for name, count in counts.items() if count} if counts else None
         since = max(sent, key=lambda at: at.slice, default=None)
-        return Answer(text, self._names[node], is_out, since if is_out else None, held, needs)
+        return WaitingAnswer(text, self._names[node], is_out, since if is_out else None, held, needs)
 
     def _result(self, key: Mapping[str, str]) -> Node:
         """The first result that has all attributes of a key."""
@@ -213,7 +213,7 @@ class _Inspection:
         inputs = _schemas(node)
         found: int | None = None
         for log, declared in node.state_schema.waiting_logs.items():
-            attributes = attributes_of(declared.names, (*inputs, node.schema))
+            attributes = log_attributes(declared.names, (*inputs, node.schema))
             named = {a.name: key[name] for a in attributes for name in key if name.lower() == a.name.lower()}
             if len(named) == len(key):
                 schema = Schema(tuple(attributes))
@@ -223,7 +223,7 @@ class _Inspection:
 
 
 def _shown_as(missing: Punctuation, wanted: Punctuation) -> str:
-    """A missing punctuation without attributes that `wanted` does not restrict, unless few of their values are left."""
+    """Drops from a missing punctuation what `wanted` does not restrict, unless few of its values are left."""
     kept = {
         i: missing.patterns[i]
         for i in missing.restricted

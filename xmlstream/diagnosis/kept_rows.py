@@ -222,7 +222,7 @@ def _normal(column: Any, attribute: Attribute | None) -> list[Any]:
     return [None if value is None else attribute.domain.normal(value) for value in values]
 
 
-def attributes_of(names: Sequence[str], schemas: Sequence[Schema]) -> list[Attribute]:
+def log_attributes(names: Sequence[str], schemas: Sequence[Schema]) -> list[Attribute]:
     """The attributes of these names, each from the first schema that has it, spelt as in `names`."""
     attributes = []
     for name in names:

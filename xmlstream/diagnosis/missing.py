@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
-from xmlstream.diagnosis.kept_rows import ClosedOnDisk, KeptRows, attributes_of
+from xmlstream.diagnosis.kept_rows import ClosedOnDisk, KeptRows, log_attributes
 from xmlstream.operators.punctuate import Punctuate
 from xmlstream.operators.required_punctuations import Row, Way
 from xmlstream.operators.state.blocked_set import BlockedSet
@@ -68,7 +68,7 @@ class HeldRows:
             like,
             *(Punctuation.at(like.schema, {i: part.patterns[i] for i in p.restricted}) for p, part in parts if part),
         ]
-        attributes = attributes_of(names, [*(below.schema for below in self.node.inputs), self.node.schema])
+        attributes = log_attributes(names, [*(below.schema for below in self.node.inputs), self.node.schema])
         return self.kept.rows(log, [*attributes, *beside], held, like.schema)
 
     def function(self, expression: str, x: Attribute, y: Domain, *, local: bool) -> Function | None:

@@ -133,7 +133,7 @@ def causes(waits: Iterable[Waits], results: Mapping[str, Collection[str]]) -> It
 
 
 @dataclass(frozen=True, slots=True)
-class Answer(Record):
+class WaitingAnswer(Record):
     """Whether the results with a key are out, and which punctuations they wait for.
 
     Attributes:
@@ -170,7 +170,7 @@ class WaitingReport(Record):
     at: SliceTime
     closed: bool
     waits: tuple[Waits, ...]
-    answer: Answer | None = None
+    answer: WaitingAnswer | None = None
     causes: tuple[Cause, ...] = ()
 
     def json(self) -> dict[str, Any]:
@@ -241,7 +241,7 @@ def _missing(need: Need) -> str:
     return f"{need.source}: {shown}, {promise}"
 
 
-def _answer(answer: Answer, now: datetime) -> Iterator[str]:
+def _answer(answer: WaitingAnswer, now: datetime) -> Iterator[str]:
     if answer.out:
         since = f" since {_when(answer.since, now)}" if answer.since is not None else ""
         yield f"{answer.key} is out, and final{since}."

@@ -77,7 +77,7 @@ class SentPunctuations:
         return self._held.lifespan(p)
 
     def _parsed(self, entries: Iterable[Entry]) -> Iterator[Punctuation]:
-        """The recorded punctuations that hold as of the last commit, without their lifespans."""
+        """Reads the recorded punctuations that have not expired at the last commit, without their lifespans."""
         for p in added_punctuations(entries, self._schema):
             if p.lifespan is None or not p.lifespan.is_over(self._now, partial(has_closed, self._lasting)):
                 yield p.lasting(None)

@@ -80,7 +80,7 @@ Point = tuple[float, float]
 
 
 @dataclass(frozen=True, slots=True)
-class Box:
+class Area:
     """A rectangle."""
 
     x: float
@@ -110,7 +110,7 @@ class Canvas:
 
     parts: list[str] = field(default_factory=list)
 
-    def rect(self, box: Box, *, radius: float = 6, **attributes: str) -> None:
+    def rect(self, box: Area, *, radius: float = 6, **attributes: str) -> None:
         """Draws a rectangle with round corners."""
         size = f'x="{box.x:g}" y="{box.y:g}" width="{box.width:g}" height="{box.height:g}"'
         self.parts.append(f'<rect {size} rx="{radius:g}"{written(attributes)}/>')

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from xmlstream.drawing.canvas import Box, Canvas, curve, cut, width, wrapped
+from xmlstream.drawing.canvas import Area, Canvas, curve, cut, width, wrapped
 from xmlstream.drawing.layers import Arrow, layered
 from xmlstream.drawing.theme import Tone
 
@@ -67,7 +67,7 @@ class Card:
         """Height of the card, by its rows."""
         return 2 * _PADDING + _NAME + 3 + _ROW * len(self.rows(self.width - 2 * _PADDING))
 
-    def draw(self, canvas: Canvas, box: Box) -> None:
+    def draw(self, canvas: Canvas, box: Area) -> None:
         """Draws the card into a box that is at least as wide as the card."""
         tones = {line.tone for line in self.lines}
         edge = "bad-edge" if "bad" in tones else "late-edge" if "late" in tones else ""
@@ -102,10 +102,12 @@ def _indent(line: Line) -> float:
     return 14.0 if line.tone != "plain" else 0.0
 
 
-def drawn(canvas: Canvas, cards: Sequence[Card], arrows: Sequence[Arrow], x: float, y: float) -> tuple[Box, list[Box]]:
+def drawn(
+    canvas: Canvas, cards: Sequence[Card], arrows: Sequence[Arrow], x: float, y: float
+) -> tuple[Area, list[Area]]:
     """Draws cards and arrows at a point; returns the bounds of all, and of each card."""
     layout = layered([(card.width, card.height) for card in cards], arrows)
-    places = [Box(box.x + x, box.y + y, box.width, box.height) for box in layout.boxes]
+    places = [Area(box.x + x, box.y + y, box.width, box.height) for box in layout.boxes]
     low = max(place.bottom for place in places)
     for points in layout.arrows:
         moved = [(px + x, py + y) for px, py in points]
@@ -116,4 +118,4 @@ def drawn(canvas: Canvas, cards: Sequence[Card], arrows: Sequence[Arrow], x: flo
     for card, place in zip(cards, places, strict=True):
         card.draw(canvas, place)
     right = max(place.right for place in places)
-    return Box(x, y, right - x, low - y), places
+    return Area(x, y, right - x, low - y), places

@@ -13,7 +13,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 
-from xmlstream.drawing.canvas import Box, Point
+from xmlstream.drawing.canvas import Area, Point
 
 Arrow = tuple[int, int]
 
@@ -28,7 +28,7 @@ _SWEEPS = 12
 class Layout:
     """The place of each box, and the points of each arrow."""
 
-    boxes: tuple[Box, ...]
+    boxes: tuple[Area, ...]
     arrows: tuple[tuple[Point, ...], ...]
 
 
@@ -62,7 +62,7 @@ def layered(sizes: Sequence[tuple[float, float]], arrows: Sequence[Arrow]) -> La
         for v in graph.columns[0]:
             middles[v] -= first - top
     boxes = tuple(
-        Box(lefts[rank[v]], round(middles[v] - height / 2 - top, 1), widths[rank[v]], height)
+        Area(lefts[rank[v]], round(middles[v] - height / 2 - top, 1), widths[rank[v]], height)
         for v, (_, height) in enumerate(sizes)
     )
     arriving: list[list[int]] = [[] for _ in sizes]

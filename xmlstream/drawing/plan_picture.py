@@ -15,7 +15,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import lru_cache
 from html import escape
 
-from xmlstream.drawing.canvas import Box, Canvas, Point, cut, width, wrapped
+from xmlstream.drawing.canvas import Area, Canvas, Point, cut, width, wrapped
 from xmlstream.drawing.cards import Card, Line, drawn
 from xmlstream.drawing.theme import COLOURS, SHAPES, Tone, page
 from xmlstream.operators.join import Join
@@ -29,7 +29,7 @@ from xmlstream.punct_ns.scheme import Scheme
 from xmlstream.safety.changes import Change
 from xmlstream.safety.remedies import Remedy, remedies
 from xmlstream.safety.verdicts import Kept, OperatorVerdict, QueryVerdict, When, judged
-from xmlstream.safety.words import answering, kept_words, promised, summary, tree, troubles
+from xmlstream.safety.words import answering, kept_words, promises_in_words, summary, troubles, verdict_tree
 
 _MOST = 12
 """Inputs up to which a graph is drawn; arrows between more inputs cannot be followed."""
@@ -52,7 +52,7 @@ def punctuation_graph(node: Node) -> PunctuationGraph | None:
     return None
 
 
-def join_figure(canvas: Canvas, node: Node, known: Mapping[Node, OperatorVerdict], x: float, y: float) -> Box | None:
+def join_figure(canvas: Canvas, node: Node, known: Mapping[Node, OperatorVerdict], x: float, y: float) -> Area | None:
     """Draws the punctuation graph of a join at a point; returns its bounds, or None if there is no graph."""
     graph = punctuation_graph(node)
     if graph is None:
@@ -69,7 +69,7 @@ def join_figure(canvas: Canvas, node: Node, known: Mapping[Node, OperatorVerdict
             purged = sum(len(inputs) == graph.inputs for inputs in reached.values())
             text = f"{graph.inputs} inputs, too many to draw; the tuples of {purged} are purged"
             canvas.text(x, y + 32, text, size=_SIZE, class_="pale")
-            return Box(x, y, width(text, _SIZE), 36)
+            return Area(x, y, width(text, _SIZE), 36)
         closing = [_closing(graph, i, shapes) for i in range(graph.inputs)]
         wide = max(90.0, *(width(name, 13, mono=True) + 24 for name in names), *(width(t, _SIZE) + 24 for t in closing))
         wide = min(wide, 190.0)
@@ -90,7 +90,7 @@ def join_figure(canvas: Canvas, node: Node, known: Mapping[Node, OperatorVerdict
             bad = "nothing" in line
             canvas.text(x, low, line, size=_SIZE, class_="bad" if bad else "pale")
     right = max(*(place.right for place in places), *(x + width(line, _SIZE) for line in (*sentences, title)))
-    return Box(x, y, right - x, low + 4 - y)
+    return Area(x, y, right - x, low + 4 - y)
 
 
 def _names(node: Node, known: Mapping[Node, OperatorVerdict]) -> list[str]:
@@ -123,19 +123,21 @@ def _sentences(names: Sequence[str], reached: Mapping[int, frozenset[int]]) -> I
             yield f"tuples of {name} are kept for ever: nothing leads to {' and '.join(missing)}"
 
 
-def _places(number: int, wide: float, x: float, y: float) -> list[Box]:
+def _places(number: int, wide: float, x: float, y: float) -> list[Area]:
     """Boxes of the inputs: two side by side, more on an ellipse so wide that no box hides an arrow between others."""
     if number == 2:
-        return [Box(x + i * (wide + _GAP), y, wide, _HIGH) for i in range(2)]
+        return [Area(x + i * (wide + _GAP), y, wide, _HIGH) for i in range(2)]
     across, down = ((side + 46) / 2 / math.sin(math.pi / number) for side in (wide, _HIGH + 14))
     down = max(down, 84.0)
     turns = [2 * math.pi * i / number - math.pi / 2 for i in range(number)]
     middles = [(across * math.cos(turn), down * math.sin(turn)) for turn in turns]
     left, top = min(mx for mx, _ in middles), min(my for _, my in middles)
-    return [Box(round(x + mx - left, 1), round(y + my - top, 1), wide, _HIGH) for mx, my in middles]
+    return [Area(round(x + mx - left, 1), round(y + my - top, 1), wide, _HIGH) for mx, my in middles]
 
 
-def _arrows(canvas: Canvas, graph: PunctuationGraph, shape: frozenset[int], target: int, places: Sequence[Box]) -> None:
+def _arrows(
+    canvas: Canvas, graph: PunctuationGraph, shape: frozenset[int], target: int, places: Sequence[Area]
+) -> None:
     """Draws an arrow from each input that has all classes of the shape; if none has, from one per class via a dot."""
     having = [i for i in range(graph.inputs) if i != target and shape.issubset(graph.known_from(i))]
     to = _middle(places[target])
@@ -155,7 +157,7 @@ def _arrows(canvas: Canvas, graph: PunctuationGraph, shape: frozenset[int], targ
     _arrow(canvas, dot, to, None, places[target])
 
 
-def _arrow(canvas: Canvas, start: Point, end: Point, source: Box | None, target: Box) -> None:
+def _arrow(canvas: Canvas, start: Point, end: Point, source: Area | None, target: Area) -> None:
     """Draws a straight arrow between edges, moved a little to its right to leave room for the opposite arrow."""
     length = math.hypot(end[0] - start[0], end[1] - start[1])
     along = ((end[0] - start[0]) / length, (end[1] - start[1]) / length)
@@ -171,11 +173,11 @@ def _arrow(canvas: Canvas, start: Point, end: Point, source: Box | None, target:
     canvas.path(f"M{corners} z", class_="head")
 
 
-def _middle(box: Box) -> Point:
+def _middle(box: Area) -> Point:
     return box.x + box.width / 2, box.middle
 
 
-def _edge(inside: Point, outside: Point, box: Box) -> Point:
+def _edge(inside: Point, outside: Point, box: Area) -> Point:
     """The point where the line from a point inside a box to a point outside leaves the box."""
     dx, dy = outside[0] - inside[0], outside[1] - inside[1]
     shares = []
@@ -238,7 +240,7 @@ def picture(
     low = row_low
     if concluded:
         end = _conclusion(
-            canvas, lines_of(verdict, remedies, changes), Box(_MARGIN, low + 26, max(right - _MARGIN, 480), 0)
+            canvas, lines_of(verdict, remedies, changes), Area(_MARGIN, low + 26, max(right - _MARGIN, 480), 0)
         )
         right, low = max(right, end.right), end.bottom
     wide, high = right + _MARGIN, low + _MARGIN
@@ -284,9 +286,11 @@ def _schemes(one: OperatorVerdict, known: dict[Node, OperatorVerdict]) -> Iterat
     inputs = one.node.inputs
     for below in inputs:
         of = f"{known[below].name}: " if len(inputs) > 1 else ""
-        yield Line(f"{of}{promised(known[below].promises.running, below.schema)}", label="in")
+        yield Line(f"{of}{promises_in_words(known[below].promises.running, below.schema)}", label="in")
     ends = isinstance(one.node.operator, Scan) and one.promises.ended != one.promises.running
-    yield Line(f"{promised(one.promises.running, one.node.schema)}{', and ends' if ends else ''}", label="out", rows=2)
+    yield Line(
+        f"{promises_in_words(one.promises.running, one.node.schema)}{', and ends' if ends else ''}", label="out", rows=2
+    )
 
 
 def _live(one: OperatorVerdict) -> Sequence[str]:
@@ -309,7 +313,7 @@ def lines_of(
         yield text, _TONES[verdict.answers] if not trouble else "bad" if i < trouble else "mend"
 
 
-def _conclusion(canvas: Canvas, lines: Iterable[tuple[str, Tone]], box: Box) -> Box:
+def _conclusion(canvas: Canvas, lines: Iterable[tuple[str, Tone]], box: Area) -> Area:
     """Draws the lines of the summary in a box; returns its bounds."""
     y, right = box.y, box.x
     for text, tone in lines:
@@ -318,7 +322,7 @@ def _conclusion(canvas: Canvas, lines: Iterable[tuple[str, Tone]], box: Box) -> 
                 canvas.circle(box.x + 5, y + 9, 5, class_=tone)
             canvas.text(box.x + 18, y + 14, line, size=14, class_=tone)
             y, right = y + 21, max(right, box.x + 18 + width(line, 14))
-    return Box(box.x, box.y, right - box.x, y - box.y)
+    return Area(box.x, box.y, right - box.x, y - box.y)
 
 
 def pictured(root: Node, numbers: Mapping[str, str], *, follow: bool = False) -> str:
@@ -342,7 +346,7 @@ def plan_page(
         f"<ul>\n{items}\n</ul>",
         '<h2>The plan</h2>\n<div class="picture" tabindex="0" role="region" aria-label="The plan, drawn">',
         f"{picture(verdict, remedies, concluded=False)}</div>",
-        f"<details><summary>The plan as text</summary>\n<pre>{escape(tree(verdict))}</pre></details>",
+        f"<details><summary>The plan as text</summary>\n<pre>{escape(verdict_tree(verdict))}</pre></details>",
     ]
     if query:
         parts.append(f"<h2>The query</h2>\n<pre>{escape(query.strip())}</pre>")

@@ -239,7 +239,7 @@ class ClosedMap:
         return Axis(shown[0][1], "STRING", "text", [], ends, ends, tuple(rows), Meet([], "not compared"))
 
     def _compared(self, rows: Mapping[SourceAttribute, ValueSet], domain: Domain) -> Axis:
-        """The axis of the closed values of some inputs."""
+        """Draws the closed values of several inputs on one axis."""
         meet, anyone = reduce(ValueSet.intersection, rows.values()), reduce(ValueSet.union, rows.values())
         if not meet.cuts and not any(closed.null and not closed.cuts for closed in rows.values()):
             meet = ValueSet(domain)
@@ -250,7 +250,7 @@ class ClosedMap:
             first = patterns(ValueSet.of_intervals(domain, lacks[:SHOWN]))
             ps = [Punctuation.of(self._held[place[0]].set.schema, {place[1]: pattern}) for pattern in first]
             missing = tuple(str(p) for p in ps if not p.is_empty)
-            drawn.append(self._row(place, scale.bars(closed), frontier(closed), listed(lacks, domain), missing))
+            drawn.append(self._row(place, scale.bars(closed), frontier(closed), listed_spans(lacks, domain), missing))
         ends = scale.whole, scale.edge
         meets = Meet(scale.bars(meet), frontier(meet))
         return Axis(drawn[0].attribute, domain.type, scale.kind, scale.values, *ends, tuple(drawn), meets)
@@ -399,16 +399,16 @@ def frontier(closed: ValueSet) -> str:
         return "null" if closed.null else "nothing yet"
     domain = closed.domain
     if len(pairs) > 1 and ((len(pairs) > SHOWN + 1 and pairs[0][0] != domain.bottom) or closed.all_single):
-        return listed(pairs, domain)
+        return listed_spans(pairs, domain)
     gaps = [(high, low) for (_, high), (low, _) in pairwise(pairs)]
-    but = f" but {listed(gaps, domain)}" if gaps else ""
+    but = f" but {listed_spans(gaps, domain)}" if gaps else ""
     return f"{_between(pairs[0][0], pairs[-1][1], domain)}{but}"
 
 
-def listed(pairs: Sequence[tuple[Cut, Cut]], domain: Domain) -> str:
+def listed_spans(pairs: Sequence[tuple[Cut, Cut]], domain: Domain) -> str:
     """The first few intervals as text.
 
-    >>> listed([(1, 2), (5, 9)], Domain("INT"))
+    >>> listed_spans([(1, 2), (5, 9)], Domain("INT"))
     '1, 5 to 8'
     """
     named = [_between(low, high, domain) for low, high in pairs[:SHOWN]]

@@ -25,7 +25,7 @@ LOOK_EVERY_SECONDS = 0.5
 """Time between two checks for new commits."""
 
 
-def recorded(checkpoint: LocalPlace, metrics: Path | str | None = None) -> RunView:
+def recorded_view(checkpoint: LocalPlace, metrics: Path | str | None = None) -> RunView:
     """Reads the view of a run from its checkpoint, and earlier slices from its metrics file.
 
     Raises:

@@ -183,7 +183,7 @@ _ICON = "data:image/svg+xml," + quote(
 """The page's icon; its script gives it the colour of the run's state."""
 
 
-def page(view: RunView, nonce: str) -> str:
+def live_page(view: RunView, nonce: str) -> str:
     """The page as HTML; its policy admits scripts and style sheets with this `nonce`."""
     drawing = view.drawing()
     wide = re.search(r'width="([\d.]+)"', drawing)
@@ -236,7 +236,7 @@ class Routes:
             f"default-src 'none'; script-src 'nonce-{nonce}'; style-src 'nonce-{nonce}'; connect-src 'self'; "
             "img-src data:; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
         )
-        shown = await asyncio.to_thread(page, self._view, nonce)
+        shown = await asyncio.to_thread(live_page, self._view, nonce)
         return HTMLResponse(shown, headers={"Content-Security-Policy": policy})
 
     async def _key(self, request: Request) -> Response:

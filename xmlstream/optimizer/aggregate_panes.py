@@ -12,13 +12,13 @@ from __future__ import annotations
 from xmlstream.operators.behaviour import CutsPanes, MergesPartials
 from xmlstream.operators.expressions.aggregates import attributes_of
 from xmlstream.operators.pre_aggregate import PreAggregate
-from xmlstream.optimizer.rewrite import bottom_up, over
+from xmlstream.optimizer.rewrite import bottom_up, rebuilt
 from xmlstream.plan.nodes import Node
 
 
 def aggregate_panes(root: Node) -> Node:
     """Puts each operator that merges partial aggregates over windows of panes instead of overlapping windows."""
-    return bottom_up(root, lambda node, inputs: over(node, [_of_panes(node, new) for new in inputs]))
+    return bottom_up(root, lambda node, inputs: rebuilt(node, [_of_panes(node, new) for new in inputs]))
 
 
 def _of_panes(above: Node, window: Node) -> Node:

@@ -13,7 +13,7 @@ from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, replace
 
 from xmlstream.optimizer.join_plans import JoinPlan, JoinRegion, at_once, hands_on, is_join, region, safe_plans, written
-from xmlstream.optimizer.rewrite import bottom_up, over, readers
+from xmlstream.optimizer.rewrite import bottom_up, readers, rebuilt
 from xmlstream.plan.nodes import Node, Scan, topological
 
 
@@ -82,8 +82,8 @@ def with_rates(root: Node, rates: Mapping[str, float]) -> Node:
     def rated(node: Node, inputs: tuple[Node, ...]) -> Node:
         scan = node.operator
         if not isinstance(scan, Scan) or "rate" in dict(scan.options.given) or not rates.get(scan.name):
-            return over(node, inputs)
-        return over(node, inputs, replace(scan, options=scan.options.replace(rate=f"{rates[scan.name]:f}")))
+            return rebuilt(node, inputs)
+        return rebuilt(node, inputs, replace(scan, options=scan.options.replace(rate=f"{rates[scan.name]:f}")))
 
     return bottom_up(root, rated)
 
@@ -93,7 +93,7 @@ def choose_joins(root: Node) -> Node:
     return _rewritten(root, _chosen)
 
 
-def choices(root: Node) -> list[Choice]:
+def choices_between(root: Node) -> list[Choice]:
     """The choice for each region of joins, inputs first."""
     found: list[Choice] = []
 
@@ -137,7 +137,7 @@ def _rewritten(root: Node, instead: Callable[[JoinRegion], Node | None]) -> Node
     now: set[Node] = set()
 
     def chosen(node: Node, inputs: tuple[Node, ...]) -> Node:
-        new = over(node, inputs)
+        new = rebuilt(node, inputs)
         if node in inner:
             now.add(new)
         if node in inner or node not in joins or len((of := region(new, now)).inputs) < 3:

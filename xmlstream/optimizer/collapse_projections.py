@@ -9,7 +9,7 @@ from sqlglot import exp
 from xmlstream.operators.expressions.dialect import expression, render
 from xmlstream.operators.expressions.output_columns import Column
 from xmlstream.operators.project import Project
-from xmlstream.optimizer.rewrite import bottom_up, in_terms, over
+from xmlstream.optimizer.rewrite import bottom_up, in_terms, rebuilt
 from xmlstream.plan.nodes import Node
 from xmlstream.punct_ns.schema import Schema
 
@@ -18,7 +18,7 @@ def collapse_projections(root: Node) -> Node:
     """Collapses adjacent projections, unless an expression would be computed twice."""
 
     def collapsed(node: Node, inputs: tuple[Node, ...]) -> Node:
-        match over(node, inputs):
+        match rebuilt(node, inputs):
             case Node(Project(columns), (Node(Project(below), inputs, _),), label) if _substitutable(columns, below):
                 return Node(Project(_substituted(columns, below, inputs[0].schema)), inputs, label)
             case same:

@@ -25,7 +25,7 @@ from xmlstream.operators.expressions.type_rules import loses_nothing, never_null
 from xmlstream.operators.project import Project
 from xmlstream.optimizer.collapse_projections import collapse_projections
 from xmlstream.optimizer.push_down_predicates import conjunction, push_down_predicates
-from xmlstream.optimizer.rewrite import bottom_up, in_terms, over, readers, top_down
+from xmlstream.optimizer.rewrite import bottom_up, in_terms, readers, rebuilt, top_down
 from xmlstream.plan.nodes import AnyOperator, Node, narrowed, unique
 from xmlstream.punct_ns.domain import Domain
 from xmlstream.punct_ns.schema import Attribute, Schema
@@ -38,9 +38,9 @@ def compute_keys(root: Node) -> Node:
 
     def keyed(node: Node, inputs: tuple[Node, ...]) -> Node:
         if not isinstance(node.operator, Combines) or node.operator.equal is None:
-            return over(node, inputs)
+            return rebuilt(node, inputs)
         below = [_lowered(new, old, keys[old], uses) for new, old in zip(inputs, node.inputs, strict=True)]
-        return _with_keys(over(node, below))
+        return _with_keys(rebuilt(node, below))
 
     return collapse_projections(push_down_predicates(bottom_up(root, keyed)))
 
@@ -72,7 +72,7 @@ def _lowered(node: Node, old: Node, keys: AbstractSet[str], uses: Counter[Node])
             if made is not None:
                 below, name = made
                 columns[i] = Column(column.attribute, quoted(name), name)
-    return over(node, (below,), Project(tuple(columns)))
+    return rebuilt(node, (below,), Project(tuple(columns)))
 
 
 def _computed(node: Node, old: Node, column: Column, uses: Counter[Node]) -> tuple[Node, str] | None:
@@ -95,14 +95,14 @@ def _computed(node: Node, old: Node, column: Column, uses: Counter[Node]) -> tup
             return None
         below, source = found
         copy = Column(Attribute(name, column.attribute.domain), quoted(source), source)
-        return over(node, (below,), Project((*operator.columns, copy))), name
+        return rebuilt(node, (below,), Project((*operator.columns, copy))), name
     if not isinstance(operator, Combines) or operator.equal is None:
         return None
     for i, below in enumerate(node.inputs):
         if used <= {name.lower() for name in below.schema.names} and not throwable(tree, below.schema):
             further = _computed(below, old.inputs[i], column, uses)
             made, name = further or (_with_column(below, name, column.attribute.domain, column.expression), name)
-            return over(node, (*node.inputs[:i], made, *node.inputs[i + 1 :])), name
+            return rebuilt(node, (*node.inputs[:i], made, *node.inputs[i + 1 :])), name
     return None
 
 

@@ -18,7 +18,7 @@ from __future__ import annotations
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass
 
-from xmlstream.optimizer.rewrite import bottom_up, over, top_down
+from xmlstream.optimizer.rewrite import bottom_up, rebuilt, top_down
 from xmlstream.plan.nodes import Node
 
 
@@ -43,7 +43,7 @@ def eliminate_distinct(root: Node) -> Node:
     A count of duplicates that no operator needs may change; `prune_columns` removes it.
     """
     need = top_down(root, _Need(frozenset(root.schema.names), counts=True), _of_inputs, _Need.__or__)
-    return bottom_up(root, lambda node, inputs: inputs[0] if need[node].superfluous(node) else over(node, inputs))
+    return bottom_up(root, lambda node, inputs: inputs[0] if need[node].superfluous(node) else rebuilt(node, inputs))
 
 
 def _of_inputs(node: Node, need: _Need) -> list[_Need]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from xmlstream.optimizer.rewrite import bottom_up, over, readers
+from xmlstream.optimizer.rewrite import bottom_up, readers, rebuilt
 from xmlstream.plan.nodes import Node
 
 
@@ -12,11 +12,11 @@ def flatten_merges(root: Node) -> Node:
 
     def flattened(node: Node, inputs: tuple[Node, ...]) -> Node:
         if not node.operator.is_associative:
-            return over(node, inputs)
+            return rebuilt(node, inputs)
         spliced: list[Node] = []
         for below, new in zip(node.inputs, inputs, strict=True):
             is_one_of_its_kind = isinstance(below.operator, type(node.operator)) and uses[below] == 1
             spliced += new.inputs if is_one_of_its_kind else (new,)
-        return over(node, spliced)
+        return rebuilt(node, spliced)
 
     return bottom_up(root, flattened)

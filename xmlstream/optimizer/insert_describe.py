@@ -17,7 +17,7 @@ from collections.abc import Sequence
 from typing import TypeAlias
 
 from xmlstream.operators.describe import Describe
-from xmlstream.optimizer.rewrite import bottom_up, over, readers, top_down
+from xmlstream.optimizer.rewrite import bottom_up, readers, rebuilt, top_down
 from xmlstream.plan.nodes import Node
 
 Names: TypeAlias = Sequence[str] | None
@@ -39,7 +39,7 @@ def _lineage_of(node: Node, names: Names, uses: Counter[Node]) -> Sequence[Seque
 
 
 def _sole_groupings(node: Node) -> dict[int, Sequence[str]]:
-    """For each input, the grouping if only punctuations that describe it help the node."""
+    """The grouping of each input where only punctuations that describe it help the node."""
     promises = [(schema, ()) for schema in node.input_schemas]
     waited_for = node.operator.enabled_by(*node.input_schemas).groupings(promises)
     return {grouping.input: grouping.attributes for grouping in waited_for if grouping.sole}
@@ -56,7 +56,7 @@ def insert_describe(root: Node) -> Node:
 
     def described(node: Node, inputs: tuple[Node, ...]) -> Node:
         edges = zip(node.inputs, inputs, _names_of_inputs(node, needed[node], uses), strict=True)
-        return over(
+        return rebuilt(
             node, [new if _lineage_of(n, names, uses) else _described(n, new, names) for n, new, names in edges]
         )
 

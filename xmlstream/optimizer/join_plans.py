@@ -30,7 +30,7 @@ from xmlstream.operators.joins.punctuation_graph import (
     InputAttribute,
     PunctuationGraph,
     equal_groups,
-    promised,
+    promised_shapes_of,
 )
 from xmlstream.operators.joins.purge_strategy import EAGER, PurgeStrategy
 from xmlstream.operators.multiway_join import MultiwayJoin
@@ -375,7 +375,7 @@ def _judged(node: Node, blocks: Sequence[JoinPlan], equalities: Sequence[Equalit
     purged = {model.input for model in node.state_schema.models if model.until.holds(promises)}
     graph = node.operator.graph if isinstance(node.operator, MultiwayJoin) else None
     graph = graph or PunctuationGraph(len(blocks), tuple(equalities))
-    reachability = promised(graph, [schemes for _, schemes in promises])
+    reachability = promised_shapes_of(graph, [schemes for _, schemes in promises])
     for i, block in enumerate(blocks):
         if i in purged:
             kept += block.rate * (reachability.rounds(i) if reachability.reaches_all(i) else 1)

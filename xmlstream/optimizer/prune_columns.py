@@ -12,7 +12,7 @@ from collections.abc import Set as AbstractSet
 from operator import or_
 
 from xmlstream.operators.behaviour import is_identity
-from xmlstream.optimizer.rewrite import bottom_up, over, top_down
+from xmlstream.optimizer.rewrite import bottom_up, rebuilt, top_down
 from xmlstream.plan.nodes import Node, narrowed
 
 
@@ -29,7 +29,7 @@ def prune_columns(root: Node) -> Node:
             inputs = tuple(narrowed(new, [n for n in below.schema.names if n in names]) for new, below, names in edges)
         if inputs and is_identity(operator, *(below.schema for below in inputs)):
             return inputs[0]
-        return over(node, inputs, operator)
+        return rebuilt(node, inputs, operator)
 
     return bottom_up(root, pruned)
 

@@ -22,7 +22,7 @@ from collections.abc import Iterator, Sequence
 from typing import TypeAlias
 
 from xmlstream.operators.closing_conditions import Prefix
-from xmlstream.optimizer.rewrite import bottom_up, over, readers, top_down
+from xmlstream.optimizer.rewrite import bottom_up, readers, rebuilt, top_down
 from xmlstream.plan.nodes import Node
 
 Groups: TypeAlias = tuple[tuple[str, ...], ...]
@@ -39,13 +39,13 @@ def punctuate_excluded(root: Node) -> Node:
 
     def punctuating(node: Node, inputs: tuple[Node, ...]) -> Node:
         closes_more = uses[node] == 1 and _closes_more(node, awaited[node])
-        return over(node, inputs, node.operator.punctuating() if closes_more else None)
+        return rebuilt(node, inputs, node.operator.punctuating() if closes_more else None)
 
     return bottom_up(root, punctuating)
 
 
 def _of_inputs(node: Node, groups: Groups, uses: Counter[Node]) -> Sequence[Groups]:
-    """The groupings that are awaited from each input: the node's, and those above it that have terms in the input."""
+    """The groupings awaited from each input: those of the node, and those above it in terms of the input."""
     own = list(_waited_for(node))
     lines = [node.operator.lineage(names, *node.input_schemas) for names in groups] if uses[node] <= 1 else []
     return [

@@ -30,12 +30,12 @@ from xmlstream.operators.expressions.dialect import attributes_in, conjoined, co
 from xmlstream.operators.expressions.throwable import throwable
 from xmlstream.operators.expressions.type_rules import equated
 from xmlstream.operators.select import Select
-from xmlstream.optimizer.rewrite import bottom_up, in_terms, over, readers, top_down
+from xmlstream.optimizer.rewrite import bottom_up, in_terms, readers, rebuilt, top_down
 from xmlstream.plan.nodes import AnyOperator, Node
 from xmlstream.punct_ns.schema import Schema
 
 
-def divided(
+def _divided(
     parts: Sequence[exp.Expr],
     terms: Sequence[Terms],
     schemas: Sequence[Schema],
@@ -96,7 +96,7 @@ def push_down_predicates(root: Node) -> Node:
         parted = found[node]
         edges = zip(node.inputs, inputs, parted.below, strict=True)
         inputs = tuple(new if uses[below] == 1 else selected(new, parts) for below, new, parts in edges)
-        return inputs[0] if parted.operator is None else selected(over(node, inputs, parted.operator), parted.above)
+        return inputs[0] if parted.operator is None else selected(rebuilt(node, inputs, parted.operator), parted.above)
 
     nothing: list[exp.Expr] = []
     top_down(root, nothing, of_inputs, add)
@@ -129,11 +129,11 @@ def _parted(node: Node, from_above: list[exp.Expr]) -> _Parted:
     first: Sequence[list[exp.Expr]] = [[] for _ in schemas]
     if isinstance(operator, HasResidual) and operator.residual:
         own = conjuncts(expression(operator.residual))
-        first, rest = divided(own, operator.residual_terms(*schemas), schemas)
+        first, rest = _divided(own, operator.residual_terms(*schemas), schemas)
         operator = operator.with_residual(conjunction(rest)) if len(rest) < len(own) else operator
     if not from_above:
         return _Parted(operator, first)
-    then, above = divided(from_above, operator.predicate_terms(*schemas), schemas, operator.passes_through(*schemas))
+    then, above = _divided(from_above, operator.predicate_terms(*schemas), schemas, operator.passes_through(*schemas))
     return _Parted(operator, list(map(add, first, then)), above)
 
 
@@ -151,7 +151,7 @@ def _into_join(join: Combines, from_above: list[exp.Expr], schemas: Sequence[Sch
             join = join.with_conditions([((place[one], one), (place[other], other))], None, *schemas)
         elif not any(of[one.lower()] == of[other.lower()] for of in terms):  # else the join compares them already
             rest.append(part)
-    below, above = divided(rest, join.residual_terms(*schemas), schemas)
+    below, above = _divided(rest, join.residual_terms(*schemas), schemas)
     return _Parted(cast("AnyOperator", join.with_conditions((), conjunction(above), *schemas)), below)
 
 

@@ -47,7 +47,7 @@ def top_down(
     return needs
 
 
-def over(node: Node, inputs: Sequence[Node], operator: AnyOperator | None = None) -> Node:
+def rebuilt(node: Node, inputs: Sequence[Node], operator: AnyOperator | None = None) -> Node:
     """The node with other inputs, perhaps with another operator; the node itself if nothing differs."""
     operator = operator or node.operator
     same = tuple(inputs) == node.inputs and (operator is node.operator or operator == node.operator)

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from xmlstream.optimizer.aggregate_panes import aggregate_panes
-from xmlstream.optimizer.choose_joins import Choice, choices, choose_joins
+from xmlstream.optimizer.choose_joins import Choice, choices_between, choose_joins
 from xmlstream.optimizer.collapse_projections import collapse_projections
 from xmlstream.optimizer.computed_keys import compute_keys
 from xmlstream.optimizer.eliminate_distinct import eliminate_distinct
@@ -45,4 +45,4 @@ def join_choices(root: Node) -> list[Choice]:
     """The choices of `choose_joins` for a plan, after the rules before it."""
     for rule in RULES[: RULES.index(choose_joins)]:
         root = rule(root)
-    return choices(root)
+    return choices_between(root)

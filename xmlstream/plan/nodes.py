@@ -267,7 +267,7 @@ def plain(root: Node) -> list[dict[str, object]]:
 
 
 def _plain(value: Any) -> Any:
-    """A value as JSON."""
+    """Converts a value to what JSON can hold."""
     match value:
         case None | bool() | int() | float() | str():
             return value

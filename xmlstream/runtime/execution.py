@@ -40,7 +40,7 @@ from xmlstream.runtime.query_clocks import Clocks
 from xmlstream.runtime.query_inputs import SourceInputs
 from xmlstream.runtime.silent_schemes import Patience
 from xmlstream.runtime.source_input import write_letters
-from xmlstream.sink.directory_sink import REPORT, PartWriter, WrittenPart, reported
+from xmlstream.sink.directory_sink import REPORT, PartWriter, WrittenPart, reported_parts
 from xmlstream.sink.sink import ComputedSlice, Exactness, Moment, Sink, SinkLeft
 from xmlstream.sources.xml.parser.source_findings import Findings
 from xmlstream.sources.xml.slices.micro_batches import StagedRange
@@ -83,7 +83,7 @@ class ComputedResult:
             return ComputedResult(table.num_rows, table)
         try:
             within = writer if apart is None else replace(writer, store=apart)
-            parts, sent, rows = reported(frame.engine.write_parts(frame, within, REPORT))
+            parts, sent, rows = reported_parts(frame.engine.write_parts(frame, within, REPORT))
         except Exception as error:  # noqa: BLE001 - raised again, if possible as the error of the task
             raise original_error(error) or error from None
         if apart is not None:
@@ -326,7 +326,7 @@ class Execution:
         return dict(behind)
 
     def _part(self, came: dict[Node, Slice], writers: Sequence[PartWriter | None]) -> _Part:
-        """Walks over all operators once, with the slices of the inputs, or with one part of them.
+        """Runs every operator once, over the whole slice or over one part of it.
 
         `writers` write large results within tasks.
         """

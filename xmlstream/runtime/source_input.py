@@ -60,7 +60,7 @@ from xmlstream.sources.xml.grammar.lifespans import (
     counted_lifespans,
     has_closed,
     have_lifespans,
-    judged,
+    judged_pieces,
     noticed_bounds,
     parted_file,
 )
@@ -351,7 +351,7 @@ class SourceInput:
         """The piece without tuples that punctuations with lifespans match; and the rest, from a key's next life on."""
         if piece.path is None or not (self._closed.passes or have_lifespans(piece.punctuations)):
             return piece, None
-        found = judged(
+        found = judged_pieces(
             piece.path,
             self._closed.passing,
             piece.punctuations,

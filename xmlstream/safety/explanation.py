@@ -12,7 +12,7 @@ from xmlstream.plan.written_plan import described
 from xmlstream.safety.changes import Change, changes
 from xmlstream.safety.remedies import IdlePromise, Remedy, idle_promises, remedies
 from xmlstream.safety.verdicts import END, OperatorVerdict, QueryVerdict, Waiting, judged
-from xmlstream.safety.words import promised, summary, tree
+from xmlstream.safety.words import promises_in_words, summary, verdict_tree
 
 
 class Explanation(str):
@@ -44,7 +44,7 @@ def explained(
     mending, other = remedies(root, follow=follow), changes(root, follow=follow)
     match format_:
         case "text":
-            return f"{tree(verdict)}\n\n{summary(verdict, mending, other)}{_idle_line(idle_promises(root))}"
+            return f"{verdict_tree(verdict)}\n\n{summary(verdict, mending, other)}{_idle_line(idle_promises(root))}"
         case "json":
             content = as_json(verdict, mending, other)
             content["idle"] = [{"source": one.source, "scheme": str(one.scheme)} for one in idle_promises(root)]
@@ -87,7 +87,7 @@ def _operator(one: OperatorVerdict, called: dict[Node, str]) -> dict[str, object
         "name": one.name,
         "parameters": described(one.node),
         "inputs": [called[below] for below in one.node.inputs],
-        "promises": promised(lasting, one.node.schema) if lasting else "",
+        "promises": promises_in_words(lasting, one.node.schema) if lasting else "",
         "ends": END in one.promises.ended,
         "answers": _waiting(one.answers, one.node, called),
         "keeps": [

@@ -25,7 +25,7 @@ from xmlstream.punct_ns.numeric_type import NumericType
 from xmlstream.punct_ns.schema import Schema
 from xmlstream.punct_ns.scheme import Kind, Scheme, Term, format_schemes, is_finite
 from xmlstream.punct_ns.temporal_type import TemporalType
-from xmlstream.safety.verdicts import Additions, judged, promised
+from xmlstream.safety.verdicts import Additions, all_promises, judged
 
 T = TypeVar("T")
 
@@ -201,8 +201,8 @@ def idle_promises(root: Node) -> list[IdlePromise]:
 
 
 def _gained(root: Node, schemes: dict[Node, list[Scheme]]) -> Any:
-    """The effects of schemes on a query: when each operator answers and purges, and the schemes of the results."""
-    known = promised(root, follow=True, instead=schemes)
+    """What schemes would change: when each operator answers and purges, and what the results promise."""
+    known = all_promises(root, follow=True, instead=schemes)
     verdict = judged(root, follow=True, known=known)
     operators = [
         (one.answers.when, [(kept.until.when, kept.is_bounded) for kept in one.keeps]) for one in verdict.operators

@@ -47,7 +47,7 @@ class Promised:
         return END in self.running
 
 
-def promised(
+def all_promises(
     root: Node,
     *,
     follow: bool = False,
@@ -202,11 +202,11 @@ def judged(
         root: The plan.
         follow: The run waits for more input, so that the sources have no known end.
         additions: Schemes to add to those of the sources.
-        known: The schemes of each node, if `promised` has computed them already.
+        known: The schemes of each node, if `all_promises` has computed them already.
     """
     called = names(root)
     if known is None:
-        known = promised(root, follow=follow, additions=additions)
+        known = all_promises(root, follow=follow, additions=additions)
     return QueryVerdict(tuple(_operator(node, called[node], known) for node in topological(root)))
 
 

@@ -26,7 +26,7 @@ from xmlstream.safety.remedies import Remedy, remedies
 from xmlstream.safety.verdicts import END, Kept, OperatorVerdict, QueryVerdict, Waiting, When, judged
 
 
-def tree(verdict: QueryVerdict) -> str:
+def verdict_tree(verdict: QueryVerdict) -> str:
     """The plan with its verdicts as an indented tree, each operator above its inputs; a shared node appears once."""
     known = {one.node: one for one in verdict.operators}
     lines: list[str] = []
@@ -52,18 +52,18 @@ def _lines(one: OperatorVerdict, known: dict[Node, OperatorVerdict]) -> Iterator
     if isinstance(one.node.operator, Results):
         return
     ends = isinstance(one.node.operator, Scan) and END in one.promises.ended
-    yield f"promises {promised(one.promises.running, one.node.schema)}{', and ends' if ends else ''}"
+    yield f"promises {promises_in_words(one.promises.running, one.node.schema)}{', and ends' if ends else ''}"
     if one.answers.when > When.AT_ONCE or one.keeps:
         yield answering(one.answers, one.node, known)
     for kept in one.keeps:
         yield f"keeps {kept_words(kept, one.node, known)}"
 
 
-def promised(schemes: Iterable[Scheme], schema: Schema) -> str:
+def promises_in_words(schemes: Iterable[Scheme], schema: Schema) -> str:
     """Schemes in their declared form; adds `(not null)` to a nullable attribute whose nulls are not promised.
 
     >>> here = Schema.parse("a INT, b INT NOT NULL")
-    >>> promised([Scheme((Term("a", null=False), Term("b", null=False))), Scheme((Term("a"),))], here)
+    >>> promises_in_words([Scheme((Term("a", null=False), Term("b", null=False))), Scheme((Term("a"),))], here)
     'a (not null), b; a'
     """
 
@@ -188,7 +188,7 @@ def _advice(verdict: QueryVerdict, remedies: Sequence[Remedy], changes: Sequence
 
 
 def _times_of_texts(verdict: QueryVerdict) -> list[str]:
-    """For windows over strings cast to timestamps: the advice to declare a TIMESTAMP."""
+    """Advises to declare a TIMESTAMP where a window casts strings to timestamps."""
     for one in verdict.operators:
         for column in one.node.operator.columns if isinstance(one.node.operator, Project) else ():
             texts = [a.name for a in one.node.inputs[0].schema if isinstance(a.domain.sql, StringType)]

@@ -19,13 +19,13 @@ from xmlstream.punct_ns.errors import UsageError
 from xmlstream.punct_ns.schema import split_name
 from xmlstream.punct_ns.sql_type import split_outside
 from xmlstream.secret.profile import PROFILES, Profile, Tick, Windows, aligned, before_first, profile, rounded
-from xmlstream.sql.clauses.row_windows import require_positions
+from xmlstream.sql.clauses.row_windows import require_arrival_order
 
 _HINT = f"write 'streambase, size 5, slide 1, of time'; there are {', '.join(PROFILES)}; 'size 5 tuples' counts tuples"
 _WORDS = ("size", "slide", "of", "batch")
 
 
-def reported(node: Node, text: str) -> Node:
+def reported_windows(node: Node, text: str) -> Node:
     """The windows that an engine reports over a source, each tuple once per window.
 
     Raises:
@@ -46,17 +46,17 @@ def reported(node: Node, text: str) -> Node:
     if unit.strip().lower() not in ("", "tuples") or not (length and slide):
         raise UsageError(f"semantics '{text}' needs a size and a slide that are whole numbers above 0", hint=_HINT)
     batch = split_name(given["batch"])[0] if "batch" in given else None
-    return in_windows(
+    return in_windows_of(
         node, engine, split_name(given["of"])[0], length, slide, batch=batch, of_tuples=bool(unit.strip())
     )
 
 
-def in_windows(
+def in_windows_of(
     node: Node, engine: str, time: str, size: int, slide: int, *, batch: str | None = None, of_tuples: bool = False
 ) -> Node:
-    """As `reported`, for any node whose tuples have positions."""
+    """As `reported_windows`, for any node whose tuples have positions."""
     windows = Windows(size, slide, of_tuples)
-    require_positions(node, f"windows with the semantics of {engine}")
+    require_arrival_order(node, f"windows with the semantics of {engine}")
     return Node(secret_window(profile(engine), windows, time, batch), (node,), "secret_window")
 
 

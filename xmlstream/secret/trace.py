@@ -81,7 +81,7 @@ def compared(elements: Sequence[Element], windows: Windows, engines: Sequence[Pr
                 called.setdefault((element.sys, instant), {})[engine.name] = secret.report(instant, element.sys)
     found = []
     for (arrival, instant), reports in sorted(called.items()):
-        differs = differences(reports, engines)
+        differs = differing_dimensions(reports, engines)
         why = reasons(reports, engines, differs)
         found.append(Compared(elements[arrival - 1], instant, reports, differs, why))
     return found
@@ -115,7 +115,7 @@ def _of(values: Mapping[str, str], wanted: str) -> list[str]:
     return [name for name, value in values.items() if value == wanted]
 
 
-def differences(reports: Mapping[str, Report], engines: Sequence[Profile]) -> tuple[str, ...]:
+def differing_dimensions(reports: Mapping[str, Report], engines: Sequence[Profile]) -> tuple[str, ...]:
     """The dimensions of SECRET in which engines differ at one arrival and instant.
 
     Tick: not all engines call Report. Scope: those that do have different windows. Report: for the same window some

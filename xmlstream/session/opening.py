@@ -64,7 +64,7 @@ def open_session(
     if engine == "spark":
         from xmlstream.session import spark_session
 
-        return spark_session.open_session(master, conf, name)
+        return spark_session.open_spark_session(master, conf, name)
     return _in_process(master, conf or {})
 
 

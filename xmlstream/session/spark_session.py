@@ -45,7 +45,7 @@ _ALWAYS = {
 }
 
 
-def open_session(
+def open_spark_session(
     master: str | None = None, conf: Mapping[str, str] | None = None, name: str = "xmlstream"
 ) -> SparkSession:
     """Returns the Spark session of this process, or starts one.

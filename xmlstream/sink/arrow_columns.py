@@ -44,7 +44,7 @@ def dictionary_encoded(values: ArrowColumn) -> ArrowColumn:
     return encoded.combine_chunks() if isinstance(encoded, pa.ChunkedArray) else encoded
 
 
-def plain(column: ArrowColumn) -> ArrowColumn:
+def plain_array(column: ArrowColumn) -> ArrowColumn:
     """The column without dictionary encoding."""
     return column.cast(column.type.value_type) if pa.types.is_dictionary(column.type) else column
 

@@ -102,7 +102,7 @@ class WrittenPart:
     checksum: str
 
 
-def reported(reports: pa.Table) -> tuple[list[WrittenPart], pa.Table | None, int]:
+def reported_parts(reports: pa.Table) -> tuple[list[WrittenPart], pa.Table | None, int]:
     """From the reports of all tasks: the parts in order, the tuples sent with reports, and the number of all tuples."""
     rows = reports.to_pylist()
     parts = [row for row in rows if row["tuples"] is None]

@@ -112,7 +112,7 @@ def sizes_of_documents(place: Place) -> Iterator[tuple[str, int]]:
     return ((name, size) for name, size in store_at(place).sizes(_has_documents) if is_document(name))
 
 
-def in_order(names: Iterable[str]) -> list[str]:
+def in_slice_order(names: Iterable[str]) -> list[str]:
     """Names of documents and drafts in the order of their publication, marks last."""
     return sorted(names, key=lambda name: (shown(name).endswith(f"/{SUCCESS}"), name))
 

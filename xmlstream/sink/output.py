@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import BinaryIO
 
 from xmlstream.operators.storage.store import Folder, LocalPlace, Place, Store, folder_at, hidden, shown, store_at
-from xmlstream.sink.document_names import SUCCESS, in_order, sizes_of_documents
+from xmlstream.sink.document_names import SUCCESS, in_slice_order, sizes_of_documents
 
 _NOWHERE = Path(os.devnull)
 """The folder of drafts of an output that is only read: it has no files."""
@@ -46,7 +46,7 @@ class Output:
         """
         homes: set[Store] = {self.drafts, self.store}
         found = {name: size for home in homes for name, size in sizes_of_documents(home) if self._home(name) == home}
-        return {name: found[name] for name in in_order(found)}
+        return {name: found[name] for name in in_slice_order(found)}
 
     def exists(self, name: str) -> bool:
         """Whether a document or its draft exists."""

@@ -23,12 +23,12 @@ from xmlstream.punct_ns.punctuation import Punctuation
 from xmlstream.punct_ns.schema import Attribute, Schema
 from xmlstream.punct_ns.slices import in_utc
 from xmlstream.punct_ns.sql_type import StringType
-from xmlstream.sink.arrow_columns import plain
+from xmlstream.sink.arrow_columns import plain_array
 from xmlstream.sink.directory_sink import DocumentSink
 from xmlstream.sink.document_names import SUCCESS, directory_of, values_of
 from xmlstream.sink.output import Output
 from xmlstream.sink.result_tables import ParquetForm
-from xmlstream.sink.sink import ComputedSlice, Draft, Exactness, Form, together
+from xmlstream.sink.sink import ComputedSlice, Draft, Exactness, Form, one_part
 from xmlstream.sources.parquet_table import CLOSED, CLOSED_SUFFIX
 
 Partition = tuple[Value | None, ...]
@@ -59,7 +59,7 @@ class PartitionedSink(DocumentSink):
         """Writes hidden documents of the partitions with tuples, then marks of the partitions that are complete."""
         if self._open is None:
             self._open = self._found()
-        tuples, punctuations = together(slice_.parts)
+        tuples, punctuations = one_part(slice_.parts)
         drafts: list[tuple[str, str]] = []
         for values, rows in self._parts(tuples):
             directory = directory_of(self._by, values)
@@ -99,7 +99,7 @@ class PartitionedSink(DocumentSink):
             return
         names = [a.name for a in self._by]
         keys = [str(i) for i in range(len(names))]
-        own = in_utc(pa.table([plain(tuples[name]) for name in names], keys))
+        own = in_utc(pa.table([plain_array(tuples[name]) for name in names], keys))
         own = own.append_column("place", pa.array(range(len(own)), pa.int64()))
         # Group in one thread, so that the contents of the documents and their order do not depend on timing.
         grouped = own.group_by(keys, use_threads=False).aggregate([("place", "list")])
@@ -116,7 +116,7 @@ class PartitionedSink(DocumentSink):
             yield values, others.take(pa.array(sorted(places), pa.int64()))
 
     def _is_lost(self, punctuation: Punctuation) -> bool:
-        """Whether it closes null, but not the empty string, which reads back as null: tuples might follow it."""
+        """Whether to leave the punctuation out: it closes null, not the empty string, which reads back as null."""
         strings = [a for a in self._by if a.domain.nullable and isinstance(a.domain.sql, StringType)]
         patterns = [punctuation.patterns[self._schema.index(a.name)] for a in strings]
         return any(matches(pattern, None) and not matches(pattern, "") for pattern in patterns)
@@ -134,7 +134,7 @@ class PartitionedSink(DocumentSink):
 
 
 def _named(by: Attribute, value: Value | None) -> tuple[Value | None, ...]:
-    """The values with the same partition name as this one."""
+    """The values that share this value's partition."""
     if value is not None:
         return (value,)
     return (*([None] if by.domain.nullable else []), *([""] if isinstance(by.domain.sql, StringType) else []))

@@ -20,8 +20,8 @@ from xmlstream.punct_ns.punctuation import Punctuation
 from xmlstream.punct_ns.schema import Schema
 from xmlstream.punct_ns.scheme import Scheme, format_schemes
 from xmlstream.punct_ns.slices import POSITION, any_arrow_type, in_utc
-from xmlstream.sink.arrow_columns import ArrowColumn, in_row_order, pc, plain, text_bytes, text_of
-from xmlstream.sink.sink import Bytes, ComputedSlice, Exactness, Moment, Part, together
+from xmlstream.sink.arrow_columns import ArrowColumn, in_row_order, pc, plain_array, text_bytes, text_of
+from xmlstream.sink.sink import Bytes, ComputedSlice, Exactness, Moment, Part, one_part
 from xmlstream.sink.sink_kind import SinkKind
 from xmlstream.sink.xml_values import require_text_types
 from xmlstream.sources.parquet_table import EXACT, PUNCTUATIONS, SCHEMA, SCHEMES
@@ -46,7 +46,7 @@ class ResultSlice:
     @staticmethod
     def of(slice_: ComputedSlice, schema: Schema) -> ResultSlice | None:
         """The computed slice for a program; None if it has no tuples, no punctuations and no change of exactness."""
-        tuples, punctuations = together(slice_.parts)
+        tuples, punctuations = one_part(slice_.parts)
         if (tuples is None or not tuples.num_rows) and not punctuations and slice_.exactness is not Exactness.LOST:
             return None
         rows = no_rows(schema) if tuples is None else values_alone(tuples)
@@ -58,7 +58,7 @@ def values_alone(tuples: pa.Table) -> pa.Table:
     can_be_ordered = POSITION in tuples.column_names or not any(map(pa.types.is_nested, tuples.schema.types))
     ordered = in_row_order(tuples) if can_be_ordered else tuples
     names = [name for name in ordered.column_names if name != POSITION]
-    return in_utc(pa.table({name: plain(ordered[name]) for name in names}))
+    return in_utc(pa.table({name: plain_array(ordered[name]) for name in names}))
 
 
 def no_rows(schema: Schema) -> pa.Table:
@@ -121,7 +121,7 @@ class ParquetForm:
 
     def document(self, parts: Sequence[Part], exactness: Exactness, written: Moment) -> Sequence[Bytes]:
         """A file; without rows if the slice has only punctuations."""
-        tuples, punctuations = together(parts)
+        tuples, punctuations = one_part(parts)
         if tuples is None or not tuples.num_rows:
             if not punctuations and exactness is not Exactness.LOST:
                 return ()
@@ -152,7 +152,7 @@ class _TextForm:
 
     def document(self, parts: Sequence[Part], exactness: Exactness, written: Moment) -> Sequence[Bytes]:
         """A file; none for a slice without tuples."""
-        tuples, _ = together(parts)
+        tuples, _ = one_part(parts)
         return (self.text(values_alone(tuples)),) if tuples is not None and tuples.num_rows else ()
 
     @abstractmethod

@@ -55,7 +55,7 @@ AT_ONCE = Moment()
 """Moment for slices without lifespans, whose text does not depend on the time."""
 
 
-def together(parts: Sequence[Part]) -> Part:
+def one_part(parts: Sequence[Part]) -> Part:
     """All tuples and all punctuations as one part, for forms that cannot express their order."""
     tables = [tuples for tuples, _ in parts if tuples is not None]
     return pa.concat_tables(tables) if tables else None, [p for _, punctuations in parts for p in punctuations]

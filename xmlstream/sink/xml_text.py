@@ -41,10 +41,10 @@ from xmlstream.sink.xml_values import (
     VALUE,
     Escapes,
     element_type,
-    fields_of,
     is_nested,
     leaf_of,
     value_text,
+    xml_fields,
 )
 from xmlstream.sources.xml.splits.tags import parse_reason, safe_parser
 
@@ -64,7 +64,7 @@ def elements(values: ArrowColumn, attribute: Attribute) -> ArrowColumn:
     whole: Any = values.combine_chunks() if isinstance(values, pa.ChunkedArray) else values
     if (inner := element_type(attribute)) is not None:
         return _joined(whole, Attribute(attribute.name, inner))
-    if (fields := fields_of(attribute)) is not None:
+    if (fields := xml_fields(attribute)) is not None:
         return _structures(whole, attribute.name, fields)
     text = value_text(whole, attribute, IN_CONTENT)
     return pc.binary_join_element_wise(f"<{attribute.name}>", text, f"</{attribute.name}>", "")
@@ -74,7 +74,7 @@ def nested_leaf(attribute: Attribute) -> str:
     """Path of the first leaf of a nested attribute; punctuations name the attribute by it."""
     if (inner := element_type(attribute)) is not None:
         return nested_leaf(Attribute(attribute.name, inner))
-    fields = fields_of(attribute)
+    fields = xml_fields(attribute)
     if fields is None:
         return attribute.name
     first = fields[0]

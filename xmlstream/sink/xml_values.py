@@ -183,10 +183,10 @@ def element_type(attribute: Attribute) -> Domain | None:
     return None if name is None else Domain(name)
 
 
-def fields_of(attribute: Attribute) -> Schema | None:
+def xml_fields(attribute: Attribute) -> Schema | None:
     """The fields of a structure; None if the attribute is not a structure.
 
-    >>> fields_of(Attribute("x", Domain("STRUCT<a: INT, b: ARRAY<STRING>>"))).names
+    >>> xml_fields(Attribute("x", Domain("STRUCT<a: INT, b: ARRAY<STRING>>"))).names
     ('a', 'b')
     """
     type_ = attribute.domain.sql
@@ -197,7 +197,7 @@ def fields_of(attribute: Attribute) -> Schema | None:
 
 def is_nested(attribute: Attribute) -> bool:
     """Whether the attribute is an array or a structure."""
-    return element_type(attribute) is not None or fields_of(attribute) is not None
+    return element_type(attribute) is not None or xml_fields(attribute) is not None
 
 
 def _require_nested(attribute: Attribute) -> None:
@@ -210,7 +210,7 @@ def _require_nested(attribute: Attribute) -> None:
             f"{what} cannot be an XML attribute, which holds one text",
             hint=f"name it with AS, without the {ATTRIBUTE_PREFIX}",
         )
-    inner, fields = element_type(attribute), fields_of(attribute)
+    inner, fields = element_type(attribute), xml_fields(attribute)
     parts = [Attribute(attribute.name, inner)] if inner is not None else list(fields or ())
     for part in parts:
         leaf = leaf_of(part.name).removeprefix("@")

@@ -256,7 +256,7 @@ class _Call:
         return self.text.error("CUMULATE(…) is not supported", self.at, hint)
 
 
-def differences(tree: exp.Expr, text: QueryText) -> list[str]:
+def differences_from_flink(tree: exp.Expr, text: QueryText) -> list[str]:
     """Warnings for functions in the query whose result differs in Flink, one per function."""
     found = {str(call.this).lower(): call for call in reversed([*tree.find_all(exp.Anonymous)])}
     warned = [(_DIFFERS[name], call) for name, call in found.items() if name in _DIFFERS]

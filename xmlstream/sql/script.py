@@ -24,11 +24,11 @@ from xmlstream.punct_ns.errors import QueryError, UsageError
 from xmlstream.sink.target import Target
 from xmlstream.sql.analysts import analyst_of
 from xmlstream.sql.clauses.relation import Relation
-from xmlstream.sql.flink_windows import differences
+from xmlstream.sql.flink_windows import differences_from_flink
 from xmlstream.sql.query_text import QueryText, substituted
 from xmlstream.sql.refused.refusals import refusal
 from xmlstream.sql.statements import Statement, parse_statements
-from xmlstream.sql.tables.declaration import Declaration, declared
+from xmlstream.sql.tables.declaration import Declaration, declared_source
 from xmlstream.sql.tables.sink_table import SinkTable
 from xmlstream.sql.translation import planned, require_condition, sketched
 
@@ -37,7 +37,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, slots=True)
-class View:
+class ViewQuery:
     """Named query, possibly with other names for its columns."""
 
     name: str
@@ -58,7 +58,7 @@ class Script:
     """Parsed file: tables by name, views in order, queries, their sources, warnings, and what declares the tables."""
 
     tables: Mapping[str, Node]
-    views: tuple[View, ...]
+    views: tuple[ViewQuery, ...]
     answers: tuple[Answer, ...]
     sources: tuple[Scan, ...] = ()
     warnings: tuple[str, ...] = ()
@@ -144,7 +144,7 @@ def read(text: str, variables: Mapping[str, str] | None = None, source: str | No
     targets = {_target(s).name.lower() for s in statements if isinstance(s.tree, exp.Insert)}
     declarations = _declarations(statements, whole, targets)
     sinks = {name: SinkTable.of(declaration) for name, declaration in declarations.items() if name in targets}
-    views: list[View] = []
+    views: list[ViewQuery] = []
     answers: list[Answer] = []
     for statement in statements:
         match statement.tree:
@@ -163,7 +163,7 @@ def read(text: str, variables: Mapping[str, str] | None = None, source: str | No
                 raise _no_query(statement)
     if not answers:
         raise QueryError("there is no query", hint="after the tables write SELECT … FROM …")
-    tables = {d.name: declared(d) for name, d in declarations.items() if name not in targets}
+    tables = {d.name: declared_source(d) for name, d in declarations.items() if name not in targets}
     for query in (*(view.query for view in views), *(answer.query for answer in answers)):
         _require_unread(targets, query)
     sources_ = tuple(declaration for name, declaration in declarations.items() if name not in targets)
@@ -174,7 +174,7 @@ def read(text: str, variables: Mapping[str, str] | None = None, source: str | No
     scans = (node.operator for node in topological(script.sketch()))
     sources = tuple(scan for scan in scans if isinstance(scan, Scan))
     is_flinks = any(statement.rewriting.replaced for statement in statements)
-    warnings = [line for each in statements for line in differences(each.tree, whole)] if is_flinks else []
+    warnings = [line for each in statements for line in differences_from_flink(each.tree, whole)] if is_flinks else []
     return replace(script, sources=sources, warnings=tuple(warnings))
 
 
@@ -215,7 +215,7 @@ _VIEWS = {
 """Parts of CREATE VIEW that are not supported, with what to write instead."""
 
 
-def _view(statement: Statement, taken: set[str]) -> View:
+def _view(statement: Statement, taken: set[str]) -> ViewQuery:
     tree, text = statement.tree, statement.text
     is_list = isinstance(tree.this, exp.Schema)
     table = tree.this.this if is_list else tree.this
@@ -229,7 +229,7 @@ def _view(statement: Statement, taken: set[str]) -> View:
     if not isinstance(tree.expression, exp.Query):
         raise text.error(f"view {table.name} is not a query", table, _A_VIEW)
     columns = tuple(column.name for column in tree.this.expressions) if is_list else ()
-    return View(table.name, columns, statement.query())
+    return ViewQuery(table.name, columns, statement.query())
 
 
 _AN_INSERT = "write INSERT INTO t SELECT …"

@@ -22,24 +22,24 @@ from xmlstream.punct_ns.errors import QueryError
 from xmlstream.punct_ns.schema import structured
 from xmlstream.punct_ns.slices import own
 from xmlstream.sql.clauses.current_time import by_field, split, stamped, with_clock
-from xmlstream.sql.clauses.from_clause import From, element_of, exploded
+from xmlstream.sql.clauses.from_clause import From, element_relation, exploded
 from xmlstream.sql.clauses.grouping import SelectList, grouped
 from xmlstream.sql.clauses.joining import hinted
 from xmlstream.sql.clauses.plan_builder import (
     ARRIVAL,
-    combined,
+    combined_relation,
     distinct,
     finished,
     first,
     ordered,
-    project,
+    select_items,
     sort_key,
     where,
 )
 from xmlstream.sql.clauses.ranking import qualified, ranked, settled
 from xmlstream.sql.clauses.relation import Relation, clock_calls, require_no_quoted_name, resolve, trees_of, window_of
 from xmlstream.sql.clauses.row_windows import windowed
-from xmlstream.sql.clauses.subqueries import Subqueries, parted, require_own_names
+from xmlstream.sql.clauses.subqueries import Subqueries, parted_conditions, require_own_names
 from xmlstream.sql.clauses.time_windows import Sessions, in_windows
 from xmlstream.sql.query_text import QueryText
 from xmlstream.sql.refused.supported import require_supported
@@ -148,7 +148,7 @@ class Translation:
             what = f"{tree.key.upper()} of {len(left.fields)} columns with {len(right.fields)}"
             hint = "both sides need the same number of columns, which correspond by position"
             raise self._text.error(what, tree.expression, hint)
-        whole = combined(tree.key, [left.aliased(None), right], self._analyst)
+        whole = combined_relation(tree.key, [left.aliased(None), right], self._analyst)
         is_union = isinstance(tree, exp.Union) and tree.args.get("distinct")
         return distinct(whole, self._analyst, "union") if is_union else whole
 
@@ -178,12 +178,12 @@ class Translation:
         joins, views = tree.args.get("joins") or [], tree.args.get("laterals") or []
         sources = [self._source(part.this, reach) for part in (tree.args["from_"], *joins)]
         scope = sources[0].beside(*sources[1:])
-        scope = replace(scope, fields=(*scope.fields, *map(element_of, views)))
+        scope = replace(scope, fields=(*scope.fields, *map(element_relation, views)))
         condition = None if tree.args.get("where") is None else tree.args["where"].this
         with_subqueries, correlated = list[exp.Expr](), list[exp.Expr]()
         if around is not None or (condition is not None and condition.find(exp.Query)):
             require_own_names((on for join in joins if (on := join.args.get("on"))), scope, around, self._text)
-            parts = parted(condition, scope, around)
+            parts = parted_conditions(condition, scope, around)
             condition, with_subqueries, correlated = parts.own, parts.with_subqueries, parts.correlated
         if condition is not None and (found := aggregates_in(condition)):
             hint = "write a condition on groups in HAVING"
@@ -224,7 +224,7 @@ class Translation:
             return qualified(listed, tree, self._analyst) if is_qualified else ranked(listed, self._analyst)
         if any(tree.args.get(clause) for clause in ("group", "having")) or aggregates_in(*trees):
             return grouped(tree, listed, sessions, self._analyst)
-        return project(listed.relation.node, listed.items, self._analyst)
+        return select_items(listed.relation.node, listed.items, self._analyst)
 
     def _require_none(self, tree: exp.Select, clauses: Iterable[str], hint: str) -> None:
         for clause in clauses:
@@ -326,7 +326,7 @@ _OF_ONE_ROW = "write a condition on the attributes of the row: end of auction, w
 
 @contextmanager
 def _placed(query: Statement) -> Iterator[None]:
-    """Gives errors raised while planning a place: the function that they name, or else the beginning of the query."""
+    """Points errors of planning at the function that they name, or at the beginning of the query."""
     try:
         yield
     except QueryError as error:

@@ -232,7 +232,7 @@ class _Cutter:
         )
 
     def smallest(self, cut: Cut, what: str, wanted: _Outcome) -> tuple[Cut, str]:
-        """A cut without any bar that the failure can do without, and how its result differs."""
+        """A cut that still fails, but not with any one bar less, and how its result differs."""
         i = 0
         while i < max(map(len, cut.values())):
             fewer = {name: [*bars[:i], *bars[i + 1 :]] for name, bars in cut.items()}

@@ -24,7 +24,7 @@ from xmlstream.builder.query import Query
 from xmlstream.builder.run_options import keywords_of, require_safe, takes
 from xmlstream.diagnosis.inspection import inspect
 from xmlstream.operators.storage.store import Folder, sealed
-from xmlstream.optimizer.rewrite import bottom_up, over
+from xmlstream.optimizer.rewrite import bottom_up, rebuilt
 from xmlstream.optimizer.rules import optimized
 from xmlstream.plan.nodes import Node, Scan, Static, names, results, topological
 from xmlstream.plan.written_plan import encoded
@@ -422,7 +422,7 @@ class Case:
 
         def rewritten(node: Node, inputs: tuple[Node, ...]) -> Node:
             is_given = isinstance(node.operator, Static) and node.operator.name in made
-            return over(node, inputs, made[node.operator.name] if is_given else None)  # type: ignore[union-attr]
+            return rebuilt(node, inputs, made[node.operator.name] if is_given else None)  # type: ignore[union-attr]
 
         return bottom_up(root, rewritten)
 

@@ -29,7 +29,7 @@ from xmlstream.sources.xml.parser.findings_collector import restriction_counts
 from xmlstream.sources.xml.parser.source_findings import Findings
 from xmlstream.sources.xml.parser.typed_columns import ColumnReader
 from xmlstream.sources.xml.slices.micro_batches import StagedRange
-from xmlstream.sources.xml.splits.byte_ranges import ByteRange, Part
+from xmlstream.sources.xml.splits.byte_ranges import ByteRange, RangePart
 from xmlstream.testing.notation import Item, Tuple
 
 
@@ -51,7 +51,9 @@ def staged(
     said = [(at, item) for at, item in enumerate(every, first) if isinstance(item, Punctuation)]
     types = [ColumnReader.of(options, index).type for index in range(len(options.schema))]
     tuples, punctuations = _tuples(rows, options.schema, types), _punctuations(said, options.schema)
-    part = Part(Reading.of(options), 0, (ByteRange(Document.at(f"slice {slice_id + 1} of the test"), first, 0, 0),))
+    part = RangePart(
+        Reading.of(options), 0, (ByteRange(Document.at(f"slice {slice_id + 1} of the test"), first, 0, 0),)
+    )
     sieve = GrammarFilter(options, tuples.schema)
     sieve.add(tuples, punctuations)
     left = sieve.rest()

@@ -35,7 +35,7 @@ from xmlstream.sources.xml.grammar.punctuation_columns import PREFIX_LIMIT, Enco
 from xmlstream.sources.xml.options.arrow_text import Longs, Mask
 from xmlstream.sources.xml.options.source import SourceOptions
 from xmlstream.sources.xml.parser.originals import originals
-from xmlstream.sources.xml.splits.byte_ranges import Part
+from xmlstream.sources.xml.splits.byte_ranges import RangePart
 
 pc: Any = pyarrow.compute  # its stubs do not accept chunked arrays
 
@@ -79,7 +79,7 @@ class ClosedCells:
 
     @cached_property
     def _codes(self) -> tuple[Longs, list[Any]]:
-        """For types without keys: the index of each value among the distinct values, and those."""
+        """Replaces values of a type without keys by their index among the distinct values; returns both."""
         encoded = self._column.combine_chunks().dictionary_encode()
         if isinstance(encoded, pa.ChunkedArray):
             encoded = encoded.combine_chunks()
@@ -338,7 +338,7 @@ def _normal(value: Any, domain: Any) -> Any:
     return value if value is None or domain.opaque else domain.normal(value)
 
 
-def late_items(late: Sequence[LateTuple], part: Part) -> list[DeadLetter]:
+def late_items(late: Sequence[LateTuple], part: RangePart) -> list[DeadLetter]:
     """Returns late tuples as they are set aside, with whole elements unless they are only counted."""
     wanted = [] if part.source.ungrammatical == "drop" else [one.position for one in late]
     found = originals(part, wanted) if wanted else {}
@@ -352,7 +352,7 @@ def late_items(late: Sequence[LateTuple], part: Part) -> list[DeadLetter]:
     return items
 
 
-def _document(position: int, part: Part) -> str:
+def _document(position: int, part: RangePart) -> str:
     return [r.document.where for r in part.ranges if r.base + r.start <= position][-1]
 
 

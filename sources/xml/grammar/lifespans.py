@@ -122,7 +122,7 @@ def counted_lifespans(punctuations: pa.Table, options: SourceOptions) -> list[tu
     return [(Lifespan.read(each["values"], options.schema), each["counts"]) for each in counts]
 
 
-def judged(
+def judged_pieces(
     path: str,
     before: Sequence[Punctuation],
     punctuations: pa.Table | None,
@@ -169,7 +169,7 @@ def judged(
 
 
 def _closing(punctuations: pa.Table | None, options: SourceOptions) -> Iterator[tuple[int, Punctuation]]:
-    """Yields the permanent punctuations of a piece, in order, with their positions."""
+    """Yields the punctuations of a piece that never expire, in order, with their positions."""
     if (punctuations := without_lifespans(punctuations)) is None:
         return
     at = punctuations[POSITION].to_numpy()

@@ -80,7 +80,7 @@ class ObservedValues:
     @property
     def type(self) -> str:
         """The narrowest type of all texts that are not blank; STRING if there are none, or if they are versions."""
-        type_ = "TIMESTAMP" if self.format else type_of(text for _, text in self.texts)
+        type_ = "TIMESTAMP" if self.format else least_type(text for _, text in self.texts)
         return "STRING" if type_ == "DOUBLE" and are_versions(text for _, text in self.texts) else type_
 
     @property
@@ -115,10 +115,10 @@ class ObservedValues:
         return len(set(values)) > 2 and all(not b < a for a, b in pairwise(values))  # type: ignore[operator]
 
 
-def type_of(texts: Iterable[str]) -> str:
+def least_type(texts: Iterable[str]) -> str:
     """Returns the narrowest type that parses the texts unchanged; blank texts are null for all types but STRING.
 
-    >>> [type_of(texts) for texts in (["1", "", "-7"], ["1", "0.5"], ["007"], ["2024-02-30"], ["2024-02-29", "x"])]
+    >>> [least_type(texts) for texts in (["1", "", "-7"], ["1", "0.5"], ["007"], ["2024-02-30"], ["2024-02-29", "x"])]
     ['BIGINT', 'DOUBLE', 'STRING', 'STRING', 'STRING']
     """
     found = None

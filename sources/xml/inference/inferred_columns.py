@@ -183,7 +183,7 @@ MANY_LEAVES = 40
 
 
 @dataclass(frozen=True, slots=True)
-class Leaf:
+class InferredLeaf:
     """One place with a value of a row.
 
     Attributes:
@@ -243,10 +243,10 @@ class InferredColumn:
     """A column, and its leaf."""
 
     name: str
-    leaf: Leaf
+    leaf: InferredLeaf
 
 
-def leaves(row: RowCandidate, prefixes: Mapping[str, str]) -> tuple[list[Leaf], str | None]:
+def inferred_leaves(row: RowCandidate, prefixes: Mapping[str, str]) -> tuple[list[InferredLeaf], str | None]:
     """Returns all leaves of a row: its own, and those of the repeated elements around it.
 
     Args:
@@ -257,11 +257,11 @@ def leaves(row: RowCandidate, prefixes: Mapping[str, str]) -> tuple[list[Leaf], 
         The leaves, and the outermost element around a row whose other children have some of them; None if none.
     """
     unit = None
-    for group in Grouping:
+    for group in RowGrouping:
         found = list(_below(row.profile, (), row.profile.local, prefixes, is_repeated=False, group=group))
         if len(found) <= MANY_LEAVES:
             break
-    found = found or [Leaf((), None, row.profile.values)]
+    found = found or [InferredLeaf((), None, row.profile.values)]
     depth = min(map(len, row.around), default=0)
     for up in range(1, depth + 1):
         around = list({id(each[-up]): each[-up] for each in row.around}.values())
@@ -276,7 +276,7 @@ def leaves(row: RowCandidate, prefixes: Mapping[str, str]) -> tuple[list[Leaf], 
     return found, unit
 
 
-def _beside(profile: ElementProfile, inner: set[str], row: str, prefixes: Mapping[str, str]) -> Iterator[Leaf]:
+def _beside(profile: ElementProfile, inner: set[str], row: str, prefixes: Mapping[str, str]) -> Iterator[InferredLeaf]:
     """Yields the leaves of an ancestor's children, except those that contain the rows."""
     others = {tag: child for tag, child in profile.children.items() if tag not in inner}
     alone = replace(profile, attributes={}, values=ObservedValues(), is_mixed=False, children=others)
@@ -285,7 +285,7 @@ def _beside(profile: ElementProfile, inner: set[str], row: str, prefixes: Mappin
             yield leaf
 
 
-class Grouping(IntEnum):
+class RowGrouping(IntEnum):
     """Which elements in a row are columns as a whole."""
 
     NONE = 0
@@ -300,13 +300,13 @@ def _below(
     prefixes: Mapping[str, str],
     *,
     is_repeated: bool,
-    group: Grouping = Grouping.NONE,
-) -> Iterator[Leaf]:
+    group: RowGrouping = RowGrouping.NONE,
+) -> Iterator[InferredLeaf]:
     yield from _attributes(profile, steps, prefixes, is_repeated=is_repeated)
     if profile.has_text:
         # If one of them has child elements, its text includes theirs.
         is_mixed = profile.is_mixed or bool(steps and profile.children)
-        yield Leaf(steps, None, profile.values, is_repeated, is_mixed)
+        yield InferredLeaf(steps, None, profile.values, is_repeated, is_mixed)
         if profile.is_mixed and steps:
             return  # its text includes that of all elements in it
     locals_ = Counter(local_tag(tag) for tag in profile.children)
@@ -317,10 +317,10 @@ def _below(
             if pairs:
                 yield from pairs
                 continue
-            is_column = (group and child.most > 1) or (group == Grouping.ALL and not steps)
+            is_column = (group and child.most > 1) or (group == RowGrouping.ALL and not steps)
             if is_column and _size(child) > 1 and (kind := _structure(child, row)):
                 structure = f"ARRAY<{kind}>" if child.most > 1 else kind
-                yield Leaf((*steps, step), None, ObservedValues(), child.most > 1, structure=structure)
+                yield InferredLeaf((*steps, step), None, ObservedValues(), child.most > 1, structure=structure)
                 continue
             is_many = is_repeated or child.most > 1
             yield from _below(child, (*steps, step), row, prefixes, is_repeated=is_many, group=group)
@@ -350,7 +350,7 @@ MOST_KEYS = 40
 """The greatest number of keys in a list of keys and values that become columns."""
 
 
-def _pairs(profile: ElementProfile, steps: tuple[str, ...]) -> Iterator[Leaf]:
+def _pairs(profile: ElementProfile, steps: tuple[str, ...]) -> Iterator[InferredLeaf]:
     """Yields a leaf for each key of a list of keys and values; none if there are too many keys, or unusual ones."""
     found = key_and_value(profile)
     if found is None:
@@ -366,18 +366,18 @@ def _pairs(profile: ElementProfile, steps: tuple[str, ...]) -> Iterator[Leaf]:
         return
     *outer, step = steps
     for name, of in groups.items():
-        yield Leaf((*outer, f'{step}[@{key}="{name}"]'), value, of, key=name)
+        yield InferredLeaf((*outer, f'{step}[@{key}="{name}"]'), value, of, key=name)
 
 
 def _attributes(
     profile: ElementProfile, steps: tuple[str, ...], prefixes: Mapping[str, str], *, is_repeated: bool, up: int = 0
-) -> Iterator[Leaf]:
+) -> Iterator[InferredLeaf]:
     for name, values in profile.attributes.items():
         is_alone = not any(
             local_tag(other) == local_tag(name) != other for other in profile.attributes if other != name
         )
         written = local_tag(name) if is_alone and "}" not in name else _qualified(name, prefixes).removeprefix("{}")
-        yield Leaf(steps, written, values, is_repeated, up=up)
+        yield InferredLeaf(steps, written, values, is_repeated, up=up)
 
 
 def _qualified(tag: str, prefixes: Mapping[str, str]) -> str:
@@ -385,12 +385,13 @@ def _qualified(tag: str, prefixes: Mapping[str, str]) -> str:
     return f"{prefixes[uri]}:{local_tag(tag)}" if uri else f"{{}}{local_tag(tag)}"
 
 
-def columns(found: list[Leaf]) -> list[InferredColumn]:
+def columns(found: list[InferredLeaf]) -> list[InferredColumn]:
     """Returns a column for each leaf, with distinct names; like Spark, names are compared without regard to case.
 
     >>> seen = ObservedValues()
-    >>> read = [Leaf((), "id", seen), Leaf(("a", "b"), None, seen), Leaf(("b",), None, seen), Leaf((), None, seen)]
-    >>> [column.name for column in columns([*read, Leaf((), "id", seen, up=1)])]
+    >>> read = [((), "id"), (("a", "b"), None), (("b",), None), ((), None)]
+    >>> read = [InferredLeaf(*leaf, seen) for leaf in read]
+    >>> [column.name for column in columns([*read, InferredLeaf((), "id", seen, up=1)])]
     ['_id', 'a_b', 'b', '_VALUE', 'parent_id']
     """
     lengths = [1] * len(found)
@@ -408,7 +409,7 @@ def columns(found: list[Leaf]) -> list[InferredColumn]:
     return [InferredColumn(name, leaf) for name, leaf in zip(taken, found, strict=True)]
 
 
-def _name(leaf: Leaf, length: int) -> str:
+def _name(leaf: InferredLeaf, length: int) -> str:
     """Builds a name from the last `length` parts of the path."""
     words = [re.sub(f"[^{NAME_LETTER}]+", "_", part.removeprefix("{}")) for part in leaf.words]
     if not leaf.up and not leaf.steps:

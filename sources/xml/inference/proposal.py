@@ -23,7 +23,7 @@ from xmlstream.sources.xml.inference.inferred_columns import (
     candidates,
     candidates_named,
     columns,
-    leaves,
+    inferred_leaves,
     prefixes_for,
 )
 from xmlstream.sources.xml.options.leaf_paths import default_path, local_tag
@@ -234,7 +234,7 @@ def _declared(sample: Sample, row: RowCandidate, given: Mapping[str, str]) -> Pr
         **prefixes_for(sample.prefixes),
         **{uri: prefix for prefix, uri in namespace_prefixes("namespaces", given.get("namespaces", "")).items()},
     }
-    all_, unit = leaves(row, prefixes)
+    all_, unit = inferred_leaves(row, prefixes)
     if unit is not None and given.get("unitTag", unit) != unit:
         all_, unit = [leaf for leaf in all_ if not (leaf.up and leaf.steps)], None
     chosen = tuple(columns(all_[:MOST_COLUMNS]))

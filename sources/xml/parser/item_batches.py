@@ -36,7 +36,7 @@ from xmlstream.sources.xml.options.nested_values import text_type
 from xmlstream.sources.xml.options.source import SourceOptions
 from xmlstream.sources.xml.parser.elements import UnreadableError
 from xmlstream.sources.xml.parser.item_reader import quoted_constant
-from xmlstream.sources.xml.parser.item_templates import Matches, Window
+from xmlstream.sources.xml.parser.item_templates import Matches, TextWindow
 from xmlstream.sources.xml.parser.leaf_columns import TextTypes
 from xmlstream.sources.xml.parser.malformed import LocatedText, Malformed
 from xmlstream.sources.xml.parser.structural_punctuations import (
@@ -258,7 +258,7 @@ def merged_texts(parts: list[ItemTexts], columns: TextTypes) -> ItemTexts:
     return ItemTexts(ordinal[order], np.concatenate([part.start for part in parts])[order], merged)
 
 
-def _column(window: Window, matches: Matches, index: int, kind: Any) -> Any:
+def _column(window: TextWindow, matches: Matches, index: int, kind: Any) -> Any:
     source = matches.template.sources[index]
     if source is None:
         return pa.nulls(len(matches), kind)
@@ -394,7 +394,7 @@ def concatenated(batches: Sequence[pa.RecordBatch], schema: pa.Schema) -> pa.Tab
 
 
 def _doubtful(options: SourceOptions, wanted: Sequence[int]) -> dict[int, ColumnReader]:
-    """Returns the unwanted attributes whose texts may be malformed; a row's number has no text."""
+    """Attributes that the query does not read, but whose texts are validated; `position()` has no text."""
     others = (index for index in range(len(options.schema)) if index not in wanted)
     columns = {
         index: ColumnReader.of(options, index) for index in others if options.paths[index].function != "position"

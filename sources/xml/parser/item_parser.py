@@ -219,7 +219,7 @@ class ItemParser:
         return Items(count, *columns, malformed, void, ended)
 
     def _whole_ends(self, text: LocatedText) -> Iterator[ClosedSection]:
-        """Yields the ends of sections within their surroundings, if the reader needs these."""
+        """Yields the ends of sections, each with the elements around it if the reader needs them."""
         root = text.tree() if self.reader.needs_unit and self._has_sections else None
         if isinstance(root, etree._Element):
             yield from (each for each in self._walk.walk(root, len(text.after)) if isinstance(each, ClosedSection))

@@ -215,7 +215,7 @@ class AncestorLeaves:
         found: list[etree._Element] = [ancestor]
         for step in path.steps:
             if step.startswith("["):
-                found = [element for element in found if meets(element, step)]
+                found = [element for element in found if meets_step(element, step)]
                 continue
             found = [child for element in found for child in element.iterchildren("*") if _has_name(child, step)]
         texts = [element_text(element) for element in found]
@@ -232,7 +232,7 @@ class AncestorLeaves:
         return any(local_tag(str(each.tag)) == self._unit for each in (element, *element.iterancestors()))
 
 
-def meets(element: etree._Element, step: str) -> bool:
+def meets_step(element: etree._Element, step: str) -> bool:
     """Whether an element meets the condition of a path."""
     attribute, value = condition(step)
     return attribute_text(element, attribute) == value
@@ -240,7 +240,7 @@ def meets(element: etree._Element, step: str) -> bool:
 
 def _met(element: etree._Element, node: LeafTree) -> list[LeafTree]:
     """Returns the declarations at a node whose conditions an element meets."""
-    return [below for step, below in node.conditions.items() if meets(element, step)] if node.conditions else []
+    return [below for step, below in node.conditions.items() if meets_step(element, step)] if node.conditions else []
 
 
 def _has_name(element: etree._Element, step: str) -> bool:

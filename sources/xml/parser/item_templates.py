@@ -169,7 +169,7 @@ class Matches:
         return Matches(self.template, [at[which] for at in self.at])
 
 
-class Window:
+class TextWindow:
     """A text with its delimiters, in which items of templates are searched."""
 
     def __init__(self, text: bytes, *, quotes: bool) -> None:

@@ -22,7 +22,7 @@ from xmlstream.sources.xml.parser.item_batches import Parsed
 from xmlstream.sources.xml.parser.item_parser import ItemParser
 from xmlstream.sources.xml.parser.malformed import locate
 from xmlstream.sources.xml.parser.range_parser import RangeParser
-from xmlstream.sources.xml.splits.byte_ranges import Part
+from xmlstream.sources.xml.splits.byte_ranges import RangePart
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,7 +55,7 @@ class Original:
         return replace(letter, document=document, line=self.line, column=self.column, raw=self.raw, within=self.within)
 
 
-def originals(part: Part, positions: Collection[int]) -> dict[int, Original]:
+def originals(part: RangePart, positions: Collection[int]) -> dict[int, Original]:
     """Returns the tuples at these positions, without those that no longer exist."""
     source = part.source
     if source.format == "parquet":

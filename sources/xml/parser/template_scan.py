@@ -22,7 +22,7 @@ from lxml import etree
 from xmlstream.sources.xml.options.arrow_text import Mask
 from xmlstream.sources.xml.options.leaf_paths import MANY_TAGS
 from xmlstream.sources.xml.parser.item_reader import ItemReader
-from xmlstream.sources.xml.parser.item_templates import ItemTemplate, Matches, Window
+from xmlstream.sources.xml.parser.item_templates import ItemTemplate, Matches, TextWindow
 from xmlstream.sources.xml.splits.split_points import Offsets, last_item_end
 from xmlstream.sources.xml.splits.tags import parse_content
 
@@ -40,7 +40,9 @@ class NumberedMatches:
     ordinal: Offsets
 
 
-def matches_and_residue(window: Window, matches: list[Matches]) -> tuple[list[NumberedMatches], list[tuple[int, int]]]:
+def matches_and_residue(
+    window: TextWindow, matches: list[Matches]
+) -> tuple[list[NumberedMatches], list[tuple[int, int]]]:
     """Numbers the items in order, and returns the gaps between them that are not blank."""
     matches = [items for items in matches if len(items)]
     if len(matches) == 1:
@@ -80,7 +82,7 @@ _IS_BLANK = np.zeros(256, np.bool_)
 _IS_BLANK[list(b" \t\r\n")] = True
 
 
-def _not_blank(window: Window, start: Offsets, end: Offsets) -> Mask:
+def _not_blank(window: TextWindow, start: Offsets, end: Offsets) -> Mask:
     """Returns which of the gaps contain more than blanks."""
     length = end - start
     result = np.zeros(len(length), np.bool_)
@@ -146,7 +148,7 @@ class ScannedWindow:
         irregular: The other items, each with its number and its source's number.
     """
 
-    window: Window
+    window: TextWindow
     count: int
     groups: list[NumberedMatches]
     irregular: list[tuple[int, etree._Element, int]]
@@ -192,7 +194,7 @@ class TemplateScanner:
             return False
         count, gaps = sum(1 for _ in self._start_tag.finditer(text, 0, end)), [(0, end)]
         for _ in range(2):
-            window = Window(text[:end], quotes=known.quotes)
+            window = TextWindow(text[:end], quotes=known.quotes)
             groups, gaps = matches_and_residue(window, [window.find(template) for template in known.templates])
             if 4 * sum(len(group.ordinal) for group in groups) >= count:
                 break
@@ -215,7 +217,7 @@ class TemplateScanner:
             return None
         if not _is_text(text):
             return None
-        window = Window(text, quotes=known.quotes)
+        window = TextWindow(text, quotes=known.quotes)
         groups, gaps = matches_and_residue(window, [window.find(template) for template in known.templates])
         count = sum(len(group.ordinal) for group in groups)
         if len(gaps) > RARE_PART * count and self._learn(known, text, open_, gaps):
@@ -330,7 +332,7 @@ class TemplateScanner:
         ]
 
     def _is_like(self, parent: etree._Element | None, context: etree._Element) -> bool:
-        """Whether an element is read in this place as in the context; sources that need ancestors are excluded."""
+        """Whether an element here would be read as in the context; False if the source reads ancestors."""
         if parent is context:
             return True
         return (

@@ -180,7 +180,7 @@ class ColumnReader:
         return texts if self._rewriting is None else self._rewriting.rewrite(texts)
 
     def _quickly(self, texts: pa.StringArray) -> Any:
-        """Returns the values if Arrow can convert all texts correctly; else None."""
+        """Converts all texts by Arrow; returns None if Arrow would not do that correctly."""
         if isinstance(self._domain.sql, StringType):
             return without_outer_blanks(texts) if self._trim else texts
         try:

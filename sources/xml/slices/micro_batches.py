@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 from xmlstream.operators.storage.records import DeadLetter
 from xmlstream.operators.storage.store import store_of
 from xmlstream.sources.xml.options.source import SourceOptions
-from xmlstream.sources.xml.splits.byte_ranges import ByteRange, Part
+from xmlstream.sources.xml.splits.byte_ranges import ByteRange, RangePart
 from xmlstream.sources.xml.splits.documents import Documents
 from xmlstream.sources.xml.splits.slice_planner import GONE, Offset, Planner
 from xmlstream.sources.xml.splits.split_scan import SMALLEST_WINDOW
@@ -78,7 +78,7 @@ class StagedRange:
     bytes: int
     first_position: int | None
     last_position: int | None
-    part: Part
+    part: RangePart
     findings: Findings
     punctuations: pa.Table | None
     bad: tuple[DeadLetter, ...] = ()

@@ -29,7 +29,7 @@ from xmlstream.sources.xml.parser.malformed import Malformed, set_aside
 from xmlstream.sources.xml.parser.originals import Original, originals
 from xmlstream.sources.xml.parser.range_parser import RangeParser
 from xmlstream.sources.xml.slices.micro_batches import StagedRange
-from xmlstream.sources.xml.splits.byte_ranges import ByteRange, Part
+from xmlstream.sources.xml.splits.byte_ranges import ByteRange, RangePart
 
 
 def stage(ranges: Iterable[ByteRange], reading: Reading) -> list[StagedRange]:
@@ -39,7 +39,7 @@ def stage(ranges: Iterable[ByteRange], reading: Reading) -> list[StagedRange]:
     the requested attributes and those that punctuations of its source are known to restrict: without these, tuples that
     violate such a punctuation could not be found.
     """
-    part = Part(reading, 0, tuple(ranges))
+    part = RangePart(reading, 0, tuple(ranges))
     for number, source in enumerate((reading, *reading.beside)):
         part = replace(part, stream=number).with_columns(known_restricted(source))
     while True:
@@ -66,7 +66,7 @@ def staged_again(range_: StagedRange, names: Collection[str]) -> str:
     return path
 
 
-def _parsed(part: Part, streams: Sequence[_Stream]) -> Part | None:
+def _parsed(part: RangePart, streams: Sequence[_Stream]) -> RangePart | None:
     """Passes all items to the streams; returns a part with more attributes if punctuations restrict unread ones."""
     parser = RangeParser(part.reading)
     for stream, of in zip(streams, parser.streams, strict=True):
@@ -82,7 +82,7 @@ def _parsed(part: Part, streams: Sequence[_Stream]) -> Part | None:
 class _Stream:
     """Collects the staged items of one source."""
 
-    def __init__(self, part: Part) -> None:
+    def __init__(self, part: RangePart) -> None:
         self._part, self._options = part, (part.reading, *part.reading.beside)[part.stream]
         self._punctuations: list[pa.RecordBatch] = []
         self._malformed: list[Malformed] = []
@@ -134,7 +134,7 @@ class _Stream:
 
 
 def _encoded(said: pa.Table) -> pa.Table:
-    """Encodes pattern texts as dictionaries, since most are the wildcard."""
+    """Encodes pattern texts as an Arrow dictionary: most of them are the wildcard."""
     columns = [said[POSITION], *(said[name].dictionary_encode() for name in said.column_names[1:])]
     return pa.table([column.combine_chunks() for column in columns], names=said.column_names).unify_dictionaries()
 

@@ -329,7 +329,7 @@ class _Bytes:
 
 
 @dataclass(frozen=True, slots=True)
-class Part:
+class RangePart:
     """The input of one task from a source.
 
     A new parser that reads it again assigns the same positions to items.
@@ -349,6 +349,6 @@ class Part:
         """The options of the source with index `stream`."""
         return self.reading.streams[self.stream]
 
-    def with_columns(self, names: Collection[str]) -> Part:
+    def with_columns(self, names: Collection[str]) -> RangePart:
         """Returns the same part that also reads these attributes of the source."""
         return replace(self, reading=self.reading.with_columns(self.stream, names))

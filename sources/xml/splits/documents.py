@@ -124,7 +124,8 @@ class Documents:
         self._order: Callable[[Document], Any] = _in_order_of_slices if is_table else attrgetter("where")
         self.single = self._place.single
         if options.is_merged:
-            raise UsageError(f"the documents of {options.where} are many streams", hint="a query merges them")
+            what = f"documents 'merge' of {options.where} needs a query; this command reads one stream"
+            raise UsageError(what, hint="read it with `xmlstream run`")
         if options.structural and not self.single:
             raise structure_of_many()
         self._log: DocumentLog | None = None

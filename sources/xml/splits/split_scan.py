@@ -243,7 +243,7 @@ def _ranges(
 
 
 def _lost(origin: ScanOrigin, ranges: list[ByteRange], size: int, open_: tuple[str, ...] | None = None) -> SplitScan:
-    """Returns the rest of the document as one range, so that the parser reports what is wrong."""
+    """Gives the parser the rest of the document as one range, so that it reports what is wrong."""
     start = ranges[-1].end if ranges else origin.byte
     rest = ByteRange(
         origin.document, origin.base, start, size, origin.open if not ranges or open_ is None else open_, "unfinished"

@@ -20,7 +20,7 @@ from tests.samples.strategies import SMALL, small_punctuations, small_schemas
 from xmlstream.operators.expressions.dialect import passed
 from xmlstream.operators.frames import spark_engine
 from xmlstream.operators.frames.frame import Frame
-from xmlstream.operators.frames.held import computed, filter_of
+from xmlstream.operators.frames.held import computed_rows, filter_of
 from xmlstream.operators.frames.matching import matching, not_matching
 from xmlstream.operators.frames.spark_engine import SparkEngine
 from xmlstream.punct_ns.pattern import Constant, List, Range
@@ -127,7 +127,7 @@ def test_what_is_computed_here_is_as_spark_computes_it(
 ) -> None:
     for leaf in leaves(spark, tmp_path).values():
         frame = HERE[what](leaf)
-        assert computed(frame) is not None
+        assert computed_rows(frame) is not None
         scheduler = spark._jsc.sc().dagScheduler()
         jobs = scheduler.nextJobId()
         here, types, count = said(frame.to_arrow()), json.loads(frame.struct())["fields"], frame.count()
@@ -145,7 +145,7 @@ def test_what_is_computed_here_is_as_spark_computes_it(
 @pytest.mark.parametrize("what", SPARKS)
 def test_all_else_is_left_to_spark(what: str, spark: SparkSession, tmp_path: Path) -> None:
     for leaf in leaves(spark, tmp_path).values():
-        assert computed(SPARKS[what](leaf)) is None
+        assert computed_rows(SPARKS[what](leaf)) is None
 
 
 def test_few_rows_that_spark_joins_with_others_come_from_the_driver(spark: SparkSession, tmp_path: Path) -> None:

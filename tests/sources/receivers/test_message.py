@@ -5,10 +5,10 @@ from lxml import etree
 
 from xmlstream.punct_ns.errors import MalformedInput, UsageError
 from xmlstream.punct_ns.xml_form import PUNCT_NS
-from xmlstream.sources.receivers.message import Items, Message, MessageReader
+from xmlstream.sources.receivers.message import Message, MessageItems, MessageReader
 
 
-def _read(payload: bytes, *key: str, id: str | None = None, max_bytes: int = 1000) -> Items:
+def _read(payload: bytes, *key: str, id: str | None = None, max_bytes: int = 1000) -> MessageItems:
     return MessageReader("report", key, max_bytes).items(Message(payload, "test", id=id))
 
 

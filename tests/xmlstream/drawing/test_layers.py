@@ -8,7 +8,7 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from tests.harness.boxes import overlap
-from xmlstream.drawing.canvas import Box
+from xmlstream.drawing.canvas import Area
 from xmlstream.drawing.layers import layered
 
 SIZES = st.tuples(st.integers(40, 300), st.integers(30, 200)).map(lambda size: (float(size[0]), float(size[1])))
@@ -50,7 +50,7 @@ def test_an_arrow_passes_the_columns_between_its_ends_beside_their_boxes(
     for points in layout.arrows:
         # Between two points of one level it crosses a column; else the space between columns.
         for (x, y), (to_x, _) in zip(points[1:-1:2], points[2:-1:2], strict=True):
-            way = Box(x, y - 0.2, to_x - x, 0.4)
+            way = Area(x, y - 0.2, to_x - x, 0.4)
             assert not any(overlap(way, box) for box in layout.boxes)
 
 

@@ -14,7 +14,7 @@ from typer.testing import CliRunner
 from tests.harness.boxes import overlap
 from tests.harness.browser import overlapping_texts, texts_beside_their_cards
 from xmlstream.cli.commands import app
-from xmlstream.drawing.canvas import Box, width
+from xmlstream.drawing.canvas import Area, width
 from xmlstream.operators.multiway_join import MultiwayJoin
 from xmlstream.optimizer.rules import optimized
 from xmlstream.plan.nodes import Node, names, source
@@ -75,7 +75,7 @@ def test_each_operator_of_each_query_is_a_card_and_no_two_lie_over_each_other(pa
     for group in groups:
         rect = group.find(f"{SVG}rect")
         assert rect is not None
-        cards.append(Box(*(float(rect.get(name, "")) for name in ("x", "y", "width", "height"))))
+        cards.append(Area(*(float(rect.get(name, "")) for name in ("x", "y", "width", "height"))))
     assert not any(overlap(one, other) for one, other in combinations(cards, 2))
     high, wide = float(drawing.get("height", "")), float(drawing.get("width", ""))
     assert all(card.right < wide and card.bottom < high for card in cards)

@@ -16,7 +16,7 @@ from tests.harness.sealed_files import seal
 from tests.xmlstream.monitor.test_closed_map import lacking
 from tests.xmlstream.monitor.test_monitor import ROOT, record
 from xmlstream.cli.commands import app
-from xmlstream.monitor.recorded import keep_reading, recorded
+from xmlstream.monitor.recorded import keep_reading, recorded_view
 from xmlstream.plan.written_plan import PLAN_FILE, encoded
 from xmlstream.punct_ns.errors import StateError, UsageError
 from xmlstream.runtime.checkpoint import CommitLog
@@ -48,7 +48,7 @@ def test_it_has_the_plan_the_last_slices_and_what_is_closed(checkpoint: Path, tm
     letters = tmp_path / "out" / "_dead_letters"
     letters.mkdir(parents=True)
     (letters / "sensor1-000000003.jsonl").write_text('{"n": 1}\n', encoding="utf-8")
-    view = recorded(checkpoint)
+    view = recorded_view(checkpoint)
     assert (view.state, view.name, view.totals.slices) == ("died", "state", 2)
     operators: Any = view.plan()["operators"]
     assert [one["name"] for one in operators][:2] == ["sensor1", "project"]
@@ -59,13 +59,13 @@ def test_it_has_the_plan_the_last_slices_and_what_is_closed(checkpoint: Path, tm
 def test_a_metrics_file_has_the_slices_from_before(checkpoint: Path, tmp_path: Path) -> None:
     metrics = tmp_path / "metrics.jsonl"
     metrics.write_text("".join(json.dumps(record(n).report.json()) + "\n" for n in range(5)), encoding="utf-8")
-    assert recorded(checkpoint, metrics).totals.slices == 5
+    assert recorded_view(checkpoint, metrics).totals.slices == 5
     with pytest.raises(UsageError, match="none cannot be read: no such file"):
-        recorded(checkpoint, tmp_path / "none")
+        recorded_view(checkpoint, tmp_path / "none")
 
 
 def test_what_another_process_commits_is_seen(checkpoint: Path) -> None:
-    view, until = recorded(checkpoint), threading.Event()
+    view, until = recorded_view(checkpoint), threading.Event()
     reader = threading.Thread(target=keep_reading, args=(checkpoint, view, until))
     reader.start()
     commit(checkpoint, 5, sensor2="<*, 5, *, *>", closed=True)
@@ -77,12 +77,12 @@ def test_what_another_process_commits_is_seen(checkpoint: Path) -> None:
 
 def test_a_run_whose_input_has_ended_is_told_as_ended(checkpoint: Path) -> None:
     commit(checkpoint, 5, closed=True)
-    assert recorded(checkpoint).state == "ended"
+    assert recorded_view(checkpoint).state == "ended"
 
 
 def test_nothing_is_written(checkpoint: Path) -> None:
     before = {path: path.stat().st_mtime_ns for path in checkpoint.rglob("*")}
-    view = recorded(checkpoint)
+    view = recorded_view(checkpoint)
     view.waiting()
     view.answer({"hour": "5"})
     time.sleep(0.01)
@@ -91,10 +91,10 @@ def test_nothing_is_written(checkpoint: Path) -> None:
 
 def test_what_is_no_checkpoint_is_refused(checkpoint: Path, tmp_path: Path) -> None:
     with pytest.raises(StateError, match="there is no checkpoint"):
-        recorded(tmp_path)
+        recorded_view(tmp_path)
     (checkpoint / PLAN_FILE).unlink()
     with pytest.raises(StateError, match="has no plan"):
-        recorded(checkpoint)
+        recorded_view(checkpoint)
 
 
 def test_the_command_refuses_the_same(tmp_path: Path) -> None:

@@ -22,7 +22,7 @@ import xmlstream as xs
 from tests.xmlstream.monitor.test_page import wait_for
 from tests.xmlstream.monitor.test_watched_run import asked, until
 from xmlstream.monitor import run_view
-from xmlstream.monitor.recorded import recorded
+from xmlstream.monitor.recorded import recorded_view
 from xmlstream.operators.storage.locks import DirectoryLocks, is_locked
 from xmlstream.punct_ns.errors import InputError
 from xmlstream.punct_ns.xml_form import PUNCT_NS
@@ -99,7 +99,7 @@ def said(cause: dict[str, Any]) -> tuple[str, int, list[str], list[str]]:
 
 def shown(path: Path) -> tuple[str, str, str, str]:
     """How the page of a checkpoint shows that its run stands."""
-    view = recorded(path)
+    view = recorded_view(path)
     stands = view.waiting()["stands"]
     return view.state, stands["tone"], stands["text"], stands["word"]
 
@@ -210,25 +210,25 @@ def test_a_recorded_run_is_shown_as_stopped_died_or_closed(in_process: InProcess
     with running(in_process, inputs, "a", "c"):
         assert shown(state) == ("recorded", "good", "running in another process", "")
     assert shown(state) == ("ended", "plain", "stopped", "at")
-    before = recorded(state).totals.time
-    assert recorded(state).waiting()["stands"]["time"] > before
+    before = recorded_view(state).totals.time
+    assert recorded_view(state).waiting()["stands"]["time"] > before
     (tmp_path / "run.sql").write_text(script(tmp_path, "a", "c"), encoding="utf-8")
     command = [sys.executable, "-m", "xmlstream", "run", str(tmp_path / "run.sql"), "--engine", "duckdb", "--follow"]
     with subprocess.Popen([*command, "--checkpoint", str(state)], stderr=subprocess.DEVNULL) as process:
         inputs.send(3, 3, *INPUTS)
-        until(lambda: recorded(state).totals.time > before)
+        until(lambda: recorded_view(state).totals.time > before)
         assert shown(state) == ("recorded", "good", "running in another process", "")
         process.send_signal(signal.SIGKILL)
-    view = recorded(state)
+    view = recorded_view(state)
     assert shown(state) == ("died", "bad", "died", "after")
     assert view.waiting()["stands"]["time"] == view.totals.time
     inputs.end()
     inserts = xs.inserts_from_sql(in_process, script(tmp_path, "a", "c"))
     assert xs.run(inserts, state).closed
     assert shown(state) == ("ended", "good", "closed: all of its input was read", "at")
-    end = recorded(state).waiting()["stands"]
+    end = recorded_view(state).waiting()["stands"]
     xs.run(inserts, state)  # there is nothing to do
-    assert recorded(state).waiting()["stands"] == end
+    assert recorded_view(state).waiting()["stands"] == end
 
 
 def test_a_recorded_run_is_shown_as_failed_with_the_reason(in_process: InProcessSession, tmp_path: Path) -> None:

@@ -497,7 +497,7 @@ def test_dead_letters_without_an_output_directory_go_to_the_store(
 def test_what_reads_a_checkpoint_reads_one_in_a_store(
     in_process: InProcessSession, sensors: Path, url: str, tmp_path: Path
 ) -> None:
-    from xmlstream.monitor.recorded import recorded
+    from xmlstream.monitor.recorded import recorded_view
 
     seen: list[Any] = []
 
@@ -511,8 +511,8 @@ def test_what_reads_a_checkpoint_reads_one_in_a_store(
     before = ObjectStore(url).names("commits")
     with readable(url) as (copy, refresh):
         refresh()
-        assert recorded(copy).state == "failed"
-        assert recorded(copy).totals.slices == 3
+        assert recorded_view(copy).state == "failed"
+        assert recorded_view(copy).totals.slices == 3
     assert not copy.exists()
     assert ObjectStore(url).names("commits") == before
 

@@ -12,7 +12,7 @@ from xmlstream.optimizer.rules import optimized
 from xmlstream.plan.nodes import Node
 from xmlstream.punct_ns.scheme import Scheme, Term, format_schemes
 from xmlstream.safety.remedies import remedies
-from xmlstream.safety.verdicts import When, judged, promised
+from xmlstream.safety.verdicts import When, all_promises, judged
 from xmlstream.safety.words import line
 from xmlstream.sql.script import read
 
@@ -177,7 +177,7 @@ def test_what_is_sorted_waits_for_prefixes_of_the_order(order: str, schemes: str
 
 def test_values_in_order_from_the_first_one_are_a_promise_of_prefixes() -> None:
     root = plan("SELECT * FROM bid1 ORDER BY hour", "hour", domains="hour 0..")
-    assert format_schemes(promised(root, follow=True)[root].running) == "hour prefix"
+    assert format_schemes(all_promises(root, follow=True)[root].running) == "hour prefix"
 
 
 NEEDED = {"person": "id", "auction": "seller", "bid": "bidder"}

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from xmlstream.session.java_process import LOCAL_ADDRESS
-from xmlstream.session.spark_session import open_session
+from xmlstream.session.spark_session import open_spark_session
 
 pytestmark = pytest.mark.spark
 
@@ -68,5 +68,5 @@ def test_java_is_told_to_serve_where_the_configuration_binds_it(monkeypatch: pyt
     monkeypatch.setattr(java_gateway, "launch_gateway", launch)
     for address in ("127.0.0.1", "0.0.0.0"):
         with pytest.raises(Started):
-            open_session("local[1]", {"spark.driver.bindAddress": address})
+            open_spark_session("local[1]", {"spark.driver.bindAddress": address})
     assert told == ["127.0.0.1", "0.0.0.0"]

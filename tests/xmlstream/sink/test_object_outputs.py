@@ -17,7 +17,7 @@ import pytest
 
 import xmlstream as xs
 from xmlstream.cli.concatenation import concatenate
-from xmlstream.monitor.recorded import recorded
+from xmlstream.monitor.recorded import recorded_view
 from xmlstream.operators.storage.object_urls import joined, with_options
 from xmlstream.operators.storage.objects import ObjectStore, requests
 from xmlstream.punct_ns.errors import QueryError, StateError, UsageError
@@ -218,7 +218,7 @@ def test_damaged_and_missing_objects_are_found_by_a_start(in_process: Session, t
 
 def test_the_page_of_a_run_shows_dead_letters_from_the_store(in_process: Session, tmp_path: Path, url: str) -> None:
     one(in_process, documents(tmp_path / "in", late=2), url, tmp_path / "state")
-    (letter,) = recorded(tmp_path / "state").letters()
+    (letter,) = recorded_view(tmp_path / "state").letters()
     assert letter["kind"] == "ungrammatical"
 
 

@@ -169,7 +169,7 @@ def _of_environment(configured: Mapping[str, Any]) -> dict[str, str]:
     return found
 
 
-def require_reachable(output: str) -> None:
+def _require_reachable(output: str) -> None:
     """Makes sure that the catalog of an output can be reached; raises as `_opened`."""
     _opened(output)
 
@@ -196,6 +196,6 @@ ICEBERG = SinkKind(
     output=lambda options, _: f"{_SCHEME}{options.get('catalog', 'default')}/{options['table']}",
     is_path=False,
     loader=IcebergLoader,
-    check=require_reachable,
+    check=_require_reachable,
 )
 """A table of Iceberg, and beside it the table of closed values."""

@@ -60,14 +60,14 @@ _WIDER = {
 
 
 @dataclass(frozen=True, slots=True)
-class Place:
+class TablePlace:
     """A table in a database: `postgresql://user@host:5432/database#schema.table`."""
 
     url: str
     table: str
 
     @staticmethod
-    def of(output: str) -> Place:
+    def of(output: str) -> TablePlace:
         """The database and table that an output names.
 
         Raises:
@@ -77,16 +77,16 @@ class Place:
         if not parts.fragment:
             hint = "name the table after a #, as in postgresql://localhost/warehouse#hottest"
             raise UsageError(f"the output {output} names no table", hint=hint)
-        return Place(urlunsplit(parts._replace(fragment="")), parts.fragment)
+        return TablePlace(urlunsplit(parts._replace(fragment="")), parts.fragment)
 
 
-def require_reachable(output: str) -> None:
+def _require_reachable(output: str) -> None:
     """Checks that the server of an output can be reached and accepts the user.
 
     Raises:
         UsageError: The server cannot be reached or rejects the user, or the output names no table.
     """
-    Place.of(output)
+    TablePlace.of(output)
     _connected(output).close()
 
 
@@ -95,7 +95,7 @@ class PostgresqlLoader:
 
     def __init__(self, output: str, schema: Schema, home: SinkHome) -> None:
         require_text_types(schema)
-        self._place, self._output, self._shown = Place.of(output), output, without_secrets(output)
+        self._place, self._output, self._shown = TablePlace.of(output), output, without_secrets(output)
         self._schema, self._query = schema, home.query
         self._goes_on, self._overwrite = home.goes_on, home.overwrite
         self._connection: psycopg.Connection[Any] | None = None
@@ -214,7 +214,7 @@ POSTGRESQL = SinkKind(
     output=lambda options, name: f"{options['url']}#{options.get('table', name)}",
     is_path=False,
     loader=PostgresqlLoader,
-    check=require_reachable,
+    check=_require_reachable,
 )
 """A table of PostgreSQL, and beside it the table of closed values."""
 
@@ -225,7 +225,7 @@ def _connected(output: str) -> psycopg.Connection[Any]:
     except ImportError:
         raise not_installed("psycopg", "postgresql") from None
     try:
-        return psycopg.connect(Place.of(output).url, autocommit=True, connect_timeout=20)
+        return psycopg.connect(TablePlace.of(output).url, autocommit=True, connect_timeout=20)
     except psycopg.Error as error:
         hint = "is the server up, and are host, port, user and password right? PGPASSWORD has the password"
         raise UsageError(f"no connection to {output}: {_reason(error)}", hint=hint) from None

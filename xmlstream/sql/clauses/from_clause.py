@@ -24,15 +24,15 @@ from xmlstream.punct_ns.schema import Attribute
 from xmlstream.punct_ns.slices import quoted
 from xmlstream.sql.clauses.joining import (
     NO_EQUALITY,
-    Condition,
     How,
+    JoinCondition,
     is_asof,
     joined,
     joined_asof,
     split_condition,
     with_unique_names,
 )
-from xmlstream.sql.clauses.plan_builder import keyed, project, where
+from xmlstream.sql.clauses.plan_builder import keyed, select_items, where
 from xmlstream.sql.clauses.relation import Field, Item, Relation, resolve
 from xmlstream.sql.query_text import QueryText
 from xmlstream.sql.spark.analysis import Analyst
@@ -118,7 +118,7 @@ class From:
         found = split_condition(conditions, left.node.schema.names, right.node.schema.names)
         return self._joined(left, right, how, found, join)
 
-    def _joined(self, left: Relation, right: Relation, how: How, found: Condition, join: exp.Join) -> Relation:
+    def _joined(self, left: Relation, right: Relation, how: How, found: JoinCondition, join: exp.Join) -> Relation:
         if not is_asof(join):
             return joined(left, right, how, found, self._analyst, self._text, join)
         match = join.args.get("match_condition")
@@ -134,7 +134,7 @@ class From:
         With a table's name, the name means that table's own attribute, which may be null if the other's is not.
         """
         pairs = [(self._only(left, name), self._only(right, name)) for name in names]
-        equal = Condition(tuple((named(a.attribute), named(b.attribute)) for a, b in pairs))
+        equal = JoinCondition(tuple((named(a.attribute), named(b.attribute)) for a, b in pairs))
         whole = self._joined(left, right, how, equal, join)
         merged = [field for pair in pairs for field in pair]
         sides = (left,) if how in ("semi", "anti") else (left, right)
@@ -151,7 +151,7 @@ class From:
             either: list[exp.Expr] = [named(field.attribute) for field in pair]
             items.append(Item(attribute, exp.Anonymous(this="coalesce", expressions=either)))
             keys = (*keys, Field(name.name, attribute))
-        return Relation(project(whole.node, items, self._analyst).node, (*_qualified(merged), *keys, *rest))
+        return Relation(select_items(whole.node, items, self._analyst).node, (*_qualified(merged), *keys, *rest))
 
     def _only(self, side: Relation, name: exp.Identifier) -> Field:
         found = side.find(name.name)
@@ -173,7 +173,7 @@ _CALLED = "col"
 """Spark's default name of an element."""
 
 
-def element_of(view: exp.Lateral) -> Field:
+def element_relation(view: exp.Lateral) -> Field:
     """The field that LATERAL VIEW adds, by the name of its column."""
     alias = view.args["alias"]
     called = next((column.name for column in alias.args.get("columns") or ()), _CALLED)
@@ -194,7 +194,7 @@ def exploded(relation: Relation, view: exp.Lateral, analyst: Analyst, text: Quer
     if others or len(alias.args.get("columns") or ()) > 1:
         hint = "explode map_keys(…), map_values(…) or map_entries(…), which are arrays"
         raise text.error("explode of a map is not supported", call, hint)
-    field = element_of(view)
+    field = element_relation(view)
     attribute = Attribute(unique(field.name, node.schema.names), Domain(element[1].type))
     outer = bool(view.args.get("outer")) or call_name(call) == "explode_outer"
     fields = (*relation.fields, replace(field, attribute=attribute.name))

@@ -19,7 +19,7 @@ from xmlstream.operators.group_by import GroupBy
 from xmlstream.operators.session import Session
 from xmlstream.plan.nodes import Node, unique
 from xmlstream.punct_ns.schema import END, START, Attribute
-from xmlstream.sql.clauses.plan_builder import keyed, project, where, with_time
+from xmlstream.sql.clauses.plan_builder import keyed, select_items, where, with_time
 from xmlstream.sql.clauses.relation import AS_IT_GOES_OUT, Item, Relation, require_no_quoted_name, resolve, window_of
 from xmlstream.sql.clauses.time_windows import Sessions
 from xmlstream.sql.query_text import QueryText
@@ -61,7 +61,7 @@ def grouped(tree: exp.Select, listed: SelectList, sessions: Sessions | None, ana
         Item(item.name or names.get(render(item.tree.unnest())), over_groups(item.tree, names, text))
         for item in listed.items
     ]
-    return project(relation.node, items, analyst)
+    return select_items(relation.node, items, analyst)
 
 
 def aggregates_of(

@@ -29,7 +29,7 @@ from xmlstream.operators.joins.punctuation_graph import Equality
 from xmlstream.operators.semi_join import SemiJoin
 from xmlstream.plan.nodes import Node, unique
 from xmlstream.punct_ns.schema import Schema
-from xmlstream.sql.clauses.plan_builder import copied, project
+from xmlstream.sql.clauses.plan_builder import copied, select_items
 from xmlstream.sql.clauses.relation import Item, Relation
 from xmlstream.sql.query_text import QueryText
 from xmlstream.sql.refused.refusals import purge_strategy_of
@@ -44,7 +44,7 @@ NO_EQUALITY = (
 
 
 @dataclass(frozen=True, slots=True)
-class Condition:
+class JoinCondition:
     """Join condition over attributes of both inputs: equalities between the sides, and the residual conditions."""
 
     equal: tuple[tuple[exp.Expr, exp.Expr], ...]
@@ -59,12 +59,12 @@ def with_unique_names(relation: Relation, taken: Collection[str], analyst: Analy
         fresh.append(unique(name, [*taken, *fresh, *(other for other in names if other != name)]))
     if fresh == names:
         return relation
-    made = project(relation.node, [Item(new, named(old)) for old, new in zip(names, fresh, strict=True)], analyst)
+    made = select_items(relation.node, [Item(new, named(old)) for old, new in zip(names, fresh, strict=True)], analyst)
     called = dict(zip(names, made.node.schema.names, strict=True))
     return Relation(made.node, tuple(replace(f, attribute=called[f.attribute]) for f in relation.fields))
 
 
-def split_condition(conditions: Sequence[exp.Expr], left: Collection[str], right: Collection[str]) -> Condition:
+def split_condition(conditions: Sequence[exp.Expr], left: Collection[str], right: Collection[str]) -> JoinCondition:
     """The conditions as equalities between the two sides, left first, and the rest."""
     equal: list[tuple[exp.Expr, exp.Expr]] = []
     rest: list[exp.Expr] = []
@@ -77,7 +77,7 @@ def split_condition(conditions: Sequence[exp.Expr], left: Collection[str], right
             equal.append((sides[1], sides[0]))
         else:
             rest.append(condition)
-    return Condition(tuple(equal), tuple(rest))
+    return JoinCondition(tuple(equal), tuple(rest))
 
 
 def equalities_between(condition: exp.Expr, inputs: Sequence[Schema]) -> tuple[tuple[Equality, ...], str | None]:
@@ -97,7 +97,7 @@ def equalities_between(condition: exp.Expr, inputs: Sequence[Schema]) -> tuple[t
 
 
 def joined(
-    left: Relation, right: Relation, how: How, condition: Condition, analyst: Analyst, text: QueryText, at: exp.Expr
+    left: Relation, right: Relation, how: How, condition: JoinCondition, analyst: Analyst, text: QueryText, at: exp.Expr
 ) -> Relation:
     """The join of two relations whose attributes have different names.
 
@@ -106,7 +106,7 @@ def joined(
     """
     if not condition.equal:
         raise text.error("a join without an equality between its sides is not supported", at, NO_EQUALITY)
-    nodes, keys, again = keyed((left.node, right.node), condition.equal, analyst, text)
+    nodes, keys, again = with_keys_of_both((left.node, right.node), condition.equal, analyst, text)
     on, schemas = keys, [node.schema for node in nodes]
     residual = _required([*condition.residual, *again], on, schemas, analyst)
     if how == "semi" or how == "anti":  # noqa: PLR1714  so that mypy knows what is left
@@ -127,7 +127,7 @@ def _required(
     return render(whole)
 
 
-def keyed(
+def with_keys_of_both(
     nodes: tuple[Node, Node], equal: Sequence[tuple[exp.Expr, exp.Expr]], analyst: Analyst, text: QueryText
 ) -> tuple[tuple[Node, Node], tuple[tuple[str, ...], tuple[str, ...]], list[exp.Expr]]:
     """Adds computed join keys to both inputs; returns the inputs, key names, and equalities of a key in use.
@@ -167,7 +167,7 @@ def as_attribute(node: Node, side: exp.Expr, name: str, analyst: Analyst) -> tup
     if isinstance(side.unnest(), exp.Column):
         return node, node.schema.attribute(side.unnest().name).name
     items = [Item(other, named(other)) for other in node.schema.names]
-    return project(node, [*items, Item(name, side)], analyst).node, name
+    return select_items(node, [*items, Item(name, side)], analyst).node, name
 
 
 _MATCH_HINT = "for example MATCH_CONDITION (bid.dateTime >= rate.since)"
@@ -186,7 +186,7 @@ def joined_asof(
     left: Relation,
     right: Relation,
     kind: AsofKind,
-    condition: Condition,
+    condition: JoinCondition,
     match: exp.Expr | None,
     analyst: Analyst,
     text: QueryText,
@@ -204,7 +204,7 @@ def joined_asof(
     if not condition.equal:
         raise text.error("an ASOF JOIN without an equality between its sides is not supported", at, NO_EQUALITY)
     sides, strict = _order(match.unnest(), left, right, text)
-    nodes, keys, again = keyed((left.node, right.node), [*condition.equal, sides], analyst, text)
+    nodes, keys, again = with_keys_of_both((left.node, right.node), [*condition.equal, sides], analyst, text)
     if again:
         raise text.error("an ASOF JOIN that repeats a comparison is not supported", match, "leave one out")
     later = nodes[0].schema.attribute(keys[0][-1])

@@ -27,7 +27,7 @@ from xmlstream.sql.query_text import QueryText
 from xmlstream.sql.spark.analysis import Analyst
 
 
-def project(node: Node, items: Sequence[Item], analyst: Analyst) -> Relation:
+def select_items(node: Node, items: Sequence[Item], analyst: Analyst) -> Relation:
     """The items of each tuple of the node; the node itself if the items are its attributes."""
     copies = [copied(item.tree, node.schema) for item in items]
     texts = [render(item.tree) for item in items]
@@ -84,14 +84,14 @@ def trimmed(relation: Relation, analyst: Analyst) -> Relation:
     if tuple(f.attribute for f in relation.fields) == relation.node.schema.names:
         return relation
     items = [Item(f.name, named(f.attribute)) for f in relation.fields]
-    return relation.over(project(relation.node, items, analyst).node)
+    return relation.over(select_items(relation.node, items, analyst).node)
 
 
 _COMBINING: dict[str, Callable[[Schema], Operator]] = {"union": Merge, "intersect": Intersect, "except": Difference}
 _LABELS = {"union": "merge", "intersect": "intersect", "except": "difference"}
 
 
-def combined(kind: str, relations: Sequence[Relation], analyst: Analyst) -> Relation:
+def combined_relation(kind: str, relations: Sequence[Relation], analyst: Analyst) -> Relation:
     """The `union`, `intersect` or `except` of relations by position; only `union` keeps duplicates.
 
     Names are the first relation's, types as Spark widens them.
@@ -107,7 +107,7 @@ def combined(kind: str, relations: Sequence[Relation], analyst: Analyst) -> Rela
             )
             for attribute, name, type_ in zip(part.node.schema, names, types, strict=True)
         ]
-        nodes.append(project(part.node, items, analyst).node)
+        nodes.append(select_items(part.node, items, analyst).node)
     columns = zip(names, zip(*(node.schema for node in nodes), strict=True), strict=True)
     schema = Schema(tuple(Attribute(name, _hull([a.domain for a in found])) for name, found in columns))
     node = Node(_COMBINING[kind](schema), tuple(nodes), _LABELS[kind])
@@ -144,7 +144,7 @@ def keyed(node: Node, keys: Sequence[exp.Expr], items: Sequence[Item], analyst: 
             names[text] = unique(wanted, {*node.schema.names, *names.values()})
             computed.append(Item(names[text], tree))
     if computed:
-        node = project(node, [*(Item(name, named(name)) for name in node.schema.names), *computed], analyst).node
+        node = select_items(node, [*(Item(name, named(name)) for name in node.schema.names), *computed], analyst).node
     return node, names
 
 
@@ -193,4 +193,4 @@ def finished(relation: Relation, analyst: Analyst, text: QueryText, at: exp.Expr
             raise text.error(f"the result has two attributes {field.name}", at, "give them names of their own with AS")
         seen.add(field.name.lower())
     items = [Item(field.name, named(field.attribute)) for field in relation.fields]
-    return project(relation.node, items, analyst).node
+    return select_items(relation.node, items, analyst).node

@@ -36,11 +36,11 @@ from xmlstream.punct_ns.numeric_type import FloatType
 from xmlstream.punct_ns.schema import Attribute
 from xmlstream.punct_ns.slices import quoted
 from xmlstream.sql.clauses.grouping import SelectList
-from xmlstream.sql.clauses.plan_builder import partitioned, project, where
+from xmlstream.sql.clauses.plan_builder import partitioned, select_items, where
 from xmlstream.sql.clauses.relation import Item, OpenRank, Relation, resolve
 from xmlstream.sql.clauses.row_windows import require_arrival, windowed
 from xmlstream.sql.query_text import QueryText
-from xmlstream.sql.refused.refusals import A_BOUND, place_of
+from xmlstream.sql.refused.refusals import A_BOUND, place_in_query
 from xmlstream.sql.spark.analysis import Analyst
 from xmlstream.sql.spark.functions import aggregates_in
 
@@ -76,7 +76,7 @@ def qualified(listed: SelectList, select: exp.Select, analyst: Analyst) -> Relat
     bound, rest = _bounded(conjuncts(condition), lambda tree: render(tree) in found)
     if window is None or bound is None:
         what = "QUALIFY needs an upper limit of a rank, as in ROW_NUMBER() OVER (…) <= 3"
-        raise listed.text.error(what, place_of("qualify", select, listed.text), A_BOUND)
+        raise listed.text.error(what, place_in_query("qualify", select, listed.text), A_BOUND)
     topped, selected = _prepared(listed, window, analyst)
     first = topped(_most(bound, listed.text))
     if (whole := conjoined(_of_rank(tree, first, listed.text) for tree in rest)) is not None:
@@ -134,7 +134,7 @@ def _most(bound: _Bound, text: QueryText) -> int:
 
 
 def _only(listed: SelectList, windows: Sequence[exp.Expr]) -> exp.Expr:
-    """The only rank of a query."""
+    """The rank of a query, which may have one only."""
     first, *others = windows
     if others:
         raise listed.text.error("a second OVER is not supported", others[0], "compute each rank in a separate query")
@@ -163,7 +163,7 @@ def _prepared(
         if n == 1 and groups:
             first = Node(DistinctOn(groups), (node,), "distinct_on")
             items = [Item(name, named(name)) for name in node.schema.names]
-            return project(first, [*items, Item(number.name, exp.Literal.number(1))], analyst).node
+            return select_items(first, [*items, Item(number.name, exp.Literal.number(1))], analyst).node
         counted = Node(RowWindow((Over(number, "row_number()"),), (), groups), (node,), "row_window")
         return where(Relation.of(counted), expression(f"{quoted(number.name)} <= {n}"), analyst).node
 
@@ -173,7 +173,7 @@ def _prepared(
             attribute = names.get(render(item.tree.unnest()))
             name = item.name or (by_itself if attribute == number.name else attribute)
             items.append(item if attribute is None else Item(name, named(attribute)))
-        return project(first, items, analyst)
+        return select_items(first, items, analyst)
 
     return topped, selected
 

@@ -10,7 +10,7 @@ row by row, and frames without an end.
 
 Windows of tuples aggregate a fixed number of tuples of each group, in order of arrival. A window is complete with its
 last tuple, so it needs no punctuation; an incomplete window at the end of the stream is not emitted. The order of
-arrival is known only if every node below keeps the order of its source (`require_positions`).
+arrival is known only if every node below keeps the order of its source (`require_arrival_order`).
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ from xmlstream.punct_ns.errors import QueryError, UsageError
 from xmlstream.punct_ns.schema import Attribute
 from xmlstream.punct_ns.slices import quoted
 from xmlstream.sql.clauses.grouping import over_groups
-from xmlstream.sql.clauses.plan_builder import partitioned, project, where
+from xmlstream.sql.clauses.plan_builder import partitioned, select_items, where
 from xmlstream.sql.clauses.relation import Item, Relation
 from xmlstream.sql.query_text import QueryText
 from xmlstream.sql.refused.refusals import LAST_ROWS
@@ -39,7 +39,7 @@ from xmlstream.sql.spark.analysis import Analyst
 from xmlstream.sql.spark.functions import BY_PLACE, RANKS, aggregates_in, function_of
 
 
-def require_positions(node: Node, what: str) -> None:
+def require_arrival_order(node: Node, what: str) -> None:
     """Checks that the order of arrival is known: a source's order that all nodes above it keep.
 
     Raises:
@@ -97,7 +97,7 @@ def windowed(relation: Relation, items: Sequence[Item], analyst: Analyst, text: 
     for found in aggregates_in(*(item.tree for item in replaced)):
         hint = "compute it in a subquery, and apply OVER to its result"
         raise text.error("an aggregate beside OVER is not supported", found, hint)
-    return project(node, replaced, analyst)
+    return select_items(node, replaced, analyst)
 
 
 def _node(
@@ -216,7 +216,7 @@ def over_tuples(node: Node, window: TupleWindow, items: Sequence[Item], analyst:
     Raises:
         QueryError: The tuples have no order, or an item uses an attribute outside of aggregates.
     """
-    require_positions(node, "windows over tuples")
+    require_arrival_order(node, "windows over tuples")
     number = Attribute(unique("number", node.schema.names), Domain("BIGINT", nullable=False))
     taken, names = [*node.schema.names, number.name], dict[str, str]()
     functions = [Over(number, "row_number()")]
@@ -236,4 +236,4 @@ def over_tuples(node: Node, window: TupleWindow, items: Sequence[Item], analyst:
     replaced = [
         Item(item.name or names.get(render(item.tree)), over_groups(item.tree, known, text, of)) for item in items
     ]
-    return project(relation.node, [*(Item(name, named(name)) for name in groups), *replaced], analyst)
+    return select_items(relation.node, [*(Item(name, named(name)) for name in groups), *replaced], analyst)

@@ -38,8 +38,8 @@ from xmlstream.operators.select import Select
 from xmlstream.plan.nodes import Node, unique
 from xmlstream.sql.clauses.grouping import SelectList, aggregates_of, over_groups
 from xmlstream.sql.clauses.joining import (
-    Condition,
     How,
+    JoinCondition,
     as_attribute,
     joined,
     split_condition,
@@ -74,7 +74,7 @@ class Parts:
     correlated: list[exp.Expr]
 
 
-def parted(condition: exp.Expr | None, scope: Relation, around: Relation | None) -> Parts:
+def parted_conditions(condition: exp.Expr | None, scope: Relation, around: Relation | None) -> Parts:
     """The conditions that AND joins in the WHERE of a query over `scope`, which may be within a query `around`."""
     parts = [] if condition is None else conjuncts(condition)
     with_subqueries = [part for part in parts if queries_in(part)]
@@ -248,10 +248,10 @@ class Subqueries:
         negated: bool,
         key: exp.Expr | None = None,
     ) -> Relation:
-        """The left's tuples that have a partner, or have none; with a `key`, only those whose key is 1 have one."""
+        """Selects the left tuples with a partner, or without one; a left tuple whose `key` is not 1 has none."""
         found = split_condition(parts, left.node.schema.names, right.node.schema.names)
         equal = found.equal if key is None else ((key, _ONE.copy()), *found.equal)
-        condition = Condition(equal or _ALL, found.residual)
+        condition = JoinCondition(equal or _ALL, found.residual)
         relation = joined(left, right, "anti" if negated else "semi", condition, self.analyst, self.text, at)
         label = f"{'not_' if negated else ''}{at.key}"
         return Relation(Node(relation.node.operator, relation.node.inputs, label), relation.fields)
@@ -292,7 +292,7 @@ class Subqueries:
         require_own_names(select.expressions, inner, around, self.text)
         if not correlated:
             right = with_unique_names(self.whole(select), taken, self.analyst)
-            relation = joined(around, right, "inner", Condition(_ALL), self.analyst, self.text, query)
+            relation = joined(around, right, "inner", JoinCondition(_ALL), self.analyst, self.text, query)
             return self._named(right.fields[0].attribute, Relation(relation.node, around.fields), query)
         inner = with_unique_names(inner, taken, self.analyst)
         parts = self._over_both(correlated, inner, around)
@@ -314,7 +314,7 @@ class Subqueries:
             for (x, _), key in zip(found.equal, keys, strict=True)
         )
         how: How = "inner" if is_strict and strict else "left"
-        relation = joined(around, groups, how, Condition(equal), self.analyst, self.text, query)
+        relation = joined(around, groups, how, JoinCondition(equal), self.analyst, self.text, query)
         relation = Relation(relation.node, around.fields)
         values: dict[str, exp.Expr] = {}
         for text, aggregate in aggregates.items():
@@ -330,7 +330,7 @@ class Subqueries:
         ), relation
 
     def _comparable(self, tree: exp.Expr, node: Node, other: exp.Expr, others: Node) -> exp.Expr:
-        """The expression in the type in which it is compared with another, so that equal values are in one group."""
+        """Casts the expression to the type in which it is compared, so that equal values fall into one group."""
         own = type_of(node, tree, self.analyst)
         common = self.analyst.common(own, type_of(others, other, self.analyst))
         return tree if common in (own, None) else cast_to(tree, str(common))

@@ -21,7 +21,7 @@ from xmlstream.punct_ns.errors import QueryError
 from xmlstream.punct_ns.schema import END, START
 from xmlstream.punct_ns.slices import own
 from xmlstream.punct_ns.temporal_type import TimestampType
-from xmlstream.sql.clauses.plan_builder import keyed, project
+from xmlstream.sql.clauses.plan_builder import keyed, select_items
 from xmlstream.sql.clauses.relation import Field, Item, Relation, resolve, trees_of
 from xmlstream.sql.query_text import QueryText
 from xmlstream.sql.spark.analysis import Analyst
@@ -121,7 +121,7 @@ def _lone(node: Node, sessions: Sessions, analyst: Analyst) -> Node:
     items.append(Item(f"{sessions.name}{START}", named(moment.name)))
     is_typed = isinstance(moment.domain.sql, TimestampType)
     end = expression(later(moment, sessions.gap, sessions.days)) if is_typed else named(moment.name)
-    return project(node, [*items, Item(f"{sessions.name}{END}", end)], analyst).node
+    return select_items(node, [*items, Item(f"{sessions.name}{END}", end)], analyst).node
 
 
 def _replace(call: exp.Expr, name: str) -> None:

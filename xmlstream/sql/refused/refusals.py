@@ -1,6 +1,6 @@
 """Refusals of parts of SQL: the name of each unsupported part, and a hint for it.
 
-`place_of` finds a refused part in the text.
+`place_in_query` finds a refused part in the text.
 """
 
 from __future__ import annotations
@@ -119,7 +119,7 @@ def refusal(part: exp.Expr | str) -> tuple[str, str | None]:
     return f"{name} is not supported", hint
 
 
-def place_of(part: exp.Expr | str, node: exp.Expr, text: QueryText) -> int:
+def place_in_query(part: exp.Expr | str, node: exp.Expr, text: QueryText) -> int:
     """Offset of a refused part: of its keyword, if that is near its first leaf."""
     if isinstance(part, exp.Window):
         return offset(part) or 0  # its keyword follows the function

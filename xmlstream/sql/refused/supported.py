@@ -18,7 +18,7 @@ from xmlstream.sql.refused.refusals import (
     A_BOUND,
     IN_A_SUBQUERY,
     LAST_ROWS,
-    place_of,
+    place_in_query,
     purge_strategy_of,
     refusal,
 )
@@ -146,7 +146,7 @@ def _is_in_items(window: exp.Expr) -> bool:
 
 
 def _is_beside(window: exp.Expr) -> bool:
-    """Whether the rank is beside functions over rows, and computed like them."""
+    """Whether the rank stands beside functions over rows, and is computed as one of them."""
     select = window.find_ancestor(exp.Select)
     others = [] if select is None else [found for item in select.expressions for found in item.find_all(exp.Window)]
     return _is_in_items(window) and any(map(looks_around, others))
@@ -320,7 +320,7 @@ def require_supported(tree: exp.Expr, text: QueryText) -> None:
     """
     findings: list[tuple[int, str, str | None]] = []
     for node in tree.walk(prune=lambda part: isinstance(part, exp.Hint)):
-        findings += [(place_of(found, node, text), what, hint) for found, what, hint in _findings(node)]
+        findings += [(place_in_query(found, node, text), what, hint) for found, what, hint in _findings(node)]
         findings += _quoted_as_a_text(node, text)
     if findings:
         at, what, hint = min(findings, key=lambda finding: finding[0])

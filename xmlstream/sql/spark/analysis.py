@@ -96,7 +96,7 @@ class Catalogue:
 
 
 @contextmanager
-def explained(text: QueryText | None = None) -> Iterator[None]:
+def spark_errors_explained(text: QueryText | None = None) -> Iterator[None]:
     """Turns errors of Spark's analyser into a `QueryError` that points into the text."""
     from py4j.protocol import Py4JJavaError  # type: ignore[import-untyped]
     from pyspark.errors import PySparkException
@@ -262,7 +262,7 @@ class SparkAnalyst(WholeAnalyst):
         """Spark's names and types; an expression is not nullable if Spark or `never_null` knows that."""
         known = self._known.setdefault(schema, {})
         if unknown := [expression for expression in expressions if expression not in known]:
-            with explained():
+            with spark_errors_explained():
                 fields = self._catalogue.frame(schema).selectExpr(*unknown).schema.fields
             for text, field in zip(unknown, fields, strict=True):
                 nullable = field.nullable and not never_null(expression(text), schema)
@@ -276,7 +276,7 @@ class SparkAnalyst(WholeAnalyst):
         """Checks that Spark can filter by the expression."""
         if (schema, expression) in self._conditions:
             return
-        with explained():
+        with spark_errors_explained():
             self._catalogue.frame(schema).where(expression)
         self._conditions.add((schema, expression))
 
@@ -288,7 +288,7 @@ class SparkAnalyst(WholeAnalyst):
         types = [[attribute.domain.type for attribute in schema] for schema in schemas]
         if all(each == types[0] for each in types):
             return types[0]
-        with explained():
+        with spark_errors_explained():
             union = reduce(lambda one, other: one.unionAll(other), map(self._catalogue.frame, schemas))
         return [_domain(field).type for field in union.schema.fields]
 
@@ -306,7 +306,7 @@ class SparkAnalyst(WholeAnalyst):
         require_parsed(statement, self._version)
         if self._version < ASOF_SINCE:
             text, read = replace(text, text=without_asof(text.text)), without_asof(read)
-        with explained(text):
+        with spark_errors_explained(text):
             parsed = self._plans.parsed(text.text, session)
             frame = self._plans.analysed(parsed, session)
             understood = self._plans.parsed(read, session)

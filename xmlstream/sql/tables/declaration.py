@@ -20,7 +20,7 @@ from xmlstream.sources.places import Document
 from xmlstream.sources.xml.options.source import SourceOptions
 from xmlstream.sql.query_text import QueryText
 from xmlstream.sql.refused.did_you_mean import DECLARED
-from xmlstream.sql.refused.refusals import place_of, refusal
+from xmlstream.sql.refused.refusals import place_in_query, refusal
 from xmlstream.sql.refused.supported import require_types
 from xmlstream.sql.tables.stream_options import PUNCTUATE, punctuated, written_rules
 
@@ -79,7 +79,7 @@ class Declaration:
         return Declaration(name, ddl, using, plain, text, at, tuple(by), rules)
 
     def conditions(self) -> list[QueryText]:
-        """The conditions of the rules in `punctuate`, which `declared` does not check."""
+        """The conditions of the rules in `punctuate`, which `declared_source` does not check."""
         if self.rules is None:
             return []
         found = ((rule.at, rule.condition) for rule in written_rules(self.rules.text) if rule.condition is not None)
@@ -100,7 +100,7 @@ class Declaration:
         return self.text.error(f"table {self.name}: {what}", self.at, hint)
 
 
-def declared(declaration: Declaration) -> Node:
+def declared_source(declaration: Declaration) -> Node:
     """The source that a table declares.
 
     Raises:
@@ -252,7 +252,7 @@ def _require_only(tree: exp.Expr, allowed: set[str], text: QueryText) -> None:
     for part, value in tree.args.items():
         if value and part not in allowed:
             what, hint = _CREATES.get(part) or refusal(part)
-            raise text.error(what, place_of(part, tree, text), hint)
+            raise text.error(what, place_in_query(part, tree, text), hint)
 
 
 _CREATES = {

@@ -54,16 +54,16 @@ def punctuated(node: Node, text: str) -> Node:
     if not isinstance(scan, Scan):
         what = "the options documents 'merge' and punctuate cannot be used together: merged documents have no order"
         raise UsageError(what, hint="leave one of the two out")
-    for rule in rules(text, node.schema):
+    for rule in rules_of(text, node.schema):
         node = Node(Punctuate(rule, scan.options.ungrammatical), (node,), "punctuate")
     return node
 
 
-def rules(text: str, schema: Schema) -> Iterator[Rule]:
+def rules_of(text: str, schema: Schema) -> Iterator[Rule]:
     """The rules that a text declares for a source with this schema.
 
     >>> schema = Schema.parse("sid STRING, ts TIMESTAMP")
-    >>> [rule.name for rule in rules("order of ts, per sid, slack 10s; clock of ts, delay 2m", schema)]
+    >>> [rule.name for rule in rules_of("order of ts, per sid, slack 10s; clock of ts, delay 2m", schema)]
     ['order of ts per sid', 'clock of ts']
 
     Raises:

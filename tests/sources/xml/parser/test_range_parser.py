@@ -14,7 +14,7 @@ from tests.oracles.xml_oracle import Item, items, well_formed
 from tests.samples.xml_documents import PATHS, ROW, Writer, encoded
 from xmlstream.sources.places import Document
 from xmlstream.sources.xml.options.source import SourceOptions
-from xmlstream.sources.xml.parser.item_templates import ItemTemplate, Matches, Window
+from xmlstream.sources.xml.parser.item_templates import ItemTemplate, Matches, TextWindow
 from xmlstream.sources.xml.parser.range_parser import RangeParser
 from xmlstream.sources.xml.splits.byte_ranges import ByteRange
 
@@ -91,14 +91,14 @@ def test_nothing_behind_the_root_is_a_row(path: Path, cuts: Cuts, name: str, aft
 
 def test_a_row_of_very_many_attributes_is_left_to_the_xml_parser(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     runs = 0
-    find = Window.find
+    find = TextWindow.find
 
-    def counted(window: Window, template: ItemTemplate) -> Matches:
+    def counted(window: TextWindow, template: ItemTemplate) -> Matches:
         nonlocal runs
         runs += len(template.runs)
         return find(window, template)
 
-    monkeypatch.setattr(Window, "find", counted)
+    monkeypatch.setattr(TextWindow, "find", counted)
     options = SourceOptions.parse({"path": str(path), "rowTag": "row", "schema": "a7 STRING", "path.a7": "@a7"})
     for attributes in (10, 100_000):
         wide = "<row " + " ".join(f'a{i}="{i}"' for i in range(attributes)) + "></row>"

@@ -19,7 +19,7 @@ from xmlstream.sources.xml.options.reading import Reading
 from xmlstream.sources.xml.options.source import SourceOptions
 from xmlstream.sources.xml.parser.originals import originals
 from xmlstream.sources.xml.parser.range_parser import RangeParser
-from xmlstream.sources.xml.splits.byte_ranges import ByteRange, Part
+from xmlstream.sources.xml.splits.byte_ranges import ByteRange, RangePart
 
 ROWS = "row|bow"
 NAMED = {"schema": f"{COLUMNS}, kind STRING", **OPTIONS, "path.kind": "name(.)"}
@@ -78,7 +78,7 @@ def test_what_is_malformed_and_what_is_shown_are_rows_of_either_name(path: Path)
     options = SourceOptions.parse({"path": str(path), "rowTag": "b|c", "mode": "PERMISSIVE"}, "a INT")
     whole = ByteRange(Document.at(path), 0, 0, path.stat().st_size, ends="root")
     positions = [int(p) for piece in RangeParser(options).parse(whole) for p in piece.tuples[-1].to_numpy()]
-    shown = originals(Part(Reading.of(options), 0, (whole,)), positions)
+    shown = originals(RangePart(Reading.of(options), 0, (whole,)), positions)
     assert [shown[position].raw for position in positions] == ["<b><a>1</a></b>", "<c><a>2</a></c>"]
 
 

@@ -13,7 +13,7 @@ from xmlstream.plan.nodes import Node, Scan, topological
 from xmlstream.punct_ns.pattern import matches
 from xmlstream.punct_ns.punctuation import Punctuation
 from xmlstream.safety.verdicts import judged
-from xmlstream.safety.words import tree
+from xmlstream.safety.words import verdict_tree
 from xmlstream.sql.script import read
 
 if TYPE_CHECKING:
@@ -58,7 +58,7 @@ def test_a_prefix_of_both_sides_is_one_of_their_key() -> None:
 
 
 def test_it_is_said_whose_key_must_close() -> None:
-    told = tree(judged(optimized(read(tables("hour") + USING).sketch()), follow=True))
+    told = verdict_tree(judged(optimized(read(tables("hour") + USING).sketch()), follow=True))
     assert "answers when hour of r and s closes" in told
 
 

@@ -18,7 +18,7 @@ from xmlstream.punct_ns.schema import Schema
 from xmlstream.punct_ns.scheme import format_schemes
 from xmlstream.safety.verdicts import judged
 from xmlstream.sql import script
-from xmlstream.sql.tables.stream_options import rules
+from xmlstream.sql.tables.stream_options import rules_of
 
 if TYPE_CHECKING:
     from xmlstream.session.engines import InProcessSession, Session
@@ -63,8 +63,8 @@ OF_NAMES = ByRoster("n", "sid", ("O'Brien", "'t Hooft", "D'Arcy; 2"))
     ],
 )
 def test_rules_are_read(text: str, expected: list[Rule]) -> None:
-    assert list(rules(text, SCHEMA)) == expected
-    assert list(rules("; ".join(map(str, expected)), SCHEMA)) == expected
+    assert list(rules_of(text, SCHEMA)) == expected
+    assert list(rules_of("; ".join(map(str, expected)), SCHEMA)) == expected
 
 
 @pytest.mark.parametrize(
@@ -96,7 +96,7 @@ def test_rules_are_read(text: str, expected: list[Rule]) -> None:
 )
 def test_what_cannot_be_read_is_refused_with_how_rules_are_written(text: str, refusal: str) -> None:
     with pytest.raises((UsageError, QueryError)) as told:
-        list(rules(text, SCHEMA))
+        list(rules_of(text, SCHEMA))
     assert refusal in str(told.value)
 
 
