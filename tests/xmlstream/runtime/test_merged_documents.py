@@ -112,5 +112,5 @@ def test_what_rules_put_beneath_a_merge_is_of_each_document(tmp_path: Path) -> N
 
 def test_documents_that_are_merged_are_for_queries(tmp_path: Path) -> None:
     options = SourceOptions.parse({"path": str(tmp_path), "rowTag": "r", "schema": "a INT", "documents": "merge"})
-    with pytest.raises(UsageError, match="many streams"):
+    with pytest.raises(UsageError, match="this command reads one stream"):
         Documents(options, log=False)
