@@ -23,9 +23,9 @@ from xmlstream.operators.expressions.output_columns import Column
 from xmlstream.operators.expressions.throwable import throwable
 from xmlstream.operators.expressions.type_rules import loses_nothing, never_null, type_name, value_type
 from xmlstream.operators.project import Project
-from xmlstream.optimizer.collapse_projections import collapse_projections
 from xmlstream.optimizer.push_down_predicates import conjunction, push_down_predicates
 from xmlstream.optimizer.rewrite import bottom_up, in_terms, over, readers, top_down
+from xmlstream.optimizer.simplify import collapse_projections
 from xmlstream.plan.nodes import AnyOperator, Node, narrowed, unique
 from xmlstream.punct_ns.domain import Domain
 from xmlstream.punct_ns.schema import Attribute, Schema
