@@ -16,10 +16,9 @@ import typer
 from rich.console import Console
 
 from xmlstream.cli import interrupts
-from xmlstream.cli.command_arguments import name_values, say
+from xmlstream.cli.command_line import SETTINGS, Command, Commands, name_values, say
 from xmlstream.cli.explain_command import explain
 from xmlstream.cli.generate import generators
-from xmlstream.cli.help import SETTINGS, Command, Commands
 from xmlstream.cli.receive_command import receive
 from xmlstream.cli.run_command import run
 from xmlstream.punct_ns.errors import (
@@ -208,7 +207,7 @@ def example(
     out: Annotated[Path, typer.Option(help="Directory to write to.", metavar="DIR")] = Path("data"),
 ) -> None:
     """Write the queries and small inputs of the documentation, to try its commands."""
-    from xmlstream.cli.example import write_examples
+    from xmlstream.cli.manual import write_examples
 
     written = write_examples(names or [], out)
     typer.echo("\n".join(map(str, written)) if names else f"{out}: {len(written)} files")

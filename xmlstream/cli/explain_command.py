@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from xmlstream.cli.command_arguments import name_values, query_text, warn
+from xmlstream.cli.command_line import name_values, query_text, warn
 from xmlstream.punct_ns.errors import UsageError
 
 if TYPE_CHECKING:
@@ -150,7 +150,6 @@ def _plans(root: Node, metrics: str | None, *, as_json: bool) -> str:
     from xmlstream.optimizer.choose_joins import with_rates
     from xmlstream.optimizer.rules import join_choices
     from xmlstream.plan.nodes import Scan, topological
-    from xmlstream.runtime.measured import measured_rates
 
     if metrics is not None:
         root = with_rates(root, measured_rates(metrics))
@@ -167,6 +166,33 @@ def _plans(root: Node, metrics: str | None, *, as_json: bool) -> str:
     if metrics is not None:
         lines.append(f"Rates, in tuples a slice: {', '.join(f'{name} {rate:g}' for name, rate in rates.items())}.")
     return "\n\n".join(lines)
+
+
+def measured_rates(path: str) -> dict[str, float]:
+    """The average number of tuples that each source and operator emitted in a slice of a former run, by name.
+
+    Args:
+        path: The run's metrics file, or its checkpoint: a directory or a URL.
+
+    Raises:
+        UsageError: It is neither, or has no slice with tuples.
+    """
+    from xmlstream.runtime.checkpoint import CommitLog
+    from xmlstream.runtime.metrics import read_metrics
+    from xmlstream.runtime.remote_checkpoint import readable
+
+    with readable(path) as (directory, _):
+        records = CommitLog(directory.below("commits")).records()
+        reports = [each.report for each in records] or read_metrics(path)
+    # Slices without items only wait for input.
+    found = [report.operators for report in reports if report.items_in]
+    if not found:
+        raise UsageError(f"{path} has no slice with tuples", hint="name a file that --metrics wrote")
+    rates: dict[str, float] = {}
+    for operators in found:
+        for one in operators:
+            rates[one.name] = rates.get(one.name, 0) + one.tuples_out / len(found)
+    return rates
 
 
 _COMPARED = (
@@ -206,8 +232,7 @@ class _Computed:
 
 
 def _engine(name: str, zone: str) -> Engine:
-    from xmlstream.session.engines import engine_of
-    from xmlstream.session.opening import open_session
+    from xmlstream.session.engines import engine_of, open_session
 
     if name == "duckdb":
         return engine_of(open_session(conf={"spark.sql.session.timeZone": zone}, engine="duckdb"))

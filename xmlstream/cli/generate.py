@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from xmlstream.cli.help import Command, Commands
+from xmlstream.cli.command_line import Command, Commands
 from xmlstream.punct_ns.errors import UsageError
 
 generators = typer.Typer(cls=Commands, help="Write punctuated example streams: reports of sensors, or an auction.")

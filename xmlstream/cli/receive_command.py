@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from xmlstream.cli import interrupts
-from xmlstream.cli.command_arguments import name_values, say
+from xmlstream.cli.command_line import name_values, say
 from xmlstream.punct_ns.errors import reason
 from xmlstream.runtime.metrics import counted
 

@@ -18,7 +18,7 @@ from rich.console import Console
 from rich.text import Text
 
 from xmlstream.cli import interrupts
-from xmlstream.cli.command_arguments import name_values, query_text, say, warn
+from xmlstream.cli.command_line import name_values, query_text, say, warn
 from xmlstream.punct_ns.errors import UsageError, XmlStreamError, format_error
 
 

@@ -37,7 +37,7 @@ from starlette.responses import HTMLResponse, JSONResponse, PlainTextResponse, R
 from starlette.routing import Route
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from xmlstream.drawing.theme import COLOURS, PAGE_LOOKS, SHAPES
+from xmlstream.drawing.canvas import COLOURS, PAGE_LOOKS, SHAPES
 from xmlstream.monitor.run_view import RunView
 from xmlstream.runtime.metrics import BOUNDS, Totals
 

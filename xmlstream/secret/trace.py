@@ -13,8 +13,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from xmlstream.punct_ns.errors import UsageError, not_installed
-from xmlstream.secret.model import Element, Report, Secret, Value, answer
-from xmlstream.secret.profile import Profile, Windows
+from xmlstream.secret.model import Element, Profile, Report, Secret, Value, Windows, answer
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

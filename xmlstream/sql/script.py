@@ -21,8 +21,8 @@ from sqlglot import exp
 from xmlstream.operators.sort import Sort
 from xmlstream.plan.nodes import Node, Scan, together, topological
 from xmlstream.punct_ns.errors import QueryError, UsageError
+from xmlstream.session.engines import is_in_process
 from xmlstream.sink.target import Target
-from xmlstream.sql.analysts import analyst_of
 from xmlstream.sql.clauses.relation import Relation
 from xmlstream.sql.flink_windows import differences
 from xmlstream.sql.query_text import QueryText, substituted
@@ -34,6 +34,7 @@ from xmlstream.sql.translation import planned, require_condition, sketched
 
 if TYPE_CHECKING:
     from xmlstream.session.engines import Session
+    from xmlstream.sql.spark.analysis import WholeAnalyst
 
 
 @dataclass(frozen=True, slots=True)
@@ -278,3 +279,14 @@ def _no_query(statement: Statement) -> QueryError:
             what = refusal(tree)[0]
     hint = "a query is CREATE TABLE for each source, then SELECT or INSERT INTO … SELECT"
     return statement.text.error(what, statement.start, hint)
+
+
+def analyst_of(session: Session) -> WholeAnalyst:
+    """The analyst that knows the types of expressions in a session."""
+    if is_in_process(session):
+        from xmlstream.sql.in_process_analysis import ProvenAnalyst
+
+        return ProvenAnalyst(session.engine.zone)
+    from xmlstream.sql.spark.analysis import SparkAnalyst
+
+    return SparkAnalyst(session)
