@@ -84,6 +84,21 @@ def in_panels(members: Sequence[Any], default: str) -> Iterator[tuple[str, list[
         yield name, [member for member in members if panel(member) == name]
 
 
+def argument(metavar: str, text: str) -> Any:
+    """An argument of a command, by its name and a sentence in its help."""
+    return typer.Argument(help=text, metavar=metavar)
+
+
+def option(metavar: str, text: str, *names: str, group: str | None = None) -> Any:
+    """An option with a value; it has the name of its parameter if none is given."""
+    return typer.Option(*names, help=text, metavar=metavar, rich_help_panel=group)
+
+
+def flag(text: str, *names: str, group: str | None = None) -> Any:
+    """An option without a value, or with one whose form its type says."""
+    return typer.Option(*names, help=text, rich_help_panel=group)
+
+
 def query_text(query: str) -> tuple[str, str]:
     """Returns the text of a query and the name that messages use for it.
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from xmlstream.cli.command_line import name_values, query_text, warn
+from xmlstream.cli.command_line import argument, flag, name_values, option, query_text, warn
 from xmlstream.punct_ns.errors import UsageError
 
 if TYPE_CHECKING:
@@ -33,58 +33,44 @@ class Format(StrEnum):
 
 def explain(  # noqa: PLR0913, PLR0917 - one for each option
     query: Annotated[
-        str | None,
-        typer.Argument(
-            help="File with the query, whose paths may be s3://…; - for standard input.", metavar="QUERY.sql"
-        ),
+        str | None, argument("QUERY.sql", "File with the query, whose paths may be s3://…; - for standard input.")
     ] = None,
     define: Annotated[
-        list[str] | None,
-        typer.Option("--define", "-D", help="Value of a variable ${NAME} of the query.", metavar="NAME=VALUE"),
+        list[str] | None, option("NAME=VALUE", "Value of a variable ${NAME} of the query.", "--define", "-D")
     ] = None,
-    follow: Annotated[
-        bool, typer.Option("--follow", help="Judge a run that waits for more input, without an end.")
-    ] = False,
+    follow: Annotated[bool, flag("Judge a run that waits for more input, without an end.", "--follow")] = False,
     as_written: Annotated[
-        bool, typer.Option("--as-written", help="Show the plan as written, without the optimizer's rules.")
+        bool, flag("Show the plan as written, without the optimizer's rules.", "--as-written")
     ] = False,
     plans: Annotated[
-        bool,
-        typer.Option("--plans", help="List the ways to join three streams or more, and what each keeps."),
+        bool, flag("List the ways to join three streams or more, and what each keeps.", "--plans")
     ] = False,
     metrics: Annotated[
         str | None,
-        typer.Option(
-            "--metrics",
-            help="With --plans, metrics or checkpoint of an earlier run, for the rates of its sources.",
-            metavar="PATH",
+        option(
+            "PATH", "With --plans, metrics or checkpoint of an earlier run, for the rates of its sources.", "--metrics"
         ),
     ] = None,
     checkpoint: Annotated[
         str | None,
-        typer.Option(
+        option(
+            "DIR",
+            "Show which punctuations the query of this checkpoint, a directory or s3://…, waits for.",
             "--checkpoint",
-            help="Show which punctuations the query of this checkpoint, a directory or s3://…, waits for.",
-            metavar="DIR",
         ),
     ] = None,
     key: Annotated[
         list[str] | None,
-        typer.Option(
+        option(
+            "NAME=PATTERN",
+            "With --checkpoint, show whether these results are out, and which punctuations are missing.",
             "--key",
-            help="With --checkpoint, show whether these results are out, and which punctuations are missing.",
-            metavar="NAME=PATTERN",
         ),
     ] = None,
     engine: Annotated[
-        str | None,
-        typer.Option(
-            "--engine", help="Also check the query as spark or duckdb would, which computes it then.", metavar="NAME"
-        ),
+        str | None, option("NAME", "Also check the query as spark or duckdb would, which computes it then.", "--engine")
     ] = None,
-    format_: Annotated[
-        Format, typer.Option("--format", help="For people, for programs, as a picture, or as a page.")
-    ] = Format.TEXT,
+    format_: Annotated[Format, flag("For people, for programs, as a picture, or as a page.", "--format")] = Format.TEXT,
 ) -> None:
     """Show, before a query runs, when it answers, what it keeps until when, and which promises it lacks.
 

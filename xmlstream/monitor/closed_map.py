@@ -24,7 +24,7 @@ from typing import Any, TypeAlias
 import pyarrow as pa
 
 from xmlstream.diagnosis.kept_rows import ClosedOnDisk
-from xmlstream.diagnosis.sent_punctuations import SliceTime
+from xmlstream.diagnosis.missing import SliceTime
 from xmlstream.operators.state.closed_set import ClosedSet, added_punctuations
 from xmlstream.operators.state.expiring_set import Entry
 from xmlstream.operators.storage.records import Record
@@ -66,8 +66,6 @@ class AxisRow(Record):
     """An input on an axis.
 
     Attributes:
-        input: Its name.
-        attribute: Its attribute.
         bars: The values that it has closed.
         closed: The same as text.
         lacks: The values that others have closed and this input has not, as text.
@@ -103,7 +101,6 @@ class Axis(Record):
         values: The first and the last value of a `text`.
         whole: Its ends.
         edge: The ends of the part in which inputs differ.
-        rows: One for each input.
         meet: What all have closed.
     """
 
@@ -131,7 +128,6 @@ class ClosedMap:
     """The values that the sources of a query have closed; thread-safe.
 
     Args:
-        sources: The schemas of the sources, by name.
         promised: For each source the attributes that it promises to close by themselves.
         axes: Groups of attributes to compare with each other.
     """

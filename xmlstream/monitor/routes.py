@@ -57,7 +57,6 @@ class Guard:
     """Passes admitted requests to an application, and refuses all others.
 
     Args:
-        app: The application.
         hosts: Admitted values of the Host header; ignored if there is a token.
         token: Required token, as `Authorization: Bearer …`, as `?token=…`, or as the cookie that is set then.
     """

@@ -9,9 +9,8 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from xmlstream.optimizer.choose_joins import Choice, choices, choose_joins
-from xmlstream.optimizer.computed_keys import compute_keys
 from xmlstream.optimizer.insertions import aggregate_panes, insert_describe, punctuate_excluded
-from xmlstream.optimizer.push_down_predicates import push_down_predicates
+from xmlstream.optimizer.push_down import compute_keys, push_down_predicates
 from xmlstream.optimizer.simplify import collapse_projections, eliminate_distinct, flatten_merges, prune_columns
 from xmlstream.plan.nodes import Node
 

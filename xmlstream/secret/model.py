@@ -143,7 +143,6 @@ class Element:
     """A tuple of a stream (Definition 2).
 
     Attributes:
-        value: The value to aggregate.
         app: Application time, an instant of a discrete time domain.
         sys: System time: when it arrived. No two elements of a stream have the same.
         batch: Number of the batch; all elements of a batch have the same application time (Definition 3).

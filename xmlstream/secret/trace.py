@@ -56,7 +56,6 @@ class Compared:
     """The engines' calls of Report at one arrival and instant.
 
     Attributes:
-        arrival: The tuple that arrives.
         instant: The application time of the calls.
         reports: The call of each engine, by name; without engines that make no call here.
         differs: The dimensions in which the engines differ: `Tick`, `Scope`, `Report`.

@@ -1,4 +1,4 @@
-"""Sessions, of Spark or of the engine in this process: opens one, and tells what computes the frames of a query."""
+"""Sessions, of Spark or of the engine in this process: opens one, and finds what computes the frames of a query."""
 
 from __future__ import annotations
 

@@ -28,8 +28,7 @@ from xmlstream.sql.flink_windows import differences
 from xmlstream.sql.query_text import QueryText, substituted
 from xmlstream.sql.refused.refusals import refusal
 from xmlstream.sql.statements import Statement, parse_statements
-from xmlstream.sql.tables.declaration import Declaration, declared
-from xmlstream.sql.tables.sink_table import SinkTable
+from xmlstream.sql.tables.declaration import Declaration, SinkTable, declared
 from xmlstream.sql.translation import planned, require_condition, sketched
 
 if TYPE_CHECKING:

@@ -43,8 +43,6 @@ class BadItem(Record):
     """An item that a source sets aside, as in its dead letters.
 
     Attributes:
-        position: Its position in the source.
-        document: Its document.
         line: Its line, from 1; None if that is not known.
         column: Its first character's column in that line, from 1.
         kind: `document`, `tuple`, `punctuation`; or `ungrammatical`, a tuple that an earlier punctuation matches.
@@ -73,10 +71,6 @@ class Malformed:
     """One item or document that could not be parsed.
 
     Attributes:
-        position: Its position in the source.
-        document: The document.
-        offset: Its offset in the document.
-        kind: The kind of item that was expected.
         reason: Why it cannot be parsed.
         raw: Its whole text, as far as known.
         within: The start tags of the elements around it, from the root.

@@ -60,14 +60,10 @@ class StagedRange:
     """What a task has staged of a source: its tuples are in a file, and never pass through Spark on their way there.
 
     Attributes:
-        source: The name of the source.
         path: The Parquet file of the tuples (the requested attributes, then `_position`); None without any.
-        tuples: The number of tuples.
-        bytes: The number of bytes read.
         first_position: Lower bound of the items' positions; None without items.
         last_position: Upper bound of the items' positions; None without items.
         part: The input of the task, so that it can be read again.
-        findings: The findings of the task.
         punctuations: `_position`, then for every attribute its pattern's text (None: wildcard), in stream order; None
             without any.
         bad: The items that are malformed or ungrammatical, in stream order.

@@ -182,12 +182,7 @@ class _TupleFile:
 
 
 def with_elements(dead_letters: Sequence[dict[str, Any]], ranges: Sequence[StagedRange]) -> list[dict[str, Any]]:
-    """Adds to dead letters of a source's tuples, by position, their elements instead of their values.
-
-    Args:
-        dead_letters: Each has a `_position`, and values as its `raw`.
-        ranges: The ranges of the tuples.
-    """
+    """Adds to dead letters of tuples in these ranges, by position, their elements instead of their values as `raw`."""
     found: dict[int, Original] = {}
     for range_ in ranges:
         if range_.first_position is not None and range_.last_position is not None:
