@@ -425,7 +425,7 @@ Closes = Callable[[int, "pa.Array[Any]"], "np.ndarray[Any, np.dtype[np.bool_]]"]
 def closed_string_tuples(path: str, places: Iterable[int], closes: Closes, schema: Schema) -> list[LateTuple]:
     """Returns the tuples of a staged file, in order, with a closed string; `closes` gets each distinct string once.
 
-    `places` are the indexes of the attributes with closed strings, all of which the file has.
+    `places` are the indexes of the attributes with closed strings, which the file has.
     """
     found: dict[int, Punctuation] = {}
     for i in places:
