@@ -135,8 +135,6 @@ class Bound:
     """The values below a value of a stream's attribute: the lifespan ends once the stream has closed all of them.
 
     Attributes:
-        attribute: The attribute's name.
-        domain: The attribute's domain.
         value: The bound, in the notation.
         closed: Whether the bound itself is one of the values.
         stream: The stream's name; empty where the context determines it.

@@ -131,7 +131,7 @@ def spark(tmp_path_factory: pytest.TempPathFactory, spark_conf: dict[str, str]) 
 @pytest.fixture(scope="session")
 def in_process() -> Iterator[InProcessSession]:
     """The one session of a test run in which DuckDB computes."""
-    from xmlstream.session.opening import open_session
+    from xmlstream.session.engines import open_session
 
     session = open_session(engine="duckdb")
     yield session

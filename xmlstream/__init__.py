@@ -31,7 +31,7 @@ if TYPE_CHECKING:
         XmlStreamError,
     )
     from xmlstream.runtime.tally import Summary
-    from xmlstream.session.opening import open_session
+    from xmlstream.session.engines import open_session
     from xmlstream.sink.closed_table import closed
     from xmlstream.sink.program_sink import TwoPhaseSink
     from xmlstream.sink.result_tables import ResultSlice
@@ -86,7 +86,7 @@ _MODULES = {
     "xmlstream.builder.runnable": ("Insert", "inserts_from_sql", "run", "start"),
     "xmlstream.builder.reading": ("from_dataframe", "from_sql", "read", "read_parquet", "read_xmark"),
     "xmlstream.runtime.tally": ("Summary",),
-    "xmlstream.session.opening": ("open_session",),
+    "xmlstream.session.engines": ("open_session",),
     "xmlstream.sink.closed_table": ("closed",),
     "xmlstream.sink.program_sink": ("TwoPhaseSink",),
     "xmlstream.sink.result_tables": ("ResultSlice",),

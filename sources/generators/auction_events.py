@@ -276,11 +276,6 @@ class HouseEvents:
     """All events from one to another.
 
     Attributes:
-        start: The first event.
-        end: The event after the last.
-        person: The people who register.
-        auction: The auctions that begin.
-        bid: The bids.
         expires: When the auctions expire, in milliseconds; bids are made before.
         retires: When the people stop bidding and selling, in milliseconds.
     """

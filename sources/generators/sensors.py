@@ -80,14 +80,8 @@ def publish_sensors(
 ) -> None:
     """Sends the lines of `write_sensors` as messages, live, to `sensor1`, `sensor2`, … below an address.
 
-    Args:
-        address: See `xmlstream.sources.generators.live.publisher`.
-        sensors: See `write_sensors`.
-        hours: See `write_sensors`.
-        punctuations_per_hour: See `write_sensors`.
-        reports_per_hour: See `write_sensors`.
-        seed: See `write_sensors`.
-        rate: Reports per second of all sensors in sum.
+    The address is one of `xmlstream.sources.generators.live.publisher`, the other arguments are those of
+    `write_sensors`; `rate` is in reports per second of all sensors in sum.
 
     Raises:
         UsageError: A number is out of range, or the address is not supported.

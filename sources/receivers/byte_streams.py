@@ -73,13 +73,7 @@ MOST_CONNECTIONS = 500
 
 
 class Tcp:
-    """Listens for TCP connections.
-
-    Args:
-        host: The address to listen on.
-        port: The port; 0 for any free one.
-        framing: Creates the framing of a connection.
-    """
+    """Listens for TCP connections, at any free port if it is 0; each has a framing of its own."""
 
     def __init__(self, host: str, port: int, framing: Callable[[], Framing]) -> None:
         self._host, self._port, self._framing = host, port, framing

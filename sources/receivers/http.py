@@ -40,14 +40,9 @@ MOST_CONNECTIONS = 500
 
 
 class Http:
-    """Listens for HTTP requests.
+    """Listens for HTTP requests to a path, at any free port if it is 0; the body is a message of at most `max_bytes`.
 
-    Args:
-        host: The address to listen on.
-        port: The port; 0 for any free one.
-        path: The path of the requests.
-        max_bytes: The greatest length of a body.
-        apart: Whether each path below it is an input of its own.
+    With `apart` each path below it is an input of its own.
 
     Raises:
         UsageError: The extra `http` is not installed.

@@ -44,11 +44,8 @@ class Noted:
     """The journal's entry for a document.
 
     Attributes:
-        input: The input to which it belongs.
-        number: Its number in the input.
         head: Its first bytes, the root's start tag.
         opened: When it was created, in seconds since the epoch.
-        state: Its state.
     """
 
     input: str

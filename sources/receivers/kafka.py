@@ -28,7 +28,6 @@ class Kafka:
 
     Args:
         brokers: `host:port`, several separated by commas.
-        topic: The topic.
         settings: Further settings of librdkafka.
         apart: Whether each partition is an input of its own.
 

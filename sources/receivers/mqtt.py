@@ -31,13 +31,10 @@ class Mqtt:
     """Subscribes to topics.
 
     Args:
-        host: The broker's host.
-        port: The broker's port.
         topic: A topic, or a filter with `+` and `#`.
         client_id: The name of the session; a receiver with the same name continues it.
         id_property: The user property that identifies a message; None for none.
         user: Name and password, if the broker requires them.
-        tls: Whether the connection is encrypted, and the broker's certificate checked.
         apart: Whether each topic is an input of its own.
 
     Raises:

@@ -105,10 +105,7 @@ class OpenDocuments:
     """The documents that are being written, according to the journal.
 
     Args:
-        directory: Their directory.
-        journal: The journal.
         head: The first bytes of new documents.
-        rotation: When a document is closed.
         clock: Returns seconds since the epoch.
 
     Attributes:

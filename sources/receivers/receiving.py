@@ -36,10 +36,7 @@ class Receiver(Protocol):
     def run(self, commit: GroupCommit, stop: threading.Event, ready: threading.Event) -> None:
         """Receives messages until `stop` is set, or to their end; acknowledges each once it is durable.
 
-        Args:
-            commit: Writes them.
-            stop: Set by the caller.
-            ready: Set once messages can arrive.
+        Sets `ready` once messages can arrive.
 
         Raises:
             InputError: Messages can no longer be received.

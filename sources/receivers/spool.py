@@ -107,10 +107,7 @@ class Spool:
     """Writes messages into the documents of a directory, or of the directories of its inputs below it.
 
     Args:
-        directory: The directory; it is created.
-        reader: Parses the elements of messages.
         root: The name of the documents' root.
-        rotation: When a document is closed.
         remembered: The number of newest ids to remember.
         clock: Returns seconds since the epoch.
 
@@ -323,7 +320,6 @@ class GroupCommit:
     """The thread that writes to a spool; other threads submit messages to it.
 
     Attributes:
-        spool: The spool.
         room: The memory for messages that are not written yet.
         failure: Why messages are not written any more, if so.
     """

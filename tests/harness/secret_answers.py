@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from xmlstream.secret.model import Element, Secret, Value, answer
-from xmlstream.secret.profile import Profile, Windows
+from xmlstream.secret.model import Element, Profile, Secret, Value, Windows, answer
 
 
 def predict(elements: Sequence[Element], windows: Windows, aggregate: str, engine: Profile) -> list[Value | None]:

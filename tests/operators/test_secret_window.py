@@ -16,8 +16,18 @@ from tests.harness.running import Row, Running
 from xmlstream.punct_ns.errors import MalformedInput, QueryError, UsageError
 from xmlstream.punct_ns.punctuation import Punctuation
 from xmlstream.punct_ns.schema import Schema
-from xmlstream.secret.model import Secret, stream
-from xmlstream.secret.profile import CORAL8, PROFILES, STREAMBASE, Profile, Reporting, Tick, Windows, rounded
+from xmlstream.secret.model import (
+    CORAL8,
+    PROFILES,
+    STREAMBASE,
+    Profile,
+    Reporting,
+    Secret,
+    Tick,
+    Windows,
+    rounded,
+    stream,
+)
 from xmlstream.secret.reported_windows import secret_window
 from xmlstream.session.engines import is_in_process
 

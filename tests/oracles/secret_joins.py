@@ -11,8 +11,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
-from xmlstream.secret.model import Element, Secret, Value
-from xmlstream.secret.profile import Profile, Windows
+from xmlstream.secret.model import Element, Profile, Secret, Value, Windows
 
 Side = Literal["left", "right"]
 Visible = Literal["either", "both"]

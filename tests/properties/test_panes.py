@@ -22,7 +22,7 @@ from tests.oracles import oracle
 from tests.properties.test_random_plans import arrived
 from tests.properties.test_window_contract import MICRO, MOMENTS, moments
 from tests.samples.strategies import Small, SmallSchema, fewer, sliced_streams, small_tuples
-from xmlstream.optimizer.aggregate_panes import aggregate_panes
+from xmlstream.optimizer.insertions import aggregate_panes
 from xmlstream.optimizer.rules import optimized
 from xmlstream.plan.nodes import Node
 from xmlstream.punct_ns.domain import Domain

@@ -16,9 +16,9 @@ from tests.harness.refused_in_process import is_refusal
 from tests.properties.plan_answers import Answers, Drawn, drawn_plans
 from tests.properties.test_random_plans import TABLES, Example, assert_nothing_is_lost, tuples_in, walked
 from xmlstream.operators.multiway_join import MultiwayJoin
-from xmlstream.optimizer.eliminate_distinct import eliminate_distinct
-from xmlstream.optimizer.push_down_predicates import push_down_predicates
+from xmlstream.optimizer.push_down import push_down_predicates
 from xmlstream.optimizer.rules import optimized
+from xmlstream.optimizer.simplify import eliminate_distinct
 from xmlstream.plan.nodes import topological
 from xmlstream.punct_ns.errors import QueryError
 from xmlstream.sql.script import read

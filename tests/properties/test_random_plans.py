@@ -22,10 +22,10 @@ from tests.harness.running import Done, view
 from tests.harness.walking import Walk
 from tests.oracles import oracle
 from tests.samples.strategies import Small, SmallSchema, sliced_streams, small_tuples
-from xmlstream.optimizer.eliminate_distinct import eliminate_distinct
-from xmlstream.optimizer.punctuate_excluded import punctuate_excluded
-from xmlstream.optimizer.push_down_predicates import push_down_predicates
+from xmlstream.optimizer.insertions import punctuate_excluded
+from xmlstream.optimizer.push_down import push_down_predicates
 from xmlstream.optimizer.rules import RULES, optimized
+from xmlstream.optimizer.simplify import eliminate_distinct
 from xmlstream.plan.nodes import Node
 from xmlstream.punct_ns.domain import Domain
 from xmlstream.punct_ns.punctuation import Punctuation

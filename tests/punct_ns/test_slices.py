@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from pyspark.sql import types as spark
 
 from xmlstream.punct_ns.slices import any_arrow_type
-from xmlstream.sources.xml.spark.xml_reading import arrow_schema
+from xmlstream.sources.xml.spark.data_source import arrow_schema
 
 SIMPLE = [
     spark.IntegerType(), spark.ByteType(), spark.StringType(), spark.DecimalType(38, 3), spark.TimestampType(),

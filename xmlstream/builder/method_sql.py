@@ -23,12 +23,12 @@ from xmlstream.plan.nodes import unique
 from xmlstream.punct_ns.errors import QueryError
 from xmlstream.punct_ns.schema import Schema
 from xmlstream.punct_ns.slices import quoted
-from xmlstream.sql.analysts import analyst_of
 from xmlstream.sql.clauses.plan_builder import finished
 from xmlstream.sql.clauses.relation import Item, Relation, resolve
 from xmlstream.sql.clauses.row_windows import TupleWindow, over_tuples
 from xmlstream.sql.query_text import QueryText
 from xmlstream.sql.refused.supported import require_supported
+from xmlstream.sql.script import analyst_of
 from xmlstream.sql.spark.functions import aggregates_in
 from xmlstream.sql.statements import parse_statements
 

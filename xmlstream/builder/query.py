@@ -32,12 +32,12 @@ from xmlstream.punct_ns.errors import QueryError
 from xmlstream.punct_ns.slices import quoted
 from xmlstream.safety.explanation import Explanation, Format, explained
 from xmlstream.sql import translation
-from xmlstream.sql.analysts import analyst_of
 from xmlstream.sql.clauses.joining import equalities_between, with_unique_names
 from xmlstream.sql.clauses.plan_builder import combined_relation, distinct, finished, first, ordered
 from xmlstream.sql.clauses.relation import Relation, resolve
 from xmlstream.sql.clauses.row_windows import TupleWindow, require_arrival_order
 from xmlstream.sql.query_text import QueryText
+from xmlstream.sql.script import analyst_of
 from xmlstream.sql.statements import parse_statements
 
 

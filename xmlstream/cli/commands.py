@@ -16,10 +16,9 @@ import typer
 from rich.console import Console
 
 from xmlstream.cli import interrupts
-from xmlstream.cli.command_arguments import name_values, say
+from xmlstream.cli.command_line import SETTINGS, Command, Commands, argument, name_values, option, say
 from xmlstream.cli.explain_command import explain
 from xmlstream.cli.generate import generators
-from xmlstream.cli.help import SETTINGS, Command, Commands
 from xmlstream.cli.receive_command import receive
 from xmlstream.cli.run_command import run
 from xmlstream.punct_ns.errors import (
@@ -38,20 +37,12 @@ from xmlstream.sink.standard_output import ReaderGone, StandardOutput
 
 
 def infer(
-    file: Annotated[
-        str, typer.Argument(help="A file, directory or glob, or its URL, s3://…; perhaps compressed.", metavar="FILE")
-    ],
+    file: Annotated[str, argument("FILE", "A file, directory or glob, or its URL, s3://…; perhaps compressed.")],
     row_tag: Annotated[
-        str | None,
-        typer.Option(help="Tag of the tuples; by default the repeated element with the most content.", metavar="TAG"),
+        str | None, option("TAG", "Tag of the tuples; by default the repeated element with the most content.")
     ] = None,
-    option: Annotated[
-        list[str] | None,
-        typer.Option(help="An option of the source, as in CREATE TABLE.", metavar="NAME=VALUE"),
-    ] = None,
-    sample: Annotated[
-        str, typer.Option(help="How much of the documents to read, such as 512k or 64m.", metavar="SIZE")
-    ] = "4m",
+    option: Annotated[list[str] | None, option("NAME=VALUE", "An option of the source, as in CREATE TABLE.")] = None,
+    sample: Annotated[str, option("SIZE", "How much of the documents to read, such as 512k or 64m.")] = "4m",
 ) -> None:
     """Print a CREATE TABLE for documents: columns, types, paths, and guesses at the schemes that they may promise.
 
@@ -65,13 +56,9 @@ def infer(
 
 
 def monitor(
-    checkpoint: Annotated[str, typer.Option(help="Where the run's state lives, a directory or s3://….", metavar="DIR")],
-    address: Annotated[
-        str, typer.Option("--at", help="Where to serve; port 0 is a free one.", metavar="[HOST:]PORT")
-    ] = "0",
-    metrics: Annotated[
-        str | None, typer.Option(help="The run's metrics file, for all of its slices.", metavar="FILE")
-    ] = None,
+    checkpoint: Annotated[str, option("DIR", "Where the run's state lives, a directory or s3://….")],
+    address: Annotated[str, option("[HOST:]PORT", "Where to serve; port 0 is a free one.", "--at")] = "0",
+    metrics: Annotated[str | None, option("FILE", "The run's metrics file, for all of its slices.")] = None,
 ) -> None:
     """Serve the page of a run from its checkpoint, until interrupted; it reads and never writes."""
     from xmlstream.monitor.monitor import Monitor
@@ -150,7 +137,7 @@ def _code(error: XmlStreamError) -> int:
 
 
 def cat(
-    output: Annotated[str, typer.Argument(help="Directory or URL that `xmlstream run -o` wrote.", metavar="OUT")],
+    output: Annotated[str, argument("OUT", "Directory or URL that `xmlstream run -o` wrote.")],
 ) -> None:
     """Print the committed output of a query as one well-formed document."""
     from xmlstream.cli.concatenation import concatenate
@@ -161,20 +148,13 @@ def cat(
 
 
 def check(
-    file: Annotated[
-        str, typer.Argument(help="A file, directory or glob, or its URL, s3://…; perhaps compressed.", metavar="FILE")
-    ],
-    schema: Annotated[str, typer.Option(help='Its attributes, such as "sid STRING, hour INT".', metavar="DDL")],
-    row_tag: Annotated[str, typer.Option(help="Tag of its tuples.", metavar="TAG")],
-    schemes: Annotated[
-        str, typer.Option(help='Schemes that it promises, such as "hour; sid, ts prefix".', metavar="SCHEMES")
-    ] = "",
-    domains: Annotated[
-        str, typer.Option(help='Domains of its attributes, such as "min 0..59".', metavar="DOMAINS")
-    ] = "",
+    file: Annotated[str, argument("FILE", "A file, directory or glob, or its URL, s3://…; perhaps compressed.")],
+    schema: Annotated[str, option("DDL", 'Its attributes, such as "sid STRING, hour INT".')],
+    row_tag: Annotated[str, option("TAG", "Tag of its tuples.")],
+    schemes: Annotated[str, option("SCHEMES", 'Schemes that it promises, such as "hour; sid, ts prefix".')] = "",
+    domains: Annotated[str, option("DOMAINS", 'Domains of its attributes, such as "min 0..59".')] = "",
     option: Annotated[
-        list[str] | None,
-        typer.Option(help="Another option of the source, as in CREATE TABLE.", metavar="NAME=VALUE"),
+        list[str] | None, option("NAME=VALUE", "Another option of the source, as in CREATE TABLE.")
     ] = None,
 ) -> None:
     """Check that a punctuated stream is grammatical: no tuple comes after a punctuation that matches it."""
@@ -202,13 +182,12 @@ def check(
 
 def example(
     names: Annotated[
-        list[str] | None,
-        typer.Argument(help="Names, such as warehouse or nexmark_q9; all examples by default.", metavar="NAME"),
+        list[str] | None, argument("NAME", "Names, such as warehouse or nexmark_q9; all examples by default.")
     ] = None,
-    out: Annotated[Path, typer.Option(help="Directory to write to.", metavar="DIR")] = Path("data"),
+    out: Annotated[Path, option("DIR", "Directory to write to.")] = Path("data"),
 ) -> None:
     """Write the queries and small inputs of the documentation, to try its commands."""
-    from xmlstream.cli.example import write_examples
+    from xmlstream.cli.manual import write_examples
 
     written = write_examples(names or [], out)
     typer.echo("\n".join(map(str, written)) if names else f"{out}: {len(written)} files")
@@ -236,10 +215,8 @@ def prepare() -> None:
 
 
 def manual(
-    topic: Annotated[str | None, typer.Argument(help="The page; without it, a list of all.", metavar="TOPIC")] = None,
-    html: Annotated[
-        Path | None, typer.Option(help="Write all pages into this directory as HTML instead.", metavar="DIR")
-    ] = None,
+    topic: Annotated[str | None, argument("TOPIC", "The page; without it, a list of all.")] = None,
+    html: Annotated[Path | None, option("DIR", "Write all pages into this directory as HTML instead.")] = None,
 ) -> None:
     """Show a page of the documentation in a pager; if the output is not a terminal, print it as Markdown."""
     from xmlstream.cli import manual as pages

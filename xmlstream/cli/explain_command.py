@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from xmlstream.cli.command_arguments import name_values, query_text, warn
+from xmlstream.cli.command_line import argument, flag, name_values, option, query_text, warn
 from xmlstream.punct_ns.errors import UsageError
 
 if TYPE_CHECKING:
@@ -33,58 +33,44 @@ class Format(StrEnum):
 
 def explain(  # noqa: PLR0913, PLR0917 - one for each option
     query: Annotated[
-        str | None,
-        typer.Argument(
-            help="File with the query, whose paths may be s3://…; - for standard input.", metavar="QUERY.sql"
-        ),
+        str | None, argument("QUERY.sql", "File with the query, whose paths may be s3://…; - for standard input.")
     ] = None,
     define: Annotated[
-        list[str] | None,
-        typer.Option("--define", "-D", help="Value of a variable ${NAME} of the query.", metavar="NAME=VALUE"),
+        list[str] | None, option("NAME=VALUE", "Value of a variable ${NAME} of the query.", "--define", "-D")
     ] = None,
-    follow: Annotated[
-        bool, typer.Option("--follow", help="Judge a run that waits for more input, without an end.")
-    ] = False,
+    follow: Annotated[bool, flag("Judge a run that waits for more input, without an end.", "--follow")] = False,
     as_written: Annotated[
-        bool, typer.Option("--as-written", help="Show the plan as written, without the optimizer's rules.")
+        bool, flag("Show the plan as written, without the optimizer's rules.", "--as-written")
     ] = False,
     plans: Annotated[
-        bool,
-        typer.Option("--plans", help="List the ways to join three streams or more, and what each keeps."),
+        bool, flag("List the ways to join three streams or more, and what each keeps.", "--plans")
     ] = False,
     metrics: Annotated[
         str | None,
-        typer.Option(
-            "--metrics",
-            help="With --plans, metrics or checkpoint of an earlier run, for the rates of its sources.",
-            metavar="PATH",
+        option(
+            "PATH", "With --plans, metrics or checkpoint of an earlier run, for the rates of its sources.", "--metrics"
         ),
     ] = None,
     checkpoint: Annotated[
         str | None,
-        typer.Option(
+        option(
+            "DIR",
+            "Show which punctuations the query of this checkpoint, a directory or s3://…, waits for.",
             "--checkpoint",
-            help="Show which punctuations the query of this checkpoint, a directory or s3://…, waits for.",
-            metavar="DIR",
         ),
     ] = None,
     key: Annotated[
         list[str] | None,
-        typer.Option(
+        option(
+            "NAME=PATTERN",
+            "With --checkpoint, show whether these results are out, and which punctuations are missing.",
             "--key",
-            help="With --checkpoint, show whether these results are out, and which punctuations are missing.",
-            metavar="NAME=PATTERN",
         ),
     ] = None,
     engine: Annotated[
-        str | None,
-        typer.Option(
-            "--engine", help="Also check the query as spark or duckdb would, which computes it then.", metavar="NAME"
-        ),
+        str | None, option("NAME", "Also check the query as spark or duckdb would, which computes it then.", "--engine")
     ] = None,
-    format_: Annotated[
-        Format, typer.Option("--format", help="For people, for programs, as a picture, or as a page.")
-    ] = Format.TEXT,
+    format_: Annotated[Format, flag("For people, for programs, as a picture, or as a page.", "--format")] = Format.TEXT,
 ) -> None:
     """Show, before a query runs, when it answers, what it keeps until when, and which promises it lacks.
 
@@ -145,30 +131,6 @@ def _require_planned(script: Script, engine: str) -> None:
         script.plan(session)
 
 
-def measured_rates(path: str) -> dict[str, float]:
-    """The average number of tuples that each source and operator emitted in a slice of a former run, by name.
-
-    Raises:
-        UsageError: What is at the path or the URL is neither metrics nor a checkpoint, or has no slice with tuples.
-    """
-    from xmlstream.runtime.checkpoint import CommitLog
-    from xmlstream.runtime.metrics import read_metrics
-    from xmlstream.runtime.remote_checkpoint import readable
-
-    with readable(path) as (directory, _):
-        records = CommitLog(directory.below("commits")).records()
-        reports = [each.report for each in records] or read_metrics(path)
-    # Slices without items only wait for input.
-    found = [report.operators for report in reports if report.items_in]
-    if not found:
-        raise UsageError(f"{path} has no slice with tuples", hint="name a file that --metrics wrote")
-    rates: dict[str, float] = {}
-    for operators in found:
-        for one in operators:
-            rates[one.name] = rates.get(one.name, 0) + one.tuples_out / len(found)
-    return rates
-
-
 def _plans(root: Node, metrics: str | None, *, as_json: bool) -> str:
     """The ways to join, compared at declared or measured rates."""
     from xmlstream.optimizer.choose_joins import with_rates
@@ -190,6 +152,33 @@ def _plans(root: Node, metrics: str | None, *, as_json: bool) -> str:
     if metrics is not None:
         lines.append(f"Rates, in tuples a slice: {', '.join(f'{name} {rate:g}' for name, rate in rates.items())}.")
     return "\n\n".join(lines)
+
+
+def measured_rates(path: str) -> dict[str, float]:
+    """The average number of tuples that each source and operator emitted in a slice of a former run, by name.
+
+    Args:
+        path: The run's metrics file, or its checkpoint: a directory or a URL.
+
+    Raises:
+        UsageError: It is neither, or has no slice with tuples.
+    """
+    from xmlstream.runtime.checkpoint import CommitLog
+    from xmlstream.runtime.metrics import read_metrics
+    from xmlstream.runtime.remote_checkpoint import readable
+
+    with readable(path) as (directory, _):
+        records = CommitLog(directory.below("commits")).records()
+        reports = [each.report for each in records] or read_metrics(path)
+    # Slices without items only wait for input.
+    found = [report.operators for report in reports if report.items_in]
+    if not found:
+        raise UsageError(f"{path} has no slice with tuples", hint="name a file that --metrics wrote")
+    rates: dict[str, float] = {}
+    for operators in found:
+        for one in operators:
+            rates[one.name] = rates.get(one.name, 0) + one.tuples_out / len(found)
+    return rates
 
 
 _COMPARED = (
@@ -229,8 +218,7 @@ class _Computed:
 
 
 def _engine(name: str, zone: str) -> Engine:
-    from xmlstream.session.engines import engine_of
-    from xmlstream.session.opening import open_session
+    from xmlstream.session.engines import engine_of, open_session
 
     if name == "duckdb":
         return engine_of(open_session(conf={"spark.sql.session.timeZone": zone}, engine="duckdb"))

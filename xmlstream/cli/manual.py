@@ -1,7 +1,7 @@
-"""`xmlstream manual`: the pages of the documentation, in a pager, as Markdown, or as a directory of HTML.
+"""What is installed beside the code: the manual in a pager, as Markdown or HTML, and the documentation's examples.
 
-In a checkout the pages lie beside what they describe; a wheel installs them, at the same paths, into `share/xmlstream`
-of the environment. The README lists them with a line each.
+In a checkout the pages lie beside what they describe, the examples in `data`; a wheel installs both, at the same paths,
+into `share/xmlstream` of the environment. The README lists the pages with a line each.
 """
 
 from __future__ import annotations
@@ -15,7 +15,8 @@ import sys
 import textwrap
 from contextlib import suppress
 from dataclasses import dataclass
-from importlib.metadata import PackageNotFoundError, metadata
+from difflib import get_close_matches
+from importlib.metadata import PackageNotFoundError, distribution, metadata
 from pathlib import Path, PurePath
 from typing import TYPE_CHECKING
 
@@ -23,6 +24,73 @@ from xmlstream.punct_ns.errors import DISTRIBUTION, UsageError
 
 if TYPE_CHECKING:
     from markdown_it.token import Token
+
+
+def share() -> Path:
+    """Directory with `data` and the pages of the manual: the checkout, or where the wheel has installed them.
+
+    Raises:
+        UsageError: They are not installed.
+    """
+    checkout = Path(__file__).resolve().parents[2]
+    if (checkout / "data" / "warehouse.sql").is_file():
+        return checkout
+    with suppress(PackageNotFoundError):
+        for file in distribution(DISTRIBUTION).files or ():
+            if file.as_posix().endswith("share/xmlstream/data/warehouse.sql"):
+                return Path(str(file.locate())).resolve().parents[1]
+    raise UsageError(
+        "the examples and the manual are not installed", hint="install the wheel, or use the files of a checkout"
+    )
+
+
+def examples() -> dict[str, Path]:
+    """Returns the files of the examples by their paths relative to the directory of all examples.
+
+    Raises:
+        UsageError: The examples are not installed.
+    """
+    data = share() / "data"
+    return {path.relative_to(data).as_posix(): path for path in sorted(data.rglob("*")) if path.is_file()}
+
+
+def write_examples(names: list[str], out: Path) -> list[Path]:
+    """Writes examples; keeps a file that already exists with the same content.
+
+    Args:
+        names: Paths as in `examples`, or file names, with or without suffix; all examples if empty.
+        out: The directory to write to.
+
+    Returns:
+        The paths of the examples in `out`.
+
+    Raises:
+        UsageError: There is no such example, or a file of that name has other content.
+    """
+    known = examples()
+    chosen = {name: path for wanted in names for name, path in _matching(wanted, known).items()} if names else known
+    written = []
+    for name, path in chosen.items():
+        target, content = out / name, path.read_bytes()
+        written.append(target)
+        if target.exists():
+            if target.read_bytes() != content:
+                raise UsageError(f"{target} exists with other content", hint="name another directory with --out")
+            continue
+        target.parent.mkdir(parents=True, exist_ok=True)
+        target.write_bytes(content)
+    return written
+
+
+def _matching(wanted: str, known: dict[str, Path]) -> dict[str, Path]:
+    found = {name: file for name, file in known.items() if wanted in (name, PurePath(name).name, PurePath(name).stem)}
+    if not found:
+        stems = sorted(PurePath(name).stem for name in known if name.endswith(".sql"))
+        near = get_close_matches(wanted, stems, n=1)
+        hint = f"did you mean {near[0]}?" if near else f"there are {', '.join(stems)}"
+        raise UsageError(f"there is no example {wanted}", hint=hint)
+    return found
+
 
 FOLDERS = (".github", "data", "operators", "punct_ns", "sources", "tests/benchmarks", "xmlstream")
 """Where pages lie, besides the root."""
@@ -52,8 +120,6 @@ def pages() -> list[Page]:
     Raises:
         UsageError: The pages are not installed.
     """
-    from xmlstream.cli.example import share
-
     root = share()
     readme = (root / "README.md").read_text(encoding="utf-8").partition("\n## Where to read on\n")[2]
     listed = {"README.md": "what it is, the first query"}

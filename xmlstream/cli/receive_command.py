@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from xmlstream.cli import interrupts
-from xmlstream.cli.command_arguments import name_values, say
+from xmlstream.cli.command_line import argument, flag, name_values, option, say
 from xmlstream.punct_ns.errors import reason
 from xmlstream.runtime.metrics import counted
 
@@ -24,41 +24,33 @@ _SAY_SECONDS = 10.0
 def receive(  # noqa: PLR0913, PLR0917 - one parameter for each option
     address: Annotated[
         str,
-        typer.Argument(
-            help="mqtt://HOST/TOPIC, http://HOST:PORT/PATH, tcp://HOST:PORT, kafka://HOST/TOPIC; - for standard input.",
-            metavar="ADDRESS",
+        argument(
+            "ADDRESS",
+            "mqtt://HOST/TOPIC, http://HOST:PORT/PATH, tcp://HOST:PORT, kafka://HOST/TOPIC; - for standard input.",
         ),
     ],
-    into: Annotated[Path, typer.Option(help="Directory for the documents; a source reads it.", metavar="DIR")],
-    row_tag: Annotated[str, typer.Option(help="Tag of the tuples.", metavar="TAG")],
-    root_tag: Annotated[str, typer.Option(help="Tag of the documents' root.", metavar="TAG")] = "stream",
-    rotate_size: Annotated[str, typer.Option(help="Close a document of this size: 10m, 1g.", metavar="SIZE")] = "64m",
+    into: Annotated[Path, option("DIR", "Directory for the documents; a source reads it.")],
+    row_tag: Annotated[str, option("TAG", "Tag of the tuples.")],
+    root_tag: Annotated[str, option("TAG", "Tag of the documents' root.")] = "stream",
+    rotate_size: Annotated[str, option("SIZE", "Close a document of this size: 10m, 1g.")] = "64m",
     rotate_after: Annotated[
-        str, typer.Option(help="Close a document this long after its first message: 30s, 10m, 1h.", metavar="TIME")
+        str, option("TIME", "Close a document this long after its first message: 30s, 10m, 1h.")
     ] = "10m",
     key: Annotated[
-        str | None,
-        typer.Option(help="Leaves that identify a tuple, to drop repeated messages: sid,ts or @id.", metavar="LEAVES"),
+        str | None, option("LEAVES", "Leaves that identify a tuple, to drop repeated messages: sid,ts or @id.")
     ] = None,
-    id_property: Annotated[
-        str | None, typer.Option(help="User property that identifies an MQTT message.", metavar="NAME")
-    ] = None,
+    id_property: Annotated[str | None, option("NAME", "User property that identifies an MQTT message.")] = None,
     client_id: Annotated[
-        str, typer.Option(help="Name of the session at an MQTT broker, which keeps messages for it.", metavar="NAME")
+        str, option("NAME", "Name of the session at an MQTT broker, which keeps messages for it.")
     ] = "xmlstream",
     remember: Annotated[
         int, typer.Option(help="How many of the newest messages are checked for repetition.", min=0)
     ] = 1_000_000,
-    apart: Annotated[
-        bool,
-        typer.Option("--apart", help="One directory for each MQTT topic, HTTP path or Kafka partition."),
-    ] = False,
-    lines: Annotated[bool, typer.Option("--lines", help="Each line is a message, instead of each element.")] = False,
-    max_message: Annotated[str, typer.Option(help="Longest message that is accepted.", metavar="SIZE")] = "64m",
-    setting: Annotated[
-        list[str] | None, typer.Option(help="Setting of Kafka's client (librdkafka).", metavar="NAME=VALUE")
-    ] = None,
-    verbose: Annotated[bool, typer.Option("--verbose", "-v", help="Print progress every few seconds.")] = False,
+    apart: Annotated[bool, flag("One directory for each MQTT topic, HTTP path or Kafka partition.", "--apart")] = False,
+    lines: Annotated[bool, flag("Each line is a message, instead of each element.", "--lines")] = False,
+    max_message: Annotated[str, option("SIZE", "Longest message that is accepted.")] = "64m",
+    setting: Annotated[list[str] | None, option("NAME=VALUE", "Setting of Kafka's client (librdkafka).")] = None,
+    verbose: Annotated[bool, flag("Print progress every few seconds.", "--verbose", "-v")] = False,
 ) -> None:
     """Write the messages of a live feed into documents, each once, and acknowledge each after it is on disk.
 

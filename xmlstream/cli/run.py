@@ -32,7 +32,7 @@ from xmlstream.runtime.runner import Launched, launch
 from xmlstream.runtime.settings import Settings
 from xmlstream.runtime.tally import Summary
 from xmlstream.session import java_process
-from xmlstream.session.opening import open_session
+from xmlstream.session.engines import open_session
 from xmlstream.session.spark_errors import reason_in
 from xmlstream.session.spark_session import cores_of, quiet_java
 from xmlstream.sink.standard_output import StandardOutput

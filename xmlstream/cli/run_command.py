@@ -13,22 +13,12 @@ from contextlib import ExitStack, closing
 from pathlib import Path
 from typing import Annotated, Any
 
-import typer
 from rich.console import Console
 from rich.text import Text
 
 from xmlstream.cli import interrupts
-from xmlstream.cli.command_arguments import name_values, query_text, say, warn
+from xmlstream.cli.command_line import argument, flag, name_values, option, query_text, say, warn
 from xmlstream.punct_ns.errors import UsageError, XmlStreamError, format_error
-
-
-def _option(group: str, metavar: str, text: str) -> Any:
-    return typer.Option(help=text, metavar=metavar, rich_help_panel=group)
-
-
-def _flag(group: str, name: str, text: str) -> Any:
-    return typer.Option(name, help=text, rich_help_panel=group)
-
 
 _RESULT, _QUERY, _INPUT, _SAFETY = "Result", "Query", "Input and state", "Safety"
 _ENGINE, _WATCHING = "Engine", "Watching the run"
@@ -36,108 +26,103 @@ _ENGINE, _WATCHING = "Engine", "Watching the run"
 
 def run(  # noqa: PLR0913, PLR0917 - one parameter for each option
     query: Annotated[
-        str,
-        typer.Argument(
-            help="File with the query, whose paths may be s3://…; - for standard input.", metavar="QUERY.sql"
-        ),
+        str, argument("QUERY.sql", "File with the query, whose paths may be s3://…; - for standard input.")
     ],
     output: Annotated[
         str | None,
-        typer.Option(
+        option(
+            "OUT",
+            "Where the result of a SELECT goes: a directory of documents; - for standard output; OUT.parquet,"
+            " OUT.delta or postgresql://… for a table. Directories and tables may lie in an object store: s3://….",
             "--output",
             "-o",
-            help="Where the result of a SELECT goes: a directory of documents; - for standard output; OUT.parquet,"
-            " OUT.delta or postgresql://… for a table. Directories and tables may lie in an object store: s3://….",
-            metavar="OUT",
-            rich_help_panel=_RESULT,
+            group=_RESULT,
         ),
     ] = None,
-    row_tag: Annotated[str, _option(_RESULT, "TAG", "Tag of the result's tuples.")] = "row",
-    root_tag: Annotated[str, _option(_RESULT, "TAG", "Tag of the result's documents.")] = "rows",
+    row_tag: Annotated[str, option("TAG", "Tag of the result's tuples.", group=_RESULT)] = "row",
+    root_tag: Annotated[str, option("TAG", "Tag of the result's documents.", group=_RESULT)] = "rows",
     xml: Annotated[
         list[str] | None,
-        _option(_RESULT, "COLUMN", "Column of the result whose texts are XML elements; written unescaped."),
+        option("COLUMN", "Column of the result whose texts are XML elements; written unescaped.", group=_RESULT),
     ] = None,
     overwrite: Annotated[
-        bool, _flag(_RESULT, "--overwrite", "Remove the documents of an earlier query from the output first.")
+        bool, flag("Remove the documents of an earlier query from the output first.", "--overwrite", group=_RESULT)
     ] = False,
     define: Annotated[
         list[str] | None,
-        typer.Option(
-            "--define",
-            "-D",
-            help="Value of a variable ${NAME} of the query.",
-            metavar="NAME=VALUE",
-            rich_help_panel=_QUERY,
-        ),
+        option("NAME=VALUE", "Value of a variable ${NAME} of the query.", "--define", "-D", group=_QUERY),
     ] = None,
     as_written: Annotated[
-        bool, _flag(_QUERY, "--as-written", "Run the plan as written, without the optimizer's rules.")
+        bool, flag("Run the plan as written, without the optimizer's rules.", "--as-written", group=_QUERY)
     ] = False,
-    follow: Annotated[bool, _flag(_INPUT, "--follow", "Wait for more input until interrupted.")] = False,
+    follow: Annotated[bool, flag("Wait for more input until interrupted.", "--follow", group=_INPUT)] = False,
     trigger: Annotated[
-        str | None, _option(_INPUT, "TIME", "With --follow, shortest time between two slices: 500ms, 10s, 5m.")
+        str | None, option("TIME", "With --follow, shortest time between two slices: 500ms, 10s, 5m.", group=_INPUT)
     ] = None,
     checkpoint: Annotated[
         str | None,
-        _option(_INPUT, "DIR", "Directory or s3://… for the query's state; a later run resumes from it."),
+        option("DIR", "Directory or s3://… for the query's state; a later run resumes from it.", group=_INPUT),
     ] = None,
     work: Annotated[
         str | None,
-        _option(_INPUT, "DIR", "Directory for the working copy of a checkpoint at s3://…; else a temporary one."),
+        option("DIR", "Directory for the working copy of a checkpoint at s3://…; else a temporary one.", group=_INPUT),
     ] = None,
     keep_open: Annotated[
-        bool, _flag(_INPUT, "--keep-open", "The end of the input does not close the query: a later run resumes.")
+        bool, flag("The end of the input does not close the query: a later run resumes.", "--keep-open", group=_INPUT)
     ] = False,
     moved: Annotated[
         bool,
-        _flag(_INPUT, "--moved", "Accept that inputs or outputs have moved, or that published documents are gone."),
+        flag(
+            "Accept that inputs or outputs have moved, or that published documents are gone.", "--moved", group=_INPUT
+        ),
     ] = False,
     allow_unsafe: Annotated[
-        bool, _flag(_SAFETY, "--allow-unsafe", "With --follow, also run a query that waits or grows for ever.")
+        bool, flag("With --follow, also run a query that waits or grows for ever.", "--allow-unsafe", group=_SAFETY)
     ] = False,
     strict: Annotated[
         bool,
-        _flag(_SAFETY, "--strict", "Also without --follow, refuse a query that only the end of its input completes."),
+        flag(
+            "Also without --follow, refuse a query that only the end of its input completes.", "--strict", group=_SAFETY
+        ),
     ] = False,
     purge_after: Annotated[
         str | None,
-        _option(
-            _SAFETY,
+        option(
             "TIME",
             "Purge tuples kept for longer, into dead letters; the result is then not exact: '1000 slices', PT1H.",
+            group=_SAFETY,
         ),
     ] = None,
     engine: Annotated[
         str,
-        _option(
-            _ENGINE,
+        option(
             "NAME",
             "What computes: spark; or duckdb, in this process and without Java, what is proven to be equal.",
+            group=_ENGINE,
         ),
     ] = "spark",
     master: Annotated[
-        str | None, _option(_ENGINE, "URL", "Spark's master; by default all cores of this machine.")
+        str | None, option("URL", "Spark's master; by default all cores of this machine.", group=_ENGINE)
     ] = None,
-    conf: Annotated[list[str] | None, _option(_ENGINE, "KEY=VALUE", "The engine's configuration.")] = None,
-    name: Annotated[str | None, _option(_ENGINE, "NAME", "Name of the query in Spark's pages.")] = None,
-    verbose: Annotated[
-        bool, typer.Option("--verbose", "-v", help="Print progress every few seconds.", rich_help_panel=_WATCHING)
-    ] = False,
+    conf: Annotated[list[str] | None, option("KEY=VALUE", "The engine's configuration.", group=_ENGINE)] = None,
+    name: Annotated[str | None, option("NAME", "Name of the query in Spark's pages.", group=_ENGINE)] = None,
+    verbose: Annotated[bool, flag("Print progress every few seconds.", "--verbose", "-v", group=_WATCHING)] = False,
     monitor: Annotated[
-        str | None, _option(_WATCHING, "[HOST:]PORT", "Serve a live page of the run; port 0 is a free one.")
+        str | None, option("[HOST:]PORT", "Serve a live page of the run; port 0 is a free one.", group=_WATCHING)
     ] = None,
-    metrics: Annotated[str | None, _option(_WATCHING, "FILE", "File or s3://… for one JSON object per slice.")] = None,
+    metrics: Annotated[
+        str | None, option("FILE", "File or s3://… for one JSON object per slice.", group=_WATCHING)
+    ] = None,
     warn_after: Annotated[
         str | None,
-        _option(
-            _WATCHING,
+        option(
             "TIME",
             "Warn if tuples wait and a promised scheme sends no punctuation for so long: '40 slices', PT10M.",
+            group=_WATCHING,
         ),
     ] = None,
     traceback: Annotated[
-        bool, _flag(_WATCHING, "--traceback", "Show Python's traceback of an error, and Spark's log.")
+        bool, flag("Show Python's traceback of an error, and Spark's log.", "--traceback", group=_WATCHING)
     ] = False,
 ) -> None:
     """Run a query over punctuated XML streams, to the end of its input or until interrupted."""

@@ -15,9 +15,8 @@ from typing import Any
 import pyarrow as pa
 
 from xmlstream.diagnosis.kept_rows import ClosedOnDisk, KeptRows, log_attributes
-from xmlstream.diagnosis.missing import Functions, Missing, MissingPunctuations, helps
+from xmlstream.diagnosis.missing import Functions, Missing, MissingPunctuations, SentPunctuations, SliceTime, helps
 from xmlstream.diagnosis.report import Example, Need, WaitingAnswer, WaitingReport, Waits, causes
-from xmlstream.diagnosis.sent_punctuations import SentPunctuations, SliceTime
 from xmlstream.operators.punctuate import Punctuate
 from xmlstream.operators.state.ages import Since
 from xmlstream.operators.state.state_schema import OperatorRecord

@@ -30,12 +30,7 @@ _AT_ONCE = 1000
 
 
 class ClosedOnDisk:
-    """The closed strings of a source, by attribute.
-
-    Args:
-        state: The directory of the source's state.
-        schema: The schema of the source.
-        kept: The files of the source in a commit record, by name.
+    """The closed strings of a source, by attribute, from the files in its state that a commit record names.
 
     Raises:
         OSError, pa.ArrowException: While reading: a file is gone because the query has continued.
@@ -95,13 +90,7 @@ class KeptRows:
     """
 
     def __init__(self, directory: Path, declared: Mapping[str, LogSchema], record: Mapping[str, LogRecord]) -> None:
-        """Takes the record of a commit.
-
-        Args:
-            directory: Directory of the operator's segments.
-            declared: The operator's logs.
-            record: The commit's record of each log, by name.
-        """
+        """Takes the commit's record of each log by name, whose segments are in the directory."""
         self._directory, self._declared, self._record = directory, declared, record
         self._known: dict[tuple[str, tuple[Attribute, ...]], dict[_Values, Since | None]] = {}
 

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any
 
-from xmlstream.diagnosis.sent_punctuations import SliceTime
+from xmlstream.diagnosis.missing import SliceTime
 from xmlstream.operators.storage.records import Record
 from xmlstream.runtime.metrics import counted, in_units
 
@@ -20,7 +20,6 @@ class Need(Record):
     """A punctuation that a source, or a rule of punctuate, must send or has sent.
 
     Attributes:
-        source: Name of the source in the plan.
         wanted: The required punctuation, in notation.
         missing: The parts that it has not sent, in notation; empty if it has sent all.
         sent: When it sent the punctuation; None if it has not.
@@ -58,10 +57,7 @@ class Waits(Record):
     """The rows in one log of an operator.
 
     Attributes:
-        operator: Name of the operator in the plan.
-        log: Name of the log.
         what: Kind of its rows: `groups`, `tuples of the left side`.
-        count: Number of rows.
         blocks: Whether the rows go out in the end; else they are kept for later tuples, and then purged.
         since: When the oldest row came; None if the checkpoint does not record it.
         progress: When a row last left.
@@ -83,8 +79,6 @@ class Cause(Record):
     """A source, or a rule of punctuate, that the oldest rows of some operators wait for.
 
     Attributes:
-        source: Name of the source in the plan.
-        rule: The rule; None for a source.
         rows: Number of rows in the logs whose oldest row waits for it.
         results: Names of the results that these rows belong to; empty if the plan has only one.
         since: When the oldest row came; None if the checkpoint does not record it.
@@ -158,8 +152,6 @@ class WaitingReport(Record):
     """What a query waits for as of its last commit.
 
     Attributes:
-        checkpoint: Directory of the checkpoint.
-        at: The last committed slice.
         closed: Whether the input has ended for good.
         waits: The kept rows by operator and log, inputs first.
         answer: The answer for a key, if one was given.

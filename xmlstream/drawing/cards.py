@@ -5,9 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from xmlstream.drawing.canvas import Area, Canvas, curve, cut, width, wrapped
+from xmlstream.drawing.canvas import Area, Canvas, Tone, curve, cut, width, wrapped
 from xmlstream.drawing.layers import Arrow, layered
-from xmlstream.drawing.theme import Tone
 
 NARROWEST, WIDEST = 96.0, 236.0
 """Limits of the width of a card's text."""

@@ -15,9 +15,8 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import lru_cache
 from html import escape
 
-from xmlstream.drawing.canvas import Area, Canvas, Point, cut, width, wrapped
+from xmlstream.drawing.canvas import COLOURS, SHAPES, Area, Canvas, Point, Tone, cut, page, width, wrapped
 from xmlstream.drawing.cards import Card, Line, drawn
-from xmlstream.drawing.theme import COLOURS, SHAPES, Tone, page
 from xmlstream.operators.join import Join
 from xmlstream.operators.joins.punctuation_graph import Link, PunctuationGraph, Reachability
 from xmlstream.operators.multiway_join import MultiwayJoin

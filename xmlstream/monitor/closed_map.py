@@ -24,7 +24,7 @@ from typing import Any, TypeAlias
 import pyarrow as pa
 
 from xmlstream.diagnosis.kept_rows import ClosedOnDisk
-from xmlstream.diagnosis.sent_punctuations import SliceTime
+from xmlstream.diagnosis.missing import SliceTime
 from xmlstream.operators.state.closed_set import ClosedSet, added_punctuations
 from xmlstream.operators.state.expiring_set import Entry
 from xmlstream.operators.storage.records import Record
@@ -117,7 +117,6 @@ class ClosedMap:
     """The values that the sources of a query have closed; thread-safe.
 
     Args:
-        sources: The schemas of the sources, by name.
         promised: For each source the attributes that it promises to close by themselves.
         axes: Groups of attributes to compare with each other.
     """

@@ -82,7 +82,6 @@ class Monitor:
 
     Args:
         address: `PORT` or `HOST:PORT`. If other machines can reach it, requests need a token.
-        view: The view to serve.
 
     Raises:
         UsageError: The address cannot be used, or the extra `monitor` is not installed.

@@ -37,7 +37,7 @@ from starlette.responses import HTMLResponse, JSONResponse, PlainTextResponse, R
 from starlette.routing import Route
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from xmlstream.drawing.theme import COLOURS, PAGE_LOOKS, SHAPES
+from xmlstream.drawing.canvas import COLOURS, PAGE_LOOKS, SHAPES
 from xmlstream.monitor.run_view import RunView
 from xmlstream.runtime.metrics import BOUNDS, Totals
 
@@ -57,7 +57,6 @@ class Guard:
     """Passes admitted requests to an application, and refuses all others.
 
     Args:
-        app: The application.
         hosts: Admitted values of the Host header; ignored if there is a token.
         token: Required token, as `Authorization: Bearer …`, as `?token=…`, or as the cookie that is set then.
     """

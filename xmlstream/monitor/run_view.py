@@ -129,7 +129,6 @@ class RunView:
     Attributes:
         identity: Differs between runs, so that a reader that reconnects notices another run.
         history: The slices, and the last event of each other kind.
-        totals: Totals of the run.
         state: `starting`, `running`, `ended` or `failed`; of a run that is read from its checkpoint also `died`, or
             `recorded` while another process runs it.
         how: How the run has ended: `closed` (its input has ended for good), `stopped`, `failed`, `died`; empty before.

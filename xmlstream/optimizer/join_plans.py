@@ -35,7 +35,7 @@ from xmlstream.operators.joins.punctuation_graph import (
 from xmlstream.operators.joins.purge_strategy import EAGER, PurgeStrategy
 from xmlstream.operators.multiway_join import MultiwayJoin
 from xmlstream.operators.select import Select
-from xmlstream.optimizer.push_down_predicates import conjunction, selected
+from xmlstream.optimizer.push_down import conjunction, selected
 from xmlstream.optimizer.rewrite import in_terms
 from xmlstream.plan.nodes import Node, Scan, plain, renamed, unique
 from xmlstream.punct_ns.errors import QueryError

@@ -8,16 +8,10 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from xmlstream.optimizer.aggregate_panes import aggregate_panes
 from xmlstream.optimizer.choose_joins import Choice, choices_between, choose_joins
-from xmlstream.optimizer.collapse_projections import collapse_projections
-from xmlstream.optimizer.computed_keys import compute_keys
-from xmlstream.optimizer.eliminate_distinct import eliminate_distinct
-from xmlstream.optimizer.flatten_merges import flatten_merges
-from xmlstream.optimizer.insert_describe import insert_describe
-from xmlstream.optimizer.prune_columns import prune_columns
-from xmlstream.optimizer.punctuate_excluded import punctuate_excluded
-from xmlstream.optimizer.push_down_predicates import push_down_predicates
+from xmlstream.optimizer.insertions import aggregate_panes, insert_describe, punctuate_excluded
+from xmlstream.optimizer.push_down import compute_keys, push_down_predicates
+from xmlstream.optimizer.simplify import collapse_projections, eliminate_distinct, flatten_merges, prune_columns
 from xmlstream.plan.nodes import Node
 
 RULES: tuple[Callable[[Node], Node], ...] = (

@@ -12,8 +12,7 @@ from rich.table import Table
 from rich.text import Text
 
 from xmlstream.punct_ns.errors import UsageError
-from xmlstream.secret.model import Element, stream
-from xmlstream.secret.profile import PROFILES, Windows, profile
+from xmlstream.secret.model import PROFILES, Element, Windows, profile, stream
 from xmlstream.secret.trace import Step, comparison, draw_comparison, trace
 
 OURS = "xmlstream"

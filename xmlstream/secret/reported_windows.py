@@ -18,7 +18,7 @@ from xmlstream.plan.nodes import Node
 from xmlstream.punct_ns.errors import UsageError
 from xmlstream.punct_ns.schema import split_name
 from xmlstream.punct_ns.sql_type import split_outside
-from xmlstream.secret.profile import PROFILES, Profile, Tick, Windows, aligned, before_first, profile, rounded
+from xmlstream.secret.model import PROFILES, Profile, Tick, Windows, aligned, before_first, profile, rounded
 from xmlstream.sql.clauses.row_windows import require_arrival_order
 
 _HINT = f"write 'streambase, size 5, slide 1, of time'; there are {', '.join(PROFILES)}; 'size 5 tuples' counts tuples"

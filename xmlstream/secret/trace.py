@@ -13,8 +13,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from xmlstream.punct_ns.errors import UsageError, not_installed
-from xmlstream.secret.model import Element, Report, Secret, Value, answer
-from xmlstream.secret.profile import Profile, Windows
+from xmlstream.secret.model import Element, Profile, Report, Secret, Value, Windows, answer
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -57,7 +56,6 @@ class Compared:
     """The engines' calls of Report at one arrival and instant.
 
     Attributes:
-        arrival: The tuple that arrives.
         instant: The application time of the calls.
         reports: The call of each engine, by name; without engines that make no call here.
         differs: The dimensions in which the engines differ: `Tick`, `Scope`, `Report`.

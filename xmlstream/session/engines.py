@@ -1,12 +1,12 @@
-"""The engine of a session: what computes the frames of a query."""
+"""Sessions, of Spark or of the engine in this process: opens one, and finds what computes the frames of a query."""
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TYPE_CHECKING, Literal, TypeAlias, overload
 
-from xmlstream.operators.frames.spark_engine import SparkEngine
-from xmlstream.punct_ns.errors import UsageError
+from xmlstream.punct_ns.errors import UsageError, not_installed
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -38,7 +38,11 @@ def is_in_process(session: Session) -> TypeIs[InProcessSession]:
 
 def engine_of(session: Session) -> Engine:
     """The engine that computes in a session."""
-    return session.engine if is_in_process(session) else SparkEngine(session)
+    if is_in_process(session):
+        return session.engine
+    from xmlstream.operators.frames.spark_engine import SparkEngine
+
+    return SparkEngine(session)
 
 
 def require_classic(session: object) -> None:
@@ -57,3 +61,78 @@ def require_classic(session: object) -> None:
             "notebook on a dedicated cluster"
         )
         raise UsageError("a session of Spark Connect cannot run queries of xmlstream", hint=hint)
+
+
+ENGINES = ("spark", "duckdb")
+"""The engines that compute tuples."""
+
+_ZONE = "spark.sql.session.timeZone"
+_KNOWN = (_ZONE, "memory", "threads")
+
+
+@overload
+def open_session(
+    master: str | None = None,
+    conf: Mapping[str, str] | None = None,
+    name: str = "xmlstream",
+    *,
+    engine: Literal["spark"] = "spark",
+) -> SparkSession: ...
+
+
+@overload
+def open_session(
+    master: None = None,
+    conf: Mapping[str, str] | None = None,
+    name: str = "xmlstream",
+    *,
+    engine: Literal["duckdb"],
+) -> InProcessSession: ...
+
+
+def open_session(
+    master: str | None = None,
+    conf: Mapping[str, str] | None = None,
+    name: str = "xmlstream",
+    *,
+    engine: str = "spark",
+) -> Session:
+    """Returns the Spark session of this process, or starts one; or opens a session in which DuckDB computes.
+
+    Args:
+        master: Spark's master; by default that of spark-submit, else all cores of this machine.
+        conf: Spark's configuration; overrides the settings of this package. With DuckDB, `spark.sql.session.timeZone`,
+            `memory` (the most that its tables take, such as `2GB`) and `threads`.
+        name: Name of the application in Spark.
+        engine: `spark`; or `duckdb`, which computes in this process what is proven to be equal to Spark's results,
+            without Java, and refuses all other expressions by name.
+
+    Raises:
+        UsageError: The engine is not known or not installed, there is no Java, or an option is refused.
+    """
+    if engine not in ENGINES:
+        raise UsageError(f"there is no engine {engine}", hint=f"use {' or '.join(ENGINES)}")
+    if engine == "spark":
+        from xmlstream.session import spark_session
+
+        return spark_session.open_spark_session(master, conf, name)
+    return _in_process(master, conf or {})
+
+
+def _in_process(master: str | None, conf: Mapping[str, str]) -> InProcessSession:
+    if master is not None:
+        raise UsageError("DuckDB has no master", hint="leave out the master, or the engine")
+    for key in conf:
+        if key not in _KNOWN:
+            raise UsageError(f"DuckDB has no setting {key}", hint=f"it has {', '.join(_KNOWN)}")
+    threads = conf.get("threads")
+    if threads is not None and not (threads.isdecimal() and int(threads) > 0):
+        raise UsageError(f"threads {threads} is not a valid number above zero")
+    try:
+        from xmlstream.operators.in_process.engine import InProcessEngine
+    except ModuleNotFoundError as error:
+        if error.name != "duckdb":
+            raise
+        raise not_installed("DuckDB", "duckdb") from None
+    zone = conf.get(_ZONE, "UTC")
+    return InProcessSession(InProcessEngine(zone, conf.get("memory"), None if threads is None else int(threads)))

@@ -21,19 +21,19 @@ from sqlglot import exp
 from xmlstream.operators.sort import Sort
 from xmlstream.plan.nodes import Node, Scan, together, topological
 from xmlstream.punct_ns.errors import QueryError, UsageError
+from xmlstream.session.engines import is_in_process
 from xmlstream.sink.target import Target
-from xmlstream.sql.analysts import analyst_of
 from xmlstream.sql.clauses.relation import Relation
 from xmlstream.sql.flink_windows import differences_from_flink
 from xmlstream.sql.query_text import QueryText, substituted
 from xmlstream.sql.refused.refusals import refusal
 from xmlstream.sql.statements import Statement, parse_statements
-from xmlstream.sql.tables.declaration import Declaration, declared_source
-from xmlstream.sql.tables.sink_table import SinkTable
+from xmlstream.sql.tables.declaration import Declaration, SinkTable, declared_source
 from xmlstream.sql.translation import planned, require_condition, sketched
 
 if TYPE_CHECKING:
     from xmlstream.session.engines import Session
+    from xmlstream.sql.spark.analysis import WholeAnalyst
 
 
 @dataclass(frozen=True, slots=True)
@@ -278,3 +278,14 @@ def _no_query(statement: Statement) -> QueryError:
             what = refusal(tree)[0]
     hint = "a query is CREATE TABLE for each source, then SELECT or INSERT INTO … SELECT"
     return statement.text.error(what, statement.start, hint)
+
+
+def analyst_of(session: Session) -> WholeAnalyst:
+    """The analyst that knows the types of expressions in a session."""
+    if is_in_process(session):
+        from xmlstream.sql.in_process_analysis import ProvenAnalyst
+
+        return ProvenAnalyst(session.engine.zone)
+    from xmlstream.sql.spark.analysis import SparkAnalyst
+
+    return SparkAnalyst(session)

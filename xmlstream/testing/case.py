@@ -70,7 +70,7 @@ def session_for(session: Any = None, engine: str | None = None) -> Any:
 
 @lru_cache(maxsize=2)
 def _opened(engine: str) -> Any:
-    from xmlstream.session.opening import open_session
+    from xmlstream.session.engines import open_session
 
     return open_session(engine=engine)  # type: ignore[call-overload]
 

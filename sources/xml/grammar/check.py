@@ -32,7 +32,6 @@ class GrammarFindings:
 
     Attributes:
         violation: The first tuple after a punctuation that matches it, where the reading ended; None if none.
-        findings: The findings of the reading.
     """
 
     violation: Offence | None

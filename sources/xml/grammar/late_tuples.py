@@ -357,13 +357,7 @@ def _document(position: int, part: RangePart) -> str:
 
 
 def missing_attributes(path: str, punctuations: Sequence[Punctuation], options: SourceOptions) -> frozenset[str]:
-    """Returns the attributes that a file lacks and that are needed to decide whether its tuples are late.
-
-    Args:
-        path: A staged Parquet file.
-        punctuations: The punctuations before it.
-        options: The options of the source.
-    """
+    """Returns the attributes that a staged file lacks, and without which it is unknown which of its tuples are late."""
     schema, names = options.schema, frozenset(pq.read_schema(opened(path)).names)
     there = {i for i, name in enumerate(schema.names) if name in names}
     doubtful = [p for p in punctuations if not there.issuperset(p.restricted)]
@@ -376,12 +370,9 @@ def missing_attributes(path: str, punctuations: Sequence[Punctuation], options: 
 
 
 def late_tuples(path: str, punctuations: Sequence[Punctuation], options: SourceOptions) -> list[LateTuple]:
-    """Returns the late tuples, in order; reads only the restricted attributes to find them.
+    """Returns the late tuples of a staged file, in order; reads only the restricted attributes to find them.
 
-    Args:
-        path: A staged Parquet file.
-        punctuations: Those that restrict attributes missing in the file (`missing_attributes`) are ignored.
-        options: The options of the source.
+    Punctuations that restrict attributes missing in the file (`missing_attributes`) are ignored.
     """
     found = _late(path, [(BEFORE_ALL, p) for p in punctuations], options)
     if not len(found):
@@ -430,13 +421,9 @@ Closes = Callable[[int, "pa.Array[Any]"], "np.ndarray[Any, np.dtype[np.bool_]]"]
 
 
 def closed_string_tuples(path: str, places: Iterable[int], closes: Closes, schema: Schema) -> list[LateTuple]:
-    """Returns the tuples, in order, with a closed string; looks up each distinct string once.
+    """Returns the tuples of a staged file, in order, with a closed string; `closes` gets each distinct string once.
 
-    Args:
-        path: A staged Parquet file that has the attributes with these indexes.
-        places: The indexes of the attributes with closed strings.
-        closes: Decides which strings are closed.
-        schema: The schema of the source.
+    `places` are the indexes of the attributes with closed strings, which the file has.
     """
     found: dict[int, Punctuation] = {}
     for i in places:

@@ -263,9 +263,7 @@ _OF_MANY = r"^(\*$|[\[(])"
 def of_own_values(punctuations: pa.Table, keys: Sequence[str]) -> pa.Table:
     """Selects the punctuations of a staged range, as pattern texts, that restrict each key to a constant or a list.
 
-    Args:
-        punctuations: The range's punctuations.
-        keys: The attributes that determine the partitions.
+    The keys are the attributes that determine the partitions.
     """
     for key in keys:
         of_many = pc.match_substring_regex(pc.cast(punctuations[key], pa.string()), _OF_MANY)

@@ -66,9 +66,7 @@ class RowCandidate:
 def candidates(root: ElementProfile, punctuations: str) -> list[RowCandidate]:
     """Returns the repeated elements, those with most of the document first; the root element if there are none.
 
-    Args:
-        root: The parent of the documents' roots.
-        punctuations: The namespace of punctuations, which are excluded.
+    Elements in the namespace `punctuations` do not count; `root` is the parent of the documents' roots.
     """
     found: dict[str, list[tuple[ElementProfile, tuple[ElementProfile, ...]]]] = {}
     for profile, around in _places(root, ()):
@@ -248,10 +246,6 @@ class InferredColumn:
 
 def inferred_leaves(row: RowCandidate, prefixes: Mapping[str, str]) -> tuple[list[InferredLeaf], str | None]:
     """Returns all leaves of a row: its own, and those of the repeated elements around it.
-
-    Args:
-        row: The rows.
-        prefixes: Maps each namespace to its prefix in paths.
 
     Returns:
         The leaves, and the outermost element around a row whose other children have some of them; None if none.

@@ -44,13 +44,7 @@ _LONG = 64
 
 @dataclass(frozen=True, slots=True)
 class Guess:
-    """One option that may hold.
-
-    Attributes:
-        option: Its name.
-        value: Its text.
-        why: The observation that suggests it.
-    """
+    """One option that may hold, and the observation that suggests it."""
 
     option: str
     value: str
@@ -60,13 +54,9 @@ class Guess:
 def guesses(
     found: Sequence[InferredColumn], rows: int, schemes: Sequence[str], *, is_single: bool
 ) -> tuple[Guess, ...]:
-    """Returns the options that hold for a sample.
+    """Returns the options that hold for a sample, of so many rows, with these columns and schemes of punctuations.
 
-    Args:
-        found: Its columns.
-        rows: The number of its tuples.
-        schemes: The schemes of its punctuations.
-        is_single: Whether the sample is from a single document.
+    Some hold only if the sample is from a single document.
     """
     guessed = []
     if schemes:
@@ -118,9 +108,7 @@ class Proposal:
 
     Attributes:
         options: As in CREATE TABLE, without the columns.
-        schema: The columns, as Spark DDL.
         columns: The same columns, one by one.
-        rows: The number of tuples in the sample.
         is_whole: Whether the sample is the whole source.
         others: Names of other repeated elements, those with most of the document first.
         left_out: The number of leaves without a column.

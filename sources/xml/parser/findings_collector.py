@@ -152,12 +152,7 @@ class FindingsCollector:
 
 
 def restriction_counts(punctuations: pa.Table, schema: Schema) -> Counter[str]:
-    """Counts punctuations by the attributes that they restrict, written as a scheme: `hour`, `sid, ts prefix`.
-
-    Args:
-        punctuations: A column of pattern texts for each attribute, null for a wildcard.
-        schema: The attributes.
-    """
+    """Counts punctuations by the attributes that they restrict, written as a scheme: `hour`, `sid, ts prefix`."""
     if not punctuations.num_rows:
         return Counter()
     kinds = np.stack([_kinds(punctuations[name]) for name in schema.names], axis=1)

@@ -62,7 +62,6 @@ class Parsed:
         had: The attributes that at least one tuple had.
         length: The number of positions that the piece uses.
         starts: The offset of each tuple in the text; negative if unknown.
-        text: The parsed text, if any.
     """
 
     tuples: pa.RecordBatch

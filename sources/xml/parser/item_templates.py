@@ -140,7 +140,6 @@ class Matches:
     """Items of one template in a window, in order.
 
     Attributes:
-        template: Their template.
         at: For each run of the template, its offset in the window for each item.
     """
 

@@ -42,10 +42,6 @@ class Malformed:
     """One item or document that could not be parsed.
 
     Attributes:
-        position: Its position in the source.
-        document: The document.
-        offset: Its offset in the document.
-        kind: The kind of item that was expected.
         reason: Why it cannot be parsed.
         raw: Its whole text, as far as known.
         within: The start tags of the elements around it, from the root.

@@ -30,12 +30,8 @@ class Original:
     """A tuple's element.
 
     Attributes:
-        position: The tuple's position in its source.
-        document: Its document.
-        offset: Its offset there.
         raw: The element as in the document.
         within: The start tags of the elements around it, from the root.
-        row: The values of its attributes.
         line: Its line, from 1.
         column: Its first character's column in that line, from 1.
     """

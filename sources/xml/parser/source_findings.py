@@ -25,8 +25,6 @@ class Findings(Record):
     """The observations in a part of a source, or in all of it so far.
 
     Attributes:
-        bytes: The number of bytes read.
-        tuples: The number of tuples.
         read: The attributes whose values were read.
         had: Those of them that at least one tuple had.
         leaves: Paths of leaves below the row element, if an attribute was missing.

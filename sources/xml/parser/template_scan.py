@@ -32,7 +32,6 @@ class NumberedMatches:
     """Items of one template, with their numbers.
 
     Attributes:
-        matches: The items.
         ordinal: Their numbers among all items of the window, from 0.
     """
 
@@ -142,7 +141,6 @@ class ScannedWindow:
     """A window with the items found in it.
 
     Attributes:
-        window: The window.
         count: The number of items of all sources.
         groups: The regular items.
         irregular: The other items, each with its number and its source's number.

@@ -104,8 +104,6 @@ class TokenWindow:
     """The tags of a well-formed text; an element is denoted by the index of its start tag.
 
     Attributes:
-        text: The text.
-        context: The elements open at its beginning.
         start: The offset of each tag.
         end: The offset after each tag.
         closes: Whether it is an end tag.

@@ -60,7 +60,6 @@ class StagedRange:
     """What a task has staged of a source: its tuples are in a file, and never pass through Spark on their way there.
 
     Attributes:
-        source: The name of the source.
         path: The Parquet file of the tuples (the requested attributes, then `_position`); None without any.
         tuples: The number of tuples.
         bytes: The number of bytes read.

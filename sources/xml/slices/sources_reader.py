@@ -110,11 +110,7 @@ class SourceCleaner:
         self._cleaned = [0] * len(sources)
 
     def clean(self, documents: Sequence[Documents], ends: Sequence[Offset]) -> None:
-        """Removes or archives documents that were read.
-
-        Args:
-            documents: The documents of each source.
-            ends: How far each source was read and committed.
+        """Removes or archives the documents of each source that were read and committed up to its end.
 
         Raises:
             InputError: A document cannot be removed or moved.

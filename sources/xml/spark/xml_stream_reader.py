@@ -2,27 +2,29 @@
 
 from __future__ import annotations
 
-from collections.abc import MutableMapping, Sequence
-from typing import Any
+from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING, Any
 
 from pyspark.sql.datasource import DataSourceStreamReader, InputPartition
 from pyspark.sql.streaming.datasource import ReadAllAvailable, ReadLimit, ReadMaxBytes, SupportsTriggerAvailableNow
-from pyspark.sql.types import StructType
 
 from xmlstream.sources.xml.slices.micro_batches import FIRST_SLICE, MicroBatches
-from xmlstream.sources.xml.spark.xml_reading import SparkReading
 from xmlstream.sources.xml.splits.slice_planner import Offset
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+    from xmlstream.sources.xml.spark.data_source import SparkReading
 
 Json = dict[str, Any]
 """An offset as Spark logs it."""
 
 
-class XmlStreamReader(SparkReading, DataSourceStreamReader, SupportsTriggerAvailableNow):
+class XmlStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
     """Reads documents slice by slice, and continues as they grow."""
 
-    def __init__(self, given: MutableMapping[str, str], schema: StructType) -> None:
-        super().__init__(given, schema)
-        self._slicing = MicroBatches(self.options)
+    def __init__(self, reading: SparkReading) -> None:
+        self._reading, self._slicing = reading, MicroBatches(reading.options)
 
     def initialOffset(self) -> Json:
         """Returns the offset before the first document."""
@@ -30,7 +32,7 @@ class XmlStreamReader(SparkReading, DataSourceStreamReader, SupportsTriggerAvail
 
     def getDefaultReadLimit(self) -> ReadLimit:
         """Returns the limit in the option maxBytesPerSlice."""
-        return ReadMaxBytes(self.options.max_bytes_per_slice or FIRST_SLICE)
+        return ReadMaxBytes(self._reading.options.max_bytes_per_slice or FIRST_SLICE)
 
     def prepareForTriggerAvailableNow(self) -> None:
         """Treats what is present now as the whole input."""
@@ -38,7 +40,7 @@ class XmlStreamReader(SparkReading, DataSourceStreamReader, SupportsTriggerAvail
 
     def latestOffset(self, start: Json, limit: ReadLimit) -> Json:
         """Returns the end of the next slice."""
-        budget: int | None = self.options.max_bytes_per_slice or FIRST_SLICE
+        budget: int | None = self._reading.options.max_bytes_per_slice or FIRST_SLICE
         if isinstance(limit, ReadAllAvailable):
             budget = None
         elif isinstance(limit, ReadMaxBytes):
@@ -48,3 +50,7 @@ class XmlStreamReader(SparkReading, DataSourceStreamReader, SupportsTriggerAvail
     def partitions(self, start: Json, end: Json) -> Sequence[InputPartition]:
         """Returns the tasks of a slice."""
         return [*map(InputPartition, self._slicing.tasks(Offset.from_json(start), Offset.from_json(end)))]
+
+    def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
+        """Yields the rows of one task."""
+        return self._reading.read(partition)

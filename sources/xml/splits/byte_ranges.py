@@ -52,7 +52,6 @@ class ByteRange:
     """A part of a document between two split points.
 
     Attributes:
-        document: The document.
         base: The position of its first byte in the source.
         start: The offset of the first byte; 0 is before the document's prolog.
         end: The offset after the last byte.

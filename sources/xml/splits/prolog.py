@@ -155,7 +155,6 @@ class Prolog:
     """The beginning of a document.
 
     Attributes:
-        charset: The document's encoding.
         root: The root's start tag in UTF-8, on one line; an empty element's tag is converted to a start tag.
         content: The offset of the content, in bytes of the document, or of its UTF-8 form if it is read as a whole.
         empty: Whether the root is an empty-element tag, followed by nothing but an epilog.

@@ -155,7 +155,6 @@ class ReadDocuments:
     """The log of the documents of a source that were read; empty without a log.
 
     Args:
-        log: The log.
         known: The documents of the source, by number. A name occurs twice if another file replaced what was read:
             the last counts.
     """

@@ -31,7 +31,6 @@ class WaitingNote(Record):
     """The state of a source of several documents.
 
     Attributes:
-        documents: The number of documents found.
         unfinished: The document that is read up to its present end and is unfinished; None if there is none.
         behind: The number of documents after it.
         passed: The unfinished documents that were skipped.
@@ -222,10 +221,7 @@ class Planner:
     def look(self, at: Offset, sizes: Sequence[int], *, is_slice: bool = False) -> None:
         """Writes a note of what the source waits for, after everything up to an offset was read.
 
-        Args:
-            at: The offset.
-            sizes: The present size of each document.
-            is_slice: Whether a slice up to the offset is still to be taken.
+        With `is_slice` a slice up to the offset is still to be taken.
 
         Raises:
             InputError: The source waits for a document longer than `unfinishedAge`, and `unfinished` is `fail`.

@@ -198,10 +198,6 @@ def _simple(byte: Bytes, marked: Offsets, gt: Offsets) -> tuple[list[tuple[int, 
 def _special(text: bytes, marked: list[int]) -> tuple[list[tuple[int, int]], int]:
     """Finds comments, CDATA sections and processing instructions.
 
-    Args:
-        text: A content.
-        marked: The offsets of all `<!` and `<?`.
-
     Returns:
         Their begin and end offsets, and that of an unfinished one, or of the text's end.
     """

@@ -33,7 +33,6 @@ class ScanOrigin:
     """The point where the scan of a document begins.
 
     Attributes:
-        document: The document.
         base: The position of its first byte in the source.
         byte: An offset in it, a proven split point; 0 is before its prolog.
         open: Start tags of the elements open there, from the root.

@@ -28,8 +28,8 @@ import typer.main
 from sphinx.cmd.build import main as sphinx_build
 
 from tests.documentation.pages import PAGES, ROOT, text
+from xmlstream.cli.command_line import in_panels
 from xmlstream.cli.commands import app
-from xmlstream.cli.help import in_panels
 
 HERE = Path(__file__).parent
 COMMANDS = "reference/commands.md"

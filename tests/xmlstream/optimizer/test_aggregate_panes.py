@@ -13,7 +13,7 @@ from xmlstream.operators.pre_aggregate import PreAggregate
 from xmlstream.operators.project import Project
 from xmlstream.operators.required_punctuations import Held, Row
 from xmlstream.operators.window import Window
-from xmlstream.optimizer.aggregate_panes import aggregate_panes
+from xmlstream.optimizer.insertions import aggregate_panes
 from xmlstream.optimizer.rules import optimized
 from xmlstream.plan.nodes import Node, topological
 

@@ -38,8 +38,8 @@ from xmlstream.operators.sort import Sort
 from xmlstream.operators.sort_order import SortKey
 from xmlstream.operators.top_n import TopN
 from xmlstream.operators.window import Window
-from xmlstream.optimizer.eliminate_distinct import eliminate_distinct
 from xmlstream.optimizer.rules import optimized
+from xmlstream.optimizer.simplify import eliminate_distinct
 from xmlstream.plan.nodes import Node, Scan, together, topological
 from xmlstream.punct_ns.domain import Domain
 from xmlstream.punct_ns.schema import Attribute, Schema

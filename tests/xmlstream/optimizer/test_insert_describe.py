@@ -23,7 +23,7 @@ from xmlstream.operators.sort_order import SortKey
 from xmlstream.operators.state.operator_state import OperatorState
 from xmlstream.operators.state.slice_tuples import Slice
 from xmlstream.operators.top_n import TopN
-from xmlstream.optimizer.insert_describe import insert_describe
+from xmlstream.optimizer.insertions import insert_describe
 from xmlstream.optimizer.rules import optimized
 from xmlstream.plan.nodes import Node, Results, Scan, Static, topological
 from xmlstream.plan.written_plan import tree

@@ -10,7 +10,7 @@ import pytest
 import xmlstream as xs
 from xmlstream.operators.join import Join
 from xmlstream.operators.select import Select
-from xmlstream.optimizer.punctuate_excluded import punctuate_excluded
+from xmlstream.optimizer.insertions import punctuate_excluded
 from xmlstream.optimizer.rules import optimized
 from xmlstream.plan.nodes import Node, topological
 from xmlstream.punct_ns.xml_form import PUNCT_NS

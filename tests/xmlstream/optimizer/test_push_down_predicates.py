@@ -16,7 +16,7 @@ from xmlstream.operators.select import Select
 from xmlstream.operators.sort import Sort
 from xmlstream.operators.sort_order import SortKey
 from xmlstream.operators.top_n import TopN
-from xmlstream.optimizer.push_down_predicates import push_down_predicates
+from xmlstream.optimizer.push_down import push_down_predicates
 from xmlstream.optimizer.rules import optimized
 from xmlstream.plan.nodes import Node, Scan, together, topological
 from xmlstream.sql.clauses.relation import Relation

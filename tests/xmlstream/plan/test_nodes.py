@@ -12,10 +12,8 @@ from xmlstream.operators.distinct import Distinct
 from xmlstream.operators.group_by import GroupBy
 from xmlstream.operators.merge import Merge
 from xmlstream.operators.project import Project
-from xmlstream.optimizer.collapse_projections import collapse_projections
-from xmlstream.optimizer.flatten_merges import flatten_merges
-from xmlstream.optimizer.prune_columns import prune_columns
 from xmlstream.optimizer.rules import RULES, optimized
+from xmlstream.optimizer.simplify import collapse_projections, flatten_merges, prune_columns
 from xmlstream.plan.nodes import Node, Scan, names, plain, topological
 from xmlstream.plan.written_plan import tree
 from xmlstream.punct_ns.errors import QueryError

@@ -6,7 +6,7 @@ import pytest
 
 from tests.oracles.secret_joins import join_reports, predict_join, two_streams
 from xmlstream.punct_ns.errors import UsageError
-from xmlstream.secret.profile import CORAL8, STREAMBASE, Windows
+from xmlstream.secret.model import CORAL8, STREAMBASE, Windows
 
 ROWS = two_streams([
     ("left", 1, 10), ("right", 5, 11), ("left", 2, 11), ("right", 6, 12), ("left", 3, 14), ("right", 7, 14),

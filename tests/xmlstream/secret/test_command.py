@@ -9,8 +9,7 @@ from typer.testing import CliRunner
 
 from xmlstream.cli.commands import app
 from xmlstream.punct_ns.errors import UsageError
-from xmlstream.secret.model import stream
-from xmlstream.secret.profile import CORAL8, PROFILES, STREAM, STREAMBASE, Windows
+from xmlstream.secret.model import CORAL8, PROFILES, STREAM, STREAMBASE, Windows, stream
 from xmlstream.secret.trace import comparison, trace
 
 

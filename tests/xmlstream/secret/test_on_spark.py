@@ -13,8 +13,7 @@ import xmlstream as xs
 from tests.harness.secret_answers import predict
 from xmlstream.cli.commands import app
 from xmlstream.punct_ns.errors import QueryError
-from xmlstream.secret.model import stream
-from xmlstream.secret.profile import PROFILES, Windows
+from xmlstream.secret.model import PROFILES, Windows, stream
 from xmlstream.sql.script import read
 
 if TYPE_CHECKING:

@@ -10,8 +10,21 @@ from hypothesis import strategies as st
 
 from tests.harness.secret_answers import predict
 from xmlstream.punct_ns.errors import UsageError
-from xmlstream.secret.model import Element, Report, Secret, stream
-from xmlstream.secret.profile import CORAL8, PROFILES, STREAM, STREAMBASE, XMLSTREAM, Profile, Reporting, Tick, Windows
+from xmlstream.secret.model import (
+    CORAL8,
+    PROFILES,
+    STREAM,
+    STREAMBASE,
+    XMLSTREAM,
+    Element,
+    Profile,
+    Report,
+    Reporting,
+    Secret,
+    Tick,
+    Windows,
+    stream,
+)
 
 SECOND = stream([(10, 30), (20, 31), (30, 36), (40, 37)])
 """Example 2, and one tuple more: with it the window that ends at 36 is closed."""

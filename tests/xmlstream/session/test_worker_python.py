@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from xmlstream.session import worker_python
+from xmlstream.session import spark_session
 
 PYTHON, DRIVER_PYTHON = "PYSPARK_PYTHON", "PYSPARK_DRIVER_PYTHON"
 
@@ -21,7 +21,7 @@ def environment(monkeypatch: pytest.MonkeyPatch) -> None:
         # First set, so that it is restored whatever a test makes of it.
         monkeypatch.setenv(variable, "")
         monkeypatch.delenv(variable)
-    worker_python._quick.cache_clear()
+    spark_session._quick_python.cache_clear()
 
 
 def imports(python: str, path: str) -> tuple[str, str, list[str]]:
@@ -36,7 +36,7 @@ def imports(python: str, path: str) -> tuple[str, str, list[str]]:
 def test_workers_import_the_compiled_spark_and_whatever_else_their_path_has(tmp_path: Path) -> None:
     import pyspark
 
-    worker_python.choose(one_process=True)
+    spark_session.choose_python(one_process=True)
     installed = Path(pyspark.__file__)
     archives = [str(path) for path in (installed.parent / "python" / "lib").glob("*.zip")]
     assert len(archives) == 2
@@ -52,18 +52,18 @@ def test_workers_import_the_compiled_spark_and_whatever_else_their_path_has(tmp_
 
 def test_what_the_user_named_stays(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv(PYTHON, "/opt/env/bin/python")
-    worker_python.choose(one_process=True)
+    spark_session.choose_python(one_process=True)
     assert os.environ[PYTHON] == "/opt/env/bin/python"
 
 
 def test_on_a_cluster_it_is_this_python_even_after_a_session_on_this_machine() -> None:
-    worker_python.choose(one_process=True)
+    spark_session.choose_python(one_process=True)
     assert os.environ[PYTHON] != sys.executable
-    worker_python.choose(one_process=False)
+    spark_session.choose_python(one_process=False)
     assert (os.environ[PYTHON], os.environ[DRIVER_PYTHON]) == (sys.executable, sys.executable)
 
 
 def test_beside_another_spark_its_own_archives_count(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setenv("SPARK_HOME", str(tmp_path))
-    worker_python.choose(one_process=True)
+    spark_session.choose_python(one_process=True)
     assert os.environ[PYTHON] == sys.executable

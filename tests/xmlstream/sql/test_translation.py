@@ -23,7 +23,7 @@ from xmlstream.plan.nodes import Scan
 from xmlstream.punct_ns.errors import QueryError
 from xmlstream.sql.script import Script, read
 from xmlstream.sql.spark.functions import AGGREGATES, REFUSED, SCALARS
-from xmlstream.sql.spark.older_spark import ASOF_SINCE, version_of
+from xmlstream.sql.spark.parsing import ASOF_SINCE, version_of
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession

@@ -29,8 +29,14 @@ from xmlstream.punct_ns.slices import quoted
 from xmlstream.session.engines import require_classic
 from xmlstream.session.spark_errors import first_cause
 from xmlstream.sql.query_text import QueryText
-from xmlstream.sql.spark.older_spark import ASOF_SINCE, require_parsed, version_of, without_asof
-from xmlstream.sql.spark.printed_sql_check import SparkPlans, is_planned_alike
+from xmlstream.sql.spark.parsing import (
+    ASOF_SINCE,
+    SparkPlans,
+    is_planned_alike,
+    require_parsed,
+    version_of,
+    without_asof,
+)
 
 if TYPE_CHECKING:
     from pyspark.errors.exceptions.base import PySparkException

@@ -16,8 +16,8 @@ from xmlstream.punct_ns.slices import POSITION_SHOWN
 from xmlstream.punct_ns.slices import PUNCTUATION_SHOWN as PUNCTUATION
 from xmlstream.sources.generators.sensors import write_sensors
 from xmlstream.sources.xml.spark import data_source
+from xmlstream.sources.xml.spark.data_source import limits_reads
 from xmlstream.sources.xml.spark.error_transport import original_error
-from xmlstream.sources.xml.spark.xml_reading import limits_reads
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession

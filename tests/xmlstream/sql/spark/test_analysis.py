@@ -13,7 +13,7 @@ from tests.oracles.relational import TABLES
 from xmlstream.punct_ns.errors import QueryError
 from xmlstream.sql.script import Script, read
 from xmlstream.sql.spark.analysis import Catalogue
-from xmlstream.sql.spark.printed_sql_check import SparkPlans
+from xmlstream.sql.spark.parsing import SparkPlans
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

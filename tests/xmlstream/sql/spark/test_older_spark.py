@@ -10,7 +10,7 @@ import xmlstream as xs
 from xmlstream.punct_ns.errors import QueryError
 from xmlstream.sql.query_text import QueryText
 from xmlstream.sql.spark import analysis
-from xmlstream.sql.spark.older_spark import require_parsed, without_asof
+from xmlstream.sql.spark.parsing import require_parsed, without_asof
 from xmlstream.sql.statements import parse_statements
 
 if TYPE_CHECKING:

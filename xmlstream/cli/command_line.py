@@ -1,17 +1,23 @@
-"""How `--help` looks: commands and options in groups (typer's `rich_help_panel`), each command with an example.
+"""The command line that all commands share: how help looks, arguments that several take, and lines on standard error.
 
-Plain text without frames, so that it can be copied and searched, and reads the same in a terminal and in a file. The
-example of a command is its `epilog`.
+`--help` shows commands and options in groups (typer's `rich_help_panel`), each command with an example: its `epilog`.
+It is plain text without frames, so that it can be copied and searched, and reads the same in a terminal and in a file.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+import sys
+from collections.abc import Iterable, Iterator, Sequence
+from pathlib import Path
 from typing import Any
 
 import typer
+from rich.console import Console
+from rich.text import Text
 from typer.core import TyperCommand, TyperGroup
+
+from xmlstream.punct_ns.errors import UsageError, reason
 
 SETTINGS = {"help_option_names": ["-h", "--help"], "max_content_width": 100}
 """Settings of all commands."""
@@ -76,3 +82,60 @@ def in_panels(members: Sequence[Any], default: str) -> Iterator[tuple[str, list[
 
     for name in sorted(dict.fromkeys(map(panel, members)), key=lambda name: name == default):
         yield name, [member for member in members if panel(member) == name]
+
+
+def argument(metavar: str, text: str) -> Any:
+    """An argument of a command, by its name and a sentence in its help."""
+    return typer.Argument(help=text, metavar=metavar)
+
+
+def option(metavar: str, text: str, *names: str, group: str | None = None) -> Any:
+    """An option with a value; it has the name of its parameter if none is given."""
+    return typer.Option(*names, help=text, metavar=metavar, rich_help_panel=group)
+
+
+def flag(text: str, *names: str, group: str | None = None) -> Any:
+    """An option without a value, or with one whose form its type says."""
+    return typer.Option(*names, help=text, rich_help_panel=group)
+
+
+def query_text(query: str) -> tuple[str, str]:
+    """Returns the text of a query and the name that messages use for it.
+
+    Raises:
+        UsageError: The file cannot be read.
+    """
+    if query == "-":
+        return sys.stdin.read(), "standard input"
+    try:
+        return Path(query).read_text(encoding="utf-8"), query
+    except OSError as error:
+        raise UsageError(f"the query {query} cannot be read: {reason(error)}") from None
+    except UnicodeDecodeError:
+        raise UsageError(f"the query {query} is not UTF-8 text") from None
+
+
+def say(text: str) -> None:
+    """Prints a line on standard error."""
+    Console(stderr=True, highlight=False).print(Text(text), soft_wrap=True)
+
+
+def warn(warnings: Iterable[str]) -> None:
+    """Prints warnings on standard error."""
+    for warning in warnings:
+        say(f"warning: {warning}")
+
+
+def name_values(texts: list[str] | None, option: str, form: str) -> dict[str, str]:
+    """Returns the NAME=VALUE pairs of an option that may be repeated.
+
+    Raises:
+        UsageError: A pair has no name, or no equals sign.
+    """
+    pairs = {}
+    for text in texts or ():
+        name, sign, value = text.partition("=")
+        if not sign or not name.strip():
+            raise UsageError(f"{option} {text}: not NAME=VALUE", hint=f"{option} {form}")
+        pairs[name.strip()] = value
+    return pairs
