@@ -31,7 +31,7 @@ pytest.register_assert_rewrite("tests.harness.running", "tests.harness.saying")
 # Every run of `quick` tries the same examples, so that a failure is the change's own and not the day's;
 # `make nights` takes `night`, which tries many and new ones. Neither has deadlines: two cores may be shared.
 settings.register_profile(
-    "quick", deadline=None, max_examples=20, derandomize=True, suppress_health_check=[HealthCheck.too_slow]
+    "quick", deadline=None, max_examples=15, derandomize=True, suppress_health_check=[HealthCheck.too_slow]
 )
 settings.register_profile(
     "night",

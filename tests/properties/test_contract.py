@@ -38,7 +38,7 @@ if TYPE_CHECKING:
 # What is drawn is a run of many streams: where it fails, the assertion says of which stream it speaks.
 pytestmark = pytest.mark.filterwarnings("ignore:Generating overly large repr")
 
-STREAMS = 100 if AT_NIGHT else 20
+STREAMS = 100 if AT_NIGHT else 12
 """Streams in one run."""
 
 Sliced = list[list[Any]]

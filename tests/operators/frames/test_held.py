@@ -133,8 +133,8 @@ def test_what_is_computed_here_is_as_spark_computes_it(
         here, types, count = said(frame.to_arrow()), json.loads(frame.struct())["fields"], frame.count()
         assert scheduler.nextJobId() == jobs
         with monkeypatch.context() as patched:
-            patched.setattr(spark_engine, "computed", lambda _: None)
-            patched.setattr(spark_engine, "fields_of", lambda _: None)
+            patched.setattr(spark_engine, "computed_rows", lambda _: None)
+            patched.setattr(spark_engine, "fields_of_struct", lambda _: None)
             assert said(frame.to_arrow()) == here
             assert frame.count() == count
             sparks = json.loads(frame.struct())["fields"]

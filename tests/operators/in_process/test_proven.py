@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 ROWS = 300 if AT_NIGHT else 60
-DRAWN = 3000 if AT_NIGHT else 300
+DRAWN = 3000 if AT_NIGHT else 150
 
 NUMBERS = ("ti", "si", "i", "b", "f", "x", "d", "e", "w", "z")
 ORDERED = tuple(TYPES)
