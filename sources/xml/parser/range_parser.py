@@ -30,7 +30,7 @@ from xmlstream.sources.xml.parser.item_batches import Items, Parsed
 from xmlstream.sources.xml.parser.item_parser import ItemParser
 from xmlstream.sources.xml.parser.malformed import LocatedText, Malformed, malformed_error
 from xmlstream.sources.xml.parser.parquet_documents import parquet_batches, parquet_pieces
-from xmlstream.sources.xml.parser.small_documents import SmallDocuments
+from xmlstream.sources.xml.parser.small_documents import SMALL, SmallDocuments
 from xmlstream.sources.xml.parser.source_findings import Findings
 from xmlstream.sources.xml.parser.template_scan import IRREGULAR_PART, TemplateScanner
 from xmlstream.sources.xml.parser.token_window import Context, TokenWindow
@@ -143,8 +143,8 @@ class RangeParser:
         at = 0
         while at < len(ranges):
             small = SmallDocuments.first_of(ranges, at, self._options) if self._joins else None
-            # Where the first ones cannot be joined, others will hardly be.
-            self._joins &= small is not None
+            # Where small ones cannot be joined, others will hardly be.
+            self._joins &= small is not None or ranges[at].end > SMALL
             together = None if small is None else self._together(small)
             several = ranges[at : at + 1] if small is None else small.ranges
             if together is not None:

@@ -88,6 +88,13 @@ def test_parsed_at_once_they_give_what_each_gives_alone(
     assert read([piece for (piece,) in RangeParser(options(directory)).parse_many(ranges)]) == read(alone)
 
 
+def test_a_large_document_keeps_no_small_ones_apart(tmp_path: Path) -> None:
+    ranges = written(tmp_path, [("", ROOTS[0], [ITEMS[0]] * count, "</l>") for count in (5000, 1, 1, 1)])
+    pieces = [piece.tuples.num_rows for (piece,) in RangeParser(options(tmp_path)).parse_many(ranges)]
+    assert sum(pieces) == 5003
+    assert pieces[-1] == 3
+
+
 @pytest.mark.parametrize("item", [ITEMS[i] for i in SOUND])
 def test_a_hundred_are_one_piece(item: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     ranges = written(tmp_path, [("", ROOTS[0], [item, ITEMS[0]], "</l>\n")] * 100)
