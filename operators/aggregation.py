@@ -6,9 +6,9 @@ group_by and session share it: it determines the kept rows, combines those of se
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from xmlstream.dataclasses import dataclass
 from xmlstream.operators.expressions.aggregates import Aggregate, Partial, attributes_of, ignores_duplicates, partial
 from xmlstream.operators.state.ages import SINCE, combined_ages, deduplicated
 from xmlstream.punct_ns.slices import quoted

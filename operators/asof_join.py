@@ -26,10 +26,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from collections.abc import Set as AbstractSet
-from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import TYPE_CHECKING, Literal, TypeAlias
 
+from xmlstream.dataclasses import dataclass, field, replace
 from xmlstream.operators.behaviour import Operator, Terms, among, own_terms
 from xmlstream.operators.closing_conditions import Condition, Grouping, StateModel
 from xmlstream.operators.expressions.bounds import NO_BOUNDS, Bound, Bounds, bounds_between

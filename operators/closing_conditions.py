@@ -11,9 +11,9 @@ Source: Tucker et al. 2007, §3.1, Table 2 (preimages) and Table 3 (state models
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
 from typing import Protocol, TypeAlias
 
+from xmlstream.dataclasses import dataclass, replace
 from xmlstream.punct_ns.domain import Domain
 from xmlstream.punct_ns.schema import Schema
 from xmlstream.punct_ns.scheme import Scheme, Term, implies, is_compact, is_covered

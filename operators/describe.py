@@ -23,9 +23,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from collections.abc import Set as AbstractSet
-from dataclasses import dataclass
 from typing import ClassVar
 
+from xmlstream.dataclasses import dataclass
 from xmlstream.operators.behaviour import Operator, Terms, among, own_terms
 from xmlstream.operators.required_punctuations import Held, Way, on
 from xmlstream.operators.state.completion import bound

@@ -19,8 +19,8 @@ Source:     Tucker et al. 2003, §4.2, §5.6, Tables 2 to 4. Differs: Table 4 as
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
+from xmlstream.dataclasses import dataclass
 from xmlstream.operators.closing_conditions import Condition, StateModel
 from xmlstream.operators.frames.matching import matching, not_matching
 from xmlstream.operators.required_punctuations import Held, Way

@@ -17,9 +17,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from collections.abc import Set as AbstractSet
-from dataclasses import dataclass
 from typing import ClassVar
 
+from xmlstream.dataclasses import dataclass
 from xmlstream.operators.behaviour import Operator, Terms, own_terms
 from xmlstream.operators.closing_conditions import Grouping, StateModel
 from xmlstream.operators.required_punctuations import Held, Way

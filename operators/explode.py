@@ -22,8 +22,8 @@ from __future__ import annotations
 
 from collections.abc import Collection, Sequence
 from collections.abc import Set as AbstractSet
-from dataclasses import dataclass, replace
 
+from xmlstream.dataclasses import dataclass, replace
 from xmlstream.operators.behaviour import Operator, Terms, among, own_terms
 from xmlstream.operators.required_punctuations import Held, Way, on
 from xmlstream.operators.state.operator_state import OperatorState

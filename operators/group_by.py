@@ -18,9 +18,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from collections.abc import Set as AbstractSet
-from dataclasses import dataclass
 from typing import ClassVar
 
+from xmlstream.dataclasses import dataclass
 from xmlstream.operators.aggregation import Aggregation
 from xmlstream.operators.behaviour import Operator, Terms, among
 from xmlstream.operators.closing_conditions import Condition, Grouping, StateModel

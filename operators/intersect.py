@@ -19,8 +19,8 @@ Source:     Tucker et al. 2003, Tables 3 and 4. Differs: Table 4 assumes a disti
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
 
+from xmlstream.dataclasses import dataclass
 from xmlstream.operators.closing_conditions import Either, StateModel
 from xmlstream.operators.frames.matching import not_matching
 from xmlstream.operators.required_punctuations import Held, Way

@@ -30,8 +30,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from collections.abc import Set as AbstractSet
-from dataclasses import dataclass, field, replace
 
+from xmlstream.dataclasses import dataclass, field, replace
 from xmlstream.operators.behaviour import Operator, Terms, among, own_terms
 from xmlstream.operators.closing_conditions import Condition, Every
 from xmlstream.operators.expressions.bounds import NO_BOUNDS, Bounds, bounds_between

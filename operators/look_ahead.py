@@ -22,9 +22,9 @@ Tuples with equal keys are ordered by their remaining attributes, ascending, nul
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
+from xmlstream.dataclasses import dataclass, replace
 from xmlstream.operators.expressions.aggregates import NUMBER
 from xmlstream.operators.frames.matching import matching, not_matching
 from xmlstream.operators.ordered_rows import Begun, OrderedRows

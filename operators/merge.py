@@ -18,9 +18,9 @@ from __future__ import annotations
 
 from collections.abc import Collection, Sequence
 from collections.abc import Set as AbstractSet
-from dataclasses import dataclass, replace
 from typing import ClassVar
 
+from xmlstream.dataclasses import dataclass, replace
 from xmlstream.operators.behaviour import Operator, Terms, by_position
 from xmlstream.operators.required_punctuations import Held, Way
 from xmlstream.operators.state.completion import common_sets, common_to_inputs, without_null

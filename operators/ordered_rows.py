@@ -12,9 +12,9 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from collections.abc import Set as AbstractSet
-from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Protocol, Self
 
+from xmlstream.dataclasses import dataclass, field, replace
 from xmlstream.operators.behaviour import Operator, Terms
 from xmlstream.operators.closing_conditions import Condition, Grouping, Prefix, StateModel
 from xmlstream.operators.expressions.aggregates import Over

@@ -23,9 +23,9 @@ from __future__ import annotations
 
 from collections.abc import Collection, Sequence
 from collections.abc import Set as AbstractSet
-from dataclasses import dataclass
 from typing import ClassVar
 
+from xmlstream.dataclasses import dataclass
 from xmlstream.operators.aggregation import Aggregation
 from xmlstream.operators.behaviour import Operator, among
 from xmlstream.operators.expressions.aggregates import Aggregate, attributes_of

@@ -28,11 +28,11 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from collections.abc import Set as AbstractSet
-from dataclasses import dataclass, replace
 from functools import partial, reduce
 from itertools import product
 from typing import ClassVar
 
+from xmlstream.dataclasses import dataclass, replace
 from xmlstream.operators.behaviour import Operator, Terms, among
 from xmlstream.operators.expressions.constant_evaluation import evaluated, may_end_later, of_digits
 from xmlstream.operators.expressions.dialect import attributes_in, expression

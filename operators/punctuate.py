@@ -25,9 +25,9 @@ or a slice before, and never emits it, whatever the rule assumes about the strea
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar, Literal, get_args
 
+from xmlstream.dataclasses import dataclass
 from xmlstream.operators.behaviour import Operator
 from xmlstream.operators.frames.frame import in_order
 from xmlstream.operators.punctuators.rule import AHEAD, ASIDE, UNGRAMMATICAL, Rule, added

@@ -26,9 +26,9 @@ to it, however many there were.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
+from xmlstream.dataclasses import dataclass, replace
 from xmlstream.operators.closing_conditions import ALWAYS, Condition
 from xmlstream.operators.expressions.aggregates import NUMBER, Over
 from xmlstream.operators.ordered_rows import Begun, OrderedRows

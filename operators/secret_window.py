@@ -25,11 +25,11 @@ numbers of tuples are SECRET's system time. Since streams are in order, a conten
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal
 
 import pyarrow as pa
 
+from xmlstream.dataclasses import dataclass
 from xmlstream.operators.behaviour import Operator
 from xmlstream.operators.closing_conditions import ALWAYS, StateModel
 from xmlstream.operators.state.operator_state import OperatorState

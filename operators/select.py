@@ -20,9 +20,9 @@ from __future__ import annotations
 
 from collections.abc import Collection, Sequence
 from collections.abc import Set as AbstractSet
-from dataclasses import dataclass, replace
 from typing import ClassVar
 
+from xmlstream.dataclasses import dataclass, replace
 from xmlstream.operators.behaviour import Operator, Terms, among, own_terms
 from xmlstream.operators.expressions.dialect import attributes_in, conjuncts, expression
 from xmlstream.operators.expressions.predicate_domain import excluded

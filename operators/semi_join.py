@@ -22,8 +22,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from collections.abc import Set as AbstractSet
-from dataclasses import dataclass, field, replace
 
+from xmlstream.dataclasses import dataclass, field, replace
 from xmlstream.operators.behaviour import Operator, Terms, among
 from xmlstream.operators.closing_conditions import ALWAYS, Condition, StateModel
 from xmlstream.operators.expressions.bounds import NO_BOUNDS, Bounds, bounds_between

@@ -25,9 +25,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from collections.abc import Set as AbstractSet
-from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, ClassVar
 
+from xmlstream.dataclasses import dataclass, replace
 from xmlstream.operators.aggregation import Aggregation
 from xmlstream.operators.behaviour import Operator, Terms, among
 from xmlstream.operators.closing_conditions import Condition, Grouping, Promises, StateModel

@@ -8,8 +8,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from collections.abc import Set as AbstractSet
-from dataclasses import dataclass, field
 
+from xmlstream.dataclasses import dataclass, field
 from xmlstream.operators.behaviour import Operator, Terms, by_position
 from xmlstream.operators.closing_conditions import Grouping
 from xmlstream.operators.required_punctuations import Held, Way, same, without

@@ -21,9 +21,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from collections.abc import Set as AbstractSet
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from xmlstream.dataclasses import dataclass
 from xmlstream.operators.behaviour import Terms, among, own_terms
 from xmlstream.operators.ordered_rows import InOrder
 from xmlstream.operators.sort_order import SortKey, keys_line, once, total

@@ -7,9 +7,9 @@ group: the last rows of each group are kept with their numbers, and the rows beh
 from __future__ import annotations
 
 from collections.abc import Collection, Sequence
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from xmlstream.dataclasses import dataclass
 from xmlstream.operators.expressions.aggregates import NUMBER
 from xmlstream.operators.frames.frame import in_order
 from xmlstream.punct_ns.prefix import Direction

@@ -19,11 +19,11 @@ from __future__ import annotations
 
 from bisect import bisect_left, bisect_right
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from itertools import product
 from operator import itemgetter
 from typing import Literal, TypeAlias
 
+from xmlstream.dataclasses import dataclass
 from xmlstream.punct_ns.cover import ENOUGH, EXACT_PUNCTUATIONS, Budget, TooHardError
 from xmlstream.punct_ns.domain import BEYOND, Cut, Domain, Value
 from xmlstream.punct_ns.image import Function, neighbours

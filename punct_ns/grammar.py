@@ -6,9 +6,9 @@ A violation is reported in one message, which names the tuple, the punctuation a
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from xmlstream.dataclasses import dataclass
 from xmlstream.punct_ns.errors import UngrammaticalStream, place
 from xmlstream.punct_ns.notation import format_pattern
 from xmlstream.punct_ns.pattern import Constant

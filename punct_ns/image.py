@@ -18,10 +18,10 @@ import math
 import struct
 from bisect import bisect_left, bisect_right
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from itertools import groupby, pairwise, product
 from typing import TypeAlias
 
+from xmlstream.dataclasses import dataclass
 from xmlstream.punct_ns.cover import ENOUGH, Box, Budget, TooHardError, covered_regions, is_exact
 from xmlstream.punct_ns.domain import NAN, Cut, Domain, Value
 from xmlstream.punct_ns.numeric_type import FloatType

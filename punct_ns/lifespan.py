@@ -18,11 +18,11 @@ from __future__ import annotations
 import re
 from calendar import monthrange
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
 from functools import cached_property
 from typing import TYPE_CHECKING
 
+from xmlstream.dataclasses import dataclass, replace
 from xmlstream.punct_ns.domain import BLANKS, Cut, Domain
 from xmlstream.punct_ns.errors import NotationError, XmlStreamError
 

@@ -7,11 +7,11 @@ from __future__ import annotations
 import math
 import re
 import struct
-from dataclasses import dataclass
 from decimal import Context, Decimal
 from fractions import Fraction
 from typing import ClassVar, TypeAlias
 
+from xmlstream.dataclasses import dataclass
 from xmlstream.punct_ns.sql_type import BLANKS, NAN, DiscreteType, SqlType, Value
 
 _INTEGER = re.compile(r"[+-]?[0-9]+")

@@ -12,9 +12,9 @@ from __future__ import annotations
 
 import math
 from bisect import bisect_left
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from xmlstream.dataclasses import dataclass
 from xmlstream.punct_ns.domain import NAN, Domain
 from xmlstream.punct_ns.value_set import ValueSet
 

@@ -9,9 +9,9 @@ a prefix could end.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
 from itertools import product
 
+from xmlstream.dataclasses import dataclass
 from xmlstream.punct_ns.domain import BEYOND, Domain
 from xmlstream.punct_ns.pattern import NULL, WILDCARD, Constant, Pattern, canonical, matches, patterns, values
 from xmlstream.punct_ns.punctuation import Punctuation

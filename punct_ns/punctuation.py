@@ -12,9 +12,9 @@ punctuations grows with each closed string, unless its owner forgets those that 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from xmlstream.dataclasses import dataclass
 from xmlstream.punct_ns import pattern as p_
 from xmlstream.punct_ns.domain import BLANKS, Value
 from xmlstream.punct_ns.errors import NotationError

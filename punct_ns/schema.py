@@ -8,10 +8,10 @@ Both stand for one structure, as in `window.start`.
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass, replace
 from difflib import get_close_matches
 from typing import TYPE_CHECKING
 
+from xmlstream.dataclasses import dataclass, replace
 from xmlstream.punct_ns.domain import BLANKS, TYPES, Domain
 from xmlstream.punct_ns.errors import UsageError
 from xmlstream.punct_ns.sql_type import ALIASES, split_outside

@@ -22,10 +22,10 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
 from itertools import combinations, product
 from typing import Literal, TypeAlias
 
+from xmlstream.dataclasses import dataclass, replace
 from xmlstream.punct_ns.domain import BLANKS, Domain, Value
 from xmlstream.punct_ns.errors import UsageError
 from xmlstream.punct_ns.numeric_type import DecimalType, FloatType, IntegerType, exact_number

@@ -14,11 +14,12 @@ from __future__ import annotations
 import math
 import re
 from abc import ABC, abstractmethod
-from dataclasses import dataclass
 from datetime import date, datetime
 from decimal import Decimal
 from fractions import Fraction
 from typing import ClassVar
+
+from xmlstream.dataclasses import dataclass
 
 
 def canonical_name(name: str) -> str:

@@ -5,11 +5,11 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
 from datetime import UTC, date, datetime, timedelta
 from fractions import Fraction
 from typing import ClassVar, TypeAlias
 
+from xmlstream.dataclasses import dataclass
 from xmlstream.punct_ns.sql_type import BLANKS, DiscreteType, Value
 
 _DATE = re.compile(r"(\d{4})-(\d\d)-(\d\d)", re.ASCII)

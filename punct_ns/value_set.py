@@ -9,9 +9,9 @@ from __future__ import annotations
 
 import math
 from bisect import bisect_left, bisect_right
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from xmlstream.dataclasses import dataclass
 from xmlstream.punct_ns.domain import NAN, Cut, Domain, Value
 from xmlstream.punct_ns.numeric_type import FloatType
 from xmlstream.punct_ns.sql_type import DiscreteType

@@ -31,20 +31,17 @@ LIFESPAN = "lifespan"
 
 XSI_NIL = "{http://www.w3.org/2001/XMLSchema-instance}nil"
 
-NAME_FIRST = (
-    "A-Z_a-z\xc0-\xd6\xd8-\xf6\xf8-\u02ff\u0370-\u037d\u037f-\u1fff\u200c\u200d\u2070-\u218f\u2c00-\u2fef"
-    "\u3001-\ud7ff\uf900-\ufdcf\ufdf0-\ufffd\U00010000-\U000effff"
+NO_NAME_LETTER = (
+    r"\x00-,/:-@\[-^`{-\xb6\xb8-\xbf\xd7\xf7\u037e\u2000-\u200b\u200e-\u203e\u2041-\u206f\u2190-\u2bff\u2ff0-\u3000"
+    r"\ud800-\uf8ff\ufdd0-\ufdef\ufffe\uffff\U000f0000-\U0010ffff"
 )
-"""The characters with which XML's names begin, for a regular expression's set; names here have no prefix (NCName)."""
+"""The characters that are in no name of XML, for a regular expression's set: they are fewer, and sooner compiled."""
 
-NAME_LETTER = f"{NAME_FIRST}0-9\xb7\u0300-\u036f\u203f\u2040"
-"""The characters in XML's names, but for the hyphen and the dot."""
-
-NAME = f"[{NAME_FIRST}][{NAME_LETTER}.\\-]*"
-"""A regular expression of XML's names."""
+NAME = rf"[^{NO_NAME_LETTER}\-.0-9\xb7\u0300-\u036f\u203f\u2040][^{NO_NAME_LETTER}]*"
+"""A regular expression of XML's names; names here have no prefix (NCName)."""
 
 _LONG = 200  # characters beyond which a text is a list that is unlikely to occur twice, and is not cached
-_FORBIDDEN = re.compile("[^\t\n\r\u0020-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
+_FORBIDDEN = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f\ud800-\udfff\ufffe\uffff]")
 _TEXT: dict[str, str | int | None] = {"&": "&amp;", "<": "&lt;", ">": "&gt;", "\r": "&#13;"}
 _QUOTED: dict[str, str | int | None] = {**_TEXT, '"': "&quot;", "\t": "&#9;", "\n": "&#10;"}
 

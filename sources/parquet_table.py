@@ -14,10 +14,10 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import PurePath
 from urllib.parse import unquote
 
+from xmlstream.dataclasses import dataclass
 from xmlstream.operators.storage.object_urls import shown
 from xmlstream.punct_ns.errors import InputError, UsageError
 from xmlstream.sources.places import Document, is_glob, located, place_of

@@ -10,13 +10,13 @@ import os
 import stat
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
 from fnmatch import fnmatchcase
 from glob import glob, has_magic
 from pathlib import Path
 from typing import Any, BinaryIO, Protocol
 from urllib.parse import parse_qsl, urlencode
 
+from xmlstream.dataclasses import dataclass, replace
 from xmlstream.operators.storage.object_urls import OPTIONS, is_object_url, shown, unquoted, with_options
 from xmlstream.operators.storage.objects import START_PATIENCE, ObjectStatus, ObjectStore
 from xmlstream.operators.storage.store import Folder, Store, store_of

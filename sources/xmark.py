@@ -10,8 +10,8 @@ Source: Schmidt et al., XMark: A Benchmark for XML Data Management, VLDB 2002; i
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 
+from xmlstream.dataclasses import dataclass
 from xmlstream.punct_ns.errors import UsageError
 
 _MONEY = "DECIMAL(12,2)"

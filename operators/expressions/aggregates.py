@@ -9,11 +9,11 @@ A function over rows declares which rows it sees, and how it grows from one row 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from functools import lru_cache
 
 from sqlglot import exp
 
+from xmlstream.dataclasses import dataclass
 from xmlstream.operators.expressions.dialect import attributes_in, expression, render
 from xmlstream.operators.expressions.operations.aggregate_functions import AGGREGATES
 from xmlstream.operators.expressions.type_rules import kind

@@ -12,11 +12,11 @@ Table 4 (joinPs).
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
 from typing import TypeAlias
 
 from sqlglot import exp
 
+from xmlstream.dataclasses import dataclass, replace
 from xmlstream.operators.expressions.dialect import (
     attributes_in,
     cast_to,

@@ -17,13 +17,13 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
 from datetime import date
 from functools import lru_cache
 from typing import Literal
 
 from sqlglot import exp
 
+from xmlstream.dataclasses import dataclass, field, replace
 from xmlstream.operators.expressions.dialect import parsed, position_of, render
 from xmlstream.operators.expressions.duration import is_short_interval, whole_days
 from xmlstream.operators.expressions.operations.functions import FUNCTIONS

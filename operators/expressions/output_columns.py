@@ -8,11 +8,11 @@ first of several attributes that is not null, or is computed from that.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
 from itertools import islice, pairwise, product
 
 from sqlglot import exp
 
+from xmlstream.dataclasses import dataclass, replace
 from xmlstream.operators.expressions.dialect import parsed, position_of, render
 from xmlstream.operators.expressions.monotone import Monotone, monotone
 from xmlstream.operators.expressions.type_rules import cast, loses_nothing

@@ -13,12 +13,12 @@ would have to be closed.
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
 from decimal import Decimal
 from typing import Literal, TypeAlias
 
 from sqlglot import exp
 
+from xmlstream.dataclasses import dataclass
 from xmlstream.operators.expressions.dialect import position_of, type_text
 from xmlstream.operators.expressions.operations.casts import as_decimal
 from xmlstream.operators.expressions.operations.forms import known

@@ -10,13 +10,13 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
 from functools import partial, reduce
 from typing import Any
 
 import pyarrow as pa
 import pyarrow.compute
 
+from xmlstream.dataclasses import dataclass
 from xmlstream.operators.expressions.dialect import PASSED_LITERAL
 from xmlstream.operators.frames.frame import (
     Distinct,

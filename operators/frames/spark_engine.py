@@ -10,7 +10,6 @@ import re
 import threading
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field
 from functools import cached_property, lru_cache
 from inspect import signature
 from pathlib import Path
@@ -19,6 +18,7 @@ from typing import TYPE_CHECKING, Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from xmlstream.dataclasses import dataclass, field
 from xmlstream.operators.expressions.dialect import PASSED, PASSED_LITERAL, literal, quiet
 from xmlstream.operators.expressions.type_rules import kind
 from xmlstream.operators.frames.frame import (

@@ -11,12 +11,12 @@ expressions come with each slice. Generators, `explode` and `inline`, make rows 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
 from functools import lru_cache
 from typing import TypeAlias
 
 from sqlglot import exp
 
+from xmlstream.dataclasses import dataclass, replace
 from xmlstream.operators.expressions.dialect import call_name, parsed
 from xmlstream.operators.expressions.operations.forms import Translator
 from xmlstream.operators.expressions.operations.part import VOID, Part, mark, null

@@ -9,9 +9,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass
 from functools import lru_cache
 
+from xmlstream.dataclasses import dataclass
 from xmlstream.operators.expressions.dialect import PASSED_LITERAL
 from xmlstream.operators.expressions.operations.casts import cast, is_utc
 from xmlstream.operators.expressions.operations.part import Part, text

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta, timezone, tzinfo
 from functools import lru_cache
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
+from xmlstream.dataclasses import dataclass
 from xmlstream.operators.frames.frame import ClockChange
 from xmlstream.punct_ns.errors import UsageError
 

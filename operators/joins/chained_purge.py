@@ -21,11 +21,11 @@ Source: Li et al. 2006, §3.2.1 (Tₜ[Υ], Pₜ[S]) and §4.2, for punctuations 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from functools import partial
 from itertools import combinations, permutations
 from typing import TYPE_CHECKING
 
+from xmlstream.dataclasses import dataclass
 from xmlstream.operators.expressions.bounds import Bound, bounds_between
 from xmlstream.operators.frames.matching import flagged
 from xmlstream.operators.joins.equal_attributes import narrower

@@ -16,10 +16,10 @@ closes all keys of `a`. Only of computed bounds any value of their type counts a
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
 from functools import cached_property, partial
 from typing import TYPE_CHECKING
 
+from xmlstream.dataclasses import dataclass, replace
 from xmlstream.operators.closing_conditions import Condition, Grouping, StateModel
 from xmlstream.operators.expressions.bounds import NO_BOUNDS, Bound, Bounds
 from xmlstream.operators.expressions.constant_evaluation import evaluated

@@ -16,10 +16,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from collections.abc import Set as AbstractSet
-from dataclasses import dataclass, replace
 from itertools import permutations, product
 from typing import Literal
 
+from xmlstream.dataclasses import dataclass, replace
 from xmlstream.operators.joins.equal_attributes import narrower, rewritten, rewritten_schemes
 from xmlstream.operators.joins.equi_join import EquiJoin
 from xmlstream.operators.required_punctuations import Way

@@ -23,9 +23,9 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
 from functools import cached_property
 
+from xmlstream.dataclasses import dataclass, field, replace
 from xmlstream.operators.closing_conditions import Grouping, Promises
 from xmlstream.operators.expressions.bounds import Bound
 from xmlstream.punct_ns.errors import QueryError

@@ -10,8 +10,7 @@ Source: Li et al. 2006, §5.2 (Plan Parameter II); Ding et al., Joining Punctuat
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
+from xmlstream.dataclasses import dataclass
 from xmlstream.punct_ns.errors import QueryError
 
 

@@ -25,12 +25,12 @@ stays open, as v does in every `(,v)`.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from datetime import date, timedelta
 from typing import TYPE_CHECKING
 
 import pyarrow as pa
 
+from xmlstream.dataclasses import dataclass
 from xmlstream.operators.frames.matching import condition
 from xmlstream.operators.punctuators import distance
 from xmlstream.operators.punctuators.distance import Distance

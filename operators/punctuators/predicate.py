@@ -17,9 +17,9 @@ time: they end nothing, and a group without another time ends by its predicate a
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from xmlstream.dataclasses import dataclass
 from xmlstream.operators.expressions.iso_duration import with_iso_durations
 from xmlstream.operators.frames.matching import condition, is_inline, matching, not_matching
 from xmlstream.operators.punctuators import distance

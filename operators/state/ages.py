@@ -14,10 +14,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from xmlstream.dataclasses import dataclass
 from xmlstream.operators.expressions.dialect import passed
 from xmlstream.operators.storage.records import DeadLetter
 from xmlstream.punct_ns.errors import UsageError

@@ -7,11 +7,11 @@ counts before that commit: a slice that runs again after a crash overwrites what
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterator, Sequence
-from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import pyarrow as pa
 
+from xmlstream.dataclasses import dataclass, field, replace
 from xmlstream.operators.state.ages import PurgeAfter, Since, overdue_letter
 from xmlstream.operators.state.blocked_set import BlockedSet
 from xmlstream.operators.state.closed_set import ClosedSet, SourceClosedSet

@@ -11,9 +11,9 @@ is refused, and never read as empty.
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping, Sequence
-from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
+from xmlstream.dataclasses import dataclass, field
 from xmlstream.operators.closing_conditions import ALWAYS, Either, Grouping, StateModel
 from xmlstream.operators.required_punctuations import Held, Row, Way, same, whole
 from xmlstream.operators.state.expiring_set import Entry

@@ -14,12 +14,12 @@ before, which are few. When they are no longer few, all rows become a new base.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 import pyarrow.compute
 
+from xmlstream.dataclasses import dataclass, replace
 from xmlstream.operators.frames.matching import condition, is_inline, matching, not_matching
 from xmlstream.operators.state.ages import AGES, FIRST, SINCE, PurgeAfter, Since
 from xmlstream.operators.state.slice_tuples import Tuples, anti_join, semi_join

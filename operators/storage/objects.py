@@ -21,11 +21,11 @@ from collections import Counter, deque
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
 from itertools import filterfalse
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, BinaryIO, ClassVar, TypeVar, cast
 
+from xmlstream.dataclasses import dataclass, replace
 from xmlstream.operators.storage.durable import checksum, checksum_text, damaged
 from xmlstream.operators.storage.object_files import ObjectFile, fetch_ahead
 from xmlstream.operators.storage.object_urls import (

@@ -8,11 +8,12 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Collection, Mapping
-from dataclasses import dataclass, fields, replace
 from datetime import datetime
 from functools import cache
 from types import NoneType, UnionType
 from typing import Any, ClassVar, Self, get_args, get_origin, get_type_hints
+
+from xmlstream.dataclasses import dataclass, fields, replace
 
 
 class Record:

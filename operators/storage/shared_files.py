@@ -10,13 +10,13 @@ from __future__ import annotations
 import threading
 import uuid
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any, Protocol
 
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from xmlstream.dataclasses import dataclass
 from xmlstream.operators.storage.object_urls import joined
 from xmlstream.operators.storage.objects import ObjectStore
 from xmlstream.operators.storage.store import store_of

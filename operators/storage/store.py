@@ -23,10 +23,10 @@ import os
 import shutil
 import zlib
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, BinaryIO, ClassVar, Protocol, Self, TypeAlias
 
+from xmlstream.dataclasses import dataclass
 from xmlstream.operators.storage.durable import (
     AppendOnlyFile,
     checksum,

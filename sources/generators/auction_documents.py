@@ -9,7 +9,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import ExitStack
-from dataclasses import dataclass
 from heapq import merge
 from itertools import chain, repeat
 from operator import itemgetter
@@ -19,6 +18,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
+from xmlstream.dataclasses import dataclass
 from xmlstream.punct_ns.errors import UsageError
 from xmlstream.sources.generators.auction_events import (
     EVENTS_AT_ONCE,

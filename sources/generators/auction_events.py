@@ -14,7 +14,6 @@ punctuation on a closed auction holds. A city is in its state. The words are our
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
 from itertools import count
 from typing import Any
 
@@ -22,6 +21,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute
 
+from xmlstream.dataclasses import dataclass
 from xmlstream.sources.generators.auction_house import AUCTIONS_PER_PERSON, EVENTS_PER_PERSON, House
 from xmlstream.sources.generators.text_columns import Numbers, joined_texts, letters, moments, numbers, take, words
 

@@ -9,13 +9,13 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Literal, TypeVar, get_args
 
 import pyarrow as pa
 
+from xmlstream.dataclasses import dataclass, field
 from xmlstream.punct_ns.errors import UsageError
 from xmlstream.punct_ns.lifespan import Duration
 from xmlstream.punct_ns.pattern import Constant

@@ -11,10 +11,10 @@ import errno
 import sqlite3
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
 
+from xmlstream.dataclasses import dataclass
 from xmlstream.punct_ns.errors import StateError, UsageError
 
 FORMAT = 1

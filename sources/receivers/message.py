@@ -9,11 +9,11 @@ from __future__ import annotations
 import hashlib
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass
 from urllib.parse import quote
 
 from lxml import etree
 
+from xmlstream.dataclasses import dataclass
 from xmlstream.punct_ns.errors import MalformedInput, UsageError
 from xmlstream.punct_ns.xml_form import NAME, PUNCT_NS
 from xmlstream.sources.xml.options.leaf_paths import local_tag

@@ -8,10 +8,10 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
 from io import FileIO
 from pathlib import Path
 
+from xmlstream.dataclasses import dataclass
 from xmlstream.operators.storage.durable import sync
 from xmlstream.punct_ns.errors import StateError
 from xmlstream.sources.receivers.journal import Journal, Noted

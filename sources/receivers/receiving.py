@@ -8,12 +8,12 @@ from __future__ import annotations
 import sys
 import threading
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
 from pathlib import Path
 from types import TracebackType
 from typing import Protocol, Self
 from urllib.parse import SplitResult, unquote, urlsplit
 
+from xmlstream.dataclasses import dataclass, field
 from xmlstream.punct_ns.errors import UsageError
 from xmlstream.sources.receivers.byte_streams import StandardInput, Tcp
 from xmlstream.sources.receivers.framing import Elements, Framing, Lines

@@ -21,7 +21,6 @@ import time
 import traceback
 from collections.abc import Callable, Sequence
 from contextlib import nullcontext
-from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import TypeAlias
@@ -29,6 +28,7 @@ from xml.sax.saxutils import quoteattr
 
 from lxml import etree
 
+from xmlstream.dataclasses import dataclass, replace
 from xmlstream.operators.storage.durable import AppendOnlyFile
 from xmlstream.punct_ns.errors import MalformedInput, UsageError, XmlStreamError
 from xmlstream.punct_ns.xml_form import PUNCT_NS

@@ -13,10 +13,10 @@ from __future__ import annotations
 import difflib
 import re
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from itertools import chain
 from typing import TYPE_CHECKING, Any, get_args
 
+from xmlstream.dataclasses import dataclass
 from xmlstream.operators.joins.join_sides import JoinKind
 from xmlstream.operators.top_n import Rank
 from xmlstream.plan.nodes import unique

@@ -10,12 +10,12 @@ purge (Li et al. 2006, §3.2.1).
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Any, Literal
 
 from xmlstream.builder import method_sql
 from xmlstream.builder.method_sql import Groups, TupleWindows, argument
 from xmlstream.builder.runnable import Runnable
+from xmlstream.dataclasses import dataclass
 from xmlstream.extensions import extension
 from xmlstream.operators.describe import Describe
 from xmlstream.operators.distinct_on import DistinctOn

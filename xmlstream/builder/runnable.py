@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Unpack
 
@@ -26,6 +25,7 @@ from xmlstream.builder.run_options import (
     settings_of,
     takes,
 )
+from xmlstream.dataclasses import dataclass, field, replace
 from xmlstream.optimizer.rules import optimized
 from xmlstream.plan.nodes import Node, results, together
 from xmlstream.punct_ns.errors import UsageError

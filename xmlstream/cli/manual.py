@@ -14,12 +14,12 @@ import shutil
 import sys
 import textwrap
 from contextlib import suppress
-from dataclasses import dataclass
 from difflib import get_close_matches
 from importlib.metadata import PackageNotFoundError, distribution, metadata
 from pathlib import Path, PurePath
 from typing import TYPE_CHECKING
 
+from xmlstream.dataclasses import dataclass
 from xmlstream.punct_ns.errors import DISTRIBUTION, UsageError
 
 if TYPE_CHECKING:

@@ -19,7 +19,6 @@ import tempfile
 import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass
 from pathlib import Path
 
 from rich.console import Console
@@ -27,6 +26,7 @@ from rich.progress import Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
 
 from xmlstream.cli import interrupts
 from xmlstream.cli.processor_time import Times
+from xmlstream.dataclasses import dataclass
 from xmlstream.operators.storage.locks import DirectoryLocks
 from xmlstream.punct_ns.errors import StateError, UsageError, XmlStreamError
 from xmlstream.session.java_process import require_java

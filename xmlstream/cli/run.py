@@ -14,7 +14,6 @@ import threading
 import time
 from collections.abc import Iterator, Mapping
 from contextlib import ExitStack, contextmanager, suppress
-from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -22,6 +21,7 @@ from rich.console import Console
 
 from xmlstream.cli.interrupts import Interrupted, Interrupts, noted_signals
 from xmlstream.cli.progress import noticed, shown
+from xmlstream.dataclasses import dataclass, replace
 from xmlstream.monitor.monitor import Monitor
 from xmlstream.monitor.run_view import RunView
 from xmlstream.operators.storage.objects import ANNOUNCED

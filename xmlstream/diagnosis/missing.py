@@ -11,11 +11,11 @@ source, the punctuations that it has already sent are subtracted.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
 from datetime import datetime
 from functools import partial
 from typing import TYPE_CHECKING
 
+from xmlstream.dataclasses import dataclass, replace
 from xmlstream.diagnosis.kept_rows import ClosedOnDisk, KeptRows, log_attributes
 from xmlstream.operators.punctuate import Punctuate
 from xmlstream.operators.required_punctuations import Row, Way

@@ -6,10 +6,10 @@ For each operator: the rows that it keeps, and which source must send which punc
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any
 
+from xmlstream.dataclasses import dataclass
 from xmlstream.diagnosis.missing import SliceTime
 from xmlstream.operators.storage.records import Record
 from xmlstream.runtime.metrics import counted, in_units

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
+from xmlstream.dataclasses import dataclass
 from xmlstream.drawing.canvas import Area, Canvas, Tone, curve, cut, width, wrapped
 from xmlstream.drawing.layers import Arrow, layered
 

@@ -10,9 +10,9 @@ Source: K. Sugiyama, S. Tagawa, M. Toda: Methods for Visual Understanding of Hie
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from itertools import pairwise
 
+from xmlstream.dataclasses import dataclass
 from xmlstream.drawing.canvas import Area, Point
 
 Arrow = tuple[int, int]

@@ -14,7 +14,6 @@ import math
 import threading
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
 from datetime import UTC, datetime, time
 from functools import partial, reduce
 from itertools import pairwise
@@ -23,6 +22,7 @@ from typing import Any, TypeAlias
 
 import pyarrow as pa
 
+from xmlstream.dataclasses import dataclass
 from xmlstream.diagnosis.kept_rows import ClosedOnDisk
 from xmlstream.diagnosis.missing import SliceTime
 from xmlstream.operators.state.closed_set import ClosedSet, added_punctuations

@@ -13,8 +13,8 @@ import secrets
 import socket
 import threading
 import time
-from dataclasses import dataclass
 
+from xmlstream.dataclasses import dataclass
 from xmlstream.monitor.run_view import RunView
 from xmlstream.punct_ns.errors import UsageError, not_installed, reason
 from xmlstream.runtime.checkpoint import Commit

@@ -10,8 +10,8 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Mapping
 from collections.abc import Set as AbstractSet
-from dataclasses import dataclass, replace
 
+from xmlstream.dataclasses import dataclass, replace
 from xmlstream.optimizer.join_plans import JoinPlan, JoinRegion, at_once, hands_on, is_join, region, safe_plans, written
 from xmlstream.optimizer.rewrite import bottom_up, readers, rebuilt
 from xmlstream.plan.nodes import Node, Scan, topological

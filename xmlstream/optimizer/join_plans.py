@@ -18,9 +18,9 @@ from __future__ import annotations
 import math
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from collections.abc import Set as AbstractSet
-from dataclasses import dataclass, replace
 from itertools import chain, combinations, pairwise
 
+from xmlstream.dataclasses import dataclass, replace
 from xmlstream.operators.behaviour import Combines
 from xmlstream.operators.expressions.dialect import attributes_in, conjuncts, expression, render
 from xmlstream.operators.expressions.throwable import throwable

@@ -27,12 +27,12 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from collections.abc import Set as AbstractSet
-from dataclasses import dataclass, replace
 from operator import add, or_
 from typing import cast
 
 from sqlglot import exp
 
+from xmlstream.dataclasses import dataclass, replace
 from xmlstream.operators.behaviour import Combines, HasResidual, Terms
 from xmlstream.operators.expressions.dialect import (
     attributes_in,

@@ -19,11 +19,11 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from collections.abc import Set as AbstractSet
-from dataclasses import dataclass
 from operator import or_
 
 from sqlglot import exp
 
+from xmlstream.dataclasses import dataclass
 from xmlstream.operators.behaviour import is_identity
 from xmlstream.operators.expressions.dialect import expression, render
 from xmlstream.operators.expressions.output_columns import Column

@@ -15,10 +15,10 @@ import re
 from collections import Counter
 from collections.abc import Collection, Mapping, Sequence
 from collections.abc import Set as AbstractSet
-from dataclasses import dataclass, field, fields, is_dataclass
 from pathlib import PurePath
 from typing import TYPE_CHECKING, Any, TypeAlias
 
+from xmlstream.dataclasses import dataclass, field, fields, is_dataclass
 from xmlstream.operators.behaviour import LogicalProperties, Operator, among, is_identity, promised
 from xmlstream.operators.expressions.output_columns import Column
 from xmlstream.operators.merge import Merge

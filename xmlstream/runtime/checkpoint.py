@@ -31,11 +31,11 @@ from __future__ import annotations
 import json
 import threading
 from collections.abc import Iterable, Mapping, Sequence, Set
-from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 
+from xmlstream.dataclasses import dataclass, field, replace
 from xmlstream.operators.state.expiring_set import Entry
 from xmlstream.operators.state.state_schema import OperatorRecord
 from xmlstream.operators.storage.durable import EMPTY_SEAL, RESTORE, AppendOnlyFile, make_directory, sync

@@ -17,7 +17,6 @@ import threading
 import time
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence, Set
-from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from itertools import chain
 from pathlib import Path
@@ -25,6 +24,7 @@ from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
+from xmlstream.dataclasses import dataclass, field, replace
 from xmlstream.operators.behaviour import advance
 from xmlstream.operators.state.ages import PurgeAfter
 from xmlstream.operators.state.slice_tuples import Slice, Tuples

@@ -8,10 +8,10 @@ terminal.
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Mapping
-from dataclasses import dataclass, field, replace
 from datetime import datetime
 from typing import Any
 
+from xmlstream.dataclasses import dataclass, field, replace
 from xmlstream.operators.punctuate import Punctuate
 from xmlstream.operators.storage.store import Place, store_at
 from xmlstream.plan.nodes import Node, Scan, names

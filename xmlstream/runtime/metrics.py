@@ -10,11 +10,11 @@ import json
 from collections import Counter
 from collections.abc import Collection, Iterable, Mapping
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 from pathlib import Path
 from typing import TypeAlias
 
+from xmlstream.dataclasses import dataclass, field, replace
 from xmlstream.operators.storage.durable import AppendOnlyFile
 from xmlstream.operators.storage.object_urls import is_object_url
 from xmlstream.operators.storage.objects import AT_ONCE, ObjectStore

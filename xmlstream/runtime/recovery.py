@@ -7,9 +7,9 @@ the checkpoint.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 
+from xmlstream.dataclasses import dataclass
 from xmlstream.operators.storage.locks import DirectoryLocks
 from xmlstream.operators.storage.store import Folder, Place, Store, hidden, shown
 from xmlstream.plan.nodes import Node

@@ -35,10 +35,10 @@ import uuid
 import zlib
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Set
 from concurrent.futures import Future, ThreadPoolExecutor
-from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, TypeVar
 
+from xmlstream.dataclasses import dataclass, replace
 from xmlstream.operators.storage.durable import checksum_text, make_directory, sync
 from xmlstream.operators.storage.locks import DirectoryLocks
 from xmlstream.operators.storage.object_files import CHUNK

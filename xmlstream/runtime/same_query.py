@@ -11,9 +11,9 @@ import os
 import uuid
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, replace
 from typing import Any
 
+from xmlstream.dataclasses import dataclass, replace
 from xmlstream.operators.storage.object_urls import shown
 from xmlstream.operators.storage.records import Record
 from xmlstream.operators.storage.store import Folder, LocalPlace, Place, folder_at, sealed, store_at, unseal

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import tempfile
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
 from pathlib import Path
 
+from xmlstream.dataclasses import dataclass, field
 from xmlstream.operators.state.ages import PurgeAfter
 from xmlstream.operators.storage.object_urls import is_object_url, require_known_scheme
 from xmlstream.operators.storage.store import store_at

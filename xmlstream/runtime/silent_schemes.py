@@ -7,9 +7,9 @@ more slices with tuples, and more time, have passed than is usual, and if operat
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 
+from xmlstream.dataclasses import dataclass, field, replace
 from xmlstream.operators.state.ages import PurgeAfter
 from xmlstream.operators.storage.records import Record
 from xmlstream.runtime.metrics import counted, in_units

@@ -18,10 +18,10 @@ import uuid
 from collections import deque
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, TypeAlias
 
+from xmlstream.dataclasses import dataclass
 from xmlstream.operators.storage.store import store_at
 from xmlstream.punct_ns.errors import XmlStreamError
 from xmlstream.runtime.checkpoint import Checkpoint, Commit

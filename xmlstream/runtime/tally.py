@@ -8,10 +8,10 @@ from __future__ import annotations
 import sys
 import time
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
 from html import escape
 from typing import Any
 
+from xmlstream.dataclasses import dataclass, field
 from xmlstream.runtime.likely_mistakes import Finding
 from xmlstream.runtime.metrics import Metrics, SliceReport, Totals, counted
 

@@ -7,9 +7,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Protocol
 
+from xmlstream.dataclasses import dataclass
 from xmlstream.operators.storage.store import LocalPlace, Place
 from xmlstream.plan.nodes import Node
 from xmlstream.punct_ns.errors import XmlStreamError

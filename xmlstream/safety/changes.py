@@ -10,10 +10,10 @@ Changes name attributes of sources: `origins` traces an attribute of a node to t
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
 from itertools import islice, product
 from typing import Protocol, TypeAlias
 
+from xmlstream.dataclasses import dataclass, replace
 from xmlstream.operators.describe import Describe
 from xmlstream.operators.difference import Difference
 from xmlstream.operators.expressions.dialect import conjoined, expression, render

@@ -14,11 +14,11 @@ neither, and no scheme of the result follows from it: then its source need not p
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
 from functools import partial
 from itertools import combinations, islice, product
 from typing import Any, TypeAlias, TypeVar
 
+from xmlstream.dataclasses import dataclass, field
 from xmlstream.optimizer.choose_joins import joined_at_once
 from xmlstream.plan.nodes import Node, Scan, results, topological
 from xmlstream.punct_ns.numeric_type import NumericType

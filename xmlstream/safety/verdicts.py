@@ -12,9 +12,9 @@ Source: Tucker et al. 2007, §3.3, Theorems 2 and 4; Li et al. 2006, §2.1, Defi
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from enum import IntEnum
 
+from xmlstream.dataclasses import dataclass
 from xmlstream.operators.behaviour import promised as promised_by
 from xmlstream.operators.closing_conditions import Condition, Grouping, Promises, StateModel
 from xmlstream.plan.nodes import Node, Results, Scan, Static, names, topological

@@ -26,13 +26,13 @@ from __future__ import annotations
 
 from bisect import bisect_left, bisect_right
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from decimal import Decimal
 from enum import Enum
 from fractions import Fraction
 from functools import cached_property
 from itertools import pairwise
 
+from xmlstream.dataclasses import dataclass
 from xmlstream.punct_ns.errors import UsageError
 
 

@@ -8,10 +8,10 @@ at its end, and the dimensions in which engines differ.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from xmlstream.dataclasses import dataclass
 from xmlstream.punct_ns.errors import UsageError, not_installed
 from xmlstream.secret.model import Element, Profile, Report, Secret, Value, Windows, answer
 

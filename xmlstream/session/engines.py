@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal, TypeAlias, overload
 
+from xmlstream.dataclasses import dataclass
 from xmlstream.punct_ns.errors import UsageError, not_installed
 
 if TYPE_CHECKING:

@@ -15,12 +15,12 @@ from __future__ import annotations
 
 import uuid
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
 
+from xmlstream.dataclasses import dataclass
 from xmlstream.operators.storage.store import Place, Store, hidden
 from xmlstream.punct_ns.slices import POSITION
 from xmlstream.sink.document_names import names_of

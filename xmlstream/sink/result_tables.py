@@ -9,12 +9,12 @@ from __future__ import annotations
 import json
 from abc import abstractmethod
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 import pyarrow as pa
 import pyarrow.csv
 import pyarrow.parquet as pq
 
+from xmlstream.dataclasses import dataclass
 from xmlstream.punct_ns.errors import QueryError
 from xmlstream.punct_ns.punctuation import Punctuation
 from xmlstream.punct_ns.schema import Schema

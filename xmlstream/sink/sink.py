@@ -7,7 +7,6 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from enum import Enum
 from pathlib import Path
@@ -15,6 +14,7 @@ from typing import TYPE_CHECKING, Protocol, TypeAlias
 
 import pyarrow as pa
 
+from xmlstream.dataclasses import dataclass, field
 from xmlstream.operators.storage.records import Record
 from xmlstream.punct_ns.punctuation import Punctuation
 

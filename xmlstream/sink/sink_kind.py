@@ -7,10 +7,10 @@ loads a slice into a table in one transaction. XML and objects of the program ha
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path, PurePath
 from typing import TYPE_CHECKING
 
+from xmlstream.dataclasses import dataclass
 from xmlstream.operators.storage.object_urls import OPTIONS, shown
 
 if TYPE_CHECKING:

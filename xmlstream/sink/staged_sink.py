@@ -10,13 +10,13 @@ import os
 import re
 import time
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Protocol
 
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from xmlstream.dataclasses import dataclass
 from xmlstream.operators.storage.store import Place, hidden
 from xmlstream.punct_ns.errors import XmlStreamError, reason
 from xmlstream.punct_ns.schema import Schema

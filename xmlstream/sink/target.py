@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
 from pathlib import Path, PurePath
 
+from xmlstream.dataclasses import dataclass, field
 from xmlstream.extensions import extensions
 from xmlstream.operators.storage.object_urls import is_object_url
 from xmlstream.operators.storage.object_urls import shown as without_options

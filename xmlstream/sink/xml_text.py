@@ -21,7 +21,6 @@ reads it back with `xml(description)`:
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Sequence
-from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -29,6 +28,7 @@ import numpy.typing as npt
 import pyarrow as pa
 from lxml import etree
 
+from xmlstream.dataclasses import dataclass, replace
 from xmlstream.punct_ns.errors import QueryError, UsageError
 from xmlstream.punct_ns.schema import Attribute, Schema, windows
 from xmlstream.punct_ns.sql_type import StringType

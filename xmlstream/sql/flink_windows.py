@@ -16,10 +16,10 @@ in the text; tables and subqueries within a call keep their own text and places.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
 
 from sqlglot import exp
 
+from xmlstream.dataclasses import dataclass, field
 from xmlstream.operators.expressions.dialect import as_read, call_name, expression
 from xmlstream.operators.expressions.duration import duration, length_text
 from xmlstream.operators.expressions.iso_duration import (

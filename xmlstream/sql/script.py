@@ -13,11 +13,11 @@ Reading finds errors in the text and its names without Spark; planning gets the 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from sqlglot import exp
 
+from xmlstream.dataclasses import dataclass, replace
 from xmlstream.operators.sort import Sort
 from xmlstream.plan.nodes import Node, Scan, together, topological
 from xmlstream.punct_ns.errors import QueryError, UsageError

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Iterator
-from dataclasses import dataclass
 from itertools import groupby
 
 from sqlglot import exp
 from sqlglot.errors import ParseError, TokenError
 from sqlglot.tokenizer_core import Token, TokenType
 
+from xmlstream.dataclasses import dataclass
 from xmlstream.operators.expressions.dialect import quiet, statement, tokens
 from xmlstream.punct_ns.errors import QueryError
 from xmlstream.sql.flink_windows import Rewriting

@@ -6,12 +6,12 @@ import math
 import random
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Unpack
 
 from xmlstream.builder.query import Query
 from xmlstream.builder.run_options import takes
+from xmlstream.dataclasses import dataclass
 from xmlstream.plan.nodes import Static, topological
 from xmlstream.punct_ns.errors import UsageError, XmlStreamError
 from xmlstream.punct_ns.punctuation import Punctuation

@@ -14,7 +14,6 @@ import shutil
 import tempfile
 import weakref
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
 from datetime import datetime
 from functools import cached_property, lru_cache
 from pathlib import Path
@@ -22,6 +21,7 @@ from typing import Any, TypedDict, Unpack
 
 from xmlstream.builder.query import Query
 from xmlstream.builder.run_options import keywords_of, require_safe, takes
+from xmlstream.dataclasses import dataclass, replace
 from xmlstream.diagnosis.inspection import inspect
 from xmlstream.operators.storage.store import Folder, sealed
 from xmlstream.optimizer.rewrite import bottom_up, rebuilt

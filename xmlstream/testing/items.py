@@ -9,9 +9,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
 from typing import Any
 
+from xmlstream.dataclasses import dataclass, field
 from xmlstream.punct_ns.domain import Domain
 from xmlstream.punct_ns.errors import NotationError, UsageError, XmlStreamError
 from xmlstream.punct_ns.notation import parse_pattern

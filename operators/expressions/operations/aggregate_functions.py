@@ -8,11 +8,11 @@ takes a null in a structure for the least value, DuckDB for the greatest: struct
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
 from typing import Literal, TypeAlias
 
 from sqlglot import exp
 
+from xmlstream.dataclasses import dataclass, replace
 from xmlstream.operators.expressions.operations.arithmetic import rounded
 from xmlstream.operators.expressions.operations.casts import BITS, is_utc
 from xmlstream.operators.expressions.operations.part import (

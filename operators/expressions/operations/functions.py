@@ -8,8 +8,8 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
 
+from xmlstream.dataclasses import dataclass, replace
 from xmlstream.operators.expressions.operations.arithmetic import OF_NUMBERS
 from xmlstream.operators.expressions.operations.casts import (
     cast,

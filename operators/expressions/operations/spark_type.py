@@ -8,10 +8,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable
-from dataclasses import dataclass
 from functools import lru_cache
 from typing import NamedTuple
 
+from xmlstream.dataclasses import dataclass
 from xmlstream.punct_ns.errors import QueryError
 from xmlstream.punct_ns.sql_type import canonical_name, split_outside
 

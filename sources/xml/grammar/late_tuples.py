@@ -12,7 +12,6 @@ from __future__ import annotations
 import uuid
 from bisect import bisect_right
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
 from functools import cached_property
 from operator import itemgetter
 from typing import Any
@@ -23,6 +22,7 @@ import pyarrow as pa
 import pyarrow.compute
 import pyarrow.parquet as pq
 
+from xmlstream.dataclasses import dataclass, replace
 from xmlstream.operators.storage.records import DeadLetter
 from xmlstream.operators.storage.shared_files import beside, opened, written
 from xmlstream.punct_ns.domain import Cut, Domain

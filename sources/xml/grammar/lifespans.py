@@ -10,7 +10,6 @@ from __future__ import annotations
 import uuid
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -18,6 +17,7 @@ import pyarrow as pa
 import pyarrow.compute
 import pyarrow.parquet as pq
 
+from xmlstream.dataclasses import dataclass
 from xmlstream.operators.storage.shared_files import beside, opened, written
 from xmlstream.punct_ns.domain import Cut
 from xmlstream.punct_ns.lifespan import Bound, Lifespan

@@ -11,13 +11,13 @@ pattern is one auction, or several, holds for every partition as soon as its own
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute
 
+from xmlstream.dataclasses import dataclass, field
 from xmlstream.punct_ns.growing_set import GrowingSet
 from xmlstream.punct_ns.numeric_type import IntegerType
 from xmlstream.punct_ns.pattern import List, Pattern, Range, canonical

@@ -9,13 +9,13 @@ import re
 from collections import Counter
 from collections.abc import Iterable, Iterator
 from contextlib import suppress
-from dataclasses import dataclass, field, replace
 from functools import lru_cache
 from itertools import pairwise
 
 import pyarrow as pa
 from lxml import etree
 
+from xmlstream.dataclasses import dataclass, field, replace
 from xmlstream.punct_ns.domain import BLANKS, Domain
 from xmlstream.punct_ns.errors import InputError
 from xmlstream.sources.places import Document

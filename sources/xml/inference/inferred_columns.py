@@ -10,13 +10,13 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, replace
 from enum import IntEnum
 from functools import reduce
 from itertools import pairwise
 
+from xmlstream.dataclasses import dataclass, replace
 from xmlstream.punct_ns.slices import quoted
-from xmlstream.punct_ns.xml_form import NAME_LETTER
+from xmlstream.punct_ns.xml_form import NO_NAME_LETTER
 from xmlstream.sources.xml.inference.element_profile import KEYS, MOST_TEXTS, ElementProfile, ObservedValues
 from xmlstream.sources.xml.options.leaf_paths import local_tag
 from xmlstream.sources.xml.options.qualified_names import XML_PREFIXES
@@ -405,7 +405,7 @@ def columns(found: list[InferredLeaf]) -> list[InferredColumn]:
 
 def _name(leaf: InferredLeaf, length: int) -> str:
     """Builds a name from the last `length` parts of the path."""
-    words = [re.sub(f"[^{NAME_LETTER}]+", "_", part.removeprefix("{}")) for part in leaf.words]
+    words = [re.sub(rf"[{NO_NAME_LETTER}\-.]+", "_", part.removeprefix("{}")) for part in leaf.words]
     if not leaf.up and not leaf.steps:
         return f"_{words[0]}" if words else "_VALUE"
     chosen = words[-length:] if not leaf.up else words

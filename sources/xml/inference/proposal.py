@@ -7,12 +7,12 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
 
+from xmlstream.dataclasses import dataclass, replace
 from xmlstream.operators.storage.object_urls import shown
 from xmlstream.punct_ns.errors import InputError, UsageError
 from xmlstream.punct_ns.slices import quoted
-from xmlstream.punct_ns.xml_form import NAME_LETTER, PUNCT_NS
+from xmlstream.punct_ns.xml_form import NO_NAME_LETTER, PUNCT_NS
 from xmlstream.sources.places import located
 from xmlstream.sources.xml.grammar.check import check_grammar
 from xmlstream.sources.xml.inference.element_profile import MOST_TEXTS, ORDERED, Sample, sampled
@@ -135,7 +135,7 @@ class Proposal:
             lines.append(f"-- Other elements that repeat, for --row-tag: {', '.join(self.others[:_MOST_OTHERS])}{more}")
         if self.left_out:
             lines.append(f"-- {self.left_out} more leaves have no column here.")
-        name = re.sub(f"[^{NAME_LETTER}]", "_", local_tag(self.options["rowTag"]).rpartition(":")[2])
+        name = re.sub(rf"[{NO_NAME_LETTER}\-.]", "_", local_tag(self.options["rowTag"]).rpartition(":")[2])
         lines.append(f"CREATE TABLE {quoted_if(name)} (")
         columns = [f"  {quoted(column.name)} {column.leaf.type}" for column in self.columns]
         lines += [",\n".join(columns), ") USING punctuated_xml OPTIONS ("]

@@ -12,9 +12,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from xmlstream.dataclasses import dataclass
 from xmlstream.punct_ns.errors import UsageError
 from xmlstream.punct_ns.schema import split_name
 from xmlstream.punct_ns.sql_type import split_outside

@@ -13,10 +13,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Collection, Iterator, Sequence
-from dataclasses import dataclass, field, replace
 from functools import lru_cache
 from typing import Literal
 
+from xmlstream.dataclasses import dataclass, field, replace
 from xmlstream.punct_ns.errors import UsageError
 from xmlstream.punct_ns.xml_form import NAME
 from xmlstream.sources.xml.options.qualified_names import XML_PREFIXES, Prefixes, with_namespace

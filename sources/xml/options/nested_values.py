@@ -11,12 +11,12 @@ fields, and an array a list of texts.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 import pyarrow as pa
 
+from xmlstream.dataclasses import dataclass
 from xmlstream.punct_ns.domain import Domain
 from xmlstream.punct_ns.schema import Schema
 from xmlstream.punct_ns.sql_type import OpaqueType

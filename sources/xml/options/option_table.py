@@ -5,9 +5,9 @@ from __future__ import annotations
 import difflib
 import re
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 from typing import Any, Literal, get_args
 
+from xmlstream.dataclasses import dataclass
 from xmlstream.punct_ns.errors import UsageError
 from xmlstream.punct_ns.xml_form import PUNCT_NS
 from xmlstream.sources.xml.options.formats import (

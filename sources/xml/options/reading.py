@@ -6,9 +6,9 @@ It travels to other processes as it is, and is never parsed again.
 from __future__ import annotations
 
 from collections.abc import Collection
-from dataclasses import dataclass, fields, replace
 from typing import Any
 
+from xmlstream.dataclasses import dataclass, fields, replace
 from xmlstream.sources.xml.options.source import SourceOptions
 
 

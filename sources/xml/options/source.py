@@ -21,11 +21,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
 from fnmatch import fnmatchcase
 from pathlib import Path
 from typing import Any
 
+from xmlstream.dataclasses import dataclass, field
 from xmlstream.operators.storage.object_urls import is_object_url, shown
 from xmlstream.punct_ns.domain import Domain
 from xmlstream.punct_ns.errors import UsageError

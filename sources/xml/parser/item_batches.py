@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
 from operator import itemgetter
 from typing import Any
 
@@ -17,6 +16,7 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute
 
+from xmlstream.dataclasses import dataclass, field, replace
 from xmlstream.punct_ns.domain import BLANKS
 from xmlstream.punct_ns.lifespan import Lifespan
 from xmlstream.punct_ns.numeric_type import IntegerType

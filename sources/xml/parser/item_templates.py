@@ -12,13 +12,13 @@ from __future__ import annotations
 
 import re
 from collections.abc import Collection
-from dataclasses import dataclass
 from itertools import accumulate
 
 import numpy as np
 import numpy.typing as npt
 from lxml import etree
 
+from xmlstream.dataclasses import dataclass
 from xmlstream.sources.xml.options.arrow_text import Mask
 from xmlstream.sources.xml.parser.elements import UnreadableError
 from xmlstream.sources.xml.parser.item_reader import ItemReader, VoidPunctuationError

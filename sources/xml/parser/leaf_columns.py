@@ -8,13 +8,13 @@ which become one column.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute
 
+from xmlstream.dataclasses import dataclass
 from xmlstream.sources.xml.options.arrow_text import Mask, reordered
 from xmlstream.sources.xml.options.leaf_paths import ANYWHERE, LeafTree, condition
 from xmlstream.sources.xml.parser.item_reader import LeafTexts

@@ -7,13 +7,13 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
 from io import BytesIO
 from operator import attrgetter
 from typing import Any, BinaryIO, Literal
 
 from lxml import etree
 
+from xmlstream.dataclasses import dataclass
 from xmlstream.operators.storage.object_urls import is_object_url
 from xmlstream.operators.storage.records import DeadLetter
 from xmlstream.punct_ns.errors import MalformedInput

@@ -7,12 +7,12 @@ that it can be replayed, its range is read again.
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Iterator, Mapping
-from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
+from xmlstream.dataclasses import dataclass, replace
 from xmlstream.operators.storage.records import DeadLetter
 from xmlstream.punct_ns.errors import InputError
 from xmlstream.punct_ns.slices import POSITION

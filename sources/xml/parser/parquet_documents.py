@@ -7,12 +7,12 @@ from __future__ import annotations
 
 import json
 from collections.abc import Collection, Iterator, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from xmlstream.dataclasses import dataclass
 from xmlstream.punct_ns.errors import XmlStreamError
 from xmlstream.punct_ns.notation import format_pattern
 from xmlstream.punct_ns.pattern import Wildcard

@@ -8,13 +8,13 @@ behind each other, too, and no item is in two of them. The position of an item i
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
 from itertools import islice
 
 import numpy as np
 import pyarrow as pa
 from lxml import etree
 
+from xmlstream.dataclasses import dataclass, replace
 from xmlstream.punct_ns.slices import POSITION
 from xmlstream.sources.places import fetch_ahead
 from xmlstream.sources.xml.options.source import SourceOptions

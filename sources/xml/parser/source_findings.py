@@ -8,10 +8,10 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field, fields
 from itertools import islice
 from typing import Any
 
+from xmlstream.dataclasses import dataclass, field, fields
 from xmlstream.operators.storage.records import Record
 
 NAMES_SHOWN = 20

@@ -9,7 +9,6 @@ the promise is the punctuation put at its exact place, so that the tuple is foun
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -17,6 +16,7 @@ import pyarrow as pa
 import pyarrow.compute
 from lxml import etree
 
+from xmlstream.dataclasses import dataclass
 from xmlstream.punct_ns.notation import format_pattern
 from xmlstream.punct_ns.pattern import Constant, Pattern, patterns
 from xmlstream.punct_ns.value_set import ValueSet

@@ -14,11 +14,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass, field, replace
 
 import numpy as np
 from lxml import etree
 
+from xmlstream.dataclasses import dataclass, field, replace
 from xmlstream.sources.xml.options.arrow_text import Mask
 from xmlstream.sources.xml.options.leaf_paths import MANY_TAGS
 from xmlstream.sources.xml.parser.item_reader import ItemReader

@@ -7,7 +7,6 @@ twice or is nil, with text of its own around elements, or with attributes of an 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -15,6 +14,7 @@ import pyarrow as pa
 import pyarrow.compute
 from lxml import etree
 
+from xmlstream.dataclasses import dataclass, replace
 from xmlstream.sources.xml.options.arrow_text import Mask, reordered, slots
 from xmlstream.sources.xml.options.leaf_paths import LeafPath
 from xmlstream.sources.xml.options.source import SectionEnd, SourceOptions

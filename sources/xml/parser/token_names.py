@@ -7,10 +7,10 @@ names the elements are grouped by such numbers, so that each is looked at once a
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 import numpy as np
 
+from xmlstream.dataclasses import dataclass
 from xmlstream.sources.xml.options.arrow_text import Mask, only_bytes
 from xmlstream.sources.xml.parser.token_window import WORD, TokenWindow, UndecidedError, Words
 from xmlstream.sources.xml.splits.split_points import Offsets

@@ -13,7 +13,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass
 from functools import cached_property
 from string import ascii_letters
 from typing import Any, cast
@@ -24,6 +23,7 @@ import pyarrow as pa
 import pyarrow.compute
 from lxml import etree
 
+from xmlstream.dataclasses import dataclass
 from xmlstream.sources.xml.options.arrow_text import Mask, character_data, only_bytes, plain_text, slots
 from xmlstream.sources.xml.splits.split_points import Offsets, Tags
 from xmlstream.sources.xml.splits.tags import MAX_DEPTH, is_accepted, on_one_line, parse_content

@@ -9,13 +9,13 @@ are used to check columns that a query does not need: their values are not wante
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute
 
+from xmlstream.dataclasses import dataclass
 from xmlstream.punct_ns.domain import Domain
 from xmlstream.punct_ns.numeric_type import DecimalType, FloatType, IntegerType
 from xmlstream.punct_ns.slices import arrow_type

@@ -7,10 +7,10 @@ from __future__ import annotations
 
 import codecs
 from collections.abc import Collection
-from dataclasses import dataclass, replace
 from typing import BinaryIO, Literal
 from xml.parsers import expat
 
+from xmlstream.dataclasses import dataclass, replace
 from xmlstream.sources.places import Document
 from xmlstream.sources.xml.options.option_table import WhenDoctype
 from xmlstream.sources.xml.options.reading import Reading

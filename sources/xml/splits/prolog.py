@@ -9,11 +9,11 @@ from __future__ import annotations
 
 import codecs
 import re
-from dataclasses import dataclass
 from typing import BinaryIO, Literal
 
 from lxml import etree
 
+from xmlstream.dataclasses import dataclass
 from xmlstream.sources.xml.options.option_table import WhenDoctype
 from xmlstream.sources.xml.splits.tags import on_one_line, parse_reason, safe_parser, tag_name
 

@@ -15,9 +15,9 @@ import json
 import os
 import zlib
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
 from typing import Any, Literal, cast
 
+from xmlstream.dataclasses import dataclass, replace
 from xmlstream.operators.storage.records import Record
 from xmlstream.operators.storage.store import folder_at
 from xmlstream.punct_ns.errors import InputError, StateError

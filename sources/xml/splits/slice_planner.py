@@ -10,8 +10,8 @@ from __future__ import annotations
 import json
 import time
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, replace
 
+from xmlstream.dataclasses import dataclass, replace
 from xmlstream.operators.storage.records import Record
 from xmlstream.operators.storage.store import Place, folder_at, store_at
 from xmlstream.punct_ns.errors import InputError

@@ -12,11 +12,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass
 
 import numpy as np
 import numpy.typing as npt
 
+from xmlstream.dataclasses import dataclass
 from xmlstream.sources.xml.splits.tags import local_name, on_one_line
 
 Offsets = npt.NDArray[np.int64]

@@ -5,11 +5,11 @@ from __future__ import annotations
 import codecs
 import contextlib
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
 from typing import Any, BinaryIO, Literal
 
 from lxml import etree
 
+from xmlstream.dataclasses import dataclass, replace
 from xmlstream.punct_ns.errors import InputError
 from xmlstream.sources.parquet_table import parquet_footer
 from xmlstream.sources.places import Document

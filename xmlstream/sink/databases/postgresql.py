@@ -11,13 +11,13 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit, urlunsplit
 
 import pyarrow as pa
 import pyarrow.csv
 
+from xmlstream.dataclasses import dataclass
 from xmlstream.punct_ns.domain import Domain
 from xmlstream.punct_ns.errors import StateError, UsageError, XmlStreamError, not_installed, without_secrets
 from xmlstream.punct_ns.numeric_type import DecimalType

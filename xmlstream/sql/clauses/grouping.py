@@ -8,10 +8,10 @@ may use an item's alias.
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass
 
 from sqlglot import exp
 
+from xmlstream.dataclasses import dataclass
 from xmlstream.operators.expressions.aggregates import Aggregate
 from xmlstream.operators.expressions.dialect import call_name, named, render
 from xmlstream.operators.expressions.type_rules import whole_number

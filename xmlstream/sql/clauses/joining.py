@@ -15,11 +15,11 @@ purge lazily. The hint stands where Spark has hints; Spark ignores hints that it
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Sequence
-from dataclasses import dataclass, replace
 from typing import Literal
 
 from sqlglot import exp
 
+from xmlstream.dataclasses import dataclass, replace
 from xmlstream.operators.asof_join import AsofJoin, AsofKind
 from xmlstream.operators.expressions.bounds import bounds_between
 from xmlstream.operators.expressions.dialect import attributes_in, cast_to, conjoined, conjuncts, named, render

@@ -16,11 +16,11 @@ where the attribute is the time at which they come.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass, replace
 from typing import cast
 
 from sqlglot import exp
 
+from xmlstream.dataclasses import dataclass, replace
 from xmlstream.operators.distinct_on import DistinctOn
 from xmlstream.operators.expressions.aggregates import Over
 from xmlstream.operators.expressions.dialect import conjoined, conjuncts, expression, named, render

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import difflib
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass, replace
 
 from sqlglot import exp
 
+from xmlstream.dataclasses import dataclass, replace
 from xmlstream.operators.expressions.dialect import call_name, named, offset
 from xmlstream.plan.nodes import Node
 from xmlstream.punct_ns.errors import QueryError

@@ -16,10 +16,10 @@ arrival is known only if every node below keeps the order of its source (`requir
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
 
 from sqlglot import exp
 
+from xmlstream.dataclasses import dataclass, replace
 from xmlstream.operators.expressions.aggregates import Over
 from xmlstream.operators.expressions.dialect import expression, named, render
 from xmlstream.operators.expressions.type_rules import whole_number

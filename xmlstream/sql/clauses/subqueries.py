@@ -18,10 +18,10 @@ a constant as its key.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass, replace
 
 from sqlglot import exp
 
+from xmlstream.dataclasses import dataclass, replace
 from xmlstream.operators.expressions.dialect import (
     call_name,
     cast_to,

@@ -7,10 +7,9 @@ Spark replaces the call by a new column `window` below its SELECT; this module r
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from sqlglot import exp
 
+from xmlstream.dataclasses import dataclass
 from xmlstream.operators.expressions.dialect import call_name, cast_to, expression, named, offset, render
 from xmlstream.operators.expressions.duration import DAY, days_and_microseconds, duration
 from xmlstream.operators.expressions.type_rules import MOMENTS, NUMERIC, kind

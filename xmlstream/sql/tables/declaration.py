@@ -6,10 +6,10 @@ import difflib
 import re
 from collections.abc import Callable, Container, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
 
 from sqlglot import exp
 
+from xmlstream.dataclasses import dataclass
 from xmlstream.extensions import extension
 from xmlstream.operators.expressions.dialect import offset, type_text
 from xmlstream.operators.expressions.output_columns import Column
