@@ -16,7 +16,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import product
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from xmlstream.operators.frames.matching import matching
 from xmlstream.operators.state.closed_set import FORGOTTEN
@@ -125,6 +125,9 @@ class BlockedSet:
 MOST = 20_000
 """The number of kept points up to which patterns are cut exactly; beyond it, only parts outside all points go out."""
 
+MOST_TOGETHER = 500
+"""The same for one punctuation that is cut at several attributes: beside the points are boxes, each a punctuation."""
+
 Point = tuple[Value | None, ...]
 
 
@@ -231,11 +234,18 @@ def _parted(
         return _without(given, places[0], ValueSet.of(schema[places[0]].domain, (value for (value,) in points)))
     inside = _by_punctuation(given, places, points)
     free: list[Punctuation] = []
+    blocked: list[Punctuation] = []
+    held = set[Point]()
     for p in given:
+        within = inside.get(p, ())
+        if len(within) > MOST_TOGETHER:
+            free += _beside(p, places[-1], [point[-1] for point in within], schema)[0]
+            blocked.append(p)  # in whole: it is cut once fewer are kept
+            continue
         box = {i: values(p.patterns[i], schema[i].domain) for i in places}
-        free += (Punctuation.at(schema, part) for part in _cut(box, places, inside.get(p, ())))
-    held = {point for within in inside.values() for point in within}
-    return free, [Punctuation.at(schema, _constants(places, point)) for point in points if point in held]
+        free += (Punctuation.at(schema, part) for part in _cut(box, places, within))
+        held.update(within)
+    return free, blocked + [Punctuation.at(schema, _constants(places, point)) for point in points if point in held]
 
 
 def _without(given: PunctuationSet, place: int, kept: ValueSet) -> tuple[list[Punctuation], list[Punctuation]]:
@@ -298,16 +308,26 @@ def _outside(
 ) -> tuple[list[Punctuation], list[Punctuation]]:
     """The punctuations to emit if there are too many points: the parts before and behind all, at the last place."""
     i, free, blocked = places[-1], list[Punctuation](), list[Punctuation]()
-    domain = schema[i].domain
     column = quoted(schema[i].name)
     least_and_most = in_utc(points.group_by((), [f"min({column}) AS low", f"max({column}) AS high"]).to_arrow())
-    ends: list[Any] = [c.to_pylist()[0] for c in least_and_most.columns]
-    pairs = [] if None in ends else [domain.normal(end) for end in ends]
-    spans = [(domain.cut(pairs[0], after=False), domain.cut(pairs[1], after=True))] if pairs else []
-    span = ValueSet.of_intervals(domain, spans, null=domain.nullable)
+    ends = [
+        schema[i].domain.normal(end) for (end,) in (c.to_pylist() for c in least_and_most.columns) if end is not None
+    ]
     for p in given:
-        matched, others = values(p.patterns[i], domain), {j: p.patterns[j] for j in p.restricted}
-        for found, part in ((free, matched.difference(span)), (blocked, matched.intersection(span))):
-            for pattern in patterns(part):
-                found.append(Punctuation.at(schema, {**others, i: pattern}))
+        beside, among = _beside(p, i, ends, schema)
+        free, blocked = free + beside, blocked + among
     return free, blocked
+
+
+def _beside(
+    p: Punctuation, i: int, kept: Iterable[Value], schema: Schema
+) -> tuple[list[Punctuation], list[Punctuation]]:
+    """The parts of a punctuation before and behind all kept values of an attribute, and the rest of it."""
+    domain = schema[i].domain
+    known = [value for value in kept if value is not None]
+    spans = [(domain.cut(min(known), after=False), domain.cut(max(known), after=True))] if known else []
+    span = ValueSet.of_intervals(domain, spans, null=domain.nullable)
+    matched, others = values(p.patterns[i], domain), {j: p.patterns[j] for j in p.restricted}
+    parts = matched.difference(span), matched.intersection(span)
+    beside, among = ([Punctuation.at(schema, {**others, i: each}) for each in patterns(part)] for part in parts)
+    return beside, among

@@ -121,6 +121,23 @@ def test_points_too_many_to_cut_out_let_what_lies_outside_go(
     )
 
 
+def test_a_side_that_has_ended_closes_few_boxes_beside_many_points_of_two_attributes(
+    session: Session, tmp_path: Path
+) -> None:
+    """A table of 600 rows: what lies beside them is 1,200 boxes; what the other side closes goes out as before."""
+    join = Running(session, tmp_path, Join("inner", ("id", "reserve"), ("auction", "price")), AUCTION, BID)
+    rows = [(place // 20, place % 20 * 2 + place // 20 % 2) for place in range(600)]
+    ended = join.slice(([], []), (rows, [Punctuation.parse("<*, *>", BID)]))
+    assert len(ended.punctuations) < 20
+    assert "<[30,), *, *, *>" in map(str, ended.punctuations)
+
+    done = join.slice(([(3, 5)], [Punctuation.parse("<[0,27], *>", AUCTION)]), ([], []))
+    assert done.tuples == [(3, 5, 3, 5)]
+    assert "<(,27], *, *, *>" in map(str, done.punctuations)
+    # Forty points are left, which are cut out one by one.
+    assert any(p.restricted == (2, 3) for p in done.punctuations)
+
+
 def test_a_tuple_without_partner_comes_out_when_none_can_come(session: Session, tmp_path: Path) -> None:
     join = running(session, tmp_path, on_id("left", "price >= reserve"))
     join.shows(
