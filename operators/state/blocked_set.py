@@ -320,7 +320,7 @@ def _outside(
 
 
 def _beside(
-    p: Punctuation, i: int, kept: Iterable[Value], schema: Schema
+    p: Punctuation, i: int, kept: Iterable[Value | None], schema: Schema
 ) -> tuple[list[Punctuation], list[Punctuation]]:
     """The parts of a punctuation before and behind all kept values of an attribute, and the rest of it."""
     domain = schema[i].domain

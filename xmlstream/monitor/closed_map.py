@@ -28,18 +28,18 @@ from xmlstream.diagnosis.missing import SliceTime
 from xmlstream.operators.state.closed_set import ClosedSet, added_punctuations
 from xmlstream.operators.state.expiring_set import Entry
 from xmlstream.operators.storage.records import Record
-from xmlstream.plan.nodes import Node, Results, Scan, Static, names, topological
+from xmlstream.plan.nodes import Node, Scan, names, topological
 from xmlstream.punct_ns.domain import Cut, Domain
 from xmlstream.punct_ns.lifespan import Lifespan
 from xmlstream.punct_ns.numeric_type import DecimalType, FloatType, IntegerType
 from xmlstream.punct_ns.pattern import Constant, patterns
 from xmlstream.punct_ns.punctuation import Punctuation
 from xmlstream.punct_ns.schema import Schema
-from xmlstream.punct_ns.slices import quoted
 from xmlstream.punct_ns.sql_type import BooleanType, StringType
 from xmlstream.punct_ns.temporal_type import DateType, TimestampType
 from xmlstream.punct_ns.value_set import ValueSet
 from xmlstream.runtime.checkpoint import Commit
+from xmlstream.runtime.in_step import SourceAttribute, axes
 from xmlstream.sources.xml.grammar.lifespans import has_closed
 
 SHOWN = 4
@@ -53,9 +53,6 @@ MOST_VALUES = 200_000
 
 MOST_BARS = 200
 """Most bars of an input."""
-
-SourceAttribute: TypeAlias = tuple[str, str]
-"""Name of a source in the plan, and name of one of its attributes."""
 
 Bar: TypeAlias = list[float | None]
 """A closed part of an axis as [from, to]; None if unbounded."""
@@ -427,34 +424,3 @@ def _between(low: Cut, high: Cut, domain: Domain) -> str:
         return domain.write(first[0])
     from_, to = "" if first[1] else "above ", "" if last[1] else "below "
     return f"{from_}{domain.write(first[0])} to {to}{domain.write(last[0])}"
-
-
-def axes(root: Node) -> list[list[SourceAttribute]]:
-    """Groups the attributes of all sources into axes, in the order of the plan."""
-    name_of = names(root)
-    group: dict[SourceAttribute, set[SourceAttribute]] = {}
-    origins: dict[tuple[Node, str], set[SourceAttribute]] = {}
-    for node in topological(root):
-        for name in node.schema.names:
-            if isinstance(node.operator, Scan):
-                one = (name_of[node], name)
-                origins[node, name.lower()] = group[one] = {one}
-                continue
-            found = set[SourceAttribute]().union(*(origins.get(place, ()) for place in _handed_on(node, name)))
-            merged = set[SourceAttribute]().union(*(group[one] for one in found))
-            group |= dict.fromkeys(merged, merged)
-            origins[node, name.lower()] = merged
-    together = {id(each): each for each in group.values()}
-    return [[one for one in group if one in each] for each in together.values()]
-
-
-def _handed_on(node: Node, name: str) -> Iterator[tuple[Node, str]]:
-    """The input attributes that an output attribute passes on unchanged."""
-    if isinstance(node.operator, Scan | Static | Results):
-        return
-    terms = node.operator.predicate_terms(*(below.schema for below in node.inputs))
-    for below, known in zip(node.inputs, terms, strict=True):
-        term = known.get(name.lower())
-        for other in below.schema.names:
-            if term is not None and term.lower() == quoted(other).lower():
-                yield below, other.lower()

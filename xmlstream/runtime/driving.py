@@ -15,7 +15,7 @@ from xmlstream.runtime.settings import Settings
 from xmlstream.runtime.slice_loop import Pace, Process, SliceLoop
 from xmlstream.session.engines import is_in_process
 from xmlstream.sources.xml.options.reading import Reading
-from xmlstream.sources.xml.slices.sources_reader import SourcesReader
+from xmlstream.sources.xml.slices.sources_reader import Ahead, SourcesReader
 from xmlstream.sources.xml.slices.staging import LocalStager, Stager
 
 if TYPE_CHECKING:
@@ -31,7 +31,12 @@ LARGEST_SLICE = 256 << 20
 
 
 def driver(
-    session: Session, readers: Sequence[Reading], process: Process, checkpoint: Checkpoint, settings: Settings
+    session: Session,
+    readers: Sequence[Reading],
+    process: Process,
+    ahead: Ahead,
+    checkpoint: Checkpoint,
+    settings: Settings,
 ) -> SliceLoop:
     """Returns the loop that drives a query.
 
@@ -39,6 +44,7 @@ def driver(
         session: What computes the slices.
         readers: The readers of its sources (`shared_scans`).
         process: Computes and commits a slice.
+        ahead: Returns the sources that get no bytes in the next slice (`in_step`).
         checkpoint: The checkpoint, restored by this run.
         settings: The settings of the run.
     """
@@ -52,7 +58,7 @@ def driver(
         largest = java.java.lang.Runtime.getRuntime().maxMemory() // 2
         stager = _stager(session, readers, checkpoint)
     pace = Pace(settings.follow, settings.every)
-    return SliceLoop(SourcesReader(readers, largest), stager, checkpoint, process, pace)
+    return SliceLoop(SourcesReader(readers, largest, ahead), stager, checkpoint, process, pace)
 
 
 def _stager(spark: SparkSession, readers: Sequence[Reading], checkpoint: Checkpoint) -> Stager:

@@ -33,6 +33,7 @@ from xmlstream.plan.nodes import Node, Results, Scan, Static, copies, names, res
 from xmlstream.punct_ns.punctuation import Punctuation
 from xmlstream.punct_ns.slices import POSITION, quoted
 from xmlstream.runtime.checkpoint import DOCUMENTS, Checkpoint, Commit
+from xmlstream.runtime.in_step import InStep
 from xmlstream.runtime.likely_mistakes import OVERDUE, Noticed
 from xmlstream.runtime.metrics import OperatorReport, SliceReport, last_activity
 from xmlstream.runtime.plan_state import PlanState
@@ -168,8 +169,8 @@ class QueryStopped(Exception):
 class Execution:
     """A running query: its operators with their states, restored from the checkpoint's last commit.
 
-    `memory` measures the memory of the processes by name, in bytes; `clock` gives the time of a slice; `query` is the
-    query's name where the engine shows its work.
+    `in_step` finds the sources that are ahead of others. `memory` measures the memory of the processes by name, in
+    bytes; `clock` gives the time of a slice; `query` is the query's name where the engine shows its work.
     """
 
     memory: Callable[[], dict[str, int]] = staticmethod(dict)
@@ -209,6 +210,7 @@ class Execution:
         consumers = Counter(below for node in topological(root) for below in node.inputs)
         self._shared = {node for node, count in consumers.items() if count > 1 and node.inputs}
         self._inputs = SourceInputs(engine, self._states.items(), self._names, checkpoint.noted, dead_letters)
+        self.in_step = InStep(root, self._inputs.reached)
         self._copies = [copies(result, self._names) for result in self._results]
         self._clocks: Clocks | None = None
         self._number = 0

@@ -225,6 +225,10 @@ class SourceInputs:
 
         return has_closed
 
+    def reached(self, name: str, attribute: str) -> Cut | None:
+        """The end of the first values of an attribute that a stream has closed for ever; None if there are none."""
+        return self._by_name[name].reached(attribute)
+
     def _with_shared(self, came: dict[Node, Slice]) -> dict[Node, Slice]:
         for those in self._partitions.values():
             for node in those:

@@ -288,7 +288,7 @@ def _launched(session: Session, root: Node, settings: Settings, recovered: Recov
         return Launched(execution, None, tally, once)
     checkpoint.store.delete(ENDED)
     after = None if checkpoint.latest is None else checkpoint.latest.slice
-    loop = driver(session, readers, execution.process_ranges, checkpoint, settings)
+    loop = driver(session, readers, execution.process_ranges, execution.in_step.ahead, checkpoint, settings)
 
     def noted(failure: BaseException | None) -> None:
         if failure is not None and not isinstance(failure, QueryStopped):

@@ -290,6 +290,15 @@ class SourceInput:
         """The cut below which the source has closed all values of an attribute, for ever."""
         return closed_below(self._closed.lasting, attribute)
 
+    def reached(self, attribute: str) -> Cut | None:
+        """The end of the first values of an attribute that the source has closed for ever; None if there are none."""
+        closed, i = self._closed.lasting, self._schema.index(attribute)
+        if closed.is_all:
+            return self._schema[i].domain.top
+        return (
+            next((high for _, high in closed.singles[i].value_set().intervals()), None) if i in closed.singles else None
+        )
+
     def with_shared(self, slice_: Slice, others: Sequence[SourceInput]) -> Slice:
         """The slice with the punctuations that other partitions share: those that close only values of their own.
 

@@ -38,7 +38,7 @@ class Reading(SourceOptions):
         return Reading(**{each.name: getattr(options, each.name) for each in fields(options)} | added)
 
     @property
-    def streams(self) -> tuple[SourceOptions, ...]:
+    def streams(self) -> tuple[Reading, ...]:
         """The source, and the streams beside it."""
         return (self, *self.beside)
 

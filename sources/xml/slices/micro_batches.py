@@ -136,7 +136,10 @@ class MicroBatches:
         return max(0, sum(size for size in self._found[start.document :] if size != GONE) - start.byte)
 
     def end(self, start: Offset, budget: int | None) -> Offset:
-        """Returns the end of the next slice, which takes about `budget` bytes, or all if None."""
+        """Returns the end of the next slice, which takes about `budget` bytes, all if None, nothing if 0."""
+        if budget == 0:
+            self._has_all = False
+            return start
         if self._found is None:
             self.waiting(start)
         assert self._found is not None

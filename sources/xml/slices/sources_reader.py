@@ -10,12 +10,12 @@ from __future__ import annotations
 import contextlib
 import os
 import shutil
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from functools import cached_property
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeAlias
 
 from xmlstream.punct_ns.errors import InputError, StateError, UsageError
 from xmlstream.sources.local_paths import local_path
@@ -28,22 +28,28 @@ from xmlstream.sources.xml.splits.slice_planner import Offset
 
 Json = Mapping[str, Any]
 
+Ahead: TypeAlias = Callable[[Collection[str]], Collection[str]]
+"""Returns the names of the streams that get no bytes in the next slice, given those that have input."""
+
 
 class SourcesReader:
     """Reads the documents of all sources slice by slice, and continues as they grow."""
 
-    def __init__(self, sources: Sequence[Reading], largest_slice: int = 0) -> None:
+    def __init__(
+        self, sources: Sequence[Reading], largest_slice: int = 0, ahead: Ahead = lambda waiting: frozenset()
+    ) -> None:
         """Read these sources, whose names differ.
 
         Args:
             sources: The readings (`shared_scans`).
             largest_slice: The bytes to which the slices of all sources may grow in sum (`SliceGrowth`).
+            ahead: Returns the streams that get no bytes in the next slice.
 
         Raises:
             UsageError: Two sources have one name.
         """
         self.sources = tuple(sources)
-        self._cleaner = SourceCleaner(self.sources)
+        self._cleaner, self._ahead = SourceCleaner(self.sources), ahead
         self.growth = SliceGrowth([source.max_bytes_per_slice for source in sources], largest_slice)
         if len({source.name for source in sources}) < len(sources):
             raise UsageError("two sources have one name", hint="name each of them")
@@ -73,12 +79,23 @@ class SourcesReader:
         with ThreadPoolExecutor(os.cpu_count()) as threads:
             starts = self._offsets(start)
             budgets: Sequence[int | None] = [None] * len(starts)
+            held: Sequence[int | None] = budgets
             if not whole:
-                budgets = self.growth.next(list(threads.map(MicroBatches.waiting, self._slicings, starts)))
-            ends = list(threads.map(MicroBatches.end, self._slicings, starts, budgets))
+                waiting = list(threads.map(MicroBatches.waiting, self._slicings, starts))
+                budgets = self.growth.next(waiting)
+                held = self._in_step(waiting, budgets)
+            ends = list(threads.map(MicroBatches.end, self._slicings, starts, held))
+            if ends == starts and held != budgets:  # what waits of the others is no whole item
+                ends = list(threads.map(MicroBatches.end, self._slicings, starts, budgets))
         if ends != starts or any(map(MicroBatches.ticks, self._slicings, starts)):
             ends = list(map(MicroBatches.at_clock, self._slicings, ends))
         return {source.name: end.json() for source, end in zip(self.sources, ends, strict=True)}
+
+    def _in_step(self, waiting: Sequence[int], budgets: Sequence[int | None]) -> list[int | None]:
+        """The bytes of each source, 0 for one that is ahead of others with all its streams."""
+        streams = [{stream.name for stream in source.streams} for source in self.sources]
+        ahead = set(self._ahead({name for some, there in zip(streams, waiting, strict=True) if there for name in some}))
+        return [0 if some <= ahead else budget for some, budget in zip(streams, budgets, strict=True)]
 
     def tasks(self, start: Mapping[str, Any], end: Mapping[str, Any]) -> list[ReadTask]:
         """Returns the tasks of a slice, of all sources; raises the same errors as `end`."""

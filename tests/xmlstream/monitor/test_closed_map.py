@@ -13,7 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from xmlstream.monitor import closed_map as closed_map_module
-from xmlstream.monitor.closed_map import MOST_BARS, Axis, ClosedMap, axes, frontier
+from xmlstream.monitor.closed_map import MOST_BARS, Axis, ClosedMap, frontier
 from xmlstream.operators.state.expiring_set import Entry, recorded
 from xmlstream.operators.state.state_schema import OperatorRecord
 from xmlstream.operators.storage.constant_runs import ConstantRuns
@@ -26,6 +26,7 @@ from xmlstream.punct_ns.punctuation import Punctuation
 from xmlstream.punct_ns.schema import Schema
 from xmlstream.punct_ns.value_set import ValueSet
 from xmlstream.runtime.checkpoint import Commit
+from xmlstream.runtime.in_step import axes
 from xmlstream.runtime.metrics import Activity
 from xmlstream.sql.script import read
 

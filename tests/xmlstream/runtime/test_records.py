@@ -66,5 +66,5 @@ def test_a_reading_comes_to_another_process_as_it_is() -> None:
     other = Reading.of(SourceOptions.parse({**given, "rowTag": "person"}), name="person")
     reading = Reading.of(SourceOptions.parse(given), name="bid", stage="stage", beside=(other,))
     assert pickle.loads(pickle.dumps(reading)) == reading
-    assert [each.stage for each in reading.staging("1").streams if isinstance(each, Reading)] == ["1", "1"]
+    assert [each.stage for each in reading.staging("1").streams] == ["1", "1"]
     assert reading.unsplit == {b"bid", b"person"}

@@ -1,0 +1,107 @@
+"""Sources in step: of sources that are joined or merged, one that has closed more than another waits for it.
+
+Where one input is ahead of the other, its tuples are kept until the other has closed their values. So the source whose
+closed values reach farther gets no bytes while there is input of the other one: what is kept is what a slice reads,
+and not what the files differ in. Answers are the same, since they do not depend on slices.
+
+A source waits only if it was already ahead one slice before: sources of one pace are read together. It does not wait
+for a source that has closed nothing yet, or whose closed values no longer grow as it is read.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Collection, Iterator
+from typing import TypeAlias
+
+from xmlstream.plan.nodes import Node, Results, Scan, Static, names, topological
+from xmlstream.punct_ns.domain import Cut
+from xmlstream.punct_ns.slices import quoted
+from xmlstream.punct_ns.sql_type import DiscreteType
+
+SourceAttribute: TypeAlias = tuple[str, str]
+"""Name of a source in the plan, and name of one of its attributes."""
+
+PATIENCE = 2
+"""The slices without a new closed value after which nothing waits for a source: one is planned before one is done."""
+
+
+class InStep:
+    """Finds the sources of a running query that are ahead of others."""
+
+    def __init__(self, root: Node, reached: Callable[[str, str], Cut | None]) -> None:
+        """Compare the sources of a plan.
+
+        Args:
+            root: The plan.
+            reached: Returns the end of the first closed values of a source's attribute; None if none is closed.
+        """
+        self._reached, self._axes = reached, list(_compared(root))
+        self._before: dict[SourceAttribute, Cut | None] = {}
+        self._idle = Counter[SourceAttribute]()
+        self._held: frozenset[str] = frozenset()
+
+    def ahead(self, waiting: Collection[str]) -> frozenset[str]:
+        """Returns the sources that get no bytes in the next slice, given those that have input; called once a slice."""
+        now = {place: self._reached(*place) for axis in self._axes for place in axis}
+        for place, cut in now.items():
+            if place[0] in waiting and place[0] not in self._held:
+                self._idle[place] = self._idle[place] + 1 if cut == self._before.get(place) else 0
+        held = set[str]()
+        for axis in self._axes:
+            slow = [
+                (cut, place) for place in axis if (cut := now[place]) is not None and self._is_awaited(place, waiting)
+            ]
+            for source, attribute in axis:
+                before = self._before.get((source, attribute))
+                if before is not None and any(cut <= before and place[0] != source for cut, place in slow):
+                    held.add(source)
+        self._before = now
+        self._held = frozenset() if held.issuperset(waiting) else frozenset(held)
+        return self._held
+
+    def _is_awaited(self, place: SourceAttribute, waiting: Collection[str]) -> bool:
+        return place[0] in waiting and self._idle[place] < PATIENCE
+
+
+def _compared(root: Node) -> Iterator[list[SourceAttribute]]:
+    """The attributes of several sources whose closed values can be compared: of one type with an order."""
+    types = {name: node.schema for node, name in names(root).items() if isinstance(node.operator, Scan)}
+    for axis in axes(root):
+        by_type: dict[str, list[SourceAttribute]] = {}
+        for source, attribute in axis:
+            domain = types[source].attribute(attribute).domain
+            if isinstance(domain.sql, DiscreteType) and not domain.sql.opaque:
+                by_type.setdefault(domain.type, []).append((source, attribute))
+        yield from (places for places in by_type.values() if len({source for source, _ in places}) > 1)
+
+
+def axes(root: Node) -> list[list[SourceAttribute]]:
+    """Groups the attributes of all sources into axes, in the order of the plan."""
+    name_of = names(root)
+    group: dict[SourceAttribute, set[SourceAttribute]] = {}
+    origins: dict[tuple[Node, str], set[SourceAttribute]] = {}
+    for node in topological(root):
+        for name in node.schema.names:
+            if isinstance(node.operator, Scan):
+                one = (name_of[node], name)
+                origins[node, name.lower()] = group[one] = {one}
+                continue
+            found = set[SourceAttribute]().union(*(origins.get(place, ()) for place in _handed_on(node, name)))
+            merged = set[SourceAttribute]().union(*(group[one] for one in found))
+            group |= dict.fromkeys(merged, merged)
+            origins[node, name.lower()] = merged
+    together = {id(each): each for each in group.values()}
+    return [[one for one in group if one in each] for each in together.values()]
+
+
+def _handed_on(node: Node, name: str) -> Iterator[tuple[Node, str]]:
+    """The input attributes that an output attribute passes on unchanged."""
+    if isinstance(node.operator, Scan | Static | Results):
+        return
+    terms = node.operator.predicate_terms(*(below.schema for below in node.inputs))
+    for below, known in zip(node.inputs, terms, strict=True):
+        term = known.get(name.lower())
+        for other in below.schema.names:
+            if term is not None and term.lower() == quoted(other).lower():
+                yield below, other.lower()
