@@ -125,7 +125,7 @@ class BlockedSet:
 MOST = 20_000
 """The number of kept points up to which patterns are cut exactly; beyond it, only parts outside all points go out."""
 
-MOST_TOGETHER = 500
+MOST_TOGETHER = 20
 """The same for one punctuation that is cut at several attributes: beside the points are boxes, each a punctuation."""
 
 Point = tuple[Value | None, ...]

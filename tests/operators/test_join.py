@@ -124,9 +124,9 @@ def test_points_too_many_to_cut_out_let_what_lies_outside_go(
 def test_a_side_that_has_ended_closes_few_boxes_beside_many_points_of_two_attributes(
     session: Session, tmp_path: Path
 ) -> None:
-    """A table of 600 rows: what lies beside them is 1,200 boxes; what the other side closes goes out as before."""
+    """A table of 240 rows: what lies beside them is 300 boxes; what the other side closes goes out as before."""
     join = Running(session, tmp_path, Join("inner", ("id", "reserve"), ("auction", "price")), AUCTION, BID)
-    rows = [(place // 20, place % 20 * 2 + place // 20 % 2) for place in range(600)]
+    rows = [(place // 8, place % 8 * 2 + place // 8 % 2) for place in range(240)]
     ended = join.slice(([], []), (rows, [Punctuation.parse("<*, *>", BID)]))
     assert len(ended.punctuations) < 20
     assert "<[30,), *, *, *>" in map(str, ended.punctuations)
@@ -134,7 +134,7 @@ def test_a_side_that_has_ended_closes_few_boxes_beside_many_points_of_two_attrib
     done = join.slice(([(3, 5)], [Punctuation.parse("<[0,27], *>", AUCTION)]), ([], []))
     assert done.tuples == [(3, 5, 3, 5)]
     assert "<(,27], *, *, *>" in map(str, done.punctuations)
-    # Forty points are left, which are cut out one by one.
+    # Sixteen points are left, which are cut out one by one.
     assert any(p.restricted == (2, 3) for p in done.punctuations)
 
 

@@ -54,7 +54,7 @@ class InStep:
             ]
             for source, attribute in axis:
                 before = self._before.get((source, attribute))
-                if before is not None and any(cut <= before and place[0] != source for cut, place in slow):
+                if before is not None and any(cut < before and place[0] != source for cut, place in slow):
                     held.add(source)
         self._before = now
         self._held = frozenset() if held.issuperset(waiting) else frozenset(held)
