@@ -11,14 +11,14 @@ import re
 from difflib import get_close_matches
 from typing import TYPE_CHECKING
 
-from xmlstream.dataclasses import dataclass, replace
+from xmlstream.dataclasses import dataclass, field, replace
 from xmlstream.punct_ns.domain import BLANKS, TYPES, Domain
 from xmlstream.punct_ns.errors import UsageError
 from xmlstream.punct_ns.sql_type import ALIASES, split_outside
 from xmlstream.punct_ns.temporal_type import TimestampType
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
+    from collections.abc import Iterable, Iterator, Mapping
 
     from xmlstream.punct_ns.domain import Value
 
@@ -46,7 +46,7 @@ class Attribute:
 
 @dataclass(frozen=True, slots=True)
 class Schema:
-    """A sequence of attributes with distinct names; like Spark, names are compared without regard to case.
+    """A sequence of attributes with distinct `names`; like Spark, names are compared without regard to case.
 
     >>> schema = Schema.parse("sid STRING, hour INT NOT NULL, min INT", domains="hour 0.., min 0..59")
     >>> schema.names, schema.index("HOUR"), schema[2].domain.high
@@ -54,13 +54,15 @@ class Schema:
     """
 
     attributes: tuple[Attribute, ...]
+    names: tuple[str, ...] = field(init=False, repr=False, compare=False)
+    _places: Mapping[str, int] = field(init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
-        seen: set[str] = set()
-        for name in self.names:
-            if name.lower() in seen:
+        object.__setattr__(self, "names", tuple(attribute.name for attribute in self.attributes))
+        object.__setattr__(self, "_places", places := {})
+        for place, name in enumerate(self.names):
+            if places.setdefault(name.lower(), place) != place:
                 raise UsageError(f"two attributes are named {name}", hint="rename one; case does not count")
-            seen.add(name.lower())
 
     @staticmethod
     def of(**domains: Domain | str) -> Schema:
@@ -107,28 +109,15 @@ class Schema:
                 raise UsageError(f"'{text.strip()}' is not a valid domain: {reason}") from None
         return Schema(tuple(declared.get(i, a) for i, a in enumerate(self.attributes)))
 
-    @property
-    def names(self) -> tuple[str, ...]:
-        """The attributes' names, in order.
-
-        >>> Schema.of(sid="STRING", hour="INT").names
-        ('sid', 'hour')
-        """
-        return tuple(attribute.name for attribute in self.attributes)
-
     def index(self, name: str) -> int:
         """Returns the index of the attribute of that name; UsageError if there is none.
 
         >>> Schema.of(sid="STRING", hour="INT").index("Hour")
         1
         """
-        for index, attribute in enumerate(self.attributes):
-            if attribute.name == name:
-                return index
-        folded = name.lower()
-        for index, attribute in enumerate(self.attributes):
-            if attribute.name.lower() == folded:
-                return index
+        place = self._places.get(name.lower())
+        if place is not None:
+            return place
         near = get_close_matches(name, self.names, 1)
         raise UsageError(
             f"there is no attribute {name}; there are {', '.join(self.names)}",

@@ -115,15 +115,15 @@ def write_element(
 
 
 def _element(tag: str, leaves: Sequence[tuple[Sequence[str], str]], attributes: str = "") -> str:
-    children, inner = "", ""
-    names = list(dict.fromkeys(path[0] for path, _ in leaves if path and not path[0].startswith("@")))
+    inner, below = "", dict[str, list[tuple[Sequence[str], str]]]()
     for path, text in leaves:
         if not path:
             inner = _escaped(text, _TEXT)
         elif path[0].startswith("@"):
             attributes += f' {path[0][1:]}="{_escaped(text, _QUOTED)}"'
-    for name in names:
-        children += _element(name, [(path[1:], text) for path, text in leaves if path[:1] == [name]])
+        else:
+            below.setdefault(path[0], []).append((path[1:], text))
+    children = "".join(_element(name, under) for name, under in below.items())
     return f"<{tag}{attributes}>{inner}{children}</{tag}>"
 
 

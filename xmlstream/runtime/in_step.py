@@ -82,26 +82,31 @@ def axes(root: Node) -> list[list[SourceAttribute]]:
     group: dict[SourceAttribute, set[SourceAttribute]] = {}
     origins: dict[tuple[Node, str], set[SourceAttribute]] = {}
     for node in topological(root):
+        handed_on = _handed_on(node)
         for name in node.schema.names:
             if isinstance(node.operator, Scan):
                 one = (name_of[node], name)
                 origins[node, name.lower()] = group[one] = {one}
                 continue
-            found = set[SourceAttribute]().union(*(origins.get(place, ()) for place in _handed_on(node, name)))
+            found = set[SourceAttribute]().union(*(origins.get(place, ()) for place in handed_on.get(name.lower(), ())))
             merged = set[SourceAttribute]().union(*(group[one] for one in found))
             group |= dict.fromkeys(merged, merged)
             origins[node, name.lower()] = merged
-    together = {id(each): each for each in group.values()}
-    return [[one for one in group if one in each] for each in together.values()]
+    together: dict[int, list[SourceAttribute]] = {}
+    for one, each in group.items():
+        together.setdefault(id(each), []).append(one)
+    return list(together.values())
 
 
-def _handed_on(node: Node, name: str) -> Iterator[tuple[Node, str]]:
-    """The input attributes that an output attribute passes on unchanged."""
+def _handed_on(node: Node) -> dict[str, list[tuple[Node, str]]]:
+    """The input attributes that each output attribute passes on unchanged."""
+    found: dict[str, list[tuple[Node, str]]] = {}
     if isinstance(node.operator, Scan | Static | Results):
-        return
+        return found
     terms = node.operator.predicate_terms(*(below.schema for below in node.inputs))
     for below, known in zip(node.inputs, terms, strict=True):
-        term = known.get(name.lower())
-        for other in below.schema.names:
-            if term is not None and term.lower() == quoted(other).lower():
-                yield below, other.lower()
+        attributes = {quoted(name).lower(): name.lower() for name in below.schema.names}
+        for name, term in known.items():
+            if term is not None and term.lower() in attributes:
+                found.setdefault(name.lower(), []).append((below, attributes[term.lower()]))
+    return found

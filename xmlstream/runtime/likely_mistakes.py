@@ -207,7 +207,8 @@ def _items(found: Findings, options: SourceOptions) -> _Sentences:
         are = "is" if len(found.elements) == 1 else "are"
         there = f"; there {are} {_list(found.elements)}" if found.elements else ""
         yield "no items", f"no element is a {tag}{there}"
-    for name in (a.name for a in options.schema if a.name in found.missing):
+    missing = found.missing
+    for name in (a.name for a in options.schema if a.name in missing):
         path = options.paths[options.schema.index(name)]
         others = found.leaves - {str(known) for known in options.paths}
         there = f"; leaves that no attribute reads are {_list(others)}" if others else ""

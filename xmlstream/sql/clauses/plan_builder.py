@@ -35,10 +35,12 @@ def select_items(node: Node, items: Sequence[Item], analyst: Analyst) -> Relatio
     answers = iter(analyst.columns(node.schema, computed) if computed else ())
     columns: list[Column] = []
     names: list[str] = []
+    taken: set[str] = set()
     for item, copy, text in zip(items, copies, texts, strict=True):
         by_itself, domain = next(answers) if copy is None else copy
         names.append(item.name or by_itself)
-        attribute = Attribute(unique(names[-1], [column.attribute.name for column in columns]), domain)
+        attribute = Attribute(names[-1] if names[-1].lower() not in taken else unique(names[-1], taken), domain)
+        taken.add(attribute.name.lower())
         is_copy = copy is not None
         columns.append(Column(attribute, text, by_itself) if is_copy else Column.computed(attribute, text, node.schema))
     return Relation.of(projected(node, columns), names)
