@@ -36,7 +36,7 @@ def _documents(directory: Path, *names: str) -> None:
 def _found(*sources: SourceOptions) -> list[Documents]:
     found = [Documents(source, log=False) for source in sources]
     for documents in found:
-        documents.find()
+        documents.were_read((number, 1) for number, _ in enumerate(documents.find()))
     return found
 
 
