@@ -49,7 +49,7 @@ class DocumentStatus(NamedTuple):
 
     size: int
     written: int
-    identity: str
+    identity: int | str
 
 
 def split_place(path: str) -> tuple[str, tuple[str, ...]]:
@@ -140,12 +140,12 @@ class Document:
         if self.tag is not None:
             # Another object with the same bytes has the same ETag: its time does not count.
             return DocumentStatus(self.size or 0, 0, self.tag)
-        return _local_status(os.stat(self.store.address(self.key)))  # noqa: PTH116 - a path of the store's
+        return local_status(os.stat(self.store.address(self.key)))  # noqa: PTH116 - a path of the store's
 
 
 def fetch_ahead(documents: Sequence[Document], at: int) -> None:
     """Begins to read the documents after the one at an index, if they are objects that are read next."""
-    for each in documents[at + 1 : at + 1 + _AHEAD]:
+    for each in documents[at + 1 : at + 1 + _AHEAD] if documents[at].is_whole else ():
         each.store.fetch_ahead(each.key, each.tag, each.size)
 
 
@@ -291,7 +291,7 @@ class LocalPlace(Place):
             if _is_meant(key.rpartition("/")[2]):
                 status = _status(f"{root}/{key}")
                 if status is not None and self._is_document(status.st_mode):
-                    yield key, _local_status(status)
+                    yield key, local_status(status)
 
     def _candidates(self) -> list[str]:
         """The keys of what may be a document."""
@@ -373,7 +373,8 @@ class ObjectPlace(Place):
 
     def found(self, key: str, status: DocumentStatus) -> Document:
         """See `Place.found`; a folder has no ETag."""
-        return Document(self.root, key, status.identity, status.size) if status.identity else Document(self.root, key)
+        tag = str(status.identity)
+        return Document(self.root, key, tag, status.size) if tag else Document(self.root, key)
 
     def present(self, new: New = list) -> Iterator[tuple[str, DocumentStatus]]:
         """See `Place.present`."""
@@ -481,8 +482,9 @@ def _literal(part: str) -> str:
     return part[: next((at for at, letter in enumerate(part) if has_magic(letter)), len(part))]
 
 
-def _local_status(found: os.stat_result) -> DocumentStatus:
-    return DocumentStatus(found.st_size, found.st_mtime_ns, str(found.st_ino))
+def local_status(found: os.stat_result) -> DocumentStatus:
+    """Returns the status of a file."""
+    return DocumentStatus(found.st_size, found.st_mtime_ns, found.st_ino)
 
 
 def _status(path: str) -> os.stat_result | None:

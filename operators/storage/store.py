@@ -155,7 +155,9 @@ class Folder:
     def address(self, key: str = "") -> str:
         """See `Store.address`; faster than a path, since it names each document of a source."""
         root = str(self.root)
-        return os.path.join("" if root == "." and key else root, key).removesuffix("/")  # noqa: PTH118
+        if not key:
+            return root
+        return ("" if root == "." else root if root.endswith("/") else f"{root}/") + key.removesuffix("/")
 
     def sizes(self, enters: Callable[[str], bool], folder: str = "") -> Iterator[tuple[str, int]]:
         """See `Store.sizes`."""

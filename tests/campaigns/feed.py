@@ -198,7 +198,7 @@ class Campaign:
         """The figures, when the feed had begun and at its end."""
         words = [f"{'':28}{'begin':>12}{'end':>12}"]
         parts = [self._part(*BEGIN), self._part(*END)]
-        rows = {
+        rows: dict[str, list[float]] = {
             "processor, % of a core": [100 * (b.processor - a.processor) / (b.seconds - a.seconds) for a, b in parts],
             "processor, ms a document": [
                 1000 * (b.processor - a.processor) / max(1, b.documents - a.documents) for a, b in parts

@@ -27,7 +27,7 @@ from xmlstream.sources.parquet_table import in_order_of_slices, in_partition
 from xmlstream.sources.places import Document, DocumentStatus, is_glob, place_of
 from xmlstream.sources.xml.options.source import SourceOptions, structure_of_many
 from xmlstream.sources.xml.splits.prolog import FlawError
-from xmlstream.sources.xml.splits.read_documents import COMPACTED, READ_LOG, DocumentLog, ReadDocuments
+from xmlstream.sources.xml.splits.read_documents import COMPACTED, READ_LOG, DocumentLog, ReadDocuments, Row
 
 WHOLE = 1 << 40
 """The assumed end of a compressed document, whose length is only known after reading all of it."""
@@ -153,7 +153,10 @@ class Numbered(Sequence[_Item], Generic[_Item]):
             return self._slice(max(begin - self.first, 0), max(end - self.first, 0))
         if number < self.first:
             raise IndexError(f"the first {self.first} items were forgotten")
-        return self._slice(number - self.first, number - self.first + 1)[0]
+        item = self._items[number - self.first]
+        if self._made is not None and isinstance(item, dict):
+            item = self._items[number - self.first] = self._made(item)
+        return cast("_Item", item)
 
     def __setitem__(self, number: int, item: _Item) -> None:
         self._items[number - self.first] = item
@@ -273,8 +276,8 @@ class Documents:
         self._read.forget([document.key])
         self._add([document])
 
-    def were_read(self, documents: Iterable[tuple[int, int | None]]) -> None:
-        """Records these documents, by number and size, as completely read, with their fingerprints.
+    def were_read(self, documents: Iterable[tuple[int, int | Row | None]]) -> None:
+        """Records these documents, by number, as completely read, with their sizes or what is left of them.
 
         The size is None for an unfinished document that was skipped.
         """

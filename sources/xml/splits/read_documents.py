@@ -19,7 +19,7 @@ import time
 import zlib
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from hashlib import blake2b
-from typing import Any, Literal, TypeAlias, cast
+from typing import Any, BinaryIO, Literal, TypeAlias, cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -28,7 +28,7 @@ from xmlstream.operators.storage.durable import generation, generation_name
 from xmlstream.operators.storage.store import folder_at
 from xmlstream.punct_ns.errors import InputError, StateError
 from xmlstream.sources.local_paths import local_path
-from xmlstream.sources.places import Document, DocumentStatus
+from xmlstream.sources.places import Document, DocumentStatus, local_status
 from xmlstream.sources.xml.splits.prolog import epilog_state
 
 
@@ -188,8 +188,7 @@ _WORD = (1 << 64) - 1
 
 def _status_hash(status: DocumentStatus) -> int:
     size, written, identity = status
-    number = int(identity) if identity.isdecimal() else name_hash(identity)
-    return hash((size, written, number)) & _WORD
+    return hash((size, written, identity if isinstance(identity, int) else name_hash(identity))) & _WORD
 
 
 def _hashes(texts: Iterable[str]) -> NDArray[np.uint64]:
@@ -344,9 +343,9 @@ class ReadDocuments:
             if was_recent or at is not None:
                 self._removed.append(_row(key, None, _FORGOTTEN))
 
-    def add(self, documents: Iterable[tuple[Document, int | None]]) -> None:
-        """Records documents, with the sizes that were read, as completely read; None for one that was skipped."""
-        added = [_as_read(document, size) for document, size in documents]
+    def add(self, documents: Iterable[tuple[Document, int | Row | None]]) -> None:
+        """Records documents as completely read, with the sizes that were read or their rows; None for a skipped one."""
+        added = [size if isinstance(size, tuple) else _as_read(document, size) for document, size in documents]
         self._keep(added)
         if added and self._log is not None:
             rows, self._removed = [*self._removed, *added], []
@@ -375,10 +374,17 @@ def _row(key: str, status: DocumentStatus | None, size: int, print_: str = "") -
     return name_hash(key), 0 if status is None else _status_hash(status), size, head, tail, 0
 
 
+def row_of(document: Document, file: BinaryIO, text: bytes) -> Row:
+    """Returns what is left of an open document, of which this text was read."""
+    status = document.status() if document.is_whole else local_status(os.fstat(file.fileno()))
+    head, tail = (0, 0) if document.is_whole else (zlib.crc32(text[:_BYTES]), zlib.crc32(text[-_BYTES:]))
+    return name_hash(document.key), _status_hash(status._replace(size=len(text))), len(text), head, tail, 0
+
+
 def _row_of(document: Document, line: Mapping[str, Any]) -> Row:
     """Returns the row for a line of earlier versions."""
     size, print_ = int(line["size"]), str(line["print"])
-    identity = print_.removeprefix(_TAG) if print_.startswith(_TAG) else print_.partition("-")[0]
+    identity = print_.removeprefix(_TAG) if print_.startswith(_TAG) else int(print_.partition("-")[0])
     return _row(document.key, DocumentStatus(size, int(line["written"]), identity), size, print_)
 
 

@@ -20,7 +20,7 @@ from xmlstream.sources.places import Document, fetch_ahead
 from xmlstream.sources.xml.options.source import SourceOptions
 from xmlstream.sources.xml.splits.byte_ranges import ByteRange
 from xmlstream.sources.xml.splits.documents import Documents, Numbered
-from xmlstream.sources.xml.splits.read_documents import Fingerprints, fingerprint
+from xmlstream.sources.xml.splits.read_documents import Fingerprints, Row, fingerprint
 from xmlstream.sources.xml.splits.split_scan import ScanOrigin, scan_splits, split_range
 
 _NOTE, _PASSED = "waiting.json", "passed.jsonl"
@@ -156,7 +156,7 @@ class Planner:
             budget: The approximate number of bytes to take; None for all. A longer item is taken as a whole.
         """
         self._find_replaced(start, sizes)
-        at, ranges, files, ended, read = start, list[ByteRange](), 0, False, list[tuple[int, int | None]]()
+        at, ranges, files, ended, read = start, list[ByteRange](), 0, False, list[tuple[int, int | Row | None]]()
         skips, taken, counted = self._options.unfinished == "skip", 0, 0
         while not at.closed and at.document < len(sizes):
             if (passed := self._unfinished.end(self._documents.known[at.document])) is not None:
@@ -180,7 +180,8 @@ class Planner:
             settled = not waits and not self._options.keep_open and not skips
             found = scan_splits(self._place(at), size, left, self._options, settled=settled)
             ranges += found.ranges
-            at = replace(at, namespaces=found.namespaces)
+            if found.namespaces != at.namespaces:
+                at = replace(at, namespaces=found.namespaces)
             if found.state == "more":
                 if found.byte > at.byte:
                     at = replace(at, byte=found.byte, open=found.open, print=fingerprint(document, found.byte))
@@ -190,7 +191,7 @@ class Planner:
                     self._unfinished.pass_over(document, at.byte)
                 continue
             ended = found.state == "ended"
-            read.append((at.document, size))
+            read.append((at.document, found.row or size))
             at = at.next(found.byte)
             files += 1
         self._documents.were_read(read)
@@ -272,7 +273,8 @@ class Planner:
 
 def _in_namespaces(ranges: list[ByteRange], at: Offset) -> list[ByteRange]:
     """Adds the known namespaces of tuples to the ranges: the first tuple's namespace holds for all."""
-    return [replace(range_, namespaces=at.namespaces) for range_ in ranges]
+    known = at.namespaces
+    return [range_ if range_.namespaces == known else replace(range_, namespaces=known) for range_ in ranges]
 
 
 def _size(document: Document) -> int:
