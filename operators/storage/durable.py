@@ -105,7 +105,7 @@ def generation_name(name: str, number: int) -> str:
 
 
 def generation(file: str) -> tuple[str, int]:
-    """The name of the log of which this is a file, and how often it had been written anew; see `generation_name`."""
+    """The name of the log to which a file belongs, and how often it had been written anew; see `generation_name`."""
     folder, slash, name = file.rpartition("/")
     if (found := _GENERATION.fullmatch(name)) is None:
         return file, 0

@@ -7,7 +7,8 @@
                       strings that sources have closed (`xmlstream.operators.storage.constant_runs`)
     published.jsonl   the published documents, except those in the last records
     documents/        for each source, the order of its documents and other notes
-                      (`xmlstream.sources.xml.splits.documents`)
+                      (`xmlstream.sources.xml.splits.documents`); a log that is written anew without what is not
+                      needed any more has a number in its name (`xmlstream.operators.storage.durable.generation`)
     planned.json      the last slice: its number, how far it reads each source, and whether it is committed
     staged/           tuples of the current slice
     clock             how often clocks tick, while tuples wait for them (`xmlstream.runtime.query_clocks`)

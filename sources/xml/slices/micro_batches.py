@@ -12,7 +12,7 @@ from xmlstream.operators.storage.records import DeadLetter
 from xmlstream.operators.storage.store import store_of
 from xmlstream.sources.xml.options.source import SourceOptions
 from xmlstream.sources.xml.splits.byte_ranges import ByteRange, RangePart
-from xmlstream.sources.xml.splits.documents import Documents, Numbered
+from xmlstream.sources.xml.splits.documents import Documents, Tail
 from xmlstream.sources.xml.splits.slice_planner import GONE, Offset, Planner
 from xmlstream.sources.xml.splits.split_scan import SMALLEST_WINDOW
 
@@ -120,8 +120,8 @@ class MicroBatches:
         self._options, self._clock = options, clock
         self.documents = Documents(options, log=True)
         self._planner = Planner(options, self.documents)
-        self._sizes: Numbered[int] | None = None
-        self._found: Numbered[int] | None = None
+        self._sizes: Tail[int] | None = None
+        self._found: Tail[int] | None = None
         self._looked = datetime.now(UTC)
         self._has_all = False
         self._planned: tuple[Offset, Offset, list[ByteRange]] | None = None
@@ -172,7 +172,7 @@ class MicroBatches:
             self._planned = self._planned[0], told, self._planned[2]
         return told
 
-    def _look(self, start: Offset) -> Numbered[int]:
+    def _look(self, start: Offset) -> Tail[int]:
         """Returns the present size of each document from an offset on, and records the time."""
         self._looked = datetime.now(UTC)
         return self._planner.sizes(start)

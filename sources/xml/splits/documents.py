@@ -112,7 +112,7 @@ _LISTED = 1 << 12
 _Item = TypeVar("_Item")
 
 
-class Numbered(Sequence[_Item], Generic[_Item]):
+class Tail(Sequence[_Item], Generic[_Item]):
     """A list that can forget its first items: the numbers of the others stay.
 
     Args:
@@ -120,8 +120,8 @@ class Numbered(Sequence[_Item], Generic[_Item]):
         first: The number of the first one.
         made: What makes an item of a record, when it is needed first.
 
-    >>> numbered = Numbered(["c", "d"], first=2)
-    >>> len(numbered), numbered[2], list(numbered), numbered[:3]
+    >>> tail = Tail(["c", "d"], first=2)
+    >>> len(tail), tail[2], list(tail), tail[:3]
     (4, 'c', ['c', 'd'], ['c'])
     """
 
@@ -195,7 +195,7 @@ class Documents:
             raise structure_of_many()
         self._log: DocumentLog | None = None
         read: DocumentLog | None = None
-        self.known: Numbered[Document] = Numbered([Document.at(options.path)] if self.single else [])
+        self.known: Tail[Document] = Tail([Document.at(options.path)] if self.single else [])
         if log and not self.single:
             if options.document_log is None:
                 raise UsageError(
@@ -207,7 +207,7 @@ class Documents:
             first = int(lines.pop(0)[_FIRST]) if lines and _FIRST in lines[0] else 0
             if not all("path" in line for line in lines):
                 raise self._log.damaged()
-            self.known = Numbered(lines, first, self._place.recorded)
+            self.known = Tail(lines, first, self._place.recorded)
         self._begun, self._logged = -1, self.known.first
         self._numbers: dict[str, int] = {}
         self._read = ReadDocuments(read, self.known)
@@ -224,7 +224,7 @@ class Documents:
         for path in self.passed:
             _warn(path)
 
-    def find(self, before: int = 0) -> Numbered[Document]:
+    def find(self, before: int = 0) -> Tail[Document]:
         """Finds new documents, and returns all in order. Ignores hidden files and those that end in `.tmp`.
 
         Args:
@@ -234,7 +234,7 @@ class Documents:
             InputError: There is nothing at the path.
         """
         if self.single:
-            self.known = Numbered([self._place.only()] * max(1, len(self.known)))
+            self.known = Tail([self._place.only()] * max(1, len(self.known)))
             with contextlib.suppress(FileNotFoundError):
                 self._read.look(self.known[0], self.known[0].status())
             return self.known

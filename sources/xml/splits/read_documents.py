@@ -375,7 +375,7 @@ def _row(key: str, status: DocumentStatus | None, size: int, print_: str = "") -
 
 
 def row_of(document: Document, file: BinaryIO, text: bytes) -> Row:
-    """Returns what is left of an open document, of which this text was read."""
+    """Returns what is left of an open document whose text was read."""
     status = document.status() if document.is_whole else local_status(os.fstat(file.fileno()))
     head, tail = (0, 0) if document.is_whole else (zlib.crc32(text[:_BYTES]), zlib.crc32(text[-_BYTES:]))
     return name_hash(document.key), _status_hash(status._replace(size=len(text))), len(text), head, tail, 0

@@ -19,7 +19,7 @@ from xmlstream.sources.local_paths import local_path
 from xmlstream.sources.places import Document, fetch_ahead
 from xmlstream.sources.xml.options.source import SourceOptions
 from xmlstream.sources.xml.splits.byte_ranges import ByteRange
-from xmlstream.sources.xml.splits.documents import Documents, Numbered
+from xmlstream.sources.xml.splits.documents import Documents, Tail
 from xmlstream.sources.xml.splits.read_documents import Fingerprints, Row, fingerprint
 from xmlstream.sources.xml.splits.split_scan import ScanOrigin, scan_splits, split_range
 
@@ -140,14 +140,14 @@ class Planner:
         self._unfinished = Unfinished(options)
         self._fingerprints = Fingerprints()
 
-    def sizes(self, start: Offset) -> Numbered[int]:
+    def sizes(self, start: Offset) -> Tail[int]:
         """Returns the present size of each document from an offset on; GONE for one that is missing."""
         read = start.document
         if start.print is not None:
             self._documents.reach(read)
-        return Numbered(map(_size, self._documents.find(read)[read:]), read)
+        return Tail(map(_size, self._documents.find(read)[read:]), read)
 
-    def advance(self, start: Offset, sizes: Numbered[int], budget: int | None) -> tuple[Offset, list[ByteRange]]:
+    def advance(self, start: Offset, sizes: Tail[int], budget: int | None) -> tuple[Offset, list[ByteRange]]:
         """Plans the next slice: returns its end, and its ranges; `start` and no ranges if nothing is present.
 
         Args:
@@ -240,7 +240,7 @@ class Planner:
             name, left = (stuck.where, behind) if stuck else (None, 0)
             self._unfinished.tell(len(sizes), name, left, self._documents.passed)
 
-    def _find_replaced(self, start: Offset, sizes: Numbered[int]) -> None:
+    def _find_replaced(self, start: Offset, sizes: Tail[int]) -> None:
         """Stops, or adds the new file, for each completely read document that another file has replaced."""
         for document, problem in self._documents.replaced(start.document):
             if start.closed:

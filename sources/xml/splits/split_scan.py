@@ -137,10 +137,9 @@ def _small(
     content = whole[prolog.content :]
     if (
         not content.endswith(b"</" + name + b">")
-        or content.count(b"</" + name) > 1
         or b"<!" in content
         or b"<?" in content
-        or re.search(b"<" + re.escape(name) + rb"[\s/>]", content)
+        or len(re.findall(b"</?" + re.escape(name) + rb"[\s/>]", content)) > 1
     ):
         return None
     first.look(content, _first(origin, prolog), prolog.charset)
