@@ -235,9 +235,9 @@ class LocalPlace(Place):
         self._partition = partition
         self.single = self._pattern is None and (one or not Path(self._path).is_dir())
         self.passed = set[str]()
-        root, parts = split_glob(self._path)
+        root, self._parts = split_glob(self._path)
         self.root = self._folder = Folder(root)
-        self._is_flat = partition is None and len(parts) <= 1 and "**" not in parts
+        self._is_flat = partition is None and len(self._parts) <= 1 and "**" not in self._parts
         self._next, self._time, self._tells, self._listed = 0.0, 0, False, 0
 
     @staticmethod
@@ -275,8 +275,10 @@ class LocalPlace(Place):
         self._time = self._time_now()
         self._tells = self._time > 0 and time.time() - self._time / 1e9 > _SETTLED
         begun = time.monotonic()
-        if begun < self._next and self._listed > _MANY and self._is_flat:
-            yield from self._with_status(new(os.listdir(self._folder.root)))  # noqa: PTH208 - names alone, at once
+        if begun < self._next and self._listed > _MANY and self._time > 0:
+            names = os.listdir(self._folder.root)  # noqa: PTH208 - names alone, at once
+            named = [name for name in names if matches(self._parts, [name])] if self._parts else names
+            yield from self._with_status(new(named))
             return
         candidates = self._candidates()
         self._listed = len(candidates)

@@ -43,7 +43,6 @@ class SourcesReader:
             UsageError: Two sources have one name.
         """
         self.sources = tuple(sources)
-        self._cleaner = SourceCleaner(self.sources)
         self.growth = SliceGrowth([source.max_bytes_per_slice for source in sources], largest_slice)
         if len({source.name for source in sources}) < len(sources):
             raise UsageError("two sources have one name", hint="name each of them")
@@ -92,7 +91,7 @@ class SourcesReader:
 
     def commit(self, end: Mapping[str, Any]) -> None:
         """Forgets, and removes or archives, documents that were read, once everything up to `end` is committed."""
-        self._cleaner.clean([slicing.documents for slicing in self._slicings], self._offsets(end))
+        clean(self.sources, [slicing.documents for slicing in self._slicings], self._offsets(end))
 
     def _offsets(self, json: Mapping[str, Any]) -> list[Offset]:
         if json.keys() != {source.name for source in self.sources}:
@@ -103,34 +102,27 @@ class SourcesReader:
         return [Offset.from_json(json[source.name]) for source in self.sources]
 
 
-class SourceCleaner:
-    """Cleans the directories of sources, as far as their slices are committed; it has no state."""
+def clean(sources: Sequence[SourceOptions], documents: Sequence[Documents], ends: Sequence[Offset]) -> None:
+    """Forgets the documents of each source that were read and committed up to its end; removes or archives them.
 
-    def __init__(self, sources: Sequence[SourceOptions]) -> None:
-        self._sources = sources
-
-    def clean(self, documents: Sequence[Documents], ends: Sequence[Offset]) -> None:
-        """Forgets the documents of each source that were read and committed up to its end; removes or archives them.
-
-        Raises:
-            InputError: A document cannot be removed or moved.
-        """
-        pairs = list(zip(documents, ends, strict=True))
-        cleans = [
-            source.clean_source != "off" and not found.single
-            for source, found in zip(self._sources, documents, strict=True)
-        ]
-        # Documents of two sources stay until both have read them.
-        waiting = [one for found, end in pairs for one in found.known[end.document :]] if any(cleans) else []
-        wanted = {os.path.realpath(one.path) for one in waiting}
-        for source, (found, end), is_cleaned in zip(self._sources, pairs, cleans, strict=True):
-            read = found.left(end.document) if is_cleaned else []
-            left = {one.key for one in read if os.path.realpath(one.path) in wanted}
-            for one in read:
-                if one.key not in left:
-                    _clean(one, source)
-            if not left:
-                found.forget(end.document, removed=is_cleaned)
+    Raises:
+        InputError: A document cannot be removed or moved.
+    """
+    pairs = list(zip(documents, ends, strict=True))
+    cleans = [
+        source.clean_source != "off" and not found.single for source, found in zip(sources, documents, strict=True)
+    ]
+    # Documents of two sources stay until both have read them.
+    waiting = [one for found, end in pairs for one in found.known[end.document :]] if any(cleans) else []
+    wanted = {os.path.realpath(one.path) for one in waiting}
+    for source, (found, end), is_cleaned in zip(sources, pairs, cleans, strict=True):
+        read = found.left(end.document) if is_cleaned else []
+        left = {one.key for one in read if os.path.realpath(one.path) in wanted}
+        for one in read:
+            if one.key not in left:
+                _clean(one, source)
+        if not left:
+            found.forget(end.document, removed=is_cleaned)
 
 
 def _clean(document: Document, source: SourceOptions) -> None:

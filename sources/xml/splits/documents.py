@@ -208,9 +208,9 @@ class Documents:
             if not all("path" in line for line in lines):
                 raise self._log.damaged()
             self.known = Tail(lines, first, self._place.recorded)
-        self._begun, self._logged = -1, self.known.first
+        self._begun, self._logged, self._restored = -1, self.known.first, len(self.known)
         self._numbers: dict[str, int] = {}
-        self._read = ReadDocuments(read, self.known)
+        self._read = ReadDocuments(read)
         if options.follow:
             self._place.postpone(len(self._read))
 
@@ -284,8 +284,21 @@ class Documents:
         self._read.add((self.known[number], size) for number, size in documents)
 
     def left(self, before: int) -> list[Document]:
-        """Returns the documents before a number that were read, and are not forgotten."""
-        return [one for one in self.known[:before] if self._read.has(one)]
+        """Returns the documents before a number that were read and not forgotten; forgets those replaced since then."""
+        found = []
+        for number, one in enumerate(self.known[:before], self.known.first):
+            if not self._read.has(one):
+                continue
+            now = one
+            if number < self._restored and one.is_whole:
+                # An earlier run may have removed it, and another object have taken its name.
+                with contextlib.suppress(InputError):
+                    now = place_of(one.path, one=True, directories=False).only()
+            if self._read.is_same(now):
+                found.append(one)
+            else:
+                self._read.forget([one.key])
+        return found
 
     def forget(self, before: int, *, removed: bool = False) -> None:
         """Forgets the names of documents that were read, and that is committed; all of them if they were `removed`.

@@ -200,12 +200,8 @@ def _hashes(texts: Iterable[str]) -> NDArray[np.uint64]:
 class ReadDocuments:
     """The documents of a source that were read, and the log of them; empty without a log."""
 
-    def __init__(self, log: DocumentLog | None, known: Sequence[Document]) -> None:
+    def __init__(self, log: DocumentLog | None) -> None:
         """Read the log.
-
-        Args:
-            log: The log.
-            known: The documents of the source by number, for lines that name a document by its number.
 
         Raises:
             StateError: It is not a log of documents.
@@ -220,20 +216,13 @@ class ReadDocuments:
         self._logged = 0
         if log is None:
             return
-        lines = log.read()
-        numbered = {int(line["document"]): line for line in lines if "document" in line}
         try:
-            rows = [_row_of(known[number], line) for number, line in numbered.items() if number < len(known)]
-            text = "".join(line["read"] for line in lines if "document" not in line)
-            packed = np.frombuffer(base64.b64decode(text, validate=True), ROW)
+            text = "".join(line["read"] for line in log.read())
+            rows = np.frombuffer(base64.b64decode(text, validate=True), ROW)
         except (KeyError, TypeError, ValueError):
             raise log.damaged() from None
-        if numbered:
-            # Earlier versions had no lines for what was skipped.
-            rows = [*(_row(each.key, None, _UNKNOWN) for each in known[: max(numbered)]), *rows]
-        # The lines of earlier versions name documents by numbers: they go with the names.
-        self._logged = 1 << 60 if numbered else len(packed)
-        self._sort_in(np.concatenate([np.array(rows, ROW), packed]))
+        self._logged = len(rows)
+        self._sort_in(rows)
 
     def __len__(self) -> int:
         return len(self._recent) + int(np.count_nonzero(self._rest["size"] != _FORGOTTEN))
@@ -301,6 +290,16 @@ class ReadDocuments:
         """Whether a document was read, and not forgotten since."""
         return self._of(name_hash(document.key)) is not None
 
+    def is_same(self, document: Document) -> bool:
+        """Whether a document that was read was not replaced since then; so too if it is gone."""
+        row = self._of(name_hash(document.key))
+        try:
+            if row is None or row[2] == _UNKNOWN or row[1] == _status_hash(document.status()):
+                return True
+            return replacement(document, row[2], _print(row)) is None
+        except FileNotFoundError:
+            return True
+
     def look(self, document: Document, status: DocumentStatus) -> bool:
         """Compares a present document's status with the one that was read; returns whether it was read."""
         row = self._of(name_hash(document.key))
@@ -319,9 +318,9 @@ class ReadDocuments:
         for key, (document, status) in changed.items():
             if not was_read(document) or (row := self._of(name_hash(key))) is None:
                 continue
-            _, _, size, head, tail, _ = row
+            size = row[2]
             try:
-                problem = replacement(document, size, f"-{head:08x}-{tail:08x}")
+                problem = replacement(document, size, _print(row))
             except FileNotFoundError:
                 continue
             if problem is not None:
@@ -369,6 +368,10 @@ def _line(rows: NDArray[Any]) -> dict[str, str]:
     return {"read": base64.b64encode(rows.tobytes()).decode()}
 
 
+def _print(row: Row) -> str:
+    return f"-{row[3]:08x}-{row[4]:08x}"
+
+
 def _row(key: str, status: DocumentStatus | None, size: int, print_: str = "") -> Row:
     head, tail = (0, 0) if print_.startswith(_TAG) or not print_ else (int(part, 16) for part in print_.split("-")[1:])
     return name_hash(key), 0 if status is None else _status_hash(status), size, head, tail, 0
@@ -379,13 +382,6 @@ def row_of(document: Document, file: BinaryIO, text: bytes) -> Row:
     status = document.status() if document.is_whole else local_status(os.fstat(file.fileno()))
     head, tail = (0, 0) if document.is_whole else (zlib.crc32(text[:_BYTES]), zlib.crc32(text[-_BYTES:]))
     return name_hash(document.key), _status_hash(status._replace(size=len(text))), len(text), head, tail, 0
-
-
-def _row_of(document: Document, line: Mapping[str, Any]) -> Row:
-    """Returns the row for a line of earlier versions."""
-    size, print_ = int(line["size"]), str(line["print"])
-    identity = print_.removeprefix(_TAG) if print_.startswith(_TAG) else int(print_.partition("-")[0])
-    return _row(document.key, DocumentStatus(size, int(line["written"]), identity), size, print_)
 
 
 def _as_read(document: Document, size: int | None) -> Row:
