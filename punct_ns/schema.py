@@ -59,7 +59,8 @@ class Schema:
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "names", tuple(attribute.name for attribute in self.attributes))
-        object.__setattr__(self, "_places", places := {})
+        places: dict[str, int] = {}
+        object.__setattr__(self, "_places", places)
         for place, name in enumerate(self.names):
             if places.setdefault(name.lower(), place) != place:
                 raise UsageError(f"two attributes are named {name}", hint="rename one; case does not count")

@@ -115,7 +115,8 @@ def write_element(
 
 
 def _element(tag: str, leaves: Sequence[tuple[Sequence[str], str]], attributes: str = "") -> str:
-    inner, below = "", dict[str, list[tuple[Sequence[str], str]]]()
+    inner = ""
+    below: dict[str, list[tuple[Sequence[str], str]]] = {}
     for path, text in leaves:
         if not path:
             inner = _escaped(text, _TEXT)

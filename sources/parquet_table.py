@@ -164,7 +164,7 @@ def _documents(path: str) -> list[Document]:
         raise UsageError(f"the columns of {shown(path)} are not known", hint="declare them where the path is a glob")
     try:
         place = place_of(path, one=False, directories=False, partition=in_partition)
-        there = [place.only()] if place.single else [each for each, _ in place.present()]
+        there = [place.only()] if place.single else [place.found(*each) for each in place.present()]
     except InputError:
         return []
     found = sorted(there, key=lambda one: one.where)

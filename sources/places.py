@@ -9,11 +9,11 @@ import errno
 import os
 import stat
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from fnmatch import fnmatchcase
 from glob import glob, has_magic
 from pathlib import Path
-from typing import Any, BinaryIO, Protocol
+from typing import Any, BinaryIO, NamedTuple, Protocol, TypeAlias
 from urllib.parse import parse_qsl, urlencode
 
 from xmlstream.dataclasses import dataclass, replace
@@ -33,17 +33,23 @@ FULL_LOOK = 5.0
 If listing takes long, it is a hundred times as long, so that it takes no more than a hundredth of a core.
 """
 
+_MANY = 1 << 12
+"""The number of names from which a directory that changes is listed without the statuses of the documents known."""
+
 _SETTLED = 1.0
 """The age in seconds from which the time of a directory tells changes: clocks of file systems are coarse."""
 
 
-@dataclass(frozen=True, slots=True)
-class DocumentStatus:
+New: TypeAlias = Callable[[Sequence[str]], Sequence[str]]
+"""Returns those keys of documents that are new."""
+
+
+class DocumentStatus(NamedTuple):
     """Size in bytes, time of the last writing in nanoseconds, and identity of a document: its inode, or its ETag."""
 
     size: int
     written: int
-    identity: str
+    identity: int | str
 
 
 def split_place(path: str) -> tuple[str, tuple[str, ...]]:
@@ -134,12 +140,12 @@ class Document:
         if self.tag is not None:
             # Another object with the same bytes has the same ETag: its time does not count.
             return DocumentStatus(self.size or 0, 0, self.tag)
-        return _local_status(os.stat(self.store.address(self.key)))  # noqa: PTH116 - a path of the store's
+        return local_status(os.stat(self.store.address(self.key)))  # noqa: PTH116 - a path of the store's
 
 
 def fetch_ahead(documents: Sequence[Document], at: int) -> None:
     """Begins to read the documents after the one at an index, if they are objects that are read next."""
-    for each in documents[at + 1 : at + 1 + _AHEAD]:
+    for each in documents[at + 1 : at + 1 + _AHEAD] if documents[at].is_whole else ():
         each.store.fetch_ahead(each.key, each.tag, each.size)
 
 
@@ -149,12 +155,14 @@ class Place(Protocol):
     Attributes:
         single: Whether it is one document.
         is_snapshot: Whether a listing lacks no document that was written before one that it has.
+        is_complete: Whether the last listing had all documents.
         passed: Objects that listings have passed over: empty ones, as for folders, and those that have no usable name.
         root: Where the documents are. Records have keys there, since it may be renamed or moved between runs.
     """
 
     single: bool
     is_snapshot: bool
+    is_complete: bool = True
     passed: set[str]
     root: Store
 
@@ -165,8 +173,18 @@ class Place(Protocol):
         """Whether a listing may find what the last one did not."""
         return True
 
-    def present(self) -> Iterator[tuple[Document, DocumentStatus]]:
-        """The documents that are present, in any order; those known already may be left out.
+    def postpone(self, documents: int) -> None:
+        """Lets a listing that begins with so many known documents look at their statuses a little later."""
+
+    def found(self, key: str, status: DocumentStatus) -> Document:
+        """A document that is present."""
+        return Document(self.root, key)
+
+    def present(self, new: New = list) -> Iterator[tuple[str, DocumentStatus]]:
+        """The keys of the documents that are present, in any order; those known already may be left out.
+
+        Args:
+            new: Returns those keys of documents that are new.
 
         Raises:
             InputError: There is no such place.
@@ -178,7 +196,7 @@ class Place(Protocol):
         return {"path": document.key, **known}
 
     def recorded(self, line: Mapping[str, Any]) -> Document:
-        """A recorded document; raises KeyError."""
+        """A recorded document."""
         return Document(self.root, str(line["path"]), line.get("etag"), line.get("size"))
 
 
@@ -217,10 +235,10 @@ class LocalPlace(Place):
         self._partition = partition
         self.single = self._pattern is None and (one or not Path(self._path).is_dir())
         self.passed = set[str]()
-        root, parts = split_glob(self._path)
+        root, self._parts = split_glob(self._path)
         self.root = self._folder = Folder(root)
-        self._is_flat = partition is None and len(parts) <= 1 and "**" not in parts
-        self._next, self._time = 0.0, 0
+        self._is_flat = partition is None and len(self._parts) <= 1 and "**" not in self._parts
+        self._next, self._time, self._tells, self._listed = 0.0, 0, False, 0
 
     @staticmethod
     def split(path: str) -> tuple[str, tuple[str, ...]]:
@@ -241,39 +259,61 @@ class LocalPlace(Place):
 
     def may_differ(self) -> bool:
         """See `Place.may_differ`; each new, removed or renamed document changes the time of its directory."""
-        return time.monotonic() >= self._next or self._time_now() != self._time
+        return not self._tells or time.monotonic() >= self._next or self._time_now() != self._time
 
     def _time_now(self) -> int:
         """The time at which the one directory was changed that documents can be in; 0 if there may be several."""
-        found = _status(self._folder.root) if self._is_flat else None
+        found = _status(self._folder.address()) if self._is_flat else None
         return 0 if found is None else found.st_mtime_ns
 
-    def present(self) -> Iterator[tuple[Document, DocumentStatus]]:
-        """See `Place.present`."""
+    def postpone(self, documents: int) -> None:
+        """See `Place.postpone`."""
+        self._listed, self._next = documents, time.monotonic() + FULL_LOOK
+
+    def present(self, new: New = list) -> Iterator[tuple[str, DocumentStatus]]:
+        """See `Place.present`; in a directory of many documents only new ones, for most of the time."""
         self._time = self._time_now()
-        tells = self._time > 0 and time.time() - self._time / 1e9 > _SETTLED
+        self._tells = self._time > 0 and time.time() - self._time / 1e9 > _SETTLED
         begun = time.monotonic()
+        if begun < self._next and self._listed > _MANY and self._time > 0:
+            names = os.listdir(self._folder.root)  # noqa: PTH208 - names alone, at once
+            named = [name for name in names if matches(self._parts, [name])] if self._parts else names
+            yield from self._with_status(new(named))
+            return
+        candidates = self._candidates()
+        self._listed = len(candidates)
+        yield from self._with_status(candidates)
+        now = time.monotonic()
+        pause = max(FULL_LOOK, 100 * (now - begun))
+        self._next = now + pause if self._tells or (self._is_flat and self._listed > _MANY) else 0.0
+
+    def _with_status(self, keys: Iterable[str]) -> Iterator[tuple[str, DocumentStatus]]:
+        root = self._folder.address()
+        for key in keys:
+            if _is_meant(key.rpartition("/")[2]):
+                status = _status(f"{root}/{key}")
+                if status is not None and self._is_document(status.st_mode):
+                    yield key, local_status(status)
+
+    def _candidates(self) -> list[str]:
+        """The keys of what may be a document."""
+        root = self._folder.root
         if self._pattern is not None:
             candidates = [Path(path) for path in glob(self._pattern, recursive=True)]  # noqa: PTH207 - absolute patterns too
             if self._is_document is stat.S_ISREG:
                 directories = {path for path in candidates if path.is_dir()}
-                tells = tells and not directories
+                self._tells = self._tells and not directories
+                self._is_flat = self._is_flat and not directories
                 candidates = [
                     inner for path in candidates for inner in (path.iterdir() if path in directories else [path])
                 ]
         elif Path(self._path).is_dir():
-            candidates = list(Path(self._path).iterdir())
-            if self._partition is not None:
-                candidates += _partitioned(Path(self._path), self._partition)
+            if self._partition is None:
+                return os.listdir(root)  # noqa: PTH208 - names alone
+            candidates = [*Path(self._path).iterdir(), *_partitioned(Path(self._path), self._partition)]
         else:
             raise InputError(f"there is no directory {self._path}")
-        for candidate in candidates:
-            if _is_meant(candidate.name):
-                status = _status(candidate)
-                if status is not None and self._is_document(status.st_mode):
-                    yield Document(self.root, str(candidate.relative_to(self._folder.root))), _local_status(status)
-        now = time.monotonic()
-        self._next = now + max(FULL_LOOK, 100 * (now - begun)) if tells else 0.0
+        return [str(candidate.relative_to(root)) for candidate in candidates]
 
 
 class ObjectPlace(Place):
@@ -333,7 +373,12 @@ class ObjectPlace(Place):
             raise InputError(f"there is no object {shown(self._path)}")
         return Document(self._store, self._key, status.tag, status.size)
 
-    def present(self) -> Iterator[tuple[Document, DocumentStatus]]:
+    def found(self, key: str, status: DocumentStatus) -> Document:
+        """See `Place.found`; a folder has no ETag."""
+        tag = str(status.identity)
+        return Document(self.root, key, tag, status.size) if tag else Document(self.root, key)
+
+    def present(self, new: New = list) -> Iterator[tuple[str, DocumentStatus]]:
         """See `Place.present`."""
         try:
             if self._directories:
@@ -341,8 +386,7 @@ class ObjectPlace(Place):
                 return
             for each in self._listed():
                 self._last = max(self._last, each.key)
-                found = Document(self.root, each.key, each.tag, each.size)
-                yield found, found.status()
+                yield each.key, DocumentStatus(each.size, 0, each.tag)
         except FileNotFoundError:
             raise self._no_bucket() from None
 
@@ -360,6 +404,7 @@ class ObjectPlace(Place):
         if pages > _PAGE and found:
             # Between two requests an object may be written before what the next one lists.
             found = [one for one in self._page(self._begin[:-1])[0] if one.key <= found[-1].key]
+        self.is_complete = is_all
         if is_all:
             self._listed_all = now
             if not found and not self._pattern and not self._last and not self._is_folder:
@@ -393,15 +438,15 @@ class ObjectPlace(Place):
             return matches(self._pattern, [*folders, name]) or matches(self._pattern, folders)
         return not folders or (self._partition is not None and self._partition(folders))
 
-    def _folders(self) -> list[Document]:
-        """The folders in the folder, or those that the glob matches."""
+    def _folders(self) -> list[str]:
+        """The keys of the folders in the folder, or those that the glob matches."""
         if self._pattern:
             keys = [each.key.split("/")[:-1] for each in self._below.listed()]
             above = sorted({tuple(names[:end]) for names in keys for end in range(1, len(names) + 1)})
             found = ["/".join(names) for names in above if matches(self._pattern, names) and _is_meant(names[-1])]
         else:
             found = [name[:-1] for name in self._below.names() if name.endswith("/") and _is_meant(name)]
-        return [Document(self.root, f"{name}/") for name in found]
+        return [f"{name}/" for name in found]
 
     def _no_bucket(self) -> UsageError:
         bucket = shown(self._store.url)
@@ -439,14 +484,15 @@ def _literal(part: str) -> str:
     return part[: next((at for at, letter in enumerate(part) if has_magic(letter)), len(part))]
 
 
-def _local_status(found: os.stat_result) -> DocumentStatus:
-    return DocumentStatus(found.st_size, found.st_mtime_ns, str(found.st_ino))
+def local_status(found: os.stat_result) -> DocumentStatus:
+    """Returns the status of a file."""
+    return DocumentStatus(found.st_size, found.st_mtime_ns, found.st_ino)
 
 
-def _status(path: Path) -> os.stat_result | None:
+def _status(path: str) -> os.stat_result | None:
     """Returns the status of a path; None if it does not exist, or no longer."""
     try:
-        return path.stat()
+        return os.stat(path)  # noqa: PTH116 - faster than a Path, for each document
     except OSError as error:
         if error.errno in (errno.ENOENT, errno.ENOTDIR, errno.ELOOP):
             return None

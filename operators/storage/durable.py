@@ -8,6 +8,7 @@ its checksum; lines appended after that commit do not count.
 from __future__ import annotations
 
 import os
+import re
 import zlib
 from collections.abc import Iterable
 from concurrent.futures import ThreadPoolExecutor
@@ -91,6 +92,27 @@ def make_directory(path: Path) -> None:
 
 EMPTY_SEAL = checksum_text(0, 0)
 """The seal of an append-only file before its first line."""
+
+
+def generation_name(name: str, number: int) -> str:
+    """The name of the file of a log that has been written anew so many times; `generation` is the inverse.
+
+    >>> generation_name("read.jsonl", 0), generation_name("read.jsonl", 2), generation("s-1/read-2.jsonl")
+    ('read.jsonl', 'read-2.jsonl', ('s-1/read.jsonl', 2))
+    """
+    stem, dot, suffix = name.rpartition(".")
+    return f"{stem}-{number}{dot}{suffix}" if number else name
+
+
+def generation(file: str) -> tuple[str, int]:
+    """The name of the log to which a file belongs, and how often it had been written anew; see `generation_name`."""
+    folder, slash, name = file.rpartition("/")
+    if (found := _GENERATION.fullmatch(name)) is None:
+        return file, 0
+    return f"{folder}{slash}{found[1]}{found[3]}", int(found[2])
+
+
+_GENERATION = re.compile(r"(.+)-([1-9][0-9]*)(\.jsonl)")
 
 
 class AppendOnlyFile:

@@ -150,11 +150,14 @@ class Folder:
 
     def where(self, key: str = "") -> str:
         """See `Store.where`."""
-        return "/".join(part for part in (self.name, key) if part) if self.name else str(self.path(key))
+        return "/".join(part for part in (self.name, key) if part) if self.name else self.address(key)
 
     def address(self, key: str = "") -> str:
-        """See `Store.address`."""
-        return str(self.path(key))
+        """See `Store.address`; faster than a path, since it names each document of a source."""
+        root = str(self.root)
+        if not key:
+            return root
+        return ("" if root == "." else root if root.endswith("/") else f"{root}/") + key.removesuffix("/")
 
     def sizes(self, enters: Callable[[str], bool], folder: str = "") -> Iterator[tuple[str, int]]:
         """See `Store.sizes`."""
@@ -186,7 +189,7 @@ class Folder:
 
     def open(self, key: str, tag: str | None = None, size: int | None = None) -> BinaryIO:
         """See `Store.open`."""
-        return self.path(key).open("rb")
+        return open(self.address(key), "rb")  # noqa: PTH123 - as `address`
 
     def source(self, key: str, tag: str | None = None, size: int | None = None) -> str:
         """See `Store.source`."""

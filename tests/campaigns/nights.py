@@ -29,6 +29,7 @@ PROPERTIES = sorted(Path("tests").glob("**/test_*.py"))
 CAMPAIGNS = {
     "clusters": [sys.executable, "-m", "tests.campaigns.clusters", "--kills", "2"],
     "damage": [sys.executable, "-m", "tests.campaigns.damage"],
+    "feed": [sys.executable, "-m", "tests.campaigns.feed", "--kills", "3", "--clean", "delete"],
     "objects": [sys.executable, "-m", "tests.campaigns.objects", "--kills", "20", "--starts", "20", "--faults", "200"],
     "oldest": ["env", "HYPOTHESIS_PROFILE=quick", "make", "oldest"],
     "receivers": [sys.executable, "-m", "tests.campaigns.receivers", "--kills", "5"],

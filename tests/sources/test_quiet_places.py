@@ -15,7 +15,7 @@ from xmlstream.sources.places import Place, place_of
 
 
 def seen(place: Place) -> set[str]:
-    return {document.key for document, _ in place.present()}
+    return {key for key, _ in place.present()}
 
 
 def aged(directory: Path) -> None:

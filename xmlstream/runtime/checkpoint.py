@@ -7,7 +7,8 @@
                       strings that sources have closed (`xmlstream.operators.storage.constant_runs`)
     published.jsonl   the published documents, except those in the last records
     documents/        for each source, the order of its documents and other notes
-                      (`xmlstream.sources.xml.splits.documents`)
+                      (`xmlstream.sources.xml.splits.documents`); a log that is written anew without what is not
+                      needed any more has a number in its name (`xmlstream.operators.storage.durable.generation`)
     planned.json      the last slice: its number, how far it reads each source, and whether it is committed
     staged/           tuples of the current slice
     clock             how often clocks tick, while tuples wait for them (`xmlstream.runtime.query_clocks`)
@@ -38,7 +39,14 @@ from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 from xmlstream.dataclasses import dataclass, field, replace
 from xmlstream.operators.state.expiring_set import Entry
 from xmlstream.operators.state.state_schema import OperatorRecord
-from xmlstream.operators.storage.durable import EMPTY_SEAL, RESTORE, AppendOnlyFile, make_directory, sync
+from xmlstream.operators.storage.durable import (
+    EMPTY_SEAL,
+    RESTORE,
+    AppendOnlyFile,
+    generation,
+    make_directory,
+    sync,
+)
 from xmlstream.operators.storage.records import Record
 from xmlstream.operators.storage.store import Folder, LocalPlace, Store, folder_at, sealed, unseal, unsealed
 from xmlstream.plan.written_plan import PLAN_FILE
@@ -370,11 +378,17 @@ class Checkpoint:
         with self._committing:
             if self._has_ended:
                 raise StateError(f"the run of the checkpoint {self.store.where()} has ended")
-            paths, logs = list(unsynced), list[str]()
+            paths, logs, superseded = list(unsynced), list[str](), list[str]()
             for name in self._document_files():
                 if name.endswith(".jsonl") and name not in self._logs:
                     self._logs[name] = self.store.log(f"{DOCUMENTS}/{name}")
                     logs.append(f"{DOCUMENTS}/{name}")
+            newest = dict(sorted(map(generation, self._logs)))
+            for name, (log, number) in [(name, generation(name)) for name in self._logs]:
+                # The log has been written anew: behind the commit nothing needs the file before.
+                if number < newest[log]:
+                    del self._logs[name]
+                    superseded.append(f"{DOCUMENTS}/{name}")
             paths += [path for log in logs for path in self.store.unsynced(log)]
             self._published.append(map(json.dumps, self._unlisted if record.whole else ()))
             documents = {name: log.seal() for name, log in self._logs.items()}
@@ -383,6 +397,7 @@ class Checkpoint:
             states = record.operators.items()
             kept = {f"state/{name}/{segment}" for name, state in states for segment in state.checksums}
             self.mirror.create(self.mirror.secure(made, {_PUBLISHED: made.published, **seals}, kept, paths))
+            self.store.delete(*superseded)
             self.planned.note(record.slice, record.end, committed=True)
             self._unlisted = [*([] if record.whole else self._unlisted), *_listings(record.outputs)]
 

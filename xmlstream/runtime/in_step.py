@@ -107,6 +107,6 @@ def _handed_on(node: Node) -> dict[str, list[tuple[Node, str]]]:
     for below, known in zip(node.inputs, terms, strict=True):
         attributes = {quoted(name).lower(): name.lower() for name in below.schema.names}
         for name, term in known.items():
-            if term is not None and term.lower() in attributes:
+            if term.lower() in attributes:
                 found.setdefault(name.lower(), []).append((below, attributes[term.lower()]))
     return found

@@ -62,7 +62,7 @@ def require_found(options: SourceOptions, *, waits: bool = False) -> None:
         return
     try:
         if waits:
-            Documents(options, log=False).find()
+            Documents(options, log=False).is_there()
         else:
             require_documents([options])
     except InputError as error:
@@ -77,7 +77,7 @@ def require_documents(sources: Iterable[SourceOptions]) -> None:
         InputError: The path of a source does not exist.
     """
     for options in sources:
-        if not options.is_merged and not Documents(options, log=False).find():
+        if not options.is_merged and not Documents(options, log=False).is_there():
             hint = "names that begin with . or _ or end in .tmp are ignored; --follow waits for a document"
             raise UsageError(f"there is no document at {options.where}", hint=hint)
 

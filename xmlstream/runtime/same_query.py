@@ -23,7 +23,7 @@ from xmlstream.punct_ns.errors import StateError
 from xmlstream.sink.target import OutputRecord, Target
 from xmlstream.sources.local_paths import local_path
 
-CHECKPOINT_FORMAT = 3
+CHECKPOINT_FORMAT = 4
 """The format of checkpoints; changed whenever a version of xmlstream cannot go on from one of another version."""
 
 QUERY = "query.json"

@@ -121,10 +121,10 @@ class SliceLoop:
             self._stager.close()
 
     def _run(self) -> None:
-        if not self._pace.follows:
-            self._reader.settle()
         last, planned = self._checkpoint.latest, None
         number, at = (0, self._reader.initial()) if last is None else (last.slice + 1, last.end)
+        if not self._pace.follows:
+            self._reader.settle(at)
         while not self.is_stopping:
             planned = planned or self._next(number, at)
             if planned is None:

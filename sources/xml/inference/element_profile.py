@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import suppress
 from functools import lru_cache
 from itertools import pairwise
@@ -245,7 +245,7 @@ class Sample:
     is_whole: bool = True
 
 
-def sampled(documents: list[Document], limit: int, encoding: str | None = None) -> Sample:
+def sampled(documents: Sequence[Document], limit: int, encoding: str | None = None) -> Sample:
     """Profiles the first bytes of documents, at most `limit`.
 
     Raises:

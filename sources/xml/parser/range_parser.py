@@ -50,6 +50,9 @@ LARGEST_HEAP_BLOCK = 32 << 20
 """The size in bytes from which a block is taken from the system, and returned to it; glibc allows no more."""
 
 
+LEAST_LEARNT = SMALL
+"""The least length in bytes of a text from which templates are learnt: a shorter one is read sooner from its tokens."""
+
 MOST_SKIPPED = 63
 """The greatest number of windows in which no templates are matched, after one in which few items were regular."""
 
@@ -161,7 +164,7 @@ class RangeParser:
         (stream,) = self.streams
         stream.reader.expect((small.ranges[0].namespaces or (None,))[0])
         text = small.text
-        found = self._template_items(text.content, text.open) if self._tries() else None
+        found = self._template_items(text.content, text.open) if self._tries(len(text.content)) else None
         found = found or self._token_items(text, None)
         if found is None or found[0].malformed or found[0].void or found[0].count == 0:
             return None
@@ -189,7 +192,11 @@ class RangeParser:
             names, skipped = given.unsplit, given.passed_over
             reader = ChunkReader(file, range_, names, given.encoding, limit, doctype, columns, passed_over=skipped)
             while True:
-                content, open_, offset = reader.items() if self._tries() else b"", reader.open, reader.offset
+                content, open_, offset = (
+                    reader.items() if self._tries(range_.length) else b"",
+                    reader.open,
+                    reader.offset,
+                )
                 found = self._template_items(content, open_)
                 if found is not None:
                     reader.take()
@@ -208,13 +215,15 @@ class RangeParser:
                     found = [stream.items(text, root) for stream in self.streams]
                 yield text, found
 
-    def _tries(self) -> bool:
-        """Whether templates are matched in the next text.
+    def _tries(self, length: int) -> bool:
+        """Whether templates are matched in the next text, which is not longer than this.
 
         After a text with few regular items, they are not matched in the next ones: in three, 15, and then 63.
         """
         if self._scanner is None or self._is_regular or not self._reads_tokens:
             self._skipped = self._windows_to_skip = 0
+        elif length < LEAST_LEARNT:
+            return False
         elif not self._windows_to_skip:
             self._windows_to_skip = self._skipped = min(4 * self._skipped + 3, MOST_SKIPPED)
         else:

@@ -29,6 +29,7 @@ SMALL = 1 << 16
 """The greatest length in bytes of a document that is parsed with others."""
 
 _BLANKS = b" \t\r\n"
+_UTF8 = Charset()
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,7 +101,7 @@ def _content(range_: ByteRange, options: SourceOptions) -> tuple[bytes, bytes] |
         with range_.document.reader(range_.end) as file:
             text = file.read(range_.end)
         prolog = read_prolog(text, complete=True, encoding=options.encoding, doctype=options.doctype)
-        if prolog is None or prolog.empty or prolog.charset != Charset():
+        if prolog is None or prolog.empty or prolog.charset != _UTF8:
             return None
         closing = b"</" + tag_name(prolog.root) + b">"
         text = text.rstrip(_BLANKS)

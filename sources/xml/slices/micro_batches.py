@@ -12,7 +12,7 @@ from xmlstream.operators.storage.records import DeadLetter
 from xmlstream.operators.storage.store import store_of
 from xmlstream.sources.xml.options.source import SourceOptions
 from xmlstream.sources.xml.splits.byte_ranges import ByteRange, RangePart
-from xmlstream.sources.xml.splits.documents import Documents
+from xmlstream.sources.xml.splits.documents import Documents, Tail
 from xmlstream.sources.xml.splits.slice_planner import GONE, Offset, Planner
 from xmlstream.sources.xml.splits.split_scan import SMALLEST_WINDOW
 
@@ -120,15 +120,15 @@ class MicroBatches:
         self._options, self._clock = options, clock
         self.documents = Documents(options, log=True)
         self._planner = Planner(options, self.documents)
-        self._sizes: list[int] | None = None
-        self._found: list[int] | None = None
+        self._sizes: Tail[int] | None = None
+        self._found: Tail[int] | None = None
         self._looked = datetime.now(UTC)
         self._has_all = False
         self._planned: tuple[Offset, Offset, list[ByteRange]] | None = None
 
-    def settle(self) -> None:
-        """Treats what is present now as the whole input."""
-        self._sizes = self._look(Offset())
+    def settle(self, start: Offset | None = None) -> None:
+        """Treats what is present now, from an offset on, as the whole input."""
+        self._sizes = self._look(start or Offset())
 
     def waiting(self, start: Offset) -> int:
         """Returns the number of bytes that wait to be read; the next call of `end` uses the same sizes."""
@@ -175,8 +175,8 @@ class MicroBatches:
             self._planned = self._planned[0], told, self._planned[2]
         return told
 
-    def _look(self, start: Offset) -> list[int]:
-        """Returns the present size of each document, and records the time."""
+    def _look(self, start: Offset) -> Tail[int]:
+        """Returns the present size of each document from an offset on, and records the time."""
         self._looked = datetime.now(UTC)
         return self._planner.sizes(start)
 
@@ -195,6 +195,6 @@ class MicroBatches:
             ranges = self._planned[2]
         else:
             # Spark repeats a slice that was planned before it restarted.
-            self._planner.sizes(end)
+            self._planner.sizes(start)
             ranges = self._planner.ranges(start, end)
         return ReadTask.of(ranges, self._options.max_bytes_per_partition, reader)

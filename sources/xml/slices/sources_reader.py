@@ -49,7 +49,7 @@ class SourcesReader:
             UsageError: Two sources have one name.
         """
         self.sources = tuple(sources)
-        self._cleaner, self._ahead = SourceCleaner(self.sources), ahead
+        self._ahead = ahead
         self.growth = SliceGrowth([source.max_bytes_per_slice for source in sources], largest_slice)
         if len({source.name for source in sources}) < len(sources):
             raise UsageError("two sources have one name", hint="name each of them")
@@ -63,10 +63,11 @@ class SourcesReader:
         """Returns the offset before the first document of each source."""
         return {source.name: Offset().json() for source in self.sources}
 
-    def settle(self) -> None:
-        """Treats what is present now as the whole input."""
-        for slicing in self._slicings:
-            slicing.settle()
+    def settle(self, start: Mapping[str, Any] | None = None) -> None:
+        """Treats what is present now, from an offset on, as the whole input."""
+        starts = self._offsets(self.initial() if start is None else start)
+        for slicing, at in zip(self._slicings, starts, strict=True):
+            slicing.settle(at)
 
     def end(self, start: Mapping[str, Any], *, whole: bool = False) -> Json:
         """Returns the end of the next slice, or `start` if there is none yet; with `whole`, it takes all input.
@@ -107,8 +108,8 @@ class SourcesReader:
         ]
 
     def commit(self, end: Mapping[str, Any]) -> None:
-        """Removes or archives documents that are not needed any more, after everything up to `end` was committed."""
-        self._cleaner.clean([slicing.documents for slicing in self._slicings], self._offsets(end))
+        """Forgets, and removes or archives, documents that were read, once everything up to `end` is committed."""
+        clean(self.sources, [slicing.documents for slicing in self._slicings], self._offsets(end))
 
     def _offsets(self, json: Mapping[str, Any]) -> list[Offset]:
         if json.keys() != {source.name for source in self.sources}:
@@ -119,34 +120,27 @@ class SourcesReader:
         return [Offset.from_json(json[source.name]) for source in self.sources]
 
 
-class SourceCleaner:
-    """Cleans the directories of sources, as far as their slices are committed; its state only saves work."""
+def clean(sources: Sequence[SourceOptions], documents: Sequence[Documents], ends: Sequence[Offset]) -> None:
+    """Forgets the documents of each source that were read and committed up to its end; removes or archives them.
 
-    def __init__(self, sources: Sequence[SourceOptions]) -> None:
-        self._sources = sources
-        self._cleaned = [0] * len(sources)
-
-    def clean(self, documents: Sequence[Documents], ends: Sequence[Offset]) -> None:
-        """Removes or archives the documents of each source that were read and committed up to its end.
-
-        Raises:
-            InputError: A document cannot be removed or moved.
-        """
-        if all(source.clean_source == "off" for source in self._sources):
-            return
-        # Documents of two sources stay until both have read them.
-        pairs = list(zip(documents, ends, strict=True))
-        wanted = {os.path.realpath(one.path) for found, end in pairs for one in found.known[end.document :]}
-        for number, (source, (found, end)) in enumerate(zip(self._sources, pairs, strict=True)):
-            if source.clean_source == "off" or found.single:
-                continue
-            read = found.known[self._cleaned[number] : end.document]
-            left = [one for one in read if os.path.realpath(one.path) in wanted]
-            for one in read:
-                if one not in left:
-                    _clean(one, source)
-            if not left:
-                self._cleaned[number] = end.document
+    Raises:
+        InputError: A document cannot be removed or moved.
+    """
+    pairs = list(zip(documents, ends, strict=True))
+    cleans = [
+        source.clean_source != "off" and not found.single for source, found in zip(sources, documents, strict=True)
+    ]
+    # Documents of two sources stay until both have read them.
+    waiting = [one for found, end in pairs for one in found.known[end.document :]] if any(cleans) else []
+    wanted = {os.path.realpath(one.path) for one in waiting}
+    for source, (found, end), is_cleaned in zip(sources, pairs, cleans, strict=True):
+        read = found.left(end.document) if is_cleaned else []
+        left = {one.key for one in read if os.path.realpath(one.path) in wanted}
+        for one in read:
+            if one.key not in left:
+                _clean(one, source)
+        if not left:
+            found.forget(end.document, removed=is_cleaned)
 
 
 def _clean(document: Document, source: SourceOptions) -> None:

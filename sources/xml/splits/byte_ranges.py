@@ -229,7 +229,8 @@ class ChunkReader:
         if self._source.flaw is not None:
             raise self._source.flaw
         after = SplitPoint(self._point.offset + len(self._ahead), self._point.open if self._ends == "split" else ())
-        return None if after == self._point else self._chunk(len(self._ahead), after)
+        is_blank = not self._point.open and not self._ahead.strip()
+        return None if after == self._point or is_blank else self._chunk(len(self._ahead), after)
 
     def _past_element(self) -> Chunk:
         """Passes over the element ahead, which is longer than the limit, and returns its beginning as a chunk."""

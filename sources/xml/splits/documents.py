@@ -13,20 +13,21 @@ import gzip
 import logging
 import lzma
 import zlib
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import cache
+from itertools import islice
 from operator import attrgetter
 from types import TracebackType
-from typing import Any, BinaryIO, Self, cast
+from typing import Any, BinaryIO, Generic, Self, TypeVar, cast, overload
 
 import pyarrow as pa
 
 from xmlstream.punct_ns.errors import InputError, UsageError
 from xmlstream.sources.parquet_table import in_order_of_slices, in_partition
-from xmlstream.sources.places import Document, is_glob, place_of
+from xmlstream.sources.places import Document, DocumentStatus, is_glob, place_of
 from xmlstream.sources.xml.options.source import SourceOptions, structure_of_many
 from xmlstream.sources.xml.splits.prolog import FlawError
-from xmlstream.sources.xml.splits.read_documents import READ_LOG, DocumentLog, ReadDocuments
+from xmlstream.sources.xml.splits.read_documents import COMPACTED, READ_LOG, DocumentLog, ReadDocuments, Row
 
 WHOLE = 1 << 40
 """The assumed end of a compressed document, whose length is only known after reading all of it."""
@@ -105,9 +106,73 @@ class Decompressed:
 
 DOCUMENT_LOG = "documents.jsonl"
 
+_LISTED = 1 << 12
+"""The number of listed documents that are looked up together."""
+
+_Item = TypeVar("_Item")
+
+
+class Tail(Sequence[_Item], Generic[_Item]):
+    """A list that can forget its first items: the numbers of the others stay.
+
+    Args:
+        items: The items, or records of them.
+        first: The number of the first one.
+        made: What makes an item of a record, when it is needed first.
+
+    >>> tail = Tail(["c", "d"], first=2)
+    >>> len(tail), tail[2], list(tail), tail[:3]
+    (4, 'c', ['c', 'd'], ['c'])
+    """
+
+    def __init__(
+        self, items: Iterable[Any] = (), first: int = 0, made: Callable[[Mapping[str, Any]], _Item] | None = None
+    ) -> None:
+        self._items, self.first, self._made = list(items), first, made
+
+    def _slice(self, begin: int, end: int | None = None) -> list[_Item]:
+        items = self._items[begin:end]
+        if self._made is not None and any(isinstance(item, dict) for item in items):
+            items = [self._made(item) if isinstance(item, dict) else item for item in items]
+            self._items[begin:end] = items
+        return items
+
+    def __len__(self) -> int:
+        return self.first + len(self._items)
+
+    def __iter__(self) -> Iterator[_Item]:
+        return iter(self._slice(0))
+
+    @overload
+    def __getitem__(self, number: int) -> _Item: ...
+    @overload
+    def __getitem__(self, number: slice) -> list[_Item]: ...
+    def __getitem__(self, number: int | slice) -> _Item | list[_Item]:
+        if isinstance(number, slice):
+            begin, end, _ = number.indices(len(self))
+            return self._slice(max(begin - self.first, 0), max(end - self.first, 0))
+        if number < self.first:
+            raise IndexError(f"the first {self.first} items were forgotten")
+        item = self._items[number - self.first]
+        if self._made is not None and isinstance(item, dict):
+            item = self._items[number - self.first] = self._made(item)
+        return cast("_Item", item)
+
+    def __setitem__(self, number: int, item: _Item) -> None:
+        self._items[number - self.first] = item
+
+    def extend(self, items: Iterable[_Item]) -> None:
+        """Adds items at the end."""
+        self._items.extend(items)
+
+    def forget(self, before: int) -> None:
+        """Forgets the items before a number."""
+        if before > self.first:
+            self._items, self.first = self._items[before - self.first :], before
+
 
 class Documents:
-    """Finds the documents of a source; `known` only grows at its end."""
+    """Finds the documents of a source; `known` grows at its end, and forgets what was read at its beginning."""
 
     def __init__(self, options: SourceOptions, *, log: bool, directories: bool = False) -> None:
         """Reads the log if `log`; finds directories of documents instead of documents if `directories`.
@@ -130,7 +195,7 @@ class Documents:
             raise structure_of_many()
         self._log: DocumentLog | None = None
         read: DocumentLog | None = None
-        self.known: list[Document] = [Document.at(options.path)] if self.single else []
+        self.known: Tail[Document] = Tail([Document.at(options.path)] if self.single else [])
         if log and not self.single:
             if options.document_log is None:
                 raise UsageError(
@@ -138,12 +203,16 @@ class Documents:
                     hint="it names a directory that records in which order the documents were found",
                 )
             self._log, read = (DocumentLog(options.document_log, name) for name in (DOCUMENT_LOG, READ_LOG))
-            try:
-                self.known = [self._place.recorded(line) for line in self._log.read()]
-            except KeyError:
-                raise self._log.damaged() from None
-        self._numbers = {one.where: number for number, one in enumerate(self.known)}
-        self._read = ReadDocuments(read, self.known)
+            lines = self._log.read()
+            first = int(lines.pop(0)[_FIRST]) if lines and _FIRST in lines[0] else 0
+            if not all("path" in line for line in lines):
+                raise self._log.damaged()
+            self.known = Tail(lines, first, self._place.recorded)
+        self._begun, self._logged, self._restored = -1, self.known.first, len(self.known)
+        self._numbers: dict[str, int] = {}
+        self._read = ReadDocuments(read)
+        if options.follow:
+            self._place.postpone(len(self._read))
 
     @property
     def passed(self) -> list[str]:
@@ -155,17 +224,21 @@ class Documents:
         for path in self.passed:
             _warn(path)
 
-    def find(self) -> list[Document]:
+    def find(self, before: int = 0) -> Tail[Document]:
         """Finds new documents, and returns all in order. Ignores hidden files and those that end in `.tmp`.
+
+        Args:
+            before: The number of the first document that was not completely read.
 
         Raises:
             InputError: There is nothing at the path.
         """
         if self.single:
-            self.known[:] = [self._place.only()] * max(1, len(self.known))
+            self.known = Tail([self._place.only()] * max(1, len(self.known)))
             with contextlib.suppress(FileNotFoundError):
                 self._read.look(self.known[0], self.known[0].status())
             return self.known
+        self._begin(before)
         if not self._place.may_differ():
             return self.known
         found = self._new()
@@ -173,44 +246,114 @@ class Documents:
             # A listing may miss a file that is renamed meanwhile: list again for files that precede the last of these.
             last = self._order(found[-1])
             found = [one for one in self._new() if self._order(one) <= last]
-        if found and self._log is not None:
-            self._log.add(map(self._place.record, found))
-        self._numbers |= {one.where: number for number, one in enumerate(found, len(self.known))}
-        self.known += found
+        if found:
+            self._add(found)
         return self.known
+
+    def is_there(self) -> bool:
+        """Whether there is a document, without finding them all; raises InputError if there is nothing at the path."""
+        return bool(self.single and self._place.only()) or next(self._place.present(), None) is not None
+
+    def _begin(self, before: int) -> None:
+        """Forgets the numbers of the names before a number, which were read."""
+        if self._begun < 0:
+            self._begun = max(before, self.known.first)
+            self._numbers = {one.key: number for number, one in enumerate(self.known[before:], self._begun)}
+        for number, document in enumerate(self.known[self._begun : before], self._begun):
+            # What has replaced a document has a number of its own.
+            if self._numbers.get(document.key) == number:
+                del self._numbers[document.key]
+        self._begun = max(self._begun, before)
+
+    def _add(self, documents: Sequence[Document]) -> None:
+        if self._log is not None:
+            self._log.add(map(self._place.record, documents))
+        self._numbers |= {one.key: number for number, one in enumerate(documents, len(self.known))}
+        self.known.extend(documents)
 
     def read_anew(self, document: Document) -> None:
         """Adds a document that replaces one that was read, after all others."""
-        self._read.forget(document)
-        if self._log is not None:
-            self._log.add([self._place.record(document)])
-        self._numbers[document.where] = len(self.known)
-        self.known.append(document)
+        self._read.forget([document.key])
+        self._add([document])
 
-    def were_read(self, documents: Iterable[tuple[int, int]]) -> None:
-        """Records these documents, by number and size, as completely read, with their fingerprints."""
-        self._read.add((number, self.known[number], size) for number, size in documents)
+    def were_read(self, documents: Iterable[tuple[int, int | Row | None]]) -> None:
+        """Records these documents, by number, as completely read, with their sizes or what is left of them.
+
+        The size is None for an unfinished document that was skipped.
+        """
+        self._read.add((self.known[number], size) for number, size in documents)
+
+    def left(self, before: int) -> list[Document]:
+        """Returns the documents before a number that were read and not forgotten; forgets those replaced since then."""
+        found = []
+        for number, one in enumerate(self.known[:before], self.known.first):
+            if not self._read.has(one):
+                continue
+            now = one
+            if number < self._restored and one.is_whole:
+                # An earlier run may have removed it, and another object have taken its name.
+                with contextlib.suppress(InputError):
+                    now = place_of(one.path, one=True, directories=False).only()
+            if self._read.is_same(now):
+                found.append(one)
+            else:
+                self._read.forget([one.key])
+        return found
+
+    def forget(self, before: int, *, removed: bool = False) -> None:
+        """Forgets the names of documents that were read, and that is committed; all of them if they were `removed`.
+
+        Now and then the logs are written anew.
+        """
+        if self.single:
+            return
+        if removed:
+            self._read.forget(one.key for one in self.known[:before] if one.key not in self._numbers)
+        self.known.forget(before)
+        self._read.compact()
+        if self._log is not None and before - self._logged >= max(COMPACTED, len(self.known) - before):
+            self._log.rewrite([{_FIRST: before}, *map(self._place.record, self.known)])
+            self._logged = before
 
     def replaced(self, before: int) -> list[tuple[Document, InputError]]:
         """Returns the documents before a number that `find` saw replaced since they were read, with the errors."""
-        return self._read.replaced(before)
+        self._begin(before)
+        return self._read.replaced(lambda document: document.key not in self._numbers or self.single)
 
     def reach(self, document: int) -> None:
         """Restores how often a single document has been replaced, as an offset records it."""
         if self.single:
-            self.known += self.known[:1] * (document + 1 - len(self.known))
+            self.known.extend(self.known[:1] * (document + 1 - len(self.known)))
 
     def _new(self) -> list[Document]:
         """Returns the present documents that are not known yet, in order."""
         found = list[Document]()
-        for document, status in self._place.present():
-            number = self._numbers.get(document.where)
-            if number is None:
-                found.append(document)
-            elif not self._read.look(document, status):
+        self._read.begin_listing()
+        present = self._place.present(self._are_new)
+        while some := list(islice(present, _LISTED)):
+            found += self._unknown(some)
+        if self._place.is_complete:
+            self._read.end_listing()
+        return sorted(found, key=self._order)
+
+    def _are_new(self, keys: Sequence[str]) -> list[str]:
+        return [keys[index] for index in self._read.unread(keys)]
+
+    def _unknown(self, present: Sequence[tuple[str, DocumentStatus]]) -> Iterator[Document]:
+        """Yields the documents that are not known, among present ones; notes which of the others have changed."""
+        for index in self._read.unread([key for key, _ in present], [status for _, status in present]):
+            document = self._place.found(*present[index])
+            was_read = self._read.look(document, present[index][1])
+            number = self._numbers.get(document.key)
+            if number is not None:
                 # An object that was not read yet is read as it is now.
                 self.known[number] = document
-        return sorted(found, key=self._order)
+            elif not was_read:
+                yield document
+
+
+_FIRST = "first"
+"""In the first line of a log that was written anew: the number of the document of the next line."""
 
 
 @cache

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import codecs
 import re
+from functools import lru_cache
 from typing import BinaryIO, Literal
 
 from lxml import etree
@@ -278,8 +279,9 @@ def _is_no_start_tag(text: bytes, at: int) -> bool:
     return bool(re.match(rb"<[\s<>\"'/!=]|<[^>\"']*<", text[at:]))
 
 
+@lru_cache(maxsize=16)
 def _check(before: bytes, root: bytes) -> None:
-    """Parses the prolog alone, as an empty document."""
+    """Parses the prolog alone, as an empty document; once for documents that begin alike."""
     name = tag_name(root)
     try:
         etree.fromstring(_redeclared(before) + root + b"</" + name + b">", safe_parser())

@@ -4,25 +4,31 @@ A stream only grows. The fingerprint of a document consists of the first and the
 distinguish another file from one that has grown, whatever its length. An inode alone proves nothing: a file may be
 copied to the same place again, with more text at its end.
 
-A log beside that of a source's documents records the size of each document that was completely read, its modification
-time, and its fingerprint. The listing that finds new documents returns size, time and inode in any case, so
-a poll opens only documents for which one of them has changed.
+Of a document that was completely read a row of `ROW.itemsize` bytes is left, in memory and in a log beside that of a
+source's documents: hashes of its name and of its status, its size, and its fingerprint. The listing that finds new
+documents returns size, time and inode in any case, so a poll opens only documents for which one of them has changed.
+A row is forgotten when the query itself has removed the document, or when it was missing for `MISSING_SECONDS`.
 """
 
 from __future__ import annotations
 
+import base64
 import json
 import os
+import time
 import zlib
-from collections.abc import Iterable, Mapping, Sequence
-from typing import Any, Literal, cast
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from hashlib import blake2b
+from typing import Any, BinaryIO, Literal, TypeAlias, cast
 
-from xmlstream.dataclasses import dataclass, replace
-from xmlstream.operators.storage.records import Record
+import numpy as np
+from numpy.typing import NDArray
+
+from xmlstream.operators.storage.durable import generation, generation_name
 from xmlstream.operators.storage.store import folder_at
 from xmlstream.punct_ns.errors import InputError, StateError
 from xmlstream.sources.local_paths import local_path
-from xmlstream.sources.places import Document, DocumentStatus
+from xmlstream.sources.places import Document, DocumentStatus, local_status
 from xmlstream.sources.xml.splits.prolog import epilog_state
 
 
@@ -30,7 +36,13 @@ class DocumentLog:
     """A log of documents, in the source's directory of the checkpoint; each line is a JSON object."""
 
     def __init__(self, directory: str, name: str) -> None:
-        self._log = folder_at(local_path(directory)).log(name)
+        self._folder = folder_at(local_path(directory))
+        numbers = [number for each, number in map(generation, self._folder.names()) if each == name]
+        self._name, self._number = name, max(numbers, default=0)
+        self._open()
+
+    def _open(self) -> None:
+        self._log = self._folder.log(generation_name(self._name, self._number))
 
     def read(self) -> list[Mapping[str, Any]]:
         """Reads its lines.
@@ -39,7 +51,7 @@ class DocumentLog:
             StateError: A line is not a JSON object.
         """
         try:
-            lines = [json.loads(line) for line in self._log.lines()]
+            lines = json.loads(b"[" + b",".join(self._log.lines()) + b"]")
         except ValueError:
             raise self.damaged() from None
         if not all(isinstance(line, dict) for line in lines):
@@ -49,6 +61,12 @@ class DocumentLog:
     def add(self, lines: Iterable[Mapping[str, Any]]) -> None:
         """Appends lines durably."""
         self._log.append(map(json.dumps, lines))
+
+    def rewrite(self, lines: Iterable[Mapping[str, Any]]) -> None:
+        """Begins a new file with these lines, at least one: the next commit seals it, and removes the one before."""
+        self._number += 1
+        self._open()
+        self._log.append(map(json.dumps, lines), durable=False)
 
     def damaged(self) -> StateError:
         """Builds the error for a log with invalid lines."""
@@ -108,7 +126,7 @@ def replacement(document: Document, byte: int, before: str | None) -> InputError
     ]
     if not changed:
         return None
-    how = "in its place" if found[0] == inode else "by another file, in its place"
+    how = "in its place" if inode in ("", found[0]) else "by another file, in its place"
     return InputError(
         f"{where} was replaced {how}: {' and '.join(changed)} differs from what was read",
         where=f"{byte} bytes of it were read",
@@ -135,95 +153,245 @@ def fingerprint(document: Document, byte: int) -> str:
 
 READ_LOG = "read.jsonl"
 
+MISSING_SECONDS = 24 * 3600
+"""The seconds after which a document that is missing in all listings is forgotten: a file of its name is new then."""
 
-@dataclass(frozen=True, slots=True)
-class _AsRead(Record):
-    """A document when it was read: its number in the source, size, modification time and fingerprint."""
+_FIELDS = [("status", "<u8"), ("size", "<i8"), ("head", "<u4"), ("tail", "<u4"), ("missing", "<u4")]
 
-    document: int
-    size: int
-    written: int
-    print: str
+ROW = np.dtype([("name", "<u8"), *_FIELDS])
+"""What is left of a document: hashes of its name and of its status when it was read; the size that was read, and the
+checksums of its fingerprint; since when it is missing in listings, in seconds since 1970, or 0.
 
-    def is_unchanged(self, status: DocumentStatus) -> bool:
-        is_object = self.print.startswith(_TAG)
-        identity = self.print.removeprefix(_TAG) if is_object else self.print.partition("-")[0]
-        return status == DocumentStatus(self.size, self.written, identity)
+Rows have a multiple of three bytes, so that their texts in base64 can be put one behind another.
+"""
+
+_UNKNOWN, _FORGOTTEN = -1, -2
+"""In place of the size: what was read is not compared; the document is forgotten."""
+
+_RECENT = 1 << 12
+"""The number of rows that are kept apart before they are sorted in."""
+
+COMPACTED = 1 << 12
+"""The least number of lines, or rows, of a log that are not needed any more when it is compacted."""
+
+Row: TypeAlias = tuple[int, int, int, int, int, int]
+"""The values of a `ROW`."""
+
+
+def name_hash(key: str) -> int:
+    """The hash of a document's name, by which it is known after it was read."""
+    return int.from_bytes(blake2b(key.encode("utf-8", "surrogateescape"), digest_size=8).digest(), "little")
+
+
+_WORD = (1 << 64) - 1
+
+
+def _status_hash(status: DocumentStatus) -> int:
+    size, written, identity = status
+    return hash((size, written, identity if isinstance(identity, int) else name_hash(identity))) & _WORD
+
+
+def _hashes(texts: Iterable[str]) -> NDArray[np.uint64]:
+    """The hashes of names, at once."""
+    encoded = (text.encode("utf-8", "surrogateescape") for text in texts)
+    return np.frombuffer(b"".join([blake2b(each, digest_size=8).digest() for each in encoded]), "<u8")
 
 
 class ReadDocuments:
-    """The log of the documents of a source that were read; empty without a log.
+    """The documents of a source that were read, and the log of them; empty without a log."""
 
-    Args:
-        known: The documents of the source, by number. A name occurs twice if another file replaced what was read:
-            the last counts.
-    """
+    def __init__(self, log: DocumentLog | None) -> None:
+        """Read the log.
 
-    def __init__(self, log: DocumentLog | None, known: Sequence[Document]) -> None:
+        Raises:
+            StateError: It is not a log of documents.
+        """
         self._log = log
-        self._read: dict[str, _AsRead] = {}
+        self._names = np.empty(0, np.uint64)
+        self._rest = np.empty(0, _FIELDS)
+        self._seen = np.empty(0, bool)
+        self._recent: dict[int, Row] = {}
         self._changed: dict[str, tuple[Document, DocumentStatus]] = {}
-        last = {one.where: number for number, one in enumerate(known)}
-        for line in [] if log is None else log.read():
-            try:
-                as_read = _AsRead.from_json(line)
-                path = known[as_read.document].where if as_read.document < len(known) else None
-            except TypeError:
-                assert log is not None
-                raise log.damaged() from None
-            if path is not None and last[path] == as_read.document:
-                self._read[path] = as_read
+        self._removed: list[Row] = []
+        self._logged = 0
+        if log is None:
+            return
+        try:
+            text = "".join(line["read"] for line in log.read())
+            rows = np.frombuffer(base64.b64decode(text, validate=True), ROW)
+        except (KeyError, TypeError, ValueError):
+            raise log.damaged() from None
+        self._logged = len(rows)
+        self._sort_in(rows)
 
-    def look(self, document: Document, status: DocumentStatus) -> bool:
-        """Compares a present document's status with the log; returns whether it was read."""
-        as_read = self._read.get(document.where)
-        if as_read is not None and not as_read.is_unchanged(status):
-            self._changed[document.where] = document, status
-        return as_read is not None
+    def __len__(self) -> int:
+        return len(self._recent) + int(np.count_nonzero(self._rest["size"] != _FORGOTTEN))
 
-    def replaced(self, before: int) -> list[tuple[Document, InputError]]:
-        """Returns the documents that were replaced by other files, each with an error.
+    def _sort_in(self, rows: NDArray[Any]) -> None:
+        """Adds rows to the sorted ones; of rows with one name the last counts."""
+        names = np.concatenate([self._names, rows["name"]])
+        rest = np.concatenate([self._rest, rows[[name for name, _ in _FIELDS]].astype(self._rest.dtype)])
+        order = np.argsort(names, kind="stable")
+        names, rest = names[order], rest[order]
+        counts = np.ones(len(names), bool)
+        counts[:-1] = names[1:] != names[:-1]
+        counts &= rest["size"] != _FORGOTTEN
+        self._names, self._rest = names[counts], rest[counts]
+
+    def _settle(self) -> None:
+        rows = np.array(list(self._recent.values()), ROW)
+        self._recent = {}
+        self._sort_in(rows)
+
+    def _place(self, name: int) -> int | None:
+        """Returns where the sorted rows have a name; None if they do not have it."""
+        at = int(np.searchsorted(self._names, np.uint64(name)))
+        is_there = at < len(self._names) and int(self._names[at]) == name and self._rest["size"][at] != _FORGOTTEN
+        return at if is_there else None
+
+    def _of(self, name: int) -> Row | None:
+        """Returns the row of a document; None if it was not read."""
+        if (row := self._recent.get(name)) is None and (at := self._place(name)) is not None:
+            row = (name, *self._rest[at].item())
+        return row
+
+    def begin_listing(self) -> None:
+        """Begins to notice which documents a listing has."""
+        if len(self._recent) >= _RECENT:
+            self._settle()
+        self._seen = np.zeros(len(self._names), bool)
+
+    def unread(self, keys: Sequence[str], statuses: Sequence[DocumentStatus] | None = None) -> list[int]:
+        """Looks names up that a listing has; returns the indices of those that were not read, or not as they are now.
 
         Args:
-            before: The number of the first document that was not completely read.
+            keys: The keys of documents.
+            statuses: Their statuses, if they are to be compared.
+        """
+        names = _hashes(keys)
+        if not len(self._names):
+            return list(range(len(keys)))
+        at = np.minimum(np.searchsorted(self._names, names), len(self._names) - 1)
+        was_read = (self._names[at] == names) & (self._rest["size"][at] != _FORGOTTEN)
+        self._seen[at[was_read]] = True
+        if statuses is not None:
+            was_read &= self._rest["status"][at] == np.array(list(map(_status_hash, statuses)), np.uint64)
+        found = np.flatnonzero(~was_read).tolist()
+        return [index for index in found if statuses is not None or int(names[index]) not in self._recent]
+
+    def end_listing(self) -> None:
+        """Notes which documents a complete listing lacks; forgets those that have been missing for long."""
+        now, missing = int(time.time()), self._rest["missing"]
+        missing[self._seen] = 0
+        missing[~self._seen & (missing == 0)] = now
+        self._rest["size"][(missing > 0) & (missing < now - MISSING_SECONDS)] = _FORGOTTEN
+
+    def has(self, document: Document) -> bool:
+        """Whether a document was read, and not forgotten since."""
+        return self._of(name_hash(document.key)) is not None
+
+    def is_same(self, document: Document) -> bool:
+        """Whether a document that was read was not replaced since then; so too if it is gone."""
+        row = self._of(name_hash(document.key))
+        try:
+            if row is None or row[2] == _UNKNOWN or row[1] == _status_hash(document.status()):
+                return True
+            return replacement(document, row[2], _print(row)) is None
+        except FileNotFoundError:
+            return True
+
+    def look(self, document: Document, status: DocumentStatus) -> bool:
+        """Compares a present document's status with the one that was read; returns whether it was read."""
+        row = self._of(name_hash(document.key))
+        if row is not None and row[2] != _UNKNOWN and row[1] != _status_hash(status):
+            self._changed[document.key] = document, status
+        return row is not None
+
+    def replaced(self, was_read: Callable[[Document], bool]) -> list[tuple[Document, InputError]]:
+        """Returns the documents that were replaced by other files after they were read, each with an error.
 
         Raises:
             InputError: A document has grown by more than blanks, comments and instructions.
         """
         changed, self._changed = self._changed, {}
         found = []
-        for name, (document, status) in changed.items():
-            as_read = self._read[name]
-            if as_read.document >= before:
+        for key, (document, status) in changed.items():
+            if not was_read(document) or (row := self._of(name_hash(key))) is None:
                 continue
+            size = row[2]
             try:
-                problem = replacement(document, as_read.size, as_read.print)
+                problem = replacement(document, size, _print(row))
             except FileNotFoundError:
                 continue
             if problem is not None:
                 found.append((document, problem))
-            elif status.size == as_read.size or _behind(document, as_read.size, status.size) == "whole":
-                print_ = fingerprint(document, status.size)
-                self._read[name] = replace(as_read, size=status.size, written=status.written, print=print_)
+            elif status.size == size or _behind(document, size, status.size) == "whole":
+                self._keep([_row(key, status, status.size, fingerprint(document, status.size))])
         return found
 
-    def forget(self, document: Document) -> None:
-        """Forgets a document that another file has replaced."""
-        self._read.pop(document.where, None)
+    def _keep(self, rows: Iterable[Row]) -> None:
+        self._recent.update((row[0], row) for row in rows)
 
-    def add(self, documents: Iterable[tuple[int, Document, int]]) -> None:
-        """Records documents, with number and size, as completely read; skips those that were removed."""
-        added = {each[1].where: as_read for each in documents if (as_read := _as_read(*each)) is not None}
+    def forget(self, keys: Iterable[str]) -> None:
+        """Forgets documents: another file has replaced them, or they were removed."""
+        for key in keys:
+            name = name_hash(key)
+            was_recent = self._recent.pop(name, None) is not None
+            if (at := self._place(name)) is not None:
+                self._rest["size"][at] = _FORGOTTEN
+            if was_recent or at is not None:
+                self._removed.append(_row(key, None, _FORGOTTEN))
+
+    def add(self, documents: Iterable[tuple[Document, int | Row | None]]) -> None:
+        """Records documents as completely read, with the sizes that were read or their rows; None for a skipped one."""
+        added = [size if isinstance(size, tuple) else _as_read(document, size) for document, size in documents]
+        self._keep(added)
         if added and self._log is not None:
-            self._log.add(one.json() for one in added.values())
-        self._read |= added
+            rows, self._removed = [*self._removed, *added], []
+            self._log.add([_line(np.array(rows, ROW))])
+            self._logged += len(rows)
+
+    def compact(self) -> None:
+        """Writes the log anew if a good part of it is not needed any more."""
+        if self._log is None or self._logged - len(self) < max(COMPACTED, len(self)):
+            return
+        self._settle()
+        rows = np.empty(len(self._names), ROW)
+        rows["name"] = self._names
+        for name, _ in _FIELDS:
+            rows[name] = self._rest[name]
+        self._log.rewrite([_line(rows)])
+        self._removed, self._logged = [], len(rows)
 
 
-def _as_read(number: int, document: Document, size: int) -> _AsRead | None:
+def _line(rows: NDArray[Any]) -> dict[str, str]:
+    return {"read": base64.b64encode(rows.tobytes()).decode()}
+
+
+def _print(row: Row) -> str:
+    return f"-{row[3]:08x}-{row[4]:08x}"
+
+
+def _row(key: str, status: DocumentStatus | None, size: int, print_: str = "") -> Row:
+    head, tail = (0, 0) if print_.startswith(_TAG) or not print_ else (int(part, 16) for part in print_.split("-")[1:])
+    return name_hash(key), 0 if status is None else _status_hash(status), size, head, tail, 0
+
+
+def row_of(document: Document, file: BinaryIO, text: bytes) -> Row:
+    """Returns what is left of an open document whose text was read."""
+    status = document.status() if document.is_whole else local_status(os.fstat(file.fileno()))
+    head, tail = (0, 0) if document.is_whole else (zlib.crc32(text[:_BYTES]), zlib.crc32(text[-_BYTES:]))
+    return name_hash(document.key), _status_hash(status._replace(size=len(text))), len(text), head, tail, 0
+
+
+def _as_read(document: Document, size: int | None) -> Row:
     try:
-        return _AsRead(number, size, document.status().written, fingerprint(document, size))
+        if size is not None:
+            print_, status = fingerprint(document, size), document.status()
+            return _row(document.key, status._replace(size=size), size, print_)
     except FileNotFoundError:
-        return None
+        pass
+    return _row(document.key, None, _UNKNOWN)
 
 
 _MOST_BEHIND = 1 << 20

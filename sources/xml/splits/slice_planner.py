@@ -19,8 +19,8 @@ from xmlstream.sources.local_paths import local_path
 from xmlstream.sources.places import Document, fetch_ahead
 from xmlstream.sources.xml.options.source import SourceOptions
 from xmlstream.sources.xml.splits.byte_ranges import ByteRange
-from xmlstream.sources.xml.splits.documents import Documents
-from xmlstream.sources.xml.splits.read_documents import Fingerprints, fingerprint
+from xmlstream.sources.xml.splits.documents import Documents, Tail
+from xmlstream.sources.xml.splits.read_documents import Fingerprints, Row, fingerprint
 from xmlstream.sources.xml.splits.split_scan import ScanOrigin, scan_splits, split_range
 
 _NOTE, _PASSED = "waiting.json", "passed.jsonl"
@@ -140,26 +140,27 @@ class Planner:
         self._unfinished = Unfinished(options)
         self._fingerprints = Fingerprints()
 
-    def sizes(self, start: Offset) -> list[int]:
-        """Returns the present size of each document; GONE for one that is missing, or was read before the offset."""
+    def sizes(self, start: Offset) -> Tail[int]:
+        """Returns the present size of each document from an offset on; GONE for one that is missing."""
         read = start.document
         if start.print is not None:
             self._documents.reach(read)
-        return [GONE] * read + [_size(one) for one in self._documents.find()[read:]]
+        return Tail(map(_size, self._documents.find(read)[read:]), read)
 
-    def advance(self, start: Offset, sizes: list[int], budget: int | None) -> tuple[Offset, list[ByteRange]]:
+    def advance(self, start: Offset, sizes: Tail[int], budget: int | None) -> tuple[Offset, list[ByteRange]]:
         """Plans the next slice: returns its end, and its ranges; `start` and no ranges if nothing is present.
 
         Args:
             start: The end of the last slice.
-            sizes: The present size of each document; replaced documents are appended.
+            sizes: The present sizes of documents; replaced documents are appended.
             budget: The approximate number of bytes to take; None for all. A longer item is taken as a whole.
         """
         self._find_replaced(start, sizes)
-        at, ranges, files, ended, read = start, list[ByteRange](), 0, False, list[tuple[int, int]]()
+        at, ranges, files, ended, read = start, list[ByteRange](), 0, False, list[tuple[int, int | Row | None]]()
         skips, taken, counted = self._options.unfinished == "skip", 0, 0
         while not at.closed and at.document < len(sizes):
             if (passed := self._unfinished.end(self._documents.known[at.document])) is not None:
+                read.append((at.document, None))
                 at = self._passed(at, passed, ranges)
                 continue
             taken, counted = taken + sum(range_.length for range_ in ranges[counted:]), len(ranges)
@@ -171,7 +172,7 @@ class Planner:
                 if self._options.on_replaced == "fail":
                     raise replaced
                 self._documents.read_anew(document)
-                sizes.append(_size(document))
+                sizes.extend([_size(document)])
                 at = replace(at.next(at.byte), print="")
                 continue
             waits = self._options.follow and not document.is_whole
@@ -179,7 +180,8 @@ class Planner:
             settled = not waits and not self._options.keep_open and not skips
             found = scan_splits(self._place(at), size, left, self._options, settled=settled)
             ranges += found.ranges
-            at = replace(at, namespaces=found.namespaces)
+            if found.namespaces != at.namespaces:
+                at = replace(at, namespaces=found.namespaces)
             if found.state == "more":
                 if found.byte > at.byte:
                     at = replace(at, byte=found.byte, open=found.open, print=fingerprint(document, found.byte))
@@ -189,7 +191,7 @@ class Planner:
                     self._unfinished.pass_over(document, at.byte)
                 continue
             ended = found.state == "ended"
-            read.append((at.document, size))
+            read.append((at.document, found.row or size))
             at = at.next(found.byte)
             files += 1
         self._documents.were_read(read)
@@ -238,7 +240,7 @@ class Planner:
             name, left = (stuck.where, behind) if stuck else (None, 0)
             self._unfinished.tell(len(sizes), name, left, self._documents.passed)
 
-    def _find_replaced(self, start: Offset, sizes: list[int]) -> None:
+    def _find_replaced(self, start: Offset, sizes: Tail[int]) -> None:
         """Stops, or adds the new file, for each completely read document that another file has replaced."""
         for document, problem in self._documents.replaced(start.document):
             if start.closed:
@@ -246,7 +248,7 @@ class Planner:
             if self._options.on_replaced == "fail":
                 raise problem
             self._documents.read_anew(document)
-            sizes.append(_size(document))
+            sizes.extend([_size(document)])
 
     def _passed(self, at: Offset, end: int, ranges: list[ByteRange]) -> Offset:
         """Moves to the document after a skipped one, and adds the ranges up to its last byte."""
@@ -271,7 +273,8 @@ class Planner:
 
 def _in_namespaces(ranges: list[ByteRange], at: Offset) -> list[ByteRange]:
     """Adds the known namespaces of tuples to the ranges: the first tuple's namespace holds for all."""
-    return [replace(range_, namespaces=at.namespaces) for range_ in ranges]
+    known = at.namespaces
+    return [range_ if range_.namespaces == known else replace(range_, namespaces=known) for range_ in ranges]
 
 
 def _size(document: Document) -> int:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import codecs
 import contextlib
+import re
 from collections.abc import Iterator
 from typing import Any, BinaryIO, Literal
 
@@ -17,9 +18,10 @@ from xmlstream.sources.xml.options.source import SourceOptions
 from xmlstream.sources.xml.splits.byte_ranges import ByteRange
 from xmlstream.sources.xml.splits.documents import WHOLE, Decompressed, open_document
 from xmlstream.sources.xml.splits.namespaces import TupleNamespaces
-from xmlstream.sources.xml.splits.prolog import Charset, FlawError, Prolog, epilog_state, prolog_of
+from xmlstream.sources.xml.splits.prolog import Charset, FlawError, Prolog, epilog_state, prolog_of, read_prolog
+from xmlstream.sources.xml.splits.read_documents import Row, row_of
 from xmlstream.sources.xml.splits.split_points import ElementEnd, SplitPoint, begins_with, last_split_point
-from xmlstream.sources.xml.splits.tags import is_too_deep, safe_parser
+from xmlstream.sources.xml.splits.tags import is_too_deep, safe_parser, tag_name
 
 SCAN_WINDOW = 4 << 20
 """The number of bytes that are searched at once for a split point."""
@@ -57,6 +59,7 @@ class SplitScan:
         state: `ended`: the root is closed there; `lost`: the document is permanently unfinished, or not well-formed;
             `more`: there is more, or there will be.
         namespaces: The namespaces of the tuples up to there.
+        row: What is left of a document that was read as a whole, if it is known.
     """
 
     ranges: list[ByteRange]
@@ -64,6 +67,7 @@ class SplitScan:
     open: tuple[str, ...]
     state: Literal["ended", "lost", "more"]
     namespaces: tuple[str | None, ...] = ()
+    row: Row | None = None
 
 
 def scan_splits(
@@ -84,7 +88,7 @@ def scan_splits(
         )
     first = TupleNamespaces(options, origin.namespaces)
     found = _scan(origin, size, budget, options, first, settled=settled)
-    return replace(found, namespaces=first.known)
+    return found if found.namespaces == first.known else replace(found, namespaces=first.known)
 
 
 def _scan(
@@ -98,6 +102,11 @@ def _scan(
     with open_document(origin.document) as file:
         if isinstance(file, Decompressed):
             return _compressed(origin, file, options, first)
+        limits = (SCAN_WINDOW, options.max_bytes_per_partition, options.max_item_bytes, budget or SCAN_WINDOW)
+        if not origin.byte and size <= min(limits):
+            if (small := _small(origin, file, size, options, first)) is not None:
+                return small
+            file.seek(0)
         try:
             prolog = prolog_of(file, size, complete=settled, encoding=options.encoding, doctype=options.doctype)
         except FlawError:
@@ -106,6 +115,39 @@ def _scan(
             return nothing
         read = _in_parts if prolog.charset.splittable else _whole
         return read(origin, size, file, prolog, budget, options, first, settled=settled)
+
+
+def _small(
+    origin: ScanOrigin, file: BinaryIO, size: int, options: SourceOptions, first: TupleNamespaces
+) -> SplitScan | None:
+    """Returns a document that is one range, and is there to the end of its root; None if that takes a search.
+
+    If nothing but tags has angle brackets, and one start tag and one end tag have the root's name, that end tag is the
+    root's.
+    """
+    text = file.read(size)
+    try:
+        prolog = read_prolog(text, complete=True, encoding=options.encoding, doctype=options.doctype)
+    except FlawError:
+        return None
+    whole = text.rstrip(b" \t\r\n")
+    if prolog is None or prolog.empty or prolog.charset != _UTF8 or len(text) < size:
+        return None
+    name = tag_name(prolog.root)
+    content = whole[prolog.content :]
+    if (
+        not content.endswith(b"</" + name + b">")
+        or b"<!" in content
+        or b"<?" in content
+        or len(re.findall(b"</?" + re.escape(name) + rb"[\s/>]", content)) > 1
+    ):
+        return None
+    first.look(content, _first(origin, prolog), prolog.charset)
+    range_ = ByteRange(origin.document, origin.base, 0, size, ends="root", namespaces=first.known)
+    return SplitScan([range_], len(whole), (), "ended", first.known, row_of(origin.document, file, text))
+
+
+_UTF8 = Charset()
 
 
 def _in_parts(

@@ -10,7 +10,7 @@ import pytest
 import xmlstream as xs
 from xmlstream.punct_ns.errors import UsageError
 from xmlstream.sources.xml.options.source import SourceOptions
-from xmlstream.sources.xml.slices.sources_reader import SourceCleaner
+from xmlstream.sources.xml.slices.sources_reader import clean
 from xmlstream.sources.xml.splits.documents import Documents
 from xmlstream.sources.xml.splits.slice_planner import Offset
 
@@ -36,7 +36,7 @@ def _documents(directory: Path, *names: str) -> None:
 def _found(*sources: SourceOptions) -> list[Documents]:
     found = [Documents(source, log=False) for source in sources]
     for documents in found:
-        documents.find()
+        documents.were_read((number, 1) for number, _ in enumerate(documents.find()))
     return found
 
 
@@ -44,13 +44,13 @@ def test_what_was_read_goes_and_what_two_read_stays_until_both_have(tmp_path: Pa
     home = tmp_path / "in"
     _documents(home, "1.xml", "2.xml", "3.xml")
     sources = [_source(home, cleanSource="delete"), _source(home, cleanSource="delete")]
-    cleaner, documents = SourceCleaner(sources), _found(*sources)
-    cleaner.clean(documents, [Offset(2, 0, 5), Offset(1)])
+    documents = _found(*sources)
+    clean(sources, documents, [Offset(2, 0, 5), Offset(1)])
     assert _names(home) == ["2.xml", "3.xml"]
-    cleaner.clean(documents, [Offset(2), Offset(3)])
+    clean(sources, documents, [Offset(2), Offset(3)])
     assert _names(home) == ["3.xml"]
-    cleaner.clean(documents, [Offset(3), Offset(3)])
-    cleaner.clean(documents, [Offset(3), Offset(3)])
+    clean(sources, documents, [Offset(3), Offset(3)])
+    clean(sources, documents, [Offset(3), Offset(3)])
     assert _names(home) == []
 
 
@@ -58,7 +58,7 @@ def test_an_archive_has_all_of_them_also_those_of_one_name(tmp_path: Path) -> No
     for name in ("a", "b"):
         _documents(tmp_path / name, "1.xml")
     source = _source(tmp_path / "?", cleanSource="archive", sourceArchiveDir=str(tmp_path / "old"))
-    SourceCleaner([source]).clean(_found(source), [Offset(2)])
+    clean([source], _found(source), [Offset(2)])
     assert _names(tmp_path / "old") == ["1-2.xml", "1.xml"]
     assert _names(tmp_path / "a") == _names(tmp_path / "b") == []
 

@@ -229,3 +229,20 @@ def test_a_log_of_other_lines_is_an_error(tmp_path: Path, line: bytes) -> None:
     log.write_bytes(log.read_bytes() + line)
     with pytest.raises(StateError, match="log of documents"):
         reading.restart()
+
+
+def test_a_small_document_is_opened_once_to_be_planned(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    reading = Reading(tmp_path)
+    for number in range(20):
+        (reading.place / f"{number:02}.xml").write_bytes(document(10 * number))
+    opened = list[str]()
+    reader = Document.reader
+
+    def counted(document: Document, end: int | None = None) -> Any:
+        opened.append(document.key)
+        return reader(document, end)
+
+    monkeypatch.setattr(Document, "reader", counted)
+    after, ranges = reading.planner.advance(reading.at, reading.planner.sizes(reading.at), None)
+    assert (after.document, len(ranges)) == (20, 20)
+    assert opened == [f"{number:02}.xml" for number in range(20)]
