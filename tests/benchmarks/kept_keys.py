@@ -1,6 +1,6 @@
 """What a slice of 10,000 tuples with random keys costs beside millions of kept tuples, and beside none.
 
-    .ci/java .venv/bin/pytest --capture=no tests/benchmarks/kept_keys.py            on both engines, in a quarter of an hour
+    .ci/java .venv/bin/pytest --capture=no tests/benchmarks/kept_keys.py     on both engines, in a quarter of an hour
     BENCH_SCALE=0.2 .venv/bin/pytest --capture=no tests/benchmarks/kept_keys.py -k duckdb     two million, in a minute
 
 Each slice also closes a hundred of the kept keys. A distinct meets new tuples alone; half of what comes to a join has a
@@ -112,4 +112,6 @@ def test_kept_keys(
     for what, (by, target) in of.items():
         ours, theirs = [by(took[0])], [median(took[1]) if what == "worst" else by(took[1])]
         note = "beside the median where none are" if what == "worst" else ""
-        bench.append(Measure(f"{name}: {what}", "s", "less", ours, "beside none", theirs, ratio_target=target, note=note))
+        bench.append(
+            Measure(f"{name}: {what}", "s", "less", ours, "beside none", theirs, ratio_target=target, note=note)
+        )

@@ -1,0 +1,223 @@
+"""Kept rows that are looked up by their keys give what all rows give, and a slice reads and rewrites little."""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from collections.abc import Callable, Iterable, Sequence
+from contextlib import ExitStack
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import TYPE_CHECKING, Any
+from unittest.mock import patch
+
+from hypothesis import Phase, given, settings
+from hypothesis import strategies as st
+
+from tests.harness.nights import AT_NIGHT
+from tests.harness.running import Done, Items, Row, Running, rows_of, tuples_of
+from tests.samples.strategies import SmallSchema, sliced_streams, small_punctuations, small_schemas, small_tuples
+from xmlstream.operators.behaviour import Operator
+from xmlstream.operators.difference import Difference
+from xmlstream.operators.distinct import Distinct
+from xmlstream.operators.expressions.aggregates import Aggregate
+from xmlstream.operators.group_by import GroupBy
+from xmlstream.operators.intersect import Intersect
+from xmlstream.operators.join import Join
+from xmlstream.operators.semi_join import SemiJoin
+from xmlstream.operators.state import tuple_log
+from xmlstream.operators.state.slice_tuples import Tuples
+from xmlstream.operators.state.state_schema import LogSchema
+from xmlstream.operators.state.tuple_log import TupleLog
+from xmlstream.operators.storage import lookup
+from xmlstream.operators.storage.records import LogRecord
+from xmlstream.operators.storage.segments import SegmentStore
+from xmlstream.punct_ns.punctuation import Punctuation
+from xmlstream.punct_ns.schema import Attribute, Schema
+from xmlstream.session.engines import engine_of
+
+if TYPE_CHECKING:
+    from xmlstream.session.engines import InProcessSession
+
+EXAMPLES = 400 if AT_NIGHT else 10
+
+
+def group(schema: Schema) -> Operator:
+    count = Aggregate(Schema.parse("n BIGINT")[0], "count(*)")
+    return GroupBy(schema.names[:1], (count,))
+
+
+def joined(kind: Any) -> Callable[[Schema], Operator]:
+    return lambda schema: Join(kind, schema.names[:1], (f"{schema.names[0]}2",))
+
+
+OPERATORS: dict[str, tuple[Callable[[Schema], Operator], int]] = {
+    "distinct": (lambda _: Distinct(), 1),
+    "group": (group, 1),
+    "join": (joined("inner"), 2),
+    "left join": (joined("left"), 2),
+    "full join": (joined("full"), 2),
+    "semi join": (lambda schema: SemiJoin(schema.names[:1], (f"{schema.names[0]}2",)), 2),
+    "anti join": (lambda schema: SemiJoin(schema.names[:1], (f"{schema.names[0]}2",), anti=True), 2),
+    "intersect": (Intersect, 2),
+    "difference": (Difference, 2),
+}
+
+
+def looking_up() -> ExitStack:
+    """All logs look their rows up, whatever their size, and merge segments as soon as there are two."""
+    changes = {"SMALL": 0, "FEWER": 0, "TOGETHER": 2}
+    stack = ExitStack()
+    for name, value in changes.items():
+        stack.enter_context(patch.object(tuple_log, name, value))
+    stack.enter_context(patch.object(lookup, "_IN_MEMORY", 0))
+    return stack
+
+
+@st.composite
+def runs(draw: st.DrawFn) -> tuple[str, Schema, list[list[list[Any]]], list[int]]:
+    """An operator, the schema of its inputs, the slices of each of them, and the slices before which it restarts."""
+    name = draw(st.sampled_from(sorted(OPERATORS)))
+    space: SmallSchema = draw(small_schemas(2))
+    inputs = [draw(sliced_streams(space, 5)) for _ in range(OPERATORS[name][1])]
+    return name, space.schema, inputs, draw(st.lists(st.integers(1, 4), max_size=2))
+
+
+def items(slice_: Sequence[Any], schema: Schema) -> Items:
+    rows = [item for item in slice_ if not isinstance(item, Punctuation)]
+    said = [Punctuation(schema, item.patterns) for item in slice_ if isinstance(item, Punctuation)]
+    return rows, said
+
+
+def shown(done: Done) -> tuple[Any, ...]:
+    return Counter(map(str, done.tuples)), sorted(map(str, done.punctuations)), done.kept, done.purged
+
+
+TWO = small_schemas(2).filter(lambda space: len(space.schema) == 2)
+
+
+class Kept:
+    """A log that looks its rows up, beside the list of the rows that it should have."""
+
+    def __init__(self, session: InProcessSession, place: Path, schema: Schema, *, combined: bool) -> None:
+        self.session, self.schema = session, schema
+        self.store = SegmentStore(engine_of(session), place)
+        combine = (lambda rows, _ages: rows.group_by(["a"], ["max(b) AS b"])) if combined else None
+        self.declared = LogSchema(schema.only(["a"]) if combined else schema, combine=combine, key=("a",) * combined)
+        self.log = TupleLog(self.store, self.declared)
+        self.rows: list[Row] = []
+        self.slice = 0
+
+    def begin(self, *, restarts: bool) -> None:
+        """Begins a slice, perhaps in another process."""
+        record = LogRecord.from_json(json.loads(json.dumps(self.log.record().json())))
+        self.store.retain(record.checksums)
+        if restarts:
+            self.store = SegmentStore(engine_of(self.session), self.store._store.root)
+            self.log = TupleLog(self.store, self.declared, record)
+        self.slice += 1
+        self.store.begin(self.slice)
+
+    def tuples(self, rows: Sequence[Row]) -> Tuples:
+        tuples = tuples_of(self.session, rows, self.schema)
+        assert tuples is not None
+        return tuples
+
+    def matched(self, said: Sequence[Punctuation]) -> list[Row]:
+        width = len(self.declared.purging)
+        return [row for row in self.rows if any(p.matches(row[:width]) for p in said)]
+
+    def add(self, rows: Sequence[Row]) -> None:
+        if not self.declared.combine:
+            self.log.append(self.tuples(rows))
+            self.rows += rows
+            return
+        self.log.add(self.tuples(rows))
+        self.log.settle()
+        greatest: dict[Any, Any] = {}
+        for a, b in [*self.rows, *rows]:
+            known = greatest.setdefault(a, b)
+            greatest[a] = b if known is None or (b is not None and b > known) else known
+        self.rows = list(greatest.items())
+
+    def purge(self, said: Sequence[Punctuation], *, taking: bool) -> None:
+        """Purges the rows that punctuations match, and compares those that are taken."""
+        gone = self.matched(said)
+        if taking:
+            taken = self.log.take(said)
+            assert counted([] if taken is None else rows_of(taken, self.schema)) == counted(gone)
+        else:
+            self.log.purge(said)
+        self.rows = [row for row in self.rows if row not in gone]
+
+    def remove(self, rows: Sequence[Row], names: Sequence[str]) -> None:
+        self.log.remove(self.tuples(rows), names)
+        self.rows = [row for row in self.rows if not self._agrees(row, rows, names)]
+
+    def look_up(self, rows: Sequence[Row], names: Sequence[str]) -> None:
+        """Compares what is found with the rows that agree; others may be found, but none that are not kept."""
+        found = self.log.near(self.tuples(rows), names)[1]
+        near = counted([] if found is None else rows_of(found, self.schema))
+        assert near >= counted(row for row in self.rows if self._agrees(row, rows, names))
+        assert near <= counted(self.rows)
+
+    def _agrees(self, row: Row, rows: Sequence[Row], names: Sequence[str]) -> bool:
+        places = [self.schema.index(name) for name in names]
+        return any(all(row[i] == other[i] for i in places) for other in rows)
+
+    def require_same(self) -> None:
+        """Compares all that is kept."""
+        whole = self.log.whole()
+        assert counted([] if whole is None else rows_of(whole, self.schema)) == counted(self.rows)
+        assert self.log.rows == len(self.rows)
+
+
+def counted(rows: Iterable[Row]) -> Counter[Row]:
+    return Counter(rows)
+
+
+@settings(max_examples=EXAMPLES * 4, deadline=None, phases=[Phase.generate])
+@given(TWO, st.booleans(), st.data())
+def test_a_log_keeps_what_a_list_keeps(
+    in_process: InProcessSession, space: SmallSchema, combined: bool, data: st.DataObject
+) -> None:
+    rows = st.lists(small_tuples(space), min_size=1, max_size=6)
+    names = st.sampled_from([["a"], ["b"], ["a", "b"]])
+    with TemporaryDirectory() as place, looking_up():
+        kept = Kept(in_process, Path(place), space.schema, combined=combined)
+        said = small_punctuations(space)
+        if combined:
+            said = said.map(lambda p: Punctuation(kept.declared.purging, p.patterns[:1]))
+        several = st.lists(said, min_size=1, max_size=3)
+        for _ in range(data.draw(st.integers(2, 9))):
+            kept.begin(restarts=data.draw(st.booleans()))
+            kept.add(data.draw(rows))
+            match data.draw(st.sampled_from(["purge", "take", "remove", "look up", "none"])):
+                case "purge" | "take" as how:
+                    kept.purge(data.draw(several), taking=how == "take")
+                case "remove":
+                    kept.remove(data.draw(rows), data.draw(names))
+                case "look up":
+                    kept.look_up(data.draw(rows), data.draw(names))
+            kept.look_up(data.draw(rows), data.draw(names))
+        kept.require_same()
+
+
+@settings(max_examples=EXAMPLES, deadline=None)
+@given(runs())
+def test_rows_that_are_looked_up_give_what_all_rows_give(
+    in_process: InProcessSession, run: tuple[str, Schema, list[list[list[Any]]], list[int]]
+) -> None:
+    name, schema, streams, restarts = run
+    second = Schema(tuple(Attribute(f"{a.name}2", a.domain) for a in schema))
+    inputs = [schema, second if "join" in name else schema][: len(streams)]
+    operator = OPERATORS[name][0](schema)
+    with TemporaryDirectory() as place:
+        plain, looked_up = (Running(in_process, Path(place) / each, operator, *inputs) for each in ("a", "b"))
+        for number in range(max(map(len, streams))):
+            given_ = [items(s[number] if number < len(s) else [], of) for s, of in zip(streams, inputs, strict=True)]
+            expected = shown(plain.slice(*given_))
+            with looking_up():
+                if number in restarts:
+                    looked_up.restart()
+                assert shown(looked_up.slice(*given_)) == expected, number
