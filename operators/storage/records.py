@@ -122,7 +122,7 @@ class PartRecord(SegmentRecord):
 class LogRecord(Record):
     """A log in a commit: its rows, its parts, the punctuations that have purged it, the age of its oldest row.
 
-    If it is `unique`, there is one row for each key.
+    If it is `unique`, the rows of each key are combined.
     """
 
     sparse = ("oldest", "unique")

@@ -90,6 +90,7 @@ class SegmentStore:
         self._files = _OwnFiles(self._store) if shared is None else _SharedFiles(self._store, shared)
         self._tables: dict[str, pa.Table] = {}
         self._frames: dict[tuple[str, ...], Frame] = {}
+        self._framed: dict[Frame, Segment] = {}
         self._blocks: dict[str, list[Block]] = {}
         self._checksums: dict[str, str] = {}
         self._unsynced: list[str] = []
@@ -198,15 +199,17 @@ class SegmentStore:
             for frame in frames[1:]:
                 whole = whole.union(frame)
             self._frames[names] = whole
+            if len(segments) == 1:
+                self._framed[whole] = segments[0]
         return self._frames[names]
 
     def columns(self, frame: Frame, names: Sequence[str]) -> pa.Table:
         """Columns of a frame, in this order: of a computed segment without computing it again."""
-        known = next((each for each, one in self._frames.items() if one is frame and len(each) == 1), None)
         place = {name.lower(): name for name in frame.columns}
         wanted = [place[name.lower()] for name in names]
-        if known is not None and (table := self._tables.get(known[0])) is not None:
-            return table.select(wanted)
+        segment = self._framed.get(frame)
+        if segment is not None and segment.rows and moments_of(segment.struct) is not None:
+            return pa.Table.from_batches(list(self._plain(segment, wanted)))
         return frame.select(*map(quoted, wanted)).to_arrow()
 
     def chosen(self, segment: Segment, names: Sequence[str]) -> Segment:
@@ -233,10 +236,10 @@ class SegmentStore:
             return pa.Table.from_batches([block.rows for block in blocks])
         return pa.Table.from_batches(list(self._plain(segment)))
 
-    def _plain(self, segment: Segment) -> Iterator[pa.RecordBatch]:
-        """The segment's rows with the types that its Spark schema has in Arrow."""
-        moments = moments_of(segment.struct) or ()
-        return (in_zone(batch, moments) for batch in self.batches(segment))
+    def _plain(self, segment: Segment, columns: Sequence[str] | None = None) -> Iterator[pa.RecordBatch]:
+        """The segment's rows, or some of their columns, with the types that its Spark schema has in Arrow."""
+        moments = [name for name in moments_of(segment.struct) or () if columns is None or name in columns]
+        return (in_zone(batch, moments) for batch in self.batches(segment, columns))
 
     def batches(self, segment: Segment, columns: Sequence[str] | None = None) -> Iterator[pa.RecordBatch]:
         """The segment's rows, or some of their columns, batch by batch."""
@@ -299,6 +302,7 @@ class SegmentStore:
             for name in kind.keys() - names:
                 kind.pop(name)
         self._frames = {each: frame for each, frame in self._frames.items() if names.issuperset(each)}
+        self._framed = {frame: segment for frame, segment in self._framed.items() if segment.name in names}
         needed = names | self._drafts
         for name in [n for n in list(self._sums) if n not in needed]:
             del self._sums[name]

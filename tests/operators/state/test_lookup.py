@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 import json
+import random
 from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 from contextlib import ExitStack
+from datetime import UTC, datetime
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Any
 from unittest.mock import patch
 
+import pytest
 from hypothesis import Phase, given, settings
 from hypothesis import strategies as st
 
@@ -29,15 +32,19 @@ from xmlstream.operators.state import tuple_log
 from xmlstream.operators.state.slice_tuples import Tuples
 from xmlstream.operators.state.state_schema import LogSchema
 from xmlstream.operators.state.tuple_log import TupleLog
-from xmlstream.operators.storage import lookup
+from xmlstream.operators.storage import lookup, segments
+from xmlstream.operators.storage.lookup import Block
 from xmlstream.operators.storage.records import LogRecord
-from xmlstream.operators.storage.segments import SegmentStore
+from xmlstream.operators.storage.segments import Segment, SegmentStore
+from xmlstream.punct_ns.pattern import Constant, List
 from xmlstream.punct_ns.punctuation import Punctuation
 from xmlstream.punct_ns.schema import Attribute, Schema
 from xmlstream.session.engines import engine_of
 
 if TYPE_CHECKING:
-    from xmlstream.session.engines import InProcessSession
+    from pyspark.sql import SparkSession
+
+    from xmlstream.session.engines import InProcessSession, Session
 
 EXAMPLES = 400 if AT_NIGHT else 10
 
@@ -99,7 +106,7 @@ TWO = small_schemas(2).filter(lambda space: len(space.schema) == 2)
 class Kept:
     """A log that looks its rows up, beside the list of the rows that it should have."""
 
-    def __init__(self, session: InProcessSession, place: Path, schema: Schema, *, combined: bool) -> None:
+    def __init__(self, session: Session, place: Path, schema: Schema, *, combined: bool) -> None:
         self.session, self.schema = session, schema
         self.store = SegmentStore(engine_of(session), place)
         combine = (lambda rows, _ages: rows.group_by(["a"], ["max(b) AS b"])) if combined else None
@@ -108,8 +115,9 @@ class Kept:
         self.rows: list[Row] = []
         self.slice = 0
 
-    def begin(self, *, restarts: bool) -> None:
-        """Begins a slice, perhaps in another process."""
+    def begin(self, *, restarts: bool, session: Session | None = None) -> None:
+        """Begins a slice, perhaps in another process, with another engine."""
+        self.session = session or self.session
         record = LogRecord.from_json(json.loads(json.dumps(self.log.record().json())))
         self.store.retain(record.checksums)
         if restarts:
@@ -221,3 +229,98 @@ def test_rows_that_are_looked_up_give_what_all_rows_give(
                 if number in restarts:
                     looked_up.restart()
                 assert shown(looked_up.slice(*given_)) == expected, number
+
+
+@pytest.mark.spark
+@pytest.mark.parametrize("collected", [segments.COLLECTED, 0], ids=["by the driver", "by the engine"])
+def test_an_engine_looks_up_what_another_has_written(
+    spark: SparkSession,
+    in_process: InProcessSession,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    collected: int,
+) -> None:
+    monkeypatch.setattr(segments, "COLLECTED", collected)
+    schema = Schema.parse("a TIMESTAMP, b STRING")
+    moments = [datetime(year, 7, 1, 0, 0, 0, 7, tzinfo=UTC) for year in (1, 1970, 2026, 9999)]
+    rows: list[Row] = [(at, text) for at in (*moments, None) for text in ("", "a", None)]
+    with looking_up():
+        kept = Kept(spark, tmp_path, schema, combined=False)
+        for session in (spark, in_process, spark):
+            kept.begin(restarts=True, session=session)
+            kept.add(rows)
+            kept.look_up(rows[:2], ["a", "b"])
+            kept.look_up([(moments[0], None)], ["a"])
+            kept.look_up([(None, "a")], ["b"])
+            kept.purge([Punctuation.of(schema, {"a": Constant(moments[len(kept.rows) % 4])})], taking=True)
+            kept.begin(restarts=True)
+            kept.purge([Punctuation.of(schema, {"b": Constant("a")})], taking=False)
+            kept.remove(rows[-1:], ["a", "b"])
+            kept.require_same()
+
+
+class Counting:
+    """The kept rows that each slice reads and rewrites, and those of the largest table that an engine is given."""
+
+    def __init__(self) -> None:
+        self.taken = self.rewritten = self.whole = 0
+
+    def patches(self) -> ExitStack:
+        """Counts until the end of the context."""
+        take, table, together = Block.take, SegmentStore.table, SegmentStore.together
+
+        def taking(block: Block, places: Any) -> Any:
+            self.taken += len(places)
+            return take(block, places)
+
+        def rewriting(store: SegmentStore, segment: Segment) -> Any:
+            self.rewritten += segment.rows
+            return table(store, segment)
+
+        def reading(store: SegmentStore, segments: Sequence[Segment]) -> Any:
+            self.whole = max(self.whole, sum(segment.rows for segment in segments))
+            return together(store, segments)
+
+        stack = ExitStack()
+        for of, name, new in (
+            (Block, "take", taking),
+            (SegmentStore, "table", rewriting),
+            (SegmentStore, "together", reading),
+        ):
+            stack.enter_context(patch.object(of, name, new))
+        return stack
+
+
+EACH, KEPT = 100, 6000
+
+
+@pytest.mark.parametrize("name", ["distinct", "group", "join"])
+def test_a_slice_reads_the_rows_of_its_keys_and_rewrites_few(
+    in_process: InProcessSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str
+) -> None:
+    monkeypatch.setattr(tuple_log, "SMALL", 1000)
+    monkeypatch.setattr(tuple_log, "MERGED", 2000)
+    made, number = OPERATORS[name]
+    inputs = [Schema.parse("a BIGINT"), Schema.parse("a2 BIGINT")][:number]
+    running = Running(in_process, tmp_path, made(inputs[0]), *inputs)
+    drawn = random.Random(1)
+
+    def slice_(rows: int, closed: Sequence[int]) -> list[int]:
+        keys = [drawn.randrange(1 << 62) for _ in range(rows)]
+        last = [Punctuation.of(inputs[-1], {inputs[-1].names[0]: List(tuple(closed))})] if closed else []
+        others = [] if number == 1 else [[(key,) for key in keys[: EACH // 10]]]
+        running.slice(([(key,) for key in keys], [] if others else last), *((rows, last) for rows in others))
+        return keys
+
+    known = [key for _ in range(2) for key in slice_(KEPT // 2, [])]
+    rewritten = []
+    for at in range(40):
+        counting = Counting()
+        with counting.patches():
+            slice_(EACH, sorted(known[at * 20 : at * 20 + 10]))
+        assert counting.taken <= EACH, "the rows that are closed, the partners, and hardly another"
+        assert counting.whole <= tuple_log.SMALL, "no engine reads all rows, unless they are few"
+        assert counting.rewritten <= tuple_log.MERGED
+        rewritten.append(counting.rewritten)
+    # Sizes grow fourfold from 100 to 2,000: a row is rewritten three times, and what was removed twice at the most.
+    assert sum(rewritten) <= 3 * 40 * EACH + 2 * 40 * 10
