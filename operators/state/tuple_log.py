@@ -22,6 +22,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute
 
+from xmlstream.operators.frames.held import filter_of
 from xmlstream.operators.frames.matching import condition, is_inline, keys_in, matching, not_matching
 from xmlstream.operators.state.ages import AGES, FIRST, SINCE, PurgeAfter, Since
 from xmlstream.operators.state.slice_tuples import Tuples, anti_join, semi_join
@@ -242,11 +243,11 @@ class TupleLog:
             self._parts[number] = part = replace(part, gone=gone)
         return part.gone
 
-    def _rows_at(
+    def _tables_at(
         self, found: Sequence[Sequence[Places]], parts: Sequence[LogPiece] | None = None, *, placed: bool = False
-    ) -> Frame | None:
-        """The rows at places of the parts that were not purged, perhaps with their part and place; None for none."""
-        alike: dict[tuple[int, str, tuple[str, ...]], list[pa.RecordBatch]] = {}
+    ) -> list[tuple[int, str, pa.Table]]:
+        """The rows at places of the parts, by the purges before them and by schema; perhaps with part and place."""
+        alike: dict[tuple[int, str, pa.Schema], list[pa.RecordBatch]] = {}
         for number, (part, each) in enumerate(zip(self._parts if parts is None else parts, found, strict=True)):
             first = 0
             for block, places in zip(self._store.blocks(part.segment) or (), each, strict=True):
@@ -255,23 +256,39 @@ class TupleLog:
                     if placed:
                         rows = rows.append_column(PART, pa.array(np.full(len(places), number)))
                         rows = rows.append_column(PLACE, pa.array(first + places))
-                    key = part.since, part.segment.struct, tuple(map(str, rows.schema.types))
-                    alike.setdefault(key, []).append(rows)
+                    struct = _placed(part.segment.struct) if placed else part.segment.struct
+                    alike.setdefault((part.since, struct, rows.schema), []).append(rows)
                 first += len(block.rows)
+        return [(since, struct, pa.Table.from_batches(some)) for (since, struct, _), some in alike.items()]
+
+    def _rows_at(
+        self, found: Sequence[Sequence[Places]], parts: Sequence[LogPiece] | None = None, *, placed: bool = False
+    ) -> Frame | None:
+        """The rows at places of the parts that were not purged, perhaps with part and place; None for none."""
         whole: Frame | None = None
-        for (since, struct, _), batches in alike.items():
-            frame = self._store.engine.rows(pa.Table.from_batches(batches), _placed(struct) if placed else struct)
+        for since, struct, table in self._tables_at(found, parts, placed=placed):
+            frame = self._store.engine.rows(table, struct)
             left = self._bearing(not_matching(frame, self._purging[since:]), struct)
             whole = left if whole is None else whole.union_by_name(left)
         return whole
 
+    def _computed_at(self, found: Sequence[Sequence[Places]], punctuations: Sequence[Punctuation] = ()) -> Segment:
+        """The rows at places that were not purged, with part and place, or those that punctuations match."""
+        tables = self._tables_at(found, placed=True)
+        if not tables:
+            return _NOTHING
+        (since, struct, table), *others = tables
+        test = filter_of(punctuations) if punctuations else None
+        if not others and not self._purging[since:] and _borne(struct) == self._ages and (test or not punctuations):
+            return self._store.hold(table.filter(test(table)) if test else table, struct)
+        rows = self._rows_at(found, placed=True)
+        assert rows is not None
+        return self._store.write(matching(rows, punctuations) if punctuations else rows, _number(found))
+
     def _located(self, punctuations: Sequence[Punctuation]) -> Segment | None:
         """The kept rows that the punctuations match, with their places; None if all rows must be read."""
-        if (found := self._found_by(punctuations)) is None:
-            return None
-        if (rows := self._rows_at(found, placed=True)) is None:
-            return _NOTHING
-        return self._store.write(matching(rows, punctuations), _number(found))
+        found = self._found_by(punctuations)
+        return None if found is None else self._computed_at(found, punctuations)
 
     def _remove_located(self, located: Segment, names: Sequence[str]) -> None:
         """Removes rows that were looked up: those that agree with them on these attributes, in their parts."""
@@ -280,18 +297,23 @@ class TupleLog:
         removed = self._store.chosen(located, names)
         places = pa.Table.from_batches(list(self._store.batches(located, [PART, PLACE])))
         numbers, at = (places[name].to_numpy() for name in (PART, PLACE))
+        heavy = []
         for number in np.unique(numbers).tolist():
             gone = self._gone_of(number)
             part = self._parts[number]
             gone = np.zeros(part.segment.rows, np.bool_) if gone is None else gone
             gone[at[numbers == number]] = True
             self._parts[number] = replace(part, removed=(*part.removed, removed), gone=gone)
+            if 2 * np.count_nonzero(gone) > len(gone):
+                heavy.append(part.segment)
         self.purged += located.rows
         self.rows -= located.rows
         self._gather()
+        for segment in heavy:
+            self._merge([segment])
 
     def _gather(self) -> None:
-        """Merges removals of similar size, and rewrites parts most of whose rows are removed."""
+        """Merges removals of similar size."""
         merged: dict[tuple[Segment, ...], Segment] = {}
         for number, part in enumerate(self._parts):
             if (together := _of_one_size(part.removed)) and (
@@ -301,8 +323,6 @@ class TupleLog:
                     merged[key] = self._store.hold(pa.concat_tables(tables), together[0].struct)
                 left = [removed for removed in part.removed if removed not in together]
                 self._parts[number] = replace(part, removed=(*left, merged[key]))
-        for segment in [part.segment for part in self._parts if part.gone is not None and part.gone.mean() > 0.5]:
-            self._merge([segment])
 
     def _merge(self, segments: Sequence[Segment]) -> None:
         """Rewrites the parts of some segments as one; the driver does it by itself where it can."""
@@ -450,7 +470,7 @@ class TupleLog:
 
     def _bearing(self, kept: Frame, struct: str) -> Frame:
         """Rows of a segment with this schema, with the columns for their ages that rows have now."""
-        borne = tuple(name for name in AGES if name in struct)
+        borne = _borne(struct)
         if borne == self._ages:
             return kept
         columns = {FIRST: f"CAST(NULL AS BIGINT) AS {FIRST}"}
@@ -524,17 +544,13 @@ class TupleLog:
             whole = self._merged(self._left_of(self._parts).union_by_name(fresh))
             self._replace(self._store.write(whole, self.rows + new.rows))
             return
-        if found is not None and (rows := self._rows_at(found, placed=True)) is not None:
-            others = Tuples(fresh, new.rows)
-            touched = self._store.write(
-                semi_join(Tuples(rows, _number(found)), others, self._key).frame, _number(found)
-            )
-            if touched.rows:
-                both = fresh.union_by_name(self._store.frame(touched).drop(PART, PLACE))
-                new = self._store.write(self._merged(both), new.rows + touched.rows)
-                purged = self.purged
-                self._remove_located(touched, self._key)
-                self.purged = purged
+        # A row of another key with the same hash is combined with nothing.
+        if found is not None and (touched := self._computed_at(found)).rows:
+            both = fresh.union_by_name(self._store.frame(touched).drop(PART, PLACE))
+            new = self._store.write(self._merged(both), new.rows + touched.rows)
+            purged = self.purged
+            self._remove_located(touched, self._key)
+            self.purged = purged
         self._add(new)
 
     def _combined(self) -> Frame:
@@ -569,6 +585,11 @@ class TupleLog:
     def _require_computed(self, what: str) -> None:
         if self._fresh is not None:
             raise RuntimeError(f"a tuple log is {what} while added rows await take or settle")
+
+
+def _borne(struct: str) -> tuple[str, ...]:
+    """The columns for ages in a segment with this schema."""
+    return tuple(name for name in AGES if name in struct)
 
 
 def _seen(frame: Frame) -> Frame:
