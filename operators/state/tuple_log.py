@@ -5,6 +5,14 @@ a filter and an anti join. `record` lists the changes for the slice's commit. Ea
 (`xmlstream.operators.state.ages`), which its operator never sees. A *part* of a log is a segment, less the rows removed
 and purged since they came.
 
+A slice of few tuples *looks up* rows of a large log by their keys (`xmlstream.operators.storage.lookup`), where it can:
+the rows that may agree with its tuples, or that punctuations on values may match. Rows that it purges so are removed
+from their parts by key, and known by their places. Other purges, such as those by ranges, are filters for every reader.
+
+Of a large log, segments of similar size are merged, up to `MERGED` rows, so that a slice never rewrites all and a row
+is rewritten once for each size; a part is rewritten alone once most of its rows are removed. If combining keeps keys
+apart (`LogSchema.key`), new rows are combined with the kept rows of their keys, and no key is in two parts.
+
 A *merging log* keeps rows for which new rows change the values that punctuations match, such as the ends of a session.
 No row may be purged before it is merged. A small log is merged whole. In a large one, most rows lie in a base that is
 not rewritten. The base rows that new rows touch are taken out and merged with them and with the rows that changed
@@ -414,8 +422,15 @@ class TupleLog:
         elif (located := self._located(punctuations)) is not None:
             self._remove_located(located, _restricted(punctuations))
         else:
-            # Counting the rest looks many punctuations up once for each row, not once for each table of them.
-            self._forget(punctuations, self.rows - not_matching(self._frame(), punctuations).count())
+            self._forget(punctuations, self._count_matching(punctuations))
+
+    def _count_matching(self, punctuations: Sequence[Punctuation]) -> int:
+        """Counts the kept rows that the punctuations match."""
+        if is_inline(punctuations):
+            # By the statistics of its files, an engine passes over rows that a condition cannot match.
+            return matching(self._frame(), punctuations).count()
+        # Counting the rest looks many punctuations up once for each row, not once for each table of them.
+        return self.rows - not_matching(self._frame(), punctuations).count()
 
     def remove(self, tuples: Tuples, names: Sequence[str]) -> None:
         """Removes the rows that agree with one of the tuples on these attributes; null equals null."""

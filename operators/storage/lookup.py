@@ -10,7 +10,7 @@ few others, with the same hash. What compares them afterwards is exact.
 
 Blocks and indexes are no part of a checkpoint: their files have no names, and end with the process. So a hash may
 change with any version, a start compares no more files than before, and an engine that reads all rows reads the segment
-itself. On the disk they cost eight bytes for each row and index, and the row itself as plain Arrow.
+itself. On the disk they cost ten bytes for each row and index, and the row itself as plain Arrow.
 """
 
 from __future__ import annotations
@@ -88,19 +88,21 @@ class _Index:
         numbers = hashes(rows) & ~_ROWS
         numbers |= np.arange(len(numbers), dtype=np.uint64)
         numbers.sort()
-        bits = len(numbers).bit_length() + 4
+        bits = len(numbers).bit_length() + 3
         self._shift = np.uint64(64 - bits)
         some = np.zeros(1 << bits, np.bool_)
         some[numbers >> self._shift] = True
-        self._some = np.packbits(some, bitorder="little")
+        beginnings = np.packbits(some, bitorder="little")
         self._numbers: Numbers = numbers
+        self._some: np.ndarray[Any, np.dtype[np.uint8]] = beginnings
         if len(numbers) > _IN_MEMORY:
             self._numbers = np.frombuffer(_away(numbers, folder), np.uint64)
+            self._some = np.frombuffer(_away(beginnings, folder), np.uint8)
 
     def places(self, wanted: Numbers) -> Places:
         """The places of the rows with these hashes, in order."""
         begin = wanted >> self._shift
-        # Of hashes that are not here, this leaves one in sixteen, before each is searched for.
+        # Of hashes that are not here, this leaves one in eight or fewer, before each is searched for.
         wanted = wanted[(self._some[begin >> np.uint64(3)] >> (begin & np.uint64(7)).astype(np.uint8)) & 1 == 1]
         first = np.searchsorted(self._numbers, wanted)
         there = first < len(self._numbers)
