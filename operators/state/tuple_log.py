@@ -338,12 +338,12 @@ class TupleLog:
         plain = len({part.segment.struct for part in parts}) == 1 and all(
             not self._purging[part.since :] and (not part.removed or part.gone is not None) for part in parts
         )
-        tables = [self._store.table(part.segment) for part in parts] if plain else []
-        if plain and all(table is not None for table in tables):
+        whole = [self._store.table(part.segment) for part in parts] if plain else []
+        tables = [table for table in whole if table is not None]
+        if plain and len(tables) == len(parts) and len({table.schema for table in tables}) == 1:
             left = [
                 table if part.gone is None else table.filter(pa.array(~part.gone))
                 for table, part in zip(tables, parts, strict=True)
-                if table is not None
             ]
             segment = self._store.hold(pa.concat_tables(left), parts[0].segment.struct)
         else:

@@ -202,8 +202,9 @@ def _all_plain(columns: Mapping[str, Any]) -> bool:
     return all(plain) and not any(word in nested for word in _NOT_NESTED)
 
 
-def in_zone(batch: pa.RecordBatch, moments: Sequence[str]) -> pa.RecordBatch:
-    """Rows of Parquet with moments as such: Spark writes them in an old form, without a zone."""
+def plain(batch: pa.RecordBatch, moments: Sequence[str]) -> pa.RecordBatch:
+    """Rows as any engine has them: Spark writes moments without a zone, and marks columns that are never null."""
+    batch = pa.RecordBatch.from_arrays(batch.columns, batch.schema.names)
     for name in moments:
         if batch.schema.field(name).type.tz is None:
             at = batch.schema.get_field_index(name)

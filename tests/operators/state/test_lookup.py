@@ -29,6 +29,7 @@ from xmlstream.operators.intersect import Intersect
 from xmlstream.operators.join import Join
 from xmlstream.operators.semi_join import SemiJoin
 from xmlstream.operators.state import tuple_log
+from xmlstream.operators.state.ages import Since, combined_ages
 from xmlstream.operators.state.slice_tuples import Tuples
 from xmlstream.operators.state.state_schema import LogSchema
 from xmlstream.operators.state.tuple_log import TupleLog
@@ -44,6 +45,7 @@ from xmlstream.session.engines import engine_of
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
+    from xmlstream.operators.frames.frame import Frame
     from xmlstream.session.engines import InProcessSession, Session
 
 EXAMPLES = 400 if AT_NIGHT else 10
@@ -103,13 +105,18 @@ def shown(done: Done) -> tuple[Any, ...]:
 TWO = small_schemas(2).filter(lambda space: len(space.schema) == 2)
 
 
+def greatest(rows: Frame, ages: Sequence[str]) -> Frame:
+    """The greatest b of each a."""
+    return rows.group_by(["a"], ["max(b) AS b", *(f"{text} AS {name}" for name, text in combined_ages(ages).items())])
+
+
 class Kept:
     """A log that looks its rows up, beside the list of the rows that it should have."""
 
     def __init__(self, session: Session, place: Path, schema: Schema, *, combined: bool) -> None:
         self.session, self.schema = session, schema
         self.store = SegmentStore(engine_of(session), place)
-        combine = (lambda rows, _ages: rows.group_by(["a"], ["max(b) AS b"])) if combined else None
+        combine = greatest if combined else None
         self.declared = LogSchema(schema.only(["a"]) if combined else schema, combine=combine, key=("a",) * combined)
         self.log = TupleLog(self.store, self.declared)
         self.rows: list[Row] = []
@@ -125,6 +132,7 @@ class Kept:
             self.log = TupleLog(self.store, self.declared, record)
         self.slice += 1
         self.store.begin(self.slice)
+        self.log.begin(Since.of(self.slice, datetime(2026, 1, 1, tzinfo=UTC)))
 
     def tuples(self, rows: Sequence[Row]) -> Tuples:
         tuples = tuples_of(self.session, rows, self.schema)
@@ -257,6 +265,15 @@ def test_an_engine_looks_up_what_another_has_written(
             kept.purge([Punctuation.of(schema, {"b": Constant("a")})], taking=False)
             kept.remove(rows[-1:], ["a", "b"])
             kept.require_same()
+
+
+@pytest.mark.spark
+def test_rows_of_spark_and_of_the_driver_become_one_segment(spark: SparkSession, tmp_path: Path) -> None:
+    running = Running(spark, tmp_path, Distinct(), Schema.parse("a INT"))
+    with looking_up():
+        came = [running.slice(([(a,) for a in slice_], [])) for slice_ in ((1, 2), (2, 3), (9, 9), (1, 4), (4, 5))]
+    assert [sorted(done.tuples) for done in came] == [[(1,), (2,)], [(3,)], [(9,)], [(4,)], [(5,)]]
+    assert [done.kept for done in came] == [2, 3, 4, 5, 6]
 
 
 class Counting:
