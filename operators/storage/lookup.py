@@ -37,6 +37,9 @@ BITS = 20
 BLOCK = 1 << BITS
 """The most rows of a block; a number of its index has so many places for the row."""
 
+_BYTES = 256 << 20
+"""The bytes of a block beyond which another one begins."""
+
 _IN_MEMORY = 10_000
 """The number of rows up to which a block stays in memory."""
 
@@ -139,15 +142,15 @@ class Block:
 def blocks_of(batches: Iterable[pa.RecordBatch], folder: Path) -> Iterator[Block]:
     """The rows of a segment as blocks."""
     held: list[pa.RecordBatch] = []
-    size = 0
+    rows = size = 0
     for batch in batches:
         for first in range(0, len(batch), BLOCK):
             part = batch.slice(first, BLOCK)
-            if held and size + len(part) > BLOCK:
+            if held and (rows + len(part) > BLOCK or size + part.nbytes > _BYTES):
                 yield _joined(held, folder)
-                held, size = [], 0
+                held, rows, size = [], 0, 0
             held.append(part)
-            size += len(part)
+            rows, size = rows + len(part), size + part.nbytes
     if held:
         yield _joined(held, folder)
 
@@ -202,7 +205,7 @@ def _all_plain(columns: Mapping[str, Any]) -> bool:
     return all(plain) and not any(word in nested for word in _NOT_NESTED)
 
 
-def plain(batch: pa.RecordBatch, moments: Sequence[str]) -> pa.RecordBatch:
+def alike_in_engines(batch: pa.RecordBatch, moments: Sequence[str]) -> pa.RecordBatch:
     """Rows as any engine has them: Spark writes moments without a zone, and marks columns that are never null."""
     batch = pa.RecordBatch.from_arrays(batch.columns, batch.schema.names)
     for name in moments:

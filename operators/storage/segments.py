@@ -23,7 +23,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
-from xmlstream.operators.storage.lookup import Block, blocks_of, moments_of, plain, struct_with, types_in
+from xmlstream.operators.storage.lookup import Block, alike_in_engines, blocks_of, moments_of, struct_with, types_in
 from xmlstream.operators.storage.records import SegmentRecord
 from xmlstream.operators.storage.shared_files import (
     PARTS,
@@ -239,7 +239,7 @@ class SegmentStore:
     def _plain(self, segment: Segment, columns: Sequence[str] | None = None) -> Iterator[pa.RecordBatch]:
         """The segment's rows, or some of their columns, with the types that its Spark schema has in Arrow."""
         moments = [name for name in moments_of(segment.struct) or () if columns is None or name in columns]
-        return (plain(batch, moments) for batch in self.batches(segment, columns))
+        return (alike_in_engines(batch, moments) for batch in self.batches(segment, columns))
 
     def batches(self, segment: Segment, columns: Sequence[str] | None = None) -> Iterator[pa.RecordBatch]:
         """The segment's rows, or some of their columns, batch by batch."""

@@ -7,6 +7,7 @@ import random
 from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 from contextlib import ExitStack
+from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -237,6 +238,29 @@ def test_rows_that_are_looked_up_give_what_all_rows_give(
                 if number in restarts:
                     looked_up.restart()
                 assert shown(looked_up.slice(*given_)) == expected, number
+
+
+def test_rows_of_an_older_checkpoint_are_combined_before_they_are_looked_up(
+    in_process: InProcessSession, tmp_path: Path
+) -> None:
+    schema = Schema.parse("a INT, b INT")
+    with looking_up():
+        kept = Kept(in_process, tmp_path, schema, combined=True)
+        without_key = replace(kept.declared, key=())
+        kept.log = TupleLog(kept.store, without_key)
+        kept.begin(restarts=False)
+        for rows in ([(1, 5), (2, 5)], [(1, 7), (3, 7)]):
+            kept.log.add(kept.tuples(rows))
+            kept.log.settle()
+        assert kept.log.rows == 4, "a version without keys has the rows of a key in several segments"
+        kept.begin(restarts=True)
+        kept.rows = [(1, 7), (2, 5), (3, 7)]
+        kept.add([(4, 1)])
+        kept.require_same()
+        kept.begin(restarts=True)
+        kept.add([(2, 6)])
+        kept.purge([Punctuation.of(kept.declared.purging, {"a": Constant(1)})], taking=True)
+        kept.require_same()
 
 
 @pytest.mark.spark
