@@ -199,7 +199,7 @@ class AsofJoin(Operator):
         if scratch.left is not None:
             undecided.append(self._keys[0].still_waiting(scratch.left, state))
         cut_at = (*self.left_on, self.left_at)
-        scratch.free = emittable("waiting-0", inputs[0].punctuations, undecided.whole(), state, left, cut_at)
+        scratch.free = emittable("waiting-0", inputs[0].punctuations, [undecided], state, left, cut_at)
         self._keys[1].newly_covered(scratch.free, state)
         if scratch.right is not None:
             right.add(replace(scratch.right, frame=self._keys[1].with_columns(scratch.right.frame)))

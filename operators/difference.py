@@ -71,9 +71,8 @@ class Difference(SetOperation):
         undecided, second, emitted = state.log("undecided"), state.log("second"), state.log("emitted")
         if others is not None:
             undecided.remove(others, self.attributes.names)
-        kept = [log.whole() for log in (undecided, second, emitted)]
-        fresh = new and state.computed(self.unseen(new, (*kept, others)))
-        state.scratch(SetSlice).new = [fresh, others and self.unseen(others, (second.whole(),))]
+        fresh = new and state.computed(self.unseen(new, (undecided, second, emitted), others))
+        state.scratch(SetSlice).new = [fresh, others and self.unseen(others, (second,))]
         return None
 
     def pass_(self, inputs: Sequence[Slice], state: OperatorState) -> Tuples | None:
@@ -101,7 +100,7 @@ class Difference(SetOperation):
 
     def propagate(self, inputs: Sequence[Slice], state: OperatorState) -> Sequence[Punctuation]:
         closed, sent = state.scratch(SetSlice).closed, state.punctuations("sent")
-        free = emittable("waiting-0", closed[0], state.log("undecided").whole(), state, self.attributes)
+        free = emittable("waiting-0", closed[0], [state.log("undecided")], state, self.attributes)
         output = self.schema(*state.inputs)
         out = sent.absorb(recast(p, output) for p in free)
         self.forget(state)

@@ -66,7 +66,8 @@ class Distinct(Operator):
         attributes = state.inputs[0]
         kept = state.log("tuples")
         once = new.some(new.frame.select(*map(quoted, attributes.names)).distinct())
-        return kept.append(anti_join(once, kept.whole(), attributes.names))
+        once, there = kept.near(once, attributes.names)
+        return kept.append(anti_join(once, there, attributes.names))
 
     def keep(self, inputs: Sequence[Slice], state: OperatorState) -> None:
         state.log("tuples").purge(inputs[0].punctuations)

@@ -83,7 +83,8 @@ class DistinctOn(Operator):
         kept, names = state.log("keys"), list(map(quoted, self.keys))
         place = f"row_number() OVER (PARTITION BY {', '.join(names)} ORDER BY {POSITION}) AS {_PLACE}"
         first = new.some(new.frame.select("*", place).where(f"{_PLACE} = 1").drop(_PLACE))
-        found = state.computed(anti_join(first, kept.whole(), self.keys))
+        first, there = kept.near(first, self.keys)
+        found = state.computed(anti_join(first, there, self.keys))
         kept.append(Tuples(found.frame.select(*names), found.at_most, found.exact))
         return found
 

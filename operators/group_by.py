@@ -92,7 +92,7 @@ class GroupBy(Operator):
         what, per = ("groups", keys) if merges else ("tuples of groups", None)
         groups = StateModel(what, 0, Grouping(0, self.keys), per=per)
         combine = kept.combined if merges or kept.ignores_duplicates else None
-        log = LogSchema(keys, (groups,), combine=combine, shown=kept.shown)
+        log = LogSchema(keys, (groups,), combine=combine, key=self.keys if combine else (), shown=kept.shown)
         return StateSchema({"groups": log}, completion_sets(inputs[0], keys))
 
     def step(self, inputs: Sequence[Slice], state: OperatorState) -> Tuples | None:

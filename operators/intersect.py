@@ -69,12 +69,12 @@ class Intersect(SetOperation):
         scratch, names = state.scratch(SetSlice), self.attributes.names
         kept, emitted = [self._kept(side, state) for side in range(2)], state.log("emitted")
         for log, tuples in zip(kept, state.arrived(inputs), strict=True):
-            fresh = tuples and state.computed(self.unseen(tuples, (log.whole(), emitted.whole())))
+            fresh = tuples and state.computed(self.unseen(tuples, (log, emitted)))
             scratch.new.append(fresh if fresh and fresh.at_most else None)
         of_first, of_second = scratch.new
         parts = [
-            self._within(of_first, (kept[1].whole(), of_second)),
-            self._within(kept[0].whole(), (of_second,)),
+            self._within(of_first, (of_first and kept[1].near(of_first, names)[1], of_second)),
+            self._within(of_second and kept[0].near(of_second, names)[1], (of_second,)),
         ]
         both = bag_union(parts)
         scratch.emitted = out = both and state.computed(both)
@@ -107,7 +107,7 @@ class Intersect(SetOperation):
     def propagate(self, inputs: Sequence[Slice], state: OperatorState) -> Sequence[Punctuation]:
         found, output, closed = list[Punctuation](), self.schema(*state.inputs), state.scratch(SetSlice).closed
         for side, newly in enumerate(closed):
-            found += emittable(f"waiting-{side}", newly, self._kept(side, state).whole(), state, self.attributes)
+            found += emittable(f"waiting-{side}", newly, [self._kept(side, state)], state, self.attributes)
         sent = state.punctuations("sent")
         out = sent.absorb(recast(p, output) for p in found)
         sent.forget(recast(p, output) for p in self.forget(state))

@@ -174,13 +174,15 @@ class Join(Operator):
 
     def step(self, inputs: Sequence[Slice], state: OperatorState) -> Tuples | None:
         new = state.scratch(_OfSlice).new = state.arrived(inputs)
-        return self.equi_join.pairs(new, [self._kept(side, state) for side in range(2)])
+        return self.equi_join.pairs(new, [self._partners_of(new[1 - side], side, state) for side in range(2)])
 
     def pass_(self, inputs: Sequence[Slice], state: OperatorState) -> Tuples | None:
         scratch = state.scratch(_OfSlice)
         scratch.covered = self.equi_join.covered_keys(inputs, state)
         sides = self.sides.preserved
-        others = {side: (self._kept(1 - side, state), scratch.new[1 - side]) for side in sides}
+        others = {
+            side: (self._partners_of(scratch.new[side], 1 - side, state), scratch.new[1 - side]) for side in sides
+        }
         return bag_union(part for side in sides for part in self._alone(side, others[side], state))
 
     def _alone(self, side: int, others: tuple[Tuples | None, Tuples | None], state: OperatorState) -> Iterator[Tuples]:
@@ -188,7 +190,7 @@ class Join(Operator):
         scratch, equi_join, names = state.scratch(_OfSlice), self.equi_join, state.inputs[side].names
         key = equi_join.bounded_keys[side]
         alone, partnered = self._logs(side, state)
-        waiting = alone.whole()
+        waiting = equi_join.near(others[1], side, alone)
         some = None if waiting is None else equi_join.with_partner(waiting, others[1:])
         if some is not None and (found := state.computed(some)).at_most:
             alone.remove(found, names)
@@ -223,7 +225,7 @@ class Join(Operator):
         output = self.schema(*state.inputs)
         found: list[Punctuation] = []
         for side, slice_ in enumerate(inputs):
-            new, kept = slice_.punctuations, self._kept(side, state)
+            new, kept = slice_.punctuations, self._logs(side, state)
             new = (*new, *self._on_keys(side, new, state))
             for p in emittable(f"waiting-{side}", new, kept, state, state.inputs[side], self.equi_join.on[side]):
                 found += self.sides.of_output(p, side, output, state.inputs)
@@ -261,8 +263,9 @@ class Join(Operator):
         alone, partnered = map(state.log, _log_names(side))
         return alone, partnered
 
-    def _kept(self, side: int, state: OperatorState) -> Tuples | None:
-        kept = bag_union(log.whole() for log in self._logs(side, state))
+    def _partners_of(self, tuples: Tuples | None, side: int, state: OperatorState) -> Tuples | None:
+        """The kept tuples of a side that may be partners of the other side's tuples."""
+        kept = bag_union(self.equi_join.near(tuples, side, log) for log in self._logs(side, state))
         return kept and self.equi_join.bounded_keys[side].without_columns(kept)
 
 

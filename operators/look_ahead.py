@@ -89,7 +89,7 @@ class LookAhead(OrderedRows):
             return []
         last, over = state.log("rows").whole(), given.only(self.over)
         waiting = last and last.some(with_latest(last.frame, self.groups).where(f"{NUMBER} > {LATEST} - {self.ahead}"))
-        found = emittable("held", begun, waiting, state, over, self.over, at_all=True)
+        found = emittable("held", begun, [waiting] if waiting else [], state, over, self.over, at_all=True)
         return placed(found, self.over, self.schema(given))
 
     def _answered(

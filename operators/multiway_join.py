@@ -277,13 +277,13 @@ class MultiwayJoin(Operator):
         output = self.schema(*state.inputs)
         found: list[Punctuation] = []
         for i, slice_ in enumerate(inputs):
-            names, whole = list(self.graph.keys(i).values()), self._kept(i, state).whole()
-            free = emittable(f"waiting-{i}", slice_.punctuations, whole, state, state.inputs[i], names)
+            names, kept = list(self.graph.keys(i).values()), [self._kept(i, state)]
+            free = emittable(f"waiting-{i}", slice_.punctuations, kept, state, state.inputs[i], names)
             places = self._places(i, state.inputs[i], output)
             found += (written for p in free for written in rewritten(p, output, places))
         out = state.punctuations("sent").absorb(found)
-        kept = [self._kept(i, state) for i in range(self.inputs)]
-        forget_classes(self.graph, self.bounds, state.scratch(_OfSlice).complete, out, kept, state, output)
+        logs = [self._kept(i, state) for i in range(self.inputs)]
+        forget_classes(self.graph, self.bounds, state.scratch(_OfSlice).complete, out, logs, state, output)
         return out
 
     def _places(self, i: int, schema: Schema, output: Schema) -> list[list[int]]:

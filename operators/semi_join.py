@@ -149,9 +149,9 @@ class SemiJoin(Operator):
         scratch, equi_join, undecided = state.scratch(_OfSlice), self.equi_join, state.log("undecided")
         new, right = state.arrived(inputs)
         scratch.right = right and self._deciding(right, state)
-        partners = [self._kept_right(state), scratch.right]
+        partners = [self._kept_right(new, state), scratch.right]
         decided = []
-        waiting = undecided.whole()
+        waiting = equi_join.near(scratch.right, 0, undecided)
         if waiting is not None and (found := equi_join.with_partner(waiting, partners[1:])) is not None:
             undecided.remove(left := state.computed(found), state.inputs[0].names)
             decided.append(equi_join.bounded_keys[0].without_columns(left))
@@ -184,21 +184,20 @@ class SemiJoin(Operator):
         if (new := scratch.undecided) is not None:
             undecided.append(of_left.still_waiting(new, state))
         if (new := scratch.right) is not None:
-            fresh = anti_join(new.some(new.frame.distinct()), right.whole(), new.frame.columns)
-            right.append(of_right.still_waiting(fresh, state))
+            fresh, there = right.near(new.some(new.frame.distinct()), new.frame.columns)
+            right.append(of_right.still_waiting(anti_join(fresh, there, new.frame.columns), state))
 
     def propagate(self, inputs: Sequence[Slice], state: OperatorState) -> Sequence[Punctuation]:
         left = state.inputs[0]
-        undecided = state.log("undecided").whole()
-        found = emittable("waiting-0", inputs[0].punctuations, undecided, state, left, self.left_on)
+        undecided = state.log("undecided")
+        found = emittable("waiting-0", inputs[0].punctuations, [undecided], state, left, self.left_on)
         if not self.anti:
             mine, theirs = (self.equi_join.keys(side, state.inputs) for side in range(2))
             newly = state.scratch(_OfSlice).covered[0]
             on_keys = [p for p in newly if all(i < len(mine) for i in p.restricted)]
             over_keys = (Punctuation(mine, p.patterns[: len(mine)], p.lifespan) for p in on_keys)
             covered = [*recast_all(over_keys, theirs)]
-            right = state.log("right").whole()
-            free = emittable("waiting-1", covered, right, state, theirs, self.right_on, at_all=True)
+            free = emittable("waiting-1", covered, [state.log("right")], state, theirs, self.right_on, at_all=True)
             for p in recast_all(free, mine):
                 found += self._moved(p, left)
         out = state.punctuations("sent").absorb(found)
@@ -213,9 +212,9 @@ class SemiJoin(Operator):
         }
         return [] if EMPTY in present.values() else [Punctuation.at(left, present, p.lifespan)]
 
-    def _kept_right(self, state: OperatorState) -> Tuples | None:
-        whole = state.log("right").whole()
-        return whole and self.equi_join.bounded_keys[1].without_columns(whole)
+    def _kept_right(self, left: Tuples | None, state: OperatorState) -> Tuples | None:
+        kept = self.equi_join.near(left, 1, state.log("right"))
+        return kept and self.equi_join.bounded_keys[1].without_columns(kept)
 
     def _deciding(self, right: Tuples, state: OperatorState) -> Tuples:
         """The part of right tuples that decides left ones: their keys, or all attributes if there is a residual."""

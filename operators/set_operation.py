@@ -17,6 +17,7 @@ from xmlstream.operators.state.closed_set import ClosedSet
 from xmlstream.operators.state.completion import forget_closed, without_null
 from xmlstream.operators.state.operator_state import OperatorState
 from xmlstream.operators.state.slice_tuples import Slice, Tuples, anti_join
+from xmlstream.operators.state.tuple_log import TupleLog
 from xmlstream.punct_ns.punctuation import Punctuation
 from xmlstream.punct_ns.recast import recast, recast_all, required_of
 from xmlstream.punct_ns.schema import Schema
@@ -70,11 +71,12 @@ class SetOperation(Operator):
         """Forgets the punctuations that both inputs have sent, one of them in this slice; returns them."""
         return forget_closed(closed_sets(state), state.scratch(SetSlice).closed, state.punctuations("common"))
 
-    def unseen(self, new: Tuples, others: Iterable[Tuples | None]) -> Tuples:
-        """New tuples that none of the others equals, without duplicates."""
-        once = new.some(new.frame.distinct())
-        for tuples in others:
-            once = anti_join(once, tuples, self.attributes.names)
+    def unseen(self, new: Tuples, kept: Iterable[TupleLog], others: Tuples | None = None) -> Tuples:
+        """New tuples that none of the kept tuples and the others equals, without duplicates."""
+        once = anti_join(new.some(new.frame.distinct()), others, self.attributes.names)
+        for log in kept:
+            once, there = log.near(once, self.attributes.names)
+            once = anti_join(once, there, self.attributes.names)
         return once
 
     def close(self, inputs: Sequence[Slice], state: OperatorState) -> None:

@@ -137,19 +137,39 @@ def _tables(frame: Frame, punctuations: Sequence[Punctuation]) -> Iterator[tuple
     One table has the punctuations that restrict the same attributes in the same way, by a value or by a range, so
     that values are compared by hashing.
     """
-    tables: dict[tuple[tuple[int, bool], ...], list[tuple[Any, ...]]] = {}
+    schema = punctuations[0].schema
+    for shape, rows in _rows_by_shape(punctuations).items():
+        table = frame.engine.rows(_arrow(shape, rows, schema), _ddl(shape, schema))
+        test = " AND ".join(_joins(name, is_value, at) for name, is_value, at in _columns(shape, schema))
+        yield table, test or "true"
+
+
+def keys_in(punctuations: Sequence[Punctuation]) -> list[tuple[list[str], pa.Table]] | None:
+    """The values that punctuations match, with the names of their attributes; None if a range or all is among them."""
+    schema = punctuations[0].schema
+    found = []
+    for shape, rows in _rows_by_shape(punctuations).items():
+        if not shape or not all(is_value and not schema[i].domain.opaque for i, is_value in shape):
+            return None
+        found.append(([schema[i].name for i, _ in shape], _arrow(shape, rows, schema)))
+    return found
+
+
+_Shape = tuple[tuple[int, bool], ...]
+"""The places that punctuations restrict, each with whether by a value."""
+
+
+def _rows_by_shape(punctuations: Sequence[Punctuation]) -> dict[_Shape, list[tuple[Any, ...]]]:
+    """The punctuations as rows of values and of the ends of ranges."""
+    found: dict[_Shape, list[tuple[Any, ...]]] = {}
     for punctuation in punctuations:
         spans = [
             (i, list(_spans(punctuation.patterns[i], punctuation.schema[i].domain))) for i in punctuation.restricted
         ]
         for choice in product(*(span for _, span in spans)):
             shape = tuple((i, len(entry) == 1) for (i, _), entry in zip(spans, choice, strict=True))
-            tables.setdefault(shape, []).append(tuple(field for entry in choice for field in entry))
-    schema = punctuations[0].schema
-    for shape, rows in tables.items():
-        table = frame.engine.rows(_arrow(shape, rows, schema), _ddl(shape, schema))
-        test = " AND ".join(_joins(name, is_value, at) for name, is_value, at in _columns(shape, schema))
-        yield table, test or "true"
+            found.setdefault(shape, []).append(tuple(field for entry in choice for field in entry))
+    return found
 
 
 def _spans(pattern: Pattern, domain: Domain) -> Iterator[tuple[Any, ...]]:
@@ -165,14 +185,14 @@ def _spans(pattern: Pattern, domain: Domain) -> Iterator[tuple[Any, ...]]:
             yield (pattern.low, pattern.low_closed, pattern.high, pattern.high_closed)
 
 
-def _columns(shape: tuple[tuple[int, bool], ...], schema: Schema) -> Iterator[tuple[str, bool, int]]:
+def _columns(shape: _Shape, schema: Schema) -> Iterator[tuple[str, bool, int]]:
     at = 0
     for index, is_value in shape:
         yield schema[index].name, is_value, at
         at += 1 if is_value else 4
 
 
-def _arrow(shape: tuple[tuple[int, bool], ...], rows: list[tuple[Any, ...]], schema: Schema) -> pa.Table:
+def _arrow(shape: _Shape, rows: list[tuple[Any, ...]], schema: Schema) -> pa.Table:
     columns: list[pa.DataType] = []
     for index, is_value in shape:
         kind = arrow_type(schema[index].domain)
@@ -181,7 +201,7 @@ def _arrow(shape: tuple[tuple[int, bool], ...], rows: list[tuple[Any, ...]], sch
     return pa.Table.from_arrays(arrays, names=[_field(at) for at in range(len(columns))])
 
 
-def _ddl(shape: tuple[tuple[int, bool], ...], schema: Schema) -> str:
+def _ddl(shape: _Shape, schema: Schema) -> str:
     types: list[str] = []
     for index, is_value in shape:
         type_ = schema[index].domain.type

@@ -30,6 +30,7 @@ from xmlstream.operators.state.completion import closed_so_far, closed_together,
 from xmlstream.operators.state.operator_state import OperatorState
 from xmlstream.operators.state.slice_tuples import Slice, Tuples, bag_union, theta_join
 from xmlstream.operators.state.state_schema import LogSchema
+from xmlstream.operators.state.tuple_log import TupleLog
 from xmlstream.punct_ns.closed_intervals import End, Relation, beyond, contained
 from xmlstream.punct_ns.domain import Domain, Value
 from xmlstream.punct_ns.errors import QueryError
@@ -378,6 +379,10 @@ class EquiJoin:
         """The pairs of new tuples with kept ones and with each other, each pair once."""
         pairs = (new[0], bag_union((kept[1], new[1]))), (kept[0], new[1])
         return bag_union(mine and theirs and theta_join(mine, theirs, self.condition) for mine, theirs in pairs)
+
+    def near(self, others: Tuples | None, side: int, log: TupleLog) -> Tuples | None:
+        """The kept tuples of a side that may be partners of the other side's tuples; None if there are none."""
+        return None if others is None else log.near(others, self.on[side], self.on[1 - side])[1]
 
     def with_partner(self, tuples: Tuples, others: Sequence[Tuples | None]) -> Tuples | None:
         """The tuples that have a partner among the others; duplicates stay."""

@@ -126,7 +126,7 @@ def forget_classes(
             schema, own = state.inputs[i], graph.keys(i)
             given = [Punctuation.of(schema, {own[c]: p.patterns[at] for c, at in _places(p, graph)}) for p in found]
             classes = closed_so_far(state, i).set.schema
-            free = emittable(_due(key, i), given, kept[i].whole(), state, schema)
+            free = emittable(_due(key, i), given, [kept[i]], state, schema)
             back = {schema.index(name): class_column(c) for c, name in own.items()}
             found = [Punctuation.of(classes, {back[at]: p.patterns[at] for at in p.restricted}) for p in free]
         for i in names:

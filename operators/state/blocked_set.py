@@ -15,13 +15,15 @@ Each slice tries again, with the tuples that keep has left (Tucker et al. 2003, 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from itertools import product
 from typing import TYPE_CHECKING
 
 from xmlstream.operators.frames.matching import matching
 from xmlstream.operators.state.closed_set import FORGOTTEN
 from xmlstream.operators.state.expiring_set import Entry, IsOver, recorded, restored
-from xmlstream.operators.state.slice_tuples import Tuples
+from xmlstream.operators.state.slice_tuples import Tuples, bag_union
+from xmlstream.operators.state.tuple_log import TupleLog
 from xmlstream.punct_ns.domain import Value
 from xmlstream.punct_ns.growing_set import GrowingSet
 from xmlstream.punct_ns.lifespan import Lifespan
@@ -134,7 +136,7 @@ Point = tuple[Value | None, ...]
 def emittable(
     name: str,
     given: Iterable[Punctuation],
-    kept: Tuples | None,
+    kept: Sequence[TupleLog | Tuples],
     state: OperatorState,
     schema: Schema,
     cut_at: Sequence[str] = (),
@@ -146,7 +148,7 @@ def emittable(
     Args:
         name: The name of the blocked set in the state; one for each input.
         given: The new punctuations, over `schema`.
-        kept: The kept tuples; their columns include the attributes of `schema`. None if there are none.
+        kept: The logs of kept tuples, or the tuples, whose columns include the attributes of `schema`.
         state: The state with the blocked set.
         schema: The schema of the input, or of the part that the operator keeps.
         cut_at: The attributes at which the punctuation of wildcards alone is cut, all together; with up to `MOST` kept
@@ -157,20 +159,21 @@ def emittable(
     cut = tuple(sorted(schema.index(attribute) for attribute in cut_at))
     free: list[Punctuation] = []
     blocked: list[Punctuation] = []
-    few = kept is not None and kept.at_most <= MOST and not at_all
+    kept = [each for each in kept if isinstance(each, Tuples) or not each.is_empty]
+    few = bool(kept) and _at_most(kept) <= MOST and not at_all
     alone = [
         (i,)
         for i, attribute in enumerate(schema if few else ())
         if not attribute.domain.opaque and (state.awaited is None or attribute.name in state.awaited)
     ]
     by_places = _by_places([*waiting, *given], cut, alone, at_all=at_all)
-    of_all = None if kept is None else _points_of_all(by_places, kept, schema)
+    of_all = _points_of_all(by_places, kept, schema) if kept else None
     for places, by_lifespan in by_places.items():
         kept_points: list[Point] | Frame | None = None
-        if kept is not None and of_all is not None:
+        if of_all is not None:
             kept_points = list({tuple(point[i] for i in places): None for point in of_all})
-        elif kept is not None:
-            kept_points = _kept_points(by_lifespan.values(), places, kept.frame, schema)
+        elif kept:
+            kept_points = _kept_points(by_lifespan.values(), places, kept, schema)
         for lifespan, alike in by_lifespan.items():
             if kept_points is None:
                 free += (p.lasting(lifespan) for p in alike)
@@ -198,23 +201,41 @@ def _by_places(
 
 
 def _points_of_all(
-    by_places: Mapping[tuple[int, ...], Mapping[Lifespan | None, PunctuationSet]], kept: Tuples, schema: Schema
+    by_places: Mapping[tuple[int, ...], Mapping[Lifespan | None, PunctuationSet]],
+    kept: Sequence[TupleLog | Tuples],
+    schema: Schema,
 ) -> list[dict[int, Value | None]] | None:
     """The kept tuples that any of these matches, at all places where they are cut; None if they are too many."""
     places = tuple(sorted({i for each in by_places for i in each}))
-    if len(by_places) < 2 or () in by_places or kept.at_most > MOST:
+    if len(by_places) < 2 or () in by_places or _at_most(kept) > MOST:
         return None
     given = [closed for by_lifespan in by_places.values() for closed in by_lifespan.values()]
-    points = _kept_points(given, places, kept.frame, schema)
+    points = _kept_points(given, places, kept, schema)
     return [dict(zip(places, point, strict=True)) for point in points] if isinstance(points, list) else None
 
 
+def _at_most(kept: Sequence[TupleLog | Tuples]) -> int:
+    return sum(each.at_most for each in kept)
+
+
+def _near(every: Sequence[Punctuation], kept: TupleLog | Tuples) -> Tuples | None:
+    """The kept tuples that any of these matches, and perhaps others."""
+    if isinstance(kept, Tuples):
+        return kept
+    return kept.whole() if any(p.is_all for p in every) else kept.near_punctuations(every)
+
+
 def _kept_points(
-    given: Iterable[PunctuationSet], places: tuple[int, ...], kept: Frame, schema: Schema
+    given: Iterable[PunctuationSet], places: tuple[int, ...], kept: Sequence[TupleLog | Tuples], schema: Schema
 ) -> list[Point] | Frame:
     """The points of the kept tuples that any of these matches; their frame if there are too many."""
     every = [p for each in given for p in each]
-    found = kept if any(p.is_all for p in every) else matching(kept, every)
+    columns = [quoted(name) for name in schema.names]
+    some = [_near(every, each) for each in kept]
+    near = bag_union(tuples and replace(tuples, frame=tuples.frame.select(*columns)) for tuples in some)
+    if near is None:
+        return []
+    found = near.frame if any(p.is_all for p in every) else matching(near.frame, every)
     if not places:
         return [()] * found.limit(1).count()
     found = found.select(*(quoted(schema[i].name) for i in places))

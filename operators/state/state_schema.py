@@ -58,6 +58,8 @@ class LogSchema:
         blocks: Whether a row goes out once it is met; otherwise it is only kept for other rows, and then forgotten.
         awaits: The ways that meet a row; by default, the end of the tuples that agree with it on `names`.
         combine: Combines rows of several slices.
+        key: The attributes of `purging` that keep rows apart when they are combined: rows that differ in them stay as
+            they are. A large log then has new rows combined with those of their keys alone. Without them, all rows are.
         shown: Makes overdue rows readable for people, if they are no tuples.
         touching: If given, combining changes the attributes of `purging`, so that no row may be purged before it is
             combined; these attributes distinguish combined rows.
@@ -71,6 +73,7 @@ class LogSchema:
     blocks: bool = True
     awaits: Awaited | None = None
     combine: Combine | None = None
+    key: tuple[str, ...] = ()
     shown: Callable[[Frame], Frame] | None = None
     touching: Touching | None = None
 

@@ -121,14 +121,18 @@ class PartRecord(SegmentRecord):
 
 @dataclass(frozen=True, slots=True)
 class LogRecord(Record):
-    """A log in a commit: its rows, its parts, the punctuations that have purged it, the age of its oldest row."""
+    """A log in a commit: its rows, its parts, the punctuations that have purged it, the age of its oldest row.
 
-    sparse = ("oldest",)
+    If it is `unique`, the rows of each key are combined.
+    """
+
+    sparse = ("oldest", "unique")
 
     rows: int = 0
     segments: tuple[PartRecord, ...] = ()
     purging: tuple[str, ...] = ()
     oldest: tuple[int, int] | None = None
+    unique: bool | None = None
 
     @property
     def checksums(self) -> dict[str, str]:

@@ -12,7 +12,6 @@ start does not bring them to the driver.
 
 from __future__ import annotations
 
-import json
 import uuid
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import lru_cache
@@ -24,6 +23,7 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from xmlstream.dataclasses import dataclass, replace
+from xmlstream.operators.storage.lookup import Block, alike_in_engines, blocks_of, moments_of, struct_with, types_in
 from xmlstream.operators.storage.records import SegmentRecord
 from xmlstream.operators.storage.shared_files import (
     PARTS,
@@ -35,7 +35,7 @@ from xmlstream.operators.storage.shared_files import (
     size_of,
 )
 from xmlstream.operators.storage.store import Folder, LocalPlace, folder_at
-from xmlstream.punct_ns.slices import own
+from xmlstream.punct_ns.slices import own, quoted
 
 if TYPE_CHECKING:
     from xmlstream.operators.frames.frame import Engine, Frame
@@ -46,6 +46,9 @@ COLLECTED = 64 << 20
 
 HELD = 10_000
 """The most rows of a segment that Spark reads from the driver's memory rather than from a file."""
+
+LOOKED_UP = 1 << 26
+"""The most rows of a segment that the driver looks up rows in (`xmlstream.operators.storage.lookup`)."""
 
 _WIDTH = {"string": 48, "binary": 48}
 """Estimated bytes of a value, by type; eight for other types."""
@@ -86,7 +89,9 @@ class SegmentStore:
         self._store = folder_at(place)
         self._files = _OwnFiles(self._store) if shared is None else _SharedFiles(self._store, shared)
         self._tables: dict[str, pa.Table] = {}
-        self._frames: dict[str, Frame] = {}
+        self._frames: dict[tuple[str, ...], Frame] = {}
+        self._framed: dict[Frame, Segment] = {}
+        self._blocks: dict[str, list[Block]] = {}
         self._checksums: dict[str, str] = {}
         self._unsynced: list[str] = []
         self._mapped: dict[str, pa.RecordBatch] = {}
@@ -165,7 +170,11 @@ class SegmentStore:
         return replace(whole, rows=leaving, leaving=True), staying
 
     def _hold(self, table: pa.Table, frame: Frame) -> Segment:
-        segment = Segment(self._name(), table.num_rows, frame.struct())
+        return self.hold(table, frame.struct())
+
+    def hold(self, table: pa.Table, struct: str) -> Segment:
+        """A segment of rows that the driver has, with their Spark schema as JSON."""
+        segment = Segment(self._name(), table.num_rows, struct)
         self._tables[segment.name] = table
         return segment
 
@@ -173,14 +182,64 @@ class SegmentStore:
         """The segment's rows."""
         if segment.leaving:
             return self.frame(replace(segment, leaving=False)).where(_LEAVING).drop(_LEAVING)
-        if segment.name not in self._frames:
-            if segment.name in self._tables and segment.rows <= HELD:
-                frame = self.engine.rows(self._tables[segment.name], segment.struct)
-            else:
-                self._persist(segment)
-                frame = self._files.frame(self.engine, segment)
-            self._frames[segment.name] = frame
-        return self._frames[segment.name]
+        return self.together([segment])
+
+    def together(self, segments: Sequence[Segment]) -> Frame:
+        """The rows of segments that have the same Spark schema; the files among them are read as one table."""
+        names = tuple(segment.name for segment in segments)
+        if names not in self._frames:
+            held = [each for each in segments if each.name in self._tables and each.rows <= HELD]
+            files = [each for each in segments if each not in held]
+            frames = [self.engine.rows(self._tables[each.name], each.struct) for each in held]
+            if files:
+                for each in files:
+                    self._persist(each)
+                frames.append(self._files.frame(self.engine, files))
+            whole = frames[0]
+            for frame in frames[1:]:
+                whole = whole.union(frame)
+            self._frames[names] = whole
+            if len(segments) == 1:
+                self._framed[whole] = segments[0]
+        return self._frames[names]
+
+    def columns(self, frame: Frame, names: Sequence[str]) -> pa.Table:
+        """Columns of a frame, in this order: of a computed segment without computing it again."""
+        place = {name.lower(): name for name in frame.columns}
+        wanted = [place[name.lower()] for name in names]
+        segment = self._framed.get(frame)
+        if segment is not None and segment.rows and moments_of(segment.struct) is not None:
+            return pa.Table.from_batches(list(self._plain(segment, wanted)))
+        return frame.select(*map(quoted, wanted)).to_arrow()
+
+    def chosen(self, segment: Segment, names: Sequence[str]) -> Segment:
+        """Some columns of a segment, as another one."""
+        columns = types_in(segment.struct)
+        place = {name.lower(): name for name in columns}
+        wanted = {place[name.lower()]: columns[place[name.lower()]] for name in names}
+        return self.hold(pa.Table.from_batches(list(self.batches(segment, list(wanted)))), struct_with(wanted))
+
+    def blocks(self, segment: Segment) -> list[Block] | None:
+        """The segment's rows, to look some of them up; None if they are too many, or of types that Arrow lacks."""
+        if segment.rows > LOOKED_UP or moments_of(segment.struct) is None:
+            return None
+        if segment.name not in self._blocks:
+            self._store.make()
+            self._blocks[segment.name] = list(blocks_of(self._plain(segment), self._store.path()))
+        return self._blocks[segment.name]
+
+    def table(self, segment: Segment) -> pa.Table | None:
+        """The segment's rows, for the driver to write into another one; None where the engine must."""
+        if segment.rows * _width(segment.struct) > COLLECTED or moments_of(segment.struct) is None:
+            return None
+        if (blocks := self._blocks.get(segment.name)) is not None:
+            return pa.Table.from_batches([block.rows for block in blocks])
+        return pa.Table.from_batches(list(self._plain(segment)))
+
+    def _plain(self, segment: Segment, columns: Sequence[str] | None = None) -> Iterator[pa.RecordBatch]:
+        """The segment's rows, or some of their columns, with the types that its Spark schema has in Arrow."""
+        moments = [name for name in moments_of(segment.struct) or () if columns is None or name in columns]
+        return (alike_in_engines(batch, moments) for batch in self.batches(segment, columns))
 
     def batches(self, segment: Segment, columns: Sequence[str] | None = None) -> Iterator[pa.RecordBatch]:
         """The segment's rows, or some of their columns, batch by batch."""
@@ -188,7 +247,7 @@ class SegmentStore:
             yield from (table.select(columns) if columns is not None else table).to_batches()
             return
         for part in self._files.parts(segment.name) if segment.rows else ():
-            with pq.ParquetFile(opened(part)) as file:
+            with pq.ParquetFile(opened(part), coerce_int96_timestamp_unit="us") as file:
                 read = file.iter_batches(columns=None if columns is None else list(columns))
                 yield from (_leaving(batch) for batch in read) if segment.leaving else read
 
@@ -239,9 +298,11 @@ class SegmentStore:
     def retain(self, names: Iterable[str]) -> None:
         """Forgets and deletes all segments but these, after a commit that no longer needs the others."""
         names = set(names)
-        for kind in (self._tables, self._frames, self._checksums, self._mapped):
+        for kind in (self._tables, self._blocks, self._checksums, self._mapped):
             for name in kind.keys() - names:
                 kind.pop(name)
+        self._frames = {each: frame for each, frame in self._frames.items() if names.issuperset(each)}
+        self._framed = {frame: segment for frame, segment in self._framed.items() if segment.name in names}
         needed = names | self._drafts
         for name in [n for n in list(self._sums) if n not in needed]:
             del self._sums[name]
@@ -265,9 +326,10 @@ class _OwnFiles:
         pq.write_table(table, out, compression="lz4", row_group_size=_ROW_GROUP, store_schema=False)
         return self._store.write(name, [out.getvalue()])
 
-    def frame(self, engine: Engine, segment: Segment) -> Frame:
-        """The rows of a segment, as tasks read them."""
-        return engine.parquet(segment.struct, str(self._store.path(segment.name)), few=segment.rows <= HELD)
+    def frame(self, engine: Engine, segments: Sequence[Segment]) -> Frame:
+        """The rows of segments, as tasks read them."""
+        paths = [str(self._store.path(segment.name)) for segment in segments]
+        return engine.parquet(segments[0].struct, *paths, few=_are_few(segments))
 
     def parts(self, name: str) -> list[str]:
         """The files or objects with the rows of a segment."""
@@ -296,13 +358,16 @@ class _SharedFiles(_OwnFiles):
         put_parts(table, name, self._shared)
         return None
 
-    def frame(self, engine: Engine, segment: Segment) -> Frame:
+    def frame(self, engine: Engine, segments: Sequence[Segment]) -> Frame:
         """See `_OwnFiles.frame`."""
-        if segment.rows <= HELD and self._store.size(segment.name) is not None:
-            tables = [pq.read_table(part, partitioning=None) for part in self._store.paths(segment.name)]
-            return engine.rows(pa.concat_tables(tables), segment.struct)
-        urls = self._shared.urls(segment.name)
-        return engine.parquet(segment.struct, *urls, few=segment.rows <= HELD) if urls else engine.empty(segment.struct)
+        struct = segments[0].struct
+        here = [s for s in segments if s.rows <= HELD and self._store.size(s.name) is not None]
+        tables = [pq.read_table(part, partitioning=None) for s in here for part in self._store.paths(s.name)]
+        there = [s for s in segments if s not in here]
+        urls = [url for s in there for url in self._shared.urls(s.name)]
+        frames = [engine.rows(pa.concat_tables(tables), struct)] if tables else []
+        frames += [engine.parquet(struct, *urls, few=_are_few(there))] if urls else []
+        return (frames[0].union(frames[1]) if len(frames) > 1 else frames[0]) if frames else engine.empty(struct)
 
     def parts(self, name: str) -> list[str]:
         """See `_OwnFiles.parts`."""
@@ -314,11 +379,14 @@ class _SharedFiles(_OwnFiles):
         return bool(urls) and all(size_of(url) is not None for url in urls)
 
 
+def _are_few(segments: Sequence[Segment]) -> bool:
+    return sum(segment.rows for segment in segments) <= HELD
+
+
 @lru_cache(maxsize=256)
 def _width(struct: str) -> int:
     """The estimated bytes of a row with these types."""
-    types = (field["type"] for field in json.loads(struct)["fields"])
-    return sum(_WIDTH.get(type_, 8) if isinstance(type_, str) else 8 for type_ in types)
+    return sum(_WIDTH.get(type_, 8) if isinstance(type_, str) else 8 for type_ in types_in(struct).values())
 
 
 def _leaving(batch: pa.RecordBatch) -> pa.RecordBatch:

@@ -22,7 +22,6 @@ from typing import TYPE_CHECKING
 import xmlstream as xs
 from tests.harness.file_damage import DAMAGES
 from xmlstream.operators.state import closed_set
-from xmlstream.operators.storage import constant_runs
 from xmlstream.punct_ns.errors import StateError
 from xmlstream.punct_ns.xml_form import PUNCT_NS
 from xmlstream.runtime import checkpoint
@@ -121,7 +120,7 @@ CONF = {"spark.sql.codegen.wholeStage": "false"}
 def main() -> None:
     """Does it all, prints a line for each kind of file, and fails if an outcome is none that may be."""
     checkpoint.WHOLE_EVERY = 2
-    closed_set.HELD, constant_runs.TOGETHER = 3, 2
+    closed_set.HELD, closed_set.TOGETHER = 3, 2
     is_here = "--in-process" in sys.argv
     session = xs.open_session(engine="duckdb") if is_here else open_spark_session("local[2]", CONF)
     names = [name for name in sys.argv[1:] if name != "--in-process"]

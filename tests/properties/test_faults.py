@@ -103,6 +103,20 @@ def drops_a_purging_punctuation_early(patch: Patch) -> None:
         return record(self)
 
     patch.setattr(TupleLog, "record", early)
+    # Rows that punctuations on values match are looked up and removed, not filtered.
+    patch.setattr("xmlstream.operators.state.tuple_log.keys_in", lambda _: None)
+
+
+def forgets_which_rows_it_has_removed(patch: Patch) -> None:
+    """Rows that were looked up and removed are rewritten as if they were there."""
+    remove = TupleLog._remove_located
+
+    def removed(self: TupleLog, *args: Any) -> None:
+        remove(self, *args)
+        self._parts = [replace(part, removed=(), gone=None) for part in self._parts]
+        self._rewrite()
+
+    patch.setattr(TupleLog, "_remove_located", removed)
 
 
 def takes_hulls_for_covers(patch: Patch) -> None:
@@ -285,6 +299,12 @@ FAULTS = [
     Fault(
         "distinct",
         drops_a_purging_punctuation_early,
+        of_minutes("(0,0) (0,1) (0,2) (1,0) (1,1) (1,2) (2,0) (2,1) <0,0> | (3,3)"),
+        large=True,
+    ),
+    Fault(
+        "distinct",
+        forgets_which_rows_it_has_removed,
         of_minutes("(0,0) (0,1) (0,2) (1,0) (1,1) (1,2) (2,0) (2,1) <0,0> | (3,3)"),
         large=True,
     ),

@@ -15,8 +15,8 @@ import pyarrow.parquet as pq
 
 from xmlstream.operators.required_punctuations import Row
 from xmlstream.operators.state.ages import FIRST, Since
+from xmlstream.operators.state.closed_set import among
 from xmlstream.operators.state.state_schema import LogSchema
-from xmlstream.operators.storage.constant_runs import among
 from xmlstream.operators.storage.durable import data_files
 from xmlstream.operators.storage.records import LogRecord, PartRecord, SegmentRecord
 from xmlstream.punct_ns.domain import Value

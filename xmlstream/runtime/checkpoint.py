@@ -4,7 +4,7 @@
     plan.json         the plan that runs, for programs that show it (`xmlstream.plan.written_plan`)
     commits/          a record for each of the last slices: the commit log
     state/            the kept tuples of the operators (`xmlstream.operators.storage.segments`);
-                      strings that sources have closed (`xmlstream.operators.storage.constant_runs`)
+                      strings that sources have closed (`xmlstream.operators.state.closed_set`)
     published.jsonl   the published documents, except those in the last records
     documents/        for each source, the order of its documents and other notes
                       (`xmlstream.sources.xml.splits.documents`); a log that is written anew without what is not

@@ -14,11 +14,9 @@ from hypothesis import strategies as st
 from tests.oracles.lifespans import LIFESPANS, Said, assert_true, is_over, lifespan
 from tests.samples.strategies import SMALL, SmallSchema, small_punctuations, small_schemas
 from xmlstream.operators.state import closed_set
-from xmlstream.operators.state.closed_set import SourceClosedSet
+from xmlstream.operators.state.closed_set import ConstantRuns, SourceClosedSet
 from xmlstream.operators.state.expiring_set import Entry
 from xmlstream.operators.state.state_schema import STATE_FORMAT
-from xmlstream.operators.storage import constant_runs
-from xmlstream.operators.storage.constant_runs import ConstantRuns
 from xmlstream.operators.storage.segments import SegmentStore
 from xmlstream.punct_ns.errors import StateError
 from xmlstream.punct_ns.punctuation import Punctuation
@@ -83,7 +81,7 @@ def test_what_lies_on_disk_counts_as_what_lies_in_memory(
     space, slices = drawn
     with tempfile.TemporaryDirectory() as directory, pytest.MonkeyPatch.context() as patch:
         patch.setattr(closed_set, "HELD", held)
-        patch.setattr(constant_runs, "TOGETHER", 2)
+        patch.setattr(closed_set, "TOGETHER", 2)
         oracle, kept = PunctuationSet(space.schema), Kept(space.schema, Path(directory))
         heard = kept.heard
         for number, ps in enumerate(slices):
@@ -107,7 +105,7 @@ def test_what_has_a_lifespan_ends_whether_its_strings_are_on_disk_or_not(
     ps = st.lists(st.tuples(small_punctuations(space), st.none() | LIFESPANS), max_size=4)
     with tempfile.TemporaryDirectory() as directory, pytest.MonkeyPatch.context() as patch:
         patch.setattr(closed_set, "HELD", held)
-        patch.setattr(constant_runs, "TOGETHER", 2)
+        patch.setattr(closed_set, "TOGETHER", 2)
         said, state, kept = Said(space), (0, 0), Kept(space.schema, Path(directory))
         heard = kept.heard
         for number, given_ in enumerate(data.draw(st.lists(ps, max_size=8))):
@@ -163,7 +161,7 @@ def test_runs_of_a_size_become_one_beside_the_slices(tmp_path: Path) -> None:
         store.retain(record.checksums)
     record = runs.record()
     assert record.rows == 6400
-    assert len(record.segments) < 2 * constant_runs.TOGETHER
+    assert len(record.segments) < 2 * closed_set.TOGETHER
     asked = pa.array(["u0000", "u6399", "u6400", "", "u3000"])
     assert runs.contained(asked).tolist() == [True, True, False, False, True]
     again = ConstantRuns(store_in(tmp_path), record)

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from xmlstream.diagnosis.kept_rows import ClosedOnDisk
-from xmlstream.operators.storage.constant_runs import ConstantRuns
+from xmlstream.operators.state.closed_set import ConstantRuns
 from xmlstream.operators.storage.segments import SegmentStore
 from xmlstream.punct_ns.punctuation import Punctuation
 from xmlstream.punct_ns.schema import Schema

@@ -14,9 +14,9 @@ from hypothesis import strategies as st
 
 from xmlstream.monitor import closed_map as closed_map_module
 from xmlstream.monitor.closed_map import MOST_BARS, Axis, ClosedMap, frontier
+from xmlstream.operators.state.closed_set import ConstantRuns
 from xmlstream.operators.state.expiring_set import Entry, recorded
 from xmlstream.operators.state.state_schema import OperatorRecord
-from xmlstream.operators.storage.constant_runs import ConstantRuns
 from xmlstream.operators.storage.segments import SegmentStore
 from xmlstream.optimizer.rules import optimized
 from xmlstream.plan.nodes import Node

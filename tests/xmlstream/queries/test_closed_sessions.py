@@ -14,7 +14,6 @@ import xmlstream as xs
 from tests.harness.nights import AT_NIGHT
 from tests.samples.sessions import SCHEMA, TAG, identifiers, write_sessions
 from xmlstream.operators.state import closed_set
-from xmlstream.operators.storage import constant_runs
 from xmlstream.punct_ns.errors import StateError, UngrammaticalStream
 
 if TYPE_CHECKING:
@@ -59,7 +58,7 @@ def test_a_tuple_of_a_session_closed_long_ago_is_found_on_disk(
     session: Session, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(closed_set, "HELD", 30)
-    monkeypatch.setattr(constant_runs, "TOGETHER", 2)
+    monkeypatch.setattr(closed_set, "TOGETHER", 2)
     sids = identifiers(300)
     directory = write_sessions(tmp_path / "in", sids, 50)
     query = views(session, directory, ungrammatical="divert").group_by("n").agg("count(*) AS n_of")
