@@ -21,8 +21,10 @@ from xmlstream.operators.expressions.dialect import PASSED_LITERAL
 from xmlstream.operators.frames.frame import (
     Distinct,
     Frame,
+    Group,
     Join,
     Limit,
+    Numbered,
     Observed,
     OneTask,
     Operation,
@@ -143,8 +145,8 @@ def _place(text: str, names: Sequence[str]) -> int | None:
 
 
 def computed_rows(frame: Frame) -> Compute | None:
-    """What computes the rows in this process; None where Spark must."""
-    fields = fields_of_struct(frame)
+    """What computes the rows in this process; None where the engine must."""
+    fields = fields_of_struct(frame) if _may_be_here(frame) else None
     if fields is None or not 0 < len({name.lower() for name in frame.columns}) == len(frame.columns):
         return None
     if frame.filtered is not None:
@@ -152,6 +154,21 @@ def computed_rows(frame: Frame) -> Compute | None:
         read = computed_rows(frame.filtered.input)
         return None if read is None else lambda: _filtered(read(), test)
     return _computed(frame, frame.operation, fields)
+
+
+def _may_be_here(frame: Frame) -> bool:
+    """Whether the driver has all rows that the frame is made of, and none are joined or put into groups."""
+    if frame.filtered is not None:
+        return _may_be_here(frame.filtered.input)
+    match frame.operation:
+        case Table(value):
+            return isinstance(value, Leaf) and value.read is not None
+        case Union(inputs):
+            return all(map(_may_be_here, inputs))
+        case Join() | Group() | Numbered():
+            return False
+        case operation:
+            return _may_be_here(operation.input)
 
 
 def _computed(frame: Frame, operation: Operation, fields: Sequence[Field]) -> Compute | None:

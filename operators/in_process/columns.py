@@ -105,7 +105,25 @@ def struct(columns: Named) -> str:
     >>> declared(struct(columns)) == columns
     True
     """
-    return json.dumps(_struct([Field(name, typed.type, typed.nullable) for name, typed in columns]))
+    return json.dumps({"type": "struct", "fields": fields(columns)})
+
+
+@lru_cache(maxsize=1024)
+def fields(columns: Named) -> Sequence[Mapping[str, Any]]:
+    """The columns as the JSON of the struct has them."""
+    found: list[Mapping[str, Any]] = _struct([Field(name, typed.type, typed.nullable) for name, typed in columns])[
+        "fields"
+    ]
+    return found
+
+
+@lru_cache(maxsize=1024)
+def plain_schema(columns: Named) -> pa.Schema | None:
+    """The columns in Arrow; None if one consists of others, or has a type that Arrow lacks."""
+    try:
+        return pa.schema([(name, arrow_type(Domain(typed.type.name))) for name, typed in columns])
+    except KeyError:
+        return None
 
 
 def _struct(fields: Sequence[Field]) -> dict[str, Any]:
