@@ -29,7 +29,7 @@ import pyarrow.parquet as pq
 
 from xmlstream.operators.expressions.operations.part import text
 from xmlstream.operators.expressions.operations.spark_type import has_floating, in_duckdb, name_in_duckdb
-from xmlstream.operators.frames.frame import Frame, Observed, Table
+from xmlstream.operators.frames.frame import Frame, Join, Observed, Table
 from xmlstream.operators.frames.held import Compute, Leaf, computed_rows
 from xmlstream.operators.in_process import zones
 from xmlstream.operators.in_process.columns import Named, declared, fields, of_arrow, plain_schema, struct
@@ -99,7 +99,7 @@ class InProcessEngine:
         """A frame of Arrow's rows."""
         named = declared(columns)
         schema = plain_schema(named)
-        return self._of_table(table, named, schema and partial(_conformed, table, schema))
+        return self._of_table(table, named, schema and cache(partial(_conformed, table, schema)))
 
     def empty(self, columns: str) -> Frame:
         """A frame without rows."""
@@ -166,13 +166,13 @@ class InProcessEngine:
         """Computes the rows, without a statement if that is simple."""
         here = computed_rows(frame)
         with self._running():
-            return here() if here else self._connection.execute(self._sql(frame)).to_arrow_table(BATCH)
+            return here if here is not None else self._connection.execute(self._sql(frame)).to_arrow_table(BATCH)
 
     def count(self, frame: Frame) -> int:
         """Counts the rows."""
         here = computed_rows(frame)
         with self._running():
-            return here().num_rows if here else self._value(f"SELECT count(*) FROM {self._source(frame)}")
+            return here.num_rows if here is not None else self._value(f"SELECT count(*) FROM {self._source(frame)}")
 
     def write(self, frame: Frame, path: str) -> None:
         """Computes the rows into a Parquet file."""
@@ -184,8 +184,12 @@ class InProcessEngine:
     def write_parts(self, frame: Frame, writer: Any, columns: str) -> pa.Table:
         """Computes the rows, and gives them to the writer batch by batch."""
         with self._running():
-            batches = self._connection.execute(self._sql(frame)).to_arrow_reader(BATCH)
-            written = list(writer(iter(batches)))
+            here = computed_rows(frame)
+            if here is not None:
+                batches = iter(here.to_batches(BATCH))
+            else:
+                batches = iter(self._connection.execute(self._sql(frame)).to_arrow_reader(BATCH))
+            written = list(writer(batches))
         return pa.Table.from_batches(written) if written else self.table(self.empty(columns))
 
     def struct(self, frame: Frame) -> str:
@@ -293,10 +297,10 @@ class InProcessEngine:
         """
         if isinstance(frame.operation, Observed):
             return self._observed(frame.operation)
-        here = None if frame.filtered is None else computed_rows(frame)
-        if here is None:
+        is_plain = frame.filtered is not None or isinstance(frame.operation, Join)
+        if not is_plain or (table := computed_rows(frame)) is None:
             return None
-        columns, table = self._columns(frame), here()
+        columns = self._columns(frame)
         return _Leaf(fields(columns), lambda: self._registered(table, columns), columns=columns)
 
     def _source(self, frame: Frame) -> str:
