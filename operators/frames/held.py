@@ -28,7 +28,6 @@ from xmlstream.operators.frames.frame import (
     Numbered,
     Observed,
     OneTask,
-    Operation,
     Select,
     Table,
     Unary,
