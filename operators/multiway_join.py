@@ -34,6 +34,7 @@ from xmlstream.operators.joins.chained_purge import (
     NO_CHAIN_BOUNDS,
     ChainBounds,
     ChainedPurge,
+    FewValues,
     class_column,
     partial_projections,
     partners,
@@ -237,6 +238,7 @@ class MultiwayJoin(Operator):
         terms = {i: self.bounds.terms(i, own) for i, own in classes.items()}
         answers = {i: [*self.bounds.answers(i, self.graph, state), *self._parted(i, state)] for i in closed}
         seen = {i: self._shapes(i, of_input, state) for i, of_input in closed.items()}
+        few = FewValues(self.graph, self.bounds, answers, terms)
         for i in sorted(pending):
             steps = self.graph.chain(i, seen)
             if steps and not (kept := self._kept(i, state)).is_empty:
@@ -245,8 +247,9 @@ class MultiwayJoin(Operator):
                 # Earlier tuples are tested again only if another input has new punctuations.
                 suspects = scratch.new[i] if pending[i] == "new" else there[i]
                 if suspects is not None:
-                    chain = ChainedPurge(self.graph, self.bounds, i, steps, there, answers, terms)
+                    chain = ChainedPurge(self.graph, self.bounds, i, steps, there, answers, terms, few)
                     kept.remove(chain.purged(suspects), chain.determined_by)
+                    few.forget(i)
         state.notes["pending"] = {}
 
     def _shapes(self, i: int, closed: PunctuationSet, state: OperatorState) -> frozenset[Shape]:

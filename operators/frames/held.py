@@ -47,10 +47,10 @@ Field = dict[str, Any]
 
 Compute = Callable[[], pa.Table]
 
-_DOMAINS = {"TINYINT", "SMALLINT", "INT", "BIGINT", "BOOLEAN", "STRING", "DATE", "TIMESTAMP", "TIMESTAMP_NTZ"}
+COMPARED = {"TINYINT", "SMALLINT", "INT", "BIGINT", "BOOLEAN", "STRING", "DATE", "TIMESTAMP", "TIMESTAMP_NTZ"}
 """The types whose values Arrow and Python compare as Spark does."""
 
-_COMPARED = {arrow_type(Domain(name)) for name in _DOMAINS}
+_COMPARED = {arrow_type(Domain(name)) for name in COMPARED}
 
 FEW = 10_000
 """The most rows that Spark is given from the driver's memory."""
@@ -299,7 +299,7 @@ Test = Callable[[pa.Table], Any]
 def filter_of(punctuations: Sequence[Punctuation], *, negated: bool = False) -> Test | None:
     """What finds the rows that a punctuation matches, or with `negated` the others; None if Spark must."""
     schema = punctuations[0].schema
-    if any(schema[i].domain.type not in _DOMAINS for p in punctuations for i in p.restricted):
+    if any(schema[i].domain.type not in COMPARED for p in punctuations for i in p.restricted):
         return None
     listed: dict[int, set[Any]] = {}
     others: list[Punctuation] = []
