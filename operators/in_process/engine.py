@@ -184,12 +184,8 @@ class InProcessEngine:
     def write_parts(self, frame: Frame, writer: Any, columns: str) -> pa.Table:
         """Computes the rows, and gives them to the writer batch by batch."""
         with self._running():
-            here = computed_rows(frame)
-            if here is not None:
-                batches = iter(here.to_batches(BATCH))
-            else:
-                batches = iter(self._connection.execute(self._sql(frame)).to_arrow_reader(BATCH))
-            written = list(writer(batches))
+            batches = self._connection.execute(self._sql(frame)).to_arrow_reader(BATCH)
+            written = list(writer(iter(batches)))
         return pa.Table.from_batches(written) if written else self.table(self.empty(columns))
 
     def struct(self, frame: Frame) -> str:

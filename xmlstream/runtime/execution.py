@@ -26,6 +26,7 @@ from typing import TYPE_CHECKING, Any
 import pyarrow as pa
 
 from xmlstream.operators.behaviour import advance
+from xmlstream.operators.frames.held import computed_rows
 from xmlstream.operators.state.ages import PurgeAfter
 from xmlstream.operators.state.slice_tuples import Slice, Tuples
 from xmlstream.operators.storage.objects import ObjectStore, requests
@@ -78,8 +79,10 @@ class ComputedResult:
         if result.tuples is None:
             return ComputedResult()
         frame = _columns(result.tuples, root)
-        if writer is None or result.tuples.at_most <= LARGE:
-            table = frame.to_arrow()
+        few = writer is None or result.tuples.at_most <= LARGE
+        # A join has few tuples more often than the product of the numbers of its inputs tells.
+        table = frame.to_arrow() if few else computed_rows(frame)
+        if table is not None:
             return ComputedResult(table.num_rows, table)
         try:
             within = writer if apart is None else replace(writer, store=apart)
