@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 import xmlstream as xs
+from tests.samples.joined_streams import join_of, write_streams
 from xmlstream.sources.generators.auction_documents import write_auctions
 from xmlstream.sources.generators.auction_house import House
 from xmlstream.sources.generators.sensors import write_sensors
@@ -80,3 +81,11 @@ def test_a_slice_of_the_closing_price_takes_a_job(spark: SparkSession, tmp_path:
     assert {each["jobs"] for each in costs.of_slices} == {1}
     # 46 or 49 as a rule.
     assert max(each["calls"] for each in costs.of_slices) <= 52
+
+
+def test_a_small_slice_of_a_join_of_five_takes_no_job(spark: SparkSession, tmp_path: Path, costs: Costs) -> None:
+    write_streams(tmp_path, 5, slices=5)
+    query = xs.from_sql(spark, join_of(tmp_path, 5, "star"))
+    query.run(tmp_path / "out", row_tag="row", on_slice=costs.note)
+    assert {each["jobs"] for each in costs.of_slices} == {0}
+    assert max(each["calls"] for each in costs.of_slices) <= 4
