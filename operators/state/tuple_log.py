@@ -20,6 +20,7 @@ from typing import TYPE_CHECKING, Any
 import pyarrow as pa
 import pyarrow.compute
 
+from xmlstream.operators.frames.held import filter_of
 from xmlstream.operators.frames.matching import condition, is_inline, matching, not_matching
 from xmlstream.operators.state.ages import AGES, FIRST, SINCE, PurgeAfter, Since
 from xmlstream.operators.state.slice_tuples import Tuples, anti_join, semi_join
@@ -193,7 +194,8 @@ class TupleLog:
     def _take_rewriting(self, punctuations: Sequence[Punctuation]) -> Segment:
         whole = self._combined()
         if is_inline(punctuations):
-            leaving, staying = self._store.split(whole, condition(punctuations), self.at_most)
+            test = filter_of(punctuations) if punctuations else None
+            leaving, staying = self._store.split(whole, condition(punctuations), self.at_most, test)
         else:
             leaving = self._store.write(matching(whole, punctuations), self.at_most)
             staying = self._store.write(not_matching(whole, punctuations), self.at_most)
