@@ -13,6 +13,7 @@ import re
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import reduce
+from itertools import chain
 from typing import Any
 
 import pyarrow as pa
@@ -219,42 +220,40 @@ def _joined(join: Join, left: pa.Table, right: pa.Table) -> pa.Table | None:
     pairs = _ON.findall(join.on)
     if max(left.num_rows, right.num_rows) > FEW or " AND ".join(map(" ".join, pairs)) != join.on:
         return None
-    keys, nulls = [], []
-    for one, how, other in pairs:
+    keys: list[tuple[list[Any], list[Any]]] = []
+    for one, _, other in pairs:
         mine, theirs = (one, other) if _place(one, left.column_names) is not None else (other, one)
-        places = _place(mine, left.column_names), _place(theirs, right.column_names)
-        if None in places:
+        here, there = _place(mine, left.column_names), _place(theirs, right.column_names)
+        if here is None or there is None:
             return None
-        columns = left.column(places[0]), right.column(places[1])
+        columns = left.column(here), right.column(there)
         if columns[0].type != columns[1].type or columns[0].type not in _COMPARED:
             return None
-        keys.append(tuple(map(_values, columns)))
-        nulls.append(how == "<=>")
-    mine, theirs = (_keys([pair[side] for pair in keys], nulls) for side in range(2))
-    places: dict[tuple[Any, ...], list[int]] = {}
-    for number, key in enumerate(theirs):
-        if key is not None:
-            places.setdefault(key, []).append(number)
+        keys.append((_values(columns[0]), _values(columns[1])))
+    strict = [i for i, (_, how, _) in enumerate(pairs) if how == "="]
+    sought, given = (_keys([pair[side] for pair in keys], strict) for side in range(2))
+    places: dict[tuple[Any, ...] | None, list[int]] = {}
+    for number, key in enumerate(given):
+        places.setdefault(key, []).append(number)
+    places.pop(None, None)
     if join.how in ("left_semi", "left_anti"):
         wanted = join.how == "left_semi"
-        return left.filter(pa.array([(key in places) == wanted for key in mine], pa.bool_()))
+        return left.filter(pa.array([(key in places) == wanted for key in sought], pa.bool_()))
     unmatched: list[Any] = [None] if join.how == "left" else []
-    found = [(number, other) for number, key in enumerate(mine) for other in places.get(key, unmatched)]
-    if len(found) > FEW:
+    met = [places.get(key, unmatched) for key in sought]
+    if sum(map(len, met)) > FEW:
         return None
-    chosen = (pa.array([pair[side] for pair in found], pa.int64()) for side in range(2))
-    tables = [table.take(indices) for table, indices in zip((left, right), chosen, strict=True)]
-    columns = [column for table in tables for column in table.columns]
-    return pa.table(columns, [*left.column_names, *right.column_names])
+    rows = pa.array([number for number, some in enumerate(met) for _ in some], pa.int64())
+    found = [*left.take(rows).columns, *right.take(pa.array(chain.from_iterable(met), pa.int64())).columns]
+    return pa.table(found, [*left.column_names, *right.column_names])
 
 
-def _keys(columns: Sequence[list[Any]], nulls: Sequence[bool]) -> list[tuple[Any, ...] | None]:
-    """The keys of rows; None for one with a null that equals nothing."""
-    strict = [i for i, counts in enumerate(nulls) if not counts]
+def _keys(columns: Sequence[list[Any]], strict: Sequence[int]) -> list[tuple[Any, ...] | None]:
+    """The keys of rows; None for one that is null in a place where null equals nothing."""
     return [None if any(key[i] is None for i in strict) else key for key in zip(*columns, strict=True)]
 
 
-def _values(column: pa.ChunkedArray) -> list[Any]:
+def _values(column: pa.ChunkedArray[Any]) -> list[Any]:
     """The values of a column; of days and moments their numbers."""
     if pa.types.is_date32(column.type):
         column = column.cast(pa.int32())

@@ -109,12 +109,9 @@ def struct(columns: Named) -> str:
 
 
 @lru_cache(maxsize=1024)
-def fields(columns: Named) -> Sequence[Mapping[str, Any]]:
+def fields(columns: Named) -> Sequence[dict[str, Any]]:
     """The columns as the JSON of the struct has them."""
-    found: list[Mapping[str, Any]] = _struct([Field(name, typed.type, typed.nullable) for name, typed in columns])[
-        "fields"
-    ]
-    return found
+    return [_field(Field(name, typed.type, typed.nullable)) for name, typed in columns]
 
 
 @lru_cache(maxsize=1024)
@@ -127,8 +124,11 @@ def plain_schema(columns: Named) -> pa.Schema | None:
 
 
 def _struct(fields: Sequence[Field]) -> dict[str, Any]:
-    written = [{"name": f.name, "type": _json(f.type), "nullable": f.nullable, "metadata": {}} for f in fields]
-    return {"type": "struct", "fields": written}
+    return {"type": "struct", "fields": list(map(_field, fields))}
+
+
+def _field(of: Field) -> dict[str, Any]:
+    return {"name": of.name, "type": _json(of.type), "nullable": of.nullable, "metadata": {}}
 
 
 def _json(type_: Type) -> Any:

@@ -99,14 +99,16 @@ class InProcessEngine:
         """A frame of Arrow's rows."""
         named = declared(columns)
         schema = plain_schema(named)
-        return self._of_table(table, named, schema and cache(partial(_conformed, table, schema)))
+        return self._of_table(table, named, None if schema is None else cache(partial(_conformed, table, schema)))
 
     def empty(self, columns: str) -> Frame:
         """A frame without rows."""
         named = declared(columns)
         items = (f"CAST(NULL AS {in_duckdb(typed.type)}) AS {typed.sql}" for _, typed in named)
         schema = plain_schema(named)
-        return self._leaf(named, lambda: (f"SELECT {', '.join(items)} LIMIT 0", None), schema and schema.empty_table)
+        return self._leaf(
+            named, lambda: (f"SELECT {', '.join(items)} LIMIT 0", None), None if schema is None else schema.empty_table
+        )
 
     def parquet(self, columns: str, *paths: str, few: bool = False) -> Frame:
         """The rows of Parquet files or directories; a column that a file lacks is null."""

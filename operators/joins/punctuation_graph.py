@@ -191,7 +191,7 @@ class PunctuationGraph:
         return order
 
     def parted(self, some: Sequence[int]) -> tuple[list[int], list[int]]:
-        """Inputs that classes connect, in two parts of which that holds, too, of sizes as equal as can be."""
+        """Parts inputs that classes connect in two that classes connect, too, of sizes as equal as can be."""
         order = [some[0], *self.order(some[0], among=some)]
         leading: dict[int, int] = {}
         for place, i in enumerate(order[1:], start=1):

@@ -35,7 +35,7 @@ def join_of(directory: Path, streams: int, shape: Shape) -> str:
         f" OPTIONS (path '{directory}/s{i}', schemes 'k{i}; l{i}', {options});"
         for i in range(streams)
     ]
-    left = {"star": lambda i: "s0.k0", "path": lambda i: f"s{i - 1}.l{i - 1}"}[shape]
-    joins = " ".join(f"JOIN s{i} ON {left(i)} = s{i}.k{i}" for i in range(1, streams))
+    left = ["s0.k0" if shape == "star" else f"s{i}.l{i}" for i in range(streams)]
+    joins = " ".join(f"JOIN s{i} ON {left[i - 1]} = s{i}.k{i}" for i in range(1, streams))
     values = ", ".join(f"v{i}" for i in range(streams))
     return "\n".join([*tables, f"SELECT k0, {values} FROM s0 {joins};"])

@@ -79,11 +79,12 @@ class ComputedResult:
         if result.tuples is None:
             return ComputedResult()
         frame = _columns(result.tuples, root)
-        few = writer is None or result.tuples.at_most <= LARGE
-        # A join has few tuples more often than the product of the numbers of its inputs tells.
-        table = frame.to_arrow() if few else computed_rows(frame)
-        if table is not None:
+        if writer is None or result.tuples.at_most <= LARGE:
+            table = frame.to_arrow()
             return ComputedResult(table.num_rows, table)
+        # A join seldom has as many tuples as the product of the numbers of its inputs.
+        if (here := computed_rows(frame)) is not None:
+            return ComputedResult(here.num_rows, here)
         try:
             within = writer if apart is None else replace(writer, store=apart)
             parts, sent, rows = reported_parts(frame.engine.write_parts(frame, within, REPORT))
