@@ -266,7 +266,7 @@ def _united(tables: Sequence[pa.Table | None], names: list[str]) -> pa.Table | N
     alike = {(*(name.lower() for name in table.column_names), *table.schema.types) for table in known}
     if len(known) < len(tables) or len(alike) != 1:
         return None
-    return pa.concat_tables([table.rename_columns(names) for table in known])
+    return pa.concat_tables([table.rename_columns(names) for table in known], promote_options="default")
 
 
 def _present(table: pa.Table, names: Sequence[str]) -> pa.Table:
