@@ -23,7 +23,7 @@ Source:     Li et al. 2006, §3.2, §4.2, Theorem 3; §5.2 (eager and lazy). Tuc
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from collections.abc import Set as AbstractSet
 
 from xmlstream.dataclasses import dataclass, field, replace
@@ -34,6 +34,7 @@ from xmlstream.operators.joins.chained_purge import (
     NO_CHAIN_BOUNDS,
     ChainBounds,
     ChainedPurge,
+    FewValues,
     class_column,
     partial_projections,
     partners,
@@ -167,14 +168,36 @@ class MultiwayJoin(Operator):
     def step(self, inputs: Sequence[Slice], state: OperatorState) -> Tuples | None:
         scratch = state.scratch(_OfSlice)
         before = [self._kept(i, state).whole() for i in range(self.inputs)]
-        after = list(before)
-        terms = []
-        for i, slice_ in enumerate(inputs):
-            scratch.new[i] = new = self._arrived(i, slice_, state)
-            if new is not None:
-                terms.append(self._combined(i, [*after[:i], new, *before[i + 1 :]], state))
-                after[i] = bag_union((before[i], new))
-        return bag_union(terms)
+        scratch.new = {i: self._arrived(i, slice_, state) for i, slice_ in enumerate(inputs)}
+        after = [bag_union((before[i], new)) for i, new in scratch.new.items()]
+        found = self._with_new(tuple(range(self.inputs)), before, after, scratch.new)
+        if found is None:
+            return None
+        frame = found.frame.select(*map(quoted, self.schema(*state.inputs).names))
+        return replace(found, frame=frame.where(self.residual) if self.residual else frame)
+
+    def _with_new(
+        self,
+        some: Sequence[int],
+        before: Sequence[Tuples | None],
+        after: Sequence[Tuples | None],
+        new: Mapping[int, Tuples | None],
+    ) -> Tuples | None:
+        """The combinations of tuples of some inputs that have a new tuple, each once.
+
+        Δ(A ⋈ B) = (ΔA ⋈ B) ∪ (A ⋈ ΔB), with the new tuples of A in B's term alone: of two halves, what is new in one is
+        joined with the inputs of the other, one after the other. So n inputs take n log n joins along a chain, and each
+        begins with new tuples, which are few.
+        """
+        if len(some) == 1:
+            return new[some[0]]
+        one, other = self.graph.parted(some)
+        terms = [
+            self._joined(self._with_new(one, before, after, new), one, other, after),
+            self._joined(self._with_new(other, before, after, new), other, one, before),
+        ]
+        names = list(dict.fromkeys(name for term in terms if term is not None for name in term.frame.columns))
+        return bag_union(term and replace(term, frame=term.frame.select(*map(quoted, names))) for term in terms)
 
     def _arrived(self, i: int, slice_: Slice, state: OperatorState) -> Tuples | None:
         """The new tuples of an input that have neither a null key nor a null bound; they are kept."""
@@ -186,11 +209,12 @@ class MultiwayJoin(Operator):
         new = self._kept(i, state).append(slice_.tuples.some(frame))
         return new if new.at_most else None
 
-    def _combined(self, first: int, given: Sequence[Tuples | None], state: OperatorState) -> Tuples | None:
-        """The combinations of one tuple of each input, joined along the join graph, beginning with the first input."""
-        whole = given[first]
-        known = self.graph.keys(first)
-        for i in self.graph.order(first):
+    def _joined(
+        self, whole: Tuples | None, there: Sequence[int], others: Sequence[int], given: Sequence[Tuples | None]
+    ) -> Tuples | None:
+        """Combinations of tuples of some inputs, joined with the tuples given for others along the join graph."""
+        known = {key: name for i in there for key, name in self.graph.keys(i).items()}
+        for i in self.graph.order(*there, among=others):
             part = given[i]
             if whole is None or part is None:
                 return None
@@ -198,9 +222,7 @@ class MultiwayJoin(Operator):
             same = [f"{quoted(known[key])} = {quoted(names[key])}" for key in names if key in known]
             whole = theta_join(whole, part, " AND ".join(same))
             known = {**names, **known}
-        assert whole is not None
-        frame = whole.frame.select(*map(quoted, self.schema(*state.inputs).names))
-        return replace(whole, frame=frame.where(self.residual) if self.residual else frame)
+        return whole
 
     def keep(self, inputs: Sequence[Slice], state: OperatorState) -> None:
         """Purges by chains from each input for which something is new since the last purge."""
@@ -216,6 +238,7 @@ class MultiwayJoin(Operator):
         terms = {i: self.bounds.terms(i, own) for i, own in classes.items()}
         answers = {i: [*self.bounds.answers(i, self.graph, state), *self._parted(i, state)] for i in closed}
         seen = {i: self._shapes(i, of_input, state) for i, of_input in closed.items()}
+        few = FewValues(self.graph, self.bounds, answers, terms)
         for i in sorted(pending):
             steps = self.graph.chain(i, seen)
             if steps and not (kept := self._kept(i, state)).is_empty:
@@ -224,8 +247,9 @@ class MultiwayJoin(Operator):
                 # Earlier tuples are tested again only if another input has new punctuations.
                 suspects = scratch.new[i] if pending[i] == "new" else there[i]
                 if suspects is not None:
-                    chain = ChainedPurge(self.graph, self.bounds, i, steps, there, answers, terms)
+                    chain = ChainedPurge(self.graph, self.bounds, i, steps, there, answers, terms, few)
                     kept.remove(chain.purged(suspects), chain.determined_by)
+                    few.forget(i)
         state.notes["pending"] = {}
 
     def _shapes(self, i: int, closed: PunctuationSet, state: OperatorState) -> frozenset[Shape]:

@@ -245,7 +245,10 @@ class _Search:
         alone = {i: single.value_set() for i, single in self._closed_set.singles.items() if i in self._staying}
         budget = _budget_for(others)
         for there in dict.fromkeys(tuple(self._there(p).items()) for p in others):
-            boxes: list[Mapping[int, ValueSet]] = [entry.box for entry in self._closed_set.several(dict(there))]
+            near = self._closed_set.several(dict(there))
+            if not there and all(self._staying.issuperset(entry.restricted) for entry in near):
+                continue  # no punctuation on attributes that stay becomes complete; those on them alone are known
+            boxes: list[Mapping[int, ValueSet]] = [entry.box for entry in near]
             boxes += [{i: closed} for i, closed in alone.items()]
             yield from self._completed(dict(there), boxes, Budget() if is_exact(boxes) else budget)
 

@@ -2,15 +2,17 @@
 
 A job of Spark takes 45 to 100 ms, whatever it computes. The rows that an operator keeps from slice to slice are often
 few, and the driver has them as Arrow. What it does to them without Spark: choose and rename columns, add a number,
-unite, limit, and leave out rows by punctuations, by nulls and by duplicates. Equality and order are Arrow's, so values
-are compared only where they are Spark's: not for floating-point numbers (NaN, −0.0), decimals and nested values.
+unite, limit, leave out rows by punctuations, by nulls and by duplicates, and join on equal columns. In process, it
+spares statements in the same way. Equality and order are Arrow's and Python's, so values are compared only where these
+are Spark's: not for floating-point numbers (NaN, −0.0), decimals and nested values.
 """
 
 from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterator, Sequence
-from functools import partial, reduce
+from functools import reduce
+from itertools import chain
 from typing import Any
 
 import pyarrow as pa
@@ -21,11 +23,12 @@ from xmlstream.operators.expressions.dialect import PASSED_LITERAL
 from xmlstream.operators.frames.frame import (
     Distinct,
     Frame,
+    Group,
     Join,
     Limit,
+    Numbered,
     Observed,
     OneTask,
-    Operation,
     Select,
     Table,
     Unary,
@@ -45,10 +48,10 @@ Field = dict[str, Any]
 
 Compute = Callable[[], pa.Table]
 
-_COMPARED = {"byte", "short", "integer", "long", "boolean", "string", "date", "timestamp", "timestamp_ntz"}
-"""Spark's names in JSON of the types that Arrow compares as Spark does."""
+COMPARED = {"TINYINT", "SMALLINT", "INT", "BIGINT", "BOOLEAN", "STRING", "DATE", "TIMESTAMP", "TIMESTAMP_NTZ"}
+"""The types whose values Arrow and Python compare as Spark does."""
 
-_DOMAINS = {"TINYINT", "SMALLINT", "INT", "BIGINT", "BOOLEAN", "STRING", "DATE", "TIMESTAMP", "TIMESTAMP_NTZ"}
+_COMPARED = {arrow_type(Domain(name)) for name in COMPARED}
 
 FEW = 10_000
 """The most rows that Spark is given from the driver's memory."""
@@ -74,8 +77,10 @@ def fields_of_struct(frame: Frame) -> Sequence[Field] | None:
         case Union(inputs):
             return _of_union(frame, [fields_of_struct(each) for each in inputs], inputs)
         case Join(left, right, _, how):
-            mine, theirs = fields_of_struct(left), fields_of_struct(right) if how == "inner" else ()
-            return None if mine is None or theirs is None or how == "left" else [*mine, *theirs]
+            mine, theirs = fields_of_struct(left), fields_of_struct(right) if how in ("inner", "left") else ()
+            if mine is None or theirs is None:
+                return None
+            return [*mine, *({**field, "nullable": True} if how == "left" else field for field in theirs)]
         case Select(below, expressions):
             given = fields_of_struct(below)
             return None if given is None else _selected(expressions, given)
@@ -142,82 +147,144 @@ def _place(text: str, names: Sequence[str]) -> int | None:
     return places[0] if len(places) == 1 else None
 
 
-def computed_rows(frame: Frame) -> Compute | None:
-    """What computes the rows in this process; None where Spark must."""
-    fields = fields_of_struct(frame)
-    if fields is None or not 0 < len({name.lower() for name in frame.columns}) == len(frame.columns):
+def computed_rows(frame: Frame) -> pa.Table | None:
+    """The rows, computed in this process; None where the engine must."""
+    return _rows(frame) if _is_here(frame) else None
+
+
+def _is_here(frame: Frame, *, compared: bool = False) -> bool:
+    """Whether the driver has all rows that the frame is made of, and none of them are numbered or put into groups.
+
+    If whole rows or keys are `compared`, no text is one of a type whose blanks do not count.
+    """
+    if frame.filtered is not None:
+        return _is_here(frame.filtered.input, compared=compared)
+    match frame.operation:
+        case Table(Leaf(fields, _, read)):
+            return read is not None and not any(compared and field.get("metadata") for field in fields or ())
+        case Union(inputs):
+            return all(_is_here(each, compared=compared) for each in inputs)
+        case Join(left, right):
+            return _is_here(left, compared=True) and _is_here(right, compared=True)
+        case Table() | Group() | Numbered():
+            return False
+        case operation:
+            return _is_here(operation.input, compared=compared or isinstance(operation, Distinct))
+
+
+def _rows(frame: Frame) -> pa.Table | None:
+    """The rows of a frame of the driver's rows; None where an operation is not plain."""
+    if not 0 < len({name.lower() for name in frame.columns}) == len(frame.columns):
         return None
     if frame.filtered is not None:
-        test = frame.filtered.test
-        read = computed_rows(frame.filtered.input)
-        return None if read is None else lambda: _filtered(read(), test)
-    return _computed(frame, frame.operation, fields)
-
-
-def _computed(frame: Frame, operation: Operation, fields: Sequence[Field]) -> Compute | None:
-    match operation:
-        case Table(Leaf(_, _, read)):
-            return read
+        table = _rows(frame.filtered.input)
+        return None if table is None else table.filter(frame.filtered.test(table))
+    match frame.operation:
+        case Table(value):
+            return None if value.fields is None else value.read()
         case Union(inputs):
-            parts = [part for each in inputs if (part := computed_rows(each)) is not None]
-            names = list(frame.columns)
-            return None if len(parts) < len(inputs) else lambda: _united([part() for part in parts], names)
-        case Join() | Table():
-            return None
-    read, change = computed_rows(operation.input), _change(operation, fields)
-    return None if read is None or change is None else lambda: change(read())
+            return _united([_rows(each) for each in inputs], list(frame.columns))
+        case Join(left, right) as join:
+            mine = _rows(left)
+            theirs = None if mine is None else _rows(right)
+            return None if mine is None or theirs is None else _joined(join, mine, theirs)
+        case operation:
+            table = _rows(operation.input)
+            return None if table is None else _changed(operation, table)
 
 
-def _change(operation: Unary, fields: Sequence[Field]) -> Callable[[pa.Table], pa.Table] | None:
-    """What an operation does to a table of its input; None where Spark must do it. The result has these types."""
-    change: Callable[[pa.Table], pa.Table] | None = None
+def _changed(operation: Unary, table: pa.Table) -> pa.Table | None:
+    """What an operation makes of a table of its input; None where the engine must make it."""
     match operation:
         case Select(_, expressions):
-            change = partial(_columns, expressions=expressions)
+            return _columns(table, expressions)
         case Where(_, condition) if all(map(_PRESENT.fullmatch, condition.split(" AND "))):
-            change = partial(_present, names=[name_of(name) for name in _PRESENT.findall(condition)])
+            return _present(table, [name_of(name) for name in _PRESENT.findall(condition)])
         case Limit(_, rows, ()):
-            change = partial(pa.Table.slice, offset=0, length=rows)
-        case Distinct() if all(str(field["type"]) in _COMPARED and not field.get("metadata") for field in fields):
-            change = _distinct
+            return table.slice(0, rows)
+        case Distinct() if all(type_ in _COMPARED for type_ in table.schema.types):
+            return table.group_by(table.column_names).aggregate([]).select(table.column_names)
         case Observed(_, ("count(1) AS tuples",)):
-            change = partial(_counted, operation)
+            operation.found = {"tuples": table.num_rows}
+            return table
         case OneTask():
-            change = partial(pa.Table.slice, offset=0)
-    return change
+            return table
+    return None
 
 
-def _united(tables: Sequence[pa.Table], names: list[str]) -> pa.Table:
-    return pa.concat_tables([table.rename_columns(names) for table in tables], promote_options="default")
+_ON = re.compile(r"(`(?:[^`]|``)+`|\w+) (=|<=>) (`(?:[^`]|``)+`|\w+)")
+
+
+def _joined(join: Join, left: pa.Table, right: pa.Table) -> pa.Table | None:
+    """The join of few rows on equal columns; None where the engine must join them."""
+    pairs = _ON.findall(join.on)
+    if max(left.num_rows, right.num_rows) > FEW or " AND ".join(map(" ".join, pairs)) != join.on:
+        return None
+    keys: list[tuple[list[Any], list[Any]]] = []
+    for one, _, other in pairs:
+        mine, theirs = (one, other) if _place(one, left.column_names) is not None else (other, one)
+        here, there = _place(mine, left.column_names), _place(theirs, right.column_names)
+        if here is None or there is None:
+            return None
+        columns = left.column(here), right.column(there)
+        if columns[0].type != columns[1].type or columns[0].type not in _COMPARED:
+            return None
+        keys.append((_values(columns[0]), _values(columns[1])))
+    strict = [i for i, (_, how, _) in enumerate(pairs) if how == "="]
+    sought, given = (_keys([pair[side] for pair in keys], strict) for side in range(2))
+    places: dict[tuple[Any, ...] | None, list[int]] = {}
+    for number, key in enumerate(given):
+        places.setdefault(key, []).append(number)
+    places.pop(None, None)
+    if join.how in ("left_semi", "left_anti"):
+        wanted = join.how == "left_semi"
+        return left.filter(pa.array([(key in places) == wanted for key in sought], pa.bool_()))
+    unmatched: list[Any] = [None] if join.how == "left" else []
+    met = [places.get(key, unmatched) for key in sought]
+    if sum(map(len, met)) > FEW:
+        return None
+    rows = pa.array([number for number, some in enumerate(met) for _ in some], pa.int64())
+    found = [*left.take(rows).columns, *right.take(pa.array(chain.from_iterable(met), pa.int64())).columns]
+    return pa.table(found, [*left.column_names, *right.column_names])
+
+
+def _keys(columns: Sequence[list[Any]], strict: Sequence[int]) -> list[tuple[Any, ...] | None]:
+    """The keys of rows; None for one that is null in a place where null equals nothing."""
+    return [None if any(key[i] is None for i in strict) else key for key in zip(*columns, strict=True)]
+
+
+def _values(column: pa.ChunkedArray[Any]) -> list[Any]:
+    """The values of a column; of days and moments their numbers."""
+    if pa.types.is_date32(column.type):
+        column = column.cast(pa.int32())
+    return column.cast(pa.int64()).to_pylist() if pa.types.is_temporal(column.type) else column.to_pylist()
+
+
+def _united(tables: Sequence[pa.Table | None], names: list[str]) -> pa.Table | None:
+    """The rows of tables with equal columns in one order; None where a table is not known, or its columns differ."""
+    known = [table for table in tables if table is not None]
+    alike = {(*(name.lower() for name in table.column_names), *table.schema.types) for table in known}
+    if len(known) < len(tables) or len(alike) != 1:
+        return None
+    return pa.concat_tables([table.rename_columns(names) for table in known], promote_options="default")
 
 
 def _present(table: pa.Table, names: Sequence[str]) -> pa.Table:
     return table.filter(_all([pc.is_valid(_column(table, name)) for name in names]))
 
 
-def _columns(table: pa.Table, expressions: Sequence[str]) -> pa.Table:
+def _columns(table: pa.Table, expressions: Sequence[str]) -> pa.Table | None:
     columns: dict[str, Any] = {}
     for text in expressions:
         if text == "*":
             columns |= zip(table.column_names, table.columns, strict=True)
         elif (place := _place(text, table.column_names)) is not None:
             columns[name_of(text)] = table.column(place)
+        elif (number := _number(text)) is not None:
+            columns[name_of(text)] = pa.repeat(pa.scalar(number, pa.int64()), table.num_rows)
         else:
-            columns[name_of(text)] = pa.repeat(pa.scalar(_number(text), pa.int64()), table.num_rows)
+            return None
     return pa.table(columns)
-
-
-def _filtered(table: pa.Table, test: Test) -> pa.Table:
-    return table.filter(test(table))
-
-
-def _distinct(table: pa.Table) -> pa.Table:
-    return table.group_by(table.column_names).aggregate([]).select(table.column_names)
-
-
-def _counted(observed: Observed, table: pa.Table) -> pa.Table:
-    observed.found = {"tuples": table.num_rows}
-    return table
 
 
 def _column(table: pa.Table, name: str) -> Any:
@@ -231,7 +298,7 @@ Test = Callable[[pa.Table], Any]
 def filter_of(punctuations: Sequence[Punctuation], *, negated: bool = False) -> Test | None:
     """What finds the rows that a punctuation matches, or with `negated` the others; None if Spark must."""
     schema = punctuations[0].schema
-    if any(schema[i].domain.type not in _DOMAINS for p in punctuations for i in p.restricted):
+    if any(schema[i].domain.type not in COMPARED for p in punctuations for i in p.restricted):
         return None
     listed: dict[int, set[Any]] = {}
     others: list[Punctuation] = []

@@ -10,7 +10,7 @@ import re
 import threading
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from functools import cached_property, lru_cache
+from functools import cache, cached_property, lru_cache
 from inspect import signature
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -111,7 +111,8 @@ class SparkEngine:
     def rows(self, table: pa.Table, columns: str) -> Frame:
         """A frame of Arrow's rows."""
         struct = _struct(columns)
-        leaf = Leaf(_fields(struct), lambda: self._given_rows(table, struct), lambda: table.cast(_arrow(struct)))
+        read = cache(lambda: table.cast(_arrow(struct)))
+        leaf = Leaf(_fields(struct), lambda: self._given_rows(table, struct), read)
         return Frame(self, tuple(table.column_names), Table(leaf))
 
     def _given_rows(self, table: pa.Table, struct: StructType) -> DataFrame:
@@ -144,7 +145,7 @@ class SparkEngine:
         leaf = Leaf(
             _fields(struct),
             lambda: self._of_objects(struct, paths) if in_store else self._of_files(struct, paths),
-            (lambda: pa.concat_tables(_read(path, struct) for path in paths)) if few and _is_plain(struct) else None,
+            cache(lambda: pa.concat_tables(_read(p, struct) for p in paths)) if few and _is_plain(struct) else None,
         )
         return Frame(self, tuple(struct.names), Table(leaf))
 
@@ -173,7 +174,7 @@ class SparkEngine:
         """Computes the rows in Spark, and collects them; computes them here if that is simple."""
         here = computed_rows(frame)
         if here is not None:
-            return here()
+            return here
         with self._job(frame) as made:
             return made.toArrow()
 
@@ -181,7 +182,7 @@ class SparkEngine:
         """Has Spark count the rows, unless they are here."""
         here = computed_rows(frame)
         if here is not None:
-            return here().num_rows
+            return here.num_rows
         with self._job(frame) as made:
             return made.count()
 
@@ -256,8 +257,8 @@ class SparkEngine:
 
     def _made_here(self, frame: Frame) -> DataFrame | None:
         """The DataFrame of few rows that are computed here; None for a leaf, and where Spark must compute them."""
-        here = None if isinstance(frame.operation, Table) else computed_rows(frame)
-        if here is None or (table := here()).num_rows > FEW:
+        table = None if isinstance(frame.operation, Table) else computed_rows(frame)
+        if table is None or table.num_rows > FEW:
             return None
         return self._given_rows(table, _struct(self.struct(frame)))
 

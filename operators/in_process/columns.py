@@ -105,12 +105,30 @@ def struct(columns: Named) -> str:
     >>> declared(struct(columns)) == columns
     True
     """
-    return json.dumps(_struct([Field(name, typed.type, typed.nullable) for name, typed in columns]))
+    return json.dumps({"type": "struct", "fields": fields(columns)})
+
+
+@lru_cache(maxsize=1024)
+def fields(columns: Named) -> Sequence[dict[str, Any]]:
+    """The columns as the JSON of the struct has them."""
+    return [_field(Field(name, typed.type, typed.nullable)) for name, typed in columns]
+
+
+@lru_cache(maxsize=1024)
+def plain_schema(columns: Named) -> pa.Schema | None:
+    """The columns in Arrow; None if one consists of others, or has a type that Arrow lacks."""
+    try:
+        return pa.schema([(name, arrow_type(Domain(typed.type.name))) for name, typed in columns])
+    except KeyError:
+        return None
 
 
 def _struct(fields: Sequence[Field]) -> dict[str, Any]:
-    written = [{"name": f.name, "type": _json(f.type), "nullable": f.nullable, "metadata": {}} for f in fields]
-    return {"type": "struct", "fields": written}
+    return {"type": "struct", "fields": list(map(_field, fields))}
+
+
+def _field(of: Field) -> dict[str, Any]:
+    return {"name": of.name, "type": _json(of.type), "nullable": of.nullable, "metadata": {}}
 
 
 def _json(type_: Type) -> Any:

@@ -3,6 +3,10 @@
 A frame is one SELECT over the tables of its leaves: Arrow's rows in memory, or Parquet files. The rows of an observed
 frame are computed once, into a temporary table, which is counted. DuckDB keeps within a limit of memory, and writes
 what goes beyond it to a directory. Only expressions that are proven to be equal to Spark's are computed.
+
+A statement takes a millisecond or more, however few rows it reads. So what is plain enough is computed from Arrow's
+rows without one (`xmlstream.operators.frames.held`), few rows of a file are read into memory, and DuckDB is given a
+table when a statement needs it.
 """
 
 from __future__ import annotations
@@ -11,23 +15,27 @@ import os
 import re
 import threading
 import weakref
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from functools import cache, partial
 from itertools import count
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import duckdb
 import pyarrow as pa
+import pyarrow.parquet as pq
 
-from xmlstream.dataclasses import dataclass
+from xmlstream.dataclasses import dataclass, field
 from xmlstream.operators.expressions.operations.part import text
 from xmlstream.operators.expressions.operations.spark_type import has_floating, in_duckdb, name_in_duckdb
-from xmlstream.operators.frames.frame import Frame, Observed, Table
+from xmlstream.operators.frames.frame import Frame, Join, Observed, Table
+from xmlstream.operators.frames.held import Compute, Leaf, computed_rows
 from xmlstream.operators.in_process import zones
-from xmlstream.operators.in_process.columns import Named, declared, of_arrow, struct
+from xmlstream.operators.in_process.columns import Named, declared, fields, of_arrow, plain_schema, struct
 from xmlstream.operators.in_process.plain_csv import plain_csv, require_readable
 from xmlstream.operators.in_process.relations import Relations
+from xmlstream.operators.storage.shared_files import conformed
 from xmlstream.punct_ns.errors import QueryError, StateError, UsageError, XmlStreamError
 
 if TYPE_CHECKING:
@@ -40,11 +48,15 @@ BATCH = 65_536
 
 
 @dataclass(frozen=True, slots=True, eq=False, weakref_slot=True)
-class _Leaf:
-    """A leaf: its columns, and the SELECT that reads it."""
+class _Leaf(Leaf):
+    """A leaf with its columns; `make` gives the SELECT that reads it, once, and what ends with it."""
 
-    columns: Named
-    sql: str
+    columns: Named = field(kw_only=True)
+    made: list[str] = field(default_factory=list)
+
+
+_Made = tuple[str, str | None]
+"""The SELECT that reads a leaf, and the view or table that is to be dropped with the leaf."""
 
 
 class InProcessEngine:
@@ -75,6 +87,7 @@ class InProcessEngine:
         self._lock = threading.RLock()
         self._numbers = count()
         self._gone: list[str] = []
+        self._is_closed = False
         self._relations = Relations(zone, self._columns, self._source)
 
     def spill_to(self, directory: Path) -> None:
@@ -84,22 +97,40 @@ class InProcessEngine:
 
     def rows(self, table: pa.Table, columns: str) -> Frame:
         """A frame of Arrow's rows."""
-        return self._of_table(table, declared(columns))
+        named = declared(columns)
+        schema = plain_schema(named)
+        return self._of_table(table, named, None if schema is None else cache(partial(_conformed, table, schema)))
 
     def empty(self, columns: str) -> Frame:
         """A frame without rows."""
         named = declared(columns)
         items = (f"CAST(NULL AS {in_duckdb(typed.type)}) AS {typed.sql}" for _, typed in named)
-        return self._leaf(_Leaf(named, f"SELECT {', '.join(items)} LIMIT 0"))
+        schema = plain_schema(named)
+        return self._leaf(
+            named, lambda: (f"SELECT {', '.join(items)} LIMIT 0", None), None if schema is None else schema.empty_table
+        )
 
     def parquet(self, columns: str, *paths: str, few: bool = False) -> Frame:
         """The rows of Parquet files or directories; a column that a file lacks is null."""
         files = [file for path in paths for file in _files(path)]
         if not files:
             return self.empty(columns)
+        named = declared(columns)
+        if few and (schema := plain_schema(named)) is not None:
+            return self._of_few(files, named, schema)
         options = "hive_partitioning = false, union_by_name = true"
         read = f"read_parquet([{', '.join(map(_literally, files))}], {options})"
-        return self._leaf(self._read(declared(columns), read))
+        return self._leaf(named, lambda: (self._read(named, read), None))
+
+    def _of_few(self, files: Sequence[str], columns: Named, schema: pa.Schema) -> Frame:
+        """The rows of files that fit into the memory of this process, which reads them once."""
+
+        @cache
+        def read() -> pa.Table:
+            tables = (pq.read_table(file, partitioning=None, coerce_int96_timestamp_unit="us") for file in files)
+            return pa.concat_tables(conformed(table, schema) for table in tables)
+
+        return self._leaf(columns, lambda: self._registered(read(), columns), read)
 
     def given(self, frame: Any) -> Frame:
         """A table of Arrow as a frame.
@@ -128,17 +159,22 @@ class InProcessEngine:
         if format.lower() == "csv":
             named = declared(columns)
             return self._of_table(plain_csv(place, named, options, self.zone), named)
-        return self.parquet(columns, place)
+        frame = self.parquet(columns, place)
+        with self._running():
+            self._sql(frame)
+        return frame
 
     def table(self, frame: Frame) -> pa.Table:
-        """Computes the rows."""
+        """Computes the rows, without a statement if that is simple."""
+        here = computed_rows(frame)
         with self._running():
-            return self._connection.execute(self._sql(frame)).to_arrow_table(BATCH)
+            return here if here is not None else self._connection.execute(self._sql(frame)).to_arrow_table(BATCH)
 
     def count(self, frame: Frame) -> int:
         """Counts the rows."""
+        here = computed_rows(frame)
         with self._running():
-            return self._value(f"SELECT count(*) FROM {self._source(frame)}")
+            return here.num_rows if here is not None else self._value(f"SELECT count(*) FROM {self._source(frame)}")
 
     def write(self, frame: Frame, path: str) -> None:
         """Computes the rows into a Parquet file."""
@@ -182,27 +218,29 @@ class InProcessEngine:
     def close(self) -> None:
         """Ends the database; frames can be computed no more."""
         with self._lock:
+            self._is_closed = True
             self._connection.close()
 
-    def _leaf(self, leaf: _Leaf) -> Frame:
-        return Frame(self, tuple(name for name, _ in leaf.columns), Table(leaf))
+    def _leaf(self, columns: Named, make: Callable[[], _Made], read: Compute | None = None) -> Frame:
+        leaf = _Leaf(fields(columns), make, read, columns=columns)
+        return Frame(self, tuple(name for name, _ in columns), Table(leaf))
 
-    def _of_table(self, table: pa.Table, columns: Named) -> Frame:
+    def _of_table(self, table: pa.Table, columns: Named, read: Compute | None = None) -> Frame:
+        return self._leaf(columns, lambda: self._registered(table, columns), read)
+
+    def _registered(self, table: pa.Table, columns: Named) -> _Made:
+        """The SELECT of a table that DuckDB is given now."""
         name = self._name()
-        with self._running():
-            self._connection.register(name, table)
+        self._connection.register(name, table)
         read = (
             f"CAST({_filtered_here(name_in_duckdb(there))} AS {in_duckdb(typed.type)}) AS {typed.sql}"
             for there, (_, typed) in zip(table.column_names, columns, strict=True)
         )
-        leaf = _Leaf(columns, f"SELECT {', '.join(read)} FROM {name}")
-        # Another thread may drop the last reference, while this one computes.
-        weakref.finalize(leaf, self._gone.append, f"view:{name}")
-        return self._leaf(leaf)
+        return f"SELECT {', '.join(read)} FROM {name}", f"view:{name}"
 
-    def _read(self, columns: Named, read: str) -> _Leaf:
-        with self._running():
-            described = self._connection.execute(f"DESCRIBE SELECT * FROM {read}").fetchall()
+    def _read(self, columns: Named, read: str) -> str:
+        """The SELECT of Parquet files: the columns that they have, as these types."""
+        described = self._connection.execute(f"DESCRIBE SELECT * FROM {read}").fetchall()
         there = {name.lower(): (name, type_) for name, type_, *_ in described}
         items = []
         for name, typed in columns:
@@ -219,7 +257,7 @@ class InProcessEngine:
             if typed.type.name == "TIMESTAMP" and found[1] == "TIMESTAMP":
                 column = f"({column} AT TIME ZONE 'UTC')"
             items.append(f"{column if found[1] == target else f'CAST({column} AS {target})'} AS {typed.sql}")
-        return _Leaf(columns, f"SELECT {', '.join(items)} FROM {read}")
+        return f"SELECT {', '.join(items)} FROM {read}"
 
     def _columns(self, frame: Frame) -> Named:
         operation = frame.operation
@@ -235,16 +273,33 @@ class InProcessEngine:
         """The SELECT of a frame; observed frames below it are computed now."""
         operation = frame.operation
         if isinstance(operation, Table):
-            leaf: _Leaf = operation.value
-            return leaf.sql
+            return self._made(operation.value)
         self._columns(frame)
         if len(frame.made) == 1:
-            if isinstance(operation, Observed):
-                frame.made.append(self._observed(operation))
-            else:
-                frame.made.append(self._relations.select(operation))
-        sql: str = frame.made[1] if isinstance(frame.made[1], str) else frame.made[1].sql
-        return sql
+            frame.made.append(self._leaf_of(frame) or self._relations.select(operation))
+        return frame.made[1] if isinstance(frame.made[1], str) else self._made(frame.made[1])
+
+    def _made(self, leaf: _Leaf) -> str:
+        if not leaf.made:
+            sql, gone = leaf.make()
+            leaf.made.append(sql)
+            if gone is not None:
+                # Another thread may drop the last reference, while this one computes.
+                weakref.finalize(leaf, self._gone.append, gone)
+        return leaf.made[0]
+
+    def _leaf_of(self, frame: Frame) -> _Leaf | None:
+        """The leaf that is computed now and read in the place of a frame: one that is observed, or is simple.
+
+        The condition of many punctuations takes longer to read as SQL than a small table to filter.
+        """
+        if isinstance(frame.operation, Observed):
+            return self._observed(frame.operation)
+        is_plain = frame.filtered is not None or isinstance(frame.operation, Join)
+        if not is_plain or (table := computed_rows(frame)) is None:
+            return None
+        columns = self._columns(frame)
+        return _Leaf(fields(columns), lambda: self._registered(table, columns), columns=columns)
 
     def _source(self, frame: Frame) -> str:
         return f"({self._sql(frame)})"
@@ -253,8 +308,7 @@ class InProcessEngine:
         """Computes the rows of an observed frame into a temporary table, and the aggregates over it."""
         columns, name = self._columns(observed.input), self._name()
         self._connection.execute(f"CREATE TEMP TABLE {name} AS {self._sql(observed.input)}")
-        leaf = _Leaf(columns, f"SELECT * FROM {name}")
-        weakref.finalize(leaf, self._gone.append, f"table:{name}")
+        leaf = _Leaf(fields(columns), lambda: (f"SELECT * FROM {name}", f"table:{name}"), columns=columns)
         aggregates = Frame(self, (), Table(leaf)).group_by((), observed.aggregates)
         row = self._connection.execute(self._sql(aggregates)).to_arrow_table().to_pylist()[0]
         observed.found = dict(row)
@@ -281,6 +335,8 @@ class InProcessEngine:
     def _running(self) -> Iterator[None]:
         """Has the connection for this thread, drops what nothing needs any more, and reports errors as Spark's."""
         with self._lock:
+            if self._is_closed:
+                raise UsageError("the session was stopped", hint="open another one")
             try:
                 self._drop()
                 yield
@@ -288,11 +344,14 @@ class InProcessEngine:
                 raise reported(error) from None
 
 
+def _conformed(table: pa.Table, schema: pa.Schema) -> pa.Table:
+    """The columns of a table, by their places, with the names and types of a schema."""
+    return table.rename_columns(schema.names).cast(schema)
+
+
 def reported(error: duckdb.Error) -> Exception:
     """An error of a computation, by the name that Spark has for it; DuckDB's own for any other."""
     message = str(error)
-    if isinstance(error, duckdb.ConnectionException):
-        return UsageError("the session was stopped", hint="open another one")
     if isinstance(error, duckdb.OutOfMemoryException):
         return XmlStreamError(f"the memory does not suffice: {_plain(message)}", hint="give the session more memory")
     if isinstance(error, duckdb.IOException):

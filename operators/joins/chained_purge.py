@@ -1,5 +1,7 @@
 """Chained purge in a join of many inputs: which tuples of an input can be in no result that is still to come.
 
+The rows of few tuples are followed by this process, those of many by the engine.
+
 A row is a tuple of the input, by its join attributes, with kept tuples of the inputs that it has reached, by theirs.
 An input is reached by a row when its punctuations cover all that the row waits for of it; then the row becomes one row
 for each kept tuple that joins it, or is dead where none does, since none will come. A tuple is purged once each of its
@@ -25,8 +27,11 @@ from functools import partial
 from itertools import combinations, permutations
 from typing import TYPE_CHECKING
 
+import pyarrow as pa
+
 from xmlstream.dataclasses import dataclass
 from xmlstream.operators.expressions.bounds import Bound, bounds_between
+from xmlstream.operators.frames.held import COMPARED, FEW, computed_rows
 from xmlstream.operators.frames.matching import flagged
 from xmlstream.operators.joins.equal_attributes import narrower
 from xmlstream.operators.joins.equi_join import end_of
@@ -37,12 +42,12 @@ from xmlstream.operators.state.operator_state import OperatorState
 from xmlstream.operators.state.slice_tuples import HASHED, Tuples
 from xmlstream.punct_ns.closed_intervals import End, beyond, contained
 from xmlstream.punct_ns.domain import Domain, Value
-from xmlstream.punct_ns.pattern import Constant
+from xmlstream.punct_ns.pattern import Constant, matches
 from xmlstream.punct_ns.punctuation import Punctuation
 from xmlstream.punct_ns.punctuation_set import PunctuationSet
 from xmlstream.punct_ns.recast import project
 from xmlstream.punct_ns.schema import Attribute, Schema
-from xmlstream.punct_ns.slices import own, quoted
+from xmlstream.punct_ns.slices import arrow_type, in_utc, own, quoted
 
 if TYPE_CHECKING:
     from xmlstream.operators.frames.frame import Frame
@@ -198,12 +203,68 @@ def partial_projections(closed: PunctuationSet, new: Sequence[Punctuation]) -> l
     return found
 
 
+_Key = tuple[Value | None, ...]
+"""The values of an input's classes, or of all classes, null where they are not known."""
+
+_Row = tuple[_Key, _Key, int]
+"""A row of a chain: the key of its tuple, the values of all classes, and the inputs that it has reached, as bits."""
+
+
+class FewValues:
+    """The values of classes that few tuples have, and which of them punctuations cover; for the chains of one purge.
+
+    `answers` are the punctuations of inputs over their `terms`, as in `ChainedPurge`.
+    """
+
+    def __init__(
+        self,
+        graph: PunctuationGraph,
+        bounds: ChainBounds,
+        answers: Mapping[int, Sequence[Punctuation]],
+        terms: Mapping[int, Schema],
+    ) -> None:
+        """Values for these chains; none if there are bounds, or classes whose values Python compares otherwise."""
+        self._graph, self._answers, self._terms = graph, answers, terms
+        self.is_plain = not bounds.pairs and all(a.domain.type in COMPARED for of in terms.values() for a in of)
+        self._kept: dict[int, frozenset[_Key] | None] = {}
+        self._covered: dict[tuple[int, _Key], bool] = {}
+
+    def of(self, input_: int, tuples: Tuples) -> frozenset[_Key] | None:
+        """The different values of tuples of an input; None if the tuples are many or not in this process."""
+        names = map(quoted, self._graph.keys(input_).values())
+        table = computed_rows(tuples.frame.select(*names)) if tuples.at_most <= FEW else None
+        if table is None:
+            return None
+        pairs = zip(in_utc(table).columns, self._terms[input_], strict=True)
+        columns = [[a.domain.normal(value) for value in column.to_pylist()] for column, a in pairs]
+        return frozenset(zip(*columns, strict=True))
+
+    def kept(self, input_: int, tuples: Tuples) -> frozenset[_Key] | None:
+        """The same for all that an input keeps, read once."""
+        if input_ not in self._kept:
+            self._kept[input_] = self.of(input_, tuples)
+        return self._kept[input_]
+
+    def forget(self, input_: int) -> None:
+        """Has what an input keeps read again, since some of it was purged."""
+        self._kept.pop(input_, None)
+
+    def is_covered(self, input_: int, key: _Key) -> bool:
+        """Whether a punctuation of an input matches the values of its classes; none that restricts matches null."""
+        known = input_, key
+        if known not in self._covered:
+            self._covered[known] = any(
+                all(matches(p.patterns[i], key[i]) for i in p.restricted) for p in self._answers[input_]
+            )
+        return self._covered[known]
+
+
 @dataclass(frozen=True, slots=True)
 class ChainedPurge:
     """The chain of steps for one input, over the tuples that all inputs keep and the punctuations that they have.
 
     `bounds` are the bounds between the inputs. `answers` are the punctuations of inputs over their `terms`: their
-    classes and the values of the bounds on them.
+    classes and the values of the bounds on them. `few` has the values of classes where tuples are few.
     """
 
     graph: PunctuationGraph
@@ -213,9 +274,17 @@ class ChainedPurge:
     kept: Mapping[int, Tuples]
     answers: Mapping[int, Sequence[Punctuation]]
     terms: Mapping[int, Schema]
+    few: FewValues
 
     def purged(self, tuples: Tuples) -> Tuples:
         """The input's tuples that can be in no result to come, by `determined_by`, without duplicates."""
+        if (found := self._purged_here(tuples)) is not None:
+            known = list(zip(self.determined_by, self.terms[self.root], strict=True))
+            columns = zip(*found, strict=True) if found else ([] for _ in known)
+            arrays = [pa.array(of, arrow_type(a.domain)) for of, (_, a) in zip(columns, known, strict=True)]
+            ddl = ", ".join(f"{quoted(name)} {a.domain.type}" for name, a in known)
+            rows = tuples.frame.engine.rows(pa.table(arrays, self.determined_by), ddl)
+            return Tuples(rows, len(found), computed=True)
         rows = self._begun(tuples.frame)
         for number in range(len(self.steps)):
             rows = self._stepped(rows, number)
@@ -223,6 +292,53 @@ class ChainedPurge:
         ends = rows.group_by(tuple(self._identity), [done]).where(_COVERED)
         purged = ends.select(*(f"{name} AS {quoted(attribute)}" for name, attribute in self._identity.items()))
         return tuples.some(purged)
+
+    def _purged_here(self, tuples: Tuples) -> list[_Key] | None:
+        """The same, as keys, where tuples are few; None if they are not, or stand for many rows."""
+        if not self.few.is_plain or (own_ := self.few.of(self.root, tuples)) is None:
+            return None
+        mine, whole = list(self.graph.keys(self.root)), range(len(self.graph.classes))
+        begun = (dict(zip(mine, key, strict=True)) for key in own_)
+        rows = {(tuple(map(known.get, mine)), tuple(map(known.get, whole)), 1 << self.root) for known in begun}
+        for number, step in enumerate(self.steps):
+            needed = {key for each in self.steps[number + 1 :] for key in self.graph.keys(each.input)}
+            after = self._stepped_here(rows, step)
+            if after is None or len(after) > FEW:
+                return None
+            rows = {(k, tuple(v if i in needed else None for i, v in enumerate(a)), r) for k, a, r in after}
+        left = {key for key, _, reached in rows if reached != self._everything}
+        return [key for key in dict.fromkeys(key for key, _, _ in rows) if key not in left]
+
+    def _stepped_here(self, rows: set[_Row], step: Reach) -> set[_Row] | None:
+        """Takes one step for few rows; None if the input keeps many."""
+        bit, classes = 1 << step.input, list(self.graph.keys(step.input))
+        there: dict[Value | None, list[_Key]] | None = None
+        if step.joins and step.input in self.kept:
+            if (kept := self.few.kept(step.input, self.kept[step.input])) is None:
+                return None
+            there, at = {}, classes.index(step.key)
+            for key in kept:
+                there.setdefault(key[at], []).append(key)
+        found: set[_Row] = set()
+        for row in rows:
+            of, known, reached = row
+            key = tuple(known[i] for i in classes)
+            if reached & bit or known[step.key] is None or not self.few.is_covered(step.input, key):
+                found.add(row)
+            elif not step.joins:
+                found.add((of, known, reached | bit))
+            else:
+                some = [
+                    partner
+                    for partner in (there or {}).get(known[step.key], ())
+                    if all(own_ in (None, other) for own_, other in zip(key, partner, strict=True))
+                ]
+                for partner in some:
+                    more = dict(zip(classes, partner, strict=True))
+                    found.add((of, tuple(more.get(i, v) for i, v in enumerate(known)), reached | bit))
+                if not some:
+                    found.add((of, known, self._everything))
+        return found
 
     @property
     def determined_by(self) -> list[str]:

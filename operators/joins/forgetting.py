@@ -154,10 +154,15 @@ def _closed_by_all(
     members = list(graph.classes[key])
     common = frozenset[int].intersection(*(frozenset(graph.keys(i)) for i in members))
     found: list[Punctuation] = []
+    known: set[frozenset[tuple[tuple[str, Pattern], ...]]] = set()
     for i in members:
         # A punctuation with a lifespan is needed for as long as it holds.
         own = [_on_classes(p, graph) for p in complete[i] if p.lifespan is None]
         new = [p for p in own if key in (of := {c for c, _ in _places(p, graph)}) and of <= common]
+        closing = frozenset(tuple((p.schema[at].name, p.patterns[at]) for at in p.restricted) for p in new)
+        if closing in known:
+            continue  # another input has closed the same now
+        known.add(closing)
         # The input itself may have closed a value by several punctuations on what is bounded, the last of them now.
         for j in members if new else ():
             closed = closed_so_far(state, j).lasting

@@ -176,16 +176,31 @@ class PunctuationGraph:
             return self.keys(input_)[number]
         return ", ".join(self.links[number - len(self.classes)].attributes)
 
-    def order(self, first: int) -> list[int]:
-        """The other inputs, ordered so that each shares a class with earlier ones, and as many classes as possible."""
+    def order(self, *reached: int, among: Iterable[int] | None = None) -> list[int]:
+        """The other inputs, ordered so that each shares a class with earlier ones, and as many classes as possible.
+
+        With `among`, only these of them; `reached` come first, and share classes among themselves.
+        """
         order: list[int] = []
-        known = set(self.keys(first))
-        while True:
-            left = [i for i in range(self.inputs) if i != first and i not in order and known & self.keys(i).keys()]
-            if not left:
-                return order
+        rest = set(range(self.inputs) if among is None else among).difference(reached)
+        known = {key for i in reached for key in self.keys(i)}
+        while left := [i for i in rest if known & self.keys(i).keys()]:
             order.append(max(left, key=lambda i: (len(known & self.keys(i).keys()), -i)))
             known |= self.keys(order[-1]).keys()
+            rest.remove(order[-1])
+        return order
+
+    def parted(self, some: Sequence[int]) -> tuple[list[int], list[int]]:
+        """Parts inputs that classes connect in two that classes connect, too, of sizes as equal as can be."""
+        order = [some[0], *self.order(some[0], among=some)]
+        leading: dict[int, int] = {}
+        for place, i in enumerate(order[1:], start=1):
+            leading[i] = next(j for j in reversed(order[:place]) if self.keys(i).keys() & self.keys(j).keys())
+        beyond = {i: [i] for i in order}
+        for i in reversed(order[1:]):
+            beyond[leading[i]] += beyond[i]
+        part = min((beyond[i] for i in order[1:]), key=lambda found: abs(2 * len(found) - len(order)))
+        return sorted(set(order).difference(part)), sorted(part)
 
     def promised_shapes(self, schemes: Sequence[Sequence[Scheme]]) -> dict[int, frozenset[Shape]]:
         """For each input, the shapes of the punctuations that its schemes promise."""
@@ -223,6 +238,28 @@ class PunctuationGraph:
         An input with several shapes may have several steps, the later ones with more known values: each tuple takes its
         own way. Inputs out of reach purge only tuples that are dead before.
         """
+        known = (root, tuple(shapes.get(i, frozenset()) for i in range(self.inputs)))
+        if known not in self._chains:
+            if len(self._chains) >= _MOST:
+                self._chains.clear()
+            plain = self._plain_chain(root, shapes)
+            self._chains[known] = self._searched_chain(root, shapes) if plain is None else plain
+        return self._chains[known]
+
+    @cached_property
+    def _chains(self) -> dict[tuple[int, tuple[frozenset[Shape], ...]], list[Reach]]:
+        """The chains of the last slices: a search takes longer than many a slice, and shapes seldom change."""
+        return {}
+
+    def _plain_chain(self, root: int, shapes: Mapping[int, frozenset[Shape]]) -> list[Reach] | None:
+        """The steps in the order of the inputs if the root's tuples know all that the shapes restrict; else None."""
+        own = self.keys(root).keys()
+        given = {i: of_input for i, of_input in sorted(shapes.items()) if i != root and of_input}
+        if any(not own & self.keys(i).keys() or any(shape - own for shape in given[i]) for i in given):
+            return None
+        return [Reach(i, min(own & self.keys(i).keys()), self.inputs > 2) for i in given]
+
+    def _searched_chain(self, root: int, shapes: Mapping[int, frozenset[Shape]]) -> list[Reach]:
         everything = frozenset(range(self.inputs))
         steps: list[Reach] = []
         waiting: set[tuple[frozenset[int], _TRIED]] = {(frozenset([root]), frozenset())}
@@ -238,7 +275,11 @@ class PunctuationGraph:
         return steps
 
     def _known(self, reached: frozenset[int]) -> Shape:
-        return frozenset(number for i in reached for number in self.known_from(i))
+        return frozenset().union(*(self._known_sets[i] for i in reached))
+
+    @cached_property
+    def _known_sets(self) -> list[Shape]:
+        return list(map(frozenset, self._known_from))
 
     def _next(
         self, root: int, state: tuple[frozenset[int], _TRIED], shapes: Mapping[int, frozenset[Shape]]

@@ -404,7 +404,8 @@ class TupleLog:
     def _take_rewriting(self, punctuations: Sequence[Punctuation]) -> Segment:
         whole = self._combined()
         if is_inline(punctuations):
-            leaving, staying = self._store.split(whole, condition(punctuations), self.at_most)
+            test = filter_of(punctuations) if punctuations else None
+            leaving, staying = self._store.split(whole, condition(punctuations), self.at_most, test)
         else:
             leaving = self._store.write(matching(whole, punctuations), self.at_most)
             staying = self._store.write(not_matching(whole, punctuations), self.at_most)

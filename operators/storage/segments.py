@@ -13,10 +13,10 @@ start does not bring them to the driver.
 from __future__ import annotations
 
 import uuid
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import lru_cache
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -152,8 +152,17 @@ class SegmentStore:
         """An empty frame with these columns."""
         return self.engine.empty(ddl)
 
-    def split(self, frame: Frame, condition: str, at_most: int) -> tuple[Segment, Segment]:
-        """Computes a frame once, as the rows that satisfy a two-valued condition, and the other rows."""
+    def split(
+        self, frame: Frame, condition: str, at_most: int, test: Callable[[pa.Table], Any] | None = None
+    ) -> tuple[Segment, Segment]:
+        """Computes a frame once, as the rows that satisfy a two-valued condition, and the other rows.
+
+        If it is known, `test` finds the same rows in a table of Arrow; the driver tests the rows that it collects.
+        """
+        if test is not None and self.collects(frame, at_most):
+            table = frame.to_arrow()
+            leaves = test(table)
+            return self._hold(table.filter(leaves), frame), self._hold(table.filter(pc.invert(leaves)), frame)
         marked = frame.select("*", f"{condition} AS {_LEAVING}")
         if self.collects(frame, at_most):
             table = marked.to_arrow()

@@ -26,6 +26,7 @@ import pyarrow as pa
 
 from xmlstream.dataclasses import dataclass, field, replace
 from xmlstream.operators.behaviour import advance
+from xmlstream.operators.frames.held import computed_rows
 from xmlstream.operators.state.ages import PurgeAfter
 from xmlstream.operators.state.slice_tuples import Slice, Tuples
 from xmlstream.operators.storage.objects import ObjectStore, requests
@@ -82,6 +83,9 @@ class ComputedResult:
         if writer is None or result.tuples.at_most <= LARGE:
             table = frame.to_arrow()
             return ComputedResult(table.num_rows, table)
+        # A join seldom has as many tuples as the product of the numbers of its inputs.
+        if (here := computed_rows(frame)) is not None:
+            return ComputedResult(here.num_rows, here)
         try:
             within = writer if apart is None else replace(writer, store=apart)
             parts, sent, rows = reported_parts(frame.engine.write_parts(frame, within, REPORT))

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from datetime import UTC, date, datetime
 from decimal import Decimal
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, get_args
 
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -19,10 +19,12 @@ from tests.oracles.oracle import set_match
 from tests.samples.strategies import SMALL, small_punctuations, small_schemas
 from xmlstream.operators.expressions.dialect import passed
 from xmlstream.operators.frames import spark_engine
-from xmlstream.operators.frames.frame import Frame
+from xmlstream.operators.frames.frame import Frame, JoinKind
 from xmlstream.operators.frames.held import computed_rows, filter_of
 from xmlstream.operators.frames.matching import matching, not_matching
 from xmlstream.operators.frames.spark_engine import SparkEngine
+from xmlstream.operators.in_process import engine
+from xmlstream.operators.in_process.engine import InProcessEngine
 from xmlstream.punct_ns.pattern import Constant, List, Range
 from xmlstream.punct_ns.punctuation import Punctuation
 from xmlstream.punct_ns.schema import Schema
@@ -30,6 +32,8 @@ from xmlstream.punct_ns.slices import arrow_type
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
+
+DUCKDB = InProcessEngine()
 
 COMPARED = [small for small in SMALL if small.domain.type not in ("DOUBLE", "DECIMAL(2,1)")]
 
@@ -60,6 +64,38 @@ def test_numbers_whose_equality_is_not_arrows_are_sparks() -> None:
     assert filter_of([Punctuation.at(schema, {2: Constant(1)})], negated=False) is not None
 
 
+KEYS = st.lists(st.tuples(st.none() | st.integers(0, 2), st.none() | st.sampled_from("aé")), max_size=5)
+
+
+@given(
+    left=KEYS, right=KEYS, how=st.sampled_from(get_args(JoinKind)),
+    equal=st.lists(st.sampled_from(("=", "<=>")), min_size=1, max_size=2), turned=st.booleans(),
+)  # fmt: skip
+def test_few_rows_are_joined_as_duckdb_joins_them(
+    left: list[tuple[int | None, str | None]],
+    right: list[tuple[int | None, str | None]],
+    how: JoinKind,
+    equal: list[str],
+    turned: bool,
+) -> None:
+    kinds = {"n": pa.int32(), "s": pa.string()}
+    rows = [
+        pa.table({name: pa.array([row[i] for row in of], kinds[name]) for i, name in enumerate(kinds)})
+        for of in (left, right)
+    ]
+    pairs = [(f"`{name}`", f"other_{name}") for name, _ in zip("ns", equal, strict=False)]
+    on = " AND ".join(
+        f"{b} {how} {a}" if turned else f"{a} {how} {b}" for (a, b), how in zip(pairs, equal, strict=True)
+    )
+    here, theirs = rows[0], DUCKDB.rows(rows[1].rename_columns(["other_n", "other_s"]), "other_n INT, other_s STRING")
+    joined = DUCKDB.rows(here, "n INT, s STRING").join(theirs, on, how)
+    found = computed_rows(joined)
+    assert found is not None
+    with pytest.MonkeyPatch.context() as patched:
+        patched.setattr(engine, "computed_rows", lambda _: None)
+        assert said(joined.to_arrow()) == said(found)
+
+
 DDL = "`a` INT, `B c` STRING, `d` DATE, `t` TIMESTAMP, `n` TIMESTAMP_NTZ, `x` DOUBLE, `m` DECIMAL(5,2), `y` BOOLEAN"
 NOON = datetime(2026, 1, 1, 12)
 TABLE = pa.table(
@@ -81,6 +117,12 @@ MANY = [
     Punctuation.at(SCHEMA, {2: Range(NOON.replace(tzinfo=UTC), None, low_closed=True)}),
 ]
 
+
+def others(frame: Frame) -> Frame:
+    """The same rows, with columns of other names."""
+    return frame.select("a AS b", "`B c` AS s", "d AS other_d", "t AS u")
+
+
 HERE: dict[str, Callable[[Frame], Frame]] = {
     "copies": lambda f: f.select("`A` AS z", "`B c`", "t AS `B``d`"),
     "all, and a number": lambda f: f.select("*", f"{passed('-7L')} AS n2"),
@@ -97,6 +139,11 @@ HERE: dict[str, Callable[[Frame], Frame]] = {
     "distinct": lambda f: f.drop("x", "m").distinct(),
     "limited": lambda f: f.limit(9),
     "observed": lambda f: f.observed("count(1) AS tuples")[0],
+    "joined": lambda f: f.join(others(f), "a = b AND other_d <=> d"),
+    "joined, each row": lambda f: f.select("a").join(f.select("a AS `b c`"), "`b c` <=> `a`", "left"),
+    "with a partner": lambda f: f.join(others(f), "b = a", "left_semi"),
+    "without a partner": lambda f: f.join(others(f), "a <=> b", "left_anti"),
+    "partners of moments": lambda f: f.select("t").join(f.where("`a` IS NOT NULL").select("t AS u"), "t <=> u", "left"),
 }
 
 SPARKS: dict[str, Callable[[Frame], Frame]] = {
@@ -105,16 +152,18 @@ SPARKS: dict[str, Callable[[Frame], Frame]] = {
     "a literal": lambda f: f.select("true AS a"),
     "another condition": lambda f: f.where("a > 1"),
     "a union of different columns": lambda f: f.select("a").union_by_name(f.select("a", "d")),
-    "a join": lambda f: f.join(f.select("a AS b"), "a = b"),
+    "a join on zeros": lambda f: f.join(f.select("x AS y"), "x = y"),
+    "a join of different types": lambda f: f.select("a").join(f.select("d"), "a = d"),
+    "a join on more than equal columns": lambda f: f.join(f.select("a AS b"), "a = b AND (a > b)"),
     "two columns of a name": lambda f: f.select("a", "x AS A"),
     "groups": lambda f: f.group_by(["a"], ["count(1) AS n"]),
 }
 
 
 def leaves(spark: SparkSession, tmp_path: Path) -> dict[str, Frame]:
-    engine = SparkEngine(spark)
+    sparks = SparkEngine(spark)
     pq.write_table(TABLE, tmp_path / "some.parquet", store_schema=False)
-    return {"rows": engine.rows(TABLE, DDL), "parquet": engine.parquet(DDL, str(tmp_path / "some.parquet"), few=True)}
+    return {"rows": sparks.rows(TABLE, DDL), "parquet": sparks.parquet(DDL, str(tmp_path / "some.parquet"), few=True)}
 
 
 def said(table: pa.Table) -> tuple[list[tuple[str, pa.DataType]], list[str]]:
