@@ -6,7 +6,7 @@ import json
 import re
 from collections.abc import Mapping, Sequence
 from functools import cached_property, lru_cache
-from typing import Any
+from typing import Any, TypeAlias
 
 import pyarrow as pa
 
@@ -46,6 +46,9 @@ class Named(tuple[tuple[str, Part], ...]):
     def __hash__(self) -> int:
         return self._hash
 
+
+Json: TypeAlias = dict[str, Any]
+"""A struct of Spark, or a field of one, as Spark writes it."""
 
 _JSON = {
     "BIGINT": "long",
@@ -109,7 +112,7 @@ def struct(columns: Named) -> str:
 
 
 @lru_cache(maxsize=1024)
-def fields(columns: Named) -> Sequence[dict[str, Any]]:
+def fields(columns: Named) -> Sequence[Json]:
     """The columns as the JSON of the struct has them."""
     return [_field(Field(name, typed.type, typed.nullable)) for name, typed in columns]
 
@@ -123,11 +126,11 @@ def plain_schema(columns: Named) -> pa.Schema | None:
         return None
 
 
-def _struct(fields: Sequence[Field]) -> dict[str, Any]:
+def _struct(fields: Sequence[Field]) -> Json:
     return {"type": "struct", "fields": list(map(_field, fields))}
 
 
-def _field(of: Field) -> dict[str, Any]:
+def _field(of: Field) -> Json:
     return {"name": of.name, "type": _json(of.type), "nullable": of.nullable, "metadata": {}}
 
 

@@ -91,5 +91,5 @@ def test_a_small_slice_of_the_closing_price_takes_one_statement(
     query = xs.from_sql(in_process, text, {"AUCTIONS": str(tmp_path)})
     query.run(tmp_path / "out", row_tag="row", on_slice=costs.note)
     # That of the groups.
-    assert {statements for statements, _ in costs.of_slices} == {1}
+    assert max(statements for statements, _ in costs.of_slices) == 1
     assert max(syncs for _, syncs in costs.of_slices) <= 9
