@@ -250,7 +250,7 @@ def keeps_what_its_bounds_leave_no_partner(patch: Patch) -> None:
 
 
 def forgets_the_right_side(patch: Patch) -> None:
-    patch.setattr(SemiJoin, "_kept_right", lambda self, state: None)
+    patch.setattr(SemiJoin, "_kept_right", lambda self, left, state: None)
 
 
 def says_what_kept_tuples_still_match(patch: Patch) -> None:
