@@ -22,6 +22,7 @@ from xmlstream.operators.expressions.operations.spark_type import (
     read_type,
     struct_of,
 )
+from xmlstream.operators.frames.held import Field as StructField
 from xmlstream.punct_ns.domain import Domain
 from xmlstream.punct_ns.slices import arrow_type
 from xmlstream.punct_ns.sql_type import split_outside
@@ -109,7 +110,7 @@ def struct(columns: Named) -> str:
 
 
 @lru_cache(maxsize=1024)
-def fields(columns: Named) -> Sequence[dict[str, Any]]:
+def fields(columns: Named) -> Sequence[StructField]:
     """The columns as the JSON of the struct has them."""
     return [_field(Field(name, typed.type, typed.nullable)) for name, typed in columns]
 
@@ -127,7 +128,7 @@ def _struct(fields: Sequence[Field]) -> dict[str, Any]:
     return {"type": "struct", "fields": list(map(_field, fields))}
 
 
-def _field(of: Field) -> dict[str, Any]:
+def _field(of: Field) -> StructField:
     return {"name": of.name, "type": _json(of.type), "nullable": of.nullable, "metadata": {}}
 
 

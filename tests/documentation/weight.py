@@ -28,7 +28,7 @@ WORDS = (
 
 LIMITS = {
     "modules": 357,
-    "lines": 71_683,
+    "lines": 72_042,
     "contracts": 16,
     "words of conversation": 8,
     "names that stand for two things": 27,
