@@ -6,7 +6,7 @@ import json
 import re
 from collections.abc import Mapping, Sequence
 from functools import cached_property, lru_cache
-from typing import Any, TypeAlias
+from typing import Any
 
 import pyarrow as pa
 
@@ -22,6 +22,7 @@ from xmlstream.operators.expressions.operations.spark_type import (
     read_type,
     struct_of,
 )
+from xmlstream.operators.frames.held import Field as StructField
 from xmlstream.punct_ns.domain import Domain
 from xmlstream.punct_ns.slices import arrow_type
 from xmlstream.punct_ns.sql_type import split_outside
@@ -46,9 +47,6 @@ class Named(tuple[tuple[str, Part], ...]):
     def __hash__(self) -> int:
         return self._hash
 
-
-Json: TypeAlias = dict[str, Any]
-"""A struct of Spark, or a field of one, as Spark writes it."""
 
 _JSON = {
     "BIGINT": "long",
@@ -112,7 +110,7 @@ def struct(columns: Named) -> str:
 
 
 @lru_cache(maxsize=1024)
-def fields(columns: Named) -> Sequence[Json]:
+def fields(columns: Named) -> Sequence[StructField]:
     """The columns as the JSON of the struct has them."""
     return [_field(Field(name, typed.type, typed.nullable)) for name, typed in columns]
 
@@ -126,11 +124,11 @@ def plain_schema(columns: Named) -> pa.Schema | None:
         return None
 
 
-def _struct(fields: Sequence[Field]) -> Json:
+def _struct(fields: Sequence[Field]) -> dict[str, Any]:
     return {"type": "struct", "fields": list(map(_field, fields))}
 
 
-def _field(of: Field) -> Json:
+def _field(of: Field) -> StructField:
     return {"name": of.name, "type": _json(of.type), "nullable": of.nullable, "metadata": {}}
 
 

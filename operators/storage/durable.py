@@ -12,6 +12,7 @@ import re
 import zlib
 from collections.abc import Iterable
 from concurrent.futures import ThreadPoolExecutor
+from functools import cache
 from pathlib import Path
 
 from xmlstream.punct_ns.errors import StateError
@@ -67,8 +68,16 @@ def sync(paths: Iterable[Path]) -> None:
     if len(each) == 1:
         _sync(each[0])
     elif each:
-        with ThreadPoolExecutor(min(len(each), _AT_ONCE)) as threads:
-            list(threads.map(_sync, each))
+        list(_threads().map(_sync, each))
+
+
+@cache
+def _threads() -> ThreadPoolExecutor:
+    """The threads of this process that sync files: to start them for each slice takes longer than a sync."""
+    return ThreadPoolExecutor(_AT_ONCE, thread_name_prefix="sync")
+
+
+os.register_at_fork(after_in_child=_threads.cache_clear)
 
 
 def _sync(path: Path) -> None:
