@@ -1,8 +1,9 @@
 """Sources in step: of sources that are joined or merged, one that has closed more than another waits for it.
 
 Where one input is ahead of the other, its tuples are kept until the other has closed their values. So the source whose
-closed values reach farther gets no bytes while there is input of the other one: what is kept is what a slice reads,
-and not what the files differ in. Answers are the same, since they do not depend on slices.
+closed values reach farther gets no bytes while the other one has more input than a slice takes: what is kept is what a
+slice reads, and not what the files differ in. Answers are the same, since they do not depend on slices; and in a feed
+without a backlog nothing waits.
 
 A source waits only if it was already ahead one slice before: sources of one pace are read together. It does not wait
 for a source that has closed nothing yet, or whose closed values no longer grow as it is read.
@@ -42,7 +43,11 @@ class InStep:
         self._held: frozenset[str] = frozenset()
 
     def ahead(self, waiting: Collection[str]) -> frozenset[str]:
-        """Returns the sources that get no bytes in the next slice, given those that have input; called once a slice."""
+        """Returns the sources that get no bytes in the next slice; called once a slice.
+
+        Args:
+            waiting: The sources that have more input than a slice takes.
+        """
         now = {place: self._reached(*place) for axis in self._axes for place in axis}
         for place, cut in now.items():
             if place[0] in waiting and place[0] not in self._held:

@@ -29,7 +29,7 @@ from xmlstream.sources.xml.splits.slice_planner import Offset
 Json = Mapping[str, Any]
 
 Ahead: TypeAlias = Callable[[Collection[str]], Collection[str]]
-"""Returns the names of the streams that get no bytes in the next slice, given those that have input."""
+"""Returns the names of the streams that get no bytes in the next slice, given those with more than a slice takes."""
 
 
 class SourcesReader:
@@ -95,7 +95,9 @@ class SourcesReader:
     def _in_step(self, waiting: Sequence[int], budgets: Sequence[int | None]) -> list[int | None]:
         """The bytes of each source, 0 for one that is ahead of others with all its streams."""
         streams = [{stream.name for stream in source.streams} for source in self.sources]
-        ahead = set(self._ahead({name for some, there in zip(streams, waiting, strict=True) if there for name in some}))
+        backlogs = zip(streams, waiting, budgets, strict=True)
+        behind = {name for some, there, budget in backlogs if budget is not None and there > budget for name in some}
+        ahead = set(self._ahead(behind))
         return [0 if some <= ahead else budget for some, budget in zip(streams, budgets, strict=True)]
 
     def tasks(self, start: Mapping[str, Any], end: Mapping[str, Any]) -> list[ReadTask]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections import Counter
+from collections.abc import Collection
 from pathlib import Path
 from random import Random
 from typing import TYPE_CHECKING
@@ -15,8 +16,10 @@ from hypothesis import strategies as st
 
 import xmlstream as xs
 from tests.harness.nights import AT_NIGHT
+from tests.xmlstream.runtime.loop_run import ROOT, Listed, rows
 from xmlstream.punct_ns.domain import Cut
 from xmlstream.runtime.in_step import PATIENCE, InStep
+from xmlstream.sources.xml.slices.sources_reader import SourcesReader
 from xmlstream.sql.script import read
 
 if TYPE_CHECKING:
@@ -62,7 +65,7 @@ def test_sources_of_one_pace_are_read_together() -> None:
 @pytest.mark.parametrize(
     ("a", "waiting"),
     [(None, {"a", "b"}), (1, {"a", "b"}), (1, {"b"})],
-    ids=["closed nothing", "closes nothing more", "has no input"],
+    ids=["closed nothing", "closes nothing more", "has no backlog"],
 )
 def test_none_waits_for_a_source_that(a: int | None, waiting: set[str]) -> None:
     cuts: dict[str, Cut | None] = {"a": a, "b": 10}
@@ -166,3 +169,18 @@ def test_answers_are_the_same_whoever_waits(
         each = [many if hour < until else 0 for many, until in zip(rows, hours, strict=True)]
         expected[hour] = {JOIN: each[0] * each[1], UNION: sum(each), THREE: each[0] * each[1] * each[2]}[query]
     assert {row["h"]: row["n"] for row in found} == {hour: n for hour, n in expected.items() if n}
+
+
+def test_none_waits_for_a_source_whose_input_fits_in_a_slice(tmp_path: Path) -> None:
+    (tmp_path / "a.xml").write_text(f"{ROOT}{rows(0, 10)}</r>", encoding="utf-8")
+    (tmp_path / "b.xml").write_text(f"{ROOT}{rows(0, 1000)}</r>", encoding="utf-8")
+    run, asked = Listed(tmp_path, "a.xml", "b.xml"), list[set[str]]()
+
+    def ahead(waiting: Collection[str]) -> Collection[str]:
+        asked.append(set(waiting))
+        return ()
+
+    run.reader = run.loop._reader = SourcesReader(run.reader.sources, ahead=ahead)
+    assert sorted(run.run()) == sorted([*range(10), *range(1000)])
+    assert asked[0] == {"b"}
+    assert asked[-1] == set()
