@@ -17,7 +17,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from itertools import product
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from xmlstream.operators.frames.matching import matching
 from xmlstream.operators.state.closed_set import FORGOTTEN
@@ -127,8 +127,9 @@ class BlockedSet:
 MOST = 20_000
 """The number of kept points up to which patterns are cut exactly; beyond it, only parts outside all points go out."""
 
-MOST_TOGETHER = 20
-"""The same for one punctuation that is cut at several attributes: beside the points are boxes, each a punctuation."""
+MOST_TOGETHER, MOST_OF_ALL = 500, 20
+"""The same for one punctuation that is cut at several attributes together, and for that of wildcards alone: beside the
+points lie boxes, each a punctuation. Beyond it, it is cut at each attribute by itself."""
 
 Point = tuple[Value | None, ...]
 
@@ -259,11 +260,11 @@ def _parted(
     held = set[Point]()
     for p in given:
         within = inside.get(p, ())
-        if len(within) > MOST_TOGETHER:
-            free += _beside(p, places[-1], [point[-1] for point in within], schema)[0]
+        box = {i: values(p.patterns[i], schema[i].domain) for i in places}
+        if len(within) > (MOST_OF_ALL if p.is_all else MOST_TOGETHER):
+            free += (Punctuation.at(schema, part) for part in _cut_at_each(box, places, within))
             blocked.append(p)  # in whole: it is cut once fewer are kept
             continue
-        box = {i: values(p.patterns[i], schema[i].domain) for i in places}
         free += (Punctuation.at(schema, part) for part in _cut(box, places, within))
         held.update(within)
     return free, blocked + [Punctuation.at(schema, _constants(places, point)) for point in points if point in held]
@@ -324,31 +325,31 @@ def _cut(box: Mapping[int, ValueSet], places: Sequence[int], points: Sequence[Po
                 yield {first: Constant(value), **part}
 
 
+def _cut_at_each(
+    box: Mapping[int, ValueSet], places: Sequence[int], points: Sequence[Point]
+) -> Iterator[dict[int, Pattern]]:
+    """The parts of the box that have a value, at one of the places, which no point has there."""
+    for number, i in enumerate(places):
+        beside = box[i].difference(ValueSet.of(box[i].domain, {point[number] for point in points}))
+        for chosen in product(*(patterns(beside if j == i else box[j]) for j in places)):
+            yield dict(zip(places, chosen, strict=True))
+
+
 def _outside(
     given: PunctuationSet, places: tuple[int, ...], points: Frame, schema: Schema
 ) -> tuple[list[Punctuation], list[Punctuation]]:
     """The punctuations to emit if there are too many points: the parts before and behind all, at the last place."""
     i, free, blocked = places[-1], list[Punctuation](), list[Punctuation]()
+    domain = schema[i].domain
     column = quoted(schema[i].name)
     least_and_most = in_utc(points.group_by((), [f"min({column}) AS low", f"max({column}) AS high"]).to_arrow())
-    ends = [
-        schema[i].domain.normal(end) for (end,) in (c.to_pylist() for c in least_and_most.columns) if end is not None
-    ]
-    for p in given:
-        beside, among = _beside(p, i, ends, schema)
-        free, blocked = free + beside, blocked + among
-    return free, blocked
-
-
-def _beside(
-    p: Punctuation, i: int, kept: Iterable[Value | None], schema: Schema
-) -> tuple[list[Punctuation], list[Punctuation]]:
-    """The parts of a punctuation before and behind all kept values of an attribute, and the rest of it."""
-    domain = schema[i].domain
-    known = [value for value in kept if value is not None]
-    spans = [(domain.cut(min(known), after=False), domain.cut(max(known), after=True))] if known else []
+    ends: list[Any] = [c.to_pylist()[0] for c in least_and_most.columns]
+    pairs = [] if None in ends else [domain.normal(end) for end in ends]
+    spans = [(domain.cut(pairs[0], after=False), domain.cut(pairs[1], after=True))] if pairs else []
     span = ValueSet.of_intervals(domain, spans, null=domain.nullable)
-    matched, others = values(p.patterns[i], domain), {j: p.patterns[j] for j in p.restricted}
-    parts = matched.difference(span), matched.intersection(span)
-    beside, among = ([Punctuation.at(schema, {**others, i: each}) for each in patterns(part)] for part in parts)
-    return beside, among
+    for p in given:
+        matched, others = values(p.patterns[i], domain), {j: p.patterns[j] for j in p.restricted}
+        for found, part in ((free, matched.difference(span)), (blocked, matched.intersection(span))):
+            for pattern in patterns(part):
+                found.append(Punctuation.at(schema, {**others, i: pattern}))
+    return free, blocked

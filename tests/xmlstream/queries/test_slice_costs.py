@@ -78,7 +78,7 @@ def test_a_slice_of_the_closing_price_takes_a_job(spark: SparkSession, tmp_path:
     text = CLOSING_PRICE.read_text(encoding="utf-8").replace("'55m'", "'110k'").replace("'160m'", "'320k'")
     query = xs.from_sql(spark, text, {"AUCTIONS": str(tmp_path)})
     query.run(tmp_path / "out", row_tag="row", on_slice=costs.note)
-    assert {each["jobs"] for each in costs.of_slices} == {1}
+    assert max(each["jobs"] for each in costs.of_slices) == 1
     # 46 or 49 as a rule.
     assert max(each["calls"] for each in costs.of_slices) <= 52
 
@@ -88,4 +88,5 @@ def test_a_small_slice_of_a_join_of_five_takes_no_job(spark: SparkSession, tmp_p
     query = xs.from_sql(spark, join_of(tmp_path, 5, "star"))
     query.run(tmp_path / "out", row_tag="row", on_slice=costs.note)
     assert {each["jobs"] for each in costs.of_slices} == {0}
-    assert max(each["calls"] for each in costs.of_slices) <= 8
+    # 4 as a rule; the memory is measured once in a while.
+    assert max(each["calls"] for each in costs.of_slices) <= 12
