@@ -22,7 +22,7 @@ import json
 import os
 import shutil
 import zlib
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, BinaryIO, ClassVar, Protocol, Self, TypeAlias
 
@@ -42,9 +42,7 @@ from xmlstream.operators.storage.objects import ObjectStore
 from xmlstream.punct_ns.errors import StateError, UsageError
 
 if TYPE_CHECKING:
-    from _typeshed import ReadableBuffer
-
-    Pieces: TypeAlias = Iterable[ReadableBuffer]
+    from xmlstream.operators.storage.objects import Pieces
 
 
 class Store(Protocol):
