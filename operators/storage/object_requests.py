@@ -62,12 +62,7 @@ class ObjectRequests:
         return f"{shown(self.url)}/{key}" if key else shown(self.url)
 
     def call(
-        self,
-        kind: str,
-        action: Callable[[Any, Any, str], _Result],
-        key: str,
-        seconds: int = SECONDS,
-        size: int = 0,
+        self, kind: str, action: Callable[[Any, Any, str], _Result], key: str, seconds: int = SECONDS, size: int = 0
     ) -> _Result:
         """Calls the client, again while the store does not answer; turns its errors into words."""
         patience = PATIENCE if self.patience is None else self.patience

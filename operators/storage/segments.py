@@ -25,15 +25,7 @@ import pyarrow.parquet as pq
 from xmlstream.dataclasses import dataclass, replace
 from xmlstream.operators.storage.lookup import Block, alike_in_engines, blocks_of, moments_of, struct_with, types_in
 from xmlstream.operators.storage.records import SegmentRecord
-from xmlstream.operators.storage.shared_files import (
-    PARTS,
-    PartsOfTask,
-    SharedFolder,
-    noted,
-    opened,
-    put_parts,
-    size_of,
-)
+from xmlstream.operators.storage.shared_files import PARTS, PartsOfTask, SharedFolder, noted, opened, put_parts, size_of
 from xmlstream.operators.storage.store import Folder, LocalPlace, folder_at
 from xmlstream.punct_ns.slices import own, quoted
 
