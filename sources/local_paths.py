@@ -86,7 +86,7 @@ def status_of(path: str) -> os.stat_result | None:
         raise
 
 
-def partitioned(
+def files_in_partitions(
     directory: Path, partition: Callable[[Sequence[str]], bool], names: tuple[str, ...] = ()
 ) -> Iterator[Path]:
     """Yields the documents in the partitions of a directory, at any depth."""
@@ -94,7 +94,7 @@ def partitioned(
         below = (*names, entry.name)
         if partition(below) and entry.is_dir():
             yield from (inner for inner in entry.iterdir() if not inner.is_dir())
-            yield from partitioned(entry, partition, below)
+            yield from files_in_partitions(entry, partition, below)
 
 
 def _names_file_system(path: str) -> bool:

@@ -19,7 +19,7 @@ from xmlstream.operators.storage.object_urls import OPTIONS, is_object_url, show
 from xmlstream.operators.storage.objects import START_PATIENCE, ObjectStatus, ObjectStore
 from xmlstream.operators.storage.store import Folder, Store, store_of
 from xmlstream.punct_ns.errors import InputError, StateError, UsageError
-from xmlstream.sources.local_paths import glob_of, local_path, matches, partitioned, split_glob, status_of
+from xmlstream.sources.local_paths import files_in_partitions, glob_of, local_path, matches, split_glob, status_of
 
 LIST_ALL = 60.0
 """The seconds after which all objects are listed again, for those whose names sort before the last one found."""
@@ -308,7 +308,7 @@ class LocalPlace(Place):
         elif Path(self._path).is_dir():
             if self._partition is None:
                 return os.listdir(root)  # noqa: PTH208 - names alone
-            candidates = [*Path(self._path).iterdir(), *partitioned(Path(self._path), self._partition)]
+            candidates = [*Path(self._path).iterdir(), *files_in_partitions(Path(self._path), self._partition)]
         else:
             raise InputError(f"there is no directory {self._path}")
         return [str(candidate.relative_to(root)) for candidate in candidates]

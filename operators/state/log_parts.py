@@ -24,7 +24,7 @@ from xmlstream.operators.state.ages import AGES, FIRST, SINCE, Since
 from xmlstream.operators.state.slice_tuples import Tuples, anti_join, semi_join
 from xmlstream.operators.storage.lookup import Keys, Places, keys_of, struct_with, types_in
 from xmlstream.operators.storage.records import LogRecord, PartRecord
-from xmlstream.operators.storage.segments import Segment, SegmentStore
+from xmlstream.operators.storage.segments import Segment, SegmentStore, of_one_size
 from xmlstream.punct_ns.punctuation import Punctuation
 from xmlstream.punct_ns.schema import Schema
 from xmlstream.punct_ns.slices import own, quoted
@@ -268,7 +268,7 @@ class LogParts:
         """Merges removals of similar size."""
         merged: dict[tuple[Segment, ...], Segment] = {}
         for number, part in enumerate(self.parts):
-            if (together := _of_one_size(part.removed)) and (
+            if (together := _mergeable(part.removed)) and (
                 tables := [table for removed in together if (table := self._store.table(removed)) is not None]
             ):
                 if (key := tuple(together)) not in merged:
@@ -278,7 +278,7 @@ class LogParts:
 
     def merge(self) -> None:
         """Merges segments of similar size, once there are enough of them."""
-        if together := _of_one_size([part.segment for part in self.parts]):
+        if together := _mergeable([part.segment for part in self.parts]):
             self._merge(together)
 
     def _merge(self, segments: Sequence[Segment]) -> None:
@@ -328,16 +328,5 @@ def _placed(struct: str) -> str:
     return struct_with({**types_in(struct), PART: "long", PLACE: "long"})
 
 
-def _of_one_size(segments: Sequence[Segment]) -> list[Segment]:
-    """What to merge next, of segments of similar size and equal columns; empty if there are too few of each size."""
-    sizes: dict[tuple[int, str], list[Segment]] = {}
-    for one in segments:
-        size = (one.rows.bit_length() - 1) // (TOGETHER.bit_length() - 1)
-        sizes.setdefault((size, one.struct), []).append(one)
-    for _, alike in sorted(sizes.items()):
-        together = sorted(alike, key=lambda one: one.rows) if len(alike) >= TOGETHER else []
-        while sum(one.rows for one in together) > MERGED:
-            together.pop()
-        if len(together) > 1:
-            return together
-    return []
+def _mergeable(segments: Sequence[Segment]) -> list[Segment]:
+    return of_one_size(segments, TOGETHER, lambda some: sum(one.rows for one in some) <= MERGED)

@@ -44,9 +44,6 @@ if TYPE_CHECKING:
 START_PATIENCE = 15.0
 """Seconds for which `require_usable` waits for a store that does not answer."""
 
-AT_ONCE = 16
-"""The most requests that a part of a run makes at the same time."""
-
 _LARGE_SECONDS, _LARGE = 600, 8 << 20
 """The seconds that a request with so many bytes may take."""
 
@@ -80,7 +77,7 @@ class ObjectStatus:
 class ObjectStore(ObjectRequests):
     """Objects below a URL, by key."""
 
-    AT_ONCE: ClassVar[int] = AT_ONCE
+    AT_ONCE: ClassVar[int] = 16
     COMPARED: ClassVar[int] = 16 << 20
 
     def below(self, folder: str) -> ObjectStore:
@@ -129,7 +126,7 @@ class ObjectStore(ObjectRequests):
                 keys = [key for key in self._all_keys("", deep=True) if key > last][:_PAGE]
                 size = len(keys)
                 deque(map(passed, filterfalse(is_sayable, keys)), maxlen=0)
-                with ThreadPoolExecutor(AT_ONCE, thread_name_prefix="objects-head") as threads:
+                with ThreadPoolExecutor(self.AT_ONCE, thread_name_prefix="objects-head") as threads:
                     found = [one for one in threads.map(self.status, filter(is_sayable, keys)) if one is not None]
                 last = keys[-1] if keys else last
             for each in sorted(found, key=lambda one: one.key):

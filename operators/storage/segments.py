@@ -380,6 +380,23 @@ class _SharedFiles(_OwnFiles):
         return bool(urls) and all(size_of(url) is not None for url in urls)
 
 
+def of_one_size(segments: Iterable[Segment], least: int, fit: Callable[[Sequence[Segment]], bool]) -> list[Segment]:
+    """The segments to merge next: at least so many of similar size and equal columns, less the largest until they fit.
+
+    Empty if there are too few of each size.
+    """
+    sizes: dict[tuple[int, str], list[Segment]] = {}
+    for one in segments:
+        sizes.setdefault(((one.rows.bit_length() - 1) // (least.bit_length() - 1), one.struct), []).append(one)
+    for _, alike in sorted(sizes.items()):
+        together = sorted(alike, key=lambda one: one.rows) if len(alike) >= least else []
+        while not fit(together):
+            together.pop()
+        if len(together) > 1:
+            return together
+    return []
+
+
 def _are_few(segments: Sequence[Segment]) -> bool:
     return sum(segment.rows for segment in segments) <= HELD
 

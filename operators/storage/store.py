@@ -49,7 +49,7 @@ class Store(Protocol):
     """What folders and object stores have in common.
 
     Attributes:
-        AT_ONCE: The objects that are published at the same time, where their order does not matter.
+        AT_ONCE: The most requests at the same time, where their order does not matter.
         COMPARED: The bytes of the last documents whose checksums a start compares; of others it compares the sizes.
     """
 
