@@ -6,6 +6,7 @@ In the URL of a source, which may carry options of the store, `%3F` is a questio
 from __future__ import annotations
 
 import os
+import re
 import stat
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -24,7 +25,6 @@ from xmlstream.sources.local_paths import files_in_partitions, glob_of, local_pa
 LIST_ALL = 60.0
 """The seconds after which all objects are listed again, for those whose names sort before the last one found."""
 
-
 FULL_LOOK = 5.0
 """The seconds after which an unchanged directory is listed again, for documents that were written in their place.
 
@@ -36,7 +36,6 @@ _MANY = 1 << 12
 
 _SETTLED = 1.0
 """The age in seconds from which the time of a directory tells changes: clocks of file systems are coarse."""
-
 
 New: TypeAlias = Callable[[Sequence[str]], Sequence[str]]
 """Returns those keys of documents that are new."""
@@ -334,7 +333,7 @@ class ObjectPlace(Place):
             folder, self._pattern = self._key, ()
         self.root = self._below = self._store.below(folder)
         # All keys that a glob can match begin with its letters before the first magic one.
-        self._begin = _literal(self._pattern[0]) if self._pattern else ""
+        self._begin = re.split("[*?[]", self._pattern[0])[0] if self._pattern else ""
         self._last, self._listed_all = "", -LIST_ALL
         self.passed = set[str]()
         self.single = one or self._is_object()
@@ -476,10 +475,6 @@ def _location(path: str) -> tuple[ObjectStore, str, tuple[str, ...]]:
     parts = key.rstrip("/").split("/") if key else []
     known = next((at for at, part in enumerate(parts) if has_magic(part)), len(parts))
     return store, "/".join(parts[:known]), tuple(parts[known:])
-
-
-def _literal(part: str) -> str:
-    return part[: next((at for at, letter in enumerate(part) if has_magic(letter)), len(part))]
 
 
 def local_status(found: os.stat_result) -> DocumentStatus:

@@ -332,18 +332,16 @@ class ObjectStore(ObjectRequests):
         Raises:
             FileNotFoundError: The object does not exist.
         """
-        if size is not None:
-            return self._opened(key, size, tag or None)
-        found = self.status(key)
-        if found is None:
-            raise FileNotFoundError(2, "no such object", self.where(key))
-        return self._opened(key, found.size, tag or found.tag)
+        if size is None:
+            if (found := self.status(key)) is None:
+                raise FileNotFoundError(2, "no such object", self.where(key))
+            size, tag = found.size, tag or found.tag
+        known = tag or None
 
-    def _opened(self, key: str, size: int, tag: str | None) -> BinaryIO:
         def read(begin: int, end: int) -> bytes:
-            return self.read(key, begin, end, tag)
+            return self.read(key, begin, end, known)
 
-        file = ObjectFile(read, self.where(key), (joined(self.url, key), tag), size)
+        file = ObjectFile(read, self.where(key), (joined(self.url, key), known), size)
         return cast("BinaryIO", io.BufferedReader(file, 1 << 17))
 
     def fetch_ahead(self, key: str, tag: str | None, size: int | None) -> None:

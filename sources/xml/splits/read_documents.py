@@ -233,9 +233,8 @@ class ReadDocuments:
         self._names, self._rest = names[counts], rest[counts]
 
     def _settle(self) -> None:
-        rows = np.array(list(self._recent.values()), ROW)
+        self._sort_in(np.array(list(self._recent.values()), ROW))
         self._recent = {}
-        self._sort_in(rows)
 
     def _place(self, name: int) -> int | None:
         """Returns where the sorted rows have a name; None if they do not have it."""
