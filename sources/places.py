@@ -446,8 +446,7 @@ class ObjectPlace(Place):
         return [f"{name}/" for name in found]
 
     def _no_bucket(self) -> UsageError:
-        bucket = shown(self._store.url)
-        return UsageError(f"there is no bucket {bucket}", hint="check its name, the endpoint and the region")
+        return UsageError(f"there is no bucket {shown(self._store.url)}", hint="check its name, endpoint and region")
 
 
 _PAGE, _AHEAD = 1000, 8

@@ -199,43 +199,44 @@ class LogParts:
                 names = others.frame.columns
                 if (found := self.found([(names, self._store.columns(others.frame, names))], [part])) is None:
                     return None
-                if (rows := self.rows_at(found, [part])) is not None:
+                if (rows := self.rows_at(found, [part], placed=True)) is not None:
                     exact = semi_join(rows, others, names)
                     gone[exact.frame.select(PLACE).to_arrow()[PLACE].to_numpy()] = True
             self.parts[number] = part = replace(part, gone=gone)
         return part.gone
 
-    def _tables_at(self, found: Found, parts: Sequence[LogPiece]) -> list[tuple[int, str, pa.Table]]:
-        """The rows at places of parts, with part and place, by the purges before them and by schema."""
+    def _tables_at(self, found: Found, parts: Sequence[LogPiece], *, placed: bool) -> list[tuple[int, str, pa.Table]]:
+        """The rows at places of parts, by the purges before them and by schema; perhaps with part and place."""
         alike: dict[tuple[int, str, pa.Schema], list[pa.RecordBatch]] = {}
         for number, (part, each) in enumerate(zip(parts, found, strict=True)):
             first = 0
             for block, places in zip(self._store.blocks(part.segment) or (), each, strict=True):
                 if len(places):
-                    rows = block.take(places)
-                    rows = rows.append_column(PART, pa.array(np.full(len(places), number)))
-                    rows = rows.append_column(PLACE, pa.array(first + places))
-                    alike.setdefault((part.since, _placed(part.segment.struct), rows.schema), []).append(rows)
+                    rows, struct = block.take(places), part.segment.struct
+                    if placed:
+                        rows = rows.append_column(PART, pa.array(np.full(len(places), number)))
+                        rows, struct = rows.append_column(PLACE, pa.array(first + places)), _placed(struct)
+                    alike.setdefault((part.since, struct, rows.schema), []).append(rows)
                 first += len(block.rows)
         return [(since, struct, pa.Table.from_batches(some)) for (since, struct, _), some in alike.items()]
 
-    def rows_at(self, found: Found, parts: Sequence[LogPiece] | None = None) -> Tuples | None:
-        """The rows at places of all parts, or some, that were not purged, with part and place; None for none."""
+    def rows_at(self, found: Found, parts: Sequence[LogPiece] | None = None, *, placed: bool = False) -> Tuples | None:
+        """The rows at places of all parts or some that were not purged, perhaps with part and place; None for none."""
         whole: Frame | None = None
-        for since, struct, table in self._tables_at(found, self.parts if parts is None else parts):
+        for since, struct, table in self._tables_at(found, self.parts if parts is None else parts, placed=placed):
             whole = self._with(whole, self._store.engine.rows(table, struct), since, struct)
         return None if whole is None else Tuples(whole, _number(found), exact=False)
 
     def computed_at(self, found: Found, punctuations: Sequence[Punctuation] = ()) -> Segment:
         """The rows at places that were not purged, with part and place, or those that punctuations match."""
-        tables = self._tables_at(found, self.parts)
+        tables = self._tables_at(found, self.parts, placed=True)
         if not tables:
             return _NOTHING
         (since, struct, table), *others = tables
         test = filter_of(punctuations) if punctuations else None
         if not others and not self.purging[since:] and _borne(struct) == self.ages and (test or not punctuations):
             return self._store.hold(table.filter(test(table)) if test else table, struct)
-        rows = self.rows_at(found)
+        rows = self.rows_at(found, placed=True)
         assert rows is not None
         return self._store.write(matching(rows.frame, punctuations) if punctuations else rows.frame, rows.at_most)
 

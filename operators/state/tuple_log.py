@@ -260,7 +260,7 @@ class TupleLog:
         wanted = names, self._store.columns(others.frame, names)
         found = self._kept.found([wanted]) if self._looks_up(removed.rows) else None
         if found is not None:
-            if (rows := self._kept.rows_at(found)) is not None:
+            if (rows := self._kept.rows_at(found, placed=True)) is not None:
                 leaving = semi_join(rows, others, names)
                 self._purge_located(self._store.write(leaving.frame, leaving.at_most), names)
         elif gone := semi_join(Tuples(self._frame(), self.rows), others, names).frame.count():
