@@ -132,10 +132,7 @@ class SemiJoin(Operator):
         left, right = self.equi_join.bounded_keys
         undecided = replace(left.log("undecided tuples of the left side", inputs), blocks=self.anti)
         deciding = StateModel(
-            "keys of the right side",
-            1,
-            right.until(),
-            per=None if self.residual else self.equi_join.keys(1, inputs),
+            "keys of the right side", 1, right.until(), per=None if self.residual else self.equi_join.keys(1, inputs)
         )
         kept = replace(right.log(deciding.what, inputs), models=(deciding,), blocks=False)
         logs = {"undecided": undecided, "right": kept}

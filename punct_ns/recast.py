@@ -191,10 +191,7 @@ def recast_patterns(pattern: Pattern, old: Domain, new: Domain) -> tuple[Pattern
 
 
 def project(
-    closed_set: PunctuationSet,
-    names: Sequence[str],
-    schema: Schema,
-    new: Iterable[Punctuation] | None = None,
+    closed_set: PunctuationSet, names: Sequence[str], schema: Schema, new: Iterable[Punctuation] | None = None
 ) -> list[Punctuation]:
     """Returns the punctuations over `schema` that the set implies for the named attributes, in this order; minimal.
 

@@ -86,11 +86,7 @@ _known = lru_cache(maxsize=1 << 16)(parse_pattern)
 
 
 def write_element(
-    p: Punctuation,
-    row_tag: str,
-    prefix: str = "punct",
-    paths: Sequence[str] | None = None,
-    lifespan: str | None = None,
+    p: Punctuation, row_tag: str, prefix: str = "punct", paths: Sequence[str] | None = None, lifespan: str | None = None
 ) -> str:
     """Writes the punctuation as one element with a tuple's structure; the enclosing element must bind `prefix`.
 

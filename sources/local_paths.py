@@ -1,9 +1,12 @@
-"""Paths on the local file system as users write them: the file system that they name, and the part that is a glob."""
+"""Paths on the local file system as users write them, what a glob in them matches, and what is there."""
 
 from __future__ import annotations
 
+import errno
 import os
 import re
+from collections.abc import Callable, Iterator, Sequence
+from fnmatch import fnmatchcase
 from glob import escape, has_magic
 from pathlib import Path
 
@@ -59,6 +62,39 @@ def glob_of(path: str) -> str | None:
     """
     known, parts = split_glob(path)
     return str(Path(escape(str(known)), *parts)) if parts else None
+
+
+def matches(pattern: Sequence[str], names: Sequence[str]) -> bool:
+    """Whether a glob matches a path; both are given as lists of names."""
+    if not pattern or not names:
+        return not names and all(part == "**" for part in pattern)
+    is_hidden = names[0].startswith(".")
+    if pattern[0] == "**":
+        return matches(pattern[1:], names) or (not is_hidden and matches(pattern, names[1:]))
+    if is_hidden and not pattern[0].startswith("."):
+        return False
+    return fnmatchcase(names[0], pattern[0]) and matches(pattern[1:], names[1:])
+
+
+def status_of(path: str) -> os.stat_result | None:
+    """Returns the status of a path; None if it does not exist, or no longer."""
+    try:
+        return os.stat(path)  # noqa: PTH116 - faster than a Path, for each document
+    except OSError as error:
+        if error.errno in (errno.ENOENT, errno.ENOTDIR, errno.ELOOP):
+            return None
+        raise
+
+
+def files_in_partitions(
+    directory: Path, partition: Callable[[Sequence[str]], bool], names: tuple[str, ...] = ()
+) -> Iterator[Path]:
+    """Yields the documents in the partitions of a directory, at any depth."""
+    for entry in directory.iterdir():
+        below = (*names, entry.name)
+        if partition(below) and entry.is_dir():
+            yield from (inner for inner in entry.iterdir() if not inner.is_dir())
+            yield from files_in_partitions(entry, partition, below)
 
 
 def _names_file_system(path: str) -> bool:

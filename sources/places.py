@@ -5,12 +5,11 @@ In the URL of a source, which may carry options of the store, `%3F` is a questio
 
 from __future__ import annotations
 
-import errno
 import os
+import re
 import stat
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from fnmatch import fnmatchcase
 from glob import glob, has_magic
 from pathlib import Path
 from typing import Any, BinaryIO, NamedTuple, Protocol, TypeAlias
@@ -21,11 +20,10 @@ from xmlstream.operators.storage.object_urls import OPTIONS, is_object_url, show
 from xmlstream.operators.storage.objects import START_PATIENCE, ObjectStatus, ObjectStore
 from xmlstream.operators.storage.store import Folder, Store, store_of
 from xmlstream.punct_ns.errors import InputError, StateError, UsageError
-from xmlstream.sources.local_paths import glob_of, local_path, split_glob
+from xmlstream.sources.local_paths import files_in_partitions, glob_of, local_path, matches, split_glob, status_of
 
 LIST_ALL = 60.0
 """The seconds after which all objects are listed again, for those whose names sort before the last one found."""
-
 
 FULL_LOOK = 5.0
 """The seconds after which an unchanged directory is listed again, for documents that were written in their place.
@@ -38,7 +36,6 @@ _MANY = 1 << 12
 
 _SETTLED = 1.0
 """The age in seconds from which the time of a directory tells changes: clocks of file systems are coarse."""
-
 
 New: TypeAlias = Callable[[Sequence[str]], Sequence[str]]
 """Returns those keys of documents that are new."""
@@ -263,7 +260,7 @@ class LocalPlace(Place):
 
     def _time_now(self) -> int:
         """The time at which the one directory was changed that documents can be in; 0 if there may be several."""
-        found = _status(self._folder.address()) if self._is_flat else None
+        found = status_of(self._folder.address()) if self._is_flat else None
         return 0 if found is None else found.st_mtime_ns
 
     def postpone(self, documents: int) -> None:
@@ -291,7 +288,7 @@ class LocalPlace(Place):
         root = self._folder.address()
         for key in keys:
             if _is_meant(key.rpartition("/")[2]):
-                status = _status(f"{root}/{key}")
+                status = status_of(f"{root}/{key}")
                 if status is not None and self._is_document(status.st_mode):
                     yield key, local_status(status)
 
@@ -310,7 +307,7 @@ class LocalPlace(Place):
         elif Path(self._path).is_dir():
             if self._partition is None:
                 return os.listdir(root)  # noqa: PTH208 - names alone
-            candidates = [*Path(self._path).iterdir(), *_partitioned(Path(self._path), self._partition)]
+            candidates = [*Path(self._path).iterdir(), *files_in_partitions(Path(self._path), self._partition)]
         else:
             raise InputError(f"there is no directory {self._path}")
         return [str(candidate.relative_to(root)) for candidate in candidates]
@@ -336,7 +333,7 @@ class ObjectPlace(Place):
             folder, self._pattern = self._key, ()
         self.root = self._below = self._store.below(folder)
         # All keys that a glob can match begin with its letters before the first magic one.
-        self._begin = _literal(self._pattern[0]) if self._pattern else ""
+        self._begin = re.split("[*?[]", self._pattern[0])[0] if self._pattern else ""
         self._last, self._listed_all = "", -LIST_ALL
         self.passed = set[str]()
         self.single = one or self._is_object()
@@ -449,8 +446,7 @@ class ObjectPlace(Place):
         return [f"{name}/" for name in found]
 
     def _no_bucket(self) -> UsageError:
-        bucket = shown(self._store.url)
-        return UsageError(f"there is no bucket {bucket}", hint="check its name, the endpoint and the region")
+        return UsageError(f"there is no bucket {shown(self._store.url)}", hint="check its name, endpoint and region")
 
 
 _PAGE, _AHEAD = 1000, 8
@@ -480,47 +476,10 @@ def _location(path: str) -> tuple[ObjectStore, str, tuple[str, ...]]:
     return store, "/".join(parts[:known]), tuple(parts[known:])
 
 
-def _literal(part: str) -> str:
-    return part[: next((at for at, letter in enumerate(part) if has_magic(letter)), len(part))]
-
-
 def local_status(found: os.stat_result) -> DocumentStatus:
     """Returns the status of a file."""
     return DocumentStatus(found.st_size, found.st_mtime_ns, found.st_ino)
 
 
-def _status(path: str) -> os.stat_result | None:
-    """Returns the status of a path; None if it does not exist, or no longer."""
-    try:
-        return os.stat(path)  # noqa: PTH116 - faster than a Path, for each document
-    except OSError as error:
-        if error.errno in (errno.ENOENT, errno.ENOTDIR, errno.ELOOP):
-            return None
-        raise
-
-
-def _partitioned(
-    directory: Path, partition: Callable[[Sequence[str]], bool], names: tuple[str, ...] = ()
-) -> Iterator[Path]:
-    """Yields the documents in the partitions of a directory, at any depth."""
-    for entry in directory.iterdir():
-        below = (*names, entry.name)
-        if partition(below) and entry.is_dir():
-            yield from (inner for inner in entry.iterdir() if not inner.is_dir())
-            yield from _partitioned(entry, partition, below)
-
-
 def _is_meant(name: str) -> bool:
     return not name.startswith((".", "_")) and not name.endswith(".tmp")
-
-
-def matches(pattern: Sequence[str], names: Sequence[str]) -> bool:
-    """Whether a glob matches a path; both are given as lists of names."""
-    if not pattern or not names:
-        return not names and all(part == "**" for part in pattern)
-    is_hidden = names[0].startswith(".")
-    if pattern[0] == "**":
-        return matches(pattern[1:], names) or (not is_hidden and matches(pattern, names[1:]))
-    if is_hidden and not pattern[0].startswith("."):
-        return False
-    return fnmatchcase(names[0], pattern[0]) and matches(pattern[1:], names[1:])

@@ -69,8 +69,7 @@ XMARK_STREAMS: Mapping[str, _Stream] = {
         ends="people *",
     ),
     "interest": _Stream(
-        {"person": _id("../../@id", "person"), "category": _id("@category", "category")},
-        ends="person person; people *",
+        {"person": _id("../../@id", "person"), "category": _id("@category", "category")}, ends="person person; people *"
     ),
     "watch": _Stream(
         {"person": _id("../../@id", "person"), "open_auction": _id("@open_auction", "open_auction")},

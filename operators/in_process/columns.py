@@ -48,12 +48,7 @@ class Named(tuple[tuple[str, Part], ...]):
         return self._hash
 
 
-_JSON = {
-    "BIGINT": "long",
-    "INT": "integer",
-    "SMALLINT": "short",
-    "TINYINT": "byte",
-}
+_JSON = {"BIGINT": "long", "INT": "integer", "SMALLINT": "short", "TINYINT": "byte"}
 _READ = {written: name for name, written in _JSON.items()}
 _COLUMN = re.compile(r"\s*(?:`(?P<quoted>(?:[^`]|``)+)`|(?P<plain>\w+))\s+(?P<type>.+?)\s*", re.DOTALL)
 _NOT_NULL = re.compile(r"(.+?)\s+NOT\s+NULL", re.IGNORECASE | re.DOTALL)

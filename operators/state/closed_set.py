@@ -27,7 +27,7 @@ import pyarrow.compute
 
 from xmlstream.operators.state.expiring_set import Entry, ExpiringSet, IsOver, recorded, restored
 from xmlstream.operators.storage.records import LogRecord, PartRecord
-from xmlstream.operators.storage.segments import Segment, SegmentStore
+from xmlstream.operators.storage.segments import Segment, SegmentStore, of_one_size
 from xmlstream.punct_ns.lifespan import Lifespan, shortest
 from xmlstream.punct_ns.pattern import Constant, List, Pattern, Range
 from xmlstream.punct_ns.punctuation import Punctuation, is_isolated, isolated, listed
@@ -360,7 +360,7 @@ class ConstantRuns:
         """The runs after the slice, for its commit; a merge that has finished replaces the runs it merged."""
         if self._merging is not None and self._merging[1].done():
             self._take_merged()
-        if self._merging is None and (together := self._of_one_size()):
+        if self._merging is None and (together := of_one_size(self._runs, TOGETHER, self._fit)):
             self._merging = together, _THREADS.submit(self._merged, together, self._store.draft())
         return LogRecord(self.rows, tuple(PartRecord.extending(self._store.record(run)) for run in self._runs))
 
@@ -369,21 +369,10 @@ class ConstantRuns:
         if self._merging is not None:
             self._merging[1].result()
 
-    def _of_one_size(self) -> list[Segment]:
-        """The runs to merge next; empty if there are too few of each size."""
-        sizes: dict[int, list[Segment]] = {}
-        for run in self._runs:
-            sizes.setdefault((run.rows.bit_length() - 1) // (TOGETHER.bit_length() - 1), []).append(run)
-        for _, runs in sorted(sizes.items()):
-            together = sorted(runs, key=lambda run: run.rows)[:TOGETHER] if len(runs) >= TOGETHER else []
-            while (
-                sum(run.rows for run in together) > LARGEST
-                or sum(self._store.mapped(run).nbytes for run in together) > LARGEST_BYTES
-            ):
-                together.pop()
-            if len(together) > 1:
-                return together
-        return []
+    def _fit(self, runs: Sequence[Segment]) -> bool:
+        """Whether runs are merged into one."""
+        is_small = len(runs) <= TOGETHER and sum(run.rows for run in runs) <= LARGEST
+        return is_small and sum(self._store.mapped(run).nbytes for run in runs) <= LARGEST_BYTES
 
     def _merged(self, together: Sequence[Segment], draft: str) -> Segment:
         return self._store.put(_run(pa.concat_arrays([self._values(run) for run in together])), draft)

@@ -25,15 +25,7 @@ import pyarrow.parquet as pq
 from xmlstream.dataclasses import dataclass, replace
 from xmlstream.operators.storage.lookup import Block, alike_in_engines, blocks_of, moments_of, struct_with, types_in
 from xmlstream.operators.storage.records import SegmentRecord
-from xmlstream.operators.storage.shared_files import (
-    PARTS,
-    PartsOfTask,
-    SharedFolder,
-    noted,
-    opened,
-    put_parts,
-    size_of,
-)
+from xmlstream.operators.storage.shared_files import PARTS, PartsOfTask, SharedFolder, noted, opened, put_parts, size_of
 from xmlstream.operators.storage.store import Folder, LocalPlace, folder_at
 from xmlstream.punct_ns.slices import own, quoted
 
@@ -386,6 +378,23 @@ class _SharedFiles(_OwnFiles):
         """See `_OwnFiles.has_parts`."""
         urls = self._shared.urls(name)
         return bool(urls) and all(size_of(url) is not None for url in urls)
+
+
+def of_one_size(segments: Iterable[Segment], least: int, fit: Callable[[Sequence[Segment]], bool]) -> list[Segment]:
+    """The segments to merge next: at least so many of similar size and equal columns, less the largest until they fit.
+
+    Empty if there are too few of each size.
+    """
+    sizes: dict[tuple[int, str], list[Segment]] = {}
+    for one in segments:
+        sizes.setdefault(((one.rows.bit_length() - 1) // (least.bit_length() - 1), one.struct), []).append(one)
+    for _, alike in sorted(sizes.items()):
+        together = sorted(alike, key=lambda one: one.rows) if len(alike) >= least else []
+        while not fit(together):
+            together.pop()
+        if len(together) > 1:
+            return together
+    return []
 
 
 def _are_few(segments: Sequence[Segment]) -> bool:

@@ -22,7 +22,7 @@ import json
 import os
 import shutil
 import zlib
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, BinaryIO, ClassVar, Protocol, Self, TypeAlias
 
@@ -42,16 +42,14 @@ from xmlstream.operators.storage.objects import ObjectStore
 from xmlstream.punct_ns.errors import StateError, UsageError
 
 if TYPE_CHECKING:
-    from _typeshed import ReadableBuffer
-
-    Pieces: TypeAlias = Iterable[ReadableBuffer]
+    from xmlstream.operators.storage.objects import Pieces
 
 
 class Store(Protocol):
     """What folders and object stores have in common.
 
     Attributes:
-        AT_ONCE: The objects that are published at the same time, where their order does not matter.
+        AT_ONCE: The most requests at the same time, where their order does not matter.
         COMPARED: The bytes of the last documents whose checksums a start compares; of others it compares the sizes.
     """
 

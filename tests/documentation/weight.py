@@ -27,8 +27,8 @@ WORDS = (
 """Words of conversation in place of the field's: a stream does not *tell* or *say*, it declares, promises, closes."""
 
 LIMITS = {
-    "modules": 358,
-    "lines": 73_460,
+    "modules": 361,
+    "lines": 73_427,
     "contracts": 16,
     "words of conversation": 8,
     "names that stand for two things": 27,
@@ -95,7 +95,7 @@ def figures() -> dict[str, float]:
     found = modules()
     code = sum(m.code for m in found)
     return {
-        "modules": 358,
+        "modules": len(found),
         "lines": sum(m.lines for m in found),
         "lines of the core": sum(m.lines for m in found)
         - (around := sum(m.lines for m in found if _is_around(m.path))),

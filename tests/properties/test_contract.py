@@ -205,6 +205,7 @@ def force_large_state(monkeypatch: pytest.MonkeyPatch) -> None:
     """A handful of rows is a large state, purged when it is read by the engine, and of punctuations a table."""
     monkeypatch.setattr("xmlstream.operators.state.tuple_log.SMALL", 6)
     monkeypatch.setattr("xmlstream.operators.state.tuple_log.MOST_SEGMENTS", 2)
+    monkeypatch.setattr("xmlstream.operators.state.log_parts.MOST_SEGMENTS", 2)
     monkeypatch.setattr("xmlstream.operators.storage.segments.COLLECTED", 48)
     monkeypatch.setattr("xmlstream.operators.storage.segments.HELD", 1)
     monkeypatch.setattr("xmlstream.operators.frames.matching.INLINE", 8)

@@ -97,8 +97,8 @@ def drops_a_purging_punctuation_early(patch: Patch) -> None:
     record = TupleLog.record
 
     def early(self: TupleLog) -> LogRecord:
-        if self._purging:
-            self._purging = []
+        if self._kept.purging:
+            self._kept.purging = []
             self._rewrite()
         return record(self)
 
@@ -109,14 +109,14 @@ def drops_a_purging_punctuation_early(patch: Patch) -> None:
 
 def forgets_which_rows_it_has_removed(patch: Patch) -> None:
     """Rows that were looked up and removed are rewritten as if they were there."""
-    remove = TupleLog._remove_located
+    remove = TupleLog._purge_located
 
     def removed(self: TupleLog, *args: Any) -> None:
         remove(self, *args)
-        self._parts = [replace(part, removed=(), gone=None) for part in self._parts]
+        self._kept.parts = [replace(part, removed=(), gone=None) for part in self._kept.parts]
         self._rewrite()
 
-    patch.setattr(TupleLog, "_remove_located", removed)
+    patch.setattr(TupleLog, "_purge_located", removed)
 
 
 def takes_hulls_for_covers(patch: Patch) -> None:

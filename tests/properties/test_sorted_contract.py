@@ -82,6 +82,7 @@ def state(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> No
         for what, most in (
             ("state.tuple_log.SMALL", 4),
             ("state.tuple_log.MOST_SEGMENTS", 2),
+            ("state.log_parts.MOST_SEGMENTS", 2),
             ("storage.segments.COLLECTED", 30),
             ("storage.segments.HELD", 1),
             ("sort.ALONE", 3),

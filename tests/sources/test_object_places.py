@@ -15,7 +15,8 @@ from tests.harness.fault_proxy import fault_proxy
 from tests.harness.seaweed import ObjectServer
 from tests.harness.xml_reading import in_slices, read
 from xmlstream.cli.concatenation import concatenate
-from xmlstream.operators.storage.objects import ObjectStore, requests
+from xmlstream.operators.storage.object_requests import requests
+from xmlstream.operators.storage.objects import ObjectStore
 from xmlstream.punct_ns.errors import InputError, MalformedInput, StateError, UsageError
 from xmlstream.punct_ns.xml_form import PUNCT_NS
 from xmlstream.runtime.merged_documents import merged_documents

@@ -136,9 +136,7 @@ def _code(error: XmlStreamError) -> int:
     return 1
 
 
-def cat(
-    output: Annotated[str, argument("OUT", "Directory or URL that `xmlstream run -o` wrote.")],
-) -> None:
+def cat(output: Annotated[str, argument("OUT", "Directory or URL that `xmlstream run -o` wrote.")]) -> None:
     """Print the committed output of a query as one well-formed document."""
     from xmlstream.cli.concatenation import concatenate
 

@@ -32,13 +32,7 @@ from xmlstream.punct_ns.errors import StateError, UsageError, XmlStreamError
 from xmlstream.session.java_process import require_java
 from xmlstream.session.spark_errors import reason_in
 from xmlstream.session.spark_session import JAVA_OPTIONS
-from xmlstream.session.warm_start import (
-    DIRECTORY_VARIABLE,
-    directory,
-    fitting,
-    java_quoted,
-    whole_name,
-)
+from xmlstream.session.warm_start import DIRECTORY_VARIABLE, directory, fitting, java_quoted, whole_name
 
 _TABLES = "".join(
     f"CREATE TABLE s{n} (sid STRING, hour INT, min INT, currtmp DOUBLE) USING punctuated_xml OPTIONS "

@@ -24,7 +24,7 @@ from xmlstream.cli.progress import noticed, shown
 from xmlstream.dataclasses import dataclass, replace
 from xmlstream.monitor.monitor import Monitor
 from xmlstream.monitor.run_view import RunView
-from xmlstream.operators.storage.objects import ANNOUNCED
+from xmlstream.operators.storage.object_requests import ANNOUNCED
 from xmlstream.optimizer.rules import optimized
 from xmlstream.punct_ns.errors import UsageError
 from xmlstream.runtime.preflight import require_disjoint, require_found

@@ -190,12 +190,7 @@ def _edge(inside: Point, outside: Point, box: Area) -> Point:
 
 _MARGIN = 20.0
 
-_TONES: dict[When, Tone] = {
-    When.AT_ONCE: "good",
-    When.CLOSED: "good",
-    When.AT_THE_END: "late",
-    When.NEVER: "bad",
-}
+_TONES: dict[When, Tone] = {When.AT_ONCE: "good", When.CLOSED: "good", When.AT_THE_END: "late", When.NEVER: "bad"}
 
 
 def picture(

@@ -53,10 +53,7 @@ def _end(checkpoint: LocalPlace, view: RunView) -> dict[str, str]:
         return unseal(folder_at(checkpoint), ENDED)
     if is_locked(folder_at(checkpoint).root):
         return {}
-    return {
-        "how": "closed" if view.totals.last.closed else "died",
-        "time": view.totals.time,
-    }
+    return {"how": "closed" if view.totals.last.closed else "died", "time": view.totals.time}
 
 
 def keep_reading(
@@ -66,10 +63,7 @@ def keep_reading(
 
     `refresh` brings the checkpoint up to date if it is a copy.
     """
-    log, last = (
-        CommitLog(folder_at(checkpoint).below("commits")),
-        view.totals.last.slice,
-    )
+    log, last = (CommitLog(folder_at(checkpoint).below("commits")), view.totals.last.slice)
     while not view.totals.last.closed and not until.wait(LOOK_EVERY_SECONDS):
         try:
             refresh()

@@ -142,10 +142,7 @@ def _groups_of_inputs(node: Node, groups: Groups, uses: Counter[Node]) -> Sequen
     own = list(_waited_for(node))
     lines = [node.operator.lineage(names, *node.input_schemas) for names in groups] if uses[node] <= 1 else []
     return [
-        (
-            *(names for i, names in own if i == at),
-            *(tuple(line[at]) for line in lines if line is not None),
-        )
+        (*(names for i, names in own if i == at), *(tuple(line[at]) for line in lines if line is not None))
         for at in range(len(node.inputs))
     ]
 

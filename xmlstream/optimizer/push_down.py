@@ -57,10 +57,7 @@ from xmlstream.punct_ns.slices import quoted
 
 
 def _divided(
-    parts: Sequence[exp.Expr],
-    terms: Sequence[Terms],
-    schemas: Sequence[Schema],
-    passed: AbstractSet[str] = frozenset(),
+    parts: Sequence[exp.Expr], terms: Sequence[Terms], schemas: Sequence[Schema], passed: AbstractSet[str] = frozenset()
 ) -> tuple[list[list[exp.Expr]], list[exp.Expr]]:
     """Divides the parts of a predicate into those for each input, and those that stay.
 

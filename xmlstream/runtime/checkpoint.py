@@ -39,14 +39,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 from xmlstream.dataclasses import dataclass, field, replace
 from xmlstream.operators.state.expiring_set import Entry
 from xmlstream.operators.state.state_schema import OperatorRecord
-from xmlstream.operators.storage.durable import (
-    EMPTY_SEAL,
-    RESTORE,
-    AppendOnlyFile,
-    generation,
-    make_directory,
-    sync,
-)
+from xmlstream.operators.storage.durable import EMPTY_SEAL, RESTORE, AppendOnlyFile, generation, make_directory, sync
 from xmlstream.operators.storage.records import Record
 from xmlstream.operators.storage.store import Folder, LocalPlace, Store, folder_at, sealed, unseal, unsealed
 from xmlstream.plan.written_plan import PLAN_FILE

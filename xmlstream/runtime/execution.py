@@ -29,7 +29,8 @@ from xmlstream.operators.behaviour import advance
 from xmlstream.operators.frames.held import computed_rows
 from xmlstream.operators.state.ages import PurgeAfter
 from xmlstream.operators.state.slice_tuples import Slice, Tuples
-from xmlstream.operators.storage.objects import ObjectStore, requests
+from xmlstream.operators.storage.object_requests import requests
+from xmlstream.operators.storage.objects import ObjectStore
 from xmlstream.plan.nodes import Node, Results, Scan, Static, copies, names, results, topological
 from xmlstream.punct_ns.punctuation import Punctuation
 from xmlstream.punct_ns.slices import POSITION, quoted

@@ -17,7 +17,7 @@ from typing import TypeAlias
 from xmlstream.dataclasses import dataclass, field, replace
 from xmlstream.operators.storage.durable import AppendOnlyFile
 from xmlstream.operators.storage.object_urls import is_object_url
-from xmlstream.operators.storage.objects import AT_ONCE, ObjectStore
+from xmlstream.operators.storage.objects import ObjectStore
 from xmlstream.operators.storage.records import Record
 from xmlstream.punct_ns.errors import UsageError, reason
 
@@ -153,7 +153,7 @@ def read_metrics(path: Path | str) -> list[SliceReport]:
     try:
         if is_object_url(place):
             objects = ObjectStore(place)
-            with ThreadPoolExecutor(AT_ONCE, thread_name_prefix="metrics") as threads:
+            with ThreadPoolExecutor(ObjectStore.AT_ONCE, thread_name_prefix="metrics") as threads:
                 lines = [each.decode() for each in threads.map(objects.read, objects.names())]
         else:
             lines = Path(place).read_text(encoding="utf-8").splitlines(keepends=True)

@@ -15,7 +15,8 @@ from xmlstream.plan.nodes import Node, Scan, Static, topological
 from xmlstream.punct_ns.errors import InputError, QueryError, UsageError
 from xmlstream.runtime.merged_documents import merged_documents
 from xmlstream.sink.document_names import slice_of
-from xmlstream.sources.places import matches, split_place
+from xmlstream.sources.local_paths import matches
+from xmlstream.sources.places import split_place
 from xmlstream.sources.xml.options.source import SourceOptions
 from xmlstream.sources.xml.splits.documents import Documents
 

@@ -129,13 +129,7 @@ class Recovered:
 
 
 def recover(
-    mirror: Mirror,
-    root: Node,
-    targets: Sequence[Target],
-    time_zone: str,
-    *,
-    overwrite: bool,
-    moved: bool,
+    mirror: Mirror, root: Node, targets: Sequence[Target], time_zone: str, *, overwrite: bool, moved: bool
 ) -> Recovered:
     """Locks and checks a checkpoint and the outputs; makes a new checkpoint if there is none.
 

@@ -43,7 +43,7 @@ from xmlstream.operators.storage.durable import checksum_text, make_directory, s
 from xmlstream.operators.storage.locks import DirectoryLocks
 from xmlstream.operators.storage.object_files import CHUNK
 from xmlstream.operators.storage.object_urls import is_object_url, joined, require_known_scheme, shown
-from xmlstream.operators.storage.objects import AT_ONCE, START_PATIENCE, ObjectStore
+from xmlstream.operators.storage.objects import START_PATIENCE, ObjectStore
 from xmlstream.operators.storage.store import Folder, folder_at, sealed, unsealed
 from xmlstream.plan.written_plan import PLAN_FILE
 from xmlstream.punct_ns.errors import StateError, XmlStreamError
@@ -95,7 +95,7 @@ class RemoteCheckpoint(Mirror):
         self._runs: list[str] = []
         self._letters: set[str] = set()
         self._behind: list[Future[None]] = []
-        self._threads = ThreadPoolExecutor(AT_ONCE, thread_name_prefix="checkpoint")
+        self._threads = ThreadPoolExecutor(ObjectStore.AT_ONCE, thread_name_prefix="checkpoint")
 
     @property
     def apart(self) -> ObjectStore | None:  # type: ignore[override]

@@ -82,12 +82,7 @@ class SliceLoop:
     """
 
     def __init__(
-        self,
-        reader: SourcesReader,
-        stager: Stager,
-        checkpoint: Checkpoint,
-        process: Process,
-        pace: Pace,
+        self, reader: SourcesReader, stager: Stager, checkpoint: Checkpoint, process: Process, pace: Pace
     ) -> None:
         """Go on from the last commit of a checkpoint.
 

@@ -82,20 +82,12 @@ def open_session(
 
 @overload
 def open_session(
-    master: None = None,
-    conf: Mapping[str, str] | None = None,
-    name: str = "xmlstream",
-    *,
-    engine: Literal["duckdb"],
+    master: None = None, conf: Mapping[str, str] | None = None, name: str = "xmlstream", *, engine: Literal["duckdb"]
 ) -> InProcessSession: ...
 
 
 def open_session(
-    master: str | None = None,
-    conf: Mapping[str, str] | None = None,
-    name: str = "xmlstream",
-    *,
-    engine: str = "spark",
+    master: str | None = None, conf: Mapping[str, str] | None = None, name: str = "xmlstream", *, engine: str = "spark"
 ) -> Session:
     """Returns the Spark session of this process, or starts one; or opens a session in which DuckDB computes.
 

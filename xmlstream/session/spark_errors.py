@@ -44,10 +44,7 @@ _REASONS = (
 )
 
 
-LOGGERS = (
-    "org.apache.spark.executor.Executor",
-    "org.apache.spark.scheduler.TaskSetManager",
-)
+LOGGERS = ("org.apache.spark.executor.Executor", "org.apache.spark.scheduler.TaskSetManager")
 """The loggers of errors that end a query."""
 
 

@@ -122,9 +122,6 @@ class StreamSink(Sink):
 
 
 XML = SinkKind(
-    name="punctuated_xml",
-    example="out for XML",
-    options=("path", "rowTag", "rootTag", *OPTIONS),
-    has_elements=True,
+    name="punctuated_xml", example="out for XML", options=("path", "rowTag", "rootTag", *OPTIONS), has_elements=True
 )
 """Documents in a directory, or one on standard output; the default kind of an output."""

@@ -11,11 +11,7 @@ from collections.abc import Mapping, Sequence
 
 from xmlstream.dataclasses import dataclass, replace
 from xmlstream.operators.expressions.operations.arithmetic import OF_NUMBERS
-from xmlstream.operators.expressions.operations.casts import (
-    cast,
-    common_type,
-    same_type,
-)
+from xmlstream.operators.expressions.operations.casts import cast, common_type, same_type
 from xmlstream.operators.expressions.operations.moments import MOMENTS
 from xmlstream.operators.expressions.operations.part import (
     VOID,

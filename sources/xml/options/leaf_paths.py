@@ -192,12 +192,7 @@ _CONDITION_HINT = (
 
 
 def default_path(
-    column: str,
-    attribute_prefix: str,
-    value_tag: str,
-    prefixes: Prefixes = XML_PREFIXES,
-    *,
-    is_structure: bool = False,
+    column: str, attribute_prefix: str, value_tag: str, prefixes: Prefixes = XML_PREFIXES, *, is_structure: bool = False
 ) -> LeafPath:
     """Returns the path of a column for which the source declares none; UsageError if its prefix is not declared.
 

@@ -116,9 +116,7 @@ def text_type(domain: Domain, structure: Structure | None) -> pa.DataType:
 
 
 def read_structures(
-    texts: Any,
-    kind: pa.StructType,
-    readers: Sequence[Callable[[Any], tuple[pa.Array[Any], Mapping[int, str]]]],
+    texts: Any, kind: pa.StructType, readers: Sequence[Callable[[Any], tuple[pa.Array[Any], Mapping[int, str]]]]
 ) -> tuple[pa.Array[Any], dict[int, str]]:
     """Parses structures of texts with one reader per field; also returns the reason for each unreadable row."""
     there = np.flatnonzero(texts.is_valid().to_numpy(zero_copy_only=False))

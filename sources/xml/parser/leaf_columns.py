@@ -74,13 +74,7 @@ class LeafColumns:
     undecided: Mask
 
     def record(
-        self,
-        leaves: LeafTexts,
-        types: TextTypes,
-        elements: Offsets,
-        tuples: Offsets,
-        *,
-        is_nested: bool = False,
+        self, leaves: LeafTexts, types: TextTypes, elements: Offsets, tuples: Offsets, *, is_nested: bool = False
     ) -> dict[int, Any]:
         """Returns the texts of the attributes of records: tuples, or structures in them.
 

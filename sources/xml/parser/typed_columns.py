@@ -261,10 +261,7 @@ def _greater(values: Any, bound: Any) -> Any:
     return pc.or_(greater, pc.is_nan(values)) if pa.types.is_floating(values.type) else greater
 
 
-_PLAIN = {
-    IntegerType: only_bytes(b"0123456789-"),
-    FloatType: only_bytes(b"0123456789-."),
-}
+_PLAIN = {IntegerType: only_bytes(b"0123456789-"), FloatType: only_bytes(b"0123456789-.")}
 """The characters of texts that Arrow parses as the algebra does, or rejects; Arrow accepts hexadecimal, too."""
 
 _DATE = r"^[1-9]\d{3}-\d\d-\d\d"

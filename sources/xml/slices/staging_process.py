@@ -39,10 +39,7 @@ class StagingProcess:
     def __init__(self) -> None:
         program = _PROGRAM.format(path=[entry for entry in sys.path if entry])
         self._process = subprocess.Popen(  # noqa: S603 - this Python, and the program above
-            [sys.executable, "-P", "-c", program],
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            start_new_session=True,
+            [sys.executable, "-P", "-c", program], stdin=subprocess.PIPE, stdout=subprocess.PIPE, start_new_session=True
         )
 
     @property

@@ -116,14 +116,8 @@ def replacement(document: Document, byte: int, before: str | None) -> InputError
         return None
     inode, head, tail = before.split("-")
     found = fingerprint(document, byte).split("-")
-    changed = [
-        what
-        for what, is_same in (
-            ("its beginning", found[1] == head),
-            (f"the text before byte {byte}", found[2] == tail),
-        )
-        if not is_same
-    ]
+    parts = ("its beginning", f"the text before byte {byte}")
+    changed = [what for what, now, then in zip(parts, found[1:], (head, tail), strict=True) if now != then]
     if not changed:
         return None
     how = "in its place" if inode in ("", found[0]) else "by another file, in its place"
@@ -239,9 +233,8 @@ class ReadDocuments:
         self._names, self._rest = names[counts], rest[counts]
 
     def _settle(self) -> None:
-        rows = np.array(list(self._recent.values()), ROW)
+        self._sort_in(np.array(list(self._recent.values()), ROW))
         self._recent = {}
-        self._sort_in(rows)
 
     def _place(self, name: int) -> int | None:
         """Returns where the sorted rows have a name; None if they do not have it."""

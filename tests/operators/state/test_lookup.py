@@ -29,7 +29,7 @@ from xmlstream.operators.group_by import GroupBy
 from xmlstream.operators.intersect import Intersect
 from xmlstream.operators.join import Join
 from xmlstream.operators.semi_join import SemiJoin
-from xmlstream.operators.state import tuple_log
+from xmlstream.operators.state import log_parts, tuple_log
 from xmlstream.operators.state.ages import Since, combined_ages
 from xmlstream.operators.state.slice_tuples import Tuples
 from xmlstream.operators.state.state_schema import LogSchema
@@ -76,11 +76,10 @@ OPERATORS: dict[str, tuple[Callable[[Schema], Operator], int]] = {
 
 def looking_up() -> ExitStack:
     """All logs look their rows up, whatever their size, and merge segments as soon as there are two."""
-    changes = {"SMALL": 0, "FEWER": 0, "TOGETHER": 2}
+    changes = ((tuple_log, "SMALL", 0), (log_parts, "FEWER", 0), (log_parts, "TOGETHER", 2), (lookup, "_IN_MEMORY", 0))
     stack = ExitStack()
-    for name, value in changes.items():
-        stack.enter_context(patch.object(tuple_log, name, value))
-    stack.enter_context(patch.object(lookup, "_IN_MEMORY", 0))
+    for module, name, value in changes:
+        stack.enter_context(patch.object(module, name, value))
     return stack
 
 
@@ -340,7 +339,7 @@ def test_a_slice_reads_the_rows_of_its_keys_and_rewrites_few(
     in_process: InProcessSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str
 ) -> None:
     monkeypatch.setattr(tuple_log, "SMALL", 1000)
-    monkeypatch.setattr(tuple_log, "MERGED", 2000)
+    monkeypatch.setattr(log_parts, "MERGED", 2000)
     made, number = OPERATORS[name]
     inputs = [Schema.parse("a BIGINT"), Schema.parse("a2 BIGINT")][:number]
     running = Running(in_process, tmp_path, made(inputs[0]), *inputs)
@@ -361,7 +360,7 @@ def test_a_slice_reads_the_rows_of_its_keys_and_rewrites_few(
             slice_(EACH, sorted(known[at * 20 : at * 20 + 10]))
         assert counting.taken <= EACH, "the rows that are closed, the partners, and hardly another"
         assert counting.whole <= tuple_log.SMALL, "no engine reads all rows, unless they are few"
-        assert counting.rewritten <= tuple_log.MERGED
+        assert counting.rewritten <= log_parts.MERGED
         rewritten.append(counting.rewritten)
     # Sizes grow fourfold from 100 to 2,000: a row is rewritten three times, and what was removed twice at the most.
     assert sum(rewritten) <= 3 * 40 * EACH + 2 * 40 * 10

@@ -11,7 +11,7 @@ import pytest
 
 from tests.harness.fault_proxy import FAULTS, fault_proxy
 from tests.harness.seaweed import ObjectServer
-from xmlstream.operators.storage import object_files, objects
+from xmlstream.operators.storage import object_files, object_requests, objects
 from xmlstream.operators.storage.object_urls import is_object_url, joined, with_options
 from xmlstream.operators.storage.objects import ObjectStore
 from xmlstream.punct_ns.errors import InputError, StateError, UsageError
@@ -51,12 +51,12 @@ def test_names_are_those_of_objects_and_folders(store: ObjectStore) -> None:
 def test_a_listing_takes_a_request_for_a_thousand_objects(store: ObjectStore) -> None:
     with ThreadPoolExecutor(8) as threads:
         list(threads.map(lambda number: store.write(f"{number:05d}", [b"x"]), range(1001)))
-    objects.requests.clear()
+    object_requests.requests.clear()
     assert [one.key for one in store.listed()] == [f"{number:05d}" for number in range(1001)]
-    assert objects.requests == {"list": 2}
-    objects.requests.clear()
+    assert object_requests.requests == {"list": 2}
+    object_requests.requests.clear()
     assert list(store.listed(after="01000")) == []
-    assert objects.requests == {"list": 1}
+    assert object_requests.requests == {"list": 1}
 
 
 def test_an_object_is_created_once_unless_it_has_the_same_bytes(store: ObjectStore) -> None:
@@ -128,11 +128,11 @@ def test_a_listing_that_is_denied_is_not_repeated(bucket: str, monkeypatch: pyte
     """The client reports it as an error like others, by its status."""
     monkeypatch.setenv("AWS_ACCESS_KEY_ID", "bob")  # another client: they are kept by the key
     monkeypatch.setenv("AWS_SECRET_ACCESS_KEY", "wrong")
-    before = objects.requests["list"]
+    before = object_requests.requests["list"]
     with pytest.raises(StateError, match=r"access to s3://.* is denied: .*403") as error:
         ObjectStore(bucket).names()
     assert error.value.hint
-    assert objects.requests["list"] == before + 1
+    assert object_requests.requests["list"] == before + 1
 
 
 def test_a_file_is_put_as_it_is(store: ObjectStore, tmp_path: Path) -> None:
@@ -210,11 +210,11 @@ def test_what_was_read_of_an_object_is_not_requested_again(monkeypatch: pytest.M
 
     def gets(key: str, tag: str, begin: int, length: int) -> int:
         """The requests of a reader of so many bytes."""
-        before = objects.requests["get"]
+        before = object_requests.requests["get"]
         with store.open(key, tag, 100) as file:
             file.seek(begin)
             assert file.read(length) == bytes(range(begin, begin + length))
-        return objects.requests["get"] - before
+        return object_requests.requests["get"] - before
 
     assert [gets("a", a.tag, begin, 30) for begin in (0, 10, 30)] == [1, 0, 0]
     assert gets("a", a.tag, 50, 30) == 1  # what follows the chunk
@@ -232,7 +232,7 @@ def test_what_was_read_of_an_object_is_not_requested_again(monkeypatch: pytest.M
 def test_a_store_that_goes_away_is_waited_for_with_words(
     object_server: ObjectServer, bucket: str, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
-    monkeypatch.setattr(objects, "QUIET", 0.0)
+    monkeypatch.setattr(object_requests, "QUIET", 0.0)
     with fault_proxy(object_server.endpoint) as proxy:
         store = ObjectStore(f"{bucket}?endpoint={proxy.endpoint}")
         store.write("a", [b"1"])
@@ -243,9 +243,12 @@ def test_a_store_that_goes_away_is_waited_for_with_words(
                 assert not reading.done()
             proxy.down.clear()
             assert reading.result() == b"1"
-        assert [objects.ANNOUNCED.match(record.getMessage()) is not None for record in caplog.records] == [True, True]
+        assert [object_requests.ANNOUNCED.match(record.getMessage()) is not None for record in caplog.records] == [
+            True,
+            True,
+        ]
         assert "answers again" in caplog.text
-        monkeypatch.setattr(objects, "PATIENCE", 0.5)
+        monkeypatch.setattr(object_requests, "PATIENCE", 0.5)
         proxy.down.set()
         with pytest.raises(StateError, match="has not answered for"):
             store.read("a")
@@ -254,7 +257,7 @@ def test_a_store_that_goes_away_is_waited_for_with_words(
 def test_a_store_that_accepts_requests_and_says_nothing_is_named_once(
     object_server: ObjectServer, bucket: str, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
-    monkeypatch.setattr(objects, "QUIET", 0.1)
+    monkeypatch.setattr(object_requests, "QUIET", 0.1)
     with fault_proxy(object_server.endpoint) as proxy, ThreadPoolExecutor(4) as threads:
         store = ObjectStore(f"{bucket}?endpoint={proxy.endpoint}")
         store.write("a", [b"1"])
@@ -273,7 +276,7 @@ def test_a_store_that_accepts_requests_and_says_nothing_is_named_once(
 def test_a_large_request_that_takes_its_time_is_not_announced(
     object_server: ObjectServer, bucket: str, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
-    monkeypatch.setattr(objects, "QUIET", 0.0)
+    monkeypatch.setattr(object_requests, "QUIET", 0.0)
     with fault_proxy(object_server.endpoint) as proxy:
         store = ObjectStore(f"{bucket}?endpoint={proxy.endpoint}")
         proxy.seconds = 1.0

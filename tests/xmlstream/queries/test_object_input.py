@@ -10,7 +10,8 @@ import pytest
 
 import xmlstream as xs
 from tests.harness.seaweed import ObjectServer
-from xmlstream.operators.storage.objects import ObjectStore, requests
+from xmlstream.operators.storage.object_requests import requests
+from xmlstream.operators.storage.objects import ObjectStore
 from xmlstream.punct_ns.errors import InputError, UsageError
 from xmlstream.punct_ns.xml_form import PUNCT_NS
 

@@ -19,7 +19,7 @@ import pytest
 import xmlstream as xs
 from tests.campaigns.signals import QUERY
 from xmlstream.diagnosis.inspection import inspect
-from xmlstream.operators.storage import objects
+from xmlstream.operators.storage import object_requests
 from xmlstream.operators.storage.objects import ObjectStore
 from xmlstream.operators.storage.store import unsealed
 from xmlstream.punct_ns.errors import StateError, UsageError
@@ -447,7 +447,7 @@ def test_the_requests_of_starts_and_slices_are_few_and_reported(
     def counted(self: RemoteCheckpoint) -> None:
         begin(self)
         self.settle()
-        starts.append(objects.requests.total() - before)
+        starts.append(object_requests.requests.total() - before)
 
     def end(report: dict[str, Any]) -> None:
         reports.append(report)
@@ -455,7 +455,7 @@ def test_the_requests_of_starts_and_slices_are_few_and_reported(
             raise Ends
 
     for _ in range(2):
-        before = objects.requests.total()
+        before = object_requests.requests.total()
         with mock.patch.object(RemoteCheckpoint, "begin", counted), suppress(Ends):
             asked.run(out, bucket, on_slice=end)
     slices = [sum(report["requests"].values()) for report in reports if "requests" in report]

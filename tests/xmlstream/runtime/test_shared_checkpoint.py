@@ -14,8 +14,9 @@ import pytest
 import xmlstream as xs
 from xmlstream.operators.frames.spark_engine import SparkEngine
 from xmlstream.operators.storage import segments, shared_files
+from xmlstream.operators.storage.object_requests import requests
 from xmlstream.operators.storage.object_urls import joined
-from xmlstream.operators.storage.objects import ObjectStore, requests
+from xmlstream.operators.storage.objects import ObjectStore
 from xmlstream.operators.storage.segments import SegmentStore
 from xmlstream.operators.storage.shared_files import PartsOfTask, RowsOfObjects
 from xmlstream.operators.storage.store import store_of

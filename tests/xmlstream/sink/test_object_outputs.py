@@ -18,8 +18,9 @@ import pytest
 import xmlstream as xs
 from xmlstream.cli.concatenation import concatenate
 from xmlstream.monitor.recorded import recorded_view
+from xmlstream.operators.storage.object_requests import requests
 from xmlstream.operators.storage.object_urls import joined, with_options
-from xmlstream.operators.storage.objects import ObjectStore, requests
+from xmlstream.operators.storage.objects import ObjectStore
 from xmlstream.punct_ns.errors import QueryError, StateError, UsageError
 from xmlstream.punct_ns.xml_form import PUNCT_NS
 from xmlstream.runtime import execution

@@ -15,13 +15,7 @@ from xmlstream.punct_ns.schema import END, START, Attribute, Schema
 from xmlstream.punct_ns.slices import own
 from xmlstream.punct_ns.sql_type import OpaqueType
 from xmlstream.sql.query_text import QueryText
-from xmlstream.sql.spark.functions import (
-    AGGREGATES,
-    READS_THE_CLOCK,
-    READS_THE_CLOCK_ALONE,
-    REFUSED,
-    reason_to_refuse,
-)
+from xmlstream.sql.spark.functions import AGGREGATES, READS_THE_CLOCK, READS_THE_CLOCK_ALONE, REFUSED, reason_to_refuse
 
 AS_IT_GOES_OUT = own("clock")
 """Placeholder name for the time at which a group is emitted, until the group's node exists."""

@@ -13,9 +13,7 @@ from xmlstream.operators.expressions.dialect import offset
 from xmlstream.operators.expressions.type_rules import whole_number
 from xmlstream.operators.joins.purge_strategy import PurgeStrategy, strategy_named
 from xmlstream.sql.query_text import QueryText
-from xmlstream.sql.spark.functions import (
-    ONE_FOR_ONE,
-)
+from xmlstream.sql.spark.functions import ONE_FOR_ONE
 
 A_BOUND = "write SELECT … FROM (SELECT …, ROW_NUMBER() OVER (PARTITION BY … ORDER BY …) AS r FROM …) WHERE r <= 3"
 """Hint to select the first tuples of each group."""

@@ -14,14 +14,7 @@ from xmlstream.operators.expressions.dialect import call_name, type_text
 from xmlstream.operators.expressions.iso_duration import OWN
 from xmlstream.operators.expressions.type_rules import whole_number
 from xmlstream.sql.query_text import QueryText
-from xmlstream.sql.refused.refusals import (
-    A_BOUND,
-    IN_A_SUBQUERY,
-    LAST_ROWS,
-    place_in_query,
-    purge_strategy_of,
-    refusal,
-)
+from xmlstream.sql.refused.refusals import A_BOUND, IN_A_SUBQUERY, LAST_ROWS, place_in_query, purge_strategy_of, refusal
 from xmlstream.sql.refused.subquery_places import READS, SUBQUERY_PLACES, Place, is_before_in
 from xmlstream.sql.spark.functions import (
     AGGREGATES,

@@ -29,7 +29,7 @@ ASOF_SINCE: Version = (4, 3)
 """The first version of Spark that parses ASOF JOIN."""
 
 _SINCE: dict[type[exp.Expression], tuple[str, Version, str]] = {
-    exp.Qualify: ("QUALIFY", (4, 2), "number the rows in a subquery, and filter by WHERE around it"),
+    exp.Qualify: ("QUALIFY", (4, 2), "number the rows in a subquery, and filter by WHERE around it")
 }
 """Clauses: their name, the first version of Spark that parses them, and what to write instead."""
 

@@ -156,10 +156,7 @@ def _reported(node: Node, text: str) -> Node:
     return reported
 
 
-ABOVE: Mapping[str, Callable[[Node, str], Node]] = {
-    PUNCTUATE: punctuated,
-    "semantics": _reported,
-}
+ABOVE: Mapping[str, Callable[[Node, str], Node]] = {PUNCTUATE: punctuated, "semantics": _reported}
 """Options that put an operator above a source, in this order."""
 
 
