@@ -15,6 +15,8 @@ from pathlib import Path
 from typing import Any, BinaryIO, NamedTuple, Protocol, TypeAlias
 from urllib.parse import parse_qsl, urlencode
 
+import numpy as np
+
 from xmlstream.dataclasses import dataclass, replace
 from xmlstream.operators.storage.object_urls import OPTIONS, is_object_url, shown, unquoted, with_options
 from xmlstream.operators.storage.objects import START_PATIENCE, ObjectStatus, ObjectStore
@@ -218,6 +220,10 @@ def _kind(path: str) -> type[ObjectPlace | LocalPlace]:
     return ObjectPlace if is_object_url(path) else LocalPlace
 
 
+_NONE = np.iinfo(np.int64).min
+"""In place of a hash, so that there is always one."""
+
+
 class LocalPlace(Place):
     """A place on the file system."""
 
@@ -236,6 +242,7 @@ class LocalPlace(Place):
         self.root = self._folder = Folder(root)
         self._is_flat = partition is None and len(self._parts) <= 1 and "**" not in self._parts
         self._next, self._time, self._tells, self._listed = 0.0, 0, False, 0
+        self._known = np.array([_NONE])  # the hashes of names in the last listing that were known
 
     @staticmethod
     def split(path: str) -> tuple[str, tuple[str, ...]]:
@@ -272,10 +279,11 @@ class LocalPlace(Place):
         self._time = self._time_now()
         self._tells = self._time > 0 and time.time() - self._time / 1e9 > _SETTLED
         begun = time.monotonic()
-        if begun < self._next and self._listed > _MANY and self._time > 0:
+        self.is_complete = not (begun < self._next and self._listed > _MANY and self._time > 0)
+        if not self.is_complete:
             names = os.listdir(self._folder.root)  # noqa: PTH208 - names alone, at once
             named = [name for name in names if matches(self._parts, [name])] if self._parts else names
-            yield from self._with_status(new(named))
+            yield from self._with_status(self._not_known(named, new))
             return
         candidates = self._candidates()
         self._listed = len(candidates)
@@ -283,6 +291,18 @@ class LocalPlace(Place):
         now = time.monotonic()
         pause = max(FULL_LOOK, 100 * (now - begun))
         self._next = now + pause if self._tells or (self._is_flat and self._listed > _MANY) else 0.0
+
+    def _not_known(self, names: Sequence[str], new: New) -> list[str]:
+        """The names that `new` does not know, or did not know when they were first listed: to ask takes longer."""
+        hashes = np.fromiter(map(hash, names), np.int64, len(names))
+        known = self._known
+        is_known = known[np.minimum(np.searchsorted(known, hashes), len(known) - 1)] == hashes
+        asked = np.flatnonzero(~is_known)
+        found = new([names[at] for at in asked.tolist()])
+        fresh = set(found)
+        is_known[asked] = [names[at] not in fresh for at in asked.tolist()]
+        self._known = np.sort(np.append(hashes[is_known], _NONE))
+        return list(found)
 
     def _with_status(self, keys: Iterable[str]) -> Iterator[tuple[str, DocumentStatus]]:
         root = self._folder.address()

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import random
 import time
+from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
@@ -82,3 +83,42 @@ def test_a_place_that_is_asked_first_finds_what_one_that_always_lists_finds(draw
         if asked.may_differ():
             known = seen(asked)
         assert known == {path.name for path in tmp_path.iterdir()}
+
+
+@pytest.mark.parametrize("draw", range(200 if AT_NIGHT else 20))
+def test_names_alone_find_all_that_is_new_and_ask_for_few(
+    draw: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Documents come, are read, are removed and come again; a name is asked for until it is known."""
+    monkeypatch.setattr(places, "_MANY", 0)
+    drawn, known = random.Random(SEED + draw), set[str]()
+    place = place_of(str(tmp_path), one=False, directories=False)
+    (tmp_path / "first.xml").write_text("<r/>")
+    assert seen(place) == {"first.xml"}
+    asked: list[str] = []
+
+    def new(names: Sequence[str]) -> list[str]:
+        asked.extend(names)
+        return [name for name in names if name not in known]
+
+    for _ in range(30):
+        here = {path.name for path in tmp_path.iterdir()}
+        for name in drawn.sample([f"{number}.xml" for number in range(9)], 3):
+            path = tmp_path / name
+            if name in here and name in known and drawn.random() < 0.5:
+                path.unlink()  # as a query does that cleans, which then forgets it
+                known.discard(name)
+            elif name not in here:
+                path.write_text("<r/>")
+        here = {path.name for path in tmp_path.iterdir()}
+        asked.clear()
+        monkeypatch.setattr(place, "_next", time.monotonic() + 1000)
+        assert {key for key, _ in place.present(new)} == here - known
+        assert not place.is_complete
+        assert len(set(asked)) == len(asked)
+        known.update(drawn.sample(sorted(here), len(here) // 2))
+    known.update(here)
+    assert not list(place.present(new))
+    asked.clear()
+    assert not list(place.present(new))
+    assert asked == []

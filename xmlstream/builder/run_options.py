@@ -133,6 +133,7 @@ def require_known(options: Mapping[str, Any]) -> None:
             names = [*RunOptions.__annotations__, "output", "checkpoint", "sink", "follow"]
             near = difflib.get_close_matches(name, names, n=1)
             hint = f"did you mean {near[0]}?" if near else f"there are {', '.join(names)}"
+            hint = "a started query always follows its input: leave it out" if name == "follow" else hint
             raise UsageError(f"a run has no option {name}", hint=hint)
 
 

@@ -20,6 +20,8 @@ from xmlstream.sql import script
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
+    from xmlstream.session.engines import InProcessSession
+
 
 def test_the_package_says_what_it_is_and_what_it_has() -> None:
     assert xs.__version__[0].isdigit()
@@ -139,3 +141,12 @@ def test_a_frame_that_is_a_stream_is_refused_at_once(spark: SparkSession) -> Non
     with pytest.raises(UsageError, match="the DataFrame is a stream") as raised:
         xs.from_dataframe(spark.readStream.format("rate").load())
     assert "read_parquet" in str(raised.value.hint)
+
+
+def test_a_started_query_is_told_that_it_follows_by_itself(in_process: InProcessSession, tmp_path: Path) -> None:
+    query = xs.read(in_process, tmp_path, schema="h INT", rowTag="r", schemes="h")
+    options: dict[str, Any] = {"follow": True}
+    with pytest.raises(UsageError, match="a run has no option follow") as raised:
+        query.start(tmp_path / "out", **options)
+    assert raised.value.hint == "a started query always follows its input: leave it out"
+    query.start(tmp_path / "out").stop()
