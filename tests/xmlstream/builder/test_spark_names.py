@@ -144,9 +144,10 @@ def test_a_frame_that_is_a_stream_is_refused_at_once(spark: SparkSession) -> Non
 
 
 def test_a_started_query_is_told_that_it_follows_by_itself(in_process: InProcessSession, tmp_path: Path) -> None:
-    query = xs.read(in_process, tmp_path, schema="h INT", rowTag="r", schemes="h")
+    (tmp_path / "in").mkdir()
+    query = xs.read(in_process, tmp_path / "in", schema="h INT", rowTag="r", schemes="h")
     options: dict[str, Any] = {"follow": True}
     with pytest.raises(UsageError, match="a run has no option follow") as raised:
         query.start(tmp_path / "out", **options)
     assert raised.value.hint == "a started query always follows its input: leave it out"
-    query.start(tmp_path / "out").stop()
+    query.start(tmp_path / "out", tmp_path / "state").stop()
