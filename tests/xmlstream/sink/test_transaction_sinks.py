@@ -438,6 +438,13 @@ def _attempts(output: str, tmp_path: Path) -> list[Callable[[], object]]:
     return [Target(output).require_reachable, lambda: _sink(output, tmp_path)]
 
 
+def test_a_table_that_a_killed_run_was_creating_is_created(tmp_path: Path) -> None:
+    (tmp_path / "hottest.delta" / "_delta_log").mkdir(parents=True)
+    (tmp_path / "hottest.delta" / "_delta_log" / "_commit_1f0c.json.tmp").write_text("{")
+    _sink(str(tmp_path / "hottest.delta"), tmp_path)
+    assert (tmp_path / "hottest.delta" / "_delta_log" / "00000000000000000000.json").exists()
+
+
 def test_what_is_no_delta_table_is_refused(tmp_path: Path) -> None:
     (tmp_path / "hottest.delta").mkdir()
     (tmp_path / "hottest.delta" / "mine.txt").write_text("")

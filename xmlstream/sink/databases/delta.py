@@ -54,13 +54,15 @@ class DeltaLoader:
     def _prepare(self, delta: Any, path: str, wanted: pa.Schema) -> None:
         properties = delta.CommitProperties(custom_metadata=self._mark)
         if not delta.DeltaTable.is_deltatable(path, self._options):
-            if not store_at(self._url(path)).names():
+            there = store_at(self._url(path)).names()
+            # Another run may have created it between the two looks.
+            if not delta.DeltaTable.is_deltatable(path, self._options):
+                # A run that was killed as it created the table has left a log without a commit.
+                if there not in ([], ["_delta_log/"]):
+                    raise UsageError(f"{path} exists, but is not a Delta table", hint="name another place")
                 made = delta.Schema.from_arrow(wanted)
                 delta.DeltaTable.create(path, made, commit_properties=properties, storage_options=self._options)
                 return
-            # Another run may have created it between the two looks.
-            if not delta.DeltaTable.is_deltatable(path, self._options):
-                raise UsageError(f"{path} exists, but is not a Delta table", hint="name another place")
         table = delta.DeltaTable(path, storage_options=self._options)
         found = pa.schema(table.schema().to_arrow())
         if others := differences(found, wanted):
