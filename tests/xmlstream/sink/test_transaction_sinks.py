@@ -29,6 +29,7 @@ from xmlstream.punct_ns.errors import QueryError, StateError, UsageError, XmlStr
 from xmlstream.punct_ns.punctuation import Punctuation
 from xmlstream.punct_ns.schema import Schema
 from xmlstream.sink import staged_sink
+from xmlstream.sink.databases import delta
 from xmlstream.sink.directory_sink import WrittenPart
 from xmlstream.sink.sink import ComputedSlice, Exactness, Sink
 from xmlstream.sink.sink_kind import SinkHome
@@ -457,8 +458,8 @@ def test_a_delta_table_that_another_run_creates_meanwhile_is_taken(
     place: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     _sink(place, tmp_path)
-    looks, original = iter([False]), DeltaTable.is_deltatable
-    monkeypatch.setattr(DeltaTable, "is_deltatable", lambda *args: next(looks, None) is None and original(*args))
+    looks, original = iter([False]), delta._is_table
+    monkeypatch.setattr(delta, "_is_table", lambda store: next(looks, None) is None and original(store))
     sink = _sink(place, tmp_path)
     sink.publish(sink.draft(_slice(0, (1, 0.5))))
     assert _hours(place) == [1]
