@@ -15,14 +15,20 @@ from pathlib import Path
 from typing import Any, BinaryIO, NamedTuple, Protocol, TypeAlias
 from urllib.parse import parse_qsl, urlencode
 
-import numpy as np
-
 from xmlstream.dataclasses import dataclass, replace
 from xmlstream.operators.storage.object_urls import OPTIONS, is_object_url, shown, unquoted, with_options
 from xmlstream.operators.storage.objects import START_PATIENCE, ObjectStatus, ObjectStore
 from xmlstream.operators.storage.store import Folder, Store, store_of
 from xmlstream.punct_ns.errors import InputError, StateError, UsageError
-from xmlstream.sources.local_paths import files_in_partitions, glob_of, local_path, matches, split_glob, status_of
+from xmlstream.sources.local_paths import (
+    KnownNames,
+    files_in_partitions,
+    glob_of,
+    local_path,
+    matches,
+    split_glob,
+    status_of,
+)
 
 LIST_ALL = 60.0
 """The seconds after which all objects are listed again, for those whose names sort before the last one found."""
@@ -220,10 +226,6 @@ def _kind(path: str) -> type[ObjectPlace | LocalPlace]:
     return ObjectPlace if is_object_url(path) else LocalPlace
 
 
-_NONE = np.iinfo(np.int64).min
-"""In place of a hash, so that there is always one."""
-
-
 class LocalPlace(Place):
     """A place on the file system."""
 
@@ -242,7 +244,7 @@ class LocalPlace(Place):
         self.root = self._folder = Folder(root)
         self._is_flat = partition is None and len(self._parts) <= 1 and "**" not in self._parts
         self._next, self._time, self._tells, self._listed = 0.0, 0, False, 0
-        self._known = np.array([_NONE])  # the hashes of names in the last listing that were known
+        self._known = KnownNames()
 
     @staticmethod
     def split(path: str) -> tuple[str, tuple[str, ...]]:
@@ -283,7 +285,7 @@ class LocalPlace(Place):
         if not self.is_complete:
             names = os.listdir(self._folder.root)  # noqa: PTH208 - names alone, at once
             named = [name for name in names if matches(self._parts, [name])] if self._parts else names
-            yield from self._with_status(self._not_known(named, new))
+            yield from self._with_status(self._known.others(named, new))
             return
         candidates = self._candidates()
         self._listed = len(candidates)
@@ -291,18 +293,6 @@ class LocalPlace(Place):
         now = time.monotonic()
         pause = max(FULL_LOOK, 100 * (now - begun))
         self._next = now + pause if self._tells or (self._is_flat and self._listed > _MANY) else 0.0
-
-    def _not_known(self, names: Sequence[str], new: New) -> list[str]:
-        """The names that `new` does not know, or did not know when they were first listed: to ask takes longer."""
-        hashes = np.fromiter(map(hash, names), np.int64, len(names))
-        known = self._known
-        is_known = known[np.minimum(np.searchsorted(known, hashes), len(known) - 1)] == hashes
-        asked = np.flatnonzero(~is_known)
-        found = new([names[at] for at in asked.tolist()])
-        fresh = set(found)
-        is_known[asked] = [names[at] not in fresh for at in asked.tolist()]
-        self._known = np.sort(np.append(hashes[is_known], _NONE))
-        return list(found)
 
     def _with_status(self, keys: Iterable[str]) -> Iterator[tuple[str, DocumentStatus]]:
         root = self._folder.address()
