@@ -83,6 +83,9 @@ SCHEMES = b"schemes"
 EXACT = b"exact"
 """The metadata key that is `false` once kept tuples were overdue."""
 
+ASIDE = b"aside"
+"""The metadata key for rows of a stream that are no items: a JSON list of dead letters."""
+
 
 @dataclass(frozen=True, slots=True)
 class ParquetFooter:

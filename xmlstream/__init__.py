@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from xmlstream.builder.reading import from_dataframe, from_sql, read, read_parquet, read_xmark
     from xmlstream.builder.run_options import RunOptions
     from xmlstream.builder.runnable import Insert, inserts_from_sql, run, start
+    from xmlstream.builder.streams import from_stream
     from xmlstream.operators.punctuators.order import ByClock, ByOrder, ByRoster
     from xmlstream.operators.punctuators.predicate import ByDomain, ByPredicate
     from xmlstream.punct_ns.errors import (
@@ -64,6 +65,7 @@ __all__ = [
     "closed",
     "from_dataframe",
     "from_sql",
+    "from_stream",
     "inserts_from_sql",
     "multiway_join",
     "open_session",
@@ -85,6 +87,7 @@ _MODULES = {
     "xmlstream.builder.run_options": ("RunOptions",),
     "xmlstream.builder.runnable": ("Insert", "inserts_from_sql", "run", "start"),
     "xmlstream.builder.reading": ("from_dataframe", "from_sql", "read", "read_parquet", "read_xmark"),
+    "xmlstream.builder.streams": ("from_stream",),
     "xmlstream.runtime.tally": ("Summary",),
     "xmlstream.session.engines": ("open_session",),
     "xmlstream.sink.closed_table": ("closed",),

@@ -71,6 +71,22 @@ class _Work:
     last: tuple[str, str] | None = None
 
 
+def mapped(made: DataFrame, function: Any, struct: StructType) -> DataFrame:
+    """Does the same as `DataFrame.mapInArrow`, which requires pandas to be installed although it would not use it.
+
+    Applies a function, from record batches to record batches, to each partition.
+    """
+    from pyspark.sql import DataFrame
+    from pyspark.sql import functions as F
+    from pyspark.sql.udf import UserDefinedFunction
+    from pyspark.util import PythonEvalType
+
+    udf: Any = UserDefinedFunction(function, struct, "mapped", PythonEvalType.SQL_MAP_ARROW_ITER_UDF)
+    column = udf(*(F.col(quoted(name)) for name in made.columns))
+    java: Any = made._jdf
+    return DataFrame(java.mapInArrow(column._jc, False, None), made.sparkSession)
+
+
 @dataclass(frozen=True)
 class SparkEngine:
     """A Spark session as an engine."""
@@ -155,7 +171,7 @@ class SparkEngine:
     def _of_objects(self, struct: StructType, urls: Sequence[str]) -> DataFrame:
         """The rows of Parquet objects, which tasks read without a file system of Spark: each reads whole objects."""
         made = self._given_rows(pa.table({"url": list(urls)}), _struct("url STRING"))
-        return self._mapped(made, RowsOfObjects(_arrow(struct)), struct)
+        return mapped(made, RowsOfObjects(_arrow(struct)), struct)
 
     def describe(self, query: str, work: str) -> None:
         """See `Engine.describe`: Spark's page shows it with the jobs."""
@@ -194,22 +210,7 @@ class SparkEngine:
     def write_parts(self, frame: Frame, writer: Any, columns: str) -> pa.Table:
         """Applies the writer to each partition."""
         with self._job(frame) as made:
-            return self._mapped(made, writer, _struct(columns)).toArrow()
-
-    def _mapped(self, made: DataFrame, function: Any, struct: StructType) -> DataFrame:
-        """Does the same as `DataFrame.mapInArrow`, which requires pandas to be installed although it would not use it.
-
-        Applies a function, from record batches to record batches, to each partition.
-        """
-        from pyspark.sql import DataFrame
-        from pyspark.sql import functions as F
-        from pyspark.sql.udf import UserDefinedFunction
-        from pyspark.util import PythonEvalType
-
-        udf: Any = UserDefinedFunction(function, struct, "mapped", PythonEvalType.SQL_MAP_ARROW_ITER_UDF)
-        column = udf(*(F.col(quoted(name)) for name in made.columns))
-        java: Any = made._jdf
-        return DataFrame(java.mapInArrow(column._jc, False, None), self.spark)
+            return mapped(made, writer, _struct(columns)).toArrow()
 
     def struct(self, frame: Frame) -> str:
         """The types of the columns: as they follow from those of the leaves, or as Spark's analyser finds them."""

@@ -129,18 +129,18 @@ def read(
         InputError: No schema can be inferred from the documents.
     """
     source = name or _name_of(path)
-    options = {**_texts(options), "path": str(path)}
+    options = {**texts_of(options), "path": str(path)}
     if schema is not None or any(option.lower() == "schema" for option in options):
-        return _read(spark, scan(source, options, None if schema is None else _ddl(schema)))
+        return whole_query(spark, scan(source, options, None if schema is None else _ddl(schema)))
     above = {option: value for option, value in options.items() if option.lower() in ABOVE}
     plain = {option: value for option, value in options.items() if option not in above and option.lower() != "rowtag"}
     row_tag = next((value for option, value in options.items() if option.lower() == "rowtag"), None)
     inferred = extension("inferred declaration")(str(path), row_tag, plain)
     sys.stderr.write(f"{inferred.create_table()}\n")
-    return _read(spark, scan(source, {**inferred.options, **above}, inferred.schema))
+    return whole_query(spark, scan(source, {**inferred.options, **above}, inferred.schema))
 
 
-def _read(spark: Session, node: Node) -> Query:
+def whole_query(spark: Session, node: Node) -> Query:
     """The query of a source; the conditions of its rules are checked."""
     below, rules = node, []
     while below.inputs:
@@ -176,8 +176,8 @@ def read_xmark(spark: Session, path: str | Path, stream: str, *, name: str | Non
     Raises:
         UsageError: There is no such stream, or an option is unknown or invalid.
     """
-    options = {**_texts(options), "path": str(path), "stream": stream}
-    return _read(spark, scan(name or stream, options, None, "xmark"))
+    options = {**texts_of(options), "path": str(path), "stream": stream}
+    return whole_query(spark, scan(name or stream, options, None, "xmark"))
 
 
 def read_parquet(
@@ -200,16 +200,16 @@ def read_parquet(
     Raises:
         UsageError: An option is unknown or invalid, or there is neither a schema nor a file.
     """
-    options = {**_texts(options), "path": str(path)}
+    options = {**texts_of(options), "path": str(path)}
     ddl = None if schema is None else _ddl(schema)
-    return _read(spark, scan(name or _name_of(path), options, ddl, "punctuated_parquet"))
+    return whole_query(spark, scan(name or _name_of(path), options, ddl, "punctuated_parquet"))
 
 
 def _name_of(path: str | Path) -> str:
     return re.sub(r"\W+", "_", Path(shown(str(path))).stem).strip("_") or "source"
 
 
-def _texts(options: Mapping[str, Any]) -> dict[str, str]:
+def texts_of(options: Mapping[str, Any]) -> dict[str, str]:
     given = {key: value for key, value in options.items() if value is not None}
     return {key: str(value).lower() if isinstance(value, bool) else str(value) for key, value in given.items()}
 
@@ -229,7 +229,7 @@ def from_sql(spark: Session, text: str, variables: Mapping[str, str] | None = No
     Raises:
         QueryError: The text is not SQL, uses unsupported SQL, does not fit its tables, or has several queries.
     """
-    answers = (read_text := script.read(text, variables)).answers
+    answers = (read_text := script.read(text, variables, session=spark)).answers
     for warning in read_text.warnings:
         warnings.warn(warning, stacklevel=2)
     if len(answers) > 1:

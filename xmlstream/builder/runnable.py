@@ -125,7 +125,7 @@ def inserts_from_sql(spark: Session, text: str, variables: Mapping[str, str] | N
     Raises:
         QueryError: The text is not SQL, does not fit its tables, or has a query without INSERT INTO.
     """
-    read = script.read(text, variables)
+    read = script.read(text, variables, session=spark)
     for warning in read.warnings:
         warnings.warn(warning, stacklevel=2)
     roots = results(read.plan(spark))

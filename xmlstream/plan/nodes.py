@@ -18,7 +18,7 @@ from collections.abc import Set as AbstractSet
 from pathlib import PurePath
 from typing import TYPE_CHECKING, Any, TypeAlias
 
-from xmlstream.dataclasses import dataclass, field, fields, is_dataclass
+from xmlstream.dataclasses import dataclass, field, fields, is_dataclass, replace
 from xmlstream.operators.behaviour import LogicalProperties, Operator, among, is_identity, promised
 from xmlstream.operators.expressions.output_columns import Column
 from xmlstream.operators.merge import Merge
@@ -64,7 +64,34 @@ class Scan(LogicalProperties):
         columns = columns or [options.schema.names[0]]
         if not options.has_promise or tuple(columns) == options.columns:
             return self
-        return Scan(self.name, options.replace(columns=",".join(map(written_name, columns))))
+        return replace(self, options=options.replace(columns=",".join(map(written_name, columns))))
+
+
+@dataclass(frozen=True, slots=True)
+class StreamScan(Scan):
+    """A DataFrame of Spark's as a source: a stream, or a static one, which is a stream that ends.
+
+    Attributes:
+        frame: The DataFrame; None where a plan is only looked at.
+        view: The name by which a session knows it; None if the program has given it.
+        punctuation: The column with punctuations in the notation; None if there is none.
+        column: The column whose texts are XML; None if columns are attributes.
+        keep: The columns beside that one which are attributes of each tuple.
+        replays: Whether its source gives a batch again as it was.
+    """
+
+    frame: DataFrame | None = None
+    view: str | None = None
+    punctuation: str | None = None
+    column: str | None = None
+    keep: tuple[str, ...] = ()
+    replays: bool = True
+
+    def parameters(self, output: Schema) -> str:
+        """What it reads, and the attributes."""
+        what = f"the view {self.view}" if self.view else "a DataFrame"
+        inside = f", XML in {self.column}" if self.column else ""
+        return f"{what}{inside} ({', '.join(self.options.columns)})"
 
 
 @dataclass(frozen=True, slots=True)
@@ -320,8 +347,8 @@ def static_frame(name: str, frame: DataFrame) -> Node:
         UsageError: The DataFrame is streaming, or two of its columns have one name.
     """
     if frame.isStreaming:
-        hint = "write it to files, which read and read_parquet follow; or use spark.read for a static one"
-        raise UsageError("the DataFrame is a stream, and only static ones can be read", hint=hint)
+        hint = "read it with from_stream, in SQL USING stream; or use spark.read for a static one"
+        raise UsageError("the DataFrame is a stream, and this reads static ones", hint=hint)
     columns = frame.schema.fields
     if len({column.name.lower() for column in columns}) < len(columns):
         raise UsageError("two columns of the DataFrame have one name", hint="rename one with withColumnRenamed")

@@ -11,6 +11,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from xmlstream.runtime.checkpoint import Checkpoint
+from xmlstream.runtime.feeds import Feeds
 from xmlstream.runtime.settings import Settings
 from xmlstream.runtime.slice_loop import Pace, Process, SliceLoop
 from xmlstream.session.engines import is_in_process
@@ -37,6 +38,7 @@ def driver(
     ahead: Ahead,
     checkpoint: Checkpoint,
     settings: Settings,
+    feeds: Feeds | None = None,
 ) -> SliceLoop:
     """Returns the loop that drives a query.
 
@@ -47,6 +49,7 @@ def driver(
         ahead: Returns the sources that get no bytes in the next slice (`in_step`).
         checkpoint: The checkpoint, restored by this run.
         settings: The settings of the run.
+        feeds: The streams of Spark's that fill sources.
     """
     stager: Stager
     if is_in_process(session):
@@ -58,7 +61,7 @@ def driver(
         largest = java.java.lang.Runtime.getRuntime().maxMemory() // 2
         stager = _stager(session, readers, checkpoint)
     pace = Pace(settings.follow, settings.every)
-    return SliceLoop(SourcesReader(readers, largest, ahead), stager, checkpoint, process, pace)
+    return SliceLoop(SourcesReader(readers, largest, ahead), stager, checkpoint, process, pace, feeds)
 
 
 def _stager(spark: SparkSession, readers: Sequence[Reading], checkpoint: Checkpoint) -> Stager:

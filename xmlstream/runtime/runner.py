@@ -7,7 +7,7 @@ One reader reads all sources, so that a slice has one number. The tasks that par
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from datetime import UTC, datetime
 from functools import partial
@@ -15,12 +15,13 @@ from html import escape
 from typing import TYPE_CHECKING, Any
 
 from xmlstream.operators.storage.store import sealed, store_at
-from xmlstream.plan.nodes import Node, Scan, Static, names, results, topological
+from xmlstream.plan.nodes import Node, Scan, Static, StreamScan, names, results, topological
 from xmlstream.plan.written_plan import encoded
 from xmlstream.punct_ns.errors import StateError, XmlStreamError
 from xmlstream.runtime.checkpoint import DOCUMENTS, ENDED, Checkpoint, Commit
 from xmlstream.runtime.driving import driver, is_apart
 from xmlstream.runtime.execution import Execution, QueryStopped
+from xmlstream.runtime.feeds import Feeds, StreamedFrame, spooled, streamed_frames
 from xmlstream.runtime.likely_mistakes import Finding
 from xmlstream.runtime.merged_documents import spread
 from xmlstream.runtime.metrics import metrics_at
@@ -39,6 +40,7 @@ from xmlstream.sink.sink import Sink
 from xmlstream.sources.local_paths import absolute
 from xmlstream.sources.xml.grammar.grammar_filter import RESTRICTED_FILE
 from xmlstream.sources.xml.options.reading import Reading
+from xmlstream.sources.xml.options.source import SourceOptions
 from xmlstream.sources.xml.slices.sources_reader import shared_scans
 from xmlstream.sources.xml.spark.error_transport import original_error
 
@@ -239,7 +241,7 @@ def _recovered(session: Session, root: Node, settings: Settings) -> Recovered:
     try:
         mirror = mirror_at(settings.checkpoint, directory, is_shared=is_apart(session))
         if not settings.has_begun and not settings.follow:
-            require_documents(node.operator.options for node in topological(root) if isinstance(node.operator, Scan))
+            require_documents(_documented(root))
         zone, overwrite, moved = engine_of(session).zone, settings.overwrite, settings.moved
         return recover(mirror, root, settings.targets, zone, overwrite=overwrite, moved=moved)
     except BaseException:
@@ -268,7 +270,8 @@ def _launched(session: Session, root: Node, settings: Settings, recovered: Recov
         if query is not None:
             query.committed(record)
 
-    readers = shared_scans(list(_sources(root, checkpoint, settings)))
+    streams = streamed_frames(root, checkpoint.store, is_remote=settings.is_remote)
+    readers = shared_scans(list(_sources(root, checkpoint, settings, streams)))
     execution, sinks = built(session, root, readers, settings, recovered, committed)
 
     def end() -> None:
@@ -288,7 +291,8 @@ def _launched(session: Session, root: Node, settings: Settings, recovered: Recov
         return Launched(execution, None, tally, once)
     checkpoint.store.delete(ENDED)
     after = None if checkpoint.latest is None else checkpoint.latest.slice
-    loop = driver(session, readers, execution.process_ranges, execution.in_step.ahead, checkpoint, settings)
+    feeds = Feeds(list(streams.values()), settings)
+    loop = driver(session, readers, execution.process_ranges, execution.in_step.ahead, checkpoint, settings, feeds)
 
     def noted(failure: BaseException | None) -> None:
         if failure is not None and not isinstance(failure, QueryStopped):
@@ -352,7 +356,9 @@ def _publish_again(sinks: Sequence[Sink], checkpoint: Checkpoint) -> None:
             sink.publish(made)
 
 
-def _sources(root: Node, checkpoint: Checkpoint, settings: Settings) -> Iterator[Reading]:
+def _sources(
+    root: Node, checkpoint: Checkpoint, settings: Settings, streams: Mapping[Node, StreamedFrame]
+) -> Iterator[Reading]:
     """How tasks read the sources of a plan."""
     clocked = {below for clock in clocks_of(root) for below in topological(clock)}
     for node, name in names(root).items():
@@ -364,15 +370,22 @@ def _sources(root: Node, checkpoint: Checkpoint, settings: Settings) -> Iterator
         # Processes that plan or read may have been started in another working directory.
         added = {"path": absolute(options.path), "document_log": str(known), **settings.source_options}
         noted = restricted.address(RESTRICTED_FILE)
-        yield Reading.of(options, name=name, stage=checkpoint.tasks_stage, restricted=noted, clock=clock, **added)
+        reading = Reading.of(options, name=name, stage=checkpoint.tasks_stage, restricted=noted, clock=clock, **added)
+        yield spooled(reading, streams[node]) if node in streams else reading
+
+
+def _documented(root: Node) -> Iterator[SourceOptions]:
+    """The sources that lie in documents."""
+    for node in topological(root):
+        if isinstance(node.operator, Scan) and not isinstance(node.operator, StreamScan):
+            yield node.operator.options
 
 
 def _paths(root: Node) -> Iterator[str]:
     """The paths of the files that a plan reads."""
+    yield from (options.path for options in _documented(root))
     for node in topological(root):
-        if isinstance(node.operator, Scan):
-            yield node.operator.options.path
-        elif isinstance(node.operator, Static):
+        if isinstance(node.operator, Static):
             path = dict(node.operator.options).get("path", "")
             if path and ("://" not in path or path.startswith("file://")):
                 yield path

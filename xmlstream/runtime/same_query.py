@@ -17,7 +17,7 @@ from xmlstream.dataclasses import dataclass, replace
 from xmlstream.operators.storage.object_urls import shown
 from xmlstream.operators.storage.records import Record
 from xmlstream.operators.storage.store import Folder, LocalPlace, Place, folder_at, sealed, store_at, unseal
-from xmlstream.plan.nodes import Node, Results, Scan, Static, plain, topological
+from xmlstream.plan.nodes import Node, Results, Scan, Static, StreamScan, plain, topological
 from xmlstream.plan.written_plan import described
 from xmlstream.punct_ns.errors import StateError
 from xmlstream.sink.target import OutputRecord, Target
@@ -157,6 +157,9 @@ def _recorded(part: Mapping[str, Any], node: Node) -> NodeRecord:
     operator = {name: value for name, value in part["operator"].items() if name != "ungrammatical"}
     path = None
     match node.operator:
+        case StreamScan(options=options, punctuation=punctuation, column=column, keep=keep):
+            operator = {name: text for name, text in operator["options"].items() if name not in _OTHERWISE}
+            operator |= {"punctuation": punctuation, "column": column, "keep": list(keep)}
         case Scan(options=options):
             path = _canonical(options.path)
             # The schema contains these options.

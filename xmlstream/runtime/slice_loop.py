@@ -26,6 +26,7 @@ from xmlstream.operators.storage.store import store_at
 from xmlstream.punct_ns.errors import XmlStreamError
 from xmlstream.runtime.checkpoint import Checkpoint, Commit
 from xmlstream.runtime.execution import QueryStopped
+from xmlstream.runtime.feeds import Feeds
 from xmlstream.sources.xml.slices.micro_batches import StagedRange
 from xmlstream.sources.xml.slices.sources_reader import Json, SourcesReader
 from xmlstream.sources.xml.slices.staging import Staged, Stager
@@ -82,7 +83,13 @@ class SliceLoop:
     """
 
     def __init__(
-        self, reader: SourcesReader, stager: Stager, checkpoint: Checkpoint, process: Process, pace: Pace
+        self,
+        reader: SourcesReader,
+        stager: Stager,
+        checkpoint: Checkpoint,
+        process: Process,
+        pace: Pace,
+        feeds: Feeds | None = None,
     ) -> None:
         """Go on from the last commit of a checkpoint.
 
@@ -92,7 +99,9 @@ class SliceLoop:
             checkpoint: The checkpoint, restored by this run.
             process: Computes and commits a slice, given what stages it (`Execution.process_ranges`).
             pace: When slices begin.
+            feeds: The streams of Spark's that fill sources; begun and stopped with the loop.
         """
+        self.feeds = feeds or Feeds()
         self._reader, self._stager, self._process, self._pace = reader, stager, process, pace
         self._checkpoint, self._stage = checkpoint, checkpoint.stage
         self._stopping, self._busy_until = threading.Event(), time.monotonic()
@@ -111,8 +120,10 @@ class SliceLoop:
     def run(self) -> None:
         """Drives slices; raises the error of the one that fails."""
         try:
+            self.feeds.begin()
             self._run()
         finally:
+            self.feeds.stop()
             self._stager.close()
 
     def _run(self) -> None:
@@ -120,13 +131,17 @@ class SliceLoop:
         number, at = (0, self._reader.initial()) if last is None else (last.slice + 1, last.end)
         if not self._pace.follows:
             self._reader.settle(at)
+        were_over = self.feeds.are_over()
         while not self.is_stopping:
             planned = planned or self._next(number, at)
             if planned is None:
                 self.idles += 1
-                if not self._pace.follows:
+                are_over = self.feeds.are_over()
+                if not self._pace.follows and were_over:
                     return
-                self._pause()
+                if not are_over or self._pace.follows:
+                    self._pause()
+                were_over = are_over  # they may have given more after the search for input
                 continue
             self._checkpoint.planned.note(number, planned.end, committed=False)
             if number > 0:
@@ -265,6 +280,7 @@ class RunningQuery:
 
     def processAllAvailable(self) -> None:  # noqa: N802
         """Waits until all input that is there now is processed. Raises the failure of the query."""
+        self._loop.feeds.process_all()
         # One search for input may have begun before the call.
         enough = self._loop.idles + 2
         while self._thread.is_alive() and self._loop.idles < enough:

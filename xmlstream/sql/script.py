@@ -12,15 +12,17 @@ Reading finds errors in the text and its names without Spark; planning gets the 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
+from functools import partial
 from typing import TYPE_CHECKING
 
 from sqlglot import exp
 
 from xmlstream.dataclasses import dataclass, replace
 from xmlstream.operators.sort import Sort
-from xmlstream.plan.nodes import Node, Scan, together, topological
+from xmlstream.plan.nodes import Node, Scan, static_frame, together, topological
 from xmlstream.punct_ns.errors import QueryError, UsageError
+from xmlstream.punct_ns.slices import quoted
 from xmlstream.session.engines import is_in_process
 from xmlstream.sink.target import Target
 from xmlstream.sql.clauses.relation import Relation
@@ -29,9 +31,12 @@ from xmlstream.sql.query_text import QueryText, substituted
 from xmlstream.sql.refused.refusals import refusal
 from xmlstream.sql.statements import Statement, parse_statements
 from xmlstream.sql.tables.declaration import Declaration, SinkTable, declared_source
+from xmlstream.sql.tables.streams import found, frame_of
 from xmlstream.sql.translation import planned, require_condition, sketched
 
 if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
     from xmlstream.session.engines import Session
     from xmlstream.sql.spark.analysis import WholeAnalyst
 
@@ -72,13 +77,15 @@ class Script:
                 differently.
         """
         analyst = analyst_of(spark)
+        tables = dict(self.tables)
         for declaration in self.declarations:
-            node = self.tables[declaration.name]
+            with declaration.placed():
+                node = tables[declaration.name] = found(tables[declaration.name], spark)
             for condition in declaration.conditions():
                 require_condition(condition, _source_of(node), analyst)
             with declaration.placed():
                 analyst.require_table(node)
-        return self._plan(lambda query, tables: planned(query, tables, analyst))
+        return self._plan(lambda query, tables: planned(query, tables, analyst), tables)
 
     def sketch(self) -> Node:
         """The plan without types, after all checks that need no Spark.
@@ -86,7 +93,7 @@ class Script:
         Raises:
             QueryError: A query uses an unsupported part of SQL, or an unknown name.
         """
-        return self._plan(sketched)
+        return self._plan(sketched, self.tables)
 
     def targets(
         self, output: str | None, row_tag: str = "row", root_tag: str = "rows", xml: Sequence[str] = ()
@@ -108,8 +115,10 @@ class Script:
         given = Target(output or "-", row_tag, root_tag, xml=tuple(xml))
         return tuple(answer.sink.target if answer.sink else given for answer in self.answers)
 
-    def _plan(self, planned_: Callable[[Statement, Mapping[str, Relation]], Node]) -> Node:
-        tables = {name: Relation.of(node) for name, node in self.tables.items()}
+    def _plan(
+        self, planned_: Callable[[Statement, Mapping[str, Relation]], Node], sources: Mapping[str, Node]
+    ) -> Node:
+        tables = {name: Relation.of(node) for name, node in sources.items()}
         for view in self.views:
             order, limit = (view.query.tree.args.get(part) for part in ("order", "limit"))
             if order is not None and limit is None:
@@ -133,8 +142,13 @@ class Script:
         return together(roots, [answer.sink.name if answer.sink else "result" for answer in self.answers])
 
 
-def read(text: str, variables: Mapping[str, str] | None = None, source: str | None = None) -> Script:
-    """Reads a file; errors show `source`, such as its name.
+def read(
+    text: str,
+    variables: Mapping[str, str] | None = None,
+    source: str | None = None,
+    session: Session | None = None,
+) -> Script:
+    """Reads a file; errors show `source`, such as its name. Views of a `session` are sources, if it is given.
 
     Raises:
         QueryError: The text is not SQL, uses an unsupported part of SQL, or an unknown name.
@@ -163,7 +177,10 @@ def read(text: str, variables: Mapping[str, str] | None = None, source: str | No
                 raise _no_query(statement)
     if not answers:
         raise QueryError("there is no query", hint="after the tables write SELECT … FROM …")
-    tables = {d.name: declared_source(d) for name, d in declarations.items() if name not in targets}
+    frames = None if session is None or is_in_process(session) else partial(frame_of, session)
+    tables = {d.name: declared_source(d, frames) for name, d in declarations.items() if name not in targets}
+    if session is not None and frames is not None:
+        tables |= _of_session(session, statements, {*declarations, *(view.name.lower() for view in views)})
     for query in (*(view.query for view in views), *(answer.query for answer in answers)):
         _require_unread(targets, query)
     sources_ = tuple(declaration for name, declaration in declarations.items() if name not in targets)
@@ -176,6 +193,19 @@ def read(text: str, variables: Mapping[str, str] | None = None, source: str | No
     is_flinks = any(statement.rewriting.replaced for statement in statements)
     warnings = [line for each in statements for line in differences_from_flink(each.tree, whole)] if is_flinks else []
     return replace(script, sources=sources, warnings=tuple(warnings))
+
+
+def _of_session(spark: SparkSession, statements: Sequence[Statement], declared: Collection[str]) -> dict[str, Node]:
+    """The temporary views and tables of a session that queries read without declaring them, as static tables."""
+    of_queries = {
+        each.alias.lower() for statement in statements for each in statement.tree.find_all(exp.CTE) if each.alias
+    }
+    read_names = dict.fromkeys(table.name for each in statements for table in each.tree.find_all(exp.Table))
+    return {
+        name: static_frame(name, spark.table(quoted(name)))
+        for name in read_names
+        if name.lower() not in {*declared, *of_queries} and spark.catalog.tableExists(name)
+    }
 
 
 def _require_unread(targets: set[str], query: Statement) -> None:

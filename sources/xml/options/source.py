@@ -342,6 +342,11 @@ class SourceOptions:
         return (self,)
 
     @property
+    def is_table(self) -> bool:
+        """Whether its documents are tables of Parquet, as another query or a stream of Spark's has written them."""
+        return self.format != "xml"
+
+    @property
     def row_tags(self) -> tuple[str, ...]:
         """The names of the tuples' elements, with their namespaces if declared."""
         return row_tags(self.row_tag)

@@ -139,7 +139,7 @@ class FindingsCollector:
         """Samples what the document has instead of the missing elements."""
         is_silent = bool(found.tuples and self._options.schemes) and not (found.said or found.void)
         is_known = not (found.is_nothing or found.missing or is_silent)
-        if is_known or self._options.format == "parquet":
+        if is_known or self._options.is_table:
             return Findings()
         there = sampled_paths(range_, self._options.encoding, MUCH if found.is_nothing else LITTLE)
         rows, mark = self._options.row_names, "{" + self._options.punctuation_namespace + "}"

@@ -17,6 +17,7 @@ import pyarrow as pa
 import pyarrow.compute
 
 from xmlstream.dataclasses import dataclass, field, replace
+from xmlstream.operators.storage.records import DeadLetter
 from xmlstream.punct_ns.domain import BLANKS
 from xmlstream.punct_ns.lifespan import Lifespan
 from xmlstream.punct_ns.numeric_type import IntegerType
@@ -62,6 +63,7 @@ class Parsed:
         had: The attributes that at least one tuple had.
         length: The number of positions that the piece uses.
         starts: The offset of each tuple in the text; negative if unknown.
+        aside: The items of a stream of Spark's that were set aside before.
     """
 
     tuples: pa.RecordBatch
@@ -72,6 +74,7 @@ class Parsed:
     length: int = 0
     starts: npt.NDArray[np.int64] = field(default_factory=lambda: np.zeros(0, np.int64))
     text: LocatedText | None = None
+    aside: list[DeadLetter] = field(default_factory=list)
 
     @property
     def is_last(self) -> bool:

@@ -54,7 +54,7 @@ class Original:
 def originals(part: RangePart, positions: Collection[int]) -> dict[int, Original]:
     """Returns the tuples at these positions, without those that no longer exist."""
     source = part.source
-    if source.format == "parquet":
+    if source.is_table:
         return {}  # a tuple in Parquet has no text but its values
     columns = [n for n, path in zip(source.schema.names, source.paths, strict=True) if path.function != "position"]
     parser = RangeParser(part.with_columns(columns).reading)

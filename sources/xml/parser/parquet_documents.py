@@ -12,14 +12,15 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from xmlstream.dataclasses import dataclass
+from xmlstream.dataclasses import dataclass, field
+from xmlstream.operators.storage.records import DeadLetter
 from xmlstream.punct_ns.errors import XmlStreamError
 from xmlstream.punct_ns.notation import format_pattern
 from xmlstream.punct_ns.pattern import Wildcard
 from xmlstream.punct_ns.punctuation import Punctuation
 from xmlstream.punct_ns.schema import Schema
 from xmlstream.punct_ns.sql_type import StringType
-from xmlstream.sources.parquet_table import PUNCTUATIONS, SCHEMA, partition_texts
+from xmlstream.sources.parquet_table import ASIDE, PUNCTUATIONS, SCHEMA, partition_texts
 from xmlstream.sources.places import Document
 from xmlstream.sources.xml.options.source import SourceOptions
 from xmlstream.sources.xml.splits.prolog import FlawError
@@ -30,11 +31,15 @@ _ROWS = 1 << 18
 
 @dataclass(frozen=True, slots=True)
 class ParquetPiece:
-    """Consecutive items: tuples as columns of the wanted attributes, or pattern texts of punctuations."""
+    """Consecutive items: tuples as columns of the wanted attributes, pattern texts of punctuations, or what is neither.
+
+    `aside` has the rows of a stream that were no items, as dead letters without positions.
+    """
 
     columns: list[Any]
     texts: list[tuple[str | None, ...]]
     rows: int
+    aside: list[DeadLetter] = field(default_factory=list)
 
 
 def parquet_pieces(document: Document, options: SourceOptions, wanted: pa.Schema) -> Iterator[ParquetPiece]:
@@ -60,11 +65,15 @@ def parquet_pieces(document: Document, options: SourceOptions, wanted: pa.Schema
                     for name, field in zip(names, wanted, strict=True)
                 ]
                 yield ParquetPiece(columns, [], batch.num_rows)
-            punctuations = _punctuations(file.schema_arrow.metadata or {}, options.schema)
+            metadata = file.schema_arrow.metadata or {}
+            punctuations = _punctuations(metadata, options.schema)
+            aside = [DeadLetter.from_json(letter) for letter in json.loads(metadata.get(ASIDE, b"[]"))]
     except (OSError, pa.ArrowInvalid, pa.ArrowNotImplementedError) as error:
         raise FlawError(f"it cannot be read as Parquet: {str(error).splitlines()[0]}", 0) from None
     if punctuations:
         yield ParquetPiece([], punctuations, len(punctuations))
+    if aside:
+        yield ParquetPiece([], [], len(aside), aside)
 
 
 def _partition_values(document: Document, there: Collection[str], schema: Schema) -> dict[str, object]:
@@ -136,5 +145,5 @@ def parquet_batches(
         batch = pa.RecordBatch.from_arrays([positions, *columns], schema=punctuations)
         return pa.RecordBatch.from_arrays(none, schema=tuples), batch
     nothing = [pa.array([], field.type) for field in punctuations]
-    rows = pa.RecordBatch.from_arrays([*piece.columns, positions], schema=tuples)
+    rows = pa.RecordBatch.from_arrays(none if piece.aside else [*piece.columns, positions], schema=tuples)
     return rows, pa.RecordBatch.from_arrays(nothing, schema=punctuations)

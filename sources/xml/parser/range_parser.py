@@ -20,6 +20,7 @@ from functools import cache
 
 import pyarrow as pa
 
+from xmlstream.dataclasses import replace
 from xmlstream.punct_ns.lifespan import Lifespan
 from xmlstream.punct_ns.slices import LIFESPAN, POSITION, POSITION_SHOWN, PUNCTUATION_SHOWN
 from xmlstream.punct_ns.xml_form import punctuation_from_texts
@@ -83,7 +84,7 @@ class RangeParser:
     def __init__(self, options: SourceOptions, columns: tuple[str, ...] | None = None) -> None:
         """Reads the attributes `columns` of tuples; None for those of the options."""
         self._options = options
-        self._is_parquet = options.format == "parquet"
+        self._is_parquet = options.is_table
         first, *others = options.streams
         self.streams = [ItemParser(first, first.columns if columns is None else columns)]
         self.streams += [ItemParser(other, other.columns) for other in others]
@@ -179,7 +180,8 @@ class RangeParser:
         tuples, punctuations = self.tuple_schema, self.punctuation_schema
         for piece in parquet_pieces(range_.document, self._options, tuples.remove(len(tuples) - 1)):
             batches = parquet_batches(piece, at, tuples, punctuations)
-            yield Parsed(*batches, [], had=tuple(self.streams[0].batches.read), length=piece.rows)
+            aside = [replace(letter, position=place) for place, letter in enumerate(piece.aside, at)]
+            yield Parsed(*batches, [], had=tuple(self.streams[0].batches.read), length=piece.rows, aside=aside)
             at += piece.rows
 
     def _texts(self, range_: ByteRange) -> Iterator[tuple[LocatedText, list[Items]]]:

@@ -127,8 +127,9 @@ class MicroBatches:
         self._planned: tuple[Offset, Offset, list[ByteRange]] | None = None
 
     def settle(self, start: Offset | None = None) -> None:
-        """Treats what is present now, from an offset on, as the whole input."""
-        self._sizes = self._look(start or Offset())
+        """Treats what is present now, from an offset on, as the whole input, unless the source is followed."""
+        if not self._options.follow:
+            self._sizes = self._look(start or Offset())
 
     def waiting(self, start: Offset) -> int:
         """Returns the number of bytes that wait to be read; the next call of `end` uses the same sizes."""

@@ -86,6 +86,7 @@ class _Stream:
         self._part, self._options = part, (part.reading, *part.reading.beside)[part.stream]
         self._punctuations: list[pa.RecordBatch] = []
         self._malformed: list[Malformed] = []
+        self._aside: list[DeadLetter] = []
 
     def begin(self, parser: ItemParser) -> None:
         """Starts with a parser."""
@@ -106,6 +107,7 @@ class _Stream:
         if parsed.punctuations.num_rows:
             self._punctuations.append(parsed.punctuations)
         self._malformed += parsed.malformed
+        self._aside += parsed.aside
         self._findings.add(parsed)
 
     def staged(self) -> StagedRange:
@@ -115,7 +117,7 @@ class _Stream:
         said = concatenated(self._punctuations, self._schema)
         positions = [*self._file.bounds, *(said[POSITION][end].as_py() for end in (0, -1) if len(said))]
         bad = set_aside(self._malformed, self._options.encoding, whole=self._options.mode == "PERMISSIVE")
-        bad = sorted([*bad, *late_items(self._sieve.late, self._part)], key=attrgetter("position"))
+        bad = sorted([*bad, *self._aside, *late_items(self._sieve.late, self._part)], key=attrgetter("position"))
         encoded = _encoded(said)
         noticed = self._findings.findings(ranges, restriction_counts(encoded, self._options.schema))
         positions += [one.position for one in bad]

@@ -183,7 +183,7 @@ class Documents:
         """
         is_one = options.documents == "one"
         # A table's documents may be in partitions; punctuations of a slice apply after all its documents.
-        is_table = options.format == "parquet" and not directories and (is_one or not is_glob(options.path))
+        is_table = options.is_table and not directories and (is_one or not is_glob(options.path))
         partition = in_partition if is_table else None
         self._place = place_of(options.path, one=is_one, directories=directories, partition=partition)
         self._order: Callable[[Document], Any] = _in_order_of_slices if is_table else attrgetter("where")

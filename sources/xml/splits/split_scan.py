@@ -97,7 +97,7 @@ def _scan(
     nothing = SplitScan([], origin.byte, origin.open, "more")
     if size == origin.byte and not settled:
         return nothing
-    if options.format == "parquet":
+    if options.is_table:
         return _parquet(origin, size)
     with open_document(origin.document) as file:
         if isinstance(file, Decompressed):

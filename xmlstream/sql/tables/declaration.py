@@ -6,6 +6,7 @@ import difflib
 import re
 from collections.abc import Callable, Container, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from typing import TYPE_CHECKING
 
 from sqlglot import exp
 
@@ -27,12 +28,17 @@ from xmlstream.sql.query_text import QueryText
 from xmlstream.sql.refused.did_you_mean import DECLARED
 from xmlstream.sql.refused.refusals import place_in_query, refusal
 from xmlstream.sql.refused.supported import require_types
+from xmlstream.sql.tables.streams import stream
 from xmlstream.sql.tables.stream_options import PUNCTUATE, punctuated, written_rules
 
-FORMAT = "punctuated_xml"
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame
+
+FORMAT, STREAM = "punctuated_xml", "stream"
 
 STREAM_FORMATS: Mapping[str, Callable[[Mapping[str, str], str | None], Mapping[str, str]] | None] = {
     FORMAT: None,
+    STREAM: None,
     "punctuated_parquet": parquet_options,
     "xmark": lambda options, columns: _without_columns(extension("stream xmark")(options), columns),
 }
@@ -105,8 +111,8 @@ class Declaration:
         return self.text.error(f"table {self.name}: {what}", self.at, hint)
 
 
-def declared_source(declaration: Declaration) -> Node:
-    """The source that a table declares.
+def declared_source(declaration: Declaration, frames: Callable[[str], DataFrame] | None = None) -> Node:
+    """The source that a table declares; `frames` gives the frame of a session's view.
 
     Raises:
         QueryError: The format is unknown, or the options do not fit it.
@@ -116,15 +122,23 @@ def declared_source(declaration: Declaration) -> Node:
         raise declaration.error("a source cannot be PARTITIONED BY", "Spark finds the partitions of a static table")
     with declaration.placed():
         if using.lower() in STREAM_FORMATS:
-            return scan(name, declaration.options, declaration.columns, using.lower())
+            view = next((value for key, value in declaration.options.items() if key.lower() == "view"), None)
+            frame = frames(view) if using.lower() == STREAM and view is not None and frames is not None else None
+            return scan(name, declaration.options, declaration.columns, using.lower(), frame)
         if using.lower() in STATIC_FORMATS:
             return static_table(name, using.lower(), declaration.options, declaration.columns)
     hint = f"a stream is read USING {' or '.join(STREAM_FORMATS)}, a static table USING {', '.join(STATIC_FORMATS)}"
     raise declaration.text.error(f"USING {using} is not supported", declaration.at, hint)
 
 
-def scan(name: str, options: Mapping[str, str], schema: str | None, using: str = FORMAT) -> Node:
-    """A source as a leaf of a plan; `schema` is Spark DDL, None if the options hold it.
+def scan(
+    name: str,
+    options: Mapping[str, str],
+    schema: str | None,
+    using: str = FORMAT,
+    frame: DataFrame | None = None,
+) -> Node:
+    """A source as a leaf of a plan; `schema` is Spark DDL, None if the options hold it; `frame` is that of a stream.
 
     Raises:
         UsageError, QueryError: An option is unknown, missing, unreadable, or does not fit the source.
@@ -134,11 +148,14 @@ def scan(name: str, options: Mapping[str, str], schema: str | None, using: str =
         schema = Schema.parse(schema).ddl()
     above = {key.lower(): value for key, value in options.items() if key.lower() in ABOVE}
     plain: Mapping[str, str] = {key: value for key, value in options.items() if key.lower() not in ABOVE}
-    if (written := STREAM_FORMATS[using]) is not None:
-        plain, schema = written(plain, schema), None
-    read = SourceOptions.parse(plain, schema, giver="user")
-    Document.at(read.path)  # refuses a path on another file system
-    node = source(name, read)
+    if using == STREAM:
+        node = stream(name, plain, schema, frame)
+    else:
+        if (written := STREAM_FORMATS[using]) is not None:
+            plain, schema = written(plain, schema), None
+        read = SourceOptions.parse(plain, schema, giver="user")
+        Document.at(read.path)  # refuses a path on another file system
+        node = source(name, read)
     for option, put in ABOVE.items():
         node = put(node, above[option]) if option in above else node
     return node

@@ -1,0 +1,144 @@
+"""The spool of a stream: the batches of a streaming DataFrame as documents, each batch exactly once.
+
+Tasks write the documents of a batch into the folder `pending`. The driver adds one for the punctuations, syncs all,
+and records the batch in one rename; that is when it counts. Then the documents are renamed, in order, to where the
+source reads them, and removes them once it has committed them. A start renames what a killed process has left; what no
+record names is removed. Spark gives a batch again if it was killed before its own commit: such a batch is known by its
+number, and compared by its rows.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from operator import attrgetter
+
+import pyarrow.parquet as pq
+
+from xmlstream.dataclasses import dataclass, replace
+from xmlstream.operators.storage.durable import sync
+from xmlstream.operators.storage.records import Record
+from xmlstream.operators.storage.store import Folder, sealed, unseal
+from xmlstream.punct_ns.errors import InputError, StateError
+from xmlstream.sources.xml.options.source import SourceOptions
+from xmlstream.sources.xml.spark.batch_documents import WrittenPartition, metadata_of, tuple_schema
+
+SHOWN, PENDING, PUBLISHED = "documents", "pending", "published.json"
+
+_CLOSINGS, _LATE = 500_000, 500_001
+"""The places of documents within a batch: partitions, then its punctuations, then tuples that come after those."""
+
+
+@dataclass(frozen=True, slots=True)
+class Batch(Record):
+    """A batch that was published.
+
+    Attributes:
+        number: The number that Spark gives it.
+        rows: The number of its rows.
+        checksum: The sum of their hashes.
+        documents: The names of its documents, in order, each after the name under which it was written.
+    """
+
+    number: int
+    rows: int
+    checksum: int
+    documents: tuple[tuple[str, str], ...] = ()
+
+    @staticmethod
+    def of(number: int, parts: Sequence[WrittenPartition]) -> Batch:
+        """A batch by its partitions, without documents."""
+        return Batch(number, sum(part.rows for part in parts), sum(part.checksum for part in parts) % (1 << 64))
+
+    def is_again(self, other: Batch) -> bool:
+        """Whether the other has the same rows, in any order."""
+        return (self.rows, self.checksum) == (other.rows, other.checksum)
+
+
+class Spool:
+    """The documents of one stream; `last` is the last batch that was published, None before the first."""
+
+    def __init__(self, folder: Folder, options: SourceOptions) -> None:
+        """Restores the spool in a folder, which is made if it is not there.
+
+        Raises:
+            StateError: It is damaged.
+        """
+        self._folder, self._options = folder, options
+        self.pending, self._shown = folder.below(PENDING), folder.below(SHOWN)
+        for each in (folder, self.pending, self._shown):
+            each.make()
+        self.last = Batch.from_json(unseal(folder, PUBLISHED)) if folder.size(PUBLISHED) is not None else None
+        if self.last is not None:
+            self._show(self.last)
+        self.pending.delete(*self.pending.names())
+
+    @property
+    def path(self) -> str:
+        """The directory that the source reads."""
+        return self._shown.address()
+
+    def beside(self, folder: str) -> str:
+        """A directory beside that of the documents."""
+        return self._folder.address(folder)
+
+    def publish(self, number: int, parts: Sequence[WrittenPartition]) -> None:
+        """Shows a batch to the source, by what its tasks have written into `pending`."""
+        parts = sorted(parts, key=attrgetter("number"))
+        drafts = [(part.number, part.tuples) for part in parts if part.tuples is not None]
+        if any(part.punctuations or part.aside for part in parts):
+            drafts.append((_CLOSINGS, self._closings(number, parts)))
+        drafts += [(_LATE + part.number, part.late) for part in parts if part.late is not None]
+        documents = tuple((draft, f"slice-{number:09d}-{place:06d}.parquet") for place, draft in drafts)
+        sync([*(self.pending.path(draft) for draft, _ in documents), self.pending.path()])
+        batch = replace(Batch.of(number, parts), documents=documents)
+        self._folder.replace(PUBLISHED, sealed(batch.json()))
+        self._show(batch)
+        self.last = batch
+
+    def require_again(self, batch: Batch, name: str, *, replays: bool) -> None:
+        """Makes sure that a batch that comes again has the rows that were published under its number.
+
+        Raises:
+            StateError: An earlier one comes, or one that follows none.
+            InputError: It has other rows.
+        """
+        known = -1 if self.last is None else self.last.number
+        if self.last is None or batch.number != known:
+            raise StateError(
+                f"Spark gives batch {batch.number} of stream {name}, and the checkpoint has those up to {known}",
+                hint="Spark's record of the stream is in the same checkpoint: restore it whole, or begin anew",
+            )
+        if replays and not self.last.is_again(batch):
+            raise InputError(
+                f"batch {batch.number} of stream {name} comes again with other rows: {batch.rows}, and {self.last.rows}"
+                " were read",
+                hint="the source does not replay what it gave: with the option replay 'none' what was read stands",
+            )
+
+    def unread(self) -> set[int]:
+        """The numbers of the batches of which there are documents that no commit has read."""
+        return {int(name.split("-")[1]) for name in self._shown.names()}
+
+    def _closings(self, number: int, parts: Sequence[WrittenPartition]) -> str:
+        """Writes the document of a batch's punctuations and of what was set aside."""
+        said = dict.fromkeys(text for part in parts for text in part.punctuations)
+        aside = [
+            letter
+            if letter.document is not None
+            else replace(
+                letter, document=f"batch {number}, partition {part.number}, row {letter.position + 1}", position=-1
+            )
+            for part in parts
+            for letter in part.aside
+        ]
+        schema = tuple_schema(self._options).with_metadata(metadata_of(self._options, list(said), aside))
+        name = f"{number}-closings.parquet"
+        pq.write_table(schema.empty_table(), self.pending.path(name))
+        return name
+
+    def _show(self, batch: Batch) -> None:
+        """Renames the documents of a batch to where the source reads them; those that are there already stay."""
+        for draft, name in batch.documents:
+            if self.pending.size(draft) is not None:
+                self.pending.path(draft).rename(self._shown.path(name))
+        sync([self._shown.path(), self.pending.path()])

@@ -1,0 +1,231 @@
+"""Feeds: streaming DataFrames of Spark as sources of a query.
+
+Spark drives each stream, by a Structured Streaming query of its own. It gives batches to `foreachBatch`, which has tasks
+write the rows to the stream's spool (`xmlstream.sources.xml.spark.spool`); the loop of the query reads the spool as it
+reads any other source. So a slice does not have to be a batch, and a quiet stream does not keep the others waiting.
+Spark's record of what it has given is in the same checkpoint. The feed waits while two batches are in the spool which
+the query has not read.
+
+A static DataFrame is a stream of one batch that ends.
+"""
+
+from __future__ import annotations
+
+import pickle
+import threading
+from collections.abc import Iterator, Sequence
+from contextlib import suppress
+from typing import TYPE_CHECKING, Any
+
+from xmlstream.dataclasses import dataclass, replace
+from xmlstream.operators.punctuate import Punctuate
+from xmlstream.operators.punctuators.order import ByOrder, ByRoster
+from xmlstream.operators.storage.store import Folder
+from xmlstream.plan.nodes import Node, StreamScan, names, topological
+from xmlstream.punct_ns.errors import UsageError, XmlStreamError
+from xmlstream.punct_ns.schema import windows
+from xmlstream.punct_ns.slices import quoted
+from xmlstream.runtime.settings import Settings
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame
+
+    from xmlstream.sources.xml.spark.spool import Spool
+
+STREAMS, SPARKS = "streams", "spark"
+"""The folder of a checkpoint for streams, and within that of a stream the one for Spark's own record."""
+
+_AHEAD, _LOOK = 2, 0.02
+
+
+@dataclass(frozen=True, slots=True)
+class StreamedFrame:
+    """A frame that is spooled.
+
+    Attributes:
+        name: The name of the source.
+        scan: The source.
+        spool: Where its documents lie.
+        order: The attributes whose order a rule of the query knows: a batch is a set, and is written in that order.
+    """
+
+    name: str
+    scan: StreamScan
+    spool: Spool
+    order: tuple[str, ...]
+
+    def rows(self, frame: DataFrame) -> DataFrame:
+        """The rows of a batch in the form that tasks write, each with its hash."""
+        columns = [*_attributes(self.scan)]
+        inner = frame.selectExpr(*columns)
+        if self.order:
+            inner = inner.orderBy(*map(quoted, self.order))
+        return inner.selectExpr("*", f"xxhash64({', '.join(map(quoted, inner.columns))}) AS _hash")
+
+    def parts(self, frame: DataFrame, number: int, place: str | None) -> list[Any]:
+        """Writes the rows of a batch into a place; with None, only compares them."""
+        from pyspark.sql.types import StructType
+
+        from xmlstream.operators.frames.spark_engine import mapped
+        from xmlstream.sources.xml.spark.batch_documents import PartitionWriter
+        from xmlstream.sources.xml.spark.error_transport import original_error
+
+        writer = PartitionWriter(self.scan.options, place, number)
+        try:
+            found = mapped(self.rows(frame), writer.__call__, StructType().add("part", "binary")).collect()
+        except Exception as error:  # noqa: BLE001 - raised again, if possible as the error of the task
+            raise original_error(error) or error from None
+        return [pickle.loads(row.part) for row in found]  # noqa: S301 - our own tasks have written it
+
+
+def _attributes(scan: StreamScan) -> Iterator[str]:
+    """What a frame is asked for: its attributes, and the column of punctuations."""
+    schema = scan.options.schema
+    apart = {index for start in windows(schema) for index in (start, start + 1)}
+    for index, attribute in enumerate(schema):
+        name, end = attribute.name.rsplit(".", 1) if index in apart else (attribute.name, "")
+        inner = f"{quoted(name)}.{quoted(end)}" if end else quoted(name)
+        yield f"CAST({inner} AS {attribute.domain.type}) AS {quoted(attribute.name)}"
+    if scan.punctuation is not None:
+        yield f"CAST({quoted(scan.punctuation)} AS STRING) AS _punctuation"
+
+
+class Feeds:
+    """The feeds of a query.
+
+    Args:
+        frames: The frames that are spooled.
+        settings: The settings of the run.
+    """
+
+    def __init__(self, frames: Sequence[StreamedFrame] = (), settings: Settings | None = None) -> None:
+        self._frames, self._settings = tuple(frames), settings
+        self._queries: list[Any] = []
+        self._stopping = threading.Event()
+        self._failure: BaseException | None = None
+
+    def begin(self) -> None:
+        """Starts the streams; static frames are spooled at once.
+
+        Raises:
+            XmlStreamError: A static frame cannot be read.
+        """
+        for each in self._frames:
+            frame = each.scan.frame
+            assert frame is not None
+            if frame.isStreaming:
+                self._queries.append(self._started(each, frame))
+            elif each.spool.last is None:
+                each.spool.publish(0, each.parts(frame, 0, each.spool.pending.address()))
+
+    def are_over(self) -> bool:
+        """Whether no stream will give more.
+
+        Raises:
+            XmlStreamError: A stream has failed.
+        """
+        over = all(not query.isActive for query in self._queries)
+        if self._failure is not None:
+            raise self._failure
+        for query in self._queries if over else ():
+            if (failure := query.exception()) is not None:
+                raise failure
+        return over
+
+    def process_all(self) -> None:
+        """Waits until Spark has given all that is there now."""
+        for query in self._queries:
+            with suppress(Exception):  # the loop raises what has failed
+                query.processAllAvailable()
+
+    def stop(self) -> None:
+        """Ends the streams."""
+        self._stopping.set()
+        for query in self._queries:
+            with suppress(Exception):  # a session that has been stopped has ended them
+                query.stop()
+
+    def _started(self, each: StreamedFrame, frame: DataFrame) -> Any:
+        assert self._settings is not None
+        writer = frame.writeStream.foreachBatch(lambda batch, number: self._batch(each, batch, number))
+        place = each.spool.beside(SPARKS)
+        name = f"{self._settings.name or 'xmlstream'}, stream {each.name}"
+        writer = writer.option("checkpointLocation", f"file://{place}").queryName(name)
+        if not self._settings.follow:
+            return writer.trigger(availableNow=True).start()
+        return writer.trigger(processingTime=f"{self._settings.every} seconds").start()
+
+    def _batch(self, each: StreamedFrame, frame: DataFrame, number: int) -> None:
+        """Spools a batch, unless it is there; waits while the query is behind."""
+        try:
+            if self._has(each, frame, number):
+                return
+            parts = each.parts(frame, number, each.spool.pending.address())
+            while len(each.spool.unread()) >= _AHEAD and not self._stopping.wait(_LOOK):
+                pass
+            if self._stopping.is_set():
+                raise XmlStreamError("the query is being stopped")
+            each.spool.publish(number, parts)
+        except BaseException as failure:
+            if not self._stopping.is_set():
+                self._failure = self._failure or failure
+            raise
+
+    def _has(self, each: StreamedFrame, frame: DataFrame, number: int) -> bool:
+        """Whether a batch was spooled before; makes sure that it is the same."""
+        from xmlstream.sources.xml.spark.spool import Batch
+
+        last = -1 if each.spool.last is None else each.spool.last.number
+        if number == last + 1:
+            return False
+        rows = Batch.of(number, each.parts(frame, number, None)) if number == last else Batch(number, 0, 0)
+        each.spool.require_again(rows, each.name, replays=each.scan.replays)
+        return True
+
+
+def streamed_frames(root: Node, checkpoint: Folder, *, is_remote: bool) -> dict[Node, StreamedFrame]:
+    """The frames that a plan reads, each with its spool in the checkpoint.
+
+    Raises:
+        UsageError: The checkpoint is in an object store, or a frame is not there.
+    """
+    name_of, found = names(root), dict[Node, StreamedFrame]()
+    for node in topological(root):
+        if not isinstance(scan := node.operator, StreamScan):
+            continue
+        if is_remote:
+            raise UsageError(
+                f"{scan.name} is a stream of Spark's, and the checkpoint of this query is in an object store",
+                hint="name a directory, on a disk that the driver and the executors share",
+            )
+        if scan.frame is None:
+            raise UsageError(
+                f"there is no view {scan.view} for the stream {scan.name}",
+                hint="create it in the session of the program, and run the query by from_sql",
+            )
+        from xmlstream.sources.xml.spark.spool import Spool
+
+        spool = Spool(checkpoint.below(f"{STREAMS}/{name_of[node]}"), scan.options)
+        found[node] = StreamedFrame(name_of[node], scan, spool, _order(root, node))
+    return found
+
+
+def _order(root: Node, scan: Node) -> tuple[str, ...]:
+    """The attributes of a source by whose order a rule above it punctuates."""
+    found: dict[str, None] = {}
+    for node in topological(root):
+        if isinstance(node.operator, Punctuate) and isinstance(rule := node.operator.rule, ByOrder | ByRoster):
+            below = node
+            while len(below.inputs) == 1:
+                (below,) = below.inputs
+            if below == scan and rule.attribute.lower() in map(str.lower, scan.schema.names):
+                found[scan.schema.attribute(rule.attribute).name] = None
+    return tuple(found)
+
+
+def spooled(reading: Any, each: StreamedFrame) -> Any:
+    """The reading of a source whose documents are in a spool."""
+    frame = each.scan.frame
+    is_stream = frame is not None and frame.isStreaming
+    added = {"path": each.spool.path, "clean_source": "delete", "follow": is_stream, "close": not is_stream}
+    return replace(reading, keep_open=False, documents="sequence", **added)
