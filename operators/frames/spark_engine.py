@@ -71,16 +71,17 @@ class _Work:
     last: tuple[str, str] | None = None
 
 
-def mapped(made: DataFrame, function: Any, struct: StructType) -> DataFrame:
+def mapped(made: DataFrame, function: Any, columns: str | StructType) -> DataFrame:
     """Does the same as `DataFrame.mapInArrow`, which requires pandas to be installed although it would not use it.
 
-    Applies a function, from record batches to record batches, to each partition.
+    Applies a function, from record batches to record batches with these columns, to each partition.
     """
     from pyspark.sql import DataFrame
     from pyspark.sql import functions as F
     from pyspark.sql.udf import UserDefinedFunction
     from pyspark.util import PythonEvalType
 
+    struct = _struct(columns) if isinstance(columns, str) else columns
     udf: Any = UserDefinedFunction(function, struct, "mapped", PythonEvalType.SQL_MAP_ARROW_ITER_UDF)
     column = udf(*(F.col(quoted(name)) for name in made.columns))
     java: Any = made._jdf

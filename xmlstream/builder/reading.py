@@ -210,6 +210,7 @@ def _name_of(path: str | Path) -> str:
 
 
 def texts_of(options: Mapping[str, Any]) -> dict[str, str]:
+    """Options as texts, without those that are None."""
     given = {key: value for key, value in options.items() if value is not None}
     return {key: str(value).lower() if isinstance(value, bool) else str(value) for key, value in given.items()}
 

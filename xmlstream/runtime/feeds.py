@@ -1,6 +1,6 @@
 """Feeds: streaming DataFrames of Spark as sources of a query.
 
-Spark drives each stream, by a Structured Streaming query of its own. It gives batches to `foreachBatch`, which has tasks
+Spark drives each stream, by a Structured Streaming query of its own. Its `foreachBatch` has tasks
 write the rows to the stream's spool (`xmlstream.sources.xml.spark.spool`); the loop of the query reads the spool as it
 reads any other source. So a slice does not have to be a batch, and a quiet stream does not keep the others waiting.
 Spark's record of what it has given is in the same checkpoint. The feed waits while two batches are in the spool which
@@ -11,6 +11,7 @@ A static DataFrame is a stream of one batch that ends.
 
 from __future__ import annotations
 
+import logging
 import pickle
 import threading
 from collections.abc import Iterator, Sequence
@@ -22,15 +23,18 @@ from xmlstream.operators.punctuate import Punctuate
 from xmlstream.operators.punctuators.order import ByOrder, ByRoster
 from xmlstream.operators.storage.store import Folder
 from xmlstream.plan.nodes import Node, StreamScan, names, topological
-from xmlstream.punct_ns.errors import UsageError, XmlStreamError
+from xmlstream.punct_ns.errors import InputError, UsageError
 from xmlstream.punct_ns.schema import windows
 from xmlstream.punct_ns.slices import quoted
 from xmlstream.runtime.settings import Settings
+from xmlstream.session.spark_errors import first_cause
+from xmlstream.sources.xml.spark.error_transport import original_error
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
-    from xmlstream.sources.xml.spark.spool import Spool
+    from xmlstream.sources.xml.spark.batch_documents import WrittenPartition
+    from xmlstream.sources.xml.spark.spool import Batch, Spool
 
 STREAMS, SPARKS = "streams", "spark"
 """The folder of a checkpoint for streams, and within that of a stream the one for Spark's own record."""
@@ -54,28 +58,52 @@ class StreamedFrame:
     spool: Spool
     order: tuple[str, ...]
 
-    def rows(self, frame: DataFrame) -> DataFrame:
+    def spool_batch(self, frame: DataFrame, number: int) -> list[WrittenPartition]:
+        """Has tasks write the rows of a batch; returns what they have written.
+
+        Raises:
+            InputError: The source gives other rows when it is read again.
+        """
+        from xmlstream.sources.xml.spark.spool import MOST_SORTED, Batch
+
+        rows = self._rows(frame)
+        parts = self._written(rows, number)
+        batch = Batch.of(number, parts)
+        if not self.order or batch.rows <= MOST_SORTED:
+            return parts
+        is_tuple = "true" if self.scan.punctuation is None else "_punctuation IS NULL"
+        ordered = self._written(rows.where(is_tuple).orderBy(*map(quoted, self.order)), number, "ordered-")
+        said = [replace(part, tuples=None, late=None) for part in parts]
+        return [*ordered, *(replace(part, rows=0, checksum=0) for part in said if part.punctuations or part.aside)]
+
+    def batch(self, frame: DataFrame, number: int) -> Batch:
+        """A batch by its rows, of which nothing is written."""
+        from xmlstream.sources.xml.spark.spool import Batch
+
+        return Batch.of(number, self._written(self._rows(frame), number, is_compared=True))
+
+    def _rows(self, frame: DataFrame) -> DataFrame:
         """The rows of a batch in the form that tasks write, each with its hash."""
-        columns = [*_attributes(self.scan)]
-        inner = frame.selectExpr(*columns)
-        if self.order:
-            inner = inner.orderBy(*map(quoted, self.order))
+        inner = frame.selectExpr(*_attributes(self.scan))
         return inner.selectExpr("*", f"xxhash64({', '.join(map(quoted, inner.columns))}) AS _hash")
 
-    def parts(self, frame: DataFrame, number: int, place: str | None) -> list[Any]:
-        """Writes the rows of a batch into a place; with None, only compares them."""
-        from pyspark.sql.types import StructType
-
+    def _written(
+        self, rows: DataFrame, number: int, again: str = "", *, is_compared: bool = False
+    ) -> list[WrittenPartition]:
         from xmlstream.operators.frames.spark_engine import mapped
         from xmlstream.sources.xml.spark.batch_documents import PartitionWriter
-        from xmlstream.sources.xml.spark.error_transport import original_error
 
-        writer = PartitionWriter(self.scan.options, place, number)
+        place = None if is_compared else self.spool.pending.address()
+        writer = PartitionWriter(self.scan.options, place, number, again)
         try:
-            found = mapped(self.rows(frame), writer.__call__, StructType().add("part", "binary")).collect()
-        except Exception as error:  # noqa: BLE001 - raised again, if possible as the error of the task
-            raise original_error(error) or error from None
+            found = mapped(rows, writer.__call__, "part BINARY").collect()
+        except Exception as error:  # noqa: BLE001 - raised again as an error of this project
+            raise original_error(error) or _unreadable(self.name, error) from None
         return [pickle.loads(row.part) for row in found]  # noqa: S301 - our own tasks have written it
+
+
+def _unreadable(name: str, error: BaseException) -> InputError:
+    return InputError(f"the stream {name} cannot be read: {first_cause(error)}")
 
 
 def _attributes(scan: StreamScan) -> Iterator[str]:
@@ -90,6 +118,17 @@ def _attributes(scan: StreamScan) -> Iterator[str]:
         yield f"CAST({quoted(scan.punctuation)} AS STRING) AS _punctuation"
 
 
+class _BatchGivenUp(Exception):
+    """Raised to Spark in place of the failure of a batch, which the loop of the query raises."""
+
+
+def _is_news(record: logging.LogRecord) -> bool:
+    return record.exc_info is None or record.exc_info[0] is not _BatchGivenUp
+
+
+logging.getLogger("py4j.clientserver").addFilter(_is_news)
+
+
 class Feeds:
     """The feeds of a query.
 
@@ -100,6 +139,7 @@ class Feeds:
 
     def __init__(self, frames: Sequence[StreamedFrame] = (), settings: Settings | None = None) -> None:
         self._frames, self._settings = tuple(frames), settings
+        self._streams: list[StreamedFrame] = []
         self._queries: list[Any] = []
         self._stopping = threading.Event()
         self._failure: BaseException | None = None
@@ -115,8 +155,9 @@ class Feeds:
             assert frame is not None
             if frame.isStreaming:
                 self._queries.append(self._started(each, frame))
+                self._streams.append(each)
             elif each.spool.last is None:
-                each.spool.publish(0, each.parts(frame, 0, each.spool.pending.address()))
+                each.spool.publish(0, each.spool_batch(frame, 0), each.order)
 
     def are_over(self) -> bool:
         """Whether no stream will give more.
@@ -124,13 +165,13 @@ class Feeds:
         Raises:
             XmlStreamError: A stream has failed.
         """
-        over = all(not query.isActive for query in self._queries)
+        active = [query for query in self._queries if query.isActive]
         if self._failure is not None:
             raise self._failure
-        for query in self._queries if over else ():
-            if (failure := query.exception()) is not None:
-                raise failure
-        return over
+        for each, query in zip(self._streams, self._queries, strict=True):
+            if query not in active and (failure := query.exception()) is not None:
+                raise _unreadable(each.name, failure)
+        return not active
 
     def process_all(self) -> None:
         """Waits until Spark has given all that is there now."""
@@ -149,8 +190,9 @@ class Feeds:
         assert self._settings is not None
         writer = frame.writeStream.foreachBatch(lambda batch, number: self._batch(each, batch, number))
         place = each.spool.beside(SPARKS)
-        name = f"{self._settings.name or 'xmlstream'}, stream {each.name}"
-        writer = writer.option("checkpointLocation", f"file://{place}").queryName(name)
+        writer = writer.option("checkpointLocation", f"file://{place}")
+        if self._settings.name:
+            writer = writer.queryName(f"{self._settings.name}, stream {each.name}")
         if not self._settings.follow:
             return writer.trigger(availableNow=True).start()
         return writer.trigger(processingTime=f"{self._settings.every} seconds").start()
@@ -160,16 +202,17 @@ class Feeds:
         try:
             if self._has(each, frame, number):
                 return
-            parts = each.parts(frame, number, each.spool.pending.address())
+            parts = each.spool_batch(frame, number)
             while len(each.spool.unread()) >= _AHEAD and not self._stopping.wait(_LOOK):
                 pass
             if self._stopping.is_set():
-                raise XmlStreamError("the query is being stopped")
-            each.spool.publish(number, parts)
+                raise _BatchGivenUp
+            each.spool.publish(number, parts, each.order)
         except BaseException as failure:
             if not self._stopping.is_set():
                 self._failure = self._failure or failure
-            raise
+            # So Spark does not commit the batch.
+            raise _BatchGivenUp from failure
 
     def _has(self, each: StreamedFrame, frame: DataFrame, number: int) -> bool:
         """Whether a batch was spooled before; makes sure that it is the same."""
@@ -178,7 +221,7 @@ class Feeds:
         last = -1 if each.spool.last is None else each.spool.last.number
         if number == last + 1:
             return False
-        rows = Batch.of(number, each.parts(frame, number, None)) if number == last else Batch(number, 0, 0)
+        rows = each.batch(frame, number) if number == last else Batch(number, 0, 0)
         each.spool.require_again(rows, each.name, replays=each.scan.replays)
         return True
 

@@ -12,9 +12,9 @@ Reading finds errors in the text and its names without Spark; planning gets the 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Container, Mapping, Sequence
 from functools import partial
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from sqlglot import exp
 
@@ -115,9 +115,7 @@ class Script:
         given = Target(output or "-", row_tag, root_tag, xml=tuple(xml))
         return tuple(answer.sink.target if answer.sink else given for answer in self.answers)
 
-    def _plan(
-        self, planned_: Callable[[Statement, Mapping[str, Relation]], Node], sources: Mapping[str, Node]
-    ) -> Node:
+    def _plan(self, planned_: Callable[[Statement, Mapping[str, Relation]], Node], sources: Mapping[str, Node]) -> Node:
         tables = {name: Relation.of(node) for name, node in sources.items()}
         for view in self.views:
             order, limit = (view.query.tree.args.get(part) for part in ("order", "limit"))
@@ -177,10 +175,7 @@ def read(
                 raise _no_query(statement)
     if not answers:
         raise QueryError("there is no query", hint="after the tables write SELECT … FROM …")
-    frames = None if session is None or is_in_process(session) else partial(frame_of, session)
-    tables = {d.name: declared_source(d, frames) for name, d in declarations.items() if name not in targets}
-    if session is not None and frames is not None:
-        tables |= _of_session(session, statements, {*declarations, *(view.name.lower() for view in views)})
+    tables = _tables(declarations, targets, statements, session)
     for query in (*(view.query for view in views), *(answer.query for answer in answers)):
         _require_unread(targets, query)
     sources_ = tuple(declaration for name, declaration in declarations.items() if name not in targets)
@@ -195,16 +190,27 @@ def read(
     return replace(script, sources=sources, warnings=tuple(warnings))
 
 
+def _tables(
+    declarations: Mapping[str, Declaration], targets: Container[str], statements: Sequence[Statement], session: Any
+) -> dict[str, Node]:
+    """The sources that a file declares, and the views of the session that it reads."""
+    is_spark = session is not None and not is_in_process(session)
+    frames = partial(frame_of, session) if is_spark else None
+    tables = {d.name: declared_source(d, frames) for name, d in declarations.items() if name not in targets}
+    return tables | _of_session(session, statements, declarations) if is_spark else tables
+
+
 def _of_session(spark: SparkSession, statements: Sequence[Statement], declared: Collection[str]) -> dict[str, Node]:
     """The temporary views and tables of a session that queries read without declaring them, as static tables."""
-    of_queries = {
-        each.alias.lower() for statement in statements for each in statement.tree.find_all(exp.CTE) if each.alias
-    }
-    read_names = dict.fromkeys(table.name for each in statements for table in each.tree.find_all(exp.Table))
+    trees = [statement.tree for statement in statements]
+    named = {each.alias.lower() for tree in trees for each in tree.find_all(exp.CTE)}
+    made = [tree for tree in trees if isinstance(tree, exp.Create | exp.Insert)]
+    named |= {table.name.lower() for tree in made if (table := tree.find(exp.Table)) is not None}
+    read_names = dict.fromkeys(table.name for tree in trees for table in tree.find_all(exp.Table))
     return {
         name: static_frame(name, spark.table(quoted(name)))
         for name in read_names
-        if name.lower() not in {*declared, *of_queries} and spark.catalog.tableExists(name)
+        if name.lower() not in {*declared, *named} and spark.catalog.tableExists(name)
     }
 
 

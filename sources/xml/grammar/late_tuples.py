@@ -31,6 +31,7 @@ from xmlstream.punct_ns.pattern import WILDCARD, Constant, Pattern, values
 from xmlstream.punct_ns.punctuation import Punctuation
 from xmlstream.punct_ns.schema import Schema
 from xmlstream.punct_ns.slices import POSITION, arrow_type
+from xmlstream.sources.parquet_table import in_order_of_slices
 from xmlstream.sources.xml.grammar.punctuation_columns import PREFIX_LIMIT, EncodedPunctuations, PunctuationColumns
 from xmlstream.sources.xml.options.arrow_text import Longs, Mask
 from xmlstream.sources.xml.options.source import SourceOptions
@@ -353,7 +354,8 @@ def late_items(late: Sequence[LateTuple], part: RangePart) -> list[DeadLetter]:
 
 
 def _document(position: int, part: RangePart) -> str:
-    return [r.document.where for r in part.ranges if r.base + r.start <= position][-1]
+    where = [r.document.where for r in part.ranges if r.base + r.start <= position][-1]
+    return f"batch {in_order_of_slices(where)[0]}" if part.source.format == "stream" else where
 
 
 def missing_attributes(path: str, punctuations: Sequence[Punctuation], options: SourceOptions) -> frozenset[str]:

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import json
 import pickle
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
 import numpy as np
@@ -93,8 +93,9 @@ class RowItems:
         said: list[tuple[int, str]] = []
         if PUNCTUATION in batch.schema.names and batch[PUNCTUATION].null_count < batch.num_rows:
             is_tuple = batch[PUNCTUATION].is_null()
-            texts = batch[PUNCTUATION].drop_null().to_pylist()
-            said = list(zip(rows.filter(pc.invert(is_tuple)).to_pylist(), texts, strict=True))
+            texts: list[Any] = batch[PUNCTUATION].drop_null().to_pylist()
+            places: list[Any] = rows.filter(pc.invert(is_tuple)).to_pylist()
+            said = list(zip(places, texts, strict=True))
             batch, rows = batch.filter(is_tuple), rows.filter(is_tuple)
         columns = [batch[each.name].cast(each.type) for each in self._columns]
         tuples = pa.RecordBatch.from_arrays(columns, schema=self._columns)
@@ -151,11 +152,13 @@ class PartitionWriter:
         options: The source.
         place: The directory of the documents; None where they are only compared.
         number: The number of the batch.
+        again: What the names of the documents begin with, different each time that the batch is written.
     """
 
     options: SourceOptions
     place: str | None
     number: int
+    again: str = ""
 
     def __call__(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         """The function of `mapInArrow`: one row with the pickled `WrittenPartition`."""
@@ -199,7 +202,7 @@ class PartitionWriter:
         return RowItems(self.options)
 
     def _document(self, partition: int, what: str) -> _Document:
-        return _Document(self.place, f"{self.number}-{partition}-{what}.parquet", self.options)
+        return _Document(self.place, f"{self.again}{self.number}-{partition}-{what}.parquet", self.options)
 
 
 def rows_of(parts: Sequence[WrittenPartition]) -> pa.RecordBatch:
@@ -222,16 +225,20 @@ def _patterns(said: Sequence[tuple[int, str]], options: SourceOptions) -> pa.Rec
         ]
         for at, attribute in enumerate(schema)
     ]
-    columns = [pa.array([row for row, _ in said], pa.int64()), *(pa.array(each, pa.string()) for each in texts)]
+    places = pa.array([row for row, _ in said], pa.int64())
+    columns: list[pa.Array[Any]] = [places, *(pa.array(each, pa.string()) for each in texts)]
     return pa.RecordBatch.from_arrays(columns, names=[POSITION, *schema.names])
 
 
 def metadata_of(
     options: SourceOptions, punctuations: Sequence[str] = (), aside: Sequence[DeadLetter] = ()
-) -> Mapping[bytes, bytes]:
+) -> dict[bytes | str, bytes | str]:
     """The metadata of a document."""
-    found = {SCHEMA: options.schema.ddl().encode(), PUNCTUATIONS: json.dumps(list(punctuations)).encode()}
-    return {**found, ASIDE: json.dumps([letter.json() for letter in aside], default=str).encode()} if aside else found
+    found: dict[bytes | str, bytes | str] = {SCHEMA: options.schema.ddl().encode()}
+    found[PUNCTUATIONS] = json.dumps(list(punctuations)).encode()
+    if aside:
+        found[ASIDE] = json.dumps([letter.json() for letter in aside], default=str).encode()
+    return found
 
 
 class _Document:

@@ -12,6 +12,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from operator import attrgetter
 
+import pyarrow as pa
 import pyarrow.parquet as pq
 
 from xmlstream.dataclasses import dataclass, replace
@@ -23,6 +24,9 @@ from xmlstream.sources.xml.options.source import SourceOptions
 from xmlstream.sources.xml.spark.batch_documents import WrittenPartition, metadata_of, tuple_schema
 
 SHOWN, PENDING, PUBLISHED = "documents", "pending", "published.json"
+
+MOST_SORTED = 1 << 17
+"""The most rows of a batch that the driver sorts."""
 
 _CLOSINGS, _LATE = 500_000, 500_001
 """The places of documents within a batch: partitions, then its punctuations, then tuples that come after those."""
@@ -81,10 +85,15 @@ class Spool:
         """A directory beside that of the documents."""
         return self._folder.address(folder)
 
-    def publish(self, number: int, parts: Sequence[WrittenPartition]) -> None:
-        """Shows a batch to the source, by what its tasks have written into `pending`."""
+    def publish(self, number: int, parts: Sequence[WrittenPartition], order: Sequence[str] = ()) -> None:
+        """Shows a batch to the source, by what its tasks have written into `pending`.
+
+        The tuples are sorted by the attributes `order`, unless they are many: those the tasks have sorted.
+        """
         parts = sorted(parts, key=attrgetter("number"))
         drafts = [(part.number, part.tuples) for part in parts if part.tuples is not None]
+        if order and drafts and sum(part.rows for part in parts) <= MOST_SORTED:
+            drafts = [(0, self._sorted(number, [draft for _, draft in drafts], order))]
         if any(part.punctuations or part.aside for part in parts):
             drafts.append((_CLOSINGS, self._closings(number, parts)))
         drafts += [(_LATE + part.number, part.late) for part in parts if part.late is not None]
@@ -118,6 +127,15 @@ class Spool:
     def unread(self) -> set[int]:
         """The numbers of the batches of which there are documents that no commit has read."""
         return {int(name.split("-")[1]) for name in self._shown.names()}
+
+    def _sorted(self, number: int, drafts: Sequence[str], order: Sequence[str]) -> str:
+        """Writes the tuples of several documents into one, in order."""
+        tables = [pq.ParquetFile(self.pending.path(draft)).read() for draft in drafts]
+        table = pa.concat_tables(tables).sort_by([(name, "ascending") for name in order])
+        name = f"{number}-sorted.parquet"
+        pq.write_table(table, self.pending.path(name), compression="none")
+        self.pending.delete(*drafts)
+        return name
 
     def _closings(self, number: int, parts: Sequence[WrittenPartition]) -> str:
         """Writes the document of a batch's punctuations and of what was set aside."""

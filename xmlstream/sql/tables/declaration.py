@@ -28,8 +28,8 @@ from xmlstream.sql.query_text import QueryText
 from xmlstream.sql.refused.did_you_mean import DECLARED
 from xmlstream.sql.refused.refusals import place_in_query, refusal
 from xmlstream.sql.refused.supported import require_types
-from xmlstream.sql.tables.streams import stream
 from xmlstream.sql.tables.stream_options import PUNCTUATE, punctuated, written_rules
+from xmlstream.sql.tables.streams import stream
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame

@@ -1,0 +1,221 @@
+"""DataFrames of Spark's as sources: streams and static ones, beside XML, restarted, and what is refused."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections import Counter
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pyarrow.parquet as pq
+import pytest
+
+import xmlstream as xs
+from xmlstream.sources.xml.spark.data_source import register
+from xmlstream.sources.xml.spark.spool import Spool
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame, SparkSession
+
+DATA = Path(__file__).parents[3] / "data"
+
+SENSOR = "sid STRING, hour INT, min INT, currtmp DOUBLE"
+XML = {"rowTag": "tempdata", "schemes": "hour"}
+
+
+def feed(directory: Path, number: int, rows: Sequence[dict[str, Any]]) -> None:
+    """Adds a file of JSON rows; files are read in the order of their times."""
+    directory.mkdir(exist_ok=True)
+    draft = directory / f".{number}"
+    draft.write_text("".join(json.dumps(row) + "\n" for row in rows))
+    os.utime(draft, (1e9 + number, 1e9 + number))
+    draft.rename(directory / f"{number}.json")
+
+
+def bids(spark: SparkSession, directory: Path) -> DataFrame:
+    """A stream of bids, a file in each batch."""
+    reader = spark.readStream.schema("auction BIGINT, price DOUBLE, at TIMESTAMP, said STRING")
+    return reader.option("maxFilesPerTrigger", 1).json(str(directory))
+
+
+def bid(auction: int, price: float, at: str) -> dict[str, Any]:
+    """A row of the stream."""
+    return {"auction": auction, "price": price, "at": f"2021-01-01T{at}"}
+
+
+def xml_stream(spark: SparkSession, path: Path) -> DataFrame:
+    """The items of a document as a stream of Spark's, with a column of punctuations."""
+    register(spark)
+    options = {"path": str(path), "schema": SENSOR, "maxBytesPerSlice": "2k", **XML}
+    return spark.readStream.format("punctuated_xml").options(**options).load().drop("_position")
+
+
+def written(directory: Path) -> int:
+    """The number of tuples in an output."""
+    return sum(pq.read_metadata(path).num_rows for path in directory.glob("*.parquet"))
+
+
+def hottest(first: xs.Query, second: xs.Query) -> Counter[tuple[object, ...]]:
+    """The answer of the warehouse query over two sensors."""
+    both = first.select("currtmp", "hour").union(second.select("currtmp", "hour"))
+    rows = both.group_by("hour").agg("max(currtmp) AS maxtemp").to_arrow().to_pylist()
+    return Counter(tuple(row.values()) for row in rows)
+
+
+@pytest.mark.parametrize("streamed", [(1,), (2,), (1, 2)])
+def test_the_warehouse_answers_the_same_with_sensors_as_streams_of_sparks(
+    spark: SparkSession, streamed: tuple[int, ...]
+) -> None:
+    paths = {number: DATA / f"sensor{number}.xml" for number in (1, 2)}
+    as_xml = {number: xs.read(spark, path, SENSOR, **XML) for number, path in paths.items()}
+    as_stream = {
+        number: xs.from_stream(
+            xml_stream(spark, paths[number]), name=f"s{number}", schemes="hour", punctuation="_punctuation"
+        )
+        for number in streamed
+    }
+    expected = hottest(as_xml[1], as_xml[2])
+    assert expected
+    assert hottest(*(as_stream.get(number, as_xml[number]) for number in (1, 2))) == expected
+
+
+def test_a_batch_is_a_set_and_slack_counts_from_batch_to_batch(spark: SparkSession, tmp_path: Path) -> None:
+    there = tmp_path / "in"
+    feed(there, 1, [bid(1, 5, "00:50:00"), bid(2, 7, "00:10:00")])  # the order within a batch does not count
+    feed(there, 2, [bid(1, 9, "01:30:00"), bid(2, 8, "00:45:30")])
+    query = xs.from_stream(bids(spark, there), punctuate="order of at, slack 5m")
+    hours = query.select("date_trunc('HOUR', at) AS hour", "price").group_by("hour").agg("count(*) AS n")
+    assert [row["n"] for row in hours.to_arrow().to_pylist()] == [3]
+    feed(there, 3, [bid(3, 1, "01:20:00")])
+    with pytest.raises(xs.UngrammaticalStream, match="comes after the punctuation"):
+        hours.to_arrow()
+
+
+def test_a_tuple_after_a_punctuation_of_its_own_partition_is_ungrammatical(spark: SparkSession, tmp_path: Path) -> None:
+    there = tmp_path / "in"
+    feed(there, 1, [bid(1, 5, "00:50:00"), {"said": "<1, *, *>"}, bid(1, 6, "00:51:00"), bid(2, 7, "00:52:00")])
+    query = xs.from_stream(bids(spark, there), name="bids", schemes="auction", punctuation="said")
+    with pytest.raises(xs.UngrammaticalStream, match="tuple") as failure:
+        query.to_arrow()
+    assert "source bids, batch 0, item" in str(failure.value)
+    dropping = xs.from_stream(bids(spark, there), schemes="auction", punctuation="said", ungrammatical="drop")
+    assert sorted(map(float, filter(None, dropping.to_arrow()["price"].to_pylist()))) == [5, 7]
+
+
+def test_a_row_outside_its_domain_goes_to_the_dead_letters(spark: SparkSession, tmp_path: Path) -> None:
+    there = tmp_path / "in"
+    feed(there, 1, [bid(1, 5, "00:50:00"), bid(-1, 6, "00:51:00"), {"said": "<1>"}])
+    options: dict[str, Any] = {"domains": "auction 0..", "schemes": "auction", "punctuation": "said"}
+    failing = xs.from_stream(bids(spark, there), **options)
+    with pytest.raises(xs.MalformedInput, match="auction: -1 is not within its domain"):
+        failing.to_arrow()
+    permissive = xs.from_stream(bids(spark, there), name="bids", mode="PERMISSIVE", **options)
+    summary = permissive.run(tmp_path / "out", tmp_path / "state")
+    assert summary.items_in == 3
+    (lines,) = (path.read_text().splitlines() for path in (tmp_path / "out" / "_dead_letters").iterdir())
+    letters = list(map(json.loads, lines))
+    assert [(letter["kind"], letter["document"]) for letter in letters] == [
+        ("tuple", "batch 0, partition 0, row 2"),
+        ("punctuation", "batch 0, partition 0, row 3"),
+    ]
+
+
+def test_a_query_goes_on_where_the_last_run_ended(spark: SparkSession, tmp_path: Path) -> None:
+    there = tmp_path / "in"
+    query = xs.from_stream(bids(spark, there_made(there)), name="bids", punctuate="order of at")
+    hours = query.select("date_trunc('HOUR', at) AS hour", "price").group_by("hour").agg("count(*) AS n")
+    counts = []
+    for number in range(4):
+        feed(there, number, [bid(1, 5, f"0{number}:10:00"), bid(1, 6, f"0{number}:20:00")])
+        hours.run(tmp_path / "out.parquet", tmp_path / "state")
+        counts.append(written(tmp_path / "out.parquet"))
+    assert counts == [0, 1, 2, 3]
+
+
+def there_made(directory: Path) -> Path:
+    """The directory, which exists."""
+    directory.mkdir()
+    return directory
+
+
+def test_a_batch_that_spark_gives_again_is_passed_over(
+    spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    there = tmp_path / "in"
+    feed(there, 0, [bid(1, 5, "00:10:00"), bid(1, 6, "01:20:00")])
+    query = xs.from_stream(bids(spark, there), name="bids", punctuate="order of at")
+    publish = Spool.publish
+
+    def killed(spool: Spool, *given: Any) -> None:
+        publish(spool, *given)
+        raise OSError("killed")
+
+    monkeypatch.setattr(Spool, "publish", killed)
+    with pytest.raises(OSError, match="killed"):
+        query.run(tmp_path / "out.parquet", tmp_path / "state")
+    monkeypatch.setattr(Spool, "publish", publish)
+    query.run(tmp_path / "out.parquet", tmp_path / "state")
+    assert written(tmp_path / "out.parquet") == 2
+
+
+def test_a_followed_stream_answers_and_stops(spark: SparkSession, tmp_path: Path) -> None:
+    there = there_made(tmp_path / "in")
+    query = xs.from_stream(bids(spark, there), name="bids", punctuate="order of at")
+    hours = query.select("date_trunc('HOUR', at) AS hour", "price").group_by("hour").agg("count(*) AS n")
+    handle = hours.start(tmp_path / "out.parquet", tmp_path / "state", name="hours")
+    try:
+        for number in range(2):
+            feed(there, number, [bid(1, 5, f"0{number}:10:00"), bid(1, 6, f"0{number}:20:00")])
+            handle.processAllAvailable()
+            assert written(tmp_path / "out.parquet") == number
+    finally:
+        handle.stop()
+    assert not [query for query in spark.streams.active if query.name == "hours, stream bids"]
+
+
+def test_a_static_frame_is_a_stream_that_ends(spark: SparkSession) -> None:
+    frame = spark.createDataFrame([(1, 5.0), (2, 7.0), (1, 9.0)], "auction INT, price DOUBLE")
+    most = xs.from_stream(frame).group_by("auction").agg("max(price) AS most").to_arrow().to_pylist()
+    assert {row["most"] for row in most} == {7, 9}
+
+
+def test_nested_values_come_as_they_are(spark: SparkSession) -> None:
+    values = "1, array(1, 2), named_struct('x', 1, 'y', 'a'), DATE'2021-01-01', CAST(1.5 AS DECIMAL(10, 2)), true"
+    nulls = ", ".join(["NULL"] * 6)
+    frame = spark.sql(f"SELECT * FROM VALUES ({values}), ({nulls}) AS t(a, b, c, d, e, f)")
+    found = xs.from_stream(frame).to_dataframe()
+    assert [row.asDict(recursive=True) for row in found.collect()] == [
+        row.asDict(recursive=True) for row in frame.collect()
+    ]
+    assert len(found.columns) == 6
+
+
+def test_a_script_reads_views_of_the_session(spark: SparkSession, tmp_path: Path) -> None:
+    there = tmp_path / "in"
+    feed(there, 0, [bid(1, 5, "00:10:00"), bid(2, 6, "01:20:00"), bid(9, 6, "02:20:00")])
+    bids(spark, there).createOrReplaceTempView("bids_stream")
+    spark.createDataFrame([(1, "a"), (2, "b")], "auction BIGINT, name STRING").createOrReplaceTempView("auctions")
+    text = """
+        CREATE TABLE bids USING stream OPTIONS (view 'bids_stream', punctuation 'said', punctuate 'order of at');
+        SELECT name, price FROM bids JOIN auctions USING (auction)
+    """
+    assert set(xs.from_sql(spark, text).to_arrow()["name"].to_pylist()) == {"a", "b"}
+    declared = (
+        "CREATE TABLE bids (auction BIGINT, at TIMESTAMP) USING stream OPTIONS (view 'nowhere'); SELECT * FROM bids"
+    )
+    with pytest.raises(xs.QueryError, match="the session has no view nowhere"):
+        xs.from_sql(spark, declared)
+
+
+def test_what_a_stream_cannot_be_is_refused_by_name(spark: SparkSession, tmp_path: Path) -> None:
+    frame = bids(spark, there_made(tmp_path / "in"))
+    with pytest.raises(xs.UsageError, match="there is no column nothing"):
+        xs.from_stream(frame, punctuation="nothing")
+    with pytest.raises(xs.UsageError, match="no option rowTag"):
+        xs.from_stream(frame, rowTag="x")
+    with pytest.raises(xs.UsageError, match="MAP"):
+        xs.from_stream(spark.range(1).selectExpr("map(1, 2) AS m"))
+    with pytest.raises(xs.UsageError, match="the DataFrame is a stream"):
+        xs.from_dataframe(frame)
