@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 from collections import Counter
 from collections.abc import Sequence
 from pathlib import Path
@@ -13,6 +14,8 @@ import pyarrow.parquet as pq
 import pytest
 
 import xmlstream as xs
+from xmlstream.sources.generators.auction_documents import write_auctions
+from xmlstream.sources.generators.auction_house import House
 from xmlstream.sources.xml.spark.data_source import register
 from xmlstream.sources.xml.spark.spool import Spool
 
@@ -45,10 +48,12 @@ def bid(auction: int, price: float, at: str) -> dict[str, Any]:
     return {"auction": auction, "price": price, "at": f"2021-01-01T{at}"}
 
 
-def xml_stream(spark: SparkSession, path: Path) -> DataFrame:
+def xml_stream(
+    spark: SparkSession, path: Path, schema: str = SENSOR, row_tag: str = "tempdata", most: str = "12k"
+) -> DataFrame:
     """The items of a document as a stream of Spark's, with a column of punctuations."""
     register(spark)
-    options = {"path": str(path), "schema": SENSOR, "maxBytesPerSlice": "2k", **XML}
+    options = {"path": str(path), "schema": schema, "maxBytesPerSlice": most, "rowTag": row_tag}
     return spark.readStream.format("punctuated_xml").options(**options).load().drop("_position")
 
 
@@ -79,6 +84,26 @@ def test_the_warehouse_answers_the_same_with_sensors_as_streams_of_sparks(
     expected = hottest(as_xml[1], as_xml[2])
     assert expected
     assert hottest(*(as_stream.get(number, as_xml[number]) for number in (1, 2))) == expected
+
+
+def test_the_closing_price_is_the_same_with_bids_as_a_stream_of_sparks(spark: SparkSession, tmp_path: Path) -> None:
+    house = House(seed=5, in_flight=30, active=12, pace=1, heartbeat=300, bid_streams=2)
+    write_auctions(tmp_path, 600, house)
+    text = (DATA / "auctions" / "tucker_2007_query_2.sql").read_text()
+    bids_ = "auction BIGINT, bidder BIGINT, price BIGINT, channel STRING, url STRING, dateTime TIMESTAMP, extra STRING"
+    xml_stream(spark, tmp_path / "bid1.xml", bids_, "bid", "50k").createOrReplaceTempView("first_bids")
+    streamed = re.sub(
+        r"(TABLE bid1) \([^)]*\) USING \w+\s+OPTIONS \(path '[^']*', rowTag 'bid',\s*schemes ('[^']*')[^;]*;",
+        r"\1 USING stream OPTIONS (view 'first_bids', punctuation '_punctuation', schemes \2);",
+        text,
+    )
+    assert "first_bids" in streamed
+    expected, found = (
+        Counter(map(str, xs.from_sql(spark, each, {"AUCTIONS": str(tmp_path)}).to_arrow().to_pylist()))
+        for each in (text, streamed)
+    )
+    assert expected
+    assert found == expected
 
 
 def test_a_batch_is_a_set_and_slack_counts_from_batch_to_batch(spark: SparkSession, tmp_path: Path) -> None:
