@@ -42,6 +42,9 @@ def stream(name: str, options: Mapping[str, str], columns: str | None = None, fr
     """
     proper = {option.lower(): option for option in (*_OWN, *_ROWS)}
     for option in options:
+        if option.lower() == "partitionedby":
+            hint = "punctuate 'roster of partition (0, 1, 2), order of ts' waits for the slowest partition of a topic"
+            raise UsageError("a stream of Spark's is one input, and cannot be partitionedBy", hint=hint)
         if option.lower() not in proper:
             raise UsageError(f"a stream of Spark's has no option {option}", hint=f"it has {', '.join(proper.values())}")
     given = {proper[option.lower()]: value for option, value in options.items()}
