@@ -3,7 +3,7 @@
     spark.dataSource.register(Topic)
     spark.readStream.format("topic").option("path", directory).option("perTrigger", 100).load()
 
-Each partition is a file of the directory, `NUMBER.jsonl`, in which a line is the JSON of a value. The rows have `topic`,
+Each partition is a file of the directory, `NUMBER.jsonl`, with the JSON of a value in each line. The rows have `topic`,
 `partition`, `offset` and `value`, as Kafka's.
 """
 
@@ -85,9 +85,7 @@ class TopicReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
     def partitions(self, start: Offsets, end: Offsets) -> Sequence[InputPartition]:
         """A task for each partition with new records."""
         return [
-            InputPartition((name, start.get(name, 0), last))
-            for name, last in end.items()
-            if last > start.get(name, 0)
+            InputPartition((name, start.get(name, 0), last)) for name, last in end.items() if last > start.get(name, 0)
         ]
 
     def read(self, partition: InputPartition) -> Iterator[tuple[Any, ...]]:

@@ -26,6 +26,7 @@ from xmlstream.monitor.monitor import Monitor
 from xmlstream.monitor.run_view import RunView
 from xmlstream.operators.storage.object_requests import ANNOUNCED
 from xmlstream.optimizer.rules import optimized
+from xmlstream.plan.nodes import StreamScan
 from xmlstream.punct_ns.errors import UsageError
 from xmlstream.runtime.preflight import require_disjoint, require_found
 from xmlstream.runtime.runner import Launched, launch
@@ -227,7 +228,8 @@ def _end(environment: Environment, seconds: float) -> None:
 def _require_startable(script: Script, settings: Settings) -> None:
     """Finds before Spark starts the mistakes that would stop the query soon after."""
     settings.require_understood()
-    paths = [source.options.path for source in script.sources]
+    sources = [source.options for source in script.sources if not isinstance(source, StreamScan)]
+    paths = [source.path for source in sources]
     require_disjoint(paths, settings.outputs, settings.checkpoint, settings.metrics, settings.work)
     for target in settings.targets:
         target.require_reachable()
@@ -238,8 +240,8 @@ def _require_startable(script: Script, settings: Settings) -> None:
                 require_fresh(output, overwrite=False)
     if any(target.output == "-" for target in settings.targets):
         StandardOutput()
-    for source in script.sources:
-        require_found(source.options, waits=settings.follow or goes_on)
+    for source in sources:
+        require_found(source, waits=settings.follow or goes_on)
 
 
 @contextmanager

@@ -357,6 +357,18 @@ def static_frame(name: str, frame: DataFrame) -> Node:
     return Node(Static(name, Schema(tuple(Attribute(*pair) for pair in named)), frame=frame), (), name)
 
 
+def is_endless(node: Node) -> bool:
+    """Whether a source has no end that a run to the end of the input could reach: a stream of Spark's."""
+    scan = node.operator
+    return isinstance(scan, StreamScan) and (scan.frame is None or bool(scan.frame.isStreaming))
+
+
+def documented(root: Node) -> list[Scan]:
+    """The sources of a plan that lie in documents."""
+    scans = [node.operator for node in topological(root) if isinstance(node.operator, Scan)]
+    return [scan for scan in scans if not isinstance(scan, StreamScan)]
+
+
 def out_of_order(node: Node) -> Node | None:
     """The topmost node whose tuples are not in the order of one source; None if those of the given node are."""
     while not isinstance(node.operator, Scan):

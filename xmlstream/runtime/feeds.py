@@ -28,13 +28,14 @@ from xmlstream.punct_ns.schema import windows
 from xmlstream.punct_ns.slices import quoted
 from xmlstream.runtime.settings import Settings
 from xmlstream.session.spark_errors import first_cause
+from xmlstream.sources.xml.options.reading import Reading
+from xmlstream.sources.xml.spark.batch_documents import HASH, PUNCTUATION, PartitionWriter, WrittenPartition
 from xmlstream.sources.xml.spark.error_transport import original_error
+from xmlstream.sources.xml.spark.spool import MOST_SORTED, Batch, Spool
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
-    from xmlstream.sources.xml.spark.batch_documents import WrittenPartition
-    from xmlstream.sources.xml.spark.spool import Batch, Spool
 
 STREAMS, SPARKS = "streams", "spark"
 """The folder of a checkpoint for streams, and within that of a stream the one for Spark's own record."""
@@ -64,34 +65,29 @@ class StreamedFrame:
         Raises:
             InputError: The source gives other rows when it is read again.
         """
-        from xmlstream.sources.xml.spark.spool import MOST_SORTED, Batch
-
         rows = self._rows(frame)
         parts = self._written(rows, number)
         batch = Batch.of(number, parts)
         if not self.order or batch.rows <= MOST_SORTED:
             return parts
-        is_tuple = "true" if self.scan.punctuation is None else "_punctuation IS NULL"
+        is_tuple = "true" if self.scan.punctuation is None else f"{PUNCTUATION} IS NULL"
         ordered = self._written(rows.where(is_tuple).orderBy(*map(quoted, self.order)), number, "ordered-")
         said = [replace(part, tuples=None, late=None) for part in parts]
         return [*ordered, *(replace(part, rows=0, checksum=0) for part in said if part.punctuations or part.aside)]
 
     def batch(self, frame: DataFrame, number: int) -> Batch:
         """A batch by its rows, of which nothing is written."""
-        from xmlstream.sources.xml.spark.spool import Batch
-
         return Batch.of(number, self._written(self._rows(frame), number, is_compared=True))
 
     def _rows(self, frame: DataFrame) -> DataFrame:
         """The rows of a batch in the form that tasks write, each with its hash."""
         inner = frame.selectExpr(*_attributes(self.scan))
-        return inner.selectExpr("*", f"xxhash64({', '.join(map(quoted, inner.columns))}) AS _hash")
+        return inner.selectExpr("*", f"xxhash64({', '.join(map(quoted, inner.columns))}) AS {HASH}")
 
     def _written(
         self, rows: DataFrame, number: int, again: str = "", *, is_compared: bool = False
     ) -> list[WrittenPartition]:
         from xmlstream.operators.frames.spark_engine import mapped
-        from xmlstream.sources.xml.spark.batch_documents import PartitionWriter
 
         place = None if is_compared else self.spool.pending.address()
         writer = PartitionWriter(self.scan.options, place, number, again)
@@ -115,7 +111,7 @@ def _attributes(scan: StreamScan) -> Iterator[str]:
         inner = f"{quoted(name)}.{quoted(end)}" if end else quoted(name)
         yield f"CAST({inner} AS {attribute.domain.type}) AS {quoted(attribute.name)}"
     if scan.punctuation is not None:
-        yield f"CAST({quoted(scan.punctuation)} AS STRING) AS _punctuation"
+        yield f"CAST({quoted(scan.punctuation)} AS STRING) AS {PUNCTUATION}"
 
 
 class _BatchGivenUp(Exception):
@@ -154,7 +150,10 @@ class Feeds:
             frame = each.scan.frame
             assert frame is not None
             if frame.isStreaming:
-                self._queries.append(self._started(each, frame))
+                try:
+                    self._queries.append(self._started(each, frame))
+                except Exception as error:  # noqa: BLE001 - whatever Spark finds wrong with the stream
+                    raise _unreadable(each.name, error) from None
                 self._streams.append(each)
             elif each.spool.last is None:
                 each.spool.publish(0, each.spool_batch(frame, 0), each.order)
@@ -216,8 +215,6 @@ class Feeds:
 
     def _has(self, each: StreamedFrame, frame: DataFrame, number: int) -> bool:
         """Whether a batch was spooled before; makes sure that it is the same."""
-        from xmlstream.sources.xml.spark.spool import Batch
-
         last = -1 if each.spool.last is None else each.spool.last.number
         if number == last + 1:
             return False
@@ -246,8 +243,6 @@ def streamed_frames(root: Node, checkpoint: Folder, *, is_remote: bool) -> dict[
                 f"there is no view {scan.view} for the stream {scan.name}",
                 hint="create it in the session of the program, and run the query by from_sql",
             )
-        from xmlstream.sources.xml.spark.spool import Spool
-
         spool = Spool(checkpoint.below(f"{STREAMS}/{name_of[node]}"), scan.options)
         found[node] = StreamedFrame(name_of[node], scan, spool, _order(root, node))
     return found
@@ -266,9 +261,14 @@ def _order(root: Node, scan: Node) -> tuple[str, ...]:
     return tuple(found)
 
 
-def spooled(reading: Any, each: StreamedFrame) -> Any:
+def spooled(reading: Reading, each: StreamedFrame) -> Reading:
     """The reading of a source whose documents are in a spool."""
-    frame = each.scan.frame
-    is_stream = frame is not None and frame.isStreaming
-    added = {"path": each.spool.path, "clean_source": "delete", "follow": is_stream, "close": not is_stream}
-    return replace(reading, keep_open=False, documents="sequence", **added)
+    is_stream = each.scan.frame is not None and each.scan.frame.isStreaming
+    return replace(
+        reading,
+        path=each.spool.path,
+        clean_source="delete",
+        follow=is_stream,
+        close=not is_stream,
+        keep_open=False,
+    )

@@ -15,7 +15,7 @@ from html import escape
 from typing import TYPE_CHECKING, Any
 
 from xmlstream.operators.storage.store import sealed, store_at
-from xmlstream.plan.nodes import Node, Scan, Static, StreamScan, names, results, topological
+from xmlstream.plan.nodes import Node, Scan, Static, documented, names, results, topological
 from xmlstream.plan.written_plan import encoded
 from xmlstream.punct_ns.errors import StateError, XmlStreamError
 from xmlstream.runtime.checkpoint import DOCUMENTS, ENDED, Checkpoint, Commit
@@ -40,7 +40,6 @@ from xmlstream.sink.sink import Sink
 from xmlstream.sources.local_paths import absolute
 from xmlstream.sources.xml.grammar.grammar_filter import RESTRICTED_FILE
 from xmlstream.sources.xml.options.reading import Reading
-from xmlstream.sources.xml.options.source import SourceOptions
 from xmlstream.sources.xml.slices.sources_reader import shared_scans
 from xmlstream.sources.xml.spark.error_transport import original_error
 
@@ -241,7 +240,7 @@ def _recovered(session: Session, root: Node, settings: Settings) -> Recovered:
     try:
         mirror = mirror_at(settings.checkpoint, directory, is_shared=is_apart(session))
         if not settings.has_begun and not settings.follow:
-            require_documents(_documented(root))
+            require_documents(scan.options for scan in documented(root))
         zone, overwrite, moved = engine_of(session).zone, settings.overwrite, settings.moved
         return recover(mirror, root, settings.targets, zone, overwrite=overwrite, moved=moved)
     except BaseException:
@@ -374,16 +373,9 @@ def _sources(
         yield spooled(reading, streams[node]) if node in streams else reading
 
 
-def _documented(root: Node) -> Iterator[SourceOptions]:
-    """The sources that lie in documents."""
-    for node in topological(root):
-        if isinstance(node.operator, Scan) and not isinstance(node.operator, StreamScan):
-            yield node.operator.options
-
-
 def _paths(root: Node) -> Iterator[str]:
     """The paths of the files that a plan reads."""
-    yield from (options.path for options in _documented(root))
+    yield from (scan.options.path for scan in documented(root))
     for node in topological(root):
         if isinstance(node.operator, Static):
             path = dict(node.operator.options).get("path", "")

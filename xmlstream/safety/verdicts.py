@@ -17,7 +17,7 @@ from enum import IntEnum
 from xmlstream.dataclasses import dataclass
 from xmlstream.operators.behaviour import promised as promised_by
 from xmlstream.operators.closing_conditions import Condition, Grouping, Promises, StateModel
-from xmlstream.plan.nodes import Node, Results, Scan, Static, names, topological
+from xmlstream.plan.nodes import Node, Results, Scan, Static, is_endless, names, topological
 from xmlstream.punct_ns.scheme import Scheme, strongest
 
 END = Scheme(())
@@ -68,7 +68,7 @@ def all_promises(
         if isinstance(operator, Scan):
             own = (instead or {}).get(node, operator.options.schemes)
             running = (*own, *(additions or {}).get(operator.name, ()))
-            found[node] = Promised(running, running if follow else (END,))
+            found[node] = Promised(running, running if follow or is_endless(node) else (END,))
         elif isinstance(operator, Static):
             running = (END,)
             found[node] = Promised(running, running, is_static=True)

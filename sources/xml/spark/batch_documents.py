@@ -28,7 +28,7 @@ from xmlstream.punct_ns.errors import XmlStreamError
 from xmlstream.punct_ns.notation import format_pattern
 from xmlstream.punct_ns.pattern import Wildcard
 from xmlstream.punct_ns.punctuation import Punctuation
-from xmlstream.punct_ns.slices import POSITION, any_arrow_type
+from xmlstream.punct_ns.slices import POSITION, any_arrow_type, own
 from xmlstream.sources.parquet_table import ASIDE, PUNCTUATIONS, SCHEMA
 from xmlstream.sources.xml.grammar.grammar_filter import GrammarFilter
 from xmlstream.sources.xml.options.source import SourceOptions
@@ -36,10 +36,10 @@ from xmlstream.sources.xml.spark.error_transport import transported
 
 pc: Any = pyarrow.compute
 
-HASH = "_hash"
+HASH = own("hash")
 """The column with a hash of each row, by which a batch that comes again is compared."""
 
-PUNCTUATION = "_punctuation"
+PUNCTUATION = own("punctuation")
 """The column with the notation of a punctuation, null in the row of a tuple."""
 
 

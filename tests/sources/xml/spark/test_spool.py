@@ -23,7 +23,7 @@ from xmlstream.punct_ns.punctuation import Punctuation
 from xmlstream.sources.parquet_table import ASIDE, PUNCTUATIONS
 from xmlstream.sources.xml.options.source import SourceOptions
 from xmlstream.sources.xml.spark import spool as spools
-from xmlstream.sources.xml.spark.batch_documents import PUNCTUATION, PartitionWriter, WrittenPartition
+from xmlstream.sources.xml.spark.batch_documents import HASH, PUNCTUATION, PartitionWriter, WrittenPartition
 from xmlstream.sources.xml.spark.spool import Batch, Spool
 
 OPTIONS = SourceOptions.parse(
@@ -52,7 +52,7 @@ def columns(rows: list[Row]) -> pa.RecordBatch:
         pa.array(said, pa.string()),
         pa.array(hashes, pa.int64()),
     ]
-    return pa.RecordBatch.from_arrays(arrays, names=["a", "b", PUNCTUATION, "_hash"])
+    return pa.RecordBatch.from_arrays(arrays, names=["a", "b", PUNCTUATION, HASH])
 
 
 def written(spool: Spool, number: int, batch: list[list[Row]]) -> list[WrittenPartition]:
