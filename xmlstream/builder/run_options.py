@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any, NamedTuple, TypedDict, TypeVar
 
 from xmlstream.extensions import extension
-from xmlstream.plan.nodes import Node
+from xmlstream.plan.nodes import Node, is_endless, topological
 from xmlstream.punct_ns.errors import UsageError
 from xmlstream.runtime.settings import Settings
 from xmlstream.safety.words import unsafe
@@ -171,11 +171,13 @@ def settings_of(targets: Sequence[Target], checkpoint: str | Path | None, *, fol
 
 
 def require_safe(root: Node, options: CommonOptions, *, follow: bool) -> None:
-    """Refuses an unsafe query: with `follow` unless `allow_unsafe`, else only if `strict`.
+    """Refuses an unsafe query: over inputs without an end unless `allow_unsafe`, else only if `strict`.
 
     Raises:
         UnsafeQuery: Over inputs without an end the query would never answer, or keep tuples without bound.
     """
-    must_be_safe = not options.get("allow_unsafe") if follow else options.get("strict")
-    if must_be_safe and (refusal := unsafe(root, strict=not follow)) is not None:
+    if options.get("strict") and not follow and (refusal := unsafe(root, strict=True)) is not None:
+        raise refusal
+    has_no_end = follow or any(map(is_endless, topological(root)))
+    if has_no_end and not options.get("allow_unsafe") and (refusal := unsafe(root, follow=follow)) is not None:
         raise refusal

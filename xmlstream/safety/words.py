@@ -277,17 +277,18 @@ def caution(root: Node, *, keep_open: bool = False) -> str | None:
     return f"{line}\n  Hint: {'; or '.join([*_first_come(verdict), *mending])}"
 
 
-def unsafe(root: Node, *, strict: bool = False) -> UnsafeQuery | None:
+def unsafe(root: Node, *, strict: bool = False, follow: bool = True) -> UnsafeQuery | None:
     """The refusal of a plan over inputs without an end; None if the plan is enabled and safe.
 
     Args:
         root: The plan.
         strict: The inputs of this run do end; the hint then names --strict instead of --allow-unsafe.
+        follow: Whether no input has an end; otherwise, only streams of Spark's have none.
     """
-    verdict = judged(root, follow=True)
+    verdict = judged(root, follow=follow)
     if not verdict.troubled():
         return None
-    hint = "; or ".join(_advice(verdict, remedies(root, follow=True), changes(root, follow=True)))
+    hint = "; or ".join(_advice(verdict, remedies(root, follow=follow), changes(root, follow=follow)))
     return UnsafeQuery(
         "over inputs without an end this query would wait or grow for ever",
         where="\n  ".join(troubles(verdict)),

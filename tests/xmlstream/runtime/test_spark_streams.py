@@ -244,3 +244,9 @@ def test_what_a_stream_cannot_be_is_refused_by_name(spark: SparkSession, tmp_pat
         xs.from_stream(spark.range(1).selectExpr("map(1, 2) AS m"))
     with pytest.raises(xs.UsageError, match="the DataFrame is a stream"):
         xs.from_dataframe(frame)
+
+
+def test_a_group_that_nothing_closes_is_refused_before_the_run(spark: SparkSession, tmp_path: Path) -> None:
+    query = xs.from_stream(bids(spark, there_made(tmp_path / "in"))).group_by("auction").agg("count(*) AS n")
+    with pytest.raises(xs.UnsafeQuery, match="wait or grow for ever"):
+        query.to_arrow()
