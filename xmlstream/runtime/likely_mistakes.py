@@ -186,7 +186,8 @@ def _documents(options: SourceOptions, waiting: WaitingNote | None) -> _Sentence
     if waiting is None:
         return
     if not waiting.documents:
-        yield "no document", f"there is no document at {options.where} yet"
+        of_sparks = options.format == "stream"
+        yield "no document", "no batch has come yet" if of_sparks else f"there is no document at {options.where} yet"
     if waiting.unfinished is not None and waiting.behind:
         wait = f"{counted(waiting.behind, 'document')} behind it {'waits' if waiting.behind == 1 else 'wait'}"
         hint = "the option unfinished 'skip' passes over it, 'fail' stops the query"
