@@ -148,29 +148,43 @@ class RangeParser:
             small = SmallDocuments.first_of(ranges, at, self._options) if self._joins else None
             # Where small ones cannot be joined, others will hardly be.
             self._joins &= small is not None or ranges[at].end > SMALL
-            together = None if small is None else self._together(small)
-            several = ranges[at : at + 1] if small is None else small.ranges
-            if together is not None:
-                yield [together]
+            if small is not None:
+                yield from self._small(small)
             else:
-                for place, range_ in enumerate(several, at):
-                    fetch_ahead(documents, place)
-                    yield from self.parse_all(range_)
-            at += len(several)
+                fetch_ahead(documents, at)
+                yield from self.parse_all(ranges[at])
+            at += 1 if small is None else len(small.ranges)
+
+    def _small(self, small: SmallDocuments) -> Iterator[list[Parsed]]:
+        """Yields the items of small documents, of as many at once as can be parsed together."""
+        if len(small.ranges) == 1:
+            yield from self.parse_all(small.ranges[0])
+        elif (together := self._together(small)) is not None:
+            yield [together]
+        else:
+            for half in small.halves:
+                yield from self._small(half)
 
     def _together(self, small: SmallDocuments) -> Parsed | None:
-        """Returns the items of small documents; None if they have to be read one document after another."""
+        """Returns the items of small documents; None if they have to be read in smaller parts."""
         keep_freed_memory()
         (stream,) = self.streams
         stream.reader.expect((small.ranges[0].namespaces or (None,))[0])
         text = small.text
-        found = self._template_items(text.content, text.open) if self._tries(len(text.content)) else None
-        found = found or self._token_items(text, None)
-        if found is None or found[0].malformed or found[0].void or found[0].count == 0:
+        tags = Tags.of(text.content, 1)
+        if not small.are_apart(tags):
+            return None
+        regular = self._template_items(text.content, text.open) if self._tries(len(text.content)) else None
+        return self._joint(small, text, regular) or self._joint(small, text, self._token_items(text, tags))
+
+    def _joint(self, small: SmallDocuments, text: LocatedText, found: list[Items] | None) -> Parsed | None:
+        """Returns the items of small documents as they were found in their text; None if some are not known."""
+        if found is None or found[0].malformed or found[0].count == 0:
             return None
         (items,) = found
-        values = stream.batches.values(items.tuples)
-        return None if values.reasons else small.located(items, stream.batches.parsed(items, values, 0, text))
+        batches = self.streams[0].batches
+        values = batches.values(items.tuples)
+        return None if values.reasons else small.located(items, batches.parsed(items, values, 0, text))
 
     def _pieces(self, range_: ByteRange, at: int) -> Iterator[Parsed]:
         """Yields the pieces of a Parquet document; none for an empty range, which only ends the source."""

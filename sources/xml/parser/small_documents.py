@@ -1,8 +1,10 @@
-"""Small documents that are parsed at once: one window has the contents of the roots of many, one behind another.
+"""Small documents that are parsed at once: one window has the contents of the roots of many, one line behind another.
 
 To set up a window takes longer than to parse a short one. Documents are parsed together if each is present as a whole,
-is well-formed by itself, is in UTF-8, and all have the same start tag of the root: then their contents are well-formed
-behind each other, too, and no item is in two of them. The position of an item is as in its own document.
+is in UTF-8, and all have the same start tag of the root. If the window is well-formed, and no tag, comment or open
+element crosses the line break between two contents, then each content is well-formed by itself (the line break keeps
+apart what two texts would make together, such as a reference), and no item is in two of them. Otherwise halves of the
+window are tried, so that a bad document affects few others. The position of an item is as in its own document.
 """
 
 from __future__ import annotations
@@ -12,7 +14,6 @@ from itertools import islice
 
 import numpy as np
 import pyarrow as pa
-from lxml import etree
 
 from xmlstream.dataclasses import dataclass, replace
 from xmlstream.punct_ns.slices import POSITION
@@ -22,8 +23,8 @@ from xmlstream.sources.xml.parser.item_batches import Items, Parsed
 from xmlstream.sources.xml.parser.malformed import LocatedText
 from xmlstream.sources.xml.splits.byte_ranges import CHUNK_BYTES, ByteRange
 from xmlstream.sources.xml.splits.prolog import Charset, FlawError, read_prolog
-from xmlstream.sources.xml.splits.split_points import Offsets
-from xmlstream.sources.xml.splits.tags import parse_content, tag_name
+from xmlstream.sources.xml.splits.split_points import Offsets, Tags
+from xmlstream.sources.xml.splits.tags import tag_name
 
 SMALL = 1 << 16
 """The greatest length in bytes of a document that is parsed with others."""
@@ -38,46 +39,72 @@ class SmallDocuments:
 
     Attributes:
         ranges: Their ranges, in order.
-        text: The contents, within the root of each.
-        starts: The offset of each content in the text.
+        contents: The content of each, within the root.
+        root: The start tag of each root.
     """
 
-    ranges: tuple[ByteRange, ...]
-    text: LocatedText
-    starts: Offsets
+    ranges: Sequence[ByteRange]
+    contents: Sequence[bytes]
+    root: bytes
 
     @staticmethod
     def first_of(ranges: Sequence[ByteRange], at: int, options: SourceOptions) -> SmallDocuments | None:
         """The documents from a range on that can be parsed together; None if there are not two."""
         contents: list[bytes] = []
-        root = b""
+        root, namespaces = b"", ranges[at].namespaces
         length = 0
         documents = [range_.document for range_ in ranges]
         for place, range_ in enumerate(islice(ranges, at, None), at):
             fetch_ahead(documents, place)
-            found = _content(range_, options) if length < CHUNK_BYTES else None
+            found = _content(range_, options) if length < CHUNK_BYTES and range_.namespaces == namespaces else None
             if found is None or (contents and found[0] != root):
                 break
             root, content = found
             contents.append(content)
             length += len(content)
-        if len(contents) < 2:
-            return None
-        text = LocatedText(b"".join(contents), (root,), (root,), ranges[at].document, 0, "utf-8")
-        starts = np.cumsum([0, *map(len, contents[:-1])], dtype=np.int64)
-        return SmallDocuments(tuple(ranges[at : at + len(contents)]), text, starts)
+        return SmallDocuments(ranges[at : at + len(contents)], contents, root) if len(contents) > 1 else None
+
+    @property
+    def text(self) -> LocatedText:
+        """The contents as one text."""
+        return LocatedText(b"\n".join(self.contents), (self.root,), (self.root,), self.ranges[0].document, 0, "utf-8")
+
+    @property
+    def halves(self) -> list[SmallDocuments]:
+        """The same documents in two windows."""
+        half = len(self.ranges) // 2
+        parts = (slice(half), slice(half, None))
+        return [SmallDocuments(self.ranges[part], self.contents[part], self.root) for part in parts]
+
+    def _starts(self) -> Offsets:
+        """The offset of each content in the text."""
+        lengths = np.array([len(content) + 1 for content in self.contents], np.int64)
+        return np.cumsum(lengths) - lengths
+
+    def are_apart(self, tags: Tags) -> bool:
+        """Whether each content is well-formed by itself if the text, which has these tags, is."""
+        breaks = self._starts()[1:] - 1
+        before = np.searchsorted(tags.start, breaks) - 1
+        after_tag = before >= 0
+        ends = np.where(after_tag, np.append(tags.end, 0)[before], 0)
+        depths = np.where(after_tag, np.append(tags.depth, 0)[before], 1)
+        begun, ended = np.array([*tags.special, (-1, -1)], np.int64).T
+        crossed = np.searchsorted(begun[:-1], breaks) > np.searchsorted(ended[:-1], breaks, side="right")
+        return bool((ends <= breaks).all() and (depths == 1).all() and not crossed.any())
 
     def located(self, items: Items, parsed: Parsed) -> Parsed | None:
         """Gives the items of the text, with their numbers as positions, the positions in their documents.
 
         Returns None if it is not known in which documents they are.
         """
-        starts = np.full(items.count, -1, np.int64)
-        for kind in (items.tuples, items.punctuations):
-            starts[kind.ordinal] = kind.start
+        starts = items.starts
+        if starts is None:
+            starts = np.full(items.count, -1, np.int64)
+            for kind in (items.tuples, items.punctuations):
+                starts[kind.ordinal] = kind.start
         if (starts < 0).any():
             return None
-        document = np.searchsorted(self.starts, starts, side="right") - 1
+        document = np.searchsorted(self._starts(), starts, side="right") - 1
         first = np.searchsorted(document, np.arange(len(self.ranges)))
         base = np.array([range_.base for range_ in self.ranges], np.int64)
         at = base[document] + np.arange(items.count) - first[document]
@@ -108,7 +135,6 @@ def _content(range_: ByteRange, options: SourceOptions) -> tuple[bytes, bytes] |
         if not text.endswith(closing):
             return None
         content = text[prolog.content : -len(closing)]
-        parse_content(content, (prolog.root,), (prolog.root,))
-    except (OSError, FlawError, etree.XMLSyntaxError):
+    except (OSError, FlawError):
         return None
     return prolog.root, content
