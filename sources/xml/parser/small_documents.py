@@ -9,8 +9,9 @@ window are tried, so that a bad document affects few others. The position of an 
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from itertools import islice
+from collections.abc import Iterator, Sequence
+from functools import cached_property
+from itertools import islice, pairwise
 
 import numpy as np
 import pyarrow as pa
@@ -33,7 +34,7 @@ _BLANKS = b" \t\r\n"
 _UTF8 = Charset()
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class SmallDocuments:
     """Documents whose contents are one text.
 
@@ -69,28 +70,48 @@ class SmallDocuments:
         """The contents as one text."""
         return LocatedText(b"\n".join(self.contents), (self.root,), (self.root,), self.ranges[0].document, 0, "utf-8")
 
-    @property
-    def halves(self) -> list[SmallDocuments]:
-        """The same documents in two windows."""
-        half = len(self.ranges) // 2
-        parts = (slice(half), slice(half, None))
-        return [SmallDocuments(self.ranges[part], self.contents[part], self.root) for part in parts]
+    def parts(self, bad: Sequence[int]) -> Iterator[SmallDocuments]:
+        """Yields the same documents in smaller windows: apart from the bad ones; in halves if none is known."""
+        count = len(self.ranges)
+        # An error at the end may come from an element that is not closed anywhere before it.
+        is_known = bool(bad) and bad[-1] < count - 1
+        cuts = {0, *bad, *(each + 1 for each in bad), count} if is_known else {0, count // 2, count}
+        for begin, end in pairwise(sorted(cuts)):
+            yield SmallDocuments(self.ranges[begin:end], self.contents[begin:end], self.root)
 
+    @cached_property
     def _starts(self) -> Offsets:
         """The offset of each content in the text."""
         lengths = np.array([len(content) + 1 for content in self.contents], np.int64)
         return np.cumsum(lengths) - lengths
 
-    def are_apart(self, tags: Tags) -> bool:
-        """Whether each content is well-formed by itself if the text, which has these tags, is."""
-        breaks = self._starts()[1:] - 1
+    def at(self, offsets: Offsets) -> Offsets:
+        """Returns the index of the document of each offset in the text."""
+        return np.searchsorted(self._starts, offsets, side="right") - 1
+
+    def malformed(self, tags: Tags) -> list[int]:
+        """Returns the first document that is not well-formed by itself, if there is one, of a text that is.
+
+        Args:
+            tags: The tags of the text.
+        """
+        breaks = self._starts[1:] - 1
         before = np.searchsorted(tags.start, breaks) - 1
         after_tag = before >= 0
         ends = np.where(after_tag, np.append(tags.end, 0)[before], 0)
         depths = np.where(after_tag, np.append(tags.depth, 0)[before], 1)
         begun, ended = np.array([*tags.special, (-1, -1)], np.int64).T
         crossed = np.searchsorted(begun[:-1], breaks) > np.searchsorted(ended[:-1], breaks, side="right")
-        return bool((ends <= breaks).all() and (depths == 1).all() and not crossed.any())
+        return [*map(int, np.flatnonzero((ends > breaks) | (depths != 1) | crossed)[:1])]
+
+    def near_line(self, line: int) -> list[int]:
+        """Returns the indexes of the document on a line of the text, counted from 1, and of the one before.
+
+        The parser finds what the end of a document lacks on the next line.
+        """
+        lines = np.cumsum([content.count(b"\n") + 1 for content in self.contents])
+        found = min(int(np.searchsorted(lines, line)), len(self.ranges) - 1)
+        return [found - 1, found] if found else [found]
 
     def located(self, items: Items, parsed: Parsed) -> Parsed | None:
         """Gives the items of the text, with their numbers as positions, the positions in their documents.
@@ -104,7 +125,7 @@ class SmallDocuments:
                 starts[kind.ordinal] = kind.start
         if (starts < 0).any():
             return None
-        document = np.searchsorted(self._starts(), starts, side="right") - 1
+        document = self.at(starts)
         first = np.searchsorted(document, np.arange(len(self.ranges)))
         base = np.array([range_.base for range_ in self.ranges], np.int64)
         at = base[document] + np.arange(items.count) - first[document]
@@ -122,11 +143,14 @@ def _placed(batch: pa.RecordBatch, at: Offsets) -> pa.RecordBatch:
 def _content(range_: ByteRange, options: SourceOptions) -> tuple[bytes, bytes] | None:
     """Returns a document's start tag of the root, and its content; None if it has to be parsed alone."""
     limit = min(SMALL, options.max_item_bytes)
-    if range_.start or range_.ends != "root" or range_.close or range_.end > limit:
+    is_whole = range_.start == 0 and (range_.ends == "root" or bool(range_.open))
+    if not is_whole or range_.close or range_.end > limit:
         return None
     try:
         with range_.document.reader(range_.end) as file:
             text = file.read(range_.end)
+        if range_.open:
+            return range_.open[0].encode(), text
         prolog = read_prolog(text, complete=True, encoding=options.encoding, doctype=options.doctype)
         if prolog is None or prolog.empty or prolog.charset != _UTF8:
             return None
