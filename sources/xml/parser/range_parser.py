@@ -29,6 +29,7 @@ from xmlstream.dataclasses import dataclass, replace
 from xmlstream.operators.storage.records import DeadLetter
 from xmlstream.punct_ns.errors import InputError
 from xmlstream.punct_ns.lifespan import Lifespan
+from xmlstream.punct_ns.schema import Schema
 from xmlstream.punct_ns.slices import LIFESPAN, POSITION, POSITION_SHOWN, PUNCTUATION_SHOWN
 from xmlstream.punct_ns.xml_form import punctuation_from_texts
 from xmlstream.sources.places import Document, fetch_ahead
@@ -373,15 +374,10 @@ def _table(parsed: Parsed, options: SourceOptions, schema: pa.Schema) -> pa.Tabl
         return tuples.select(schema.names).cast(schema)
     tuples = tuples.append_column(PUNCTUATION_SHOWN, pa.nulls(len(tuples), pa.string()))
     batch = parsed.punctuations
-    texts = zip(*(batch[name].to_pylist() for name in options.schema.names), strict=True)
-    lifespans = batch[LIFESPAN].to_pylist() if LIFESPAN in batch.schema.names else [None] * batch.num_rows
-    notations = [
-        str(punctuation_from_texts(text, options.schema).lasting(lifespan and Lifespan.read(lifespan, options.schema)))
-        for text, lifespan in zip(texts, lifespans, strict=True)
-    ]
-    known = {POSITION_SHOWN: batch[POSITION], PUNCTUATION_SHOWN: pa.array(notations, pa.string())}
+    said = notations(batch, options.schema)
+    known = {POSITION_SHOWN: batch[POSITION], PUNCTUATION_SHOWN: pa.array(said, pa.string())}
     punctuations = pa.table(
-        [known.get(field.name, pa.nulls(len(notations), field.type)) for field in schema], names=schema.names
+        [known.get(field.name, pa.nulls(len(said), field.type)) for field in schema], names=schema.names
     )
     both = [tuples.select(schema.names).cast(schema), punctuations.cast(schema)]
     table = pa.concat_tables(both)
@@ -391,6 +387,17 @@ def _table(parsed: Parsed, options: SourceOptions, schema: pa.Schema) -> pa.Tabl
         return table.sort_by(POSITION_SHOWN)
     order = pa.concat_arrays([parsed.tuples[POSITION], batch[POSITION]])
     return table.take(pa.compute.sort_indices(order))
+
+
+def notations(punctuations: pa.RecordBatch, schema: Schema) -> list[str]:
+    """Returns punctuations in their notation, of columns with the pattern texts of the attributes of a schema."""
+    texts = zip(*(punctuations[name].to_pylist() for name in schema.names), strict=True)
+    has_lifespans = LIFESPAN in punctuations.schema.names
+    lifespans = punctuations[LIFESPAN].to_pylist() if has_lifespans else [None] * punctuations.num_rows
+    return [
+        str(punctuation_from_texts(text, schema).lasting(lifespan and Lifespan.read(lifespan, schema)))
+        for text, lifespan in zip(texts, lifespans, strict=True)
+    ]
 
 
 @dataclass(frozen=True, slots=True)

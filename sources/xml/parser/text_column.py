@@ -8,7 +8,7 @@ document does: whoever writes `<punct:bid>` into a message alone has no other pl
 A text counts as a whole: if it is not well-formed, it is one malformed item, and nothing else.
 
 In: record batches with the texts, and with columns to keep. Out: for each batch the tuples with the columns kept, the
-punctuations, and the malformed items, each with the row of its text.
+punctuations, and the malformed items, each with its position, which has the number of its text (`text_of`).
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from __future__ import annotations
 import contextlib
 import re
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from io import BytesIO
 from operator import itemgetter
 from typing import Any, BinaryIO, NamedTuple, cast
@@ -33,18 +33,19 @@ from xmlstream.punct_ns.slices import POSITION
 from xmlstream.sources.places import Document
 from xmlstream.sources.xml.options.option_table import by_proper_names
 from xmlstream.sources.xml.options.source import SourceOptions
-from xmlstream.sources.xml.parser.item_batches import Parsed, concatenated
+from xmlstream.sources.xml.parser.item_batches import concatenated
 from xmlstream.sources.xml.parser.malformed import LocatedText, Malformed, set_aside
 from xmlstream.sources.xml.parser.range_parser import RangeParser
 from xmlstream.sources.xml.parser.structural_punctuations import StructuralPunctuations
 from xmlstream.sources.xml.splits.byte_ranges import ByteRange, RangeEnd
+from xmlstream.sources.xml.splits.documents import open_document, opener_of
 from xmlstream.sources.xml.splits.namespaces import TupleNamespaces
 from xmlstream.sources.xml.splits.prolog import Charset, FlawError, charset_of, prolog_of_fragment, read_prolog
-from xmlstream.sources.xml.splits.split_points import Offsets, SplitPoint
+from xmlstream.sources.xml.splits.split_points import SplitPoint
 from xmlstream.sources.xml.splits.tags import local_name
 
 _BITS = 32
-"""The position of an item is the row of its text, shifted by so many bits, and its number in the text."""
+"""The position of an item is the number of its text, shifted by so many bits, and its number in the text."""
 
 _LONGEST_SHOWN = 80
 """The number of characters that a message shows of a kept value."""
@@ -69,25 +70,19 @@ _OF_DOCUMENTS = {
 
 @dataclass(frozen=True, slots=True)
 class ParsedTexts:
-    """What the texts of a record batch have.
+    """What the texts of a record batch have, each item with its position.
 
     Attributes:
-        tuples: The attributes of the tuples, typed, then the columns kept.
-        tuple_rows: The row of each tuple's text in the batch.
-        punctuations: The pattern text of every attribute and column kept, null for a wildcard; a last column has the
-            lifespans, if there are any.
-        punctuation_rows: The row of each punctuation's text in the batch.
-        after: The number of tuples of the batch before each punctuation.
-        malformed: The malformed items, each after the row of its text.
+        tuples: The attributes of the tuples, typed, then the columns kept, then `_position`.
+        punctuations: `_position`, then the pattern text of every attribute and column kept, null for a wildcard; a last
+            column has the lifespans, if there are any.
+        malformed: The malformed items, each after its position.
         void: The number of ignored punctuations, by the undeclared leaf that they restrict.
         had: The attributes that at least one tuple had.
     """
 
     tuples: pa.RecordBatch
-    tuple_rows: Offsets
     punctuations: pa.RecordBatch
-    punctuation_rows: Offsets
-    after: Offsets
     malformed: list[tuple[int, DeadLetter]]
     void: Counter[str]
     had: frozenset[str]
@@ -133,58 +128,74 @@ class TextColumn:
             taken.add(name.lower())
         return TextColumn(options, column, tuple(keep))
 
-    def read(self, batches: Iterable[pa.RecordBatch]) -> Iterator[ParsedTexts]:
-        """Yields what the texts of each batch have; bad input raises no error: it is reported."""
-        # Each text is decoded before it is parsed, whatever encoding it declares. Ids are unique among all texts.
-        options = self.options.replace(encoding="utf-8", columns=None, uniqueIds=None)
-        parser, forms = RangeParser(options), _Forms(options)
-        for batch in batches:
-            texts = _Texts(self, batch, forms)
-            pieces = [piece for (piece,) in parser.parse_many(texts.ranges, at_hand=True)]
-            yield self._parsed(texts, pieces, parser)
+    def parser(self) -> TextParser:
+        """Makes what parses the texts within one task."""
+        return TextParser(self)
 
-    def _parsed(self, texts: _Texts, pieces: Sequence[Parsed], parser: RangeParser) -> ParsedTexts:
+
+class TextParser:
+    """Parses the texts of a column, batch by batch."""
+
+    def __init__(self, column: TextColumn) -> None:
+        self._column = column
+        # Each text is decoded before it is parsed, whatever encoding it declares. Ids are unique among all texts.
+        options = column.options.replace(encoding="utf-8", columns=None, uniqueIds=None)
+        self._parser, self._forms = RangeParser(options), _Forms(options)
+        self._structural = StructuralPunctuations(column.options)
+
+    def of(self, batch: pa.RecordBatch, at: int = 0) -> ParsedTexts:
+        """Returns what the texts of a batch have, the first of which has the number `at`.
+
+        Raises no errors for bad input: it is among the malformed items.
+        """
+        texts = _Texts(self._column, batch, at, self._forms)
+        pieces = [piece for (piece,) in self._parser.parse_many(texts.ranges, at_hand=True)]
         found = [*texts.undecoded, *(one for piece in pieces for one in piece.malformed)]
-        broken = {one.position >> _BITS: one for one in found if one.kind == "document"}
-        malformed = [one for one in found if one.position >> _BITS not in broken]
-        malformed += [texts.as_one_item(row, fault) for row, fault in broken.items()]
-        tuples = pa.Table.from_batches([piece.tuples for piece in pieces], parser.tuple_schema)
-        tuples, at, rows = _in_order(tuples, broken)
-        said = [piece.punctuations for piece in pieces] + self._implied(tuples, at, parser.punctuation_schema)
-        punctuations, said_at, said_rows = _in_order(concatenated(said, parser.punctuation_schema), broken)
-        for place, name in enumerate(self.keep, len(self.options.schema)):
-            column = texts.batch.column(name).take(pa.array(rows, pa.int64()))
-            tuples = tuples.append_column(texts.batch.schema.field(name), column)
-            punctuations = punctuations.add_column(place, name, pa.nulls(len(punctuations), pa.string()))
+        broken = {text_of(one.position): one for one in found if one.kind == "document"}
+        malformed = [one for one in found if text_of(one.position) not in broken]
+        malformed += map(texts.as_one_item, broken.values())
+        tuples = pa.Table.from_batches([piece.tuples for piece in pieces], self._parser.tuple_schema)
+        tuples = _in_order(tuples, broken)
+        schema = self._parser.punctuation_schema
+        said = [piece.punctuations for piece in pieces] + self._implied(tuples, schema)
+        punctuations = _in_order(concatenated(said, schema), broken)
+        rows = pa.array(text_of(tuples[POSITION].to_numpy()) - at, pa.int64())
+        place = len(self._column.options.schema)
+        for number, name in enumerate(self._column.keep, place):
+            column = batch.column(name).take(rows)
+            tuples = tuples.add_column(number, batch.schema.field(name), column)
+            punctuations = punctuations.add_column(number + 1, name, pa.nulls(len(punctuations), pa.string()))
         return ParsedTexts(
             _one_batch(tuples),
-            rows,
             _one_batch(punctuations),
-            said_rows,
-            np.searchsorted(at, said_at, side="right"),
             texts.letters(malformed),
             sum((piece.void for piece in pieces), Counter[str]()),
             frozenset(name for piece in pieces for name in piece.had),
         )
 
-    def _implied(self, tuples: pa.Table, at: Offsets, schema: pa.Schema) -> list[pa.RecordBatch]:
+    def _implied(self, tuples: pa.Table, schema: pa.Schema) -> list[pa.RecordBatch]:
         """Returns what the unique ids of a batch imply; each punctuation has the position of the tuple before it."""
-        unique = self.options.structural.unique
+        unique = self._column.options.structural.unique
         if not unique or not len(tuples):
             return []
         values = {index: tuples.column(index).combine_chunks() for index in unique}
-        implied = StructuralPunctuations(self.options).of(values, np.arange(len(tuples)), [])
-        names = self.options.schema.names
-        rows = [{POSITION: int(at[one.after - 1]), **dict(zip(names, one.texts, strict=True))} for one in implied]
+        at, names = tuples[POSITION].to_pylist(), self._column.options.schema.names
+        implied = self._structural.of(values, np.arange(len(tuples)), [])
+        rows = [{POSITION: at[one.after - 1], **dict(zip(names, one.texts, strict=True))} for one in implied]
         return [pa.RecordBatch.from_pylist(rows, schema)]
 
 
-def _in_order(items: pa.Table, without: Iterable[int]) -> tuple[pa.Table, Offsets, Offsets]:
-    """Returns items by position, without those of some rows; their positions, and the rows of their texts."""
+def text_of(position: Any) -> Any:
+    """Returns the number of the text of an item by its position, or of many by theirs."""
+    return position >> _BITS
+
+
+def _in_order(items: pa.Table, without: Iterable[int]) -> pa.Table:
+    """Returns items by position, without those of some texts."""
     at = items[POSITION].to_numpy()
     order = np.argsort(at, kind="stable")
-    order = order[~np.isin(at[order] >> _BITS, np.array([*without], np.int64))]
-    return items.drop_columns([POSITION]).take(pa.array(order, pa.int64())), at[order], at[order] >> _BITS
+    order = order[~np.isin(text_of(at[order]), np.array([*without], np.int64))]
+    return items.take(pa.array(order, pa.int64()))
 
 
 def _one_batch(table: pa.Table) -> pa.RecordBatch:
@@ -196,13 +207,12 @@ class _Texts:
     """The texts of a record batch: a store of documents, whose keys are the rows.
 
     Attributes:
-        batch: The record batch.
         ranges: The range of each text that is not blank; texts of one form are neighbours, and are parsed together.
         undecoded: The texts that are not in their encoding.
     """
 
-    def __init__(self, column: TextColumn, batch: pa.RecordBatch, forms: _Forms) -> None:
-        self.batch, self._column = batch, column
+    def __init__(self, column: TextColumn, batch: pa.RecordBatch, first: int, forms: _Forms) -> None:
+        self._batch, self._column, self._forms = batch, column, forms
         self._texts: dict[str, bytes] = {}
         self.undecoded: list[Malformed] = []
         values = batch.column(column.column)
@@ -212,10 +222,10 @@ class _Texts:
         for row, value in enumerate(values.cast(pa.large_binary()).to_pylist()):
             if value is None:
                 continue
-            document, at = Document(cast(Store, self), str(row)), row << _BITS
+            document, at = Document(cast(Store, self), str(row)), (first + row) << _BITS
             self._texts[document.key] = value
             try:
-                form = forms.of(_utf8(value, encoding))
+                form = forms.of(_utf8(self._decompressed(document), encoding))
             except FlawError as flaw:
                 self.undecoded.append(Malformed(at, document, flaw.offset, "document", flaw.reason, None))
                 continue
@@ -232,32 +242,47 @@ class _Texts:
         """Opens the text of a row."""
         return BytesIO(self._texts[key])
 
+    def source(self, key: str, tag: str | None = None, size: int | None = None) -> BinaryIO:
+        """Opens the text of a row."""
+        return self.open(key)
+
+    def _decompressed(self, document: Document) -> bytes:
+        """Returns a text that may be compressed; FlawError if it cannot be decompressed, or is too long."""
+        text, limit = self._texts[document.key], self._column.options.max_item_bytes
+        if opener_of(text) is None:
+            return text
+        try:
+            with open_document(document) as file:
+                text = file.read(limit + 1)
+        except FlawError as flaw:
+            raise FlawError(flaw.reason, 0) from None
+        if len(text) > limit:
+            raise FlawError(f"the text has more than {limit} bytes when it is decompressed", 0)
+        return text
+
     def where(self, key: str = "") -> str:
         """Names the text of a row by the columns kept; by its own column if there are none."""
-        values = ((name, self.batch.column(name)[int(key)].as_py()) for name in self._column.keep)
+        values = ((name, self._batch.column(name)[int(key)].as_py()) for name in self._column.keep)
         return ", ".join(f"{name}={_shown(value)}" for name, value in values) or self._column.options.path
 
-    def as_one_item(self, row: int, fault: Malformed) -> Malformed:
-        """Returns a text with a fault as one malformed item."""
-        text = self._texts[str(row)]
-        around = tuple(tag.encode() for tag in self._fragments.get(str(row), ()))
+    def as_one_item(self, fault: Malformed) -> Malformed:
+        """Returns the text of a fault as one malformed item."""
+        text = self._texts[fault.document.key]
+        around = tuple(tag.encode() for tag in self._fragments.get(fault.document.key, ()))
         if around and isinstance(LocatedText(text, around, around, fault.document, 0, "utf-8").tree(), Exception):
             # Without the end of what is around it, the message names only the text's own elements.
             located = LocatedText(text, around, (), fault.document, 0, "utf-8")
             error = located.tree()
             assert isinstance(error, etree.XMLSyntaxError)
-            fault = located.fault(error, 0, 0, len(text), around)
-        return replace(fault, position=row << _BITS, kind="tuple", raw=text.decode("utf-8", "replace"), within=None)
+            fault = replace(located.fault(error, 0, 0, len(text), around), position=fault.position)
+        return replace(fault, kind="tuple", raw=text.decode("utf-8", "replace"), within=None)
 
     def letters(self, malformed: Iterable[Malformed]) -> list[tuple[int, DeadLetter]]:
-        """Returns malformed items as they are set aside, in order, each after the row of its text."""
+        """Returns malformed items as they are set aside, in order, each after its position."""
+        around = self._forms.around
         found = set_aside(malformed, "utf-8", whole=self._column.options.mode == "PERMISSIVE")
-        letters = []
-        for letter in found:
-            row = letter.position >> _BITS
-            within = (letter.within or "").removeprefix("".join(self._fragments.get(str(row), ())))
-            letters.append((row, replace(letter, position=-1, within=within or None)))
-        return letters
+        within = [(letter.within or "").removeprefix(around) or None for letter in found]
+        return [(one.position, replace(one, position=-1, within=tags)) for one, tags in zip(found, within, strict=True)]
 
 
 def _shown(value: Any) -> str:
@@ -300,7 +325,7 @@ class _Forms:
 
     def __init__(self, options: SourceOptions) -> None:
         self._options, self._names = options, options.unsplit
-        self._around = f'<texts xmlns:punct="{options.punctuation_namespace}">'
+        self.around = f'<texts xmlns:punct="{options.punctuation_namespace}">'
         uri = re.escape(options.punctuation_namespace.encode())
         self._declares_punctuations = re.compile(rb"xmlns:[^\s=]+\s*=\s*(?:\"" + uri + rb"\"|'" + uri + rb"')")
 
@@ -318,7 +343,7 @@ class _Forms:
             return _Form(text, text[:end], (), self._namespaces(text, end, None))
         # Lines and columns stay. What is before the first element has been read, and is not allowed in another.
         text = _NO_BREAK.sub(b" ", text[:begin]) + text[begin:] if begin else text
-        return _Form(text, b"", (self._around,), self._namespaces(text, 0, self._around.encode()))
+        return _Form(text, b"", (self.around,), self._namespaces(text, 0, self.around.encode()))
 
     def _namespaces(self, text: bytes, end: int, root: bytes | None) -> tuple[str | None, ...]:
         """Returns the namespace of the tuples of a text: that of the first one; nothing if it does not matter.

@@ -306,7 +306,8 @@ def _check(before: bytes, root: bytes) -> None:
     try:
         etree.fromstring(_redeclared(before) + root + b"</" + name + b">", safe_parser())
     except etree.XMLSyntaxError as error:
-        raise FlawError(parse_reason(error), len(before)) from None
+        # Its line and column are those of a text that was put together here.
+        raise FlawError(parse_reason(error).partition(", line ")[0], len(before)) from None
 
 
 def _redeclared(before: bytes) -> bytes:

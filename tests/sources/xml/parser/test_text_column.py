@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import bz2
+import gzip
 import pickle
 import re
 from dataclasses import replace
@@ -16,13 +18,14 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from xmlstream.punct_ns.errors import UsageError
+from xmlstream.punct_ns.schema import Schema
 from xmlstream.punct_ns.slices import POSITION
 from xmlstream.punct_ns.xml_form import PUNCT_NS
 from xmlstream.sources.xml.options.source import SourceOptions
 from xmlstream.sources.xml.parser import range_parser
 from xmlstream.sources.xml.parser.malformed import error_of, set_aside
-from xmlstream.sources.xml.parser.range_parser import RangeParser
-from xmlstream.sources.xml.parser.text_column import ParsedTexts, TextColumn
+from xmlstream.sources.xml.parser.range_parser import RangeParser, notations
+from xmlstream.sources.xml.parser.text_column import ParsedTexts, TextColumn, text_of
 from xmlstream.sources.xml.splits.documents import Documents
 from xmlstream.sources.xml.splits.slice_planner import Offset, Planner
 
@@ -91,24 +94,23 @@ def batch(values: list[Any], kind: Any = None) -> pa.RecordBatch:
 
 
 def parsed(values: list[Any], kind: Any = None, **options: str) -> ParsedTexts:
-    (found,) = column(**options).read([batch(values, kind)])
-    return found
+    return column(**options).parser().of(batch(values, kind))
+
+
+def rows(items: pa.RecordBatch) -> list[int]:
+    """The row of each item's text."""
+    return [text_of(position) for position in items[POSITION].to_pylist()]
 
 
 def items(found: ParsedTexts, count: int) -> list[list[Any]]:
     """What each text has, by its row: tuples and punctuations in order, and malformed items."""
-    rows: dict[int, list[Any]] = {row: [] for row in range(count)}
-    said = list(zip(found.after.tolist(), found.punctuation_rows.tolist(), found.punctuations.to_pylist(), strict=True))
-    for number, (row, values) in enumerate(zip(found.tuple_rows.tolist(), found.tuples.to_pylist(), strict=True)):
-        while said and said[0][0] <= number:
-            _, of, texts = said.pop(0)
-            rows[of].append(("punctuation", texts))
-        rows[row].append(("tuple", values))
-    for _, of, texts in said:
-        rows[of].append(("punctuation", texts))
-    for row, letter in found.malformed:
-        rows[row].append(("malformed", letter))
-    return list(rows.values())
+    all_: list[tuple[int, str, Any]] = [(one.pop(POSITION), "tuple", one) for one in found.tuples.to_pylist()]
+    all_ += [(one.pop(POSITION), "punctuation", one) for one in found.punctuations.to_pylist()]
+    all_ += [(position, "malformed", letter) for position, letter in found.malformed]
+    by_row: list[list[Any]] = [[] for _ in range(count)]
+    for position, kind, one in sorted(all_, key=itemgetter(0)):
+        by_row[text_of(position)].append((kind, one))
+    return by_row
 
 
 @given(values=st.lists(texts, max_size=8))
@@ -177,10 +179,12 @@ def test_a_bad_item_is_placed_by_the_columns_kept() -> None:
             "value": pa.array(["<r><a>1</a></r>\n  <r><a>none</a></r>", "<r><a>2</a>"]),
         }
     )
-    (found,) = TextColumn.of(OPTIONS, "value", ["topic", "key"]).read([values])
-    assert found.tuples.to_pylist() == [{"a": 1, "b": None, "_c": None, "topic": "bids", "key": "köln".encode()}]
+    found = TextColumn.of(OPTIONS, "value", ["topic", "key"]).parser().of(values, at=7)
+    (row,) = found.tuples.to_pylist()
+    assert text_of(row.pop(POSITION)) == 7
+    assert row == {"a": 1, "b": None, "_c": None, "topic": "bids", "key": "köln".encode()}
     (first, one), (second, other) = found.malformed
-    assert (first, second) == (0, 1)
+    assert (text_of(first), text_of(second)) == (7, 8)
     assert error_of(one).where == "topic=bids, key=köln, line 2, column 3"
     assert (one.raw, one.within) == ("<r><a>none</a></r>", None)
     assert error_of(other).where == "topic=bids, key=null, line 1, column 12"
@@ -188,8 +192,24 @@ def test_a_bad_item_is_placed_by_the_columns_kept() -> None:
     assert other.raw == "<r><a>2</a>"
 
 
+@pytest.mark.parametrize(
+    ("text", "column", "reason"),
+    [
+        ("hello", 1, "the document does not begin with an element"),
+        ("<punct:q/>", 1, "Namespace prefix punct on q is not defined"),
+        ("<r><a>1</b></r>", 12, "Opening and ending tag mismatch: a line 1 and b"),
+        ("<q/><r/>", 5, "Extra content at the end of the document"),
+        ("<r>&e;</r>", 7, "the entity &e; is not expanded: write its replacement text"),
+        ("<!-- only -->", 14, "the document has no root element"),
+    ],
+)
+def test_why_a_text_is_bad_is_said_as_for_a_document(text: str, column: int, reason: str) -> None:
+    ((_, letter),) = parsed([text]).malformed
+    assert (letter.kind, letter.line, letter.column, letter.reason, letter.raw) == ("tuple", 1, column, reason, text)
+
+
 def test_without_columns_kept_it_is_placed_by_the_column() -> None:
-    (found,) = TextColumn.of(OPTIONS, "value").read([batch(["<r><a>x</a></r>"])])
+    found = TextColumn.of(OPTIONS, "value").parser().of(batch(["<r><a>x</a></r>"]))
     assert error_of(found.malformed[0][1]).where == "column value, line 1, column 1"
 
 
@@ -202,9 +222,10 @@ def test_the_mode_decides_what_is_kept_of_it() -> None:
 def test_columns_kept_have_the_types_of_the_frame_and_are_wildcards_in_punctuations() -> None:
     found = parsed([ITEMS[0] + ITEMS[4]])
     assert found.tuples.schema.field("offset").type == pa.int64()
-    assert found.punctuations.to_pylist() == [{"a": "7", "b": None, "_c": None, "offset": None}]
+    schema = Schema.parse("a INT, b STRING, _c STRING, offset BIGINT")
+    assert notations(found.punctuations, schema) == ["<7, *, *, *>"]
     limited = parsed([ITEMS[0], "<punct:r punct:lifespan='PT1H'><a>7</a></punct:r>"])
-    assert [*limited.punctuations.schema.names][:-1] == found.punctuations.schema.names
+    assert notations(limited.punctuations, schema) == ["<7, *, *, *> for PT1H"]
 
 
 def test_a_text_that_says_nothing_gives_nothing() -> None:
@@ -213,7 +234,8 @@ def test_a_text_that_says_nothing_gives_nothing() -> None:
 
 
 def test_a_batch_without_texts_has_the_columns_of_the_others() -> None:
-    empty, full = column().read([batch([]), batch(ITEMS)])
+    parser = column().parser()
+    empty, full = parser.of(batch([])), parser.of(batch(ITEMS))
     assert empty.tuples.schema == full.tuples.schema
     assert empty.punctuations.schema == full.punctuations.schema
 
@@ -235,47 +257,53 @@ def test_the_option_encoding_is_that_of_bytes() -> None:
     found = parsed([b"<r><b>\xfc</b></r>"], pa.binary(), encoding="iso-8859-1")
     assert found.tuples["b"].to_pylist() == ["ü"]
     found = parsed([b"<r/>", b"\n<r><b>\xfc</b></r>", b"<r/>"], pa.binary(), encoding="ascii")
-    assert found.tuple_rows.tolist() == [0, 2]
-    ((row, letter),) = found.malformed
-    assert (row, letter.line, letter.column, letter.kind) == (1, 2, 7, "tuple")
+    assert rows(found.tuples) == [0, 2]
+    ((position, letter),) = found.malformed
+    assert (text_of(position), letter.line, letter.column, letter.kind) == (1, 2, 7, "tuple")
     assert letter.reason == "byte 0xFC is not a character of ascii"
+
+
+def test_bytes_may_be_compressed_to_a_text_as_long_as_an_item() -> None:
+    packed = gzip.compress(b"\n".join([b"<r><b>x</b></r>"] * 10))
+    found = parsed([b"<r/>", packed, packed[:-12], bz2.compress(b" " * 500)], pa.binary(), maxItemBytes="400")
+    assert rows(found.tuples) == [0, *[1] * 10]
+    first, second = (letter.reason for _, letter in found.malformed)
+    assert first.startswith("the compressed data is truncated or damaged")
+    assert second == "the text has more than 400 bytes when it is decompressed"
 
 
 def test_a_refused_document_type_is_one_bad_text() -> None:
     found = parsed(["<!DOCTYPE r><r/>", "<r/>"], doctype="refuse")
-    assert found.tuple_rows.tolist() == [1]
+    assert rows(found.tuples) == [1]
     assert "does not accept" in found.malformed[0][1].reason
-    assert parsed(["<!DOCTYPE r><r/>", "<r/>"]).tuple_rows.tolist() == [0, 1]
+    assert rows(parsed(["<!DOCTYPE r><r/>", "<r/>"]).tuples) == [0, 1]
 
 
 @pytest.mark.parametrize("mode", ["PERMISSIVE", "FAILFAST"])
 def test_an_item_that_is_too_long_is_malformed(mode: str) -> None:
     found = parsed(["<r/>", f"<r><b>{'x' * 500}</b></r>", "<r/>"], maxItemBytes="200", mode=mode)
-    assert found.tuple_rows.tolist() == [0, 2]
+    assert rows(found.tuples) == [0, 2]
     assert found.malformed[0][1].reason == "an element of more than 200 bytes"
 
 
 def test_each_text_has_a_namespace_of_its_own() -> None:
     found = parsed(["<r/>", "<r xmlns='urn:x'/>", "<r/><r xmlns='urn:x'/>", "<x:r xmlns:x='urn:y'/>"])
-    assert found.tuple_rows.tolist() == [0, 1, 3]
+    assert rows(found.tuples) == [0, 1, 3]
     assert "two namespaces" in found.malformed[0][1].reason
 
 
 def test_units_are_documents_or_fragments_too() -> None:
     unit = "<u><r/><r/></u>"
     options = {"rowTag": "r", "schema": "n INT", "path.n": "position()", "unitTag": "u"}
-    (found,) = TextColumn.of(options, "value").read([batch([unit, unit + unit, f"<l>{unit}</l>"])])
+    found = TextColumn.of(options, "value").parser().of(batch([unit, unit + unit, f"<l>{unit}</l>"]))
     assert found.tuples["n"].to_pylist() == [1, 2] * 4
-    assert found.tuple_rows.tolist() == [0, 0, 1, 1, 1, 1, 2, 2]
+    assert rows(found.tuples) == [0, 0, 1, 1, 1, 1, 2, 2]
 
 
 def test_unique_ids_are_unique_among_all_texts() -> None:
     found = parsed(["<r a='1'/>", "<r a='2'/><r a='3'/>", "<r a='1'/>"], uniqueIds="a", **{"path.a": "@a"})
-    said = [
-        (texts["a"], after) for texts, after in zip(found.punctuations.to_pylist(), found.after.tolist(), strict=True)
-    ]
-    assert said == [("1", 1), ("[1,3]", 4)]
-    assert found.punctuation_rows.tolist() == [0, 2]
+    assert found.punctuations["a"].to_pylist() == ["1", "[1,3]"]
+    assert rows(found.punctuations) == [0, 2]
 
 
 def test_a_thousand_texts_are_one_piece_but_for_bad_ones(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -288,7 +316,7 @@ def test_a_thousand_texts_are_one_piece_but_for_bad_ones(monkeypatch: pytest.Mon
 
 def test_it_travels_to_a_task() -> None:
     there = pickle.loads(pickle.dumps(column(domains="a 0..9")))
-    (found,) = there.read([batch(["<r><a>9</a></r><r><a>10</a></r>"])])
+    found = there.parser().of(batch(["<r><a>9</a></r><r><a>10</a></r>"]))
     assert found.tuples["a"].to_pylist() == [9]
     assert len(found.malformed) == 1
 
