@@ -35,7 +35,7 @@ from xmlstream.sources.parquet_table import in_order_of_slices
 from xmlstream.sources.xml.grammar.punctuation_columns import PREFIX_LIMIT, EncodedPunctuations, PunctuationColumns
 from xmlstream.sources.xml.options.arrow_text import Longs, Mask
 from xmlstream.sources.xml.options.source import SourceOptions
-from xmlstream.sources.xml.parser.originals import originals
+from xmlstream.sources.xml.parser.range_parser import originals
 from xmlstream.sources.xml.splits.byte_ranges import RangePart
 
 pc: Any = pyarrow.compute  # its stubs do not accept chunked arrays

@@ -203,6 +203,7 @@ class Items:
         malformed: The items that could not be parsed; positions are ordinals, offsets are in the text.
         void: The number of punctuations that close nothing, by the undeclared leaf that they restrict.
         ended: The sections that end between the items.
+        starts: The offset of each item in the text, if all are known.
     """
 
     count: int
@@ -211,6 +212,7 @@ class Items:
     malformed: list[Malformed] = field(default_factory=list)
     void: Counter[str] = field(default_factory=Counter)
     ended: list[ClosedSection] = field(default_factory=list)
+    starts: Offsets | None = None
 
 
 @dataclass(slots=True)

@@ -98,7 +98,7 @@ class ItemParser:
             starts = np.full(len(starts), UNKNOWN_START, np.int64)
         decided = ItemTexts(found.decided, starts[found.decided], found.columns)
         items = self._with_others(len(starts), [decided], [], found.others, starts)
-        return None if items is None else replace(items, ended=found.ended)
+        return None if items is None else replace(items, ended=found.ended, starts=None if found.is_nested else starts)
 
     def _with_others(
         self,

@@ -114,7 +114,7 @@ def error_of(bad: DeadLetter) -> MalformedInput:
         document=bad.document,
         line=bad.line,
         column=bad.column,
-        position=bad.position,
+        position=bad.position if bad.position >= 0 else None,
         hint=mend(bad.kind, bad.reason, bad.document or ""),
     )
 

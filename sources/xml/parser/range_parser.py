@@ -2,7 +2,9 @@
 
 A range is read chunk by chunk, and `item_parser` parses each chunk; a Parquet document is read as a whole.
 Two functions use it without staging: one reads a source from beginning to end in this process, without Spark and
-slices; the other yields the items of ranges as rows, tuples and punctuations in one stream, in order.
+slices; the other yields the items of ranges as rows, tuples and punctuations in one stream, in order. A third one
+finds the elements of tuples: a parsed tuple does not include its text, since most do not need it. If a tuple must be
+shown, or diverted so that it can be replayed, its range is read again.
 
 Memory: windows of the parser allocate and free megabytes at a time; with glibc's defaults each window has to get its
 pages again, a fifth of the whole parsing time. So freed heap memory is kept. And after each task a worker of Spark
@@ -15,31 +17,38 @@ import ctypes
 import gc
 import sys
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from functools import cache
+from typing import Any
 
+import numpy as np
 import pyarrow as pa
+from lxml import etree
 
-from xmlstream.dataclasses import replace
+from xmlstream.dataclasses import dataclass, replace
+from xmlstream.operators.storage.records import DeadLetter
+from xmlstream.punct_ns.errors import InputError
 from xmlstream.punct_ns.lifespan import Lifespan
+from xmlstream.punct_ns.schema import Schema
 from xmlstream.punct_ns.slices import LIFESPAN, POSITION, POSITION_SHOWN, PUNCTUATION_SHOWN
 from xmlstream.punct_ns.xml_form import punctuation_from_texts
-from xmlstream.sources.places import fetch_ahead
+from xmlstream.sources.places import Document, fetch_ahead
 from xmlstream.sources.xml.options.source import SourceOptions
 from xmlstream.sources.xml.parser.findings_collector import FindingsCollector, restriction_counts
 from xmlstream.sources.xml.parser.item_batches import Items, Parsed
 from xmlstream.sources.xml.parser.item_parser import ItemParser
-from xmlstream.sources.xml.parser.malformed import LocatedText, Malformed, malformed_error
+from xmlstream.sources.xml.parser.malformed import LocatedText, Malformed, locate, malformed_error
 from xmlstream.sources.xml.parser.parquet_documents import parquet_batches, parquet_pieces
 from xmlstream.sources.xml.parser.small_documents import SMALL, SmallDocuments
 from xmlstream.sources.xml.parser.source_findings import Findings
 from xmlstream.sources.xml.parser.template_scan import IRREGULAR_PART, TemplateScanner
 from xmlstream.sources.xml.parser.token_window import Context, TokenWindow
-from xmlstream.sources.xml.splits.byte_ranges import ByteRange, ChunkReader
+from xmlstream.sources.xml.splits.byte_ranges import ByteRange, ChunkReader, RangePart
 from xmlstream.sources.xml.splits.documents import Documents, open_document
 from xmlstream.sources.xml.splits.prolog import FlawError
 from xmlstream.sources.xml.splits.slice_planner import Offset, Planner
-from xmlstream.sources.xml.splits.split_points import Tags
+from xmlstream.sources.xml.splits.split_points import Offsets, Tags
+from xmlstream.sources.xml.splits.tags import check_content
 
 _M_TRIM_THRESHOLD = -1
 _M_MMAP_THRESHOLD = -3
@@ -99,6 +108,7 @@ class RangeParser:
         self._is_regular = False
         self._windows_to_skip = self._skipped = 0
         self._contexts: dict[tuple[bytes, ...], Context | None] = {}
+        self._namespaces: tuple[str | None, ...] = ()
         self.tuple_schema = self.streams[0].batches.tuple_schema
         self.punctuation_schema = self.streams[0].batches.punctuation_schema
 
@@ -115,8 +125,7 @@ class RangeParser:
         """Like `parse`, for the source and for each source beside it."""
         keep_freed_memory()
         at = [range_.base + range_.start] * len(self.streams)
-        for stream, namespace in zip(self.streams, range_.namespaces or [None] * len(at), strict=True):
-            stream.reader.expect(namespace)
+        self._expect(range_.namespaces)
         try:
             if self._is_parquet:
                 for piece in self._pieces(range_, at[0]):
@@ -141,37 +150,69 @@ class RangeParser:
         if range_.close:
             yield [stream.batches.nothing(closed_at=place) for stream, place in zip(self.streams, at, strict=True)]
 
-    def parse_many(self, ranges: Sequence[ByteRange]) -> Iterator[list[Parsed]]:
-        """Like `parse_all`, for several ranges in order; small documents are parsed together."""
+    def parse_many(self, ranges: Sequence[ByteRange], *, at_hand: bool = False) -> Iterator[list[Parsed]]:
+        """Like `parse_all`, for several ranges in order; small documents are parsed together.
+
+        With `at_hand` it costs nothing to read a document again, so that some that cannot be joined do not matter.
+        """
         documents = [range_.document for range_ in ranges]
         at = 0
         while at < len(ranges):
             small = SmallDocuments.first_of(ranges, at, self._options) if self._joins else None
             # Where small ones cannot be joined, others will hardly be.
-            self._joins &= small is not None or ranges[at].end > SMALL
-            together = None if small is None else self._together(small)
-            several = ranges[at : at + 1] if small is None else small.ranges
-            if together is not None:
-                yield [together]
+            self._joins &= at_hand or small is not None or ranges[at].end > SMALL
+            if small is not None:
+                yield from self._small(small)
             else:
-                for place, range_ in enumerate(several, at):
-                    fetch_ahead(documents, place)
-                    yield from self.parse_all(range_)
-            at += len(several)
+                fetch_ahead(documents, at)
+                yield from self.parse_all(ranges[at])
+            at += 1 if small is None else len(small.ranges)
 
-    def _together(self, small: SmallDocuments) -> Parsed | None:
-        """Returns the items of small documents; None if they have to be read one document after another."""
+    def _small(self, small: SmallDocuments) -> Iterator[list[Parsed]]:
+        """Yields the items of small documents, of as many at once as can be parsed together."""
+        if len(small.ranges) == 1:
+            yield from self.parse_all(small.ranges[0])
+        elif isinstance(together := self._together(small), Parsed):
+            yield [together]
+        else:
+            for part in small.parts(together):
+                yield from self._small(part)
+
+    def _together(self, small: SmallDocuments) -> Parsed | list[int]:
+        """Returns the items of small documents; or the indexes of bad ones, as far as known, if there are any."""
         keep_freed_memory()
-        (stream,) = self.streams
-        stream.reader.expect((small.ranges[0].namespaces or (None,))[0])
+        self._expect(small.ranges[0].namespaces)
         text = small.text
-        found = self._template_items(text.content, text.open) if self._tries(len(text.content)) else None
-        found = found or self._token_items(text, None)
-        if found is None or found[0].malformed or found[0].void or found[0].count == 0:
-            return None
+        try:
+            check_content(text.content, text.open, text.after)
+        except etree.XMLSyntaxError as error:
+            return small.near_line(error.position[0])
+        tags = Tags.of(text.content, 1)
+        if bad := small.malformed(tags):
+            return bad
+        regular = self._template_items(text.content, text.open) if self._tries(len(text.content)) else None
+        together = self._joint(small, text, regular)
+        return together or self._joint(small, text, self._token_items(text, tags)) or []
+
+    def _joint(self, small: SmallDocuments, text: LocatedText, found: list[Items] | None) -> Parsed | list[int]:
+        """Like `_together`, with the items that were found in the text."""
+        if found is None or found[0].malformed or found[0].count == 0:
+            return []
         (items,) = found
-        values = stream.batches.values(items.tuples)
-        return None if values.reasons else small.located(items, stream.batches.parsed(items, values, 0, text))
+        batches = self.streams[0].batches
+        values = batches.values(items.tuples)
+        if values.reasons:
+            starts = items.tuples.start[list(values.reasons)]
+            return [] if (starts < 0).any() else sorted(set(small.at(starts).tolist()))
+        return small.located(items, batches.parsed(items, values, 0, text)) or []
+
+    def _expect(self, namespaces: tuple[str | None, ...]) -> None:
+        """Prepares for tuples of these namespaces; a template may be that of a tuple in one only."""
+        if self._scanner is not None and namespaces not in ((), self._namespaces):
+            self._scanner.forget()
+            self._namespaces = namespaces
+        for stream, namespace in zip(self.streams, namespaces or [None] * len(self.streams), strict=True):
+            stream.reader.expect(namespace)
 
     def _pieces(self, range_: ByteRange, at: int) -> Iterator[Parsed]:
         """Yields the pieces of a Parquet document; none for an empty range, which only ends the source."""
@@ -334,15 +375,10 @@ def _table(parsed: Parsed, options: SourceOptions, schema: pa.Schema) -> pa.Tabl
         return tuples.select(schema.names).cast(schema)
     tuples = tuples.append_column(PUNCTUATION_SHOWN, pa.nulls(len(tuples), pa.string()))
     batch = parsed.punctuations
-    texts = zip(*(batch[name].to_pylist() for name in options.schema.names), strict=True)
-    lifespans = batch[LIFESPAN].to_pylist() if LIFESPAN in batch.schema.names else [None] * batch.num_rows
-    notations = [
-        str(punctuation_from_texts(text, options.schema).lasting(lifespan and Lifespan.read(lifespan, options.schema)))
-        for text, lifespan in zip(texts, lifespans, strict=True)
-    ]
-    known = {POSITION_SHOWN: batch[POSITION], PUNCTUATION_SHOWN: pa.array(notations, pa.string())}
+    said = notations(batch, options.schema)
+    known = {POSITION_SHOWN: batch[POSITION], PUNCTUATION_SHOWN: pa.array(said, pa.string())}
     punctuations = pa.table(
-        [known.get(field.name, pa.nulls(len(notations), field.type)) for field in schema], names=schema.names
+        [known.get(field.name, pa.nulls(len(said), field.type)) for field in schema], names=schema.names
     )
     both = [tuples.select(schema.names).cast(schema), punctuations.cast(schema)]
     table = pa.concat_tables(both)
@@ -352,3 +388,103 @@ def _table(parsed: Parsed, options: SourceOptions, schema: pa.Schema) -> pa.Tabl
         return table.sort_by(POSITION_SHOWN)
     order = pa.concat_arrays([parsed.tuples[POSITION], batch[POSITION]])
     return table.take(pa.compute.sort_indices(order))
+
+
+def notations(punctuations: pa.RecordBatch, schema: Schema) -> list[str]:
+    """Returns punctuations in their notation, of columns with the pattern texts of the attributes of a schema."""
+    texts = zip(*(punctuations[name].to_pylist() for name in schema.names), strict=True)
+    has_lifespans = LIFESPAN in punctuations.schema.names
+    lifespans = punctuations[LIFESPAN].to_pylist() if has_lifespans else [None] * punctuations.num_rows
+    return [
+        str(punctuation_from_texts(text, schema).lasting(lifespan and Lifespan.read(lifespan, schema)))
+        for text, lifespan in zip(texts, lifespans, strict=True)
+    ]
+
+
+@dataclass(frozen=True, slots=True)
+class Original:
+    """A tuple's element.
+
+    Attributes:
+        raw: The element as in the document.
+        within: The start tags of the elements around it, from the root.
+        line: Its line, from 1.
+        column: Its first character's column in that line, from 1.
+    """
+
+    position: int
+    document: Document
+    offset: int
+    raw: str
+    within: str
+    row: Mapping[str, Any]
+    line: int = 0
+    column: int = 0
+
+    def shown_in(self, letter: DeadLetter) -> DeadLetter:
+        """Returns the dead letter of this tuple with its element and the place of that."""
+        document = self.document.where
+        return replace(letter, document=document, line=self.line, column=self.column, raw=self.raw, within=self.within)
+
+
+def originals(part: RangePart, positions: Collection[int]) -> dict[int, Original]:
+    """Returns the tuples at these positions, without those that no longer exist."""
+    source = part.source
+    if source.is_table:
+        return {}  # a tuple in Parquet has no text but its values
+    columns = [n for n, path in zip(source.schema.names, source.paths, strict=True) if path.function != "position"]
+    parser = RangeParser(part.with_columns(columns).reading)
+    stream = parser.streams[part.stream]
+    wanted, last = np.array(sorted(positions), np.int64), max(positions, default=-1)
+    found: list[Original] = []
+    try:
+        for range_ in part.ranges:
+            if range_.base + range_.start > last:
+                break
+            for each in parser.parse_all(range_):
+                found += _originals(each[part.stream], wanted, stream)
+        return {one.position: one for one in _placed(found, source.encoding)}
+    except InputError:
+        return {}  # a document has been removed
+
+
+def original(parsed: Parsed, position: int, options: SourceOptions) -> Original:
+    """Returns the tuple at that position of a parsed piece of a source."""
+    stream = RangeParser(options).streams[0]
+    (one,) = _placed(_originals(parsed, np.array([position]), stream), options.encoding)
+    return one
+
+
+def _originals(parsed: Parsed, wanted: Offsets, stream: ItemParser) -> Iterator[Original]:
+    place = parsed.tuples[POSITION].to_numpy()
+    rows = np.flatnonzero(np.isin(place, wanted)).tolist()
+    text = parsed.text
+    if not rows or text is None:
+        return
+    pieces = text.fragments(stream.names)
+    if not pieces.keys() >= set(parsed.starts[rows].tolist()):
+        parsed = stream.one_by_one(text)
+    for row in rows:
+        piece = pieces[int(parsed.starts[row])]
+        (values,) = parsed.tuples.slice(row, 1).to_pylist()
+        values.pop(POSITION)
+        raw, within = piece.original(text.content)
+        yield Original(
+            int(place[row]),
+            text.document,
+            text.place(piece.start),
+            raw.decode("utf-8", "replace"),
+            within.decode("utf-8", "replace"),
+            values,
+        )
+
+
+def _placed(found: Iterable[Original], encoding: str | None) -> Iterator[Original]:
+    """Adds lines and columns; the tuples of each document must be in order."""
+    by_document: dict[Document, list[Original]] = {}
+    for one in found:
+        by_document.setdefault(one.document, []).append(one)
+    for document, those in by_document.items():
+        places = locate(document, [one.offset for one in those], encoding)
+        for one, (line, column) in zip(those, places, strict=True):
+            yield replace(one, line=line, column=column)

@@ -181,6 +181,10 @@ class TemplateScanner:
         name = rb"(?:[^\s<>/:\"'=!?]+:)?(" + b"|".join(map(re.escape, sorted(self._streams))) + rb")"
         self._start_tag = re.compile(rb"<(" + name + rb")(?=[\s/>])(?:[^<>\"']|\"[^\"<]*\"|'[^'<]*')*>")
 
+    def forget(self) -> None:
+        """Forgets all templates."""
+        self._contexts = {}
+
     def finds_most(self, text: bytes, open_: tuple[bytes, ...]) -> bool:
         """Whether most items at the beginning of a text are regular; learns their templates.
 

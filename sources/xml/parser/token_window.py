@@ -26,7 +26,7 @@ from lxml import etree
 from xmlstream.dataclasses import dataclass
 from xmlstream.sources.xml.options.arrow_text import Mask, character_data, only_bytes, plain_text, slots
 from xmlstream.sources.xml.splits.split_points import Offsets, Tags
-from xmlstream.sources.xml.splits.tags import MAX_DEPTH, is_accepted, on_one_line, parse_content
+from xmlstream.sources.xml.splits.tags import MAX_DEPTH, check_content, on_one_line, parse_content
 
 Words = npt.NDArray[np.uint64]
 
@@ -139,7 +139,9 @@ class TokenWindow:
             after: Start tags of the elements open at its end.
             tags: Its tags, if they are known.
         """
-        if not is_accepted(text, context.open, after):
+        try:
+            check_content(text, context.open, after)
+        except etree.XMLSyntaxError:
             return None
         tags = Tags.of(text, len(context.open)) if tags is None else tags
         if not len(tags.start):

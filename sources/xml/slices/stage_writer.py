@@ -26,8 +26,7 @@ from xmlstream.sources.xml.parser.findings_collector import FindingsCollector, r
 from xmlstream.sources.xml.parser.item_batches import Parsed, concatenated
 from xmlstream.sources.xml.parser.item_parser import ItemParser
 from xmlstream.sources.xml.parser.malformed import Malformed, set_aside
-from xmlstream.sources.xml.parser.originals import Original, originals
-from xmlstream.sources.xml.parser.range_parser import RangeParser
+from xmlstream.sources.xml.parser.range_parser import Original, RangeParser, originals
 from xmlstream.sources.xml.slices.micro_batches import StagedRange
 from xmlstream.sources.xml.splits.byte_ranges import ByteRange, RangePart
 

@@ -55,7 +55,8 @@ class ByteRange:
         base: The position of its first byte in the source.
         start: The offset of the first byte; 0 is before the document's prolog.
         end: The offset after the last byte.
-        open: Start tags of the elements open at the start, from the root; none at 0.
+        open: Start tags of the elements open at the start, from the root; none at 0, but for a fragment: a text
+            in UTF-8 without a prolog and a root, which is read as if it were within an element.
         ends: What is at the end: a split point; the end of the root element; or neither,
             because the document is unfinished or not well-formed.
         close: Whether nothing follows it in the source (a punctuation of wildcards).
@@ -134,16 +135,17 @@ class ChunkReader:
         Raises:
             FlawError: The document has no readable prolog.
         """
-        prolog = prolog_of(file, range_.end, complete=True, encoding=encoding, doctype=doctype)
-        assert prolog is not None
-        self._charset = prolog.charset if prolog.charset.splittable else Charset()
-        self._source = _Bytes(file, range_, prolog.charset)
+        is_fragment = range_.start == 0 and bool(range_.open)
+        prolog = None if is_fragment else prolog_of(file, range_.end, complete=True, encoding=encoding, doctype=doctype)
+        charset = prolog.charset if prolog is not None else Charset()
+        self._charset = charset if charset.splittable else Charset()
+        self._source = _Bytes(file, range_, charset)
         size = min(CHUNK_BYTES * (1 + columns // COLUMNS_PER_CHUNK), max(CHUNK_BYTES, WIDEST_CHUNK))
         # No more than the limit is ever ahead, so that each element is measured by it, however the text is cut.
         self._size = min(size, limit)
         self._unsplit, self._limit, self._ends, self._passed_over = unsplit, limit, range_.ends, passed_over
         self._ahead = b""
-        if range_.start == 0:
+        if range_.start == 0 and prolog is not None:
             self._source.skip(prolog.content)
             root = prolog.root.decode().encode(self._charset.codec)
             # An empty-element tag is start tag and end tag: the end tag is read as content, in the place of `/>`.

@@ -361,6 +361,11 @@ def _warn(path: str) -> None:
     _LOG.warning("passed over, since empty or without a usable name: %s", path)
 
 
+def opener_of(start: bytes) -> Callable[[Any], Any] | None:
+    """Returns what opens a compressed document that begins so; None if it is not compressed."""
+    return next((opener for begins, opener in _OPENERS.items() if start.startswith(begins)), None)
+
+
 def open_document(document: Document, end: int | None = None) -> BinaryIO:
     """Opens a document, decompressed if it is compressed (`Decompressed`).
 
@@ -373,8 +378,7 @@ def open_document(document: Document, end: int | None = None) -> BinaryIO:
     """
     try:
         file = document.reader(end)
-        start = file.read(max(map(len, _OPENERS)))
-        opener = next((opener for begins, opener in _OPENERS.items() if start.startswith(begins)), None)
+        opener = opener_of(file.read(max(map(len, _OPENERS))))
         if opener is None:
             file.seek(0)
             return file

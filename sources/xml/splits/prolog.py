@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import codecs
 import re
-from functools import lru_cache
+from functools import cache, lru_cache
 from typing import BinaryIO, Literal
 
 from lxml import etree
@@ -122,6 +122,7 @@ _WHOLE = frozenset(
 """Encodings in which a byte below 128 may not be an ASCII character."""
 
 
+@cache
 def _is_one_byte(codec: str) -> bool:
     """Whether every byte is one character, and bytes below 128 are ASCII."""
     ascii_ = bytes(range(128))
@@ -201,11 +202,7 @@ def read_prolog(
     charset = charset_of(start, encoding)
     # The markup of a splittable document is ASCII.
     text = start[charset.mark :] if charset.splittable else decoded_start(start[charset.mark :], charset.codec)
-    at = _after_declaration(text)
-    while (token := _MISC.match(text, at) or _DOCTYPE.match(text, at)) is not None:
-        if doctype == "refuse" and token[0].startswith(_DOCTYPE_BEGINS):
-            raise FlawError("the document has a DOCTYPE, which the option doctype 'refuse' does not accept", at)
-        at = token.end()
+    at = _after_prolog(text, doctype)
     tag = _START_TAG.match(text, at)
     if tag is None:
         _check_unfinished(text, at, complete or len(start) >= PROLOG_LIMIT)
@@ -216,6 +213,29 @@ def read_prolog(
     root = root[:-2] + b">" if empty else root
     _check(charset.utf8(text[: tag.start()]) if charset.splittable else text[: tag.start()], root)
     return Prolog(charset, root, tag.end() + (charset.mark if charset.splittable else 0), empty)
+
+
+def prolog_of_fragment(text: bytes, doctype: WhenDoctype) -> int:
+    r"""Returns the length of the prolog of a text in UTF-8, whose first element may have prefixes that it lacks.
+
+    Raises:
+        FlawError: The prolog is not well-formed, or has a declaration that is refused.
+
+    >>> prolog_of_fragment(b"<!-- bids -->\n<punct:bid/><bid/>", "skip")
+    14
+    """
+    end = _after_prolog(text, doctype)
+    _check(text[:end], b"<x>")
+    return end
+
+
+def _after_prolog(text: bytes, doctype: WhenDoctype) -> int:
+    at = _after_declaration(text)
+    while (token := _MISC.match(text, at) or _DOCTYPE.match(text, at)) is not None:
+        if doctype == "refuse" and token[0].startswith(_DOCTYPE_BEGINS):
+            raise FlawError("the document has a DOCTYPE, which the option doctype 'refuse' does not accept", at)
+        at = token.end()
+    return at
 
 
 _MISC = re.compile(rb"[ \t\r\n]+|<!--.*?-->|<\?.*?\?>", re.DOTALL)
@@ -286,7 +306,8 @@ def _check(before: bytes, root: bytes) -> None:
     try:
         etree.fromstring(_redeclared(before) + root + b"</" + name + b">", safe_parser())
     except etree.XMLSyntaxError as error:
-        raise FlawError(parse_reason(error), len(before)) from None
+        # Its line and column are those of a text that was put together here.
+        raise FlawError(parse_reason(error).partition(", line ")[0], len(before)) from None
 
 
 def _redeclared(before: bytes) -> bytes:

@@ -60,14 +60,14 @@ class _NoHandlers:
         """Is called at the end of the text."""
 
 
-def is_accepted(content: bytes, open_: tuple[bytes, ...], after: tuple[bytes, ...]) -> bool:
-    """Whether libxml2 accepts content within the elements open before and after it, its namespaces unchecked."""
-    try:
-        parser = etree.XMLParser(target=cast(Any, _NoHandlers()), **_SAFE)
-        etree.fromstring(b"".join(open_) + content + _closing(after), parser)
-    except etree.XMLSyntaxError:
-        return False
-    return True
+def check_content(content: bytes, open_: tuple[bytes, ...], after: tuple[bytes, ...]) -> None:
+    """Lets libxml2 check content within the elements open before and after it, but not its namespaces.
+
+    Raises:
+        etree.XMLSyntaxError: It is not well-formed.
+    """
+    parser = etree.XMLParser(target=cast(Any, _NoHandlers()), **_SAFE)
+    etree.fromstring(b"".join(open_) + content + _closing(after), parser)
 
 
 def parse_content(content: bytes, open_: tuple[bytes, ...], after: tuple[bytes, ...]) -> etree._Element:

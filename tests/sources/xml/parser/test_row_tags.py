@@ -17,8 +17,7 @@ from xmlstream.punct_ns.errors import UsageError
 from xmlstream.sources.places import Document
 from xmlstream.sources.xml.options.reading import Reading
 from xmlstream.sources.xml.options.source import SourceOptions
-from xmlstream.sources.xml.parser.originals import originals
-from xmlstream.sources.xml.parser.range_parser import RangeParser
+from xmlstream.sources.xml.parser.range_parser import RangeParser, originals
 from xmlstream.sources.xml.splits.byte_ranges import ByteRange, RangePart
 
 ROWS = "row|bow"

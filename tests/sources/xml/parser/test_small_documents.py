@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 from typing import Any
+from unittest import mock
 
 import pytest
 from hypothesis import example, given
@@ -15,7 +16,7 @@ from xmlstream.sources.xml.parser import range_parser
 from xmlstream.sources.xml.parser.item_batches import Parsed
 from xmlstream.sources.xml.parser.range_parser import RangeParser
 from xmlstream.sources.xml.splits.byte_ranges import ByteRange
-from xmlstream.sources.xml.splits.documents import Documents
+from xmlstream.sources.xml.splits.documents import Documents, open_document
 from xmlstream.sources.xml.splits.slice_planner import Offset, Planner
 
 ROOTS = [f'<l xmlns:punct="{PUNCT_NS}">', f'<l  xmlns:punct="{PUNCT_NS}">', "<l>"]
@@ -37,6 +38,16 @@ ITEMS = [
     "</r><r>",
     "<!-- ",
     " --> ",
+    "&am",
+    "p;",
+    "<r><![CDATA[",
+    "]]></r>",
+    "<?p ",
+    "?>",
+    "<r a='",
+    "'/>",
+    "<r>",
+    "</r>",
 ]
 SOUND = (0, 1, 2, 3, 4, 8, 9)
 """Those of which a hundred in a row are read without one that is read alone."""
@@ -86,6 +97,18 @@ def test_parsed_at_once_they_give_what_each_gives_alone(
     ranges = written(directory, documents)
     alone = [piece for range_ in ranges for piece in RangeParser(options(directory)).parse(range_)]
     assert read([piece for (piece,) in RangeParser(options(directory)).parse_many(ranges)]) == read(alone)
+
+
+@pytest.mark.parametrize("item", ["<r><a>none</a></r>", "</r><r>", "<r>", "<punct:r><a>[</a></punct:r>"])
+def test_one_bad_document_of_a_hundred_lets_the_others_be_read_together(
+    item: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    ranges = written(tmp_path, [("", ROOTS[0], [item if at == 41 else ITEMS[0]], "</l>\n") for at in range(100)])
+    opened = mock.Mock(side_effect=open_document)
+    monkeypatch.setattr(range_parser, "open_document", opened)
+    pieces = [piece for (piece,) in RangeParser(options(tmp_path)).parse_many(ranges)]
+    assert sum(piece.tuples.num_rows for piece in pieces) == 99
+    assert opened.call_count <= 3
 
 
 def test_a_large_document_keeps_no_small_ones_apart(tmp_path: Path) -> None:
