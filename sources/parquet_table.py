@@ -83,8 +83,9 @@ SCHEMES = b"schemes"
 EXACT = b"exact"
 """The metadata key that is `false` once kept tuples were overdue."""
 
-ASIDE = b"aside"
-"""The metadata key for rows of a stream that are no items: a JSON list of dead letters."""
+ASIDE, VOID = b"aside", b"void"
+"""The metadata keys for rows of a stream that are no items, a JSON list of dead letters, and for the number of ignored
+punctuations by the undeclared leaf that they restrict."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from xmlstream.builder.reading import from_dataframe, from_sql, read, read_parquet, read_xmark
     from xmlstream.builder.run_options import RunOptions
     from xmlstream.builder.runnable import Insert, inserts_from_sql, run, start
-    from xmlstream.builder.streams import from_stream
+    from xmlstream.builder.streams import from_stream, read_column
     from xmlstream.operators.punctuators.order import ByClock, ByOrder, ByRoster
     from xmlstream.operators.punctuators.predicate import ByDomain, ByPredicate
     from xmlstream.punct_ns.errors import (
@@ -70,6 +70,7 @@ __all__ = [
     "multiway_join",
     "open_session",
     "read",
+    "read_column",
     "read_parquet",
     "read_xmark",
     "receive",
@@ -87,7 +88,7 @@ _MODULES = {
     "xmlstream.builder.run_options": ("RunOptions",),
     "xmlstream.builder.runnable": ("Insert", "inserts_from_sql", "run", "start"),
     "xmlstream.builder.reading": ("from_dataframe", "from_sql", "read", "read_parquet", "read_xmark"),
-    "xmlstream.builder.streams": ("from_stream",),
+    "xmlstream.builder.streams": ("from_stream", "read_column"),
     "xmlstream.runtime.tally": ("Summary",),
     "xmlstream.session.engines": ("open_session",),
     "xmlstream.sink.closed_table": ("closed",),

@@ -131,7 +131,7 @@ def read(
     source = name or _name_of(path)
     options = {**texts_of(options), "path": str(path)}
     if schema is not None or any(option.lower() == "schema" for option in options):
-        return whole_query(spark, scan(source, options, None if schema is None else _ddl(schema)))
+        return whole_query(spark, scan(source, options, None if schema is None else ddl_of(schema)))
     above = {option: value for option, value in options.items() if option.lower() in ABOVE}
     plain = {option: value for option, value in options.items() if option not in above and option.lower() != "rowtag"}
     row_tag = next((value for option, value in options.items() if option.lower() == "rowtag"), None)
@@ -152,7 +152,7 @@ def whole_query(spark: Session, node: Node) -> Query:
     return Query(spark, node)
 
 
-def _ddl(schema: str | StructType | Sequence[str]) -> str:
+def ddl_of(schema: str | StructType | Sequence[str]) -> str:
     """A schema as Spark DDL."""
     if isinstance(schema, str):
         return schema
@@ -201,7 +201,7 @@ def read_parquet(
         UsageError: An option is unknown or invalid, or there is neither a schema nor a file.
     """
     options = {**texts_of(options), "path": str(path)}
-    ddl = None if schema is None else _ddl(schema)
+    ddl = None if schema is None else ddl_of(schema)
     return whole_query(spark, scan(name or _name_of(path), options, ddl, "punctuated_parquet"))
 
 

@@ -9,15 +9,18 @@ place of a watermark: `order of at, slack 5m` is what `withWatermark("at", "5 mi
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from xmlstream.builder.query import Query
-from xmlstream.builder.reading import texts_of, whole_query
+from xmlstream.builder.reading import READ_OPTIONS, ddl_of, texts_of, whole_query
 from xmlstream.builder.run_options import Keyword, takes
+from xmlstream.punct_ns.schema import written_name
 from xmlstream.sql.tables.declaration import STREAM, scan
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
+    from pyspark.sql.types import StructType
 
 STREAM_OPTIONS = [
     Keyword("schemes", "str", "", "What the source promises to punctuate, such as `hour; sid, ts prefix`."),
@@ -42,6 +45,31 @@ STREAM_OPTIONS = [
 """The options of a source that `from_stream` takes."""
 
 
+_OF_TEXTS = {
+    "rowTag",
+    "schemes",
+    "domains",
+    "uniqueIds",
+    "punctuate",
+    "namespaces",
+    "attributePrefix",
+    "valueTag",
+    "unitTag",
+    "punctuationNamespace",
+    "nullValue",
+    "encoding",
+    "doctype",
+    "dateFormat",
+    "timestampFormat",
+    "ignoreSurroundingSpaces",
+    "mode",
+    "ungrammatical",
+    "maxBytesPerSlice",
+    "maxItemBytes",
+    "rate",
+}
+
+
 @takes(STREAM_OPTIONS)
 def from_stream(frame: DataFrame, *, name: str = "stream", punctuation: str | None = None, **options: Any) -> Query:
     """Reads a DataFrame of Spark's as a punctuated stream; a static one is a stream that ends.
@@ -61,3 +89,41 @@ def from_stream(frame: DataFrame, *, name: str = "stream", punctuation: str | No
     """
     given = texts_of({**options, "punctuation": punctuation})
     return whole_query(frame.sparkSession, scan(name, given, None, STREAM, frame))
+
+
+COLUMN_OPTIONS = [
+    *(keyword for keyword in READ_OPTIONS if keyword.name in _OF_TEXTS),
+    *(keyword for keyword in STREAM_OPTIONS if keyword.name not in {option.name for option in READ_OPTIONS}),
+]
+"""The options of a source that `read_column` takes."""
+
+
+@takes(COLUMN_OPTIONS)
+def read_column(
+    frame: DataFrame,
+    column: str,
+    schema: str | StructType | Sequence[str],
+    *,
+    keep: Sequence[str] = (),
+    name: str = "stream",
+    **options: Any,
+) -> Query:
+    """Reads XML in a column of a DataFrame of Spark's, such as the values of a topic: `read_column(frame, "value", …)`.
+
+    Each text is a document, or a fragment: tuples and punctuations side by side without a root. A text that is not
+    well-formed is one malformed item. A static frame is a stream that ends.
+
+    Args:
+        frame: The DataFrame.
+        column: The STRING or BINARY column with the texts; null is nothing.
+        schema: The attributes in the texts, as for `read`.
+        keep: Columns of the frame that become attributes of each tuple; errors and dead letters name a text by them.
+        name: Name of the source in metrics and in the checkpoint.
+        options: The keywords below; an option of one attribute as `**{"path.price": "@price"}`.
+
+    Raises:
+        UsageError: An option is unknown or invalid, or one of documents; or there is no such column.
+    """
+    kept = ", ".join(map(written_name, keep))
+    given = texts_of({**options, "column": column, "keep": kept or None})
+    return whole_query(frame.sparkSession, scan(name, given, ddl_of(schema), STREAM, frame))

@@ -29,6 +29,7 @@ from xmlstream.punct_ns.schema import Attribute, Schema, written_name
 from xmlstream.punct_ns.scheme import Scheme
 from xmlstream.punct_ns.slices import is_own, quoted
 from xmlstream.sources.xml.options.source import SourceOptions
+from xmlstream.sources.xml.options.text_column import TextColumn
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
@@ -75,22 +76,20 @@ class StreamScan(Scan):
         frame: The DataFrame; None where a plan is only looked at.
         view: The name by which a session knows it; None if the program has given it.
         punctuation: The column with punctuations in the notation; None if there is none.
-        column: The column whose texts are XML; None if columns are attributes.
-        keep: The columns beside that one which are attributes of each tuple.
+        texts: The column of XML texts; None if columns are attributes.
         replays: Whether its source gives a batch again as it was.
     """
 
     frame: DataFrame | None = None
     view: str | None = None
     punctuation: str | None = None
-    column: str | None = None
-    keep: tuple[str, ...] = ()
+    texts: TextColumn | None = None
     replays: bool = True
 
     def parameters(self, output: Schema) -> str:
         """What it reads, and the attributes."""
         what = f"the view {self.view}" if self.view else "a DataFrame"
-        inside = f", XML in {self.column}" if self.column else ""
+        inside = f", XML in {self.texts.column}" if self.texts else ""
         return f"{what}{inside} ({', '.join(self.options.columns)})"
 
 

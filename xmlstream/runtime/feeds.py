@@ -90,7 +90,7 @@ class StreamedFrame:
         from xmlstream.operators.frames.spark_engine import mapped
 
         place = None if is_compared else self.spool.pending.address()
-        writer = PartitionWriter(self.scan.options, place, number, again)
+        writer = PartitionWriter(self.scan.options, place, number, self.scan.texts, again)
         try:
             found = mapped(rows, writer.__call__, "part BINARY").collect()
         except Exception as error:  # noqa: BLE001 - raised again as an error of this project
@@ -103,8 +103,13 @@ def _unreadable(name: str, error: BaseException) -> InputError:
 
 
 def _attributes(scan: StreamScan) -> Iterator[str]:
-    """What a frame is asked for: its attributes, and the column of punctuations."""
+    """What a frame is asked for: its attributes, and the column of punctuations; or a column of texts."""
     schema = scan.options.schema
+    if scan.texts is not None:
+        yield quoted(scan.texts.column)
+        for name in scan.texts.keep:
+            yield f"CAST({quoted(name)} AS {schema.attribute(name).domain.type}) AS {quoted(name)}"
+        return
     apart = {index for start in windows(schema) for index in (start, start + 1)}
     for index, attribute in enumerate(schema):
         name, end = attribute.name.rsplit(".", 1) if index in apart else (attribute.name, "")

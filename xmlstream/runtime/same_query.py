@@ -157,9 +157,9 @@ def _recorded(part: Mapping[str, Any], node: Node) -> NodeRecord:
     operator = {name: value for name, value in part["operator"].items() if name != "ungrammatical"}
     path = None
     match node.operator:
-        case StreamScan(options=options, punctuation=punctuation, column=column, keep=keep):
-            operator = {name: text for name, text in operator["options"].items() if name not in _OTHERWISE}
-            operator |= {"punctuation": punctuation, "column": column, "keep": list(keep)}
+        case StreamScan(options=options):
+            known = {**operator["options"], "punctuation": operator["punctuation"], "texts": operator["texts"]}
+            operator = {name: text for name, text in known.items() if name not in _OTHERWISE}
         case Scan(options=options):
             path = _canonical(options.path)
             # The schema contains these options.

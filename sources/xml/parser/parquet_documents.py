@@ -6,6 +6,7 @@ The tuples come first, in order, then the punctuations in the file's metadata. A
 from __future__ import annotations
 
 import json
+from collections import Counter
 from collections.abc import Collection, Iterator, Sequence
 from typing import Any
 
@@ -20,7 +21,7 @@ from xmlstream.punct_ns.pattern import Wildcard
 from xmlstream.punct_ns.punctuation import Punctuation
 from xmlstream.punct_ns.schema import Schema
 from xmlstream.punct_ns.sql_type import StringType
-from xmlstream.sources.parquet_table import ASIDE, PUNCTUATIONS, SCHEMA, partition_texts
+from xmlstream.sources.parquet_table import ASIDE, PUNCTUATIONS, SCHEMA, VOID, partition_texts
 from xmlstream.sources.places import Document
 from xmlstream.sources.xml.options.source import SourceOptions
 from xmlstream.sources.xml.splits.prolog import FlawError
@@ -33,13 +34,15 @@ _ROWS = 1 << 18
 class ParquetPiece:
     """Consecutive items: tuples as columns of the wanted attributes, pattern texts of punctuations, or what is neither.
 
-    `aside` has the rows of a stream that were no items, as dead letters without positions.
+    `aside` has the rows of a stream that were no items, as dead letters without positions; `void` counts punctuations
+    that were ignored.
     """
 
     columns: list[Any]
     texts: list[tuple[str | None, ...]]
     rows: int
     aside: list[DeadLetter] = field(default_factory=list)
+    void: Counter[str] = field(default_factory=Counter)
 
 
 def parquet_pieces(document: Document, options: SourceOptions, wanted: pa.Schema) -> Iterator[ParquetPiece]:
@@ -68,12 +71,13 @@ def parquet_pieces(document: Document, options: SourceOptions, wanted: pa.Schema
             metadata = file.schema_arrow.metadata or {}
             punctuations = _punctuations(metadata, options.schema)
             aside = [DeadLetter.from_json(letter) for letter in json.loads(metadata.get(ASIDE, b"[]"))]
+            void = Counter[str](json.loads(metadata.get(VOID, b"{}")))
     except (OSError, pa.ArrowInvalid, pa.ArrowNotImplementedError) as error:
         raise FlawError(f"it cannot be read as Parquet: {str(error).splitlines()[0]}", 0) from None
     if punctuations:
         yield ParquetPiece([], punctuations, len(punctuations))
-    if aside:
-        yield ParquetPiece([], [], len(aside), aside)
+    if aside or void:
+        yield ParquetPiece([], [], len(aside), aside, void)
 
 
 def _partition_values(document: Document, there: Collection[str], schema: Schema) -> dict[str, object]:
@@ -145,5 +149,5 @@ def parquet_batches(
         batch = pa.RecordBatch.from_arrays([positions, *columns], schema=punctuations)
         return pa.RecordBatch.from_arrays(none, schema=tuples), batch
     nothing = [pa.array([], field.type) for field in punctuations]
-    rows = pa.RecordBatch.from_arrays(none if piece.aside else [*piece.columns, positions], schema=tuples)
+    rows = pa.RecordBatch.from_arrays(none if piece.aside or piece.void else [*piece.columns, positions], schema=tuples)
     return rows, pa.RecordBatch.from_arrays(nothing, schema=punctuations)

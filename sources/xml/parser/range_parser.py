@@ -222,7 +222,8 @@ class RangeParser:
         for piece in parquet_pieces(range_.document, self._options, tuples.remove(len(tuples) - 1)):
             batches = parquet_batches(piece, at, tuples, punctuations)
             aside = [replace(letter, position=place) for place, letter in enumerate(piece.aside, at)]
-            yield Parsed(*batches, [], had=tuple(self.streams[0].batches.read), length=piece.rows, aside=aside)
+            read = tuple(self.streams[0].batches.read)
+            yield Parsed(*batches, [], piece.void, had=read, length=piece.rows, aside=aside)
             at += piece.rows
 
     def _texts(self, range_: ByteRange) -> Iterator[tuple[LocatedText, list[Items]]]:

@@ -12,7 +12,9 @@ from __future__ import annotations
 
 import json
 import pickle
-from collections.abc import Iterable, Iterator, Sequence
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from operator import itemgetter
 from typing import Any
 
 import numpy as np
@@ -28,10 +30,13 @@ from xmlstream.punct_ns.errors import XmlStreamError
 from xmlstream.punct_ns.notation import format_pattern
 from xmlstream.punct_ns.pattern import Wildcard
 from xmlstream.punct_ns.punctuation import Punctuation
-from xmlstream.punct_ns.slices import POSITION, any_arrow_type, own
-from xmlstream.sources.parquet_table import ASIDE, PUNCTUATIONS, SCHEMA
+from xmlstream.punct_ns.slices import LIFESPAN, POSITION, any_arrow_type, own
+from xmlstream.punct_ns.xml_form import punctuation_from_texts
+from xmlstream.sources.parquet_table import ASIDE, PUNCTUATIONS, SCHEMA, VOID
 from xmlstream.sources.xml.grammar.grammar_filter import GrammarFilter
 from xmlstream.sources.xml.options.source import SourceOptions
+from xmlstream.sources.xml.options.text_column import TextColumn
+from xmlstream.sources.xml.parser.text_column import TextParser
 from xmlstream.sources.xml.spark.error_transport import transported
 
 pc: Any = pyarrow.compute
@@ -55,6 +60,7 @@ class WrittenPartition:
         checksum: The sum of their hashes, modulo 2⁶⁴.
         punctuations: Its punctuations in the notation.
         aside: The rows that are no items.
+        void: The number of ignored punctuations, by the undeclared leaf that they restrict.
     """
 
     number: int
@@ -64,16 +70,24 @@ class WrittenPartition:
     checksum: int
     punctuations: tuple[str, ...] = ()
     aside: tuple[DeadLetter, ...] = ()
+    void: Mapping[str, int] = field(default_factory=dict)
 
 
-@dataclass(slots=True)
+@dataclass(frozen=True, slots=True)
 class Items:
-    """Consecutive items of a partition: tuples, with the row of each, and punctuations with theirs."""
+    """Consecutive items of a partition, each with its position.
+
+    Attributes:
+        tuples: The attributes, then `_position`.
+        punctuations: `_position`, then the pattern text of each attribute, null for a wildcard.
+        aside: What is no item, each after its position.
+        void: The number of ignored punctuations, by the undeclared leaf that they restrict.
+    """
 
     tuples: pa.RecordBatch
-    rows: pa.Array[Any]
-    punctuations: list[tuple[int, str]] = field(default_factory=list)
-    aside: list[tuple[int, DeadLetter]] = field(default_factory=list)
+    punctuations: pa.RecordBatch
+    aside: list[tuple[int, DeadLetter]]
+    void: Counter[str] = field(default_factory=Counter)
 
 
 def tuple_schema(options: SourceOptions) -> pa.Schema:
@@ -81,62 +95,94 @@ def tuple_schema(options: SourceOptions) -> pa.Schema:
     return pa.schema([pa.field(attribute.name, any_arrow_type(attribute.domain.type)) for attribute in options.schema])
 
 
+_PLACE: pa.Field[Any] = pa.field(POSITION, pa.int64())
+
+
 class RowItems:
-    """The items of rows that are typed tuples or punctuations."""
+    """The items of rows that are typed tuples or punctuations; the position of an item is the number of its row."""
 
     def __init__(self, options: SourceOptions) -> None:
         self._schema, self._columns = options.schema, tuple_schema(options)
 
     def of(self, batch: pa.RecordBatch, at: int) -> Items:
         """The items of consecutive rows, the first of which has the number `at`."""
-        rows = pa.array(np.arange(at, at + batch.num_rows))
+        rows = np.arange(at, at + batch.num_rows)
         said: list[tuple[int, str]] = []
         if PUNCTUATION in batch.schema.names and batch[PUNCTUATION].null_count < batch.num_rows:
             is_tuple = batch[PUNCTUATION].is_null()
             texts: list[Any] = batch[PUNCTUATION].drop_null().to_pylist()
-            places: list[Any] = rows.filter(pc.invert(is_tuple)).to_pylist()
-            said = list(zip(places, texts, strict=True))
-            batch, rows = batch.filter(is_tuple), rows.filter(is_tuple)
+            stays = is_tuple.to_numpy(zero_copy_only=False)
+            said = list(zip(rows[~stays].tolist(), texts, strict=True))
+            batch, rows = batch.filter(is_tuple), rows[stays]
         columns = [batch[each.name].cast(each.type) for each in self._columns]
-        tuples = pa.RecordBatch.from_arrays(columns, schema=self._columns)
-        flaws, aside = dict(sorted(self._flaws(tuples))), list[tuple[int, DeadLetter]]()
-        if flaws:
-            values = tuples.take(pa.array(list(flaws))).to_pylist()
-            for (row, reason), raw in zip(flaws.items(), values, strict=True):
-                letter = DeadLetter(kind="tuple", reason=reason, raw=json.dumps(raw, default=str))
-                aside.append((rows[row].as_py(), letter))
-            stays = np.ones(tuples.num_rows, np.bool_)
-            stays[list(flaws)] = False
-            tuples, rows = tuples.filter(pa.array(stays)), rows.filter(pa.array(stays))
-        return Items(tuples, rows, *self._read(said, aside))
+        tuples = pa.RecordBatch.from_arrays([*columns, pa.array(rows)], schema=self._columns.append(_PLACE))
+        aside = list(self._flaws(tuples))
+        if aside:
+            tuples = tuples.filter(pa.array(~np.isin(rows, [row for row, _ in aside])))
+        punctuations, unreadable = self._read(said)
+        return Items(tuples, punctuations, [*aside, *unreadable])
 
-    def _read(
-        self, said: Iterable[tuple[int, str]], aside: list[tuple[int, DeadLetter]]
-    ) -> tuple[list[tuple[int, str]], list[tuple[int, DeadLetter]]]:
-        """The punctuations that can be read; the others are set aside."""
-        read = []
+    def _read(self, said: Iterable[tuple[int, str]]) -> tuple[pa.RecordBatch, list[tuple[int, DeadLetter]]]:
+        """The punctuations that can be read, and what is set aside."""
+        read, aside = list[dict[str, Any]](), list[tuple[int, DeadLetter]]()
         for row, text in said:
             try:
                 punctuation = Punctuation.parse(text, self._schema)
                 if punctuation.lifespan is not None:
-                    raise XmlStreamError("a punctuation in a column has no lifespan")
-                read.append((row, text))
+                    raise XmlStreamError(_NO_LIFESPAN)
             except XmlStreamError as error:
                 aside.append((row, DeadLetter(kind="punctuation", reason=error.what, raw=text)))
-        return read, aside
+                continue
+            domains = {attribute.name: attribute.domain for attribute in self._schema}
+            patterns = zip(domains.items(), punctuation.patterns, strict=True)
+            texts = {name: format_pattern(p, domain) for (name, domain), p in patterns if not isinstance(p, Wildcard)}
+            read.append({POSITION: row, **texts})
+        fields = [pa.field(name, pa.string()) for name in self._schema.names]
+        return pa.RecordBatch.from_pylist(read, pa.schema([_PLACE, *fields])), aside
 
-    def _flaws(self, tuples: pa.RecordBatch) -> Iterator[tuple[int, str]]:
+    def _flaws(self, tuples: pa.RecordBatch) -> Iterator[tuple[int, DeadLetter]]:
         """The rows with a value that is not in the domain of its attribute, each with why."""
+        found: dict[int, str] = {}
         for attribute in self._schema:
             column, domain = tuples[attribute.name], attribute.domain
             if not domain.nullable and column.null_count:
                 for row in np.flatnonzero(column.is_null().to_numpy(zero_copy_only=False)).tolist():
-                    yield row, f"{attribute.name}: it is null, but the attribute is NOT NULL"
+                    found.setdefault(row, f"{attribute.name}: it is null, but the attribute is NOT NULL")
             if domain.opaque or (domain.low, domain.high) == (None, None) or _are_inside(column, domain):
                 continue
             for row, value in enumerate(column.to_pylist()):
                 if value is not None and not domain.contains(domain.normal(value)):
-                    yield row, f"{attribute.name}: {value} is not within its domain {domain}"
+                    found.setdefault(row, f"{attribute.name}: {value} is not within its domain {domain}")
+        for row, reason in sorted(found.items()):
+            (values,) = tuples.slice(row, 1).to_pylist()
+            at = values.pop(POSITION)
+            yield at, DeadLetter(kind="tuple", reason=reason, raw=json.dumps(values, default=str))
+
+
+class TextItems:
+    """The items of XML texts in a column."""
+
+    def __init__(self, options: SourceOptions, column: TextColumn) -> None:
+        self._columns, self._parser = tuple_schema(options).append(_PLACE), TextParser(column)
+
+    def of(self, batch: pa.RecordBatch, at: int) -> Items:
+        """The items of consecutive texts, the first of which has the number `at`."""
+        found = self._parser.of(batch, at)
+        tuples = pa.RecordBatch.from_arrays(
+            [found.tuples[each.name].cast(each.type) for each in self._columns], schema=self._columns
+        )
+        punctuations, aside = found.punctuations, list(found.malformed)
+        if LIFESPAN in punctuations.schema.names:
+            lives = punctuations[LIFESPAN].is_valid()
+            aside += [
+                (row.pop(POSITION), DeadLetter(kind="punctuation", reason=_NO_LIFESPAN, raw=str(row)))
+                for row in punctuations.filter(lives).to_pylist()
+            ]
+            punctuations = punctuations.filter(pc.invert(lives)).drop_columns([LIFESPAN])
+        return Items(tuples, punctuations, aside, found.void)
+
+
+_NO_LIFESPAN = "a punctuation in a column has no lifespan"
 
 
 def _are_inside(column: pa.Array[Any], domain: Domain) -> bool:
@@ -152,12 +198,14 @@ class PartitionWriter:
         options: The source.
         place: The directory of the documents; None where they are only compared.
         number: The number of the batch.
+        column: The column of XML texts; None if the rows are items.
         again: What the names of the documents begin with, different each time that the batch is written.
     """
 
     options: SourceOptions
     place: str | None
     number: int
+    column: TextColumn | None = None
     again: str = ""
 
     def __call__(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
@@ -171,35 +219,35 @@ class PartitionWriter:
 
     def written(self, batches: Iterable[pa.RecordBatch], partition: int) -> WrittenPartition:
         """Writes the documents of a partition."""
-        columns, reader = tuple_schema(self.options), self.items()
-        with_position = columns.append(pa.field(POSITION, pa.int64()))
+        columns = tuple_schema(self.options)
+        reader = RowItems(self.options) if self.column is None else TextItems(self.options, self.column)
         plain, late = self._document(partition, "tuples"), self._document(partition, "late")
         # All late tuples go behind, whatever the source does with them.
-        sieve = GrammarFilter(replace(self.options, ungrammatical="drop"), with_position)
-        said: list[tuple[int, str]] = []
-        aside: list[tuple[int, DeadLetter]] = []
+        sieve = GrammarFilter(replace(self.options, ungrammatical="drop"), columns.append(_PLACE))
+        said, aside, void = list[str](), list[tuple[int, DeadLetter]](), Counter[str]()
         rows = checksum = 0
         for batch in batches:
             checksum = (checksum + _sum(batch[HASH])) % (1 << 64)
             if self.place is not None and batch.num_rows:
                 items = reader.of(batch, rows)
-                tuples = pa.RecordBatch.from_arrays([*items.tuples.columns, items.rows], schema=with_position)
-                table = sieve.add(tuples, _patterns(items.punctuations, self.options))
-                if table is not None:
+                if (table := sieve.add(items.tuples, items.punctuations)) is not None:
                     plain.write(table.select(columns.names))
-                said += items.punctuations
+                said += self._notations(items.punctuations)
                 aside += items.aside
+                void += items.void
             rows += batch.num_rows
         plain.write(sieve.rest().select(columns.names))
         values = [{name: one.row[name] for name in columns.names} for one in sieve.late]
         late.write(pa.Table.from_pylist(values, columns))
-        letters = [replace(letter, position=row) for row, letter in sorted(aside, key=lambda pair: pair[0])]
-        texts = tuple(text for _, text in said)
-        return WrittenPartition(partition, plain.close(), late.close(), rows, checksum, texts, tuple(letters))
+        letters = [replace(letter, position=row) for row, letter in sorted(aside, key=itemgetter(0))]
+        done = plain.close(), late.close()
+        return WrittenPartition(partition, *done, rows, checksum, tuple(said), tuple(letters), void)
 
-    def items(self) -> RowItems:
-        """What makes items of rows."""
-        return RowItems(self.options)
+    def _notations(self, punctuations: pa.RecordBatch) -> Iterator[str]:
+        """Punctuations, given as pattern texts, in the notation."""
+        schema = self.options.schema
+        for row in punctuations.to_pylist() if punctuations.num_rows else ():
+            yield str(punctuation_from_texts([row[name] for name in schema.names], schema))
 
     def _document(self, partition: int, what: str) -> _Document:
         return _Document(self.place, f"{self.again}{self.number}-{partition}-{what}.parquet", self.options)
@@ -214,30 +262,19 @@ def _sum(hashes: pa.Array[Any]) -> int:
     return int(np.add.reduce(hashes.to_numpy(zero_copy_only=False).view(np.uint64), dtype=np.uint64, initial=0))
 
 
-def _patterns(said: Sequence[tuple[int, str]], options: SourceOptions) -> pa.RecordBatch:
-    """Punctuations as columns of pattern texts, each with the row before which it comes."""
-    schema = options.schema
-    parsed = [Punctuation.parse(text, schema) for _, text in said]
-    texts = [
-        [
-            None if isinstance(p.patterns[at], Wildcard) else format_pattern(p.patterns[at], attribute.domain)
-            for p in parsed
-        ]
-        for at, attribute in enumerate(schema)
-    ]
-    places = pa.array([row for row, _ in said], pa.int64())
-    columns: list[pa.Array[Any]] = [places, *(pa.array(each, pa.string()) for each in texts)]
-    return pa.RecordBatch.from_arrays(columns, names=[POSITION, *schema.names])
-
-
 def metadata_of(
-    options: SourceOptions, punctuations: Sequence[str] = (), aside: Sequence[DeadLetter] = ()
+    options: SourceOptions,
+    punctuations: Sequence[str] = (),
+    aside: Sequence[DeadLetter] = (),
+    void: Mapping[str, int] | None = None,
 ) -> dict[bytes | str, bytes | str]:
     """The metadata of a document."""
     found: dict[bytes | str, bytes | str] = {SCHEMA: options.schema.ddl().encode()}
     found[PUNCTUATIONS] = json.dumps(list(punctuations)).encode()
     if aside:
         found[ASIDE] = json.dumps([letter.json() for letter in aside], default=str).encode()
+    if void:
+        found[VOID] = json.dumps(void).encode()
     return found
 
 

@@ -9,6 +9,7 @@ number, and compared by its rows.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Sequence
 from operator import attrgetter
 
@@ -94,7 +95,7 @@ class Spool:
         drafts = [(part.number, part.tuples) for part in parts if part.tuples is not None]
         if order and drafts and sum(part.rows for part in parts) <= MOST_SORTED:
             drafts = [(0, self._sorted(number, [draft for _, draft in drafts], order))]
-        if any(part.punctuations or part.aside for part in parts):
+        if any(part.punctuations or part.aside or part.void for part in parts):
             drafts.append((_CLOSINGS, self._closings(number, parts)))
         drafts += [(_LATE + part.number, part.late) for part in parts if part.late is not None]
         documents = tuple((draft, f"slice-{number:09d}-{place:06d}.parquet") for place, draft in drafts)
@@ -149,7 +150,8 @@ class Spool:
             for part in parts
             for letter in part.aside
         ]
-        schema = tuple_schema(self._options).with_metadata(metadata_of(self._options, list(said), aside))
+        void = sum((Counter(part.void) for part in parts), Counter[str]())
+        schema = tuple_schema(self._options).with_metadata(metadata_of(self._options, list(said), aside, void))
         name = f"{number}-closings.parquet"
         pq.write_table(schema.empty_table(), self.pending.path(name))
         return name

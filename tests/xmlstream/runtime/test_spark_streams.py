@@ -14,6 +14,7 @@ import pyarrow.parquet as pq
 import pytest
 
 import xmlstream as xs
+from tests.harness.topic import Topic, send
 from xmlstream.sources.generators.auction_documents import write_auctions
 from xmlstream.sources.generators.auction_house import House
 from xmlstream.sources.xml.spark.data_source import register
@@ -250,3 +251,67 @@ def test_a_group_that_nothing_closes_is_refused_before_the_run(spark: SparkSessi
     query = xs.from_stream(bids(spark, there_made(tmp_path / "in"))).group_by("auction").agg("count(*) AS n")
     with pytest.raises(xs.UnsafeQuery, match="wait or grow for ever"):
         query.to_arrow()
+
+
+def topic(spark: SparkSession, directory: Path, each: int = 100) -> DataFrame:
+    """A topic of Kafka's shape."""
+    spark.dataSource.register(Topic)
+    return spark.readStream.format("topic").option("path", str(directory)).option("perTrigger", each).load()
+
+
+def report(sid: str, hour: int, temp: str) -> str:
+    """A message: a fragment with one tuple."""
+    return f"<r><sid>{sid}</sid><hour>{hour}</hour><temp>{temp}</temp></r>"
+
+
+REPORT = "sid STRING, hour INT, temp DOUBLE"
+
+
+def test_messages_of_a_topic_are_tuples_with_their_offsets(spark: SparkSession, tmp_path: Path) -> None:
+    there = tmp_path / "reports"
+    send(there, 0, report("a", 1, "7"), report("a", 1, "9"), report("a", 2, "5"))
+    send(there, 1, f"<rs>{report('b', 1, '8')}{report('b', 2, '3')}</rs>", report("b", 3, "4"))
+    read = xs.read_column(
+        topic(spark, there), "value", REPORT, rowTag="r", keep=["partition", "offset"], punctuate="order of hour"
+    )
+    assert read.schema.names == ("sid", "hour", "temp", "partition", "offset")
+    found = read.to_arrow().to_pylist()
+    assert {(row["sid"], row["hour"], row["partition"], row["offset"]) for row in found} == {
+        ("a", 1, 0, 0),
+        ("a", 1, 0, 1),
+        ("a", 2, 0, 2),
+        ("b", 1, 1, 0),
+        ("b", 2, 1, 0),
+        ("b", 3, 1, 1),
+    }
+    hottest_ = read.group_by("hour").agg("max(temp) AS most").to_arrow().to_pylist()
+    assert {(row["hour"], row["most"]) for row in hottest_} == {(1, 9.0), (2, 5.0)}
+
+
+def test_punctuations_in_messages_close_and_a_malformed_message_is_named_by_its_offset(
+    spark: SparkSession, tmp_path: Path
+) -> None:
+    there = tmp_path / "reports"
+    send(there, 0, report("a", 1, "7"), "<r><sid>b</sid>", report("a", 1, "9"), "<punct:r><hour>1</hour></punct:r>")
+    spark.dataSource.register(Topic)
+    topic(spark, there).createOrReplaceTempView("messages")
+    text = """
+        CREATE TABLE reports (sid STRING, hour INT, temp DOUBLE, topic STRING, offset BIGINT) USING stream
+        OPTIONS (view 'messages', column 'value', keep 'topic, offset', rowTag 'r', schemes 'hour', mode '${MODE}');
+        SELECT hour, max(temp) AS most FROM reports GROUP BY hour
+    """
+    with pytest.raises(xs.MalformedInput, match="Premature end") as failure:
+        xs.from_sql(spark, text, {"MODE": "FAILFAST"}).to_arrow()
+    assert "topic=reports, offset=1, line 1" in str(failure.value)
+    query = xs.from_sql(spark, text, {"MODE": "PERMISSIVE"})
+    summary = query.run(tmp_path / "out", tmp_path / "state")
+    assert (summary.tuples_out, summary.items_in) == (1, 4)
+    (path,) = (tmp_path / "out" / "_dead_letters").iterdir()
+    letter = json.loads(path.read_text())
+    assert (letter["document"], letter["raw"]) == ("topic=reports, offset=1", "<r><sid>b</sid>")
+
+
+def test_a_static_column_is_a_stream_that_ends(spark: SparkSession) -> None:
+    frame = spark.createDataFrame([(1, report("a", 1, "7")), (2, None), (3, report("b", 2, "9"))], "id INT, xml STRING")
+    found = xs.read_column(frame, "xml", REPORT, rowTag="r", keep=["id"]).group_by("hour").agg("max(id) AS id")
+    assert {row["id"] for row in found.to_arrow().to_pylist()} == {1, 3}

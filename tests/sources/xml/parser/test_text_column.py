@@ -22,10 +22,11 @@ from xmlstream.punct_ns.schema import Schema
 from xmlstream.punct_ns.slices import POSITION
 from xmlstream.punct_ns.xml_form import PUNCT_NS
 from xmlstream.sources.xml.options.source import SourceOptions
+from xmlstream.sources.xml.options.text_column import TextColumn
 from xmlstream.sources.xml.parser import range_parser
 from xmlstream.sources.xml.parser.malformed import error_of, set_aside
 from xmlstream.sources.xml.parser.range_parser import RangeParser, notations
-from xmlstream.sources.xml.parser.text_column import ParsedTexts, TextColumn, text_of
+from xmlstream.sources.xml.parser.text_column import ParsedTexts, TextParser, text_of
 from xmlstream.sources.xml.splits.documents import Documents
 from xmlstream.sources.xml.splits.slice_planner import Offset, Planner
 
@@ -94,7 +95,7 @@ def batch(values: list[Any], kind: Any = None) -> pa.RecordBatch:
 
 
 def parsed(values: list[Any], kind: Any = None, **options: str) -> ParsedTexts:
-    return column(**options).parser().of(batch(values, kind))
+    return TextParser(column(**options)).of(batch(values, kind))
 
 
 def rows(items: pa.RecordBatch) -> list[int]:
@@ -179,7 +180,7 @@ def test_a_bad_item_is_placed_by_the_columns_kept() -> None:
             "value": pa.array(["<r><a>1</a></r>\n  <r><a>none</a></r>", "<r><a>2</a>"]),
         }
     )
-    found = TextColumn.of(OPTIONS, "value", ["topic", "key"]).parser().of(values, at=7)
+    found = TextParser(TextColumn.of(OPTIONS, "value", ["topic", "key"])).of(values, at=7)
     (row,) = found.tuples.to_pylist()
     assert text_of(row.pop(POSITION)) == 7
     assert row == {"a": 1, "b": None, "_c": None, "topic": "bids", "key": "köln".encode()}
@@ -209,7 +210,7 @@ def test_why_a_text_is_bad_is_said_as_for_a_document(text: str, column: int, rea
 
 
 def test_without_columns_kept_it_is_placed_by_the_column() -> None:
-    found = TextColumn.of(OPTIONS, "value").parser().of(batch(["<r><a>x</a></r>"]))
+    found = TextParser(TextColumn.of(OPTIONS, "value")).of(batch(["<r><a>x</a></r>"]))
     assert error_of(found.malformed[0][1]).where == "column value, line 1, column 1"
 
 
@@ -234,7 +235,7 @@ def test_a_text_that_says_nothing_gives_nothing() -> None:
 
 
 def test_a_batch_without_texts_has_the_columns_of_the_others() -> None:
-    parser = column().parser()
+    parser = TextParser(column())
     empty, full = parser.of(batch([])), parser.of(batch(ITEMS))
     assert empty.tuples.schema == full.tuples.schema
     assert empty.punctuations.schema == full.punctuations.schema
@@ -295,7 +296,7 @@ def test_each_text_has_a_namespace_of_its_own() -> None:
 def test_units_are_documents_or_fragments_too() -> None:
     unit = "<u><r/><r/></u>"
     options = {"rowTag": "r", "schema": "n INT", "path.n": "position()", "unitTag": "u"}
-    found = TextColumn.of(options, "value").parser().of(batch([unit, unit + unit, f"<l>{unit}</l>"]))
+    found = TextParser(TextColumn.of(options, "value")).of(batch([unit, unit + unit, f"<l>{unit}</l>"]))
     assert found.tuples["n"].to_pylist() == [1, 2] * 4
     assert rows(found.tuples) == [0, 0, 1, 1, 1, 1, 2, 2]
 
@@ -316,7 +317,7 @@ def test_a_thousand_texts_are_one_piece_but_for_bad_ones(monkeypatch: pytest.Mon
 
 def test_it_travels_to_a_task() -> None:
     there = pickle.loads(pickle.dumps(column(domains="a 0..9")))
-    found = there.parser().of(batch(["<r><a>9</a></r><r><a>10</a></r>"]))
+    found = TextParser(there).of(batch(["<r><a>9</a></r><r><a>10</a></r>"]))
     assert found.tuples["a"].to_pylist() == [9]
     assert len(found.malformed) == 1
 
