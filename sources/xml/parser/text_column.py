@@ -8,7 +8,7 @@ document does: whoever writes `<punct:bid>` into a message alone has no other pl
 A text counts as a whole: if it is not well-formed, it is one malformed item, and nothing else.
 
 In: record batches with the texts, and with columns to keep. Out: for each batch the tuples with the columns kept, the
-punctuations, and the malformed items, each with its position, which has the number of its text (`text_of`).
+punctuations, and the malformed items, each with its position, which has the number of its text (`number_of_text`).
 """
 
 from __future__ import annotations
@@ -20,6 +20,7 @@ from collections.abc import Iterable
 from io import BytesIO
 from operator import itemgetter
 from typing import Any, BinaryIO, NamedTuple, cast
+from xml.sax.saxutils import quoteattr
 
 import numpy as np
 import pyarrow as pa
@@ -81,22 +82,24 @@ class TextParser:
         self._structural = StructuralPunctuations(column.options)
 
     def of(self, batch: pa.RecordBatch, at: int = 0) -> ParsedTexts:
-        """Returns what the texts of a batch have, the first of which has the number `at`.
+        """Returns what the texts of a batch have; bad input raises no error: it is among the malformed items.
 
-        Raises no errors for bad input: it is among the malformed items.
+        Args:
+            batch: The batch.
+            at: The number of its first text.
         """
         texts = _Texts(self._column, batch, at, self._forms)
         pieces = [piece for (piece,) in self._parser.parse_many(texts.ranges, at_hand=True)]
         found = [*texts.undecoded, *(one for piece in pieces for one in piece.malformed)]
-        broken = {text_of(one.position): one for one in found if one.kind == "document"}
-        malformed = [one for one in found if text_of(one.position) not in broken]
+        broken = {number_of_text(one.position): one for one in found if one.kind == "document"}
+        malformed = [one for one in found if number_of_text(one.position) not in broken]
         malformed += map(texts.as_one_item, broken.values())
         tuples = pa.Table.from_batches([piece.tuples for piece in pieces], self._parser.tuple_schema)
         tuples = _in_order(tuples, broken)
         schema = self._parser.punctuation_schema
-        said = [piece.punctuations for piece in pieces] + self._implied(tuples, schema)
-        punctuations = _in_order(concatenated(said, schema), broken)
-        rows = pa.array(text_of(tuples[POSITION].to_numpy()) - at, pa.int64())
+        parts = [piece.punctuations for piece in pieces] + self._implied(tuples, schema)
+        punctuations = _in_order(concatenated(parts, schema), broken)
+        rows = pa.array(number_of_text(tuples[POSITION].to_numpy()) - at, pa.int64())
         place = len(self._column.options.schema)
         for number, name in enumerate(self._column.keep, place):
             column = batch.column(name).take(rows)
@@ -122,7 +125,7 @@ class TextParser:
         return [pa.RecordBatch.from_pylist(rows, schema)]
 
 
-def text_of(position: Any) -> Any:
+def number_of_text(position: Any) -> Any:
     """Returns the number of the text of an item by its position, or of many by theirs."""
     return position >> _BITS
 
@@ -131,7 +134,7 @@ def _in_order(items: pa.Table, without: Iterable[int]) -> pa.Table:
     """Returns items by position, without those of some texts."""
     at = items[POSITION].to_numpy()
     order = np.argsort(at, kind="stable")
-    order = order[~np.isin(text_of(at[order]), np.array([*without], np.int64))]
+    order = order[~np.isin(number_of_text(at[order]), np.array([*without], np.int64))]
     return items.take(pa.array(order, pa.int64()))
 
 
@@ -152,11 +155,11 @@ class _Texts:
         self._batch, self._column, self._forms = batch, column, forms
         self._texts: dict[str, bytes] = {}
         self.undecoded: list[Malformed] = []
-        values = batch.column(column.column)
-        is_binary = pa.types.is_binary(values.type) or pa.types.is_large_binary(values.type)
+        self._values = batch.column(column.column)
+        is_binary = pa.types.is_binary(self._values.type) or pa.types.is_large_binary(self._values.type)
         encoding = column.options.encoding if is_binary else "utf-8"
         found: list[tuple[bytes, str, ByteRange]] = []
-        for row, value in enumerate(values.cast(pa.large_binary()).to_pylist()):
+        for row, value in enumerate(self._values.cast(pa.large_binary()).to_pylist()):
             if value is None:
                 continue
             document, at = Document(cast(Store, self), str(row)), (first + row) << _BITS
@@ -212,7 +215,9 @@ class _Texts:
             error = located.tree()
             assert isinstance(error, etree.XMLSyntaxError)
             fault = replace(located.fault(error, 0, 0, len(text), around), position=fault.position)
-        return replace(fault, kind="tuple", raw=text.decode("utf-8", "replace"), within=None)
+        given = self._values[int(fault.document.key)].as_py()
+        raw = given if isinstance(given, str) else text.decode("utf-8", "replace")
+        return replace(fault, kind="tuple", raw=raw, within=None)
 
     def letters(self, malformed: Iterable[Malformed]) -> list[tuple[int, DeadLetter]]:
         """Returns malformed items as they are set aside, in order, each after its position."""
@@ -262,7 +267,7 @@ class _Forms:
 
     def __init__(self, options: SourceOptions) -> None:
         self._options, self._names = options, options.unsplit
-        self.around = f'<texts xmlns:punct="{options.punctuation_namespace}">'
+        self.around = f"<texts xmlns:punct={quoteattr(options.punctuation_namespace)}>"
         uri = re.escape(options.punctuation_namespace.encode())
         self._declares_punctuations = re.compile(rb"xmlns:[^\s=]+\s*=\s*(?:\"" + uri + rb"\"|'" + uri + rb"')")
 

@@ -26,7 +26,7 @@ from xmlstream.sources.xml.options.text_column import TextColumn
 from xmlstream.sources.xml.parser import range_parser
 from xmlstream.sources.xml.parser.malformed import error_of, set_aside
 from xmlstream.sources.xml.parser.range_parser import RangeParser, notations
-from xmlstream.sources.xml.parser.text_column import ParsedTexts, TextParser, text_of
+from xmlstream.sources.xml.parser.text_column import ParsedTexts, TextParser, number_of_text
 from xmlstream.sources.xml.splits.documents import Documents
 from xmlstream.sources.xml.splits.slice_planner import Offset, Planner
 
@@ -100,7 +100,7 @@ def parsed(values: list[Any], kind: Any = None, **options: str) -> ParsedTexts:
 
 def rows(items: pa.RecordBatch) -> list[int]:
     """The row of each item's text."""
-    return [text_of(position) for position in items[POSITION].to_pylist()]
+    return [number_of_text(position) for position in items[POSITION].to_pylist()]
 
 
 def items(found: ParsedTexts, count: int) -> list[list[Any]]:
@@ -110,7 +110,7 @@ def items(found: ParsedTexts, count: int) -> list[list[Any]]:
     all_ += [(position, "malformed", letter) for position, letter in found.malformed]
     by_row: list[list[Any]] = [[] for _ in range(count)]
     for position, kind, one in sorted(all_, key=itemgetter(0)):
-        by_row[text_of(position)].append((kind, one))
+        by_row[number_of_text(position)].append((kind, one))
     return by_row
 
 
@@ -182,10 +182,10 @@ def test_a_bad_item_is_placed_by_the_columns_kept() -> None:
     )
     found = TextParser(TextColumn.of(OPTIONS, "value", ["topic", "key"])).of(values, at=7)
     (row,) = found.tuples.to_pylist()
-    assert text_of(row.pop(POSITION)) == 7
+    assert number_of_text(row.pop(POSITION)) == 7
     assert row == {"a": 1, "b": None, "_c": None, "topic": "bids", "key": "köln".encode()}
     (first, one), (second, other) = found.malformed
-    assert (text_of(first), text_of(second)) == (7, 8)
+    assert (number_of_text(first), number_of_text(second)) == (7, 8)
     assert error_of(one).where == "topic=bids, key=köln, line 2, column 3"
     assert (one.raw, one.within) == ("<r><a>none</a></r>", None)
     assert error_of(other).where == "topic=bids, key=null, line 1, column 12"
@@ -202,6 +202,7 @@ def test_a_bad_item_is_placed_by_the_columns_kept() -> None:
         ("<q/><r/>", 5, "Extra content at the end of the document"),
         ("<r>&e;</r>", 7, "the entity &e; is not expanded: write its replacement text"),
         ("<!-- only -->", 14, "the document has no root element"),
+        ("<?xml version='1.0'?><r>", 25, "Premature end of data in tag r line 1"),
     ],
 )
 def test_why_a_text_is_bad_is_said_as_for_a_document(text: str, column: int, reason: str) -> None:
@@ -260,7 +261,7 @@ def test_the_option_encoding_is_that_of_bytes() -> None:
     found = parsed([b"<r/>", b"\n<r><b>\xfc</b></r>", b"<r/>"], pa.binary(), encoding="ascii")
     assert rows(found.tuples) == [0, 2]
     ((position, letter),) = found.malformed
-    assert (text_of(position), letter.line, letter.column, letter.kind) == (1, 2, 7, "tuple")
+    assert (number_of_text(position), letter.line, letter.column, letter.kind) == (1, 2, 7, "tuple")
     assert letter.reason == "byte 0xFC is not a character of ascii"
 
 
@@ -285,6 +286,15 @@ def test_an_item_that_is_too_long_is_malformed(mode: str) -> None:
     found = parsed(["<r/>", f"<r><b>{'x' * 500}</b></r>", "<r/>"], maxItemBytes="200", mode=mode)
     assert rows(found.tuples) == [0, 2]
     assert found.malformed[0][1].reason == "an element of more than 200 bytes"
+
+
+def test_the_prefix_punct_stands_for_the_namespace_of_punctuations_unless_a_text_declares_it() -> None:
+    other = "urn:a&b"
+    texts = ["<punct:r><a>1</a></punct:r>", f"<punct:r xmlns:punct='{PUNCT_NS}'><a>2</a></punct:r>"]
+    assert parsed(texts).punctuations["a"].to_pylist() == ["1", "2"]
+    found = parsed(texts, punctuationNamespace=other)
+    assert found.punctuations["a"].to_pylist() == ["1"]
+    assert found.tuples["a"].to_pylist() == [2]
 
 
 def test_each_text_has_a_namespace_of_its_own() -> None:
