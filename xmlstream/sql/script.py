@@ -23,6 +23,7 @@ from xmlstream.plan.nodes import Node, Scan, together, topological
 from xmlstream.punct_ns.errors import QueryError, UsageError
 from xmlstream.session.engines import is_in_process
 from xmlstream.sink.target import Target
+from xmlstream.sink.xml_documents import Vocabulary
 from xmlstream.sql.clauses.relation import Relation
 from xmlstream.sql.flink_windows import differences_from_flink
 from xmlstream.sql.query_text import QueryText, substituted
@@ -105,7 +106,7 @@ class Script:
             raise UsageError(
                 f"no query writes to the output {output}", hint="leave out -o: every query has INSERT INTO"
             )
-        given = Target(output or "-", row_tag, root_tag, xml=tuple(xml))
+        given = Target(output or "-", Vocabulary(row_tag, root_tag, xml=tuple(xml)))
         return tuple(answer.sink.target if answer.sink else given for answer in self.answers)
 
     def _plan(self, planned_: Callable[[Statement, Mapping[str, Relation]], Node]) -> Node:
