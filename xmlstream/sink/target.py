@@ -20,8 +20,7 @@ from xmlstream.sink.output import Output
 from xmlstream.sink.partitioned_sink import PartitionedSink
 from xmlstream.sink.program_sink import PROGRAM, LoopSink, ProgramSink, TwoPhaseSink, two_phases
 from xmlstream.sink.result_tables import CSV, JSON, PARQUET, ParquetForm
-from xmlstream.sink.sink import Sink
-from xmlstream.sink.sink_kind import SinkHome, SinkKind
+from xmlstream.sink.sink import Sink, SinkHome, SinkKind
 from xmlstream.sink.staged_sink import StagedSink
 from xmlstream.sink.standard_output import StandardOutput
 from xmlstream.sink.xml_documents import PLAIN, XML, DocumentForm, StreamSink, Vocabulary

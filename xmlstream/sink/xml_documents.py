@@ -32,8 +32,7 @@ from xmlstream.punct_ns.slices import quoted
 from xmlstream.punct_ns.sql_type import StringType
 from xmlstream.punct_ns.xml_form import PUNCT_NS, write_element
 from xmlstream.sink.arrow_columns import ArrowColumn, in_row_order, pc, plain_array
-from xmlstream.sink.sink import INEXACT, Bytes, ComputedSlice, Draft, Exactness, Moment, Part, Sink
-from xmlstream.sink.sink_kind import SinkKind
+from xmlstream.sink.sink import INEXACT, Bytes, ComputedSlice, Draft, Exactness, Moment, Part, Sink, SinkKind
 from xmlstream.sink.standard_output import Written
 from xmlstream.sink.xml_text import nested_leaf, require_xml_columns, rows_text
 from xmlstream.sink.xml_values import ATTRIBUTE_PREFIX, REPLACE, VALUE, is_name, is_nested, leaf_of, require_writable

@@ -15,7 +15,7 @@ import xmlstream as xs
 from tests.xmlstream.runtime.killed_run import AROUND_THE_COMMIT, POINTS, crash
 from xmlstream.punct_ns.errors import QueryError, StateError, UsageError
 from xmlstream.punct_ns.schema import Schema
-from xmlstream.sink.sink_kind import SinkHome
+from xmlstream.sink.sink import SinkHome
 from xmlstream.sink.target import Target
 from xmlstream.sink.xml_documents import DocumentForm, Vocabulary
 from xmlstream.sql.script import read
