@@ -70,6 +70,7 @@ READ_OPTIONS = [
         "What happens to a document that was completely read: `off`, `delete` or `archive`.",
     ),
     Keyword("sourceArchiveDir", "str", "", "Where `archive` moves documents."),
+    Keyword("validate", "str", "", "An XML Schema, `bills.xsd`; an item that it finds invalid is malformed."),
     Keyword(
         "mode",
         "str",

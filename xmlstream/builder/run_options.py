@@ -19,6 +19,7 @@ from xmlstream.runtime.settings import Settings
 from xmlstream.safety.words import unsafe
 from xmlstream.sink.program_sink import TwoPhaseSink
 from xmlstream.sink.target import Target
+from xmlstream.sink.xml_documents import Vocabulary
 
 
 class CommonOptions(TypedDict, total=False):
@@ -146,8 +147,8 @@ def settings(
     **options: Any,
 ) -> Settings:
     """The runner's settings for one result."""
-    tags = {name: options.pop(name) for name in ("row_tag", "root_tag") if name in options}
-    return settings_of([Target.of(output, **tags, sink=sink)], checkpoint, follow=follow, **options)
+    tags = {name: tag for name in ("row_tag", "root_tag") if (tag := options.pop(name, None)) is not None}
+    return settings_of([Target.of(output, Vocabulary(**tags), sink)], checkpoint, follow=follow, **options)
 
 
 def settings_of(targets: Sequence[Target], checkpoint: str | Path | None, *, follow: bool, **options: Any) -> Settings:

@@ -38,6 +38,7 @@ from xmlstream.session.spark_errors import quiet_failures
 from xmlstream.sink.program_sink import LoopSink, TwoPhaseSink
 from xmlstream.sink.result_tables import ResultSlice, no_rows
 from xmlstream.sink.target import Target
+from xmlstream.sink.xml_documents import Vocabulary
 from xmlstream.sql import script
 
 if TYPE_CHECKING:
@@ -274,20 +275,25 @@ class Runnable:
         sink: TwoPhaseSink | None = None,
         partition_by: str | Sequence[str] = (),
         xml: str | Sequence[str] = (),
+        paths: Mapping[str, str] | None = None,
+        punctuations: str = "inline",
     ) -> Insert:
         """Pairs this query with the target of its result, for `xmlstream.run` to run it together with others.
 
         Args:
             output: A directory that gets one document per slice; `bids.parquet` gets Parquet.
             row_tag: In XML, the element of each tuple.
-            root_tag: In XML, the root element.
+            root_tag: In XML, the root element, perhaps with attributes and namespaces: `b:Bills xmlns:b="urn:bills"`.
             sink: A sink of the program, instead of an output.
             partition_by: For Parquet, CSV and JSON, attributes with one directory for each of their values; a directory
                 gets the file `_SUCCESS` once punctuations have closed its value.
             xml: Attributes whose texts are XML elements of the attribute's name; written unescaped.
+            paths: In XML, the paths of attributes in a tuple's element: `{"currency": "b:Price/@currency"}`.
+            punctuations: In XML, `inline`, `beside` for documents of their own, or `none`.
         """
         by, elements = ((each,) if isinstance(each, str) else tuple(each) for each in (partition_by, xml))
-        target = replace(Target.of(output, row_tag, root_tag, sink), partition_by=by, xml=elements)
+        names = Vocabulary(row_tag, root_tag, "", tuple((paths or {}).items()), elements, punctuations)
+        target = replace(Target.of(output, names, sink), partition_by=by)
         return Insert(self.spark, self.root, target)
 
     def _safe_plan(self, options: CommonOptions, *, follow: bool) -> Node:

@@ -37,10 +37,13 @@ from xmlstream.sink.standard_output import ReaderGone, StandardOutput
 
 
 def infer(
-    file: Annotated[str, argument("FILE", "A file, directory or glob, or its URL, s3://…; perhaps compressed.")],
+    file: Annotated[
+        str | None, argument("FILE", "A file, directory or glob, or its URL, s3://…; perhaps compressed.")
+    ] = None,
     row_tag: Annotated[
         str | None, option("TAG", "Tag of the tuples; by default the repeated element with the most content.")
     ] = None,
+    xsd: Annotated[str | None, option("FILE", "An XML Schema that declares the documents, which are not read.")] = None,
     option: Annotated[list[str] | None, option("NAME=VALUE", "An option of the source, as in CREATE TABLE.")] = None,
     sample: Annotated[str, option("SIZE", "How much of the documents to read, such as 512k or 64m.")] = "4m",
 ) -> None:
@@ -48,11 +51,18 @@ def infer(
 
     Reads the beginning of the documents. If other elements repeat, too, it names them; --row-tag chooses one.
     """
-    from xmlstream.sources.xml.inference.proposal import proposal
+    from xmlstream.sources.xml.inference.proposal import declared_proposal, proposal
     from xmlstream.sources.xml.options.formats import size
 
     given = name_values(option, "--option", "NAME=VALUE")
-    typer.echo(proposal(file, row_tag, given, size=size("--sample", sample)).create_table())
+    if file is None and xsd is None:
+        raise UsageError("there is nothing to infer from", hint="name a FILE of XML, or a schema by --xsd")
+    inferred = (
+        declared_proposal(xsd, file, row_tag, given)
+        if xsd is not None
+        else proposal(str(file), row_tag, given, size=size("--sample", sample))
+    )
+    typer.echo(inferred.create_table())
 
 
 def monitor(

@@ -45,7 +45,7 @@ from xmlstream.runtime.silent_schemes import Patience
 from xmlstream.runtime.source_input import write_letters
 from xmlstream.sink.directory_sink import REPORT, PartWriter, WrittenPart, reported_parts
 from xmlstream.sink.sink import ComputedSlice, Exactness, Moment, Sink, SinkLeft
-from xmlstream.sources.xml.parser.source_findings import Findings
+from xmlstream.sources.xml.parser.findings_collector import Findings
 from xmlstream.sources.xml.slices.micro_batches import StagedRange
 from xmlstream.sources.xml.slices.stage_writer import with_elements
 from xmlstream.sources.xml.spark.error_transport import original_error

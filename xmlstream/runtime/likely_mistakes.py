@@ -20,7 +20,7 @@ from xmlstream.runtime.metrics import counted
 from xmlstream.runtime.silent_schemes import Patience, Silence, SourceRecord
 from xmlstream.sources.xml.options.leaf_paths import local_tag
 from xmlstream.sources.xml.options.source import SourceOptions
-from xmlstream.sources.xml.parser.source_findings import Findings
+from xmlstream.sources.xml.parser.findings_collector import Findings
 from xmlstream.sources.xml.splits.slice_planner import WaitingNote, waiting_note
 
 OVERDUE = "overdue"

@@ -28,7 +28,7 @@ from xmlstream.punct_ns.punctuation import Punctuation
 from xmlstream.runtime.source_input import SourceInput
 from xmlstream.session.spark_errors import first_cause
 from xmlstream.sources.local_paths import absolute, split_glob
-from xmlstream.sources.xml.parser.source_findings import Findings
+from xmlstream.sources.xml.parser.findings_collector import Findings
 from xmlstream.sources.xml.slices.micro_batches import StagedRange
 
 if TYPE_CHECKING:

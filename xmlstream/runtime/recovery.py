@@ -19,7 +19,7 @@ from xmlstream.runtime.same_query import SameQuery
 from xmlstream.runtime.source_input import forget_letters
 from xmlstream.sink.document_names import slice_of
 from xmlstream.sink.output import Output
-from xmlstream.sink.sink_kind import SinkHome
+from xmlstream.sink.sink import SinkHome
 from xmlstream.sink.target import Target, require_fresh
 
 _GO_ON = "--moved (moved=True) goes on without"

@@ -203,8 +203,11 @@ def _differences(found: QueryRecord, mine: QueryRecord) -> Iterator[str]:
         xml, now_xml = (", ".join(each.xml) or "no column" for each in (old_, new_))
         if xml != now_xml:
             yield f"{old_.output} has {xml} as XML, not {now_xml}"
-        for name in ("form", "row_tag", "root_tag"):
-            one, other = getattr(old_, name), getattr(new_, name)
+        paths, now_paths = (", ".join(map(" ".join, each.paths)) or "no path" for each in (old_, new_))
+        if paths != now_paths:
+            yield f"{old_.output} has {paths}, not {now_paths}"
+        for name in ("form", "row_tag", "root_tag", "namespaces", "punctuations"):
+            one, other = (getattr(each, name) or "none" for each in (old_, new_))
             if one != other:
                 yield f"the {name.replace('_', ' ')} in {old_.output} is {one}, not {other}"
 

@@ -13,7 +13,7 @@ from xmlstream.dataclasses import dataclass, field, replace
 from xmlstream.operators.state.ages import PurgeAfter
 from xmlstream.operators.storage.records import Record
 from xmlstream.runtime.metrics import counted, in_units
-from xmlstream.sources.xml.parser.source_findings import Findings
+from xmlstream.sources.xml.parser.findings_collector import Findings
 
 SLICES, SPAN = 40, timedelta(minutes=1)
 """The slices and the time that must both pass, by default."""

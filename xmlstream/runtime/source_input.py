@@ -65,8 +65,8 @@ from xmlstream.sources.xml.grammar.lifespans import (
     parted_file,
 )
 from xmlstream.sources.xml.grammar.punctuation_columns import counts_of_partitions, of_own_values
+from xmlstream.sources.xml.parser.findings_collector import Findings
 from xmlstream.sources.xml.parser.malformed import error_of
-from xmlstream.sources.xml.parser.source_findings import Findings
 from xmlstream.sources.xml.slices.micro_batches import StagedRange
 from xmlstream.sources.xml.slices.stage_writer import staged_again
 

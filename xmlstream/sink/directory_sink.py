@@ -137,8 +137,10 @@ class DocumentSink(Sink):
 class DirectorySink(DocumentSink):
     """Directory of one document per slice, `slice-000000007.xml`; the parts of a large slice precede it."""
 
-    def __init__(self, place: Place | Output, form: Form) -> None:
+    def __init__(self, place: Place | Output, form: Form, beside: Form | None = None) -> None:
+        """`beside` writes a second document of each slice, with what `form` leaves out; it is published after it."""
         super().__init__(place, form)
+        self._beside = beside
         self._remove_leavings()
 
     def part_writer(self, slice_id: int, exactness: Exactness) -> PartWriter | None:
@@ -160,6 +162,8 @@ class DirectorySink(DocumentSink):
         drafts = [(document_name, part.checksum) for part, document_name in named]
         if document:
             drafts.append(self._written(f"{name}{suffix}", document))
+        if self._beside and (rest := self._beside.document(slice_.parts, slice_.exactness, slice_.written)):
+            drafts.append(self._written(f"{name}{self._beside.suffix}", rest))
         return Draft(*drafts[-1], tuple(drafts[:-1])) if drafts else None
 
     def _remove_leavings(self) -> None:

@@ -85,7 +85,7 @@ def _escaped(text: str) -> str:
     return _ESCAPED.sub(lambda found: f"%{ord(found[0]):02X}", text)
 
 
-_NAME = re.compile(r"(?:[^/]+=[^/]+/)*slice-(\d+)(?:-\d+)?\.(?:xml|parquet|csv|json)")
+_NAME = re.compile(r"(?:[^/]+=[^/]+/)*slice-(\d+)(?:-\d+)?\.(?:xml|xml\.punct|parquet|csv|json)")
 _CLOSINGS = re.compile(rf"{CLOSED}/slice-(\d+)\{CLOSED_SUFFIX}")
 
 
@@ -94,8 +94,8 @@ def slice_of(name: str) -> int | None:
 
     >>> slice_of("slice-000000007.xml"), slice_of("hour=3/slice-000000007.csv"), slice_of("slices.xml")
     (7, 7, None)
-    >>> slice_of("_closed/slice-000000007.closed")
-    7
+    >>> slice_of("_closed/slice-000000007.closed"), slice_of("slice-000000007.xml.punct")
+    (7, 7)
     """
     found = _NAME.fullmatch(name) or _CLOSINGS.fullmatch(name)
     return int(found[1]) if found else None

@@ -9,8 +9,7 @@ from typing import Protocol, runtime_checkable
 from xmlstream.punct_ns.errors import UsageError
 from xmlstream.punct_ns.schema import Schema
 from xmlstream.sink.result_tables import ResultSlice
-from xmlstream.sink.sink import ComputedSlice, Draft, Sink, SinkLeft
-from xmlstream.sink.sink_kind import SinkKind
+from xmlstream.sink.sink import ComputedSlice, Draft, Sink, SinkKind, SinkLeft
 
 
 @runtime_checkable

@@ -21,8 +21,7 @@ from xmlstream.punct_ns.schema import Schema
 from xmlstream.punct_ns.scheme import Scheme, format_schemes
 from xmlstream.punct_ns.slices import POSITION, any_arrow_type, in_utc
 from xmlstream.sink.arrow_columns import ArrowColumn, in_row_order, pc, plain_array, text_bytes, text_of
-from xmlstream.sink.sink import Bytes, ComputedSlice, Exactness, Moment, Part, one_part
-from xmlstream.sink.sink_kind import SinkKind
+from xmlstream.sink.sink import Bytes, ComputedSlice, Exactness, Moment, Part, SinkKind, one_part
 from xmlstream.sink.xml_values import require_text_types
 from xmlstream.sources.parquet_table import EXACT, PUNCTUATIONS, SCHEMA, SCHEMES
 

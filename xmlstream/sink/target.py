@@ -10,7 +10,6 @@ from xmlstream.dataclasses import dataclass, field
 from xmlstream.extensions import extensions
 from xmlstream.operators.storage.object_urls import is_object_url
 from xmlstream.operators.storage.object_urls import shown as without_options
-from xmlstream.operators.storage.records import Record
 from xmlstream.operators.storage.store import Store, store_at
 from xmlstream.punct_ns.errors import StateError, UsageError
 from xmlstream.punct_ns.schema import Schema
@@ -21,11 +20,10 @@ from xmlstream.sink.output import Output
 from xmlstream.sink.partitioned_sink import PartitionedSink
 from xmlstream.sink.program_sink import PROGRAM, LoopSink, ProgramSink, TwoPhaseSink, two_phases
 from xmlstream.sink.result_tables import CSV, JSON, PARQUET, ParquetForm
-from xmlstream.sink.sink import Sink
-from xmlstream.sink.sink_kind import SinkHome, SinkKind
+from xmlstream.sink.sink import Sink, SinkHome, SinkKind
 from xmlstream.sink.staged_sink import StagedSink
 from xmlstream.sink.standard_output import StandardOutput
-from xmlstream.sink.xml_documents import XML, DocumentForm, StreamSink
+from xmlstream.sink.xml_documents import PLAIN, XML, DocumentForm, StreamSink, Vocabulary
 from xmlstream.sources.local_paths import local_path
 
 SINKS: Mapping[str, SinkKind] = {kind.name: kind for kind in (XML, PARQUET, CSV, JSON, *extensions("sink"))}
@@ -38,21 +36,19 @@ _URL = re.compile(r"[A-Za-z][\w+.-]*(:[A-Za-z][\w+.-]*)*:/")
 _NOT_WRITTEN = "arrow avro db duckdb feather gz hudi iceberg jsonl ndjson orc sqlite tsv xls xlsx zip zst"
 """File endings that no kind of sink writes; an output with any other unknown ending is a directory of XML."""
 
+_ELEMENTS = "write punctuated_xml, or leave it out: only XML has elements with names of one's own"
 _OUTPUTS = f"an output is {', '.join(kind.example for kind in SINKS.values())}, or - for standard output"
 
 
 @dataclass(frozen=True, slots=True)
-class OutputRecord(Record):
+class OutputRecord(Vocabulary):
     """A target in the record of a query; documents of slices before `since` need not exist."""
 
-    sparse = ("partition_by", "xml")
+    sparse = Vocabulary.sparse | {"partition_by"}
 
-    output: str
-    row_tag: str
-    root_tag: str
-    form: str
+    output: str = ""
+    form: str = ""
     partition_by: tuple[str, ...] = ()
-    xml: tuple[str, ...] = ()
     since: int = 0
 
 
@@ -63,20 +59,16 @@ class Target:
     Attributes:
         output: Directory that receives one document per slice, `-` for standard output, or a table in the notation of
             its kind of sink.
-        row_tag: Tag of each tuple's element.
-        root_tag: Tag of the element around them.
+        names: Names of elements; only for XML.
         form: Name of the kind in `SINKS`; None if the output's scheme or ending names the kind.
         taken: Object in the program that takes the slices in place of an output.
         partition_by: Attributes to partition the documents by, one directory per value; not for XML.
-        xml: Columns whose texts are written as elements; only for XML.
     """
 
     output: str
-    row_tag: str = "row"
-    root_tag: str = "rows"
+    names: Vocabulary = PLAIN
     form: str | None = None
     partition_by: tuple[str, ...] = ()
-    xml: tuple[str, ...] = ()
     taken: TwoPhaseSink | LoopSink | None = field(default=None, compare=False, repr=False)
 
     def __post_init__(self) -> None:
@@ -94,9 +86,7 @@ class Target:
             object.__setattr__(self, "output", local_path(f"file{self.output[4:]}"))
 
     @staticmethod
-    def of(
-        output: str | Path | None, row_tag: str = "row", root_tag: str = "rows", sink: TwoPhaseSink | None = None
-    ) -> Target:
+    def of(output: str | Path | None, names: Vocabulary = PLAIN, sink: TwoPhaseSink | None = None) -> Target:
         """Target named by a call: an output, or a sink object of the program.
 
         Raises:
@@ -106,7 +96,7 @@ class Target:
             given = "an output and a sink" if sink is not None else "neither output nor sink"
             raise UsageError(f"{given} for one result", hint='give one: output="out", or sink=… with draft and commit')
         if output is not None:
-            return Target(str(output), row_tag, root_tag)
+            return Target(str(output), names)
         return Target(f"the sink {type(sink).__name__}", taken=two_phases(sink))
 
     @property
@@ -140,8 +130,8 @@ class Target:
     @property
     def recorded(self) -> OutputRecord:
         """Description of the target that a checkpoint records."""
-        columns = tuple(self.partition_by), tuple(self.xml)
-        return OutputRecord(self.place, self.row_tag, self.root_tag, self.kind.name, *columns)
+        form, by = self.kind.name, tuple(self.partition_by)
+        return OutputRecord.extending(self.names, output=self.place, form=form, partition_by=by)
 
     def require_reachable(self) -> None:
         """Checks before the query starts that the target can be reached.
@@ -164,9 +154,13 @@ class Target:
             StateError: The table holds results of another query.
         """
         kind = self.kind
-        if self.xml and not kind.has_elements:
-            what = f"the column {self.xml[0]} of {self.shown} cannot be written as XML"
+        names = self.names
+        if names.xml and not kind.has_elements:
+            what = f"the column {names.xml[0]} of {self.shown} cannot be written as XML"
             raise UsageError(what, hint="write punctuated_xml; other forms write the column as text")
+        for option in () if kind.has_elements else ("namespaces", "paths", "punctuations"):
+            if getattr(names, option) != getattr(PLAIN, option):
+                raise UsageError(f"the output {self.shown} is {kind.name}, which has no {option}", hint=_ELEMENTS)
         if self.partition_by and kind.form is None:
             hint = f"write {PARTITIONED}, or leave the attribute in the tuples"
             raise UsageError(f"the output {self.shown} is {kind.name}, which cannot be partitioned", hint=hint)
@@ -176,8 +170,12 @@ class Target:
             return self.taken if isinstance(self.taken, LoopSink) else ProgramSink(self.taken, schema)
         output = self.documents(home.drafts)
         if kind.form is None:
-            xml = DocumentForm(schema, self.row_tag, self.root_tag, self.xml)
-            return StreamSink(StandardOutput(), xml) if output is None else DirectorySink(output, xml)
+            xml, is_apart = DocumentForm(schema, names), names.punctuations == "beside"
+            if output is None and is_apart:
+                what = "standard output is one document, which has none beside it for punctuations"
+                raise UsageError(what, hint="write punctuations 'inline' or 'none', or to a directory")
+            beside = DocumentForm(schema, names, is_beside=True) if is_apart else None
+            return StreamSink(StandardOutput(), xml) if output is None else DirectorySink(output, xml, beside)
         assert output is not None
         if not self.partition_by:
             return DirectorySink(output, kind.form(schema, schemes))

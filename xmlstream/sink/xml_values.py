@@ -7,7 +7,7 @@ columnwise, without a loop over rows.
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from datetime import date
 from typing import TypeAlias
 from xml.parsers import expat
@@ -115,12 +115,15 @@ VALUE = "_VALUE"
 """Name of the column that a source fills with the text of the row element itself."""
 
 
-def is_name(text: str) -> bool:
-    """Whether every XML parser accepts the text as the name of an element without a prefix (NCName).
+def is_name(text: str, prefixes: Collection[str] = ()) -> bool:
+    """Whether every XML parser accepts the text as the name of an element, without a prefix or with one of these.
 
-    >>> is_name("maxtemp"), is_name("max(currtmp)"), is_name("2nd"), is_name("ª")
-    (True, False, False, False)
+    >>> is_name("maxtemp"), is_name("max(currtmp)"), is_name("2nd"), is_name("ª"), is_name("b:bill", {"b"})
+    (True, False, False, False, True)
     """
+    prefix, colon, local = text.partition(":")
+    if colon and prefix in prefixes:
+        return is_name(local)
     if re.fullmatch(NAME, text) is None:
         return False
     if text.isascii():
@@ -142,35 +145,43 @@ def leaf_of(column: str) -> str:
     return f"@{column.removeprefix(ATTRIBUTE_PREFIX)}" if column.startswith(ATTRIBUTE_PREFIX) else column
 
 
-def require_writable(schema: Schema, row_tag: str, root_tag: str) -> None:
-    """Checks that a result can be written as XML and read back.
+def require_writable(schema: Schema, row_tag: str, root_tag: str, prefixes: Collection[str] = ()) -> None:
+    """Checks that a result can be written as XML and read back; names may have these prefixes.
 
     Raises:
         QueryError: A column has a name or a type that XML cannot hold.
         UsageError: A tag is not an XML name, or both tags are the same.
     """
     for tag, what in ((row_tag, "row tag"), (root_tag, "root tag")):
-        if not is_name(tag):
-            raise UsageError(
-                f"the {what} {tag!r} is not an XML name", hint="a letter, then letters, digits, -, _ and ."
+        if not is_name(tag, prefixes):
+            hint = (
+                f"{_DECLARE} '{tag.partition(':')[0]} urn:…'"
+                if ":" in tag
+                else "a letter, then letters, digits, -, _ and ."
             )
-    if row_tag == root_tag:
+            raise UsageError(f"the {what} {tag!r} is not an XML name", hint=hint)
+    if row_tag.rpartition(":")[2] == root_tag.rpartition(":")[2]:
         raise UsageError(f"row tag and root tag are both {row_tag}: a reader could not distinguish them")
     for attribute in schema:
-        _require_nested(attribute)
+        _require_nested(attribute, prefixes)
         name = attribute.name
         leaf = leaf_of(name).removeprefix("@")
         if name == VALUE:
             reason = "cannot be written: a source would fill it with the element's own text"
-        elif not is_name(leaf):
+        elif not is_name(leaf, prefixes):
             reason = f"cannot be an XML {'element' if leaf == name else 'attribute'}: {leaf!r} is not an XML name"
         elif leaf == "xmlns" != name:
             reason = "cannot be an XML attribute: xmlns declares a namespace"
         else:
             reason = None
         if reason is not None:
-            raise QueryError(f"the result's column {name!r} {reason}", hint=f"name it with AS, as in `{name}` AS value")
+            hint = f"name it with AS, as in `{name}` AS value"
+            declare = f"; or {_DECLARE} '{leaf.partition(':')[0]} urn:…'" if ":" in leaf else ""
+            raise QueryError(f"the result's column {name!r} {reason}", hint=hint + declare)
     require_text_types(Schema(tuple(attribute for attribute in schema if not is_nested(attribute))))
+
+
+_DECLARE = "declare its prefix in the output's option namespaces, as in"
 
 
 def element_type(attribute: Attribute) -> Domain | None:
@@ -200,7 +211,7 @@ def is_nested(attribute: Attribute) -> bool:
     return element_type(attribute) is not None or xml_fields(attribute) is not None
 
 
-def _require_nested(attribute: Attribute) -> None:
+def _require_nested(attribute: Attribute, prefixes: Collection[str]) -> None:
     """Checks that the contents of an array or a structure can be written."""
     if not is_nested(attribute):
         return
@@ -219,10 +230,10 @@ def _require_nested(attribute: Attribute) -> None:
                 f"{what} cannot be written: XML does not show where an array within an array ends",
                 hint=f"write flatten({attribute.name}) AS {attribute.name}, or an array of structures",
             )
-        if part.name != VALUE and (not is_name(leaf) or leaf == "xmlns"):
+        if part.name != VALUE and (not is_name(leaf, prefixes) or leaf == "xmlns"):
             hint = "give it a name as in named_struct('name', …)"
             raise QueryError(f"{what} cannot be written: {leaf!r} is not an XML name", hint=hint)
-        _require_nested(part)
+        _require_nested(part, prefixes)
     require_text_types(Schema(tuple(part for part in parts if not is_nested(part))))
 
 

@@ -25,6 +25,7 @@ from xmlstream.punct_ns.errors import QueryError, UsageError
 from xmlstream.punct_ns.slices import quoted
 from xmlstream.session.engines import is_in_process
 from xmlstream.sink.target import Target
+from xmlstream.sink.xml_documents import Vocabulary
 from xmlstream.sql.clauses.relation import Relation
 from xmlstream.sql.flink_windows import differences_from_flink
 from xmlstream.sql.query_text import QueryText, substituted
@@ -112,7 +113,7 @@ class Script:
             raise UsageError(
                 f"no query writes to the output {output}", hint="leave out -o: every query has INSERT INTO"
             )
-        given = Target(output or "-", row_tag, root_tag, xml=tuple(xml))
+        given = Target(output or "-", Vocabulary(row_tag, root_tag, xml=tuple(xml)))
         return tuple(answer.sink.target if answer.sink else given for answer in self.answers)
 
     def _plan(self, planned_: Callable[[Statement, Mapping[str, Relation]], Node], sources: Mapping[str, Node]) -> Node:

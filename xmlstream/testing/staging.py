@@ -25,8 +25,7 @@ from xmlstream.sources.xml.grammar.grammar_filter import GrammarFilter
 from xmlstream.sources.xml.grammar.late_tuples import late_items
 from xmlstream.sources.xml.options.reading import Reading
 from xmlstream.sources.xml.options.source import SourceOptions
-from xmlstream.sources.xml.parser.findings_collector import restriction_counts
-from xmlstream.sources.xml.parser.source_findings import Findings
+from xmlstream.sources.xml.parser.findings_collector import Findings, restriction_counts
 from xmlstream.sources.xml.parser.typed_columns import ColumnReader
 from xmlstream.sources.xml.slices.micro_batches import StagedRange
 from xmlstream.sources.xml.splits.byte_ranges import ByteRange, RangePart

@@ -17,9 +17,9 @@ from xmlstream.punct_ns.xml_form import punctuation_from_texts
 from xmlstream.sources.xml.grammar.late_tuples import violating_rows
 from xmlstream.sources.xml.grammar.lifespans import has_closed, noticed_bounds
 from xmlstream.sources.xml.options.source import SourceOptions
+from xmlstream.sources.xml.parser.findings_collector import Findings
 from xmlstream.sources.xml.parser.item_batches import Parsed
 from xmlstream.sources.xml.parser.range_parser import WholeReading, original
-from xmlstream.sources.xml.parser.source_findings import Findings
 
 CHECK_WINDOW = 1 << 17
 """The number of tuples that are checked against earlier punctuations at once."""

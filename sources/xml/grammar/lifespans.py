@@ -27,7 +27,7 @@ from xmlstream.punct_ns.slices import LIFESPAN, POSITION
 from xmlstream.sources.xml.grammar.late_tuples import BEFORE_ALL, LateTuple, late_rows
 from xmlstream.sources.xml.grammar.punctuation_columns import coalesced_punctuations, punctuations_at
 from xmlstream.sources.xml.options.source import SourceOptions
-from xmlstream.sources.xml.parser.source_findings import Findings
+from xmlstream.sources.xml.parser.findings_collector import Findings
 
 pc: Any = pyarrow.compute
 

@@ -69,6 +69,8 @@ class ObservedValues:
 
     def merged(self, other: ObservedValues) -> ObservedValues:
         """Merges the values of two places that are treated as one."""
+        if not self.count:
+            return other
         texts = sorted([*self.texts, *other.texts])[:MOST_TEXTS]
         return ObservedValues(self.count + other.count, self.length + other.length, texts)
 

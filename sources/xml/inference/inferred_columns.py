@@ -17,7 +17,7 @@ from itertools import pairwise
 from xmlstream.dataclasses import dataclass, replace
 from xmlstream.punct_ns.slices import quoted
 from xmlstream.punct_ns.xml_form import NO_NAME_LETTER
-from xmlstream.sources.xml.inference.element_profile import KEYS, MOST_TEXTS, ElementProfile, ObservedValues
+from xmlstream.sources.xml.inference.element_profile import KEYS, ElementProfile, ObservedValues
 from xmlstream.sources.xml.options.leaf_paths import local_tag
 from xmlstream.sources.xml.options.qualified_names import XML_PREFIXES
 
@@ -42,9 +42,7 @@ class RowCandidate:
         """Whether each of them has a value of its own: an id, a number, a code, a name that is unique, or a time."""
         named = [*_own(self.profile)]
         named += [leaf for child in self.profile.children.values() if child.most == 1 for leaf in _own(child)]
-        whole = [
-            (name.lower(), values) for name, values in named if values.count == min(self.profile.count, MOST_TEXTS)
-        ]
+        whole = [(name.lower(), values) for name, values in named if values.count == self.profile.count]
         return any(
             (values.are_unique and name.endswith(_IDENTITIES)) or _TIME.fullmatch(name) for name, values in whole
         )
@@ -238,10 +236,17 @@ _CODE = re.compile(r"(?i)post_?code|postal_?(?:code|zone)|zip_?(?:code)?$|phone|
 
 @dataclass(frozen=True, slots=True)
 class InferredColumn:
-    """A column, and its leaf."""
+    """A column, its leaf, whether it is NOT NULL, and what it cannot express."""
 
     name: str
     leaf: InferredLeaf
+    is_required: bool = False
+    remark: str = ""
+
+    @property
+    def ddl(self) -> str:
+        """Its declaration."""
+        return f"{quoted(self.name)} {self.leaf.type}{' NOT NULL' if self.is_required else ''}"
 
 
 def inferred_leaves(row: RowCandidate, prefixes: Mapping[str, str]) -> tuple[list[InferredLeaf], str | None]:

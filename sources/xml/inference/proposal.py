@@ -7,15 +7,16 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
+from pathlib import Path, PurePath
 
 from xmlstream.dataclasses import dataclass, replace
 from xmlstream.operators.storage.object_urls import shown
 from xmlstream.punct_ns.errors import InputError, UsageError
 from xmlstream.punct_ns.slices import quoted
 from xmlstream.punct_ns.xml_form import NO_NAME_LETTER, PUNCT_NS
-from xmlstream.sources.places import located
+from xmlstream.sources.places import is_glob, located
 from xmlstream.sources.xml.grammar.check import check_grammar
-from xmlstream.sources.xml.inference.element_profile import MOST_TEXTS, ORDERED, Sample, sampled
+from xmlstream.sources.xml.inference.element_profile import ORDERED, ElementProfile, Sample, sampled
 from xmlstream.sources.xml.inference.inferred_columns import (
     MOST_COLUMNS,
     InferredColumn,
@@ -26,6 +27,7 @@ from xmlstream.sources.xml.inference.inferred_columns import (
     inferred_leaves,
     prefixes_for,
 )
+from xmlstream.sources.xml.inference.schema_profile import DeclaredValues, SchemaProfile, schema_profile
 from xmlstream.sources.xml.options.leaf_paths import default_path, local_tag
 from xmlstream.sources.xml.options.option_table import by_proper_names
 from xmlstream.sources.xml.options.qualified_names import CHILDREN, namespace_prefixes, with_namespace
@@ -50,6 +52,11 @@ class Guess:
     value: str
     why: str
 
+    @property
+    def lines(self) -> str:
+        """Comments in a statement; without its dashes, the last one is the option."""
+        return f"  -- {self.why}:\n  -- {self.option} {_text(self.value)},"
+
 
 def guesses(
     found: Sequence[InferredColumn], rows: int, schemes: Sequence[str], *, is_single: bool
@@ -59,8 +66,10 @@ def guesses(
     Some hold only if the sample is from a single document.
     """
     guessed = []
+    guess = "a guess, true for the inspected part ({})".format
     if schemes:
-        guessed.append(Guess("schemes", "; ".join(schemes), "the punctuations in the sample have these schemes"))
+        why = guess("the punctuations in the sample have these schemes")
+        guessed.append(Guess("schemes", "; ".join(schemes), why))
     if rows < _FEW:
         return tuple(guessed)
     whole = [
@@ -68,7 +77,7 @@ def guesses(
         for column in found
         if not column.leaf.is_repeated
         and not column.leaf.up
-        and column.leaf.values.count == min(rows, MOST_TEXTS)
+        and column.leaf.values.count == rows
         and not any(text == "" for _, text in column.leaf.values.texts)
     ]
     unique = [column for column in whole if column.leaf.type in _KEY_TYPES and column.leaf.values.are_unique]
@@ -77,12 +86,14 @@ def guesses(
         likely = min(unique, key=lambda column: (not column.name.lower().endswith(_KEYS), found.index(column)))
         others = ", ".join(column.name for column in unique if column is not likely)
         too = f", nor one of {others}" if others else ""
-        guessed.append(Guess("uniqueIds", quoted_if(likely.name), f"a likely key: no value occurs twice{too}"))
+        guessed.append(Guess("uniqueIds", quoted_if(likely.name), guess(f"a likely key: no value occurs twice{too}")))
     ordered = [c for kind in ORDERED for c in whole if c.leaf.type == kind and c.leaf.values.ascend]
     if ordered and not schemes:
         others = ", ".join(column.name for column in ordered[1:])
         too = f"; so do {others}" if others else ""
-        guessed.append(Guess("punctuate", f"order of {quoted_if(ordered[0].name)}", f"its values never fall{too}"))
+        guessed.append(
+            Guess("punctuate", f"order of {quoted_if(ordered[0].name)}", guess(f"its values never fall{too}"))
+        )
     return tuple(guessed)
 
 
@@ -113,6 +124,7 @@ class Proposal:
         others: Names of other repeated elements, those with most of the document first.
         left_out: The number of leaves without a column.
         guesses: The options that hold for the sample.
+        remarks: What the statement says first; by default how much was read.
     """
 
     options: Mapping[str, str]
@@ -123,13 +135,15 @@ class Proposal:
     others: tuple[str, ...]
     left_out: int
     guesses: tuple[Guess, ...]
+    remarks: tuple[str, ...] = ()
 
     def create_table(self) -> str:
         """CREATE TABLE, ready to run: guesses are comments; remove the dashes before a guess to include it."""
         rows = f"{self.rows:,} element{'' if self.rows == 1 else 's'}"
         part = "in all" if self.is_whole else "at its beginning, where inference stopped"
         path = " ".join(self.options["path"].split())
-        lines = [f"-- Inferred from {path}: {rows} {self.options['rowTag']} {part}."]
+        remarks = self.remarks or (f"Inferred from {path}: {rows} {self.options['rowTag']} {part}.",)
+        lines = [f"-- {remark}" for remark in remarks]
         if self.others:
             more = ", …" if len(self.others) > _MOST_OTHERS else ""
             lines.append(f"-- Other elements that repeat, for --row-tag: {', '.join(self.others[:_MOST_OTHERS])}{more}")
@@ -137,12 +151,10 @@ class Proposal:
             lines.append(f"-- {self.left_out} more leaves have no column here.")
         name = re.sub(rf"[{NO_NAME_LETTER}\-.]", "_", local_tag(self.options["rowTag"]).rpartition(":")[2])
         lines.append(f"CREATE TABLE {quoted_if(name)} (")
-        columns = [f"  {quoted(column.name)} {column.leaf.type}" for column in self.columns]
-        lines += [",\n".join(columns), ") USING punctuated_xml OPTIONS ("]
-        lines += [
-            f"  -- a guess, true for the inspected part ({guess.why}):\n  -- {guess.option} {_text(guess.value)},"
-            for guess in self.guesses
-        ]
+        ends = [*[","] * (len(self.columns) - 1), ""]
+        remarks = tuple(f"  -- {column.remark}" if column.remark else "" for column in self.columns)
+        lines += [f"  {c.ddl}{end}{remark}" for c, end, remark in zip(self.columns, ends, remarks, strict=True)]
+        lines += [") USING punctuated_xml OPTIONS (", *(guess.lines for guess in self.guesses)]
         options = [f"  {_option(option)} {_text(value)}" for option, value in self.options.items()]
         return "\n".join([*lines, ",\n".join(options), ");"])
 
@@ -189,6 +201,114 @@ def proposal(
     tags = tuple(_tag(other, sample, {}) for other in others)
     guessed = guesses(found.columns, row.profile.count, schemes, is_single=len(documents) == 1)
     return replace(found, others=tags, guesses=guessed)
+
+
+def declared_proposal(
+    schema: str, path: str | None = None, row_tag: str | None = None, given: Mapping[str, str] | None = None
+) -> Proposal:
+    """Returns the declaration of a source whose documents an XML Schema declares; reads none of them.
+
+    Args:
+        schema: The file with the schema.
+        path: The path of the documents; None for a file of the schema's name.
+        row_tag: The name of the tuples' elements; None for the repeated elements with most of a document.
+        given: Other options, which are kept.
+
+    Raises:
+        InputError: The schema declares no such element.
+        UsageError: The schema cannot be read, or an option is invalid.
+    """
+    found = schema_profile(schema)
+    there = path or f"{PurePath(schema).stem}.xml"
+    options = by_proper_names(located({**(given or {}), "path": there}), "user")
+    base = SourceOptions.parse({**options, "rowTag": "row"}, "x STRING")
+    row, others = _row(found, row_tag, base, schema)
+    for around in row.around:
+        for root in around[:1]:
+            root.count = 1  # in a document; the elements beside the rows are in no column, which would need all of it
+    made = _declared(found, row, options)
+    all_ = tuple(_with_facets(column, row.profile) for column in made.columns)
+    inside = {one.local for one in row.profile.below()} | {one.local for each in row.around for one in each} | {""}
+    remarks = [text for local, texts in found.remarks.items() if local in inside for text in texts]
+    unique, more = _identified(found, row, all_)
+    if unique and (is_glob(there) or Path(there).is_dir()):
+        more.append(f"in one document, {', '.join(unique)} has each value once (xs:key, xs:unique): see uniqueIds")
+        unique = []
+    bounds = ", ".join(f"{quoted_if(column.name)} {bound}" for column in all_ if (bound := _domain(column)))
+    said = {**({"uniqueIds": ", ".join(unique)} if unique else {}), **({"domains": bounds} if bounds else {})}
+    tag = made.options["rowTag"]
+    heading = f"Declared by {' '.join(schema.split())}: its element {tag}."
+    check = Guess("validate", schema, "checks each item by the schema, also what no column says; reads more slowly")
+    schema_ = ", ".join(column.ddl for column in all_)
+    SourceOptions.parse({**made.options, **said}, schema_)
+    return replace(
+        made,
+        options={**made.options, **said},
+        schema=schema_,
+        columns=all_,
+        others=tuple(_tag(other, found, {}) for other in others),
+        guesses=(check,),
+        remarks=(heading, *remarks, *more),
+    )
+
+
+def _domain(column: InferredColumn) -> str:
+    values = column.leaf.values
+    return values.domain if isinstance(values, DeclaredValues) and column.leaf.type == values.type else ""
+
+
+def _with_facets(column: InferredColumn, row: ElementProfile) -> InferredColumn:
+    """Returns the column with what the schema says of its values."""
+    leaf, profile = column.leaf, row
+    for step in leaf.steps if not leaf.up else ():
+        profile = next(
+            one for one in profile.children.values() if one.local == step.rpartition(":")[2].rpartition("}")[2]
+        )
+    places = (
+        {"": leaf.values}
+        if not leaf.structure
+        else {
+            name: values
+            for each in profile.below()
+            for name, values in ((each.local, each.values), *((local_tag(n), v) for n, v in each.attributes.items()))
+        }
+    )
+    said = [
+        f"{name}: {text}" if name else text
+        for name, values in places.items()
+        if isinstance(values, DeclaredValues)
+        for text in (*values.remarks, *([values.domain] if values.domain and not _domain(column) else []))
+    ]
+    is_whole = not (leaf.up or leaf.is_repeated or leaf.structure) and leaf.values.count == row.count
+    return replace(column, is_required=is_whole, remark="; ".join(said))
+
+
+def _identified(found: SchemaProfile, row: RowCandidate, all_: Sequence[InferredColumn]) -> tuple[list[str], list[str]]:
+    """Returns the columns whose values a schema makes unique in a document, and remarks on other constraints."""
+    unique, remarks = list[str](), list[str]()
+    by_path = {"/".join(step.rpartition(":")[2] for step in c.leaf.path.split("/")): c for c in all_ if not c.leaf.up}
+    for each in found.identities:
+        if row.profile.local not in each.rows:
+            continue
+        columns_ = [by_path.get(path) for path in each.fields]
+        names = ", ".join(quoted_if(one.name) if one else path for one, path in zip(columns_, each.fields, strict=True))
+        is_once = len(row.around) == 1 and all(one.most == 1 for one in _down_to(row.around[0], each.scope))
+        if each.kind == "keyref":
+            key = next((one for one in found.identities if one.name == each.refer and one.kind != "keyref"), None)
+            of = f"of {'|'.join(key.rows)} at {', '.join(key.fields)}" if key else f"of {each.refer}"
+            remarks.append(f"{each.name} (xs:keyref): {names} is the key {of}, which is there exactly once")
+        elif is_once and len(columns_) == 1 and columns_[0] is not None and not columns_[0].leaf.is_repeated:
+            unique += [names] if names not in unique else []
+        else:
+            inside = "" if is_once else f", but only within one {local_tag(each.scope)}"
+            remarks.append(f"{each.name} (xs:{each.kind}): {names} is unique{inside}; uniqueIds takes single columns")
+    return unique, remarks
+
+
+def _down_to(around: Sequence[ElementProfile], scope: str) -> Sequence[ElementProfile]:
+    """Returns the elements around a row, from the root to one of a tag; all if there is none of it."""
+    tags = [one.tag for one in around]
+    return around[: tags.index(scope) + 1] if scope in tags else around
 
 
 def _row(
@@ -249,7 +369,7 @@ def _declared(sample: Sample, row: RowCandidate, given: Mapping[str, str]) -> Pr
         **paths,
         **formats,
     }
-    schema = ", ".join(f"{quoted(column.name)} {column.leaf.type}" for column in chosen)
+    schema = ", ".join(column.ddl for column in chosen)
     left_out = len(all_) - len(chosen)
     return Proposal(options, schema, chosen, row.profile.count, sample.is_whole, (), left_out, ())
 

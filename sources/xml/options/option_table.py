@@ -94,6 +94,7 @@ _TABLE = (
     Option("partitionedBy", name_list, ()),
     Option("cleanSource", choice(*get_args(CleanSource)), default="off", may_change=True),
     Option("sourceArchiveDir", default="", may_change=True),
+    Option("validate", default="", may_change=True),
     Option("mode", choice(*get_args(Mode)), default="FAILFAST", may_change=True),
     Option("ungrammatical", choice(*get_args(OnUngrammatical)), default="fail", may_change=True),
     Option("unfinished", choice(*get_args(WhenUnfinished)), default="wait", may_change=True),

@@ -246,6 +246,7 @@ class SourceOptions:
     punctuation_namespace: str
     null_value: str | None
     format: Format
+    validate: str
     mode: Mode
     ungrammatical: OnUngrammatical
     encoding: str | None
@@ -329,6 +330,10 @@ class SourceOptions:
             given=tuple(sorted(given.items())),
         )
         source._require_sense()
+        if source.validate:
+            from xmlstream.sources.xml.options.schema_documents import validator
+
+            validator(source.validate, source.row_tags)
         return source
 
     @property

@@ -15,6 +15,7 @@ import numpy as np
 import pyarrow as pa
 from lxml import etree
 
+from xmlstream.sources.xml.options.schema_documents import validator
 from xmlstream.sources.xml.options.source import SourceOptions
 from xmlstream.sources.xml.parser.elements import StrayElementError, UnreadableError
 from xmlstream.sources.xml.parser.item_batches import (
@@ -64,6 +65,7 @@ class ItemParser:
         self._looked_at = self.batches.looked_at
         self.reader = ItemReader(options, tuple(options.schema[index].name for index in self._looked_at))
         self._tokens = TokenReader(options, self.reader, self._looked_at)
+        self._validator = validator(options.validate, options.row_tags) if options.validate else None
         self._walk = SectionWalk(options, self.reader)
         # The attributes, and the lifespan.
         self._all = dict.fromkeys(range(len(options.schema) + 1), pa.string())
@@ -72,13 +74,13 @@ class ItemParser:
 
     @property
     def has_templates(self) -> bool:
-        """Whether regular items can be read without their surroundings."""
-        return not (self.reader.needs_siblings or self._has_sections or self.reader.parents)
+        """Whether regular items can be read without their surroundings, and without their elements."""
+        return not (self.reader.needs_siblings or self._has_sections or self.reader.parents or self._validator)
 
     @property
     def reads_tokens(self) -> bool:
         """Whether items can be read from tokens."""
-        return self._tokens.is_able
+        return self._tokens.is_able and self._validator is None
 
     def template_items(self, scanned: ScannedWindow, stream: int) -> Items | None:
         """Returns the items of one of several sources in a scanned text; None if one of them is malformed."""
@@ -257,7 +259,10 @@ class ItemParser:
         whole: etree._Element | None = None,
     ) -> None:
         if not self.reader.is_punctuation(element):
-            tuples.add(ordinal, start, self.reader.values(element, number, whole))
+            values = self.reader.values(element, number, whole)
+            if self._validator is not None and (flaw := self._validator.flaw(element)) is not None:
+                raise UnreadableError(flaw)
+            tuples.add(ordinal, start, values)
             return
         patterns = [*self.reader.patterns(element, whole), self.reader.lifespan(element)]
         self._patterns.check(patterns)

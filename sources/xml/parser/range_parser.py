@@ -34,13 +34,12 @@ from xmlstream.punct_ns.slices import LIFESPAN, POSITION, POSITION_SHOWN, PUNCTU
 from xmlstream.punct_ns.xml_form import punctuation_from_texts
 from xmlstream.sources.places import Document, fetch_ahead
 from xmlstream.sources.xml.options.source import SourceOptions
-from xmlstream.sources.xml.parser.findings_collector import FindingsCollector, restriction_counts
+from xmlstream.sources.xml.parser.findings_collector import Findings, FindingsCollector, restriction_counts
 from xmlstream.sources.xml.parser.item_batches import Items, Parsed
 from xmlstream.sources.xml.parser.item_parser import ItemParser
 from xmlstream.sources.xml.parser.malformed import LocatedText, Malformed, locate, malformed_error
 from xmlstream.sources.xml.parser.parquet_documents import parquet_batches, parquet_pieces
 from xmlstream.sources.xml.parser.small_documents import SMALL, SmallDocuments
-from xmlstream.sources.xml.parser.source_findings import Findings
 from xmlstream.sources.xml.parser.template_scan import IRREGULAR_PART, TemplateScanner
 from xmlstream.sources.xml.parser.token_window import Context, TokenWindow
 from xmlstream.sources.xml.splits.byte_ranges import ByteRange, ChunkReader, RangePart

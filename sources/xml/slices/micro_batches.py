@@ -19,7 +19,7 @@ from xmlstream.sources.xml.splits.split_scan import SMALLEST_WINDOW
 if TYPE_CHECKING:
     import pyarrow as pa
 
-    from xmlstream.sources.xml.parser.source_findings import Findings
+    from xmlstream.sources.xml.parser.findings_collector import Findings
 
 FIRST_SLICE = 64 << 20
 """The bytes of a source in one slice if the option maxBytesPerSlice is not set, before slices grow."""

@@ -37,7 +37,7 @@ def checkpoint(tmp_path: Path) -> Path:
     found = tmp_path / "state"
     found.mkdir()
     seal(found / PLAN_FILE, encoded(ROOT))
-    outputs = tuple(OutputRecord(output, "row", "rows", "xml") for output in ("-", str(tmp_path / "out")))
+    outputs = tuple(OutputRecord(output=output, form="xml") for output in ("-", str(tmp_path / "out")))
     seal(found / "query.json", QueryRecord(CHECKPOINT_FORMAT, "UTC", (), outputs).json())
     commit(found, 3, sensor1="<*, [,5], *, *>")
     commit(found, 4, sensor2="<*, [,4], *, *>")

@@ -13,7 +13,7 @@ from xmlstream.runtime.likely_mistakes import Noticed
 from xmlstream.runtime.settings import Settings
 from xmlstream.runtime.silent_schemes import Patience, SourceRecord
 from xmlstream.sources.xml.options.source import SourceOptions
-from xmlstream.sources.xml.parser.source_findings import Findings
+from xmlstream.sources.xml.parser.findings_collector import Findings
 
 BEGIN = datetime(2026, 11, 22, 19, tzinfo=UTC)
 OPTIONS = SourceOptions.parse({"path": "s.xml", "rowTag": "t", "schemes": "hour; ts prefix"}, "hour INT, ts TIMESTAMP")

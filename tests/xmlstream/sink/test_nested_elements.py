@@ -15,7 +15,7 @@ from xmlstream.punct_ns.punctuation import Punctuation
 from xmlstream.punct_ns.schema import Schema
 from xmlstream.sink.arrow_columns import in_row_order
 from xmlstream.sink.sink import Exactness
-from xmlstream.sink.xml_documents import DocumentForm
+from xmlstream.sink.xml_documents import DocumentForm, Vocabulary
 from xmlstream.sink.xml_text import rows_text
 from xmlstream.sink.xml_values import require_writable
 from xmlstream.sources.xml.options.source import SourceOptions
@@ -109,7 +109,7 @@ def test_what_is_written_is_read_again(tmp_path_factory: pytest.TempPathFactory,
     columns = list(zip(*rows, strict=True)) or [()] * 4
     table = pa.table([pa.array(c, kind) for c, kind in zip(columns, KINDS, strict=True)], list(SCHEMA.names))
     closed = [Punctuation.parse("<5, *, *, *>", SCHEMA), Punctuation.parse("<6, null, *, *>", SCHEMA)]
-    form = DocumentForm(SCHEMA, "r", "rs")
+    form = DocumentForm(SCHEMA, Vocabulary("r", "rs"))
     path = Path(tmp_path_factory.mktemp("nested") / "d.xml")
     path.write_bytes(b"".join(map(bytes, form.document([(table, closed)], Exactness.EXACT, NOW))))
     given_ = {"path": str(path), "rowTag": "r", "path.k": "s/@k", "path.z": "s/z", "ignoreSurroundingSpaces": "false"}

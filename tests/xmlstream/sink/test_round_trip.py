@@ -25,7 +25,7 @@ from xmlstream.punct_ns.slices import arrow_type
 from xmlstream.punct_ns.xml_form import punctuation_from_texts
 from xmlstream.sink.directory_sink import DirectorySink
 from xmlstream.sink.sink import AT_ONCE, ComputedSlice
-from xmlstream.sink.xml_documents import DocumentForm
+from xmlstream.sink.xml_documents import DocumentForm, Vocabulary
 from xmlstream.sources.xml.grammar.check import check_grammar
 from xmlstream.sources.xml.options.source import SourceOptions
 from xmlstream.sources.xml.parser.range_parser import RangeParser
@@ -121,7 +121,7 @@ def test_a_result_comes_back_as_it_was(
     schema, slices = result
     assume(any(rows or said for rows, said in slices))
     try:
-        form = DocumentForm(schema, row_tag, "rows")
+        form = DocumentForm(schema, Vocabulary(row_tag, "rows"))
     except QueryError:
         assume(False)
     directory = tmp_path_factory.mktemp("out")
@@ -159,14 +159,14 @@ REFUSED = [
 @pytest.mark.parametrize(("ddl", "reason"), REFUSED)
 def test_what_cannot_come_back_is_refused_with_what_to_write(ddl: str, reason: str) -> None:
     with pytest.raises(QueryError, match=reason) as refused:
-        DocumentForm(Schema.parse(f"n INT, {ddl}"), "row", "rows")
+        DocumentForm(Schema.parse(f"n INT, {ddl}"))
     assert "AS" in (refused.value.hint or "")
 
 
 @pytest.mark.parametrize(("row_tag", "root_tag"), [("row", "row"), ("ª", "rows"), ("row", "p:rows"), ("", "rows")])
 def test_tags_are_two_names(row_tag: str, root_tag: str) -> None:
     with pytest.raises(UsageError, match="tag"):
-        DocumentForm(Schema.parse("n INT"), row_tag, root_tag)
+        DocumentForm(Schema.parse("n INT"), Vocabulary(row_tag, root_tag))
 
 
 DAYS: list[tuple[str, pa.DataType, list[int], list[int]]] = [
@@ -182,7 +182,7 @@ DAYS: list[tuple[str, pa.DataType, list[int], list[int]]] = [
 def test_years_that_nothing_reads_are_refused(
     kind: str, type_: pa.DataType, within: list[int], beyond: list[int], others: int
 ) -> None:
-    form = DocumentForm(Schema.parse(f"t {kind}"), "row", "rows")
+    form = DocumentForm(Schema.parse(f"t {kind}"))
     counted = pa.int32() if kind == "DATE" else pa.int64()
     for value in within:
         written = form.items(
@@ -197,7 +197,7 @@ def test_years_that_nothing_reads_are_refused(
 
 
 def test_bytes_that_are_no_text_are_refused() -> None:
-    form = DocumentForm(Schema.parse("t STRING"), "row", "rows")
+    form = DocumentForm(Schema.parse("t STRING"))
     for bad in (b"\xff", b"\xed\xa0\x80", b"\xc0\x80"):
         texts = pa.array([b"a", bad]).cast(pa.binary()).view(pa.string())
         with pytest.raises(QueryError, match="column t is not UTF-8 text"):
@@ -207,7 +207,7 @@ def test_bytes_that_are_no_text_are_refused() -> None:
 def test_a_punctuation_that_xml_cannot_carry_is_refused() -> None:
     schema = Schema.parse("t STRING")
     with pytest.raises(QueryError, match="a punctuation of the result cannot be written"):
-        DocumentForm(schema, "row", "rows").items([(None, [Punctuation.parse("<\x01>", schema)])], AT_ONCE)
+        DocumentForm(schema).items([(None, [Punctuation.parse("<\x01>", schema)])], AT_ONCE)
 
 
 ASKED = """

@@ -31,8 +31,7 @@ from xmlstream.punct_ns.schema import Schema
 from xmlstream.sink import staged_sink
 from xmlstream.sink.databases import delta
 from xmlstream.sink.directory_sink import WrittenPart
-from xmlstream.sink.sink import ComputedSlice, Exactness, Sink
-from xmlstream.sink.sink_kind import SinkHome
+from xmlstream.sink.sink import ComputedSlice, Exactness, Sink, SinkHome
 from xmlstream.sink.staged_sink import StagedSlice
 from xmlstream.sink.target import Target
 from xmlstream.sql import script

@@ -13,10 +13,9 @@ from lxml import etree
 
 from xmlstream.punct_ns.errors import QueryError, UsageError
 from xmlstream.punct_ns.schema import Schema
-from xmlstream.sink.sink import Exactness
-from xmlstream.sink.sink_kind import SinkHome
+from xmlstream.sink.sink import Exactness, SinkHome
 from xmlstream.sink.target import Target
-from xmlstream.sink.xml_documents import DocumentForm
+from xmlstream.sink.xml_documents import DocumentForm, Vocabulary
 from xmlstream.sources.xml.options.source import SourceOptions
 from xmlstream.sources.xml.parser.range_parser import WholeReading
 from xmlstream.sql.script import read
@@ -42,7 +41,7 @@ _NAMESPACED = '<d xmlns:x="urn:x"><x:b x:y="1"/></d>'
 @given(st.lists(st.none() | st.just(_NAMESPACED) | _INSIDE.map("<d>{}</d>".format), min_size=1, max_size=5))
 def test_what_is_written_is_read_again(tmp_path_factory: pytest.TempPathFactory, texts: list[str | None]) -> None:
     path = Path(tmp_path_factory.mktemp("xml") / "d.xml")
-    path.write_bytes(written(DocumentForm(SCHEMA, "r", "rs", ("d",)), *texts))
+    path.write_bytes(written(DocumentForm(SCHEMA, Vocabulary("r", "rs", xml=("d",))), *texts))
     given_ = {"path": str(path), "rowTag": "r", "path.d": "xml(d)", "ignoreSurroundingSpaces": "false"}
     pieces = list(WholeReading(SourceOptions.parse(given_, "d STRING, t STRING")).pieces())
     rows = [row for piece in pieces for row in piece.tuples.to_pylist()]
@@ -68,7 +67,7 @@ def canonical(text: str | None) -> str | None:
 )
 def test_what_is_no_element_is_refused_in_words(text: str, reason: str) -> None:
     with pytest.raises(QueryError, match="column d is written as XML") as error:
-        written(DocumentForm(SCHEMA, "r", "rs", ("D",)), "<d/>", text)
+        written(DocumentForm(SCHEMA, Vocabulary("r", "rs", xml=("D",))), "<d/>", text)
     assert reason in str(error.value)
 
 
@@ -78,12 +77,12 @@ def test_what_is_no_element_is_refused_in_words(text: str, reason: str) -> None:
 )
 def test_columns_that_cannot_be_elements_are_refused(column: str, row_tag: str, reason: str) -> None:
     with pytest.raises(UsageError, match=reason):
-        DocumentForm(SCHEMA, row_tag, "rs", (column,))
+        DocumentForm(SCHEMA, Vocabulary(row_tag, "rs", xml=(column,)))
 
 
 def test_a_table_has_texts() -> None:
     with pytest.raises(UsageError, match="other forms write the column as text"):
-        Target("out.parquet", xml=("d",)).sink(SCHEMA, (), SinkHome(Path("drafts"), "q"))
+        Target("out.parquet", Vocabulary(xml=("d",))).sink(SCHEMA, (), SinkHome(Path("drafts"), "q"))
 
 
 SQL = """CREATE TABLE s (d STRING) USING punctuated_xml OPTIONS (path 'in.xml', rowTag 's', path.d 'xml(d)');
@@ -94,6 +93,6 @@ INSERT INTO o SELECT d FROM s;"""
 def test_a_sink_declares_them_as_a_source_does() -> None:
     (answer,) = read(SQL.format(path="xml( d )")).answers
     assert answer.sink is not None
-    assert answer.sink.target.xml == ("d",)
+    assert answer.sink.target.names.xml == ("d",)
     with pytest.raises(QueryError, match=r"write .xml"):
-        read(SQL.format(path="e/d"))
+        read(SQL.format(path="xml(e)"))

@@ -19,6 +19,7 @@ from xmlstream.punct_ns.errors import InputError, QueryError, StateError, UsageE
 from xmlstream.sink.directory_sink import DirectorySink
 from xmlstream.sink.sink import Draft
 from xmlstream.sink.target import Target
+from xmlstream.sink.xml_documents import Vocabulary
 from xmlstream.sources.generators.sensors import write_sensors
 from xmlstream.sql.script import read
 
@@ -73,9 +74,9 @@ def test_what_cannot_be_inserted_is_refused_by_name_and_place(text: str, what: s
 def test_a_select_goes_where_the_run_says_and_an_insert_where_its_table_says() -> None:
     both = read(f"{TABLES}{QUERIES} SELECT hour FROM s1", VARIABLES)
     assert both.targets("-", "h", "hs") == (
-        Target("out/tops", "top", "rows", "punctuated_xml"),
-        Target("out/dock", "report", "reports", "punctuated_xml"),
-        Target("-", "h", "hs"),
+        Target("out/tops", Vocabulary("top"), "punctuated_xml"),
+        Target("out/dock", Vocabulary("report", "reports"), "punctuated_xml"),
+        Target("-", Vocabulary("h", "hs")),
     )
     with pytest.raises(UsageError, match="the result of SELECT has no output"):
         both.targets(None)

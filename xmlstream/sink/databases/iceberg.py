@@ -21,7 +21,7 @@ from xmlstream.punct_ns.errors import StateError, UsageError, XmlStreamError, no
 from xmlstream.punct_ns.schema import Schema
 from xmlstream.punct_ns.slices import arrow_type
 from xmlstream.sink.closed_table import closed_schema
-from xmlstream.sink.sink_kind import SinkHome, SinkKind
+from xmlstream.sink.sink import SinkHome, SinkKind
 from xmlstream.sink.staged_sink import GOES_ON, MayPass, StagedSlice, differences, fitted, reason_of
 from xmlstream.sink.xml_values import require_text_types
 

@@ -21,6 +21,7 @@ from xmlstream.punct_ns.errors import InputError, QueryError, UsageError
 from xmlstream.punct_ns.schema import Attribute, Schema, flattened
 from xmlstream.punct_ns.slices import quoted
 from xmlstream.sink.target import PARTITIONED, SINKS, Target
+from xmlstream.sink.xml_documents import Vocabulary
 from xmlstream.sources.parquet_table import parquet_options
 from xmlstream.sources.places import Document
 from xmlstream.sources.xml.options.source import SourceOptions
@@ -307,14 +308,14 @@ class SinkTable:
             raise declaration.error(f"a sink USING {kind.name} is not PARTITIONED", f"a sink USING {PARTITIONED} is")
         known = {option.lower(): option for option in kind.options}
         given: dict[str, str] = {}
-        xml: list[str] = []
+        xml, paths = list[str](), list[tuple[str, str]]()
         for option, value in declaration.options.items():
             if kind.has_elements and option.lower().startswith("path."):
                 column = option.partition(".")[2]
-                if value.replace(" ", "") != f"xml({column})":
-                    hint = f"write 'xml({column})', or leave the option out"
-                    raise declaration.error(f"{option} '{value}' is not supported", hint)
-                xml.append(column)
+                if value.replace(" ", "") == f"xml({column})":
+                    xml.append(column)
+                else:
+                    paths.append((column, value))
             elif option.lower() in known:
                 given[option.lower()] = value
             else:
@@ -329,9 +330,10 @@ class SinkTable:
             output = with_options(output, given)
         elif others := [option for option in OPTIONS if option in given]:
             raise declaration.error(f"{others[0]} is an option of an object store", "the path is one: s3://bucket/out")
-        tags = given.get("rowtag", "row"), given.get("roottag", "rows")
+        tags, spaces = (given.get("rowtag", "row"), given.get("roottag", "rows")), given.get("namespaces", "")
         try:
-            target = Target(output, *tags, kind.name, declaration.partition_by, tuple(xml))
+            names = Vocabulary(*tags, spaces, tuple(paths), tuple(xml), given.get("punctuations", "inline"))
+            target = Target(output, names, kind.name, declaration.partition_by)
         except UsageError as error:
             raise declaration.error(error.what, error.hint) from None
         columns = flattened(Schema.parse(declaration.columns)) if declaration.columns else None
