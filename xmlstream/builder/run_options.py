@@ -17,7 +17,7 @@ from xmlstream.plan.nodes import Node
 from xmlstream.punct_ns.errors import UsageError
 from xmlstream.runtime.settings import Settings
 from xmlstream.safety.words import unsafe
-from xmlstream.sink.program_sink import TwoPhaseSink
+from xmlstream.sink.program_sink import Sink, TwoPhaseSink
 from xmlstream.sink.target import Target
 
 
@@ -140,7 +140,7 @@ def require_known(options: Mapping[str, Any]) -> None:
 def settings(
     output: str | Path | None,
     checkpoint: str | Path | None,
-    sink: TwoPhaseSink | None = None,
+    sink: Sink | TwoPhaseSink | None = None,
     *,
     follow: bool,
     **options: Any,

@@ -35,7 +35,7 @@ from xmlstream.runtime.settings import Settings
 from xmlstream.runtime.tally import Summary
 from xmlstream.session.engines import Session, is_in_process, require_classic
 from xmlstream.session.spark_errors import quiet_failures
-from xmlstream.sink.program_sink import LoopSink, TwoPhaseSink
+from xmlstream.sink.program_sink import EachSlice, Function, LoopSink, Sink, TwoPhaseSink
 from xmlstream.sink.result_tables import ResultSlice, no_rows
 from xmlstream.sink.target import Target
 from xmlstream.sql import script
@@ -83,6 +83,16 @@ class Insert:
 
     def __repr__(self) -> str:
         return f"Insert[{', '.join(self.root.schema.names)}] into {self.target.shown}"
+
+    @takes(COMMON_OPTIONS)
+    def run(self, checkpoint: str | Path | None = None, **options: Unpack[CommonOptions]) -> Summary:
+        """Runs the query alone to the end of its input, as `xmlstream.run` does; returns a summary."""
+        return run([self], checkpoint, **options)
+
+    @takes(COMMON_OPTIONS)
+    def start(self, checkpoint: str | Path, **options: Unpack[CommonOptions]) -> runner.Handle:
+        """Starts the query alone, as `xmlstream.start` does; returns a handle with the names of PySpark's."""
+        return start([self], checkpoint, **options)
 
 
 @takes(COMMON_OPTIONS)
@@ -174,7 +184,7 @@ class Runnable:
         output: str | Path | None = None,
         checkpoint: str | Path | None = None,
         *,
-        sink: TwoPhaseSink | None = None,
+        sink: Sink | TwoPhaseSink | None = None,
         **options: Unpack[RunOptions],
     ) -> Summary:
         """Runs to the end of the input, which closes the query unless `keep_open`; returns a summary.
@@ -183,7 +193,7 @@ class Runnable:
             output: A directory that gets one document per slice, or `-` for standard output.
             checkpoint: Directory for the query's state, from which a later run resumes; None for state that ends with
                 the run.
-            sink: Takes the slices in two phases, instead of an output.
+            sink: Takes the slices, instead of an output: a sink of your own.
 
         Raises:
             UnsafeQuery: The option `strict` is set, and the query answers or purges only because its input ends.
@@ -199,7 +209,7 @@ class Runnable:
         output: str | Path | None = None,
         checkpoint: str | Path | None = None,
         *,
-        sink: TwoPhaseSink | None = None,
+        sink: Sink | TwoPhaseSink | None = None,
         **options: Unpack[RunOptions],
     ) -> runner.Handle:
         """Starts the query and returns Spark's own handle; it waits for more input until it is stopped.
@@ -207,7 +217,7 @@ class Runnable:
         Args:
             output: A directory that gets one document per slice, or `-` for standard output.
             checkpoint: Directory for the query's state, from which a later start resumes; required.
-            sink: Takes the slices in two phases, instead of an output.
+            sink: Takes the slices, instead of an output: a sink of your own.
 
         Raises:
             UnsafeQuery: The query would never answer, or keep tuples without bound, and `allow_unsafe` is not set.
@@ -271,7 +281,7 @@ class Runnable:
         row_tag: str = "row",
         root_tag: str = "rows",
         *,
-        sink: TwoPhaseSink | None = None,
+        sink: Sink | TwoPhaseSink | None = None,
         partition_by: str | Sequence[str] = (),
         xml: str | Sequence[str] = (),
     ) -> Insert:
@@ -289,6 +299,30 @@ class Runnable:
         by, elements = ((each,) if isinstance(each, str) else tuple(each) for each in (partition_by, xml))
         target = replace(Target.of(output, row_tag, root_tag, sink), partition_by=by, xml=elements)
         return Insert(self.spark, self.root, target)
+
+    def foreach_slice(self, function: Function) -> Insert:
+        """Passes each slice to a function, as PySpark's `foreachBatch` does: `query.foreach_slice(f).run()`.
+
+        `f(tuples, punctuations, number)` gets the tuples as a DataFrame, in process as an Arrow table, and a list of
+        `Punctuation`, whose texts are the notation. It is called once a slice is committed, before later results of
+        `xmlstream.run` get that slice. If it raises an error or the process dies, the next run begins with the same
+        call: the number has the same tuples again. The DataFrame must not be used after the function has returned.
+
+        Raises:
+            UsageError: It is not a function.
+        """
+        sink = EachSlice(function, on_spark=not is_in_process(self.spark))
+        return Insert(self.spark, self.root, Target("foreach_slice", taken=sink))
+
+    def to_table(self, name: str) -> Insert:
+        """Appends each slice once to a table of the session's catalog: `query.to_table("lake.db.hottest").run()`.
+
+        Args:
+            name: A table of Delta Lake or Iceberg that exists, as in PySpark's `toTable`.
+        """
+        return Insert(self.spark, self.root, Target(f"catalog://{name}"))
+
+    toTable = to_table  # noqa: N815 - as PySpark spells it
 
     def _safe_plan(self, options: CommonOptions, *, follow: bool) -> Node:
         """The plan that runs, by the options, after a check that it is safe."""

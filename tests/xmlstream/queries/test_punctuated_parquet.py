@@ -27,8 +27,7 @@ from xmlstream.punct_ns.sql_type import OpaqueType, StringType
 from xmlstream.punct_ns.xml_form import PUNCT_NS, punctuation_from_texts
 from xmlstream.sink.directory_sink import DirectorySink
 from xmlstream.sink.result_tables import ParquetForm
-from xmlstream.sink.sink import ComputedSlice
-from xmlstream.sink.sink_kind import SinkHome
+from xmlstream.sink.sink import ComputedSlice, SinkHome
 from xmlstream.sink.target import Target
 from xmlstream.sources.parquet_table import parquet_options
 from xmlstream.sources.xml.options.source import SourceOptions

@@ -25,8 +25,7 @@ from xmlstream.punct_ns.schema import Schema
 from xmlstream.sink.document_names import directory_of, values_of
 from xmlstream.sink.output import Output
 from xmlstream.sink.partitioned_sink import PartitionedSink
-from xmlstream.sink.sink import ComputedSlice
-from xmlstream.sink.sink_kind import SinkHome
+from xmlstream.sink.sink import ComputedSlice, SinkHome
 from xmlstream.sink.target import Target
 from xmlstream.sql.script import read
 

@@ -26,8 +26,7 @@ from xmlstream.punct_ns.scheme import Scheme, Term
 from xmlstream.punct_ns.xml_form import PUNCT_NS
 from xmlstream.sink.document_names import slice_of
 from xmlstream.sink.result_tables import CsvForm, JsonForm, ParquetForm, objects_text
-from xmlstream.sink.sink import AT_ONCE, Exactness
-from xmlstream.sink.sink_kind import SinkKind
+from xmlstream.sink.sink import AT_ONCE, Exactness, SinkKind
 from xmlstream.sink.standard_output import StandardOutput
 from xmlstream.sink.target import SINKS, Target
 from xmlstream.sources.parquet_table import SCHEMES

@@ -13,8 +13,7 @@ from lxml import etree
 
 from xmlstream.punct_ns.errors import QueryError, UsageError
 from xmlstream.punct_ns.schema import Schema
-from xmlstream.sink.sink import Exactness
-from xmlstream.sink.sink_kind import SinkHome
+from xmlstream.sink.sink import Exactness, SinkHome
 from xmlstream.sink.target import Target
 from xmlstream.sink.xml_documents import DocumentForm
 from xmlstream.sources.xml.options.source import SourceOptions

@@ -21,8 +21,8 @@ from xmlstream.punct_ns.errors import StateError, UsageError, XmlStreamError, no
 from xmlstream.punct_ns.schema import Schema
 from xmlstream.punct_ns.slices import arrow_type
 from xmlstream.sink.closed_table import closed_schema
-from xmlstream.sink.sink_kind import SinkHome, SinkKind
-from xmlstream.sink.staged_sink import GOES_ON, MayPass, StagedSlice, differences, fitted, reason_of
+from xmlstream.sink.sink import SinkHome, SinkKind
+from xmlstream.sink.staged_sink import GOES_ON, MayPass, StagedSlice, fitted, reason_of, require_columns
 from xmlstream.sink.xml_values import require_text_types
 
 _OWNER = "xmlstream.query"
@@ -66,11 +66,7 @@ class DeltaLoader:
                 return
         table = delta.DeltaTable(path, storage_options=self._options)
         found = pa.schema(table.schema().to_arrow())
-        if others := differences(found, wanted):
-            raise UsageError(
-                f"the table {path} has other columns than the result: {'; '.join(others)}",
-                hint="name another table, or match its columns in the query with CAST and AS",
-            )
+        require_columns(path, *(dict(zip(each.names, each.types, strict=True)) for each in (found, wanted)))
         # The last one: the table may have been emptied of the slices of the others.
         owner = next((commit[_OWNER] for commit in table.history() if _OWNER in commit), self._query)
         if owner == self._query:

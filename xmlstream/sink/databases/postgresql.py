@@ -24,7 +24,7 @@ from xmlstream.punct_ns.numeric_type import DecimalType
 from xmlstream.punct_ns.schema import Schema
 from xmlstream.sink.arrow_columns import text_of
 from xmlstream.sink.closed_table import closed_schema
-from xmlstream.sink.sink_kind import SinkHome, SinkKind
+from xmlstream.sink.sink import SinkHome, SinkKind
 from xmlstream.sink.staged_sink import GOES_ON, MayPass, StagedSlice
 from xmlstream.sink.xml_values import require_text_types
 
