@@ -17,7 +17,6 @@ from xmlstream.plan.nodes import Node
 from xmlstream.punct_ns.errors import UsageError
 from xmlstream.runtime.settings import Settings
 from xmlstream.safety.words import unsafe
-from xmlstream.sink.program_sink import Sink, TwoPhaseSink
 from xmlstream.sink.target import Target
 
 
@@ -135,19 +134,6 @@ def require_known(options: Mapping[str, Any]) -> None:
             hint = f"did you mean {near[0]}?" if near else f"there are {', '.join(names)}"
             hint = "a started query always follows its input: leave it out" if name == "follow" else hint
             raise UsageError(f"a run has no option {name}", hint=hint)
-
-
-def settings(
-    output: str | Path | None,
-    checkpoint: str | Path | None,
-    sink: Sink | TwoPhaseSink | None = None,
-    *,
-    follow: bool,
-    **options: Any,
-) -> Settings:
-    """The runner's settings for one result."""
-    tags = {name: options.pop(name) for name in ("row_tag", "root_tag") if name in options}
-    return settings_of([Target.of(output, **tags, sink=sink)], checkpoint, follow=follow, **options)
 
 
 def settings_of(targets: Sequence[Target], checkpoint: str | Path | None, *, follow: bool, **options: Any) -> Settings:

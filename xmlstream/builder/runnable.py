@@ -21,7 +21,6 @@ from xmlstream.builder.run_options import (
     RunOptions,
     require_known,
     require_safe,
-    settings,
     settings_of,
     takes,
 )
@@ -46,14 +45,6 @@ if TYPE_CHECKING:
 
 _POLL_SECONDS = 0.05
 """Longest time before the end of a query is noticed."""
-
-
-def loop(spark: Session, root: Node, checkpoint: str | None, *, follow: bool, **options: Any) -> Iterator[ResultSlice]:
-    """Runs a query while a loop takes its slices; a failure of the query is raised in the loop."""
-    sink = LoopSink(root.schema)
-    target = Target("the loop over its slices", taken=sink)
-    # Invalid settings raise here, before the loop takes a slice.
-    return _slices(spark, root, settings_of([target], checkpoint, follow=follow, **options), sink)
 
 
 def _slices(spark: Session, root: Node, settings: Settings, sink: LoopSink) -> Iterator[ResultSlice]:
@@ -90,7 +81,7 @@ class Insert:
         return run([self], checkpoint, **options)
 
     @takes(COMMON_OPTIONS)
-    def start(self, checkpoint: str | Path, **options: Unpack[CommonOptions]) -> runner.Handle:
+    def start(self, checkpoint: str | Path | None = None, **options: Unpack[CommonOptions]) -> runner.Handle:
         """Starts the query alone, as `xmlstream.start` does; returns a handle with the names of PySpark's."""
         return start([self], checkpoint, **options)
 
@@ -105,28 +96,32 @@ def run(inserts: Sequence[Insert], checkpoint: str | Path | None = None, **optio
 
     Raises:
         InputError: The input is malformed or ungrammatical.
+        UnsafeQuery: The option `strict` is set, and a query answers or purges only because its input ends.
         StateError: The checkpoint or an output belongs to other queries.
         UsageError: There is no query, or two results have one target.
     """
-    root, targets = _joined(inserts, options)
-    return runner.run(inserts[0].spark, root, settings_of(targets, checkpoint, follow=False, **options))
+    root, settings = _prepared(inserts, checkpoint, options, follow=False)
+    return runner.run(inserts[0].spark, root, settings)
 
 
 @takes(COMMON_OPTIONS)
-def start(inserts: Sequence[Insert], checkpoint: str | Path, **options: Unpack[CommonOptions]) -> runner.Handle:
+def start(
+    inserts: Sequence[Insert], checkpoint: str | Path | None = None, **options: Unpack[CommonOptions]
+) -> runner.Handle:
     """Starts queries together and returns Spark's own handle; they wait for more input until they are stopped.
 
     Args:
         inserts: The queries, each with the target of its result.
-        checkpoint: Directory for their state, from which a later start resumes.
+        checkpoint: Directory for their state, from which a later start resumes; required.
 
     Raises:
         UnsafeQuery: A query would never answer, or keep tuples without bound, and `allow_unsafe` is not set.
         StateError: The checkpoint or an output belongs to other queries, or the queries were closed.
     """
-    root, targets = _joined(inserts, options)
-    require_safe(root, options, follow=True)
-    return runner.start(inserts[0].spark, root, settings_of(targets, checkpoint, follow=True, **options))
+    root, settings = _prepared(inserts, checkpoint, options, follow=True)
+    if checkpoint is None:
+        raise UsageError("start needs a checkpoint", hint='for example checkpoint="state"')
+    return runner.start(inserts[0].spark, root, settings)
 
 
 def inserts_from_sql(spark: Session, text: str, variables: Mapping[str, str] | None = None) -> list[Insert]:
@@ -148,14 +143,18 @@ def inserts_from_sql(spark: Session, text: str, variables: Mapping[str, str] | N
     return inserts
 
 
-def _joined(inserts: Sequence[Insert], options: CommonOptions) -> tuple[Node, list[Target]]:
-    """The plan of queries that run together, by the options, and the targets of its results."""
+def _prepared(
+    inserts: Sequence[Insert], checkpoint: str | Path | None, options: CommonOptions, *, follow: bool
+) -> tuple[Node, Settings]:
+    """The plan of queries that run together, checked to be safe, and the settings of their run."""
     require_known(options)
     if not inserts:
         raise UsageError("no query to run", hint="pass queries, each with insert_into")
     targets = [insert.target for insert in inserts]
     root = together([insert.root for insert in inserts], [target.shown for target in targets])
-    return root if options.get("as_written") else optimized(root), targets
+    root = root if options.get("as_written") else optimized(root)
+    require_safe(root, options, follow=follow)
+    return root, settings_of(targets, checkpoint, follow=follow, **options)
 
 
 @dataclass(frozen=True, slots=True, repr=False)
@@ -200,8 +199,8 @@ class Runnable:
             InputError: The input is malformed or ungrammatical.
             StateError: The checkpoint or the output belongs to another query.
         """
-        root = self._safe_plan(options, follow=False)
-        return runner.run(self.spark, root, settings(output, checkpoint, sink, follow=False, **options))
+        tags, others = _tags_apart(options)
+        return run([self.insert_into(output, **tags, sink=sink)], checkpoint, **others)
 
     @takes(RUN_OPTIONS)
     def start(
@@ -223,10 +222,8 @@ class Runnable:
             UnsafeQuery: The query would never answer, or keep tuples without bound, and `allow_unsafe` is not set.
             StateError: The checkpoint or the output belongs to another query, or the query was closed.
         """
-        root = self._safe_plan(options, follow=True)
-        if checkpoint is None:
-            raise UsageError("start needs a checkpoint", hint='for example checkpoint="state"')
-        return runner.start(self.spark, root, settings(output, checkpoint, sink, follow=True, **options))
+        tags, others = _tags_apart(options)
+        return start([self.insert_into(output, **tags, sink=sink)], checkpoint, **others)
 
     @takes(COMMON_OPTIONS)
     def slices(
@@ -247,8 +244,10 @@ class Runnable:
             InputError: The input is malformed or ungrammatical.
             StateError: The checkpoint belongs to another query.
         """
-        root = self._safe_plan(options, follow=follow)
-        return loop(self.spark, root, None if checkpoint is None else str(checkpoint), follow=follow, **options)
+        sink = LoopSink(self.schema)
+        insert = Insert(self.spark, self.root, Target("the loop over its slices", taken=sink))
+        # Invalid settings raise here, before the loop takes a slice.
+        return _slices(self.spark, *_prepared([insert], checkpoint, options, follow=follow), sink)
 
     @takes(COMMON_OPTIONS)
     def to_arrow(self, **options: Unpack[CommonOptions]) -> pa.Table:
@@ -257,9 +256,8 @@ class Runnable:
         Raises:
             InputError: The input is malformed or ungrammatical.
         """
-        root = self._safe_plan(options, follow=False)
-        tables = [slice_.tuples for slice_ in loop(self.spark, root, None, follow=False, **options)]
-        return pa.concat_tables(tables or [no_rows(root.schema)], promote_options="permissive")
+        tables = [slice_.tuples for slice_ in self.slices(**options)]
+        return pa.concat_tables(tables or [no_rows(self.schema)], promote_options="permissive")
 
     toArrow = to_arrow  # noqa: N815 - as PySpark spells it
 
@@ -324,9 +322,9 @@ class Runnable:
 
     toTable = to_table  # noqa: N815 - as PySpark spells it
 
-    def _safe_plan(self, options: CommonOptions, *, follow: bool) -> Node:
-        """The plan that runs, by the options, after a check that it is safe."""
-        require_known(options)
-        root = self.root if options.get("as_written") else self.plan
-        require_safe(root, options, follow=follow)
-        return root
+
+def _tags_apart(options: RunOptions) -> tuple[dict[str, str], Any]:
+    """The tags of a result, and the other options of its run."""
+    require_known(options)
+    others: Any = options
+    return {name: others.pop(name) for name in ("row_tag", "root_tag") if name in options}, others

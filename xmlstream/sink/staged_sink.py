@@ -6,19 +6,20 @@ that the query has not committed, and a slice that is loaded again after a crash
 
 from __future__ import annotations
 
+import operator
 import os
 import re
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
 import pyarrow as pa
 import pyarrow.parquet as pq
 
 from xmlstream.dataclasses import dataclass
 from xmlstream.operators.storage.store import Place
-from xmlstream.punct_ns.errors import UsageError, XmlStreamError, reason
+from xmlstream.punct_ns.errors import StateError, UsageError, XmlStreamError, reason
 from xmlstream.punct_ns.punctuation import Punctuation
 from xmlstream.punct_ns.schema import Schema
 from xmlstream.punct_ns.scheme import Scheme
@@ -175,7 +176,24 @@ def fitted(batch: pa.RecordBatch, schema: pa.Schema) -> pa.RecordBatch:
     return pa.RecordBatch.from_arrays(arrays, schema=schema)
 
 
-def require_columns(table: str, found: Mapping[str, object], wanted: Mapping[str, object]) -> None:
+def require_own(table: str, home: SinkHome, where: str | None = None) -> None:
+    """Checks that a table with slices of another query may be emptied.
+
+    Raises:
+        StateError: It may not.
+    """
+    if home.goes_on or not home.overwrite:
+        hint = "name another table, give the checkpoint of that query, or --overwrite"
+        raise StateError(f"the table {table} has slices of another query", where=where, hint=hint)
+
+
+def require_columns(
+    table: str,
+    found: Mapping[str, Any],
+    wanted: Mapping[str, Any],
+    fits: Callable[[Any, Any], bool] = operator.eq,
+    where: str | None = None,
+) -> None:
     """Checks that a table has the wanted columns, given by name with their types; their order does not matter.
 
     Raises:
@@ -184,12 +202,13 @@ def require_columns(table: str, found: Mapping[str, object], wanted: Mapping[str
     others = [
         f"{name} is {found[name]}, not {kind}" if name in found else f"{name} is missing"
         for name, kind in wanted.items()
-        if found.get(name) != kind
+        if not fits(found.get(name), kind)
     ]
     others += [f"it has {name}" for name in found if name not in wanted]
     if others:
         raise UsageError(
             f"the table {table} has other columns than the result: {'; '.join(others)}",
+            where=where,
             hint="name another table, or match its columns in the query with CAST and AS",
         )
 

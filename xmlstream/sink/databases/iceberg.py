@@ -17,12 +17,12 @@ from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
-from xmlstream.punct_ns.errors import StateError, UsageError, XmlStreamError, not_installed
+from xmlstream.punct_ns.errors import UsageError, XmlStreamError, not_installed
 from xmlstream.punct_ns.schema import Schema
 from xmlstream.punct_ns.slices import arrow_type
 from xmlstream.sink.closed_table import closed_schema
 from xmlstream.sink.sink import SinkHome, SinkKind
-from xmlstream.sink.staged_sink import GOES_ON, MayPass, StagedSlice, fitted, reason_of, require_columns
+from xmlstream.sink.staged_sink import GOES_ON, MayPass, StagedSlice, fitted, reason_of, require_columns, require_own
 from xmlstream.sink.xml_values import require_text_types
 
 if TYPE_CHECKING:
@@ -46,7 +46,7 @@ class IcebergLoader:
         self._output, (_, self._name) = output, _parts(output)
         self._beside = f"{self._name}_closed"
         self._tables = {self._name: pa.schema(rows), self._beside: closed_schema(schema)}
-        self._query, self._goes_on, self._overwrite = home.query, home.goes_on, home.overwrite
+        self._query, self._home = home.query, home
 
     @cached_property
     def _catalog(self) -> Catalog:
@@ -64,11 +64,7 @@ class IcebergLoader:
         require_columns(name, _plain(table.schema().as_arrow()), _plain(wanted))
         if table.properties.get(QUERY, self._query) == self._query:
             return
-        if self._goes_on or not self._overwrite:
-            raise StateError(
-                f"the table {name} has slices of another query",
-                hint="name another table, give the checkpoint of that query, or --overwrite",
-            )
+        require_own(name, self._home)
         with table.transaction() as begun:
             begun.delete(_everything())
             begun.remove_properties(SLICE)
