@@ -134,11 +134,14 @@ class Launched:
         return tuple(self._execution.noticed.findings()) if self._last is None else self._last
 
     def stop(self) -> None:
-        """Ends the query after the current slice.
+        """Ends the query after the current slice, and waits for that unless the query itself calls.
 
         Raises:
             XmlStreamError: The query does not stop.
         """
+        if self.query is not None and self.query.is_caller:
+            self._stopped = True
+            return self.query.stop()
         try:
             if self.query is not None:
                 self._stopped = True

@@ -233,6 +233,26 @@ def _died(insert: xs.Insert, checkpoint: Path, function: _Function, point: str) 
     function.fails = False
 
 
+def test_a_function_may_end_the_query_that_calls_it(session: Session, tmp_path: Path) -> None:
+    answers, started = [_another_hour(tmp_path, 0)], threading.Event()
+    handles: list[Any] = []
+
+    def stopping(*_: object) -> None:
+        assert started.wait(PATIENCE)
+        handles[0].stop()
+
+    for function, on_slice in ((stopping, None), (_Function(), stopping)):
+        started.clear()
+        answers.append(_another_hour(tmp_path, len(answers)))
+        insert = counted(session, tmp_path).foreach_slice(function)
+        handles[:] = [insert.start(tmp_path / "state", on_slice=on_slice)]
+        started.set()
+        assert handles[0].awaitTermination(PATIENCE)
+    left = _Function()
+    counted(session, tmp_path).foreach_slice(left).run(tmp_path / "state")
+    assert left.answers == []
+
+
 def test_results_that_run_together_get_a_slice_in_their_order(session: Session, tmp_path: Path) -> None:
     answers = [_another_hour(tmp_path, 0)]
     query, order, failing = counted(session, tmp_path), list[str](), _Function()
