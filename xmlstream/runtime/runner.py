@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import ExitStack, contextmanager, suppress
 from datetime import UTC, datetime
 from functools import partial
 from html import escape
@@ -325,16 +325,19 @@ def built(
     `committed` is called with each commit, and at once with the last one of an earlier run.
     """
     checkpoint, engine = recovered.checkpoint, engine_of(session)
-    sinks = [
-        target.sink(node.schema, node.schemes, recovered.home(number, engine, overwrite=settings.overwrite))
-        for number, (target, node) in enumerate(zip(settings.targets, results(root), strict=True))
-    ]
-    _publish_again(sinks, checkpoint)
-    letters = recovered.dead_letters
-    limits = settings.limit, settings.patience
-    execution = Execution(engine, root, checkpoint, sinks, committed, letters, *limits)
-    if clocks_of(root):
-        execution.punctuate_by(Clocks(root, readers, checkpoint.store, settings.tick))
+    sinks: list[SliceSink] = []
+    with ExitStack() as opened:
+        for number, (target, node) in enumerate(zip(settings.targets, results(root), strict=True)):
+            home = recovered.home(number, engine, overwrite=settings.overwrite)
+            sinks.append(target.sink(node.schema, node.schemes, home))
+            opened.callback(sinks[-1].close)
+        _publish_again(sinks, checkpoint)
+        letters = recovered.dead_letters
+        limits = settings.limit, settings.patience
+        execution = Execution(engine, root, checkpoint, sinks, committed, letters, *limits)
+        if clocks_of(root):
+            execution.punctuate_by(Clocks(root, readers, checkpoint.store, settings.tick))
+        opened.pop_all()  # the end of the run closes them
     return execution, sinks
 
 

@@ -12,7 +12,7 @@ import subprocess
 import sys
 import threading
 from collections.abc import Iterator, Sequence
-from contextlib import ExitStack, contextmanager, suppress
+from contextlib import ExitStack, contextmanager, nullcontext, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 from unittest import mock
@@ -87,7 +87,7 @@ def _receiver(directory: Path, port: int) -> Iterator[int]:
 
 
 def _kills() -> list[str]:
-    return random.Random(SEED).choices(AT_ANY, k=12) if AT_NIGHT else list(BY_DAY)
+    return random.Random(SEED).choices(AT_ANY, k=20) if AT_NIGHT else list(BY_DAY)
 
 
 def test_posted_slices_arrive_once_however_often_the_query_is_killed(modules: Path) -> None:
@@ -280,14 +280,18 @@ def test_a_sink_sees_the_schema_and_the_query_and_is_closed(session: Session, tm
     class Seeing(xs.Sink):
         def write(self, slice_: xs.ResultSlice) -> None:
             seen.append((slice_.schema.names, slice_.query, slice_.exact, sum(map(len, slice_.batches()))))
+            if len(seen) < 5:
+                raise ZeroDivisionError
 
         def close(self) -> None:
             seen.append("closed")
 
-    for _ in range(2):
-        counted(session, tmp_path).run(sink=Seeing(), checkpoint=tmp_path / "state")
-    (names, query, exact, rows), *ends = seen
-    assert (names, exact, rows, ends) == (("hour", "n", "id"), True, 1, ["closed", "closed"])
+    for fails in (True, True, False, False):
+        with pytest.raises(ZeroDivisionError) if fails else nullcontext():
+            counted(session, tmp_path).run(sink=Seeing(), checkpoint=tmp_path / "state")
+    assert seen == [seen[0], "closed", seen[0], "closed", seen[0], "closed", "closed"]
+    names, query, exact, rows = seen[0]
+    assert (names, exact, rows) == (("hour", "n", "id"), True, 1)
     assert re.fullmatch("[0-9a-f]{32}", query)
 
 
