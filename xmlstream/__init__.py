@@ -34,7 +34,7 @@ if TYPE_CHECKING:
     from xmlstream.runtime.tally import Summary
     from xmlstream.session.engines import open_session
     from xmlstream.sink.closed_table import closed
-    from xmlstream.sink.program_sink import TwoPhaseSink
+    from xmlstream.sink.program_sink import Sink, TwoPhaseSink
     from xmlstream.sink.result_tables import ResultSlice
     from xmlstream.sources.receivers.receiving import Receiving, receive
 
@@ -55,6 +55,7 @@ __all__ = [
     "Receiving",
     "ResultSlice",
     "RunOptions",
+    "Sink",
     "StateError",
     "Summary",
     "TwoPhaseSink",
@@ -92,7 +93,7 @@ _MODULES = {
     "xmlstream.runtime.tally": ("Summary",),
     "xmlstream.session.engines": ("open_session",),
     "xmlstream.sink.closed_table": ("closed",),
-    "xmlstream.sink.program_sink": ("TwoPhaseSink",),
+    "xmlstream.sink.program_sink": ("Sink", "TwoPhaseSink"),
     "xmlstream.sink.result_tables": ("ResultSlice",),
 }
 

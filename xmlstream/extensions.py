@@ -12,6 +12,7 @@ _PLACES = {
     "sink delta": "xmlstream.sink.databases.delta.DELTA",
     "sink iceberg": "xmlstream.sink.databases.iceberg.ICEBERG",
     "sink postgresql": "xmlstream.sink.databases.postgresql.POSTGRESQL",
+    "sink catalog": "xmlstream.sink.databases.catalog_table.CATALOG",
     "stream xmark": "xmlstream.sources.xmark.source_options",
     "inferred declaration": "xmlstream.sources.xml.inference.proposal.proposal",
     "reported windows": "xmlstream.secret.reported_windows.reported_windows",

@@ -33,6 +33,8 @@ from xmlstream.dataclasses import dataclass, field
 from xmlstream.punct_ns.slices import quoted
 
 if TYPE_CHECKING:
+    from pyspark.sql import DataFrame
+
     from xmlstream.punct_ns.domain import Domain, Value
     from xmlstream.punct_ns.schema import Attribute
 
@@ -210,6 +212,9 @@ class Engine(Protocol):
 
     def given(self, frame: Any) -> Frame:
         """A table that the user gave as the engine's own kind of table."""
+
+    def dataframe(self, frame: Frame) -> DataFrame | None:
+        """The rows as a DataFrame of the user's session, not computed yet; None where Spark does not compute."""
 
     def require_files(self, path: str) -> None:
         """Makes sure that it reads static tables from the object store of a URL.

@@ -250,6 +250,10 @@ class SparkEngine:
         """Java's rules of the session's time zone, which Spark follows."""
         return JavaZone.of(self.zone, self.spark)
 
+    def dataframe(self, frame: Frame) -> DataFrame:
+        """See `Engine.dataframe`."""
+        return self.made(frame)
+
     def made(self, frame: Frame) -> DataFrame:
         """The DataFrame of a frame."""
         if not frame.made:

@@ -143,6 +143,9 @@ class InProcessEngine:
             raise UsageError(f"a static table is a {type(frame).__name__}, which DuckDB does not read", hint=hint)
         return self._of_table(frame, of_arrow(frame.schema))
 
+    def dataframe(self, frame: Frame) -> None:
+        """See `Engine.dataframe`: there is no Spark."""
+
     def require_files(self, path: str) -> None:
         """See `Engine.require_files`."""
         hint = "declare it USING punctuated_xml or punctuated_parquet, or copy the files"

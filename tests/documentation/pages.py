@@ -26,6 +26,7 @@ EXAMPLES = (
     "xmlstream/runtime/README.md",
     "xmlstream/manual/tutorial.md",
     "xmlstream/manual/cookbook.md",
+    "xmlstream/manual/sinks.md",
 )
 """Pages whose examples are run, one page after the other in one directory."""
 

@@ -94,7 +94,7 @@ def test_every_public_name_is_in_the_reference(entries: set[str]) -> None:
         assert {f"{module.__name__}.{name}" for name in module.__all__} <= entries
 
 
-@pytest.mark.parametrize("kind", [xs.Query, xs.Groups, xs.Receiving, xs.ResultSlice, xs.TwoPhaseSink, xt.Case])
+@pytest.mark.parametrize("kind", [xs.Query, xs.Groups, xs.Receiving, xs.ResultSlice, xs.Sink, xs.TwoPhaseSink, xt.Case])
 def test_every_public_method_is_in_the_reference(entries: set[str], kind: type) -> None:
     module = "xmlstream.testing" if kind is xt.Case else "xmlstream"
     methods = {

@@ -80,10 +80,11 @@ _OUTER = {"outer": "full", **{f"{side}outer": side for side in ("left", "right",
 JOINS = {**_OUTER, "leftsemi": "semi", "leftanti": "anti"}
 """PySpark's other names of joins, without underscores."""
 
-_WRITTEN = 'run(output="out") writes the result as XML, or Parquet as "out.parquet"'
+_WRITTEN = 'run(output="out") writes XML, or Parquet as "out.parquet"; to_table("lake.db.t").run() appends to a table'
 _TAKEN = "collect(), to_dataframe() and to_arrow() return all tuples, slices() one slice after the other"
 ON_QUERIES = {
-    **dict.fromkeys(("show", "count", "take", "head", "first", "toPandas", "foreach", "foreachBatch"), _TAKEN),
+    **dict.fromkeys(("show", "count", "take", "head", "first", "toPandas"), _TAKEN),
+    **dict.fromkeys(("foreach", "foreachBatch"), "foreach_slice(f).run() calls f(tuples, punctuations, number)"),
     **dict.fromkeys(("write", "writeStream", "save", "saveAsTable", "cache", "persist", "checkpoint"), _WRITTEN),
     **dict.fromkeys(("intersectAll", "exceptAll"), "intersect and subtract, which remove duplicates, as in SQL"),
     **dict.fromkeys(("agg", "cube", "rollup", "pivot"), 'group_by(…).agg("count(*) AS n")'),

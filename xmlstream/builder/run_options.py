@@ -17,9 +17,8 @@ from xmlstream.plan.nodes import Node, is_endless, topological
 from xmlstream.punct_ns.errors import UsageError
 from xmlstream.runtime.settings import Settings
 from xmlstream.safety.words import unsafe
-from xmlstream.sink.program_sink import TwoPhaseSink
 from xmlstream.sink.target import Target
-from xmlstream.sink.xml_documents import Vocabulary
+from xmlstream.sink.xml_documents import PLAIN
 
 
 class CommonOptions(TypedDict, total=False):
@@ -117,7 +116,7 @@ def keywords_of(defaults: Mapping[str, Any], *kinds: type) -> list[Keyword]:
 _DEFAULTS = {
     **{setting.name: setting.default for setting in fields(Settings)},
     **dict.fromkeys(("as_written", "monitor", "allow_unsafe", "strict"), False),
-    **{name: p.default for name, p in inspect.signature(Target.of).parameters.items() if name.endswith("_tag")},
+    **{name: getattr(PLAIN, name) for name in ("row_tag", "root_tag")},
 }
 COMMON_OPTIONS = keywords_of(_DEFAULTS, CommonOptions)
 RUN_OPTIONS = keywords_of(_DEFAULTS, CommonOptions, RunOptions)
@@ -136,19 +135,6 @@ def require_known(options: Mapping[str, Any]) -> None:
             hint = f"did you mean {near[0]}?" if near else f"there are {', '.join(names)}"
             hint = "a started query always follows its input: leave it out" if name == "follow" else hint
             raise UsageError(f"a run has no option {name}", hint=hint)
-
-
-def settings(
-    output: str | Path | None,
-    checkpoint: str | Path | None,
-    sink: TwoPhaseSink | None = None,
-    *,
-    follow: bool,
-    **options: Any,
-) -> Settings:
-    """The runner's settings for one result."""
-    tags = {name: tag for name in ("row_tag", "root_tag") if (tag := options.pop(name, None)) is not None}
-    return settings_of([Target.of(output, Vocabulary(**tags), sink)], checkpoint, follow=follow, **options)
 
 
 def settings_of(targets: Sequence[Target], checkpoint: str | Path | None, *, follow: bool, **options: Any) -> Settings:

@@ -21,7 +21,6 @@ from xmlstream.builder.run_options import (
     RunOptions,
     require_known,
     require_safe,
-    settings,
     settings_of,
     takes,
 )
@@ -35,7 +34,7 @@ from xmlstream.runtime.settings import Settings
 from xmlstream.runtime.tally import Summary
 from xmlstream.session.engines import Session, is_in_process, require_classic
 from xmlstream.session.spark_errors import quiet_failures
-from xmlstream.sink.program_sink import LoopSink, TwoPhaseSink
+from xmlstream.sink.program_sink import EachSlice, Function, LoopSink, Sink, TwoPhaseSink
 from xmlstream.sink.result_tables import ResultSlice, no_rows
 from xmlstream.sink.target import Target
 from xmlstream.sink.xml_documents import Vocabulary
@@ -47,14 +46,6 @@ if TYPE_CHECKING:
 
 _POLL_SECONDS = 0.05
 """Longest time before the end of a query is noticed."""
-
-
-def loop(spark: Session, root: Node, checkpoint: str | None, *, follow: bool, **options: Any) -> Iterator[ResultSlice]:
-    """Runs a query while a loop takes its slices; a failure of the query is raised in the loop."""
-    sink = LoopSink(root.schema)
-    target = Target("the loop over its slices", taken=sink)
-    # Invalid settings raise here, before the loop takes a slice.
-    return _slices(spark, root, settings_of([target], checkpoint, follow=follow, **options), sink)
 
 
 def _slices(spark: Session, root: Node, settings: Settings, sink: LoopSink) -> Iterator[ResultSlice]:
@@ -85,6 +76,16 @@ class Insert:
     def __repr__(self) -> str:
         return f"Insert[{', '.join(self.root.schema.names)}] into {self.target.shown}"
 
+    @takes(COMMON_OPTIONS)
+    def run(self, checkpoint: str | Path | None = None, **options: Unpack[CommonOptions]) -> Summary:
+        """Runs the query alone to the end of its input, as `xmlstream.run` does; returns a summary."""
+        return run([self], checkpoint, **options)
+
+    @takes(COMMON_OPTIONS)
+    def start(self, checkpoint: str | Path | None = None, **options: Unpack[CommonOptions]) -> runner.Handle:
+        """Starts the query alone, as `xmlstream.start` does; returns a handle with the names of PySpark's."""
+        return start([self], checkpoint, **options)
+
 
 @takes(COMMON_OPTIONS)
 def run(inserts: Sequence[Insert], checkpoint: str | Path | None = None, **options: Unpack[CommonOptions]) -> Summary:
@@ -96,28 +97,32 @@ def run(inserts: Sequence[Insert], checkpoint: str | Path | None = None, **optio
 
     Raises:
         InputError: The input is malformed or ungrammatical.
+        UnsafeQuery: The option `strict` is set, and a query answers or purges only because its input ends.
         StateError: The checkpoint or an output belongs to other queries.
         UsageError: There is no query, or two results have one target.
     """
-    root, targets = _joined(inserts, options)
-    return runner.run(inserts[0].spark, root, settings_of(targets, checkpoint, follow=False, **options))
+    root, settings = _prepared(inserts, checkpoint, options, follow=False)
+    return runner.run(inserts[0].spark, root, settings)
 
 
 @takes(COMMON_OPTIONS)
-def start(inserts: Sequence[Insert], checkpoint: str | Path, **options: Unpack[CommonOptions]) -> runner.Handle:
+def start(
+    inserts: Sequence[Insert], checkpoint: str | Path | None = None, **options: Unpack[CommonOptions]
+) -> runner.Handle:
     """Starts queries together and returns Spark's own handle; they wait for more input until they are stopped.
 
     Args:
         inserts: The queries, each with the target of its result.
-        checkpoint: Directory for their state, from which a later start resumes.
+        checkpoint: Directory for their state, from which a later start resumes; required.
 
     Raises:
         UnsafeQuery: A query would never answer, or keep tuples without bound, and `allow_unsafe` is not set.
         StateError: The checkpoint or an output belongs to other queries, or the queries were closed.
     """
-    root, targets = _joined(inserts, options)
-    require_safe(root, options, follow=True)
-    return runner.start(inserts[0].spark, root, settings_of(targets, checkpoint, follow=True, **options))
+    root, settings = _prepared(inserts, checkpoint, options, follow=True)
+    if checkpoint is None:
+        raise UsageError("start needs a checkpoint", hint='for example checkpoint="state"')
+    return runner.start(inserts[0].spark, root, settings)
 
 
 def inserts_from_sql(spark: Session, text: str, variables: Mapping[str, str] | None = None) -> list[Insert]:
@@ -139,14 +144,18 @@ def inserts_from_sql(spark: Session, text: str, variables: Mapping[str, str] | N
     return inserts
 
 
-def _joined(inserts: Sequence[Insert], options: CommonOptions) -> tuple[Node, list[Target]]:
-    """The plan of queries that run together, by the options, and the targets of its results."""
+def _prepared(
+    inserts: Sequence[Insert], checkpoint: str | Path | None, options: CommonOptions, *, follow: bool
+) -> tuple[Node, Settings]:
+    """The plan of queries that run together, checked to be safe, and the settings of their run."""
     require_known(options)
     if not inserts:
         raise UsageError("no query to run", hint="pass queries, each with insert_into")
     targets = [insert.target for insert in inserts]
     root = together([insert.root for insert in inserts], [target.shown for target in targets])
-    return root if options.get("as_written") else optimized(root), targets
+    root = root if options.get("as_written") else optimized(root)
+    require_safe(root, options, follow=follow)
+    return root, settings_of(targets, checkpoint, follow=follow, **options)
 
 
 @dataclass(frozen=True, slots=True, repr=False)
@@ -175,7 +184,7 @@ class Runnable:
         output: str | Path | None = None,
         checkpoint: str | Path | None = None,
         *,
-        sink: TwoPhaseSink | None = None,
+        sink: Sink | TwoPhaseSink | None = None,
         **options: Unpack[RunOptions],
     ) -> Summary:
         """Runs to the end of the input, which closes the query unless `keep_open`; returns a summary.
@@ -184,15 +193,15 @@ class Runnable:
             output: A directory that gets one document per slice, or `-` for standard output.
             checkpoint: Directory for the query's state, from which a later run resumes; None for state that ends with
                 the run.
-            sink: Takes the slices in two phases, instead of an output.
+            sink: Takes the slices, instead of an output: a sink of your own.
 
         Raises:
             UnsafeQuery: The option `strict` is set, and the query answers or purges only because its input ends.
             InputError: The input is malformed or ungrammatical.
             StateError: The checkpoint or the output belongs to another query.
         """
-        root = self._safe_plan(options, follow=False)
-        return runner.run(self.spark, root, settings(output, checkpoint, sink, follow=False, **options))
+        tags, others = _tags_apart(options)
+        return run([self.insert_into(output, **tags, sink=sink)], checkpoint, **others)
 
     @takes(RUN_OPTIONS)
     def start(
@@ -200,7 +209,7 @@ class Runnable:
         output: str | Path | None = None,
         checkpoint: str | Path | None = None,
         *,
-        sink: TwoPhaseSink | None = None,
+        sink: Sink | TwoPhaseSink | None = None,
         **options: Unpack[RunOptions],
     ) -> runner.Handle:
         """Starts the query and returns Spark's own handle; it waits for more input until it is stopped.
@@ -208,16 +217,14 @@ class Runnable:
         Args:
             output: A directory that gets one document per slice, or `-` for standard output.
             checkpoint: Directory for the query's state, from which a later start resumes; required.
-            sink: Takes the slices in two phases, instead of an output.
+            sink: Takes the slices, instead of an output: a sink of your own.
 
         Raises:
             UnsafeQuery: The query would never answer, or keep tuples without bound, and `allow_unsafe` is not set.
             StateError: The checkpoint or the output belongs to another query, or the query was closed.
         """
-        root = self._safe_plan(options, follow=True)
-        if checkpoint is None:
-            raise UsageError("start needs a checkpoint", hint='for example checkpoint="state"')
-        return runner.start(self.spark, root, settings(output, checkpoint, sink, follow=True, **options))
+        tags, others = _tags_apart(options)
+        return start([self.insert_into(output, **tags, sink=sink)], checkpoint, **others)
 
     @takes(COMMON_OPTIONS)
     def slices(
@@ -238,8 +245,10 @@ class Runnable:
             InputError: The input is malformed or ungrammatical.
             StateError: The checkpoint belongs to another query.
         """
-        root = self._safe_plan(options, follow=follow)
-        return loop(self.spark, root, None if checkpoint is None else str(checkpoint), follow=follow, **options)
+        sink = LoopSink(self.schema)
+        insert = Insert(self.spark, self.root, Target("the loop over its slices", taken=sink))
+        # Invalid settings raise here, before the loop takes a slice.
+        return _slices(self.spark, *_prepared([insert], checkpoint, options, follow=follow), sink)
 
     @takes(COMMON_OPTIONS)
     def to_arrow(self, **options: Unpack[CommonOptions]) -> pa.Table:
@@ -248,9 +257,8 @@ class Runnable:
         Raises:
             InputError: The input is malformed or ungrammatical.
         """
-        root = self._safe_plan(options, follow=False)
-        tables = [slice_.tuples for slice_ in loop(self.spark, root, None, follow=False, **options)]
-        return pa.concat_tables(tables or [no_rows(root.schema)], promote_options="permissive")
+        tables = [slice_.tuples for slice_ in self.slices(**options)]
+        return pa.concat_tables(tables or [no_rows(self.schema)], promote_options="permissive")
 
     toArrow = to_arrow  # noqa: N815 - as PySpark spells it
 
@@ -272,7 +280,7 @@ class Runnable:
         row_tag: str = "row",
         root_tag: str = "rows",
         *,
-        sink: TwoPhaseSink | None = None,
+        sink: Sink | TwoPhaseSink | None = None,
         partition_by: str | Sequence[str] = (),
         xml: str | Sequence[str] = (),
         paths: Mapping[str, str] | None = None,
@@ -296,9 +304,33 @@ class Runnable:
         target = replace(Target.of(output, names, sink), partition_by=by)
         return Insert(self.spark, self.root, target)
 
-    def _safe_plan(self, options: CommonOptions, *, follow: bool) -> Node:
-        """The plan that runs, by the options, after a check that it is safe."""
-        require_known(options)
-        root = self.root if options.get("as_written") else self.plan
-        require_safe(root, options, follow=follow)
-        return root
+    def foreach_slice(self, function: Function) -> Insert:
+        """Passes each slice to a function, as PySpark's `foreachBatch` does: `query.foreach_slice(f).run()`.
+
+        `f(tuples, punctuations, number)` gets the tuples as a DataFrame, in process as an Arrow table, and a list of
+        `Punctuation`, whose texts are the notation. It is called once a slice is committed, before later results of
+        `xmlstream.run` get that slice. If it raises an error or the process dies, the next run begins with the same
+        call: the number has the same tuples again. The DataFrame must not be used after the function has returned.
+
+        Raises:
+            UsageError: It is not a function.
+        """
+        sink = EachSlice(function, on_spark=not is_in_process(self.spark))
+        return Insert(self.spark, self.root, Target("foreach_slice", taken=sink))
+
+    def to_table(self, name: str) -> Insert:
+        """Appends each slice once to a table of the session's catalog: `query.to_table("lake.db.hottest").run()`.
+
+        Args:
+            name: A table of Delta Lake or Iceberg that exists, as in PySpark's `toTable`.
+        """
+        return Insert(self.spark, self.root, Target(f"catalog://{name}"))
+
+    toTable = to_table  # noqa: N815 - as PySpark spells it
+
+
+def _tags_apart(options: RunOptions) -> tuple[dict[str, Any], Any]:
+    """The tags of a result, and the other options of its run."""
+    require_known(options)
+    others: Any = options
+    return {name: others.pop(name) for name in ("row_tag", "root_tag") if name in options}, others

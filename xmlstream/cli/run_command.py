@@ -175,7 +175,8 @@ def run(  # noqa: PLR0913, PLR0917 - one parameter for each option
         for number in _REMEDIES:
             if getattr(error, "errno", None) == number or os.strerror(number) in cause:
                 raise _of_system(error, cause, number, written, checkpoint) from None
-        raise XmlStreamError(f"{type(error).__name__}: {cause}", hint="--traceback shows more") from None
+        where = "; ".join(getattr(error, "__notes__", ())) or None
+        raise XmlStreamError(f"{type(error).__name__}: {cause}", where=where, hint="--traceback shows more") from None
 
 
 _FULL = {errno.ENOSPC: "make room", errno.EDQUOT: "make room, or have the quota raised"}

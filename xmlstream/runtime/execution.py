@@ -44,7 +44,7 @@ from xmlstream.runtime.query_inputs import SourceInputs
 from xmlstream.runtime.silent_schemes import Patience
 from xmlstream.runtime.source_input import write_letters
 from xmlstream.sink.directory_sink import REPORT, PartWriter, WrittenPart, reported_parts
-from xmlstream.sink.sink import ComputedSlice, Exactness, Moment, Sink, SinkLeft
+from xmlstream.sink.sink import ComputedSlice, Exactness, Moment, SinkLeft, SliceSink
 from xmlstream.sources.xml.parser.findings_collector import Findings
 from xmlstream.sources.xml.slices.micro_batches import StagedRange
 from xmlstream.sources.xml.slices.stage_writer import with_elements
@@ -187,7 +187,7 @@ class Execution:
         engine: Engine,
         root: Node,
         checkpoint: Checkpoint,
-        sinks: Sequence[Sink],
+        sinks: Sequence[SliceSink],
         on_commit: Callable[[Commit], None],
         dead_letters: Path,
         purge_after: PurgeAfter | None = None,

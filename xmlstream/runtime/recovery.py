@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from xmlstream.dataclasses import dataclass
 from xmlstream.operators.storage.locks import DirectoryLocks
@@ -21,6 +22,9 @@ from xmlstream.sink.document_names import slice_of
 from xmlstream.sink.output import Output
 from xmlstream.sink.sink import SinkHome
 from xmlstream.sink.target import Target, require_fresh
+
+if TYPE_CHECKING:
+    from xmlstream.operators.frames.frame import Engine
 
 _GO_ON = "--moved (moved=True) goes on without"
 
@@ -116,11 +120,10 @@ class Recovered:
             for name in drafts.names():
                 self.letters.publish(name, name, drafts)
 
-    def home(self, result: int, *, overwrite: bool) -> SinkHome:
+    def home(self, result: int, engine: Engine, *, overwrite: bool) -> SinkHome:
         """The facts about the run that the sink of a result needs."""
-        return SinkHome(
-            _drafts(self.checkpoint.store.path(), result), self.query, self.checkpoint.latest is not None, overwrite
-        )
+        drafts, goes_on = _drafts(self.checkpoint.store.path(), result), self.checkpoint.latest is not None
+        return SinkHome(drafts, self.query, goes_on, overwrite, engine, bool(self.checkpoint.mirror.apart))
 
     def end(self) -> None:
         """Ends commits to the checkpoint, and releases the locks."""

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import ExitStack, contextmanager, suppress
 from datetime import UTC, datetime
 from functools import partial
 from html import escape
@@ -36,7 +36,7 @@ from xmlstream.runtime.watching import Nobody, Watched, reporting_failure, what_
 from xmlstream.session.engines import engine_of
 from xmlstream.session.java_process import MemoryGauge
 from xmlstream.session.spark_errors import first_cause, quiet_failures
-from xmlstream.sink.sink import Sink
+from xmlstream.sink.sink import SliceSink
 from xmlstream.sources.local_paths import absolute
 from xmlstream.sources.xml.grammar.grammar_filter import RESTRICTED_FILE
 from xmlstream.sources.xml.options.reading import Reading
@@ -135,11 +135,14 @@ class Launched:
         return tuple(self._execution.noticed.findings()) if self._last is None else self._last
 
     def stop(self) -> None:
-        """Ends the query after the current slice.
+        """Ends the query after the current slice, and waits for that unless the query itself calls.
 
         Raises:
             XmlStreamError: The query does not stop.
         """
+        if self.query is not None and self.query.is_caller:
+            self._stopped = True
+            return self.query.stop()
         try:
             if self.query is not None:
                 self._stopped = True
@@ -319,22 +322,25 @@ def built(
     settings: Settings,
     recovered: Recovered,
     committed: Callable[[Commit], None],
-) -> tuple[Execution, list[Sink]]:
+) -> tuple[Execution, list[SliceSink]]:
     """What computes the slices of a run, from the last commit on, and what takes each result.
 
     `committed` is called with each commit, and at once with the last one of an earlier run.
     """
-    checkpoint = recovered.checkpoint
-    sinks = [
-        target.sink(node.schema, node.schemes, recovered.home(number, overwrite=settings.overwrite))
-        for number, (target, node) in enumerate(zip(settings.targets, results(root), strict=True))
-    ]
-    _publish_again(sinks, checkpoint)
-    letters = recovered.dead_letters
-    limits = settings.limit, settings.patience
-    execution = Execution(engine_of(session), root, checkpoint, sinks, committed, letters, *limits)
-    if clocks_of(root):
-        execution.punctuate_by(Clocks(root, readers, checkpoint.store, settings.tick))
+    checkpoint, engine = recovered.checkpoint, engine_of(session)
+    sinks: list[SliceSink] = []
+    with ExitStack() as opened:
+        for number, (target, node) in enumerate(zip(settings.targets, results(root), strict=True)):
+            home = recovered.home(number, engine, overwrite=settings.overwrite)
+            sinks.append(target.sink(node.schema, node.schemes, home))
+            opened.callback(sinks[-1].close)
+        _publish_again(sinks, checkpoint)
+        letters = recovered.dead_letters
+        limits = settings.limit, settings.patience
+        execution = Execution(engine, root, checkpoint, sinks, committed, letters, *limits)
+        if clocks_of(root):
+            execution.punctuate_by(Clocks(root, readers, checkpoint.store, settings.tick))
+        opened.pop_all()  # the end of the run closes them
     return execution, sinks
 
 
@@ -347,7 +353,7 @@ def _note_end(execution: Execution, checkpoint: Checkpoint) -> None:
             checkpoint.store.replace(ENDED, sealed(end), durable=False)
 
 
-def _publish_again(sinks: Sequence[Sink], checkpoint: Checkpoint) -> None:
+def _publish_again(sinks: Sequence[SliceSink], checkpoint: Checkpoint) -> None:
     """Publishes the documents of the last commit, in case the process died before it published them."""
     outputs = checkpoint.latest.outputs if checkpoint.latest is not None else [None] * len(sinks)
     for sink, made in zip(sinks, outputs, strict=True):

@@ -239,6 +239,11 @@ class RunningQuery:
         return self._thread.is_alive()
 
     @property
+    def is_caller(self) -> bool:
+        """Whether the thread that asks is the query's own, as in a function that the query calls."""
+        return threading.current_thread() is self._thread
+
+    @property
     def status(self) -> dict[str, str | bool]:
         """What the query does now: a `message`, `isDataAvailable` and `isTriggerActive`."""
         is_busy = self.isActive and self._loop.is_busy
@@ -289,13 +294,13 @@ class RunningQuery:
             raise self._failure
 
     def stop(self) -> None:
-        """Ends the query after the current slice, and waits for that.
+        """Ends the query after the current slice, and waits for that unless the query itself calls.
 
         Raises:
             TimeoutError: The slice takes too long.
         """
         self._loop.stop()
-        if threading.current_thread() is not self._thread:
+        if not self.is_caller:
             self._thread.join(STOP_SECONDS)
             if self._thread.is_alive():
                 raise TimeoutError(f"the current slice takes longer than {STOP_SECONDS:.0f} s")

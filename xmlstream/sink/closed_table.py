@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from itertools import product
 from pathlib import Path
 from typing import Any, TypeAlias
@@ -76,17 +76,21 @@ def closed(directory: str | Path) -> pa.Table:
         raise UsageError(f"the result at {directory} is partitioned, and its files hold no punctuations", hint=hint)
     if not paths:
         raise UsageError(f"there is no result at {directory}", hint='name the directory of output="out.parquet"')
-    return pa.concat_tables([closed_in(path, number) for path, number in paths.items()], promote_options="default")
+    return pa.concat_tables([_closed_in(path, number) for path, number in paths.items()], promote_options="default")
 
 
-def closed_in(path: Path, slice_id: int, schema: Schema | None = None) -> pa.Table:
-    """Closed values in a slice's file; `schema` if known, else it is read from the file."""
+def _closed_in(path: Path, slice_id: int) -> pa.Table:
+    """Closed values in a slice's file."""
     metadata = pq.read_schema(path).metadata or {}
-    if schema is None and SCHEMA not in metadata:
+    if SCHEMA not in metadata:
         return closed_schema(Schema(())).empty_table()
-    schema = schema or Schema.parse(metadata[SCHEMA].decode())
-    punctuations = [Punctuation.parse(text, schema) for text in json.loads(metadata.get(PUNCTUATIONS, b"[]"))]
-    return closed_rows(slice_id, punctuations, schema)
+    schema = Schema.parse(metadata[SCHEMA].decode())
+    return closed_rows(slice_id, punctuations_in(metadata, schema), schema)
+
+
+def punctuations_in(metadata: Mapping[bytes, bytes], schema: Schema) -> list[Punctuation]:
+    """The punctuations in the metadata of a slice's file."""
+    return [Punctuation.parse(text, schema) for text in json.loads(metadata.get(PUNCTUATIONS, b"[]"))]
 
 
 def _boxes(punctuation: Punctuation) -> Iterator[list[Value | None]]:

@@ -25,7 +25,7 @@ from xmlstream.operators.storage.store import Place, Store, hidden
 from xmlstream.punct_ns.slices import POSITION
 from xmlstream.sink.document_names import names_of
 from xmlstream.sink.output import Output
-from xmlstream.sink.sink import AT_ONCE, Bytes, ComputedSlice, Draft, Exactness, Form, Sink
+from xmlstream.sink.sink import AT_ONCE, Bytes, ComputedSlice, Draft, Exactness, Form, SliceSink
 from xmlstream.sources.xml.spark.error_transport import transported
 
 REPORT = "name STRING, rows BIGINT, checksum STRING, first BIGINT, tuples BINARY"
@@ -113,7 +113,7 @@ def reported_parts(reports: pa.Table) -> tuple[list[WrittenPart], pa.Table | Non
     return written, pa.concat_tables(sent) if sent else None, sum(row["rows"] for row in rows)
 
 
-class DocumentSink(Sink):
+class DocumentSink(SliceSink):
     """Common part of sinks that write documents; a draft lists its documents in the order of publication."""
 
     def __init__(self, place: Place | Output, form: Form) -> None:

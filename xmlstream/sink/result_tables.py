@@ -8,14 +8,16 @@ from __future__ import annotations
 
 import json
 from abc import abstractmethod
-from collections.abc import Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from functools import cached_property
+from typing import TYPE_CHECKING
 
 import pyarrow as pa
 import pyarrow.csv
 import pyarrow.parquet as pq
 
-from xmlstream.dataclasses import dataclass
-from xmlstream.punct_ns.errors import QueryError
+from xmlstream.dataclasses import dataclass, field
+from xmlstream.punct_ns.errors import QueryError, UsageError
 from xmlstream.punct_ns.punctuation import Punctuation
 from xmlstream.punct_ns.schema import Schema
 from xmlstream.punct_ns.scheme import Scheme, format_schemes
@@ -25,31 +27,62 @@ from xmlstream.sink.sink import Bytes, ComputedSlice, Exactness, Moment, Part, S
 from xmlstream.sink.xml_values import require_text_types
 from xmlstream.sources.parquet_table import EXACT, PUNCTUATIONS, SCHEMA, SCHEMES
 
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame
 
-@dataclass(frozen=True, slots=True)
+
+@dataclass(frozen=True)
 class ResultSlice:
     """Slice of a query's result.
 
     Attributes:
-        number: Number of the slice; a slice that runs again after a crash keeps its number.
-        tuples: One column per attribute, moments in UTC, sorted by position or else by value; possibly empty.
+        number: Number of the slice.
         punctuations: Punctuations of the slice: no later slice has a tuple that matches one of them.
         exact: Whether no kept tuple was overdue up to and including this slice (`purge_after`).
+        schema: Attributes of the result, with their types.
+        query: Identifier of the query: the same in all runs of a checkpoint, and another one for another checkpoint.
     """
 
     number: int
-    tuples: pa.Table
     punctuations: tuple[Punctuation, ...]
-    exact: bool = True
+    exact: bool
+    schema: Schema = field(repr=False)
+    query: str
+    _table: Callable[[], pa.Table] = field(repr=False)
+    _batches: Callable[[], Iterable[pa.RecordBatch]] = field(repr=False)
+    _dataframe: Callable[[], DataFrame | None] = field(default=lambda: None, repr=False)
 
     @staticmethod
-    def of(slice_: ComputedSlice, schema: Schema) -> ResultSlice | None:
+    def of(slice_: ComputedSlice, schema: Schema, query: str) -> ResultSlice | None:
         """The computed slice for a program; None if it has no tuples, no punctuations and no change of exactness."""
         tuples, punctuations = one_part(slice_.parts)
         if (tuples is None or not tuples.num_rows) and not punctuations and slice_.exactness is not Exactness.LOST:
             return None
         rows = no_rows(schema) if tuples is None else values_alone(tuples)
-        return ResultSlice(slice_.number, rows, tuple(punctuations), slice_.exactness is Exactness.EXACT)
+        is_exact = slice_.exactness is Exactness.EXACT
+        return ResultSlice(slice_.number, tuple(punctuations), is_exact, schema, query, lambda: rows, rows.to_batches)
+
+    @cached_property
+    def tuples(self) -> pa.Table:
+        """Tuples of the slice: one column per attribute, moments in UTC, sorted by position or else by value.
+
+        There may be none. A large slice is sorted in pieces.
+        """
+        return self._table()
+
+    def batches(self) -> Iterator[pa.RecordBatch]:
+        """Tuples of the slice, batch by batch, so that a large slice need not fit into memory."""
+        yield from self._batches()
+
+    def to_dataframe(self) -> DataFrame:
+        """Tuples of the slice as a DataFrame of Spark; a sink that has returned from `write` must not use it.
+
+        Raises:
+            UsageError: The session has no Spark, or the slice was not passed to `write`.
+        """
+        if (frame := self._dataframe()) is None:
+            raise UsageError("this slice is not a DataFrame of Spark", hint="tuples has it as an Arrow table")
+        return frame
 
 
 def values_alone(tuples: pa.Table) -> pa.Table:

@@ -24,6 +24,7 @@ from xmlstream.operators.storage.records import Record
 from xmlstream.punct_ns.punctuation import Punctuation
 
 if TYPE_CHECKING:
+    from xmlstream.operators.frames.frame import Engine
     from xmlstream.punct_ns.schema import Schema
     from xmlstream.punct_ns.scheme import Scheme
     from xmlstream.sink.directory_sink import PartWriter, WrittenPart
@@ -101,7 +102,7 @@ class SinkLeft(Exception):
     """The receiver takes no more slices: the current slice is not committed, and the query ends."""
 
 
-class Sink(Protocol):
+class SliceSink(Protocol):
     """Receiver of a result's slices; the defaults suit a sink that takes each slice whole and writes no files."""
 
     def part_writer(self, slice_id: int, exactness: Exactness) -> PartWriter | None:
@@ -157,12 +158,16 @@ class SinkHome:
         query: Id of the query, the same in all runs of a checkpoint.
         goes_on: Whether the query has committed slices already.
         overwrite: Whether results of other queries may be removed.
+        engine: What computes the query; None if no sink needs it.
+        is_apart: Whether the workers of the engine do not see `drafts`.
     """
 
     drafts: Path
     query: str
     goes_on: bool = False
     overwrite: bool = False
+    engine: Engine | None = None
+    is_apart: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -6,27 +6,32 @@ that the query has not committed, and a slice that is loaded again after a crash
 
 from __future__ import annotations
 
+import operator
 import os
 import re
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
 import pyarrow as pa
 import pyarrow.parquet as pq
 
 from xmlstream.dataclasses import dataclass
-from xmlstream.operators.storage.store import Place, hidden
-from xmlstream.punct_ns.errors import XmlStreamError, reason
+from xmlstream.operators.storage.store import Place
+from xmlstream.punct_ns.errors import StateError, UsageError, XmlStreamError, reason
+from xmlstream.punct_ns.punctuation import Punctuation
 from xmlstream.punct_ns.schema import Schema
 from xmlstream.punct_ns.scheme import Scheme
-from xmlstream.sink.closed_table import closed_in
+from xmlstream.sink.closed_table import closed_rows, punctuations_in
 from xmlstream.sink.directory_sink import DirectorySink
 from xmlstream.sink.document_names import names_of, slice_of
 from xmlstream.sink.result_tables import ParquetForm
-from xmlstream.sink.sink import Draft
+from xmlstream.sink.sink import Draft, SinkHome
 from xmlstream.sources.parquet_table import EXACT
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame
 
 GOES_ON = "nothing is lost: the next run with the same checkpoint continues here"
 """The hint if a slice cannot be loaded."""
@@ -41,21 +46,55 @@ class StagedSlice:
 
     Attributes:
         number: Number of the slice.
-        paths: Parquet files with its rows, in order.
-        closed: Rows of the table of closed values that the slice adds (`xmlstream.sink.closed_table`).
-        exact: Whether no kept tuple was overdue up to and including this slice.
+        paths: Parquet files with its rows, in order; the last one has its punctuations.
+        schema: Schema of the result.
     """
 
     number: int
     paths: tuple[Path, ...]
-    closed: pa.Table
-    exact: bool
+    schema: Schema
+
+    @property
+    def closed(self) -> pa.Table:
+        """Rows of the table of closed values that the slice adds (`xmlstream.sink.closed_table`)."""
+        return closed_rows(self.number, self.punctuations, self.schema)
+
+    @property
+    def exact(self) -> bool:
+        """Whether no kept tuple was overdue up to and including this slice."""
+        return EXACT not in self._metadata
+
+    @property
+    def punctuations(self) -> list[Punctuation]:
+        """Its punctuations, in order."""
+        return punctuations_in(self._metadata, self.schema)
+
+    @property
+    def _metadata(self) -> Mapping[bytes, bytes]:
+        return pq.read_schema(self.paths[-1]).metadata or {}
 
     def batches(self) -> Iterator[pa.RecordBatch]:
         """The rows, batch by batch."""
         for path in self.paths:
             with pq.ParquetFile(path) as file:
                 yield from file.iter_batches()
+
+    def table(self) -> pa.Table:
+        """The rows."""
+        tables = [pq.read_table(path, partitioning=None).replace_schema_metadata() for path in self.paths]
+        return pa.concat_tables(tables)
+
+    def frame(self, home: SinkHome) -> DataFrame | None:
+        """The rows as a DataFrame of the session, which Spark reads from the files; None where there is no Spark.
+
+        Where the workers do not see the files, this process sends them the rows.
+        """
+        engine, columns = home.engine, self.schema.ddl()
+        if engine is None:
+            return None
+        if not home.is_apart:
+            return engine.dataframe(engine.parquet(columns, *map(str, self.paths)))
+        return engine.dataframe(engine.rows(self.table(), columns))
 
 
 class MayPass(XmlStreamError):
@@ -106,16 +145,15 @@ class StagedSink(DirectorySink):
         """Loads the slice and deletes its files; does nothing if an earlier run has deleted them."""
         if draft is None:
             return
-        drafts = [hidden(name) for name in names_of(draft)]
-        if self._store.size(drafts[-1]) is not None:
-            paths = [self._store.path(key) for key in drafts]
-            number = slice_of(draft.name) or 0
-            exact = EXACT not in (pq.read_schema(paths[-1]).metadata or {})
-            staged = StagedSlice(number, tuple(paths), closed_in(paths[-1], number, self._schema), exact)
+        super().publish(draft)  # Spark does not read files with hidden names
+        names = names_of(draft)
+        if self._store.size(names[-1]) is not None:
+            paths = tuple(map(self._store.path, names))
+            staged = StagedSlice(slice_of(draft.name) or 0, paths, self._schema)
             _tried(lambda: self._loader.load(staged))
             # Delete the last file first: a slice without its last file counts as loaded.
-            others = (name for name in self._store.names() if name.startswith(".slice-"))
-            self._store.delete(*reversed(drafts), *others)
+            others = (name for name in self._store.names() if name.startswith((".slice-", "slice-")))
+            self._store.delete(*reversed(names), *others)
 
     def close(self) -> None:
         """Closes the loader."""
@@ -138,15 +176,41 @@ def fitted(batch: pa.RecordBatch, schema: pa.Schema) -> pa.RecordBatch:
     return pa.RecordBatch.from_arrays(arrays, schema=schema)
 
 
-def differences(found: pa.Schema, wanted: pa.Schema) -> list[str]:
-    """The differences of a table's columns from the wanted ones, in words; their order does not matter."""
-    there = {field.name: field.type for field in found}
-    missing = [
-        f"{field.name} is {there[field.name]}, not {field.type}" if field.name in there else f"{field.name} is missing"
-        for field in wanted
-        if there.get(field.name) != field.type
+def require_own(table: str, home: SinkHome, where: str | None = None) -> None:
+    """Checks that a table with slices of another query may be emptied.
+
+    Raises:
+        StateError: It may not.
+    """
+    if home.goes_on or not home.overwrite:
+        hint = "name another table, give the checkpoint of that query, or --overwrite"
+        raise StateError(f"the table {table} has slices of another query", where=where, hint=hint)
+
+
+def require_columns(
+    table: str,
+    found: Mapping[str, Any],
+    wanted: Mapping[str, Any],
+    fits: Callable[[Any, Any], bool] = operator.eq,
+    where: str | None = None,
+) -> None:
+    """Checks that a table has the wanted columns, given by name with their types; their order does not matter.
+
+    Raises:
+        UsageError: It has others.
+    """
+    others = [
+        f"{name} is {found[name]}, not {kind}" if name in found else f"{name} is missing"
+        for name, kind in wanted.items()
+        if not fits(found.get(name), kind)
     ]
-    return missing + [f"it has {name}" for name in there if name not in wanted.names]
+    others += [f"it has {name}" for name in found if name not in wanted]
+    if others:
+        raise UsageError(
+            f"the table {table} has other columns than the result: {'; '.join(others)}",
+            where=where,
+            hint="name another table, or match its columns in the query with CAST and AS",
+        )
 
 
 def reason_of(error: Exception) -> str:

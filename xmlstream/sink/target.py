@@ -18,9 +18,20 @@ from xmlstream.sink.directory_sink import DirectorySink
 from xmlstream.sink.document_names import require_partitions
 from xmlstream.sink.output import Output
 from xmlstream.sink.partitioned_sink import PartitionedSink
-from xmlstream.sink.program_sink import PROGRAM, LoopSink, ProgramSink, TwoPhaseSink, two_phases
+from xmlstream.sink.program_sink import (
+    TWO_PHASE,
+    WRITTEN,
+    LoopSink,
+    ProgramSink,
+    Sink,
+    SinkLoader,
+    Taken,
+    made_sink,
+    name_of_sink,
+    sink_of,
+)
 from xmlstream.sink.result_tables import CSV, JSON, PARQUET, ParquetForm
-from xmlstream.sink.sink import Sink, SinkHome, SinkKind
+from xmlstream.sink.sink import SinkHome, SinkKind, SliceSink
 from xmlstream.sink.staged_sink import StagedSink
 from xmlstream.sink.standard_output import StandardOutput
 from xmlstream.sink.xml_documents import PLAIN, XML, DocumentForm, StreamSink, Vocabulary
@@ -69,7 +80,7 @@ class Target:
     names: Vocabulary = PLAIN
     form: str | None = None
     partition_by: tuple[str, ...] = ()
-    taken: TwoPhaseSink | LoopSink | None = field(default=None, compare=False, repr=False)
+    taken: Taken | None = field(default=None, compare=False, repr=False)
 
     def __post_init__(self) -> None:
         """Removes `file://`, and refuses addresses and file endings that cannot be written."""
@@ -86,7 +97,7 @@ class Target:
             object.__setattr__(self, "output", local_path(f"file{self.output[4:]}"))
 
     @staticmethod
-    def of(output: str | Path | None, names: Vocabulary = PLAIN, sink: TwoPhaseSink | None = None) -> Target:
+    def of(output: str | Path | None, names: Vocabulary = PLAIN, sink: object = None) -> Target:
         """Target named by a call: an output, or a sink object of the program.
 
         Raises:
@@ -94,16 +105,26 @@ class Target:
         """
         if (output is None) == (sink is None):
             given = "an output and a sink" if sink is not None else "neither output nor sink"
-            raise UsageError(f"{given} for one result", hint='give one: output="out", or sink=… with draft and commit')
+            raise UsageError(f"{given} for one result", hint='give one: output="out", or sink=…, an xs.Sink')
         if output is not None:
             return Target(str(output), names)
-        return Target(f"the sink {type(sink).__name__}", taken=two_phases(sink))
+        return Target(name_of_sink(sink), taken=sink_of(sink))
+
+    @staticmethod
+    def of_class(name: str, options: Mapping[str, str]) -> Target:
+        """Target of a user's class of sinks, named `module:Class`, which is called with the options as keywords.
+
+        Raises:
+            UsageError: There is no such class, it does not take these options, or it makes no sink.
+        """
+        sink = made_sink(name, options)
+        return Target(f"the sink {name}", taken=sink)
 
     @property
     def kind(self) -> SinkKind:
         """Kind of the sink."""
         if self.taken is not None:
-            return PROGRAM
+            return WRITTEN if isinstance(self.taken, Sink) else TWO_PHASE
         if self.form is not None:
             return SINKS[self.form]
         return next((kind for kind in SINKS.values() if kind.is_named_by(self.output)), XML)
@@ -144,7 +165,7 @@ class Target:
         if (output := self.documents()) is not None:
             output.store.require_usable()
 
-    def sink(self, schema: Schema, schemes: Sequence[Scheme], home: SinkHome) -> Sink:
+    def sink(self, schema: Schema, schemes: Sequence[Scheme], home: SinkHome) -> SliceSink:
         """Sink for tuples of this schema and punctuations of these schemes.
 
         Raises:
@@ -166,8 +187,13 @@ class Target:
             raise UsageError(f"the output {self.shown} is {kind.name}, which cannot be partitioned", hint=hint)
         if kind.loader is not None:
             return StagedSink(home.drafts, schema, schemes, kind.loader(self.output, schema, home))
+        if isinstance(self.taken, Sink):
+            return StagedSink(home.drafts, schema, schemes, SinkLoader(self.taken, home))
+        if isinstance(self.taken, LoopSink):
+            self.taken.query = home.query
+            return self.taken
         if self.taken is not None:
-            return self.taken if isinstance(self.taken, LoopSink) else ProgramSink(self.taken, schema)
+            return ProgramSink(self.taken, schema, home.query)
         output = self.documents(home.drafts)
         if kind.form is None:
             xml, is_apart = DocumentForm(schema, names), names.punctuations == "beside"

@@ -32,7 +32,7 @@ from xmlstream.punct_ns.slices import quoted
 from xmlstream.punct_ns.sql_type import StringType
 from xmlstream.punct_ns.xml_form import PUNCT_NS, write_element
 from xmlstream.sink.arrow_columns import ArrowColumn, in_row_order, pc, plain_array
-from xmlstream.sink.sink import INEXACT, Bytes, ComputedSlice, Draft, Exactness, Moment, Part, Sink, SinkKind
+from xmlstream.sink.sink import INEXACT, Bytes, ComputedSlice, Draft, Exactness, Moment, Part, SinkKind, SliceSink
 from xmlstream.sink.standard_output import Written
 from xmlstream.sink.xml_text import nested_leaf, require_xml_columns, rows_text
 from xmlstream.sink.xml_values import ATTRIBUTE_PREFIX, REPLACE, VALUE, is_name, is_nested, leaf_of, require_writable
@@ -270,7 +270,7 @@ class DocumentForm:
             raise QueryError(f"a punctuation of the result cannot be written: {error}", hint=REPLACE) from None
 
 
-class StreamSink(Sink):
+class StreamSink(SliceSink):
     """One document on a byte stream, extended by each slice; a restart cannot take back printed slices.
 
     A slice is printed before its commit: a slice that could not be printed is not committed, and a restart prints

@@ -154,7 +154,8 @@ def read(
     """
     whole = substituted(text.removeprefix("\ufeff"), variables or {}, source)
     statements = parse_statements(whole)
-    targets = {_target(s).name.lower() for s in statements if isinstance(s.tree, exp.Insert)}
+    inserted = [_target(statement) for statement in statements if isinstance(statement.tree, exp.Insert)]
+    targets = {table.name.lower() for table in inserted if not table.db}
     declarations = _declarations(statements, whole, targets)
     sinks = {name: SinkTable.of(declaration) for name, declaration in declarations.items() if name in targets}
     views: list[ViewQuery] = []
@@ -297,8 +298,12 @@ def _insertion(statement: Statement, sinks: Mapping[str, SinkTable], taken: set[
         what, hint = refusal("values")
         raise text.error(what, statement.start, hint)
     sink = sinks.get(table.name.lower())
+    if table.db:
+        name = ".".join(part.sql("spark") for part in table.parts)
+        sink = SinkTable(name, Target(f"catalog://{name}"), None)
     if sink is None:
-        raise text.error(f"there is no table {table.name}", table, "declare the sink with CREATE TABLE")
+        hint = "declare the sink with CREATE TABLE, or write catalog.namespace.table for a table of the session"
+        raise text.error(f"there is no table {table.name}", table, hint)
     if sink.name in taken:
         what = f"a second INSERT INTO {sink.name} is not supported"
         raise text.error(what, table, "combine both queries with UNION ALL")

@@ -47,6 +47,7 @@ NAVIGATION = {
     ),
     "Guides": (
         "xmlstream/manual/cookbook.md",
+        "xmlstream/manual/sinks.md",
         "xmlstream/manual/operations.md",
         "xmlstream/manual/clusters.md",
         "sources/README.md",
@@ -77,6 +78,8 @@ INDEX = {
     ("xmlstream/manual/clusters.md", "URLs and credentials"): "s3, minio, gcs, azure, blob storage, s3a, abfss",
     ("xmlstream/manual/clusters.md", "On a cluster"): "spark-submit, kubernetes, yarn, emr, databricks",
     ("xmlstream/manual/cookbook.md", "de-duplication"): "deduplicate, deduplication, drop duplicates",
+    ("xmlstream/manual/sinks.md", "A function of each slice"): "foreachBatch, idempotent writes",
+    ("xmlstream/manual/sinks.md", "A table of the session"): "toTable, unity catalog, append",
     ("xmlstream/manual/cookbook.md", "Absence"): "missing events, timeout, anti join",
     ("xmlstream/manual/cookbook.md", "top n"): "top n, top k, ranking",
     ("xmlstream/manual/cookbook.md", "lookup table"): "static table, dimension table, enrichment",

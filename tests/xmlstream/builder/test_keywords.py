@@ -13,6 +13,7 @@ import xmlstream.testing as xt
 from xmlstream.builder import run_options
 from xmlstream.builder.reading import READ_OPTIONS
 from xmlstream.builder.run_options import CommonOptions, RunOptions
+from xmlstream.sink.target import Target
 from xmlstream.sources.xml.options.option_table import OPTIONS, SET_BY_QUERIES
 from xmlstream.sources.xml.options.source import SourceOptions
 from xmlstream.sql.tables.declaration import ABOVE
@@ -41,7 +42,9 @@ def test_each_key_of_the_options_is_a_keyword_with_its_meaning(function: Callabl
 
 def test_a_default_that_is_shown_is_the_one_that_holds() -> None:
     shown = {k.name: k.default for k in run_options.RUN_OPTIONS if k.name != "monitor"}  # which opens a port
-    assert run_options.settings("out", None, follow=False, **shown) == run_options.settings("out", None, follow=False)
+    tags = {name: shown.pop(name) for name in ("row_tag", "root_tag")}
+    given = run_options.settings_of([Target("out", **tags)], None, follow=False, **shown)
+    assert given == run_options.settings_of([Target("out")], None, follow=False)
 
 
 def test_reading_takes_every_option_of_a_source_that_a_user_may_set() -> None:

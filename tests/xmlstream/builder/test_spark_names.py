@@ -12,8 +12,9 @@ import xmlstream as xs
 from xmlstream.builder import method_sql
 from xmlstream.builder.method_sql import Groups
 from xmlstream.builder.query import Query
-from xmlstream.builder.run_options import settings
+from xmlstream.builder.run_options import settings_of
 from xmlstream.punct_ns.errors import QueryError, UsageError
+from xmlstream.sink.target import Target
 from xmlstream.sources.xml.options.option_table import SET_BY_QUERIES
 from xmlstream.sql import script
 
@@ -39,7 +40,7 @@ def test_options_that_a_query_sets_are_refused_with_what_to_do_instead(option: s
 
 def test_a_trigger_is_a_span_of_time_of_a_query_that_waits() -> None:
     def every(follow: bool, **options: Any) -> float:
-        return settings("out", None, follow=follow, **options).every
+        return settings_of([Target("out")], None, follow=follow, **options).every
 
     assert every(True) == every(False) == 0.0
     assert every(True, trigger="1.5s") == 1.5

@@ -98,7 +98,7 @@ def test_a_slice_that_begins_while_its_query_is_stopped_is_neither_waited_for_no
         slice_.start()
         slice_.join(300)
 
-    stopping: Any = SimpleNamespace(stop=stop)
+    stopping: Any = SimpleNamespace(stop=stop, is_caller=False)
     tally: Any = SimpleNamespace(progress=None)
     query = Launched(execution, stopping, tally, lambda: None)
     query._last = ()

@@ -5,6 +5,7 @@ from __future__ import annotations
 import io
 import re
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -17,6 +18,7 @@ from xmlstream.cli.concatenation import concatenate
 from xmlstream.punct_ns.xml_form import PUNCT_NS
 from xmlstream.runtime import execution
 from xmlstream.runtime.checkpoint import CommitLog
+from xmlstream.runtime.recovery import Recovered
 from xmlstream.sink import directory_sink
 from xmlstream.sink.directory_sink import DirectorySink
 
@@ -163,3 +165,36 @@ def test_what_a_task_cannot_write_is_said_in_words(spark: SparkSession, tmp_path
     with pytest.raises(xs.QueryError, match="control character") as error:
         query.run(tmp_path / "out")
     assert "regexp_replace" in str(error.value)
+
+
+def test_no_tuple_of_a_large_slice_passes_through_the_driver_to_a_function(
+    spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(directory_sink, "FEW", 0)
+    computed: list[execution.ComputedResult] = []
+    of = execution.ComputedResult.of
+
+    def noted(*args: Any) -> execution.ComputedResult:
+        computed.append(of(*args))
+        return computed[-1]
+
+    monkeypatch.setattr(execution.ComputedResult, "of", staticmethod(noted))
+    found: list[tuple[str, int]] = []
+
+    def load(tuples: Any, punctuations: list[Any], number: int) -> None:
+        assert number == len(computed) - 1
+        assert tuples.count() == computed[-1].rows
+        found.extend((row.sid, row.hour) for row in tuples.collect())
+
+    query = _query(spark, _two_nights(tmp_path))
+    query.foreach_slice(load).run(keep_open=True)
+    assert sorted(found) == sorted(ROWS)
+    assert [each.tuples for each in computed] == [None, None]
+    assert all(each.parts for each in computed)
+    # Where workers do not see the drafts, this process sends them the tuples.
+    found.clear()
+    home = Recovered.home
+    monkeypatch.setattr(Recovered, "home", lambda *args, **named: replace(home(*args, **named), is_apart=True))
+    computed.clear()
+    query.foreach_slice(load).run(keep_open=True)
+    assert sorted(found) == sorted(ROWS)

@@ -102,6 +102,8 @@ def test_what_makes_a_query_fail_reaches_the_loop(session: Session, tmp_path: Pa
     waits = xs.read(session, tmp_path / "in", SCHEMA, rowTag="r").group_by("sid").agg("count(*) AS n")
     with pytest.raises(xs.UnsafeQuery):
         waits.slices(follow=True)
+    with pytest.raises(xs.UnsafeQuery):
+        xs.run([waits.insert_into(tmp_path / "out"), waits.foreach_slice(print)], strict=True)
     _counts(session, tmp_path / "in").slices()  # never begun, it leaves nothing behind
 
 

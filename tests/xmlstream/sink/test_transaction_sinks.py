@@ -31,7 +31,7 @@ from xmlstream.punct_ns.schema import Schema
 from xmlstream.sink import staged_sink
 from xmlstream.sink.databases import delta
 from xmlstream.sink.directory_sink import WrittenPart
-from xmlstream.sink.sink import ComputedSlice, Exactness, Sink, SinkHome
+from xmlstream.sink.sink import ComputedSlice, Exactness, SinkHome, SliceSink
 from xmlstream.sink.staged_sink import StagedSlice
 from xmlstream.sink.target import Target
 from xmlstream.sql import script
@@ -122,7 +122,7 @@ def _read(output: str, suffix: str = "") -> list[dict[str, Any]]:
         return [dict(zip(names, row, strict=True)) for row in found]
 
 
-_SINKS: list[Sink] = []
+_SINKS: list[SliceSink] = []
 
 
 @pytest.fixture(autouse=True)
@@ -132,8 +132,9 @@ def _closed() -> Iterator[None]:
         _SINKS.pop().close()
 
 
-def _sink(output: str, drafts: Path, schema: Schema = SCHEMA, query: str = "q", **known: bool) -> Sink:
-    _SINKS.append(Target(output).sink(schema, (), SinkHome(drafts / "drafts", query, **known)))
+def _sink(output: str, drafts: Path, schema: Schema = SCHEMA, query: str = "q", **known: bool) -> SliceSink:
+    home = SinkHome(drafts / "drafts", query, known.get("goes_on", False), known.get("overwrite", False))
+    _SINKS.append(Target(output).sink(schema, (), home))
     return _SINKS[-1]
 
 

@@ -17,12 +17,12 @@ import pyarrow as pa
 from xmlstream.operators.storage.object_urls import is_object_url, settings_for_others, shown
 from xmlstream.operators.storage.objects import ObjectStore
 from xmlstream.operators.storage.store import Store, store_at
-from xmlstream.punct_ns.errors import StateError, UsageError, XmlStreamError, not_installed
+from xmlstream.punct_ns.errors import UsageError, XmlStreamError, not_installed
 from xmlstream.punct_ns.schema import Schema
 from xmlstream.punct_ns.slices import arrow_type
 from xmlstream.sink.closed_table import closed_schema
 from xmlstream.sink.sink import SinkHome, SinkKind
-from xmlstream.sink.staged_sink import GOES_ON, MayPass, StagedSlice, differences, fitted, reason_of
+from xmlstream.sink.staged_sink import GOES_ON, MayPass, StagedSlice, fitted, reason_of, require_columns, require_own
 from xmlstream.sink.xml_values import require_text_types
 
 _OWNER = "xmlstream.query"
@@ -40,7 +40,7 @@ class DeltaLoader:
         path = PurePath(self._path)
         self._beside = f"{self._path.removesuffix(path.name)}{path.stem}_closed{path.suffix}"
         self._tables = {self._path: pa.schema(rows), self._beside: closed_schema(schema)}
-        self._goes_on, self._overwrite = home.goes_on, home.overwrite
+        self._home = home
         self._known: dict[str, Any] = {}
 
     def prepare(self) -> None:
@@ -65,21 +65,13 @@ class DeltaLoader:
                 delta.DeltaTable.create(path, made, commit_properties=properties, storage_options=self._options)
                 return
         table = delta.DeltaTable(path, storage_options=self._options)
-        found = pa.schema(table.schema().to_arrow())
-        if others := differences(found, wanted):
-            raise UsageError(
-                f"the table {path} has other columns than the result: {'; '.join(others)}",
-                hint="name another table, or match its columns in the query with CAST and AS",
-            )
+        found = {field.name: field.type for field in pa.schema(table.schema().to_arrow())}
+        require_columns(path, found, {field.name: field.type for field in wanted})
         # The last one: the table may have been emptied of the slices of the others.
         owner = next((commit[_OWNER] for commit in table.history() if _OWNER in commit), self._query)
         if owner == self._query:
             return
-        if self._goes_on or not self._overwrite:
-            raise StateError(
-                f"the table {path} has slices of another query",
-                hint="name another table, give the checkpoint of that query, or --overwrite",
-            )
+        require_own(path, self._home)
         empty = pa.table({field.name: pa.array([], field.type) for field in wanted}, schema=wanted)
         delta.write_deltalake(table, empty, mode="overwrite", commit_properties=properties)
 

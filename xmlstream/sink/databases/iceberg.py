@@ -17,12 +17,12 @@ from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
-from xmlstream.punct_ns.errors import StateError, UsageError, XmlStreamError, not_installed
+from xmlstream.punct_ns.errors import UsageError, XmlStreamError, not_installed
 from xmlstream.punct_ns.schema import Schema
 from xmlstream.punct_ns.slices import arrow_type
 from xmlstream.sink.closed_table import closed_schema
 from xmlstream.sink.sink import SinkHome, SinkKind
-from xmlstream.sink.staged_sink import GOES_ON, MayPass, StagedSlice, differences, fitted, reason_of
+from xmlstream.sink.staged_sink import GOES_ON, MayPass, StagedSlice, fitted, reason_of, require_columns, require_own
 from xmlstream.sink.xml_values import require_text_types
 
 if TYPE_CHECKING:
@@ -46,7 +46,7 @@ class IcebergLoader:
         self._output, (_, self._name) = output, _parts(output)
         self._beside = f"{self._name}_closed"
         self._tables = {self._name: pa.schema(rows), self._beside: closed_schema(schema)}
-        self._query, self._goes_on, self._overwrite = home.query, home.goes_on, home.overwrite
+        self._query, self._home = home.query, home
 
     @cached_property
     def _catalog(self) -> Catalog:
@@ -61,18 +61,10 @@ class IcebergLoader:
     def _prepare(self, name: str, wanted: pa.Schema) -> None:
         self._catalog.create_namespace_if_not_exists(name.rpartition(".")[0])
         table = self._catalog.create_table_if_not_exists(name, wanted, properties={QUERY: self._query})
-        if others := differences(_plain(table.schema().as_arrow()), _plain(wanted)):
-            raise UsageError(
-                f"the table {name} has other columns than the result: {'; '.join(others)}",
-                hint="name another table, or match its columns in the query with CAST and AS",
-            )
+        require_columns(name, _plain(table.schema().as_arrow()), _plain(wanted))
         if table.properties.get(QUERY, self._query) == self._query:
             return
-        if self._goes_on or not self._overwrite:
-            raise StateError(
-                f"the table {name} has slices of another query",
-                hint="name another table, give the checkpoint of that query, or --overwrite",
-            )
+        require_own(name, self._home)
         with table.transaction() as begun:
             begun.delete(_everything())
             begun.remove_properties(SLICE)
@@ -180,11 +172,14 @@ def _everything() -> Any:
     return AlwaysTrue()
 
 
-def _plain(schema: pa.Schema) -> pa.Schema:
-    """The schema with the types that Iceberg distinguishes: it has no small integers, and one type of strings."""
-    types = {pa.int8(): pa.int32(), pa.int16(): pa.int32(), pa.large_string(): pa.string()}
-    fields: list[pa.Field[Any]] = [pa.field(field.name, types.get(field.type, field.type)) for field in schema]
-    return pa.schema(fields)
+def _plain(schema: pa.Schema) -> dict[str, pa.DataType]:
+    """The columns with the types that Iceberg distinguishes: it has no small integers, and one type of strings."""
+    types: dict[pa.DataType, pa.DataType] = {
+        pa.int8(): pa.int32(),
+        pa.int16(): pa.int32(),
+        pa.large_string(): pa.string(),
+    }
+    return {name: types.get(kind, kind) for name, kind in zip(schema.names, schema.types, strict=True)}
 
 
 ICEBERG = SinkKind(

@@ -19,13 +19,13 @@ import pyarrow.csv
 
 from xmlstream.dataclasses import dataclass
 from xmlstream.punct_ns.domain import Domain
-from xmlstream.punct_ns.errors import StateError, UsageError, XmlStreamError, not_installed, without_secrets
+from xmlstream.punct_ns.errors import UsageError, XmlStreamError, not_installed, without_secrets
 from xmlstream.punct_ns.numeric_type import DecimalType
 from xmlstream.punct_ns.schema import Schema
 from xmlstream.sink.arrow_columns import text_of
 from xmlstream.sink.closed_table import closed_schema
 from xmlstream.sink.sink import SinkHome, SinkKind
-from xmlstream.sink.staged_sink import GOES_ON, MayPass, StagedSlice
+from xmlstream.sink.staged_sink import GOES_ON, MayPass, StagedSlice, require_columns, require_own
 from xmlstream.sink.xml_values import require_text_types
 
 if TYPE_CHECKING:
@@ -96,8 +96,7 @@ class PostgresqlLoader:
     def __init__(self, output: str, schema: Schema, home: SinkHome) -> None:
         require_text_types(schema)
         self._place, self._output, self._shown = TablePlace.of(output), output, without_secrets(output)
-        self._schema, self._query = schema, home.query
-        self._goes_on, self._overwrite = home.goes_on, home.overwrite
+        self._schema, self._query, self._home = schema, home.query, home
         self._connection: psycopg.Connection[Any] | None = None
 
     def prepare(self) -> None:
@@ -150,17 +149,9 @@ class PostgresqlLoader:
                 (_table(table),),
             ).fetchall()
         )
-        others = [
-            f"{name} is {found[name]}, not {kind}" if name in found else f"{name} is missing"
-            for name, kind in wanted.items()
-            if not _takes(found.get(name), kind)
-        ]
-        if others:
-            raise UsageError(
-                f"the table {table} has other columns than the result: {'; '.join(others)}",
-                where=self._shown,
-                hint="name another table, or match its columns in the query with CAST and AS",
-            )
+        # It may have further columns.
+        there = {name: kind for name, kind in found.items() if name in wanted}
+        require_columns(table, there, wanted, _takes, self._shown)
 
     def _require_own(self, connection: psycopg.Connection[Any]) -> None:
         others = connection.execute(
@@ -168,12 +159,7 @@ class PostgresqlLoader:
         ).fetchone()
         if others is None or others[0] == 0:
             return
-        if not self._overwrite or self._goes_on:
-            raise StateError(
-                f"the table {self._place.table} has slices of another query",
-                where=self._shown,
-                hint="name another table, give the checkpoint of that query, or --overwrite",
-            )
+        require_own(self._place.table, self._home, self._shown)
         for table in (self._place.table, f"{self._place.table}_closed"):
             connection.execute(f"DELETE FROM {_table(table)}")
         connection.execute(f"DELETE FROM {MARKERS} WHERE result = %s", (self._place.table,))

@@ -300,43 +300,14 @@ class SinkTable:
         Raises:
             QueryError: The format is not a sink's, or an option is unknown or missing.
         """
-        kind = SINKS.get(declaration.using.lower())
-        if kind is None:
-            what = f"a sink USING {declaration.using} is not supported"
-            raise declaration.error(what, f"the formats of sinks are {', '.join(SINKS)}")
-        if declaration.partition_by and kind.form is None:
-            raise declaration.error(f"a sink USING {kind.name} is not PARTITIONED", f"a sink USING {PARTITIONED} is")
-        known = {option.lower(): option for option in kind.options}
-        given: dict[str, str] = {}
-        xml, paths = list[str](), list[tuple[str, str]]()
-        for option, value in declaration.options.items():
-            if kind.has_elements and option.lower().startswith("path."):
-                column = option.partition(".")[2]
-                if value.replace(" ", "") == f"xml({column})":
-                    xml.append(column)
-                else:
-                    paths.append((column, value))
-            elif option.lower() in known:
-                given[option.lower()] = value
-            else:
-                near = difflib.get_close_matches(option.lower(), known, n=1)
-                hint = f"did you mean {known[near[0]]}?" if near else f"it has {', '.join(kind.options)}"
-                raise declaration.error(f"a sink has no option {option}", hint)
-        if not (output := given.get(kind.options[0])):
-            raise declaration.error(f"the option {kind.options[0]} is missing", kind.needed)
-        if kind.output is not None:
-            output = kind.output(given, declaration.name)
-        elif is_object_url(output):
-            output = with_options(output, given)
-        elif others := [option for option in OPTIONS if option in given]:
-            raise declaration.error(f"{others[0]} is an option of an object store", "the path is one: s3://bucket/out")
-        tags, spaces = (given.get("rowtag", "row"), given.get("roottag", "rows")), given.get("namespaces", "")
-        try:
-            names = Vocabulary(*tags, spaces, tuple(paths), tuple(xml), given.get("punctuations", "inline"))
-            target = Target(output, names, kind.name, declaration.partition_by)
-        except UsageError as error:
-            raise declaration.error(error.what, error.hint) from None
         columns = flattened(Schema.parse(declaration.columns)) if declaration.columns else None
+        if ":" in declaration.using:
+            with declaration.placed():
+                if declaration.partition_by:
+                    raise UsageError("a sink of your own is not PARTITIONED", hint=f"a sink USING {PARTITIONED} is")
+                target = Target.of_class(declaration.using, declaration.options)
+        else:
+            target = _written_target(declaration)
         return SinkTable(declaration.name, target, columns)
 
     def fitted(self, node: Node, text: QueryText, at: int, *, typed: bool) -> Node:
@@ -369,3 +340,43 @@ class SinkTable:
             expression = quoted(attribute.name) if is_same else f"CAST({quoted(attribute.name)} AS {domain.type})"
             made.append(Column(Attribute(wanted.name, domain), expression, attribute.name))
         return projected(node, made)
+
+
+def _written_target(declaration: Declaration) -> Target:
+    """The target that a sink's format and options name; raises as `SinkTable.of`."""
+    kind = SINKS.get(declaration.using.lower())
+    if kind is None:
+        what = f"a sink USING {declaration.using} is not supported"
+        raise declaration.error(what, f"the formats of sinks are {', '.join(SINKS)}; your own is 'module:Class'")
+    if declaration.partition_by and kind.form is None:
+        raise declaration.error(f"a sink USING {kind.name} is not PARTITIONED", f"a sink USING {PARTITIONED} is")
+    known = {option.lower(): option for option in kind.options}
+    given: dict[str, str] = {}
+    xml, paths = list[str](), list[tuple[str, str]]()
+    for option, value in declaration.options.items():
+        if kind.has_elements and option.lower().startswith("path."):
+            column = option.partition(".")[2]
+            if value.replace(" ", "") == f"xml({column})":
+                xml.append(column)
+            else:
+                paths.append((column, value))
+        elif option.lower() in known:
+            given[option.lower()] = value
+        else:
+            near = difflib.get_close_matches(option.lower(), known, n=1)
+            hint = f"did you mean {known[near[0]]}?" if near else f"it has {', '.join(kind.options)}"
+            raise declaration.error(f"a sink has no option {option}", hint)
+    if not (output := given.get(kind.options[0])):
+        raise declaration.error(f"the option {kind.options[0]} is missing", kind.needed)
+    if kind.output is not None:
+        output = kind.output(given, declaration.name)
+    elif is_object_url(output):
+        output = with_options(output, given)
+    elif others := [option for option in OPTIONS if option in given]:
+        raise declaration.error(f"{others[0]} is an option of an object store", "the path is one: s3://bucket/out")
+    tags, spaces = (given.get("rowtag", "row"), given.get("roottag", "rows")), given.get("namespaces", "")
+    try:
+        names = Vocabulary(*tags, spaces, tuple(paths), tuple(xml), given.get("punctuations", "inline"))
+        return Target(output, names, kind.name, declaration.partition_by)
+    except UsageError as error:
+        raise declaration.error(error.what, error.hint) from None
