@@ -21,13 +21,14 @@ from sqlglot import exp
 
 from xmlstream.dataclasses import dataclass, field
 from xmlstream.operators.expressions.dialect import as_read, call_name, expression
-from xmlstream.operators.expressions.duration import duration, length_text
-from xmlstream.operators.expressions.iso_duration import (
+from xmlstream.operators.expressions.duration import (
     ISO_DURATIONS,
     ISO_HINT,
     OF_FIXED_LENGTH,
+    duration,
     is_iso_duration,
     iso_duration,
+    length_text,
 )
 from xmlstream.punct_ns.errors import QueryError, format_error
 from xmlstream.sql.query_text import QueryText

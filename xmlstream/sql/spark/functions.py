@@ -16,7 +16,7 @@ import difflib
 from sqlglot import exp
 
 from xmlstream.operators.expressions.dialect import call_name
-from xmlstream.operators.expressions.iso_duration import ISO_DURATIONS
+from xmlstream.operators.expressions.duration import ISO_DURATIONS
 
 _SCALARS = (
     # arrays
