@@ -36,6 +36,7 @@ if TYPE_CHECKING:
     from xmlstream.sink.program_sink import TwoPhaseSink
     from xmlstream.sink.result_tables import ResultSlice
     from xmlstream.sources.receivers.receiving import Receiving, receive
+    from xmlstream.sql.created_functions import function
 
     __version__: str
 
@@ -64,6 +65,7 @@ __all__ = [
     "closed",
     "from_dataframe",
     "from_sql",
+    "function",
     "inserts_from_sql",
     "multiway_join",
     "open_session",
@@ -86,6 +88,7 @@ _MODULES = {
     "xmlstream.builder.runnable": ("Insert", "inserts_from_sql", "run", "start"),
     "xmlstream.builder.reading": ("from_dataframe", "from_sql", "read", "read_parquet", "read_xmark"),
     "xmlstream.runtime.tally": ("Summary",),
+    "xmlstream.sql.created_functions": ("function",),
     "xmlstream.session.engines": ("open_session",),
     "xmlstream.sink.closed_table": ("closed",),
     "xmlstream.sink.program_sink": ("TwoPhaseSink",),

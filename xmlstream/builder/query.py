@@ -36,6 +36,7 @@ from xmlstream.sql.clauses.joining import equalities_between, with_unique_names
 from xmlstream.sql.clauses.plan_builder import combined_relation, distinct, finished, first, ordered
 from xmlstream.sql.clauses.relation import Relation, resolve
 from xmlstream.sql.clauses.row_windows import TupleWindow, require_arrival_order
+from xmlstream.sql.created_functions import note_registered
 from xmlstream.sql.query_text import QueryText
 from xmlstream.sql.script import analyst_of
 from xmlstream.sql.statements import parse_statements
@@ -319,7 +320,9 @@ class Query(Runnable):
 
     def _of(self, *parts: str | QueryText, **others: Query) -> Query:
         """The query of a SQL text in which `input` is this query; `others` are further queries by name."""
-        statement = parse_statements(QueryText.joined(parts))[0]
+        text = QueryText.joined(parts)
+        note_registered(self.spark, text.text)
+        statement = parse_statements(text)[0]
         tables = {"input": Relation.of(self.root), **{name: Relation.of(query.root) for name, query in others.items()}}
         translation.sketched(statement, tables)
         return Query(self.spark, translation.planned(statement, tables, analyst_of(self.spark)))

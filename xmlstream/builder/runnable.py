@@ -39,6 +39,7 @@ from xmlstream.sink.program_sink import LoopSink, TwoPhaseSink
 from xmlstream.sink.result_tables import ResultSlice, no_rows
 from xmlstream.sink.target import Target
 from xmlstream.sql import script
+from xmlstream.sql.created_functions import note_registered
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, Row
@@ -125,6 +126,7 @@ def inserts_from_sql(spark: Session, text: str, variables: Mapping[str, str] | N
     Raises:
         QueryError: The text is not SQL, does not fit its tables, or has a query without INSERT INTO.
     """
+    note_registered(spark, text)
     read = script.read(text, variables)
     for warning in read.warnings:
         warnings.warn(warning, stacklevel=2)

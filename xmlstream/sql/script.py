@@ -24,6 +24,7 @@ from xmlstream.punct_ns.errors import QueryError, UsageError
 from xmlstream.session.engines import is_in_process
 from xmlstream.sink.target import Target
 from xmlstream.sql.clauses.relation import Relation
+from xmlstream.sql.created_functions import is_create_function
 from xmlstream.sql.flink_windows import differences_from_flink
 from xmlstream.sql.query_text import QueryText, substituted
 from xmlstream.sql.refused.refusals import refusal
@@ -148,6 +149,8 @@ def read(text: str, variables: Mapping[str, str] | None = None, source: str | No
     answers: list[Answer] = []
     for statement in statements:
         match statement.tree:
+            case exp.Create() if is_create_function(statement.tree):
+                pass
             case exp.Create(args={"kind": "VIEW"}):
                 views.append(_view(statement, {*declarations, *(view.name.lower() for view in views)}))
             case exp.Create():
@@ -195,10 +198,12 @@ def _source_of(node: Node) -> Node:
 def _declarations(statements: list[Statement], text: QueryText, targets: set[str]) -> dict[str, Declaration]:
     found: dict[str, Declaration] = {}
     for statement in statements:
-        if isinstance(statement.tree, exp.Create) and str(statement.tree.args.get("kind")).upper() != "VIEW":
-            declaration = Declaration.of(statement.tree, text, targets)
+        tree = statement.tree
+        is_view = str(tree.args.get("kind")).upper() == "VIEW"
+        if isinstance(tree, exp.Create) and not is_view and not is_create_function(tree):
+            declaration = Declaration.of(tree, text, targets)
             if declaration.name.lower() in found:
-                raise text.error(f"table {declaration.name} is declared twice", statement.tree)
+                raise text.error(f"table {declaration.name} is declared twice", tree)
             found[declaration.name.lower()] = declaration
     return found
 

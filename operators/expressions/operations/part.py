@@ -19,6 +19,7 @@ from xmlstream.dataclasses import dataclass
 from xmlstream.operators.expressions.dialect import call_name
 from xmlstream.operators.expressions.duration import MICROSECONDS
 from xmlstream.operators.expressions.operations.spark_type import INTEGERS, NotProven, Type, in_duckdb, read_type
+from xmlstream.punct_ns.slices import own
 
 VOID = Type("VOID")
 BIGINT, DOUBLE, INT = map(read_type, ("BIGINT", "DOUBLE", "INT"))
@@ -75,6 +76,11 @@ class Part:
     def is_mark(self) -> bool:
         """Whether it stands for a literal, which is filled in later."""
         return self.sql.startswith("{{")
+
+    @property
+    def is_python(self) -> bool:
+        """Whether it is a call of a Python function: DuckDB knows nothing of its result without computing it."""
+        return self.sql.startswith(own("python"))
 
     def computed(
         self,
