@@ -361,7 +361,8 @@ class Project(Operator):
         for row in matching(made.frame, sent).limit(1).to_arrow().to_pylist():
             values = {name: row[name] for name in self.schema().names}
             closing = next((p for p in sent if p.matches(tuple(values.values()))), sent[0])
-            function = next(f for i in closing.restricted for f in self._declared.get(i, ()))
+            of = (f for i in closing.restricted for f in self._declared.get(i, ()))
+            function = next(f for f in of if f.declared)
             what = f"the function {function.name} is declared {function.declared}, and is not"
             where = f"the tuple {values} came after the punctuation {closing}"
             raise QueryError(what, where=where, hint="leave the declaration out, or mend the function")

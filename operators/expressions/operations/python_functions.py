@@ -52,7 +52,7 @@ class PythonFunction:
         name: Its name in queries, in lower case.
         call: The function.
         type: The type of its results.
-        declared: What is declared of its values; a function of which something is declared maps only null to null.
+        declared: What is declared of its values; a declared function maps only null to null.
         number: Tells it from other functions of this name in this process.
     """
 
