@@ -16,7 +16,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from decimal import Decimal
 from itertools import chain
 from math import isfinite
-from typing import TYPE_CHECKING, Any, TypeAlias, get_args
+from typing import TYPE_CHECKING, Any, get_args
 
 from xmlstream.dataclasses import dataclass
 from xmlstream.operators.expressions.dialect import parsed
@@ -41,11 +41,7 @@ if TYPE_CHECKING:
     from xmlstream.builder.query import Query
 
 
-Text: TypeAlias = "str | Column"
-"""An expression: Spark SQL as text, or a Column of PySpark, `F.col("x") > 5`, as far as it can be written as text."""
-
-
-def argument(given: Text) -> QueryText:
+def argument(given: str | Column) -> QueryText:
     """Checks one expression, perhaps with a name, and returns it as part of a query's text.
 
     Raises:
@@ -60,7 +56,7 @@ def argument(given: Text) -> QueryText:
     return written
 
 
-def sql_text(given: Text) -> str:
+def sql_text(given: str | Column) -> str:
     """An expression as SQL text.
 
     Raises:
@@ -167,7 +163,7 @@ def _is_in_brackets(text: str) -> bool:
     return tree is not None and tree.key == "paren"
 
 
-def sql_list(texts: Iterable[Text]) -> list[str | QueryText]:
+def sql_list(texts: Iterable[str | Column]) -> list[str | QueryText]:
     """Expressions, each parsed by itself, separated by commas."""
     return separated([argument(text) for text in texts])
 
@@ -178,7 +174,7 @@ def separated(parts: Iterable[str | QueryText]) -> list[str | QueryText]:
     return [*listed[:-1], "\n"]
 
 
-def sort_key_sql(given: Text) -> str:
+def sort_key_sql(given: str | Column) -> str:
     """Checks an ORDER BY key: an attribute, perhaps with a direction.
 
     Raises:
@@ -227,7 +223,7 @@ def no_such_name(name: str, what: str, instead: Mapping[str, str], kind: type) -
     return f"{what} has no {name}" + (f"; Hint: {hint}" if hint else "")
 
 
-def session_window(moment: Text, gap: str) -> str:
+def session_window(moment: str | Column, gap: str) -> str:
     """A session window to group by: `group_by("bidder", xs.session_window("dateTime", "10 seconds"))`.
 
     Args:
@@ -253,7 +249,7 @@ def text_literal(text: str) -> str:
     return "'" + text.replace("\\", "\\\\").replace("'", "''") + "'"
 
 
-def with_column(schema: Schema, name: str, expression: Text) -> list[str | QueryText]:
+def with_column(schema: Schema, name: str, expression: str | Column) -> list[str | QueryText]:
     """SELECT items: all attributes and a named expression, which replaces the attribute of that name."""
     new = QueryText.joined(["(", argument(expression), f"\n) AS {quoted(name)}"])
     at = [other.lower() for other in schema.names]
@@ -295,7 +291,7 @@ def _plain_name(how: str) -> str:
     return JOINS.get(plain, plain)
 
 
-def joined_sql(on: Text | Sequence[str], how: str, left: str, right: str) -> list[str | QueryText]:
+def joined_sql(on: str | Column | Sequence[str], how: str, left: str, right: str) -> list[str | QueryText]:
     """The FROM clause of a join: the tables `input` and `other` under the names of the sides, and ON or USING.
 
     Raises:
@@ -304,8 +300,8 @@ def joined_sql(on: Text | Sequence[str], how: str, left: str, right: str) -> lis
     kind = _JOINS.get(_plain_name(how))
     if kind is None:
         raise QueryError(f"there is no join {how!r}", hint=", ".join(_JOINS))
-    if not isinstance(on, str) and hasattr(on, "_jc"):
-        on = sql_text(on)
+    given: Any = on
+    on = sql_text(given) if hasattr(given, "_jc") else given
     match on:
         case str() if re.fullmatch(r"\s*\w+\s*", on):
             condition: list[str | QueryText] = [f" USING ({quoted(on.strip())})"]
@@ -368,7 +364,7 @@ class Groups:
     """The groups of a query's tuples, to aggregate or rank."""
 
     query: Query
-    keys: tuple[Text, ...]
+    keys: tuple[str | Column, ...]
 
     def __repr__(self) -> str:
         return f"Groups[{', '.join(map(sql_text, self.keys))}] of {self.query!r}"
@@ -376,7 +372,7 @@ class Groups:
     def __getattr__(self, name: str) -> Any:
         raise AttributeError(no_such_name(name, "a grouped query", ON_GROUPS, Groups))
 
-    def agg(self, *aggregates: Text) -> Query:
+    def agg(self, *aggregates: str | Column) -> Query:
         """One tuple for each group, as soon as the group is complete: its keys, then the aggregates.
 
         Each argument is an expression over aggregates and keys: `agg("max(a) - min(a) AS spread")`.
@@ -394,7 +390,7 @@ class Groups:
             raise QueryError(f"no aggregate in {', '.join(texts)}", hint="group_by needs a key, or use select")
         return self.query._of("SELECT ", *items, " FROM `input`", f" GROUP BY {numbers}" if numbers else "")
 
-    def top(self, n: int, *order: Text, number: str | None = None, rank: Rank = "row_number") -> Query:
+    def top(self, n: int, *order: str | Column, number: str | None = None, rank: Rank = "row_number") -> Query:
         """The first n tuples of each group in an order, once the group is complete: `top(3, "price DESC", "ts")`.
 
         Args:
@@ -423,7 +419,7 @@ class TupleWindows:
     query: Query
     window: TupleWindow
 
-    def agg(self, *aggregates: Text) -> Query:
+    def agg(self, *aggregates: str | Column) -> Query:
         """One tuple for each window, as soon as the window is full: the `per` attributes, then the aggregates.
 
         Each argument is an expression over aggregates: `agg("avg(v) AS mean", "max(v) - min(v) AS spread")`.

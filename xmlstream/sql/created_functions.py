@@ -14,16 +14,16 @@ from __future__ import annotations
 import difflib
 import re
 import sys
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from sqlglot import exp
-from sqlglot.tokenizer_core import Token, TokenType
+from sqlglot.tokenizer_core import Token
 
-from xmlstream.operators.expressions.dialect import call_name, offset, type_text
-from xmlstream.operators.expressions.operations.python_functions import PythonFunction, declared_function
+from xmlstream.operators.expressions.dialect import call_name, offset, parsed, type_text
+from xmlstream.operators.expressions.operations.python_functions import OF_PROGRAM, PythonFunction, declared_function
 from xmlstream.punct_ns.errors import QueryError
 from xmlstream.session.engines import is_in_process
 from xmlstream.sql.query_text import QueryText
@@ -33,8 +33,6 @@ if TYPE_CHECKING:
     from xmlstream.session.engines import Session
 
 F = TypeVar("F", bound=Callable[..., Any])
-
-_DECLARED: dict[str, PythonFunction] = {}
 
 
 def function(
@@ -63,17 +61,19 @@ def function(
     def made(call: F) -> F:
         called = str(name or getattr(call, "__name__", ""))
         found = declared_function(call, called, returns, monotone=monotone, falling=falling, injective=injective)
-        if is_of_sql(called):
-            raise QueryError(f"{called} is a function of SQL", hint='give another name: @xs.function("…", name="…")')
-        _DECLARED[found.name] = found
+        if (what := _taken(called)) is not None:
+            raise QueryError(what, hint='give another name: @xs.function("…", name="…")')
+        OF_PROGRAM[found.name] = found
         return call
 
     return made
 
 
-def functions_of_program() -> Mapping[str, PythonFunction]:
-    """The functions that this program has declared, by their names in lower case."""
-    return dict(_DECLARED)
+def _taken(name: str) -> str | None:
+    """What is wrong with a name of a function; None if SQL has no such function, and reads it as a name."""
+    if is_of_sql(name):
+        return f"{name} is a function of SQL"
+    return None if call_name(parsed(f"{name}(x)")) == name.lower() else f"{name} is a word of SQL"
 
 
 def note_registered(session: Session, text: str) -> None:
@@ -83,7 +83,7 @@ def note_registered(session: Session, text: str) -> None:
         return
     catalogue, java = classic._jsparkSession.sessionState().catalog(), classic._jvm
     for name in {found.lower() for found in _CALLS.findall(text)} - REGISTERED - _KEYWORDS:
-        unknown = not is_of_sql(name) and name not in functions_of_program()
+        unknown = not is_of_sql(name) and name not in OF_PROGRAM
         if unknown and catalogue.isTemporaryFunction(java.org.apache.spark.sql.catalyst.FunctionIdentifier(name)):
             REGISTERED.add(name)
 
@@ -99,15 +99,8 @@ _FORM = "CREATE FUNCTION fahr AS 'module:name' RETURNS DOUBLE, perhaps followed 
 
 def declaration_words(run: list[Token]) -> list[Token]:
     """The words at the end of CREATE FUNCTION that declare what its values do, which no SQL parser reads."""
-    if run[0].token_type != TokenType.CREATE or TokenType.FUNCTION not in [token.token_type for token in run[1:6]]:
-        return []
     count = next((i for i, token in enumerate(reversed(run)) if token.text.upper() not in _WORDS), 0)
     return run[len(run) - count :]
-
-
-def is_create_function(tree: exp.Expr) -> bool:
-    """Whether the statement is CREATE FUNCTION."""
-    return tree.key == "create" and str(tree.args.get("kind")).upper() == "FUNCTION"
 
 
 def created(tree: exp.Expr, words: list[Token], text: QueryText) -> PythonFunction:
@@ -127,10 +120,10 @@ def created(tree: exp.Expr, words: list[Token], text: QueryText) -> PythonFuncti
     if not is_plain or others or tree.args.get("exists"):
         raise text.error("this CREATE FUNCTION is not supported", tree, f"write {_FORM}")
     name, given = table.name, {word.text.lower(): True for word in words}
-    if is_of_sql(name):
-        raise text.error(f"{name} is a function of SQL", table, "give the function another name")
+    if (what := _taken(name)) is not None:
+        raise text.error(what, table, "give the function another name")
     call = _loaded(literal, text)
-    known = next((each for each in _DECLARED.values() if each.call is call), None)
+    known = next((each for each in OF_PROGRAM.values() if each.call is call), None)
     if not returns and known is None:
         raise text.error(f"the function {name} has no type", table, f"write {_FORM}")
     try:

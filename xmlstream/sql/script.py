@@ -24,7 +24,6 @@ from xmlstream.punct_ns.errors import QueryError, UsageError
 from xmlstream.session.engines import is_in_process
 from xmlstream.sink.target import Target
 from xmlstream.sql.clauses.relation import Relation
-from xmlstream.sql.created_functions import is_create_function
 from xmlstream.sql.flink_windows import differences_from_flink
 from xmlstream.sql.query_text import QueryText, substituted
 from xmlstream.sql.refused.refusals import refusal
@@ -149,8 +148,6 @@ def read(text: str, variables: Mapping[str, str] | None = None, source: str | No
     answers: list[Answer] = []
     for statement in statements:
         match statement.tree:
-            case exp.Create() if is_create_function(statement.tree):
-                pass
             case exp.Create(args={"kind": "VIEW"}):
                 views.append(_view(statement, {*declarations, *(view.name.lower() for view in views)}))
             case exp.Create():
@@ -199,8 +196,7 @@ def _declarations(statements: list[Statement], text: QueryText, targets: set[str
     found: dict[str, Declaration] = {}
     for statement in statements:
         tree = statement.tree
-        is_view = str(tree.args.get("kind")).upper() == "VIEW"
-        if isinstance(tree, exp.Create) and not is_view and not is_create_function(tree):
+        if isinstance(tree, exp.Create) and str(tree.args.get("kind")).upper() not in ("VIEW", "FUNCTION"):
             declaration = Declaration.of(tree, text, targets)
             if declaration.name.lower() in found:
                 raise text.error(f"table {declaration.name} is declared twice", tree)

@@ -33,6 +33,7 @@ from xmlstream.operators.expressions.operations.part import Part, joined
 from xmlstream.operators.expressions.operations.spark_type import FLOATING, INTEGERS, NotProven, Type, read_type
 from xmlstream.punct_ns.errors import QueryError, in_transport
 from xmlstream.punct_ns.slices import any_arrow_type, own
+from xmlstream.punct_ns.sql_type import canonical_name
 
 Declared = Literal["rising", "falling", "injective", "rising injective", "falling injective"]
 """What a user declares of the values: they never fall, or never rise, and different values have different results."""
@@ -118,10 +119,15 @@ class PythonFunction:
         """Refuses arguments of types that the engines give differently, or not at all."""
         for type_ in types:
             if not _is_passed(type_):
-                raise QueryError(f"the function {self.name} cannot take a {type_}", hint=_TYPES_HINT)
+                what = f"the function {self.name} cannot take a {canonical_name(type_)}"
+                raise QueryError(what, hint=_TYPES_HINT)
 
 
 _BY_KEY: dict[str, PythonFunction] = {}
+
+OF_PROGRAM: dict[str, PythonFunction] = {}
+"""The functions that this program has declared for all its queries, by their names."""
+
 _COUNTS: Counter[str] = Counter()
 
 SIGNATURES: list[tuple[PythonFunction, tuple[Type, ...]]] = []
@@ -197,8 +203,8 @@ def _hints(call: Any) -> list[Any]:
     try:
         return list(typing.get_type_hints(call).values())
     except Exception:  # noqa: BLE001 - whatever an annotation raises
-        known = {"pa.Array": pa.Array, "pyarrow.Array": pa.Array}
-        return [known.get(hint, hint) for hint in getattr(call, "__annotations__", {}).values()]
+        hints = getattr(call, "__annotations__", {}).values()
+        return [pa.Array if re.match(r"(pa|pyarrow)\.(Chunked)?Array\b", str(hint)) else hint for hint in hints]
 
 
 def _is_passed(type_: str) -> bool:
