@@ -57,6 +57,8 @@ def function(
     Raises:
         QueryError: It is no function of one row, its type is not supported, or SQL has a function of this name.
     """
+    if not isinstance(returns, str):
+        raise QueryError("xs.function needs the type of the results", hint='write @xs.function("DOUBLE")')
 
     def made(call: F) -> F:
         called = str(name or getattr(call, "__name__", ""))

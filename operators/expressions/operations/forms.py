@@ -187,8 +187,7 @@ class Translator:
         """IS NULL, IS TRUE, IS FALSE."""
         of = self.part(tree.this)
         if isinstance(tree.expression, exp.Null):
-            if not of.is_python:
-                require_silent("IS NULL", of)
+            require_silent("IS NULL", of)
             return of.computed(f"({of.sql} IS NULL)", BOOLEAN, nullable=False)
         if not isinstance(tree.expression, exp.Boolean) or of.type.name != "BOOLEAN":
             raise NotProven("IS")

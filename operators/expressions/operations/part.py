@@ -77,11 +77,6 @@ class Part:
         """Whether it stands for a literal, which is filled in later."""
         return self.sql.startswith("{{")
 
-    @property
-    def is_python(self) -> bool:
-        """Whether it is a call of a Python function: DuckDB knows nothing of its result without computing it."""
-        return self.sql.startswith(own("python"))
-
     def computed(
         self,
         sql: str,
@@ -224,8 +219,11 @@ def combined(
 
 
 def require_silent(what: str, *parts: Part) -> None:
-    """Refuses operands that can raise an error: whether they are null, DuckDB may know without computing them."""
-    if any(part.raises for part in parts):
+    """Refuses operands that can raise an error: whether they are null, DuckDB may know without computing them.
+
+    Of a call of a Python function it knows nothing.
+    """
+    if any(part.raises and not part.sql.startswith(own("python")) for part in parts):
         raise NotProven(f"{what} of an operand that can raise an error")
 
 

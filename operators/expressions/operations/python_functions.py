@@ -265,7 +265,7 @@ class ArrowCall:
         return pa.StructArray.from_arrays([found, texts], names=["value", "error"])
 
     def _of_rows(self, columns: list[pa.Array[Any]]) -> tuple[pa.Array[Any], list[QueryError | None]]:
-        call, converted = self.function.call, _CONVERTED.get(self.function.type.kind, _unchanged)
+        call, converted = self.function.call, _converted(self.function.type)
         is_strict = self.function.declared is not None
         results, errors = list[Any](), list[QueryError | None]()
         for row in zip(*(column.to_pylist() for column in columns), strict=True):
@@ -402,8 +402,21 @@ def _is_wider(to: pa.DataType, of: pa.DataType) -> bool:
     return pa.types.is_floating(of) and pa.types.is_floating(to) and of.bit_width <= to.bit_width
 
 
-def _unchanged(value: Any) -> Any:
-    return value
+def _converted(type_: Type) -> Callable[[Any], Any]:
+    """From a result of Python to a value of the type for Arrow; TypeError for any other."""
+    if type_.element is not None:
+        of_element = _converted(type_.element)
+        return lambda value: [None if each is None else of_element(each) for each in _only(value, (list, tuple))]
+    if not type_.fields:
+        return _CONVERTED[type_.kind]
+    of_fields = {field.name: _converted(field.type) for field in type_.fields}
+
+    def structure(value: Any) -> Any:
+        if _only(value, dict).keys() != of_fields.keys():
+            raise TypeError(f"its keys are {', '.join(map(str, value))}")
+        return {name: None if value[name] is None else convert(value[name]) for name, convert in of_fields.items()}
+
+    return structure
 
 
 def _only(value: Any, kinds: type | tuple[type, ...], not_: type | tuple[type, ...] = ()) -> Any:
@@ -439,4 +452,3 @@ _CONVERTED: dict[str, Callable[[Any], Any]] = {
     "TIMESTAMP": _moment,
     "TIMESTAMP_NTZ": _local,
 }
-"""From a result of Python to a value of the type; TypeError for any other."""

@@ -109,7 +109,8 @@ WRONG = [
     ("DOUBLE", "1"), ("DOUBLE", True), ("DOUBLE", Decimal(1)), ("INT", 1.0), ("INT", True), ("INT", 2**31),
     ("TINYINT", 128), ("STRING", 1), ("STRING", b"a"), ("BOOLEAN", 1), ("DATE", NAIVE), ("DATE", "2026-01-01"),
     ("TIMESTAMP", NAIVE), ("TIMESTAMP_NTZ", AWARE), ("TIMESTAMP", date(2026, 1, 1)), ("DECIMAL(5,2)", 1.5),
-    ("DECIMAL(5,2)", Decimal("1.505")), ("DECIMAL(5,2)", 1000), ("ARRAY<INT>", 3), ("STRING", "\ud800"),
+    ("DECIMAL(5,2)", Decimal("1.505")), ("DECIMAL(5,2)", 1000), ("ARRAY<INT>", 3),
+    ("ARRAY<TIMESTAMP>", [NAIVE]), ("STRUCT<a:INT>", {"b": 1}), ("STRING", "\ud800"),
 ]  # fmt: skip
 
 

@@ -118,6 +118,18 @@ def test_a_false_declaration_is_found_by_what_comes_out(
     assert "came after the punctuation" in (raised.value.where or "")
 
 
+def test_a_false_declaration_is_found_after_a_restart(in_process: InProcessSession, tmp_path: Path) -> None:
+    def run() -> None:
+        query = stream(in_process, tmp_path, *documents).select("falls(x) AS y")
+        query.run(output=tmp_path / "out", checkpoint=tmp_path / "state", keep_open=True)
+
+    documents = ["1 5 (,5]"]
+    run()
+    documents.append("7")
+    with pytest.raises(QueryError, match="the function falls is declared rising, and is not"):
+        run()
+
+
 def test_it_stands_in_every_clause_of_one_row(session: Session, tmp_path: Path) -> None:
     query = stream(session, tmp_path, "1 5 7", "8 (,8]")
     grouped = (
@@ -134,6 +146,7 @@ def test_it_stands_in_every_clause_of_one_row(session: Session, tmp_path: Path) 
     assert values(joined, "x") == [1, 5, 7, 8]
     assert len(query.explode("upto(x)", "e").to_arrow()) == 21
     assert query.select("fahr(x)", "fahr(x) IS NULL AS n").columns == ["fahr(x)", "n"]
+    assert query.group_by().agg("count(fahr(x)) AS n").to_arrow()["n"].to_pylist() == [4]
 
 
 NOT_HERE = [
@@ -157,6 +170,8 @@ def test_a_function_of_sql_keeps_its_name() -> None:
     for name, words in (("abs", "abs is a function of SQL"), ("minus", "minus is a word of SQL")):
         with pytest.raises(QueryError, match=words):
             xs.function("INT", name=name)(opposite)
+    with pytest.raises(QueryError, match="needs the type of the results"):
+        xs.function(opposite)  # type: ignore[arg-type]
 
 
 MODULE = """
