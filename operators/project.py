@@ -36,9 +36,12 @@ from xmlstream.dataclasses import dataclass, replace
 from xmlstream.operators.behaviour import Operator, Terms, among
 from xmlstream.operators.expressions.constant_evaluation import evaluated, may_end_later, of_digits
 from xmlstream.operators.expressions.dialect import attributes_in, expression
+from xmlstream.operators.expressions.operations.python_functions import PythonFunction, called_in
 from xmlstream.operators.expressions.output_columns import CHOICES, Column, carried, choices, computed, images, written
 from xmlstream.operators.expressions.throwable import takes_equals_alike
+from xmlstream.operators.frames.matching import matching
 from xmlstream.operators.required_punctuations import Held, Way, whole
+from xmlstream.operators.state.closed_set import Derived
 from xmlstream.operators.state.completion import (
     closed_so_far,
     common_sets,
@@ -50,7 +53,8 @@ from xmlstream.operators.state.completion import (
 from xmlstream.operators.state.operator_state import OperatorState
 from xmlstream.operators.state.slice_tuples import Slice, Tuples
 from xmlstream.operators.state.state_schema import StateSchema
-from xmlstream.punct_ns.image import image, preimage
+from xmlstream.punct_ns.errors import QueryError
+from xmlstream.punct_ns.image import image, image_of_values, preimage
 from xmlstream.punct_ns.pattern import EMPTY, NOT_NULL, NULL, Pattern, canonical, pattern_of, patterns, values
 from xmlstream.punct_ns.punctuation import Punctuation
 from xmlstream.punct_ns.punctuation_set import PunctuationSet, remainder
@@ -147,9 +151,9 @@ class View:
                 pattern = required_pattern(pattern_of(closed) or p.patterns[i], p.schema[i].domain, of)
                 found: ValueSet | None = None if pattern is None else values(pattern, of)
             else:
-                f = held.function(column.expression, schema[at], p.schema[i].domain, local=column.monotone.local)
-                closed = values(p.patterns[i], p.schema[i].domain)
-                found = f and preimage(closed, of, f, falling=column.monotone.falling)
+                how, y = column.monotone, p.schema[i].domain
+                f = None if how.declared else held.function(column.expression, schema[at], y, local=how.local)
+                found = f and preimage(values(p.patterns[i], y), of, f, falling=how.falling)
             if found is not None and not found.is_empty:  # no value has these results, so no punctuation is on them
                 # All copies of an attribute have its pattern; of two different patterns, one suffices.
                 both = found.intersection(before := own.get(at, found))
@@ -220,7 +224,9 @@ class View:
             how, domain = column.monotone, column.attribute.domain
             engine, x = state.engine, before.set.schema[i]
             f = evaluated(column.expression, x, domain, engine, local=how.local, clock=how.clock)
-            seen = partial(image, place=i, schema=schema, f=f, falling=how.falling)
+            seen: Derived = partial(image, place=i, schema=schema, f=f, falling=how.falling)
+            if how.unordered:
+                seen = partial(image_of_values, place=i, schema=schema, f=f)
             imaged = before.following(new, seen)
             if may_end_later(how, x.domain, domain, engine):
                 imaged = [*of_digits(imaged, i)]
@@ -327,6 +333,8 @@ class Project(Operator):
             sets |= common_sets(_streams(shown), output)
         elif shown[0].is_monotone:
             sets["sent"] = output
+        if self._declared:
+            sets["declared"] = output
         return StateSchema(sets=sets)
 
     def step(self, inputs: Sequence[Slice], state: OperatorState) -> Tuples | None:
@@ -337,9 +345,42 @@ class Project(Operator):
         if POSITION in new.frame.columns:
             columns.append(POSITION)
         computed = new.computed and all(column.copy_of for column in self.columns)
-        return Tuples(new.frame.select(*columns), new.at_most, new.exact, computed, of_each=1)
+        made = Tuples(new.frame.select(*columns), new.at_most, new.exact, computed, of_each=1)
+        return self._as_declared(made, state) if self._declared else made
+
+    def _as_declared(self, made: Tuples, state: OperatorState) -> Tuples:
+        """The tuples, which no punctuation matches that has gone out because of what a user has declared.
+
+        Raises:
+            QueryError: One of them does match.
+        """
+        sent = list(state.punctuations("declared").set)
+        if not sent:
+            return made
+        made = state.computed(made)
+        for row in matching(made.frame, sent).limit(1).to_arrow().to_pylist():
+            values = {name: row[name] for name in self.schema().names}
+            closing = next((p for p in sent if p.matches(tuple(values.values()))), sent[0])
+            of = (f for i in closing.restricted for f in self._declared.get(i, ()))
+            function = next(f for f in of if f.declared)
+            what = f"the function {function.name} is declared {function.declared}, and is not"
+            where = f"the tuple {values} came after the punctuation {closing}"
+            raise QueryError(what, where=where, hint="leave the declaration out, or mend the function")
+        return made
+
+    @property
+    def _declared(self) -> Mapping[int, Sequence[PythonFunction]]:
+        """The functions that are declared monotone or injective, by the places of the columns that they decide."""
+        found = ((i, of) for i, column in enumerate(self.columns) for of in (column, *column.either))
+        return {i: called_in(of.expression) for i, of in found if of.monotone is not None and of.monotone.declared}
 
     def propagate(self, inputs: Sequence[Slice], state: OperatorState) -> Sequence[Punctuation]:
+        new = self._propagated(inputs, state)
+        if self._declared:
+            state.punctuations("declared").absorb(p for p in new if not self._declared.keys().isdisjoint(p.restricted))
+        return new
+
+    def _propagated(self, inputs: Sequence[Slice], state: OperatorState) -> Sequence[Punctuation]:
         output, shown = self.schema(), self._views
         closed = [view.propagated(inputs[0].punctuations, output, state) for view in shown]
         if len(shown) > 1:

@@ -6,11 +6,14 @@ All of them can be pickled, because they cross from Spark's workers to the drive
 
 from __future__ import annotations
 
+import base64
+import json
 import re
+from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterator, Sequence
 
     from xmlstream.punct_ns.punctuation import Punctuation
     from xmlstream.punct_ns.sql_type import Value
@@ -180,3 +183,52 @@ def place(document: str | None, line: int | None, column: int | None, position: 
         None if position is None else f"item at position {position}",
     ]
     return ", ".join(part for part in known if part is not None) or None
+
+
+_TOLD = re.compile(r"xmlstream-error:([A-Za-z0-9+/=]+)")
+_PLAIN = re.compile(r"^xmlstream\.punct_ns\.errors\.(\w+): (.*)((?:\n  .*)*)", re.MULTILINE)
+
+
+def in_transport(error: XmlStreamError) -> str:
+    """The text of an error with all its parts, for `original_error`: Spark preserves only the text of an exception.
+
+    >>> original_error(RuntimeError(in_transport(InputError("no such file", hint="look")))).hint
+    'look'
+    """
+    # Not a pickle: the text may contain text of documents.
+    told = json.dumps([type(error).__name__, error.what, error.where, error.hint])
+    return f"{error}\nxmlstream-error:{base64.b64encode(told.encode()).decode()}"
+
+
+@contextmanager
+def transported() -> Iterator[None]:
+    """Converts an XmlStreamError in its body to an exception whose text encodes all its parts, for a query to decode.
+
+    Readers for users of Spark raise the error itself, which is readable.
+    """
+    try:
+        yield
+    except XmlStreamError as error:
+        raise RuntimeError(in_transport(error)) from error
+
+
+def original_error(reported: BaseException) -> XmlStreamError | None:
+    """Decodes the error of this project that made Spark report another; None if there was none."""
+    told = _TOLD.search(str(reported))
+    try:
+        name, what, where, hint = json.loads(base64.b64decode(told[1])) if told else _in_words(str(reported))
+    except ValueError:
+        return None
+    kind = globals().get(name, XmlStreamError)
+    if not (isinstance(kind, type) and issubclass(kind, XmlStreamError)):
+        kind = XmlStreamError
+    return kind(what, where=where, hint=hint)
+
+
+def _in_words(text: str) -> tuple[str, str, str | None, str | None]:
+    """Returns the kind and parts of the last error of this project in a traceback; ValueError if there is none."""
+    *_, (name, what, rest) = [("", "", ""), *_PLAIN.findall(text)]
+    if not name:
+        raise ValueError("no error of this project")
+    where, _, hint = rest.partition("\n  Hint: ")
+    return name, what, where.strip() or None, hint or None

@@ -81,6 +81,56 @@ def image(
     return list(found)
 
 
+MOST = 10_000
+"""The most values of a punctuation whose images are listed."""
+
+
+def image_of_values(
+    closed_set: PunctuationSet, place: int, schema: Schema, f: Function, new: Iterable[Punctuation]
+) -> list[Punctuation]:
+    """Like `image`, for an injective f in whatever order: each closed value closes its own image alone.
+
+    A range closes nothing if it has no end, or more than `MOST` values.
+
+    >>> sensors, codes = Schema.of(sid="INT"), Schema.of(code="STRING")
+    >>> closed = PunctuationSet(sensors, [Punctuation.of(sensors, sid="[1,2]")])
+    >>> [str(p) for p in image_of_values(closed, 0, codes, lambda of: {n: "ba"[n - 1] for n in of}, closed)]
+    ['<{a,b}>']
+    """
+    if closed_set.is_all:
+        return [Punctuation.all(schema)]
+    domain, codomain = closed_set.schema[place].domain, schema[place].domain
+    found = PunctuationSet(schema)
+    for p in new:
+        patterns_ = {i: p.patterns[i] for i in p.restricted}
+        if place not in patterns_:
+            found.add(Punctuation(schema, p.patterns))
+            continue
+        closed = values(p.patterns[place], domain)
+        listed = _listed(closed)
+        known = f(listed) if listed else {}
+        of_y = ValueSet.of(codomain, [known[value] for value in listed if value in known])
+        if closed.null and codomain.nullable:
+            of_y = of_y.union(ValueSet(codomain, (), True))
+        if closed.has_every_value:
+            of_y = of_y.union(ValueSet.of_intervals(codomain, [(codomain.bottom, codomain.top)]))
+        for pattern in patterns(of_y):
+            found.add(Punctuation.at(schema, {**patterns_, place: pattern}))
+    return list(found)
+
+
+def _listed(closed: ValueSet) -> list[Value]:
+    """The values of a set, ranges with too many left out."""
+    domain, found = closed.domain, list[Value]()
+    for low, high in closed.intervals():
+        if isinstance(domain.sql, DiscreteType):
+            if high - low <= MOST:
+                found += map(domain.sql.value, range(low, high))
+        elif low[0] == high[0]:
+            found.append(low[0])
+    return found
+
+
 @dataclass(frozen=True, slots=True)
 class _Edges:
     """The ends, among the values of y, of the images of values to the left and to the right of a cut of x."""

@@ -37,6 +37,7 @@ if TYPE_CHECKING:
     from xmlstream.sink.program_sink import Sink, TwoPhaseSink
     from xmlstream.sink.result_tables import ResultSlice
     from xmlstream.sources.receivers.receiving import Receiving, receive
+    from xmlstream.sql.created_functions import function
 
     __version__: str
 
@@ -67,6 +68,7 @@ __all__ = [
     "from_dataframe",
     "from_sql",
     "from_stream",
+    "function",
     "inserts_from_sql",
     "multiway_join",
     "open_session",
@@ -91,6 +93,7 @@ _MODULES = {
     "xmlstream.builder.reading": ("from_dataframe", "from_sql", "read", "read_parquet", "read_xmark"),
     "xmlstream.builder.streams": ("from_stream", "read_column"),
     "xmlstream.runtime.tally": ("Summary",),
+    "xmlstream.sql.created_functions": ("function",),
     "xmlstream.session.engines": ("open_session",),
     "xmlstream.sink.closed_table": ("closed",),
     "xmlstream.sink.program_sink": ("Sink", "TwoPhaseSink"),

@@ -165,8 +165,8 @@ def _bound(mine: _Side, own: exp.Expr, relation: Relation, theirs: _Side, other:
     own, other = _shifted(mine, own, theirs, other)
     of, compared = bound_type(own, mine.schema), bound_type(other, theirs.schema)
     how = monotone(render(other), theirs.schema)
-    if of is None or compared is None or how is None:
-        return
+    if of is None or compared is None or how is None or how.declared:
+        return  # What a user declares is checked where it is computed, and not here.
     at = theirs.schema.attribute(how.of)
     if at.name.lower() in theirs.on or at.domain.opaque:
         return  # A bound of a join attribute bounds only the own side.

@@ -14,14 +14,20 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from datetime import date, datetime
 from functools import lru_cache
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
+import pyarrow as pa
+from sqlglot import exp
+
+from xmlstream.operators.expressions.dialect import call_name, parsed
 from xmlstream.operators.expressions.monotone import Monotone, ends_before_10000
+from xmlstream.operators.expressions.operations.python_functions import ArrowCall, known_by
 from xmlstream.punct_ns.domain import Domain, Value
 from xmlstream.punct_ns.image import Function
 from xmlstream.punct_ns.pattern import EMPTY, Range, meet
 from xmlstream.punct_ns.punctuation import Punctuation
 from xmlstream.punct_ns.schema import Attribute
+from xmlstream.punct_ns.slices import arrow_type
 from xmlstream.punct_ns.sql_type import StringType
 
 if TYPE_CHECKING:
@@ -95,11 +101,23 @@ def evaluated(
             fresh = _calm(fresh, zone, engine, clock)
         if fresh:
             known.update(dict.fromkeys(fresh))
-            computed = zip(fresh, engine.values(expression, x, y, fresh), strict=True)
-            known.update({value: found for value, found in computed if found is not None and is_trusted(value, found)})
+            here = _called_here(expression, x, y, fresh)
+            computed = zip(fresh, engine.values(expression, x, y, fresh) if here is None else here, strict=True)
+            present = ((value, found) for value, found in computed if found is not None)
+            known.update(pair for pair in present if here is not None or is_trusted(*pair))
         return {value: found for value in values if (found := known.get(value)) is not None}
 
     return function
+
+
+def _called_here(expression: str, x: Attribute, y: Domain, values: Sequence[Value]) -> list[Value | None] | None:
+    """The values of a Python function of the attribute itself, called in this process; None for another expression."""
+    tree = parsed(expression)
+    function = known_by(call_name(tree))
+    if tree is None or function is None or not all(isinstance(each, exp.Column) for each in tree.expressions):
+        return None
+    found: list[Any] = ArrowCall(function, in_fields=True)(pa.array(values, arrow_type(x.domain))).to_pylist()
+    return [None if each["value"] is None else y.normal(each["value"]) for each in found]
 
 
 @lru_cache(maxsize=64)

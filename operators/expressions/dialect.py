@@ -45,7 +45,7 @@ def quiet(log: logging.Logger) -> Iterator[None]:
         log.removeFilter(is_of_others)
 
 
-_READ_SPECIALLY = ("CAST", "TRY_CAST", "EXTRACT", "TRIM", "SUBSTRING", "SUBSTR", "POSITION", "OVERLAY")
+READ_SPECIALLY = ("CAST", "TRY_CAST", "EXTRACT", "TRIM", "SUBSTRING", "SUBSTR", "POSITION", "OVERLAY")
 
 
 _UNITS_FIRST = frozenset({"date_add", "date_diff", "dateadd", "datediff", "timestampadd", "timestampdiff"})
@@ -85,7 +85,7 @@ class StreamSql(Spark):
         }
         FUNCTIONS: ClassVar[dict[str, Any]] = {}
         FUNCTION_PARSERS: ClassVar[dict[str, Any]] = {
-            name: SparkParser.FUNCTION_PARSERS[name] for name in _READ_SPECIALLY
+            name: SparkParser.FUNCTION_PARSERS[name] for name in READ_SPECIALLY
         }
         NO_PAREN_FUNCTIONS: ClassVar[dict[str, Any]] = {}
         NO_PAREN_FUNCTION_PARSERS: ClassVar[dict[str, Any]] = {

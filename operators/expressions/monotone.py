@@ -24,9 +24,10 @@ from typing import Literal
 from sqlglot import exp
 
 from xmlstream.dataclasses import dataclass, field, replace
-from xmlstream.operators.expressions.dialect import parsed, position_of, render
+from xmlstream.operators.expressions.dialect import call_name, parsed, position_of, render
 from xmlstream.operators.expressions.duration import is_short_interval, whole_days
 from xmlstream.operators.expressions.operations.functions import FUNCTIONS
+from xmlstream.operators.expressions.operations.python_functions import PythonFunction, known_by
 from xmlstream.operators.expressions.type_rules import (
     FLOATING,
     MOMENTS,
@@ -57,6 +58,8 @@ class Monotone:
         clock: Whether it depends on the zone's clock: it is monotone only where local time never goes back.
         narrow: Whether all values with the same result lie between two values, so that closed stretches close results.
         counted: Whether the attribute's type is counted (`Domain.counted`).
+        unordered: Whether it only is injective: closed constants close results, in whatever order.
+        declared: Whether a user has declared it of a Python function.
         digits: Whether it is monotone only among texts that begin with a digit, since it may write years from 10000 on,
             which begin with a plus.
     """
@@ -68,6 +71,8 @@ class Monotone:
     clock: bool = False
     narrow: bool = field(default=False, compare=False, repr=False)
     counted: bool = field(default=False, compare=False, repr=False)
+    unordered: bool = field(default=False, compare=False, repr=False)
+    declared: bool = field(default=False, compare=False, repr=False)
     digits: bool = field(default=False, compare=False, repr=False)
 
 
@@ -259,7 +264,18 @@ def monotone(expression: str, schema: Schema) -> Monotone | None:
     """
     tree = parsed(expression)
     found = rising(tree, schema) if tree is not None else None
+    if found is None and tree is not None:
+        return _injective(tree.unnest(), schema)
     return found.how if found else None
+
+
+def _injective(tree: exp.Expr, schema: Schema) -> Monotone | None:
+    """How a Python function that is only injective depends on one attribute."""
+    function = known_by(call_name(tree))
+    found = rising(tree.expressions[0], schema) if function is not None and function.declared == "injective" else None
+    if found is None or not found.how.injective:
+        return None
+    return replace(found.how, falling=False, narrow=False, unordered=True, declared=True)
 
 
 def rising(tree: exp.Expr, schema: Schema) -> Rising | None:
@@ -385,6 +401,8 @@ def _cast(tree: exp.Cast, schema: Schema) -> Rising | None:
 def _monotone_call(name: str, arguments: list[exp.Expr], schema: Schema) -> Rising | None:
     if name in _MADE:
         return made(name, arguments, schema)
+    if (function := known_by(name)) is not None:
+        return _declared(function, arguments, schema)
     if name == "add_months" and len(arguments) == 2:
         found = rising(arguments[0], schema) if numeric_literal(arguments[1]) is not None else None
         return Rising(found.coarser, "date", "far") if found is not None and found.kind == "date" else None
@@ -405,6 +423,18 @@ def _monotone_call(name: str, arguments: list[exp.Expr], schema: Schema) -> Risi
             return None
     found = rising(argument, schema) if text is not None else None
     return of_one(name, found, text or "", schema) if found is not None else None
+
+
+def _declared(function: PythonFunction, arguments: list[exp.Expr], schema: Schema) -> Rising | None:
+    """A Python function that is declared to rise or to fall; None for any other."""
+    words = (function.declared or "").split()
+    found = rising(arguments[0], schema) if words and words[0] != "injective" else None
+    if found is None:
+        return None
+    injective = found.how.injective and words[-1] == "injective"
+    falling = found.how.falling != (words[0] == "falling")
+    how = replace(found.how, falling=falling, injective=injective, narrow=False, declared=True)
+    return Rising(how, kind(Domain(function.type.name).sql), "far")
 
 
 def _text_of(tree: exp.Expr) -> str | None:

@@ -202,7 +202,7 @@ def carried(term: Term, choice: Mapping[str, Column], columns: Sequence[Column])
     if how is None:
         return [each.attribute.name for each in columns if (each.copy_of or "").lower() == term.attribute.lower()]
     values_close = how.injective or (how.narrow and term.fills(counted=how.counted))
-    kept = values_close if term.kind == "each" else term.kind == "prefix" and not how.falling
+    kept = values_close if term.kind == "each" else term.kind == "prefix" and not (how.falling or how.unordered)
     return [column.attribute.name] if kept else []
 
 
@@ -216,7 +216,7 @@ def computed(term: Term, choice: Mapping[str, Column]) -> Term:
     if column is None or term.kind != "each":
         return term
     if column.monotone is not None:
-        fills = term.fills(counted=column.monotone.counted)
+        fills = term.fills(counted=column.monotone.counted) and not column.monotone.unordered
         return replace(term, counted=None if fills == column.attribute.domain.counted else fills)
     return term if column.copy_of and column.expression == quoted(column.copy_of) else replace(term, counted=None)
 

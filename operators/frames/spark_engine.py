@@ -39,6 +39,7 @@ from xmlstream.operators.frames.frame import (
     Where,
 )
 from xmlstream.operators.frames.held import FEW, Field, Leaf, computed_rows, fields_of_struct
+from xmlstream.operators.frames.spark_functions import with_functions
 from xmlstream.operators.storage.object_urls import is_object_url
 from xmlstream.operators.storage.shared_files import RowsOfObjects, conformed, opened
 from xmlstream.punct_ns.errors import UsageError, XmlStreamError
@@ -229,17 +230,25 @@ class SparkEngine:
 
         Where it fails for one of them, Spark computes the halves.
         """
-        from pyspark.errors import ArithmeticException, DateTimeException, NumberFormatException
+        from pyspark.errors import ArithmeticException, DateTimeException, NumberFormatException, SparkRuntimeException
 
         rows = ", ".join(f"({number}, {literal(value, x.domain)})" for number, value in enumerate(values))
         # A moment is passed as a number, so that the local time of this process does not change it.
+        expression = self._printed(expression)
         column = f"unix_micros({expression})" if kind(y.sql) == "timestamp" else expression
         at, image = own("number"), own("image")
         query = f"SELECT {at}, {column} AS {image} FROM VALUES {rows} AS t({at}, {quoted(x.name)})"
         try:
             with quiet_spark():
                 found = {row[0]: value_of(row[1], y) for row in self.spark.sql(query).collect()}
-        except (ArithmeticException, DateTimeException, NumberFormatException, ValueError, OverflowError):
+        except (
+            ArithmeticException,
+            DateTimeException,
+            NumberFormatException,
+            SparkRuntimeException,
+            ValueError,
+            OverflowError,
+        ):
             if len(values) == 1:
                 return [None]
             half = len(values) // 2
@@ -291,7 +300,7 @@ class SparkEngine:
             left, right = left.coalesce(1), right.coalesce(1).hint("shuffle_hash")
         left = F.broadcast(left) if join.small == "left" else left
         right = F.broadcast(right) if join.small == "right" else right
-        return left.join(right, F.expr(_printed(join.on)), join.how)
+        return left.join(right, F.expr(self._printed(join.on)), join.how)
 
     def _of_one(self, operation: Unary, made: DataFrame) -> DataFrame:
         from pyspark.sql import Observation
@@ -299,12 +308,12 @@ class SparkEngine:
 
         match operation:
             case Select():
-                return made.selectExpr(*map(_printed, operation.expressions))
+                return made.selectExpr(*map(self._printed, operation.expressions))
             case Where():
-                return made.where(_printed(operation.condition))
+                return made.where(self._printed(operation.condition))
             case Group():
                 return made.groupBy(*map(quoted, operation.keys)).agg(
-                    *(F.expr(_printed(text)) for text in operation.aggregates)
+                    *(F.expr(self._printed(text)) for text in operation.aggregates)
                 )
             case Distinct():
                 return made.dropDuplicates()
@@ -318,7 +327,10 @@ class SparkEngine:
                 return self._numbered(operation, made)
             case Observed():
                 operation.found = Observation()
-                return made.observe(operation.found, *(F.expr(_printed(text)) for text in operation.aggregates))
+                return made.observe(operation.found, *(F.expr(self._printed(text)) for text in operation.aggregates))
+
+    def _printed(self, text: str) -> str:
+        return with_functions(_printed(text), self.spark)
 
     def _numbered(self, operation: Numbered, made: DataFrame) -> DataFrame:
         from pyspark.sql import functions as F

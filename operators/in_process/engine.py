@@ -18,6 +18,7 @@ import weakref
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from functools import cache, partial
+from inspect import Parameter, Signature
 from itertools import count
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -28,20 +29,25 @@ import pyarrow.parquet as pq
 
 from xmlstream.dataclasses import dataclass, field
 from xmlstream.operators.expressions.operations.part import text
+from xmlstream.operators.expressions.operations.python_functions import SIGNATURES, ArrowCall
 from xmlstream.operators.expressions.operations.spark_type import has_floating, in_duckdb, name_in_duckdb
 from xmlstream.operators.frames.frame import Frame, Join, Observed, Table
 from xmlstream.operators.frames.held import Compute, Leaf, computed_rows
 from xmlstream.operators.in_process import zones
 from xmlstream.operators.in_process.columns import Named, declared, fields, of_arrow, plain_schema, struct
+from xmlstream.operators.in_process.expressions import computed, is_proven
 from xmlstream.operators.in_process.plain_csv import plain_csv, require_readable
 from xmlstream.operators.in_process.relations import Relations
 from xmlstream.operators.storage.shared_files import conformed
 from xmlstream.punct_ns.errors import QueryError, StateError, UsageError, XmlStreamError
+from xmlstream.punct_ns.slices import own
 
 if TYPE_CHECKING:
     from xmlstream.operators.frames.frame import ZoneRules
     from xmlstream.punct_ns.domain import Domain, Value
     from xmlstream.punct_ns.schema import Attribute
+
+POSITIONAL = Parameter.POSITIONAL_ONLY
 
 BATCH = 65_536
 """The number of rows of a record batch."""
@@ -88,6 +94,8 @@ class InProcessEngine:
         self._numbers = count()
         self._gone: list[str] = []
         self._is_closed = False
+        self._functions = 0
+        self._failures: list[QueryError] = []
         self._relations = Relations(zone, self._columns, self._source)
 
     def spill_to(self, directory: Path) -> None:
@@ -171,7 +179,7 @@ class InProcessEngine:
         """Computes the rows, without a statement if that is simple."""
         here = computed_rows(frame)
         with self._running():
-            return here if here is not None else self._connection.execute(self._sql(frame)).to_arrow_table(BATCH)
+            return here if here is not None else self._execute(self._sql(frame)).to_arrow_table(BATCH)
 
     def count(self, frame: Frame) -> int:
         """Counts the rows."""
@@ -182,14 +190,12 @@ class InProcessEngine:
     def write(self, frame: Frame, path: str) -> None:
         """Computes the rows into a Parquet file."""
         with self._running():
-            self._connection.execute(
-                f"COPY ({self._sql(frame)}) TO {_text(path)} (FORMAT parquet, COMPRESSION lz4_raw)"
-            )
+            self._execute(f"COPY ({self._sql(frame)}) TO {_text(path)} (FORMAT parquet, COMPRESSION lz4_raw)")
 
     def write_parts(self, frame: Frame, writer: Any, columns: str) -> pa.Table:
         """Computes the rows, and gives them to the writer batch by batch."""
         with self._running():
-            batches = self._connection.execute(self._sql(frame)).to_arrow_reader(BATCH)
+            batches = self._execute(self._sql(frame)).to_arrow_reader(BATCH)
             written = list(writer(iter(batches)))
         return pa.Table.from_batches(written) if written else self.table(self.empty(columns))
 
@@ -205,9 +211,9 @@ class InProcessEngine:
 
     def values(self, expression: str, x: Attribute, y: Domain, values: Sequence[Value]) -> list[Value | None]:
         """The expression for given values; None where it has no result."""
-        from xmlstream.operators.in_process.evaluation import computed
-
         with self._running():
+            is_proven(expression, x, self.zone)
+            self._create_functions()
             found = dict(computed(expression, x, y, values, self._connection, self.zone))
         return [found.get(value) for value in values]
 
@@ -310,10 +316,10 @@ class InProcessEngine:
     def _observed(self, observed: Observed) -> _Leaf:
         """Computes the rows of an observed frame into a temporary table, and the aggregates over it."""
         columns, name = self._columns(observed.input), self._name()
-        self._connection.execute(f"CREATE TEMP TABLE {name} AS {self._sql(observed.input)}")
+        self._execute(f"CREATE TEMP TABLE {name} AS {self._sql(observed.input)}")
         leaf = _Leaf(fields(columns), lambda: (f"SELECT * FROM {name}", f"table:{name}"), columns=columns)
         aggregates = Frame(self, (), Table(leaf)).group_by((), observed.aggregates)
-        row = self._connection.execute(self._sql(aggregates)).to_arrow_table().to_pylist()[0]
+        row = self._execute(self._sql(aggregates)).to_arrow_table().to_pylist()[0]
         observed.found = dict(row)
         return leaf
 
@@ -330,9 +336,33 @@ class InProcessEngine:
         return f"xs{next(self._numbers)}"
 
     def _value(self, sql: str) -> int:
-        row = self._connection.execute(sql).fetchone()
+        row = self._execute(sql).fetchone()
         assert row is not None
         return int(row[0])
+
+    def _execute(self, sql: str) -> duckdb.DuckDBPyConnection:
+        """Runs a statement, whose Python functions DuckDB knows."""
+        self._create_functions()
+        return self._connection.execute(sql)
+
+    def _create_functions(self) -> None:
+        """Gives DuckDB the Python functions that texts have come to call; it calls each with nulls, too."""
+        while self._functions < len(SIGNATURES):
+            function, types = SIGNATURES[self._functions]
+            of: list[Any] = [duckdb.type(in_duckdb(type_)) for type_ in types]
+            returns = duckdb.type(in_duckdb(function.type))
+            called: Any = partial(self._call, ArrowCall(function))
+            called.__signature__ = Signature([Parameter(f"x{i}", POSITIONAL) for i in range(len(of))])
+            create: Any = self._connection.create_function
+            create(own(f"python{self._functions}"), called, of, returns, type="arrow", null_handling="special")
+            self._functions += 1
+
+    def _call(self, call: ArrowCall, *columns: Any) -> Any:
+        try:
+            return call(*columns)
+        except QueryError as error:
+            self._failures.append(error)  # DuckDB reports the text of an exception alone
+            raise
 
     @contextmanager
     def _running(self) -> Iterator[None]:
@@ -344,7 +374,9 @@ class InProcessEngine:
                 self._drop()
                 yield
             except duckdb.Error as error:
-                raise reported(error) from None
+                raise next(iter(self._failures), None) or reported(error) from None
+            finally:
+                self._failures.clear()
 
 
 def _conformed(table: pa.Table, schema: pa.Schema) -> pa.Table:

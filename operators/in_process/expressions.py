@@ -4,27 +4,37 @@ Equal is the value, NaN, zeros with a sign and scales of decimals included; the 
 Spark's analyser says; and that an error is raised where Spark, under ANSI rules, raises one. Texts are read by the
 project's own reader of Spark's dialect; what is proven stands in the tables of `operators/expressions/operations`.
 
+Values of expressions of one attribute, for the bounds of monotone functions, are computed by DuckDB, too. A value for
+which the expression raises an error, or is not proven, has no result; then nothing is derived from it.
+
 A column is given by how DuckDB reads it, with its type and nullability in Spark. Results are cached, since the same
 expressions come with each slice. Generators, `explode` and `inline`, make rows of the elements of an array.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from functools import lru_cache
-from typing import TypeAlias
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 from sqlglot import exp
 
 from xmlstream.dataclasses import dataclass, replace
 from xmlstream.operators.expressions.dialect import call_name, parsed
 from xmlstream.operators.expressions.operations.forms import Translator
-from xmlstream.operators.expressions.operations.part import VOID, Part, mark, null
+from xmlstream.operators.expressions.operations.part import VOID, Part, mark, null, of_column
 from xmlstream.operators.expressions.operations.part import text as written
-from xmlstream.operators.expressions.operations.spark_type import NotProven
+from xmlstream.operators.expressions.operations.spark_type import NotProven, in_duckdb, read_type
 from xmlstream.operators.expressions.readings import require_one_reading
 from xmlstream.operators.in_process.templates import template
+from xmlstream.punct_ns.domain import Domain, Value
 from xmlstream.punct_ns.errors import QueryError
+from xmlstream.punct_ns.schema import Attribute
+from xmlstream.punct_ns.sql_type import StringType
+from xmlstream.punct_ns.temporal_type import TimestampType
+
+if TYPE_CHECKING:
+    import duckdb
 
 Columns: TypeAlias = Mapping[str, Part]
 """Columns by their names in lower case."""
@@ -135,3 +145,78 @@ def generator(text: str, columns: Columns, zone: str = "UTC") -> Generated | Non
         read = f"struct_extract({{}}, {name_in_pattern})"
         found.append((each.name, Part(read, each.type, nullable or each.nullable)))
     return Generated(array, tuple(found))
+
+
+def computed(
+    expression: str,
+    x: Attribute,
+    y: Domain,
+    values: Sequence[Value],
+    connection: duckdb.DuckDBPyConnection,
+    zone: str = "UTC",
+) -> list[tuple[Value, Value]]:
+    """The expression's values for those of the attribute, in their order; without those that fail or are null.
+
+    >>> import duckdb
+    >>> x = Attribute("n", Domain("INT"))
+    >>> computed("100 DIV n", x, Domain("BIGINT"), [5, 0, 7], duckdb.connect())
+    [(5, 20), (7, 14)]
+    """
+    column = of_column('"x"', x.domain.type)
+    try:
+        found = translated(expression, {x.name.lower(): column}, zone)
+    except NotProven:
+        return []
+    if Domain(found.type.name).type != y.type:
+        return []
+    sql = f"epoch_us({found.sql})" if isinstance(y.sql, TimestampType) else found.sql
+    return _computed(sql, x.domain, y, values, connection)
+
+
+def is_proven(expression: str, x: Attribute, zone: str) -> bool:
+    """Whether DuckDB computes the expression of the attribute as Spark does."""
+    try:
+        translated(expression, {x.name.lower(): of_column('"x"', x.domain.type)}, zone)
+    except NotProven:
+        return False
+    return True
+
+
+def _computed(
+    sql: str, x: Domain, y: Domain, values: Sequence[Value], connection: duckdb.DuckDBPyConnection
+) -> list[tuple[Value, Value]]:
+    import duckdb
+
+    if not values:
+        return []
+    # A moment is passed as a number, so that the local time of this process does not change it.
+    given = ", ".join(f"({number}, {_written(x)})" for number in range(len(values)))
+    query = f'SELECT number, {sql} FROM (VALUES {given}) AS t(number, "x") ORDER BY number'
+    try:
+        rows = connection.execute(query, [_passed(value, x) for value in values]).fetchall()
+        found = [(values[row[0]], _value(row[1], y)) for row in rows]
+    except (duckdb.Error, ValueError, OverflowError):
+        if len(values) == 1:
+            return []
+        half = len(values) // 2
+        parts = (_computed(sql, x, y, part, connection) for part in (values[:half], values[half:]))
+        return [pair for part in parts for pair in part]
+    return [(value, image) for value, image in found if image is not None]
+
+
+def _written(domain: Domain) -> str:
+    if isinstance(domain.sql, TimestampType):
+        return "make_timestamptz(?::BIGINT)" if domain.sql.zoned else "make_timestamp(?::BIGINT)"
+    return f"CAST(? AS {in_duckdb(read_type(domain.type))})"
+
+
+def _passed(value: Value, domain: Domain) -> Any:
+    if isinstance(domain.sql, TimestampType):
+        return domain.sql.ordinal(value)
+    return value if isinstance(domain.sql, StringType) or isinstance(value, int | float) else domain.write(value)
+
+
+def _value(found: Any, domain: Domain) -> Value | None:
+    if found is None:
+        return None
+    return domain.bound(found, above=True)[0] if isinstance(domain.sql, TimestampType) else domain.normal(found)

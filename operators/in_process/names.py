@@ -13,6 +13,7 @@ from sqlglot import exp
 from xmlstream.operators.expressions.dialect import call_name, parsed, type_text
 from xmlstream.operators.expressions.operations.aggregate_functions import AGGREGATES
 from xmlstream.operators.expressions.operations.functions import FUNCTIONS
+from xmlstream.operators.expressions.operations.python_functions import known_by
 from xmlstream.operators.expressions.operations.spark_type import NotProven, read_type
 from xmlstream.operators.in_process.expressions import Columns
 
@@ -139,6 +140,8 @@ _UNKNOWN = frozenset(("sequence", "date", "to_date", "day", "isnull", "isnotnull
 
 def _call(tree: exp.Expr) -> str:
     name, given = call_name(tree), tree.expressions
+    if (function := known_by(name)) is not None:
+        return f"{function.name}({_names(given)})"
     known = name in FUNCTIONS or name in AGGREGATES or name in _COLLECTED
     if not known or name in _UNKNOWN:
         raise NotProven(f"the name of {name}")

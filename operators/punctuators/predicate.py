@@ -20,7 +20,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from xmlstream.dataclasses import dataclass
-from xmlstream.operators.expressions.iso_duration import with_iso_durations
+from xmlstream.operators.expressions.duration import with_iso_durations
 from xmlstream.operators.frames.matching import condition, is_inline, matching, not_matching
 from xmlstream.operators.punctuators import distance
 from xmlstream.operators.punctuators.distance import Distance

@@ -133,7 +133,7 @@ def test_machines_get_every_page_with_a_line_and_all_the_text(built: Path) -> No
         (line,) = re.findall(rf"^- \[.+\]\({re.escape(page.removesuffix('.md'))}\.html\): (.*)$", short, re.MULTILINE)
         assert len(line.split()) > 1, page
     full = (built / "llms-full.txt").read_text(encoding="utf-8")
-    assert "### Query.group_by(self, *keys: 'str') -> 'Groups'" in full
+    assert "### Query.group_by(self, *keys: 'str | Column') -> 'Groups'" in full
     assert "## xmlstream run" in full
 
 

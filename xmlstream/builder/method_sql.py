@@ -1,8 +1,8 @@
 """SQL of the builder's methods: turns arguments into the text of a query, for columns, joins, groups and windows.
 
-Each argument is Spark SQL as text. It is parsed by itself before it becomes part of a query's text, so an error points
-into the argument. `Query.group_by` and `Query.tuple_window` return `Groups` and `TupleWindows`, to aggregate or
-rank.
+Each argument is Spark SQL as text, or a `Column` of PySpark that can be written as such. It is parsed by itself before
+it becomes part of a query's text, so an error points into the argument. `Query.group_by` and `Query.tuple_window`
+return `Groups` and `TupleWindows`, to aggregate or rank.
 
 Names are PySpark's: `JOINS` has PySpark's names of joins; `ON_QUERIES` and `ON_GROUPS` have, for each method of PySpark
 that the builder lacks, what to write instead.
@@ -13,10 +13,13 @@ from __future__ import annotations
 import difflib
 import re
 from collections.abc import Iterable, Mapping, Sequence
+from decimal import Decimal
 from itertools import chain
+from math import isfinite
 from typing import TYPE_CHECKING, Any, get_args
 
 from xmlstream.dataclasses import dataclass
+from xmlstream.operators.expressions.dialect import parsed
 from xmlstream.operators.joins.join_sides import JoinKind
 from xmlstream.operators.top_n import Rank
 from xmlstream.plan.nodes import unique
@@ -33,17 +36,18 @@ from xmlstream.sql.spark.functions import aggregates_in
 from xmlstream.sql.statements import parse_statements
 
 if TYPE_CHECKING:
+    from pyspark.sql import Column
+
     from xmlstream.builder.query import Query
 
 
-def argument(text: str) -> QueryText:
+def argument(given: str | Column) -> QueryText:
     """Checks one expression, perhaps with a name, and returns it as part of a query's text.
 
     Raises:
-        QueryError: The argument is not SQL text, or is more than one expression.
+        QueryError: The argument is neither SQL text nor a Column, or is more than one expression.
     """
-    if not isinstance(text, str):
-        raise QueryError(f"{text!r} is not SQL text", hint='write expressions as text, such as "a + 1 AS b"')
+    text = sql_text(given)
     written = QueryText.of(text, f"'{text}'")
     statements = parse_statements(QueryText.joined(["SELECT ", written]))
     parts = {name for name, value in statements[0].tree.args.items() if value}
@@ -52,7 +56,114 @@ def argument(text: str) -> QueryText:
     return written
 
 
-def sql_list(texts: Iterable[str]) -> list[str | QueryText]:
+def sql_text(given: str | Column) -> str:
+    """An expression as SQL text.
+
+    Raises:
+        QueryError: It is neither a text nor a Column, or a part of the Column cannot be written as text.
+    """
+    if isinstance(given, str):
+        return given
+    if type(given).__module__.startswith("pyspark.sql.connect"):
+        raise QueryError(f"{given} is a Column of Spark Connect", hint=_AS_TEXT)
+    if not hasattr(given, "_jc"):
+        raise QueryError(f"{given!r} is not SQL text", hint=_AS_TEXT)
+    column: Any = given
+    whole = str(given).removeprefix("Column<'").removesuffix("'>")
+    found = _of_column(column._jc.node(), whole if len(whole) <= _LONGEST else f"{whole[:_LONGEST]}…")
+    return found.removeprefix("(").removesuffix(")").strip() if _is_in_brackets(found) else found
+
+
+_LONGEST = 80
+"""The most letters of a Column in a message."""
+
+_AS_TEXT = 'write expressions as text, such as "a + 1 AS b"'
+_INFIX = frozenset(
+    {"+", "-", "*", "/", "%", "=", "<", "<=", ">", ">=", "<=>", "and", "or", "&", "|", "^", "like", "ilike", "rlike"}
+)
+_PREFIX = {"!": "NOT ", "not": "NOT ", "negative": "-", "~": "~"}
+_NO_TEXT = {
+    "ExpressionColumnNode": "a function of Python that is not registered: declare it with @xs.function, and call it by"
+    " its name, F.call_function('f', …)",
+    "InvokeInlineUserDefinedFunction": "a function that is not registered: call a registered one by its name",
+    "Window": "OVER: write it as text",
+    "LambdaFunction": "a lambda, which is not supported",
+}
+"""Parts of Columns that are not written as text, by the names of their classes in Spark."""
+
+
+def _of_column(node: Any, whole: str) -> str:
+    """A part of a Column as text, in brackets where it is an operator; `whole` names the Column in errors."""
+    kind = node.getClass().getSimpleName()
+    match kind:
+        case "UnresolvedAttribute":
+            parts = node.nameParts()
+            return ".".join(quoted(parts.apply(i)) for i in range(parts.size()))
+        case "UnresolvedStar":
+            return "*"
+        case "SqlExpression":
+            return f"({node.expression()}\n)"
+        case "Literal":
+            return _of_literal(node, whole)
+        case "UnresolvedFunction":
+            return _of_call(node, whole)
+        case "Alias" if node.name().size() == 1:
+            return f"{_of_column(node.child(), whole)} AS {quoted(node.name().apply(0))}"
+        case "Cast":
+            tried = "TRY_" if "Try" in node.evalMode().toString() else ""
+            return f"{tried}CAST({_of_column(node.child(), whole)} AS {node.dataType().sql()})"
+        case "UnresolvedExtractValue":
+            of, key = _of_column(node.child(), whole), node.extraction()
+            is_name = key.getClass().getSimpleName() == "Literal" and isinstance(key.value(), str)
+            return f"{of}.{quoted(key.value())}" if is_name else f"{of}[{_of_column(key, whole)}]"
+        case "SortOrder":
+            direction = "DESC" if "Descending" in node.sortDirection().toString() else "ASC"
+            nulls = "FIRST" if "NullsFirst" in node.nullOrdering().toString() else "LAST"
+            return f"{_of_column(node.child(), whole)} {direction} NULLS {nulls}"
+        case "CaseWhenOtherwise":
+            branches = (node.branches().apply(i) for i in range(node.branches().size()))
+            tests = " ".join(f"WHEN {_of_column(b._1(), whole)} THEN {_of_column(b._2(), whole)}" for b in branches)
+            rest = node.otherwise()
+            return f"CASE {tests}{f' ELSE {_of_column(rest.get(), whole)}' if rest.isDefined() else ''} END"
+    raise QueryError(f"{whole} has no text in SQL: it has {_NO_TEXT.get(kind, f'a part {kind}')}", hint=_AS_TEXT)
+
+
+def _of_literal(node: Any, whole: str) -> str:
+    value = node.value()
+    if isinstance(value, str):
+        return text_literal(value)
+    if isinstance(value, float):
+        return f"{value!r}D" if isfinite(value) else f"CAST('{value}' AS DOUBLE)"
+    if value is None or isinstance(value, bool | int | Decimal):
+        return f"({node.sql()})" if node.sql().startswith("-") else str(node.sql())
+    kind = value.getClass().getName() if hasattr(value, "getClass") else type(value).__name__
+    if kind in ("java.sql.Date", "java.time.LocalDate"):
+        return f"DATE '{value.toString()}'"
+    if kind == "java.sql.Timestamp":
+        return f"timestamp_micros({value.getTime() // 1000 * 1_000_000 + value.getNanos() // 1000}L)"
+    raise QueryError(f"{whole} has no text in SQL: it has a literal of {kind}", hint=_AS_TEXT)
+
+
+def _of_call(node: Any, whole: str) -> str:
+    arguments = node.arguments()
+    name, given = node.functionName().lower(), [_of_column(arguments.apply(i), whole) for i in range(arguments.size())]
+    if name in _INFIX and len(given) == 2:
+        return f"({given[0]} {name} {given[1]})"
+    if name in _PREFIX and len(given) == 1:
+        return f"({_PREFIX[name]}{given[0]})"
+    if name == "in":
+        return f"({given[0]} IN ({', '.join(given[1:])}))"
+    distinct = "DISTINCT " if node.isDistinct() else ""
+    return f"{name}({distinct}{', '.join(given)})"
+
+
+def _is_in_brackets(text: str) -> bool:
+    """Whether one pair of brackets is around a whole text."""
+    tree = parsed(text) if text.startswith("(") else None
+    return tree is not None and tree.key == "paren"
+
+
+def sql_list(texts: Iterable[str | Column]) -> list[str | QueryText]:
     """Expressions, each parsed by itself, separated by commas."""
     return separated([argument(text) for text in texts])
 
@@ -63,12 +174,13 @@ def separated(parts: Iterable[str | QueryText]) -> list[str | QueryText]:
     return [*listed[:-1], "\n"]
 
 
-def sort_key_sql(text: str) -> str:
+def sort_key_sql(given: str | Column) -> str:
     """Checks an ORDER BY key: an attribute, perhaps with a direction.
 
     Raises:
         QueryError: It is an expression, or has other words.
     """
+    text = sql_text(given)
     name, *words = text.split()
     bare = name.startswith("`") or re.fullmatch(r"\w+", name)
     if not bare or not {word.upper() for word in words} <= {"ASC", "DESC", "NULLS", "FIRST", "LAST"}:
@@ -112,7 +224,7 @@ def no_such_name(name: str, what: str, instead: Mapping[str, str], kind: type) -
     return f"{what} has no {name}" + (f"; Hint: {hint}" if hint else "")
 
 
-def session_window(moment: str, gap: str) -> str:
+def session_window(moment: str | Column, gap: str) -> str:
     """A session window to group by: `group_by("bidder", xs.session_window("dateTime", "10 seconds"))`.
 
     Args:
@@ -126,7 +238,7 @@ def session_window(moment: str, gap: str) -> str:
         QueryError: The moment is not a single expression.
     """
     argument(moment)
-    return f"session_window({moment}, {text_literal(gap)})"
+    return f"session_window({sql_text(moment)}, {text_literal(gap)})"
 
 
 def text_literal(text: str) -> str:
@@ -138,7 +250,7 @@ def text_literal(text: str) -> str:
     return "'" + text.replace("\\", "\\\\").replace("'", "''") + "'"
 
 
-def with_column(schema: Schema, name: str, expression: str) -> list[str | QueryText]:
+def with_column(schema: Schema, name: str, expression: str | Column) -> list[str | QueryText]:
     """SELECT items: all attributes and a named expression, which replaces the attribute of that name."""
     new = QueryText.joined(["(", argument(expression), f"\n) AS {quoted(name)}"])
     at = [other.lower() for other in schema.names]
@@ -180,7 +292,7 @@ def _plain_name(how: str) -> str:
     return JOINS.get(plain, plain)
 
 
-def joined_sql(on: str | Sequence[str], how: str, left: str, right: str) -> list[str | QueryText]:
+def joined_sql(on: str | Column | Sequence[str], how: str, left: str, right: str) -> list[str | QueryText]:
     """The FROM clause of a join: the tables `input` and `other` under the names of the sides, and ON or USING.
 
     Raises:
@@ -189,6 +301,8 @@ def joined_sql(on: str | Sequence[str], how: str, left: str, right: str) -> list
     kind = _JOINS.get(_plain_name(how))
     if kind is None:
         raise QueryError(f"there is no join {how!r}", hint=", ".join(_JOINS))
+    given: Any = on
+    on = sql_text(given) if hasattr(given, "_jc") else given
     match on:
         case str() if re.fullmatch(r"\s*\w+\s*", on):
             condition: list[str | QueryText] = [f" USING ({quoted(on.strip())})"]
@@ -251,15 +365,15 @@ class Groups:
     """The groups of a query's tuples, to aggregate or rank."""
 
     query: Query
-    keys: tuple[str, ...]
+    keys: tuple[str | Column, ...]
 
     def __repr__(self) -> str:
-        return f"Groups[{', '.join(self.keys)}] of {self.query!r}"
+        return f"Groups[{', '.join(map(sql_text, self.keys))}] of {self.query!r}"
 
     def __getattr__(self, name: str) -> Any:
         raise AttributeError(no_such_name(name, "a grouped query", ON_GROUPS, Groups))
 
-    def agg(self, *aggregates: str) -> Query:
+    def agg(self, *aggregates: str | Column) -> Query:
         """One tuple for each group, as soon as the group is complete: its keys, then the aggregates.
 
         Each argument is an expression over aggregates and keys: `agg("max(a) - min(a) AS spread")`.
@@ -271,12 +385,13 @@ class Groups:
             raise QueryError("agg without a key and without an aggregate", hint='for example agg("count(*) AS n")')
         items = sql_list((*self.keys, *aggregates))
         numbers = ", ".join(str(number + 1) for number in range(len(self.keys)))
-        trees = (parse_statements(QueryText.of(f"SELECT {text}"))[0].tree.expressions for text in aggregates)
+        texts = [*map(sql_text, aggregates)]
+        trees = (parse_statements(QueryText.of(f"SELECT {text}"))[0].tree.expressions for text in texts)
         if not numbers and not aggregates_in(*chain.from_iterable(trees)):
-            raise QueryError(f"no aggregate in {', '.join(aggregates)}", hint="group_by needs a key, or use select")
+            raise QueryError(f"no aggregate in {', '.join(texts)}", hint="group_by needs a key, or use select")
         return self.query._of("SELECT ", *items, " FROM `input`", f" GROUP BY {numbers}" if numbers else "")
 
-    def top(self, n: int, *order: str, number: str | None = None, rank: Rank = "row_number") -> Query:
+    def top(self, n: int, *order: str | Column, number: str | None = None, rank: Rank = "row_number") -> Query:
         """The first n tuples of each group in an order, once the group is complete: `top(3, "price DESC", "ts")`.
 
         Args:
@@ -305,7 +420,7 @@ class TupleWindows:
     query: Query
     window: TupleWindow
 
-    def agg(self, *aggregates: str) -> Query:
+    def agg(self, *aggregates: str | Column) -> Query:
         """One tuple for each window, as soon as the window is full: the `per` attributes, then the aggregates.
 
         Each argument is an expression over aggregates: `agg("avg(v) AS mean", "max(v) - min(v) AS spread")`.

@@ -1,7 +1,8 @@
 """The builder: a query built operator by operator, with PySpark's method names.
 
-Arguments are Spark SQL as text. A `Query` is immutable; each method returns a new one. A method builds the same
-plan as the SQL that it stands for: `q.select("a").where("a > 1")` is `SELECT a FROM q`, then `SELECT * … WHERE a > 1`.
+Arguments are Spark SQL as text, or a `Column` of PySpark that can be written as such. A `Query` is immutable; each
+method returns a new one. A method builds the same plan as the SQL that it stands for: `q.select("a").where("a > 1")` is
+`SELECT a FROM q`, then `SELECT * … WHERE a > 1`.
 
 `multiway_join` joins many queries at once: a chain of punctuations across them purges tuples that no pair of them could
 purge (Li et al. 2006, §3.2.1).
@@ -10,7 +11,7 @@ purge (Li et al. 2006, §3.2.1).
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 from xmlstream.builder import method_sql
 from xmlstream.builder.method_sql import Groups, TupleWindows, argument
@@ -36,9 +37,13 @@ from xmlstream.sql.clauses.joining import equalities_between, with_unique_names
 from xmlstream.sql.clauses.plan_builder import combined_relation, distinct, finished, first, ordered
 from xmlstream.sql.clauses.relation import Relation, resolve
 from xmlstream.sql.clauses.row_windows import TupleWindow, require_arrival_order
+from xmlstream.sql.created_functions import note_registered
 from xmlstream.sql.query_text import QueryText
 from xmlstream.sql.script import analyst_of
 from xmlstream.sql.statements import parse_statements
+
+if TYPE_CHECKING:
+    from pyspark.sql import Column
 
 
 @dataclass(frozen=True, slots=True, repr=False)
@@ -80,18 +85,18 @@ class Query(Runnable):
         """The picture of the plan with its verdicts, which notebooks show."""
         return explained(self.plan, format_="svg")
 
-    def select(self, *items: str) -> Query:
+    def select(self, *items: str | Column) -> Query:
         """Computes expressions for each tuple, as SQL's SELECT: `select("hour", "currtmp * 2 AS twice", "*")`."""
         return self._of("SELECT ", *method_sql.sql_list(items), " FROM `input`")
 
-    def where(self, condition: str) -> Query:
+    def where(self, condition: str | Column) -> Query:
         """Keeps the tuples for which the condition is true."""
         return self._of("SELECT * FROM `input` WHERE ", argument(condition))
 
     filter = where
     selectExpr = select  # noqa: N815 - as PySpark spells it
 
-    def with_column(self, name: str, expression: str) -> Query:
+    def with_column(self, name: str, expression: str | Column) -> Query:
         """Adds a computed attribute, or replaces the attribute of that name."""
         return self._of("SELECT ", *method_sql.with_column(self.schema, name, expression), " FROM `input`")
 
@@ -107,7 +112,7 @@ class Query(Runnable):
         """Removes attributes."""
         return self._of("SELECT ", method_sql.without_columns(self.schema, names), " FROM `input`")
 
-    def explode(self, array: str, element: str, *, outer: bool = False) -> Query:
+    def explode(self, array: str | Column, element: str, *, outer: bool = False) -> Query:
         """Makes one tuple for each element of an array, as SQL's LATERAL VIEW explode: `explode("tags", "tag")`.
 
         Args:
@@ -118,7 +123,7 @@ class Query(Runnable):
         view = f"LATERAL VIEW{' OUTER' if outer else ''} explode("
         return self._of(f"SELECT * FROM `input` {view}", argument(array), f") exploded AS {quoted(element)}")
 
-    def window(self, moment: str, size: str, slide: str | None = None, start: str | None = None) -> Query:
+    def window(self, moment: str | Column, size: str, slide: str | None = None, start: str | None = None) -> Query:
         """Adds an attribute `window`, the time window of a moment, to group by: `window("ts", "10 minutes")`.
 
         A tuple comes out once for each window that contains it; not at all if its moment is null.
@@ -180,7 +185,13 @@ class Query(Runnable):
         return self._combined("except", other)
 
     def join(
-        self, other: Query, on: str | Sequence[str], how: str = "inner", *, left: str = "left", right: str = "right"
+        self,
+        other: Query,
+        on: str | Column | Sequence[str],
+        how: str = "inner",
+        *,
+        left: str = "left",
+        right: str = "right",
     ) -> Query:
         """Joins this query with another one: the pairs of tuples that satisfy a condition.
 
@@ -233,7 +244,7 @@ class Query(Runnable):
             *method_sql.asof_sql(self.schema, other.schema, on, keys, how, left, right, tolerance), other=other
         )
 
-    def order_by(self, *keys: str) -> Query:
+    def order_by(self, *keys: str | Column) -> Query:
         """Sorts: a tuple goes out as soon as punctuations exclude all tuples before it: `order_by("hour DESC")`."""
         return self._of("SELECT * FROM `input` ORDER BY ", ", ".join(method_sql.sort_key_sql(key) for key in keys))
 
@@ -279,7 +290,7 @@ class Query(Runnable):
             translation.require_condition(text, self.root, analyst_of(self.spark))
         return Query(self.spark, Node(Punctuate(rule, ungrammatical), (self.root,), "punctuate"))
 
-    def group_by(self, *keys: str) -> Groups:
+    def group_by(self, *keys: str | Column) -> Groups:
         """Groups the tuples by the values of these expressions; without expressions all tuples are one group."""
         return Groups(self, keys)
 
@@ -319,7 +330,9 @@ class Query(Runnable):
 
     def _of(self, *parts: str | QueryText, **others: Query) -> Query:
         """The query of a SQL text in which `input` is this query; `others` are further queries by name."""
-        statement = parse_statements(QueryText.joined(parts))[0]
+        text = QueryText.joined(parts)
+        note_registered(self.spark, text.text)
+        statement = parse_statements(text)[0]
         tables = {"input": Relation.of(self.root), **{name: Relation.of(query.root) for name, query in others.items()}}
         translation.sketched(statement, tables)
         return Query(self.spark, translation.planned(statement, tables, analyst_of(self.spark)))
@@ -341,7 +354,7 @@ def _no_column(name: object) -> str:
 
 
 def multiway_join(
-    on: str, purge: Literal["eager", "lazy"] | None = None, every: int | None = None, **queries: Query
+    on: str | Column, purge: Literal["eager", "lazy"] | None = None, every: int | None = None, **queries: Query
 ) -> Query:
     """Joins several queries at once: the combinations of their tuples that satisfy a condition.
 

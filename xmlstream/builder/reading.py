@@ -18,6 +18,7 @@ from xmlstream.operators.storage.object_urls import shown
 from xmlstream.plan.nodes import Node, results, static_frame
 from xmlstream.punct_ns.slices import quoted
 from xmlstream.sql import script
+from xmlstream.sql.created_functions import note_registered
 from xmlstream.sql.tables.declaration import ABOVE, scan
 
 if TYPE_CHECKING:
@@ -231,6 +232,7 @@ def from_sql(spark: Session, text: str, variables: Mapping[str, str] | None = No
     Raises:
         QueryError: The text is not SQL, uses unsupported SQL, does not fit its tables, or has several queries.
     """
+    note_registered(spark, text)
     answers = (read_text := script.read(text, variables, session=spark)).answers
     for warning in read_text.warnings:
         warnings.warn(warning, stacklevel=2)

@@ -39,6 +39,7 @@ from xmlstream.sink.result_tables import ResultSlice, no_rows
 from xmlstream.sink.target import Target
 from xmlstream.sink.xml_documents import Vocabulary
 from xmlstream.sql import script
+from xmlstream.sql.created_functions import note_registered
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, Row
@@ -131,6 +132,7 @@ def inserts_from_sql(spark: Session, text: str, variables: Mapping[str, str] | N
     Raises:
         QueryError: The text is not SQL, does not fit its tables, or has a query without INSERT INTO.
     """
+    note_registered(spark, text)
     read = script.read(text, variables, session=spark)
     for warning in read.warnings:
         warnings.warn(warning, stacklevel=2)

@@ -206,7 +206,7 @@ class _Computed:
 
     def __call__(self, expression: str, x: Attribute, y: Domain, local: bool) -> Function | None:
         from xmlstream.operators.expressions.constant_evaluation import evaluated
-        from xmlstream.operators.in_process.evaluation import is_proven
+        from xmlstream.operators.in_process.expressions import is_proven
         from xmlstream.operators.storage.store import unseal
         from xmlstream.runtime.same_query import QUERY
 

@@ -15,6 +15,7 @@ from decimal import Decimal
 from importlib import import_module
 from typing import Any
 
+from xmlstream.operators.expressions.operations.python_functions import as_written
 from xmlstream.plan.nodes import Node, names, topological
 from xmlstream.punct_ns.errors import StateError
 from xmlstream.sources.xml.options.source import SourceOptions
@@ -46,7 +47,7 @@ def brief(parameters: str) -> str:
 
 def described(node: Node) -> str:
     """The parameters of an operator in one line."""
-    return node.operator.parameters(node.schema)
+    return as_written(node.operator.parameters(node.schema))
 
 
 PLAN_FILE = "plan.json"

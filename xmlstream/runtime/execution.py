@@ -32,6 +32,7 @@ from xmlstream.operators.state.slice_tuples import Slice, Tuples
 from xmlstream.operators.storage.object_requests import requests
 from xmlstream.operators.storage.objects import ObjectStore
 from xmlstream.plan.nodes import Node, Results, Scan, Static, copies, names, results, topological
+from xmlstream.punct_ns.errors import original_error
 from xmlstream.punct_ns.punctuation import Punctuation
 from xmlstream.punct_ns.slices import POSITION, quoted
 from xmlstream.runtime.checkpoint import DOCUMENTS, Checkpoint, Commit
@@ -48,7 +49,6 @@ from xmlstream.sink.sink import ComputedSlice, Exactness, Moment, SinkLeft, Slic
 from xmlstream.sources.xml.parser.findings_collector import Findings
 from xmlstream.sources.xml.slices.micro_batches import StagedRange
 from xmlstream.sources.xml.slices.stage_writer import with_elements
-from xmlstream.sources.xml.spark.error_transport import original_error
 
 if TYPE_CHECKING:
     from xmlstream.operators.frames.frame import Engine, Frame

@@ -23,14 +23,13 @@ from xmlstream.operators.punctuate import Punctuate
 from xmlstream.operators.punctuators.order import ByOrder, ByRoster
 from xmlstream.operators.storage.store import Folder
 from xmlstream.plan.nodes import Node, StreamScan, names, topological
-from xmlstream.punct_ns.errors import InputError, UsageError
+from xmlstream.punct_ns.errors import InputError, UsageError, original_error
 from xmlstream.punct_ns.schema import windows
 from xmlstream.punct_ns.slices import quoted
 from xmlstream.runtime.settings import Settings
 from xmlstream.session.spark_errors import first_cause
 from xmlstream.sources.xml.options.reading import Reading
 from xmlstream.sources.xml.spark.batch_documents import HASH, PUNCTUATION, PartitionWriter, WrittenPartition
-from xmlstream.sources.xml.spark.error_transport import original_error
 from xmlstream.sources.xml.spark.spool import MOST_SORTED, Batch, Spool
 
 if TYPE_CHECKING:

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any
 from xmlstream.operators.storage.store import sealed, store_at
 from xmlstream.plan.nodes import Node, Scan, Static, documented, names, results, topological
 from xmlstream.plan.written_plan import encoded
-from xmlstream.punct_ns.errors import StateError, XmlStreamError
+from xmlstream.punct_ns.errors import StateError, XmlStreamError, original_error
 from xmlstream.runtime.checkpoint import DOCUMENTS, ENDED, Checkpoint, Commit
 from xmlstream.runtime.driving import driver, is_apart
 from xmlstream.runtime.execution import Execution, QueryStopped
@@ -41,7 +41,6 @@ from xmlstream.sources.local_paths import absolute
 from xmlstream.sources.xml.grammar.grammar_filter import RESTRICTED_FILE
 from xmlstream.sources.xml.options.reading import Reading
 from xmlstream.sources.xml.slices.sources_reader import shared_scans
-from xmlstream.sources.xml.spark.error_transport import original_error
 
 if TYPE_CHECKING:
     from xmlstream.session.engines import Session

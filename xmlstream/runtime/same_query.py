@@ -7,13 +7,16 @@ may change from run to run; with `moved`, so may the places of inputs and output
 
 from __future__ import annotations
 
+import json
+import logging
 import os
 import uuid
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import suppress
-from typing import Any
+from typing import Any, ClassVar
 
-from xmlstream.dataclasses import dataclass, replace
+from xmlstream.dataclasses import dataclass, field, replace
+from xmlstream.operators.expressions.operations.python_functions import as_written, called_in
 from xmlstream.operators.storage.object_urls import shown
 from xmlstream.operators.storage.records import Record
 from xmlstream.operators.storage.store import Folder, LocalPlace, Place, folder_at, sealed, store_at, unseal
@@ -22,6 +25,8 @@ from xmlstream.plan.written_plan import described
 from xmlstream.punct_ns.errors import StateError
 from xmlstream.sink.target import OutputRecord, Target
 from xmlstream.sources.local_paths import local_path
+
+_LOG = logging.getLogger("xmlstream.functions")
 
 CHECKPOINT_FORMAT = 4
 """The format of checkpoints; changed whenever a version of xmlstream cannot go on from one of another version."""
@@ -53,13 +58,18 @@ class NodeRecord(Record):
 
 @dataclass(frozen=True, slots=True)
 class QueryRecord(Record):
-    """What identifies a query: its plan, its outputs, and its id in outputs that others write to, too."""
+    """What identifies a query: its plan, its outputs, and its id in outputs that others write to, too.
+
+    The versions of its Python functions, by their names, do not; if one is another, a start says so.
+    """
 
     format: int
     timeZone: str  # noqa: N815 - as the record has it
     plan: tuple[NodeRecord, ...]
     outputs: tuple[OutputRecord, ...]
     id: str = ""
+    functions: Mapping[str, str] = field(default_factory=dict)
+    sparse: ClassVar[Collection[str]] = ("functions",)
 
     @staticmethod
     def of(checkpoint: Folder) -> QueryRecord:
@@ -84,9 +94,12 @@ class SameQuery:
 
     def __init__(self, place: LocalPlace, root: Node, time_zone: str, targets: Sequence[Target]) -> None:
         self._store = folder_at(place)
-        plan = tuple(_recorded(part, node) for part, node in zip(plain(root), topological(root), strict=True))
+        written = json.dumps(plain(root))
+        parts = zip(json.loads(as_written(written)), topological(root), strict=True)
+        plan = tuple(_recorded(part, node) for part, node in parts)
         outputs = tuple(target.recorded for target in targets)
-        self._mine = QueryRecord(CHECKPOINT_FORMAT, time_zone, plan, outputs, uuid.uuid4().hex)
+        functions = {function.name: function.version for function in called_in(written)}
+        self._mine = QueryRecord(CHECKPOINT_FORMAT, time_zone, plan, outputs, uuid.uuid4().hex, functions)
 
     @property
     def id(self) -> str:
@@ -133,7 +146,15 @@ class SameQuery:
         outputs = tuple(replace(output, since=before.since) for output, before in pairs)
         identity = found.id or uuid.uuid5(uuid.NAMESPACE_URL, str(checkpoint)).hex
         self._mine = replace(self._mine, id=identity, outputs=outputs)
-        if elsewhere:
+        changed = [name for name, version in self._mine.functions.items() if found.functions.get(name) != version]
+        for name in changed:
+            before, now = found.functions.get(name, "unknown"), self._mine.functions[name]
+            _LOG.warning(
+                "the function %s is %s, and was %s when the query began or went on last: what that has computed stays"
+                " in use; to compute it again, begin anew, with another checkpoint and output",
+                *(name, now, before),
+            )
+        if elsewhere or changed:
             self._write()
 
     def since(self, result: int) -> int:

@@ -22,11 +22,11 @@ import pyarrow as pa
 
 from xmlstream.dataclasses import dataclass
 from xmlstream.operators.storage.store import Place, Store, hidden
+from xmlstream.punct_ns.errors import transported
 from xmlstream.punct_ns.slices import POSITION
 from xmlstream.sink.document_names import names_of
 from xmlstream.sink.output import Output
 from xmlstream.sink.sink import AT_ONCE, Bytes, ComputedSlice, Draft, Exactness, Form, SliceSink
-from xmlstream.sources.xml.spark.error_transport import transported
 
 REPORT = "name STRING, rows BIGINT, checksum STRING, first BIGINT, tuples BINARY"
 """Schema of a task's report of a part, as Spark DDL: hidden name and checksum, null if the tuples are sent with the

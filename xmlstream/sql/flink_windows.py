@@ -21,15 +21,18 @@ from sqlglot import exp
 
 from xmlstream.dataclasses import dataclass, field
 from xmlstream.operators.expressions.dialect import as_read, call_name, expression
-from xmlstream.operators.expressions.duration import duration, length_text
-from xmlstream.operators.expressions.iso_duration import (
+from xmlstream.operators.expressions.duration import (
     ISO_DURATIONS,
     ISO_HINT,
     OF_FIXED_LENGTH,
+    duration,
     is_iso_duration,
     iso_duration,
+    length_text,
 )
+from xmlstream.operators.expressions.operations.python_functions import PythonFunction
 from xmlstream.punct_ns.errors import QueryError, format_error
+from xmlstream.sql.created_functions import require_arguments
 from xmlstream.sql.query_text import QueryText
 
 _LENGTHS: Mapping[str, tuple[str, ...]] = {
@@ -69,10 +72,11 @@ _DATA = "\0"
 
 @dataclass(frozen=True, slots=True)
 class Rewriting:
-    """Replacements in the text for Spark: start, end and new text of each."""
+    """Replacements in the text for Spark: start, end and new text of each; the Python functions that it may call."""
 
     text: QueryText
     replaced: list[tuple[int, int, QueryText]] = field(default_factory=list)
+    functions: Mapping[str, PythonFunction] = field(default_factory=dict)
 
     def for_spark(self, start: int, end: int) -> QueryText:
         """The text for Spark between two offsets."""
@@ -89,6 +93,13 @@ class Rewriting:
         Raises:
             QueryError: A window has no equivalent, or a constant is not a duration; the hint says what to write.
         """
+        for call in tree.find_all(exp.Anonymous):
+            function = self.functions.get(call_name(call))
+            if function is not None and not isinstance(call.parent, exp.Table | exp.Lateral | exp.Window):
+                require_arguments(call, function, self.text)
+                begin = call.meta["start"]
+                self._replace(begin, begin + len(str(call.this)), function.key, begin)
+                call.set("this", function.key)
         calls_in_from = set[int]()
         for node in list(tree.find_all(exp.DataType, exp.Table, exp.Anonymous, bfs=False)):
             match node:

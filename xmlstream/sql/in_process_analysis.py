@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING
 from xmlstream.operators.expressions.dialect import expression
 from xmlstream.operators.expressions.operations.casts import common_type
 from xmlstream.operators.expressions.operations.part import Part, of_column
+from xmlstream.operators.expressions.operations.python_functions import as_written
 from xmlstream.operators.expressions.operations.spark_type import NotProven, name_in_duckdb, read_type
 from xmlstream.operators.expressions.output_columns import coalesced_domain
 from xmlstream.operators.expressions.readings import HINT, misread, misreading
@@ -56,7 +57,7 @@ class ProvenAnalyst(WholeAnalyst):
         try:
             name = default_name(text, {})
         except NotProven:
-            name = text  # which stands only where there is no AS
+            name = as_written(text)  # which stands only where there is no AS
         return name, replace(domain, nullable=nullable)
 
     def require_condition(self, schema: Schema, expression: str) -> None:

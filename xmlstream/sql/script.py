@@ -233,10 +233,11 @@ def _source_of(node: Node) -> Node:
 def _declarations(statements: list[Statement], text: QueryText, targets: set[str]) -> dict[str, Declaration]:
     found: dict[str, Declaration] = {}
     for statement in statements:
-        if isinstance(statement.tree, exp.Create) and str(statement.tree.args.get("kind")).upper() != "VIEW":
-            declaration = Declaration.of(statement.tree, text, targets)
+        tree = statement.tree
+        if isinstance(tree, exp.Create) and str(tree.args.get("kind")).upper() not in ("VIEW", "FUNCTION"):
+            declaration = Declaration.of(tree, text, targets)
             if declaration.name.lower() in found:
-                raise text.error(f"table {declaration.name} is declared twice", statement.tree)
+                raise text.error(f"table {declaration.name} is declared twice", tree)
             found[declaration.name.lower()] = declaration
     return found
 

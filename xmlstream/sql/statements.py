@@ -12,7 +12,9 @@ from sqlglot.tokenizer_core import Token, TokenType
 
 from xmlstream.dataclasses import dataclass
 from xmlstream.operators.expressions.dialect import quiet, statement, tokens
+from xmlstream.operators.expressions.operations.python_functions import OF_PROGRAM, PythonFunction
 from xmlstream.punct_ns.errors import QueryError
+from xmlstream.sql.created_functions import created, declaration_words
 from xmlstream.sql.flink_windows import Rewriting
 from xmlstream.sql.query_text import QueryText, endless
 from xmlstream.sql.refused.did_you_mean import meant_at, meant_by_command
@@ -53,8 +55,9 @@ def parse_statements(text: QueryText) -> list[Statement]:
         found = tokens(text.text)
     except TokenError:
         raise endless(text) from None
+    functions = dict(OF_PROGRAM)
     with quiet(logging.getLogger("sqlglot")):
-        return [_statement(run, text) for run in _runs(found)]
+        return [_statement(run, text, functions) for run in _runs(found)]
 
 
 def _runs(found: list[Token]) -> Iterator[list[Token]]:
@@ -63,20 +66,26 @@ def _runs(found: list[Token]) -> Iterator[list[Token]]:
             yield list(run)
 
 
-def _statement(run: list[Token], text: QueryText) -> Statement:
+def _statement(run: list[Token], text: QueryText, functions: dict[str, PythonFunction]) -> Statement:
+    """The statement; one that creates a function adds it to those that later statements may call."""
     start, end = run[0].start, run[-1].end + 1
+    is_function = run[0].token_type == TokenType.CREATE and any(t.token_type == TokenType.FUNCTION for t in run[1:6])
+    words = declaration_words(run) if is_function else []
     try:
-        tree = statement(run, text.text)
+        tree = statement(run[: len(run) - len(words)], text.text)
     except ParseError as error:
         raise _unreadable(error, run, text) from None
     if isinstance(tree, exp.Command) and (meant := meant_by_command(run)) is not None:
         raise text.error(*meant)
+    if is_function:
+        made = created(tree, words, text)
+        functions[made.name] = made
     query = _query_in(run)
     if isinstance(tree, exp.Create) and tree.expression is not None and query is not None:
         first, before = next((t, run[i - 1]) for i, t in enumerate(run) if t.start == query)
         if before.token_type != TokenType.ALIAS:
             raise text.error(f"; is missing before {first.text}", first.start)
-    rewriting = Rewriting(text)
+    rewriting = Rewriting(text, functions=functions)
     rewriting.rewrite(tree)
     return Statement(tree, rewriting, start, end, query)
 

@@ -14,6 +14,7 @@ from dataclasses import replace
 from sqlglot import exp
 
 from xmlstream.operators.expressions.dialect import call_name, offset, render
+from xmlstream.operators.expressions.operations.python_functions import as_written, known_by
 from xmlstream.operators.expressions.type_rules import whole_number
 from xmlstream.operators.sort_order import SortKey
 from xmlstream.plan.nodes import Node
@@ -312,8 +313,9 @@ def require_condition(condition: QueryText, node: Node, analyst: WholeAnalyst | 
         raise condition.error(f"'{condition.text}' is not one condition", 0, _OF_ONE_ROW)
     where_, relation = query.tree.args["where"].this, Relation.of(node)
     beyond = [*where_.find_all(exp.Query, exp.Window), *aggregates_in(where_), *clock_calls([where_], relation)]
+    beyond += [call for call in where_.find_all(exp.Anonymous) if known_by(call_name(call)) is not None]
     if beyond:
-        what = f"{render(beyond[0])} cannot stand in the condition of a rule, which sees one row at a time"
+        what = f"{as_written(render(beyond[0]))} cannot stand in the condition of a rule, which sees one row at a time"
         raise query.text.error(what, beyond[0], _OF_ONE_ROW)
     sketched(query, {_ROW: relation})
     if analyst is not None:
@@ -334,7 +336,8 @@ def _placed(query: Statement) -> Iterator[None]:
             raise
         named_ = _OF_A_FUNCTION.match(error.what)
         calls = query.tree.find_all(exp.Anonymous)
-        call = None if named_ is None else next((each for each in calls if call_name(each) == named_[1]), None)
+        is_named = (each for each in calls if named_ is not None and as_written(call_name(each)) == named_[1])
+        call = next(is_named, None)
         at = query.start if call is None else offset(call)
         raise query.text.error(error.what, query.start if at is None else at, error.hint) from None
     except ValueError as error:  # a type or a literal of Spark that is not supported here

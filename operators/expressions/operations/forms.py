@@ -40,6 +40,7 @@ from xmlstream.operators.expressions.operations.part import (
     require_silent,
     text,
 )
+from xmlstream.operators.expressions.operations.python_functions import known_by
 from xmlstream.operators.expressions.operations.spark_type import INTEGERS, NotProven, read_type
 from xmlstream.punct_ns.errors import QueryError
 from xmlstream.punct_ns.schema import Schema
@@ -330,6 +331,8 @@ class Translator:
             raise NotProven(f"{name} of an array that is written out")
         if name in ("try_add", "try_subtract") and any(isinstance(e.unnest(), exp.Interval) for e in tree.expressions):
             return self._tried(tree.expressions, "+" if name == "try_add" else "-")
+        if (function := known_by(name)) is not None:
+            return function.part(name, self.parts(tree.expressions), self._zone)
         if name in FUNCTIONS:
             if any(call_name(e.unnest()) in _REORDERED.get(name, ()) for e in tree.expressions):
                 raise NotProven(f"{name} of a function that tries")

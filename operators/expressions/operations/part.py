@@ -19,6 +19,7 @@ from xmlstream.dataclasses import dataclass
 from xmlstream.operators.expressions.dialect import call_name
 from xmlstream.operators.expressions.duration import MICROSECONDS
 from xmlstream.operators.expressions.operations.spark_type import INTEGERS, NotProven, Type, in_duckdb, read_type
+from xmlstream.punct_ns.slices import own
 
 VOID = Type("VOID")
 BIGINT, DOUBLE, INT = map(read_type, ("BIGINT", "DOUBLE", "INT"))
@@ -218,8 +219,11 @@ def combined(
 
 
 def require_silent(what: str, *parts: Part) -> None:
-    """Refuses operands that can raise an error: whether they are null, DuckDB may know without computing them."""
-    if any(part.raises for part in parts):
+    """Refuses operands that can raise an error: whether they are null, DuckDB may know without computing them.
+
+    Of a call of a Python function it knows nothing.
+    """
+    if any(part.raises and not part.sql.startswith(own("python")) for part in parts):
         raise NotProven(f"{what} of an operand that can raise an error")
 
 

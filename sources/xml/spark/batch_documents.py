@@ -26,7 +26,7 @@ from xmlstream.dataclasses import dataclass, field, replace
 from xmlstream.operators.storage.records import DeadLetter
 from xmlstream.operators.storage.store import folder_at
 from xmlstream.punct_ns.domain import Domain
-from xmlstream.punct_ns.errors import XmlStreamError
+from xmlstream.punct_ns.errors import XmlStreamError, transported
 from xmlstream.punct_ns.notation import format_pattern
 from xmlstream.punct_ns.pattern import Wildcard
 from xmlstream.punct_ns.punctuation import Punctuation
@@ -37,7 +37,6 @@ from xmlstream.sources.xml.grammar.grammar_filter import GrammarFilter
 from xmlstream.sources.xml.options.source import SourceOptions
 from xmlstream.sources.xml.options.text_column import TextColumn
 from xmlstream.sources.xml.parser.text_column import TextParser
-from xmlstream.sources.xml.spark.error_transport import transported
 
 pc: Any = pyarrow.compute
 

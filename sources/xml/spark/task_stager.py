@@ -7,10 +7,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from xmlstream.dataclasses import dataclass
+from xmlstream.punct_ns.errors import original_error, transported
 from xmlstream.sources.xml.options.reading import Reading
 from xmlstream.sources.xml.slices.micro_batches import ReadTask
 from xmlstream.sources.xml.slices.staging import Rows
-from xmlstream.sources.xml.spark.error_transport import original_error, transported
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

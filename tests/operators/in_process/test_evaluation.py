@@ -9,7 +9,7 @@ import pytest
 
 from tests.harness.drawn_rows import connected, drawn
 from xmlstream.operators.frames.spark_engine import SparkEngine
-from xmlstream.operators.in_process.evaluation import computed
+from xmlstream.operators.in_process.expressions import computed
 from xmlstream.punct_ns.domain import Domain
 from xmlstream.punct_ns.schema import Attribute
 

@@ -33,6 +33,10 @@ _CREATED = {
         kind: (f"CREATE {kind} is not supported", DECLARED)
         for kind in ("SOURCE", "STREAM", "EXTERNAL TABLE", "STREAMING TABLE")
     },
+    **{
+        kind: (f"CREATE {kind} is not supported", "a function maps the values of one row to one value")
+        for kind in ("AGGREGATE FUNCTION", "TABLE FUNCTION")
+    },
     "SINK": (
         "CREATE SINK is not supported",
         "write CREATE TABLE o USING punctuated_xml OPTIONS (path 'out', rowTag 'row'); INSERT INTO o SELECT …",

@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterable
 from sqlglot import exp
 
 from xmlstream.operators.expressions.dialect import call_name, type_text
-from xmlstream.operators.expressions.iso_duration import OWN
+from xmlstream.operators.expressions.duration import OWN
 from xmlstream.operators.expressions.type_rules import whole_number
 from xmlstream.sql.query_text import QueryText
 from xmlstream.sql.refused.refusals import A_BOUND, IN_A_SUBQUERY, LAST_ROWS, place_in_query, purge_strategy_of, refusal

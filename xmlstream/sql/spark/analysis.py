@@ -18,9 +18,11 @@ from typing import TYPE_CHECKING, Any, Protocol
 from sqlglot import exp
 
 from xmlstream.operators.expressions.dialect import as_read, call_name, expression, render
+from xmlstream.operators.expressions.operations.python_functions import as_written, called_in, known_by
 from xmlstream.operators.expressions.output_columns import coalesced_domain
 from xmlstream.operators.expressions.type_rules import never_null
 from xmlstream.operators.frames.spark_engine import quiet_spark
+from xmlstream.operators.frames.spark_functions import give_function, with_functions
 from xmlstream.punct_ns.domain import Domain
 from xmlstream.punct_ns.errors import QueryError, UsageError
 from xmlstream.punct_ns.numeric_type import NumericType
@@ -29,6 +31,7 @@ from xmlstream.punct_ns.slices import quoted
 from xmlstream.session.engines import require_classic
 from xmlstream.session.spark_errors import first_cause
 from xmlstream.sql.query_text import QueryText
+from xmlstream.sql.spark.functions import REGISTERED
 from xmlstream.sql.spark.parsing import (
     ASOF_SINCE,
     SparkPlans,
@@ -86,6 +89,14 @@ class Catalogue:
                 self._views[name] = schema
         return self._reader
 
+    def give_registered(self, name: str) -> None:
+        """Gives the session with the views a function that the user has registered with his own."""
+        assert self._reader is not None
+        mine, readers = (s._jsparkSession.sessionState().functionRegistry() for s in (self._spark, self._reader))
+        identifier = _identifier(self._spark, name)
+        info, builder = mine.lookupFunction(identifier), mine.lookupFunctionBuilder(identifier)
+        readers.registerFunction(identifier, info.get(), builder.get())
+
     def _rowless(self, session: SparkSession, ddl: str) -> Any:
         # From an RDD: Spark's optimizer would replace a local frame without rows by an empty plan.
         # With Spark's internal rows: they need no conversion from Java's.
@@ -99,6 +110,14 @@ class Catalogue:
         from pyspark.sql.classic.dataframe import DataFrame as OfJava
 
         return OfJava(frame, session)
+
+
+def _identifier(spark: SparkSession, name: str) -> Any:
+    """How Spark's registry names a temporary function; since 4.3 by its catalog and its schema, too."""
+    java: Any = spark._jvm
+    of = java.org.apache.spark.sql.catalyst.FunctionIdentifier
+    some = java.scala.Some.apply
+    return of(name, some("session"), some("system")) if version_of(spark) >= (4, 3) else of(name)
 
 
 @contextmanager
@@ -269,13 +288,16 @@ class SparkAnalyst(WholeAnalyst):
         known = self._known.setdefault(schema, {})
         if unknown := [expression for expression in expressions if expression not in known]:
             with spark_errors_explained():
-                fields = self._catalogue.frame(schema).selectExpr(*unknown).schema.fields
+                frame = self._catalogue.frame(schema)
+                self._require_types(frame, unknown)
+                texts = [with_functions(text, frame.sparkSession) for text in unknown]
+                fields = frame.selectExpr(*texts).schema.fields
             for text, field in zip(unknown, fields, strict=True):
                 nullable = field.nullable and not never_null(expression(text), schema)
                 domain, coalesced = _domain(field), coalesced_domain(text, schema)
                 if coalesced is not None and coalesced.type == domain.type:
                     domain = coalesced
-                known[text] = field.name, replace(domain, nullable=nullable)
+                known[text] = _name(text, field), replace(domain, nullable=nullable)
         return [known[expression] for expression in expressions]
 
     def require_condition(self, schema: Schema, expression: str) -> None:
@@ -283,8 +305,29 @@ class SparkAnalyst(WholeAnalyst):
         if (schema, expression) in self._conditions:
             return
         with spark_errors_explained():
-            self._catalogue.frame(schema).where(expression)
+            frame = self._catalogue.frame(schema)
+            self._require_types(frame, [expression])
+            frame.where(with_functions(expression, frame.sparkSession))
         self._conditions.add((schema, expression))
+
+    @staticmethod
+    def _require_types(frame: DataFrame, texts: Sequence[str]) -> None:
+        """Checks the types of arguments of Python functions; that those registered with Spark map a row to a value."""
+        for text in texts:
+            for call in expression(text).find_all(exp.Anonymous) if called_in(text) or REGISTERED else ():
+                function = known_by(call_name(call))
+                if function is not None:
+                    given = [with_functions(render(each), frame.sparkSession) for each in call.expressions]
+                    function.require_types([field.dataType.simpleString() for field in frame.selectExpr(*given).schema])
+                elif call_name(call) in REGISTERED:
+                    java: Any = frame.selectExpr(with_functions(render(call), frame.sparkSession))._jdf
+                    plan = java.queryExecution().analyzed()
+                    if plan.getClass().getSimpleName() == "Aggregate":
+                        hint = "register a function from the values of one row to one value"
+                        raise QueryError(f"the function {call_name(call)} is an aggregate of Python", hint=hint)
+                    if not plan.deterministic():
+                        hint = "a slice that runs again after a crash must give the same"
+                        raise QueryError(f"the function {call_name(call)} is not deterministic", hint=hint)
 
     def require_table(self, node: Node) -> None:
         """Accepts any table."""
@@ -308,6 +351,11 @@ class SparkAnalyst(WholeAnalyst):
             QueryError: Spark finds an error in the query, or the plans differ.
         """
         session = self._catalogue.session(tables)
+        for call in statement.tree.find_all(exp.Anonymous):
+            if (function := known_by(call_name(call))) is not None:
+                give_function(function, session, typed=True)
+            elif call_name(call) in REGISTERED:
+                self._catalogue.give_registered(call_name(call))
         text, read = statement.for_spark(), as_read(statement.tree)
         require_parsed(statement, self._version)
         if self._version < ASOF_SINCE:
@@ -329,6 +377,11 @@ class SparkAnalyst(WholeAnalyst):
                 "write literals and functions in their simplest form, for instance CAST(… AS …)",
             )
         return [_domain(field).type for field in self._catalogue.of(frame, session).schema.fields]
+
+
+def _name(text: str, field: StructField) -> str:
+    """The name of a column; Spark would name one with a Python function by what is written in its place."""
+    return as_written(render(expression(text)).replace("`", "")) if called_in(text) else field.name
 
 
 def _domain(field: StructField) -> Domain:

@@ -15,8 +15,9 @@ import difflib
 
 from sqlglot import exp
 
-from xmlstream.operators.expressions.dialect import call_name
-from xmlstream.operators.expressions.iso_duration import ISO_DURATIONS
+from xmlstream.operators.expressions.dialect import READ_SPECIALLY, call_name
+from xmlstream.operators.expressions.duration import ISO_DURATIONS
+from xmlstream.operators.expressions.operations.python_functions import known_by
 
 _SCALARS = (
     # arrays
@@ -153,6 +154,16 @@ REFUSED = {name: reason for names, reason in _REASONS.items() for name in names.
 """Functions of Spark or other engines that a query may not call, each with the reason."""
 
 
+def is_of_sql(name: str) -> bool:
+    """Whether SQL has a function of this name, supported or not."""
+    known = SCALARS | AGGREGATES | CUTS_TIME | READS_THE_CLOCK | ISO_DURATIONS | REFUSED.keys()
+    return name.lower() in known or name.upper() in READ_SPECIALLY
+
+
+REGISTERED: set[str] = set()
+"""The functions that users have registered with sessions of Spark, as far as texts call them; in lower case."""
+
+
 _HINT = "Spark's scalar functions are supported, and count, sum, min, max, avg and other aggregates"
 
 
@@ -167,7 +178,7 @@ def reason_to_refuse(name: str) -> tuple[str, str] | None:
     """
     known = name.lower()
     supported = SCALARS | AGGREGATES | CUTS_TIME | READS_THE_CLOCK | ISO_DURATIONS
-    if known in supported:
+    if known in supported or known in REGISTERED or known_by(known) is not None:
         return None
     if known in REFUSED:
         return f"the function {known} is not supported", REFUSED[known]

@@ -257,6 +257,5 @@ def test_a_clock_ticks_without_input_while_something_waits_and_never_before_all_
 def test_slices_are_planned_and_staged_without_spark() -> None:
     modules = "sources_reader, stage_writer, staging"
     program = f"import sys\nfrom xmlstream.sources.xml.slices import {modules}\n"
-    program += "from xmlstream.sources.xml.spark import error_transport\n"
     program += "assert not {'pyspark', 'py4j'} & sys.modules.keys()"
     subprocess.run([sys.executable, "-c", program], check=True, timeout=300)

@@ -11,13 +11,12 @@ import pytest
 from pyspark.errors import PySparkException
 from pyspark.sql.types import StructType
 
-from xmlstream.punct_ns.errors import InputError, MalformedInput, UsageError
+from xmlstream.punct_ns.errors import InputError, MalformedInput, UsageError, original_error
 from xmlstream.punct_ns.slices import POSITION_SHOWN
 from xmlstream.punct_ns.slices import PUNCTUATION_SHOWN as PUNCTUATION
 from xmlstream.sources.generators.sensors import write_sensors
 from xmlstream.sources.xml.spark import data_source
 from xmlstream.sources.xml.spark.data_source import limits_reads
-from xmlstream.sources.xml.spark.error_transport import original_error
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession

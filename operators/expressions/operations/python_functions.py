@@ -1,0 +1,454 @@
+"""Python functions in queries: what is declared of each, and the call over columns that both engines make.
+
+A text of a query names a function by its key, `fahr__xs1`: another function of that name has another key, so that what
+is cached for a text never means another function. `as_written` gives the text as it was written.
+
+Spark and DuckDB both give a function Arrow's columns. `ArrowCall` takes them apart, calls the function once for each
+row, or once for all if it is annotated with `pa.Array`, and checks what it returns. So nulls, types and errors are the
+same on both engines. Moments with a time zone are in UTC, whatever the session's zone; those without one are naive.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import inspect
+import os
+import re
+import sys
+import textwrap
+import typing
+from collections import Counter
+from collections.abc import Callable, Sequence
+from contextlib import suppress
+from datetime import date, datetime
+from decimal import Decimal
+from numbers import Integral, Real
+from pathlib import Path
+from typing import Any, Literal
+
+import pyarrow as pa
+
+from xmlstream.dataclasses import dataclass, replace
+from xmlstream.operators.expressions.operations.part import Part, joined
+from xmlstream.operators.expressions.operations.spark_type import FLOATING, INTEGERS, NotProven, Type, read_type
+from xmlstream.punct_ns.errors import QueryError, in_transport
+from xmlstream.punct_ns.slices import any_arrow_type, own
+from xmlstream.punct_ns.sql_type import canonical_name
+
+Declared = Literal["rising", "falling", "injective", "rising injective", "falling injective"]
+"""What a user declares of the values: they never fall, or never rise, and different values have different results."""
+
+_MARK = re.compile(r"__xs\d+\b")
+_CALLED = re.compile(r"\b\w+__xs\d+\b")
+
+_SIMPLE = ("BOOLEAN", *INTEGERS, *FLOATING, "DECIMAL", "STRING", "DATE", "TIMESTAMP", "TIMESTAMP_NTZ")
+_TYPES_HINT = f"types that a function takes and returns: {', '.join(_SIMPLE)}, ARRAY and STRUCT of these"
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class PythonFunction:
+    """A function of Python as queries know it.
+
+    Attributes:
+        name: Its name in queries, in lower case.
+        call: The function.
+        type: The type of its results.
+        declared: What is declared of its values; a declared function maps only null to null.
+        number: Tells it from other functions of this name in this process.
+    """
+
+    name: str
+    call: Callable[..., Any]
+    type: Type
+    declared: Declared | None = None
+    number: int = 0
+
+    @property
+    def key(self) -> str:
+        """Its name in the texts of plans."""
+        return f"{self.name}__xs{self.number}"
+
+    @property
+    def origin(self) -> str:
+        """Its module and its name there."""
+        name = getattr(self.call, "__qualname__", type(self.call).__name__)
+        return f"{getattr(self.call, '__module__', None) or 'builtins'}:{name}"
+
+    @property
+    def version(self) -> str:
+        """Its origin and a hash of its source, which is another one when its source is."""
+        code = getattr(self.call, "__code__", None)
+        try:
+            source = textwrap.dedent(inspect.getsource(self.call)).encode()
+        except (OSError, TypeError):
+            source = b"" if code is None else code.co_code + repr(code.co_consts).encode()
+        return f"{self.origin} {hashlib.sha256(source).hexdigest()[:12]}"
+
+    @property
+    def is_vectorised(self) -> bool:
+        """Whether it is annotated to take Arrow's columns."""
+        return pa.Array in _hints(self.call) or pa.ChunkedArray in _hints(self.call)
+
+    @property
+    def directory(self) -> str | None:
+        """Where its module lies, and others that it may import."""
+        file = getattr(sys.modules.get(self.origin.partition(":")[0]), "__file__", None)
+        return None if file is None else str(Path(file).resolve().parent)
+
+    def wrong_number(self, given: int) -> str | None:
+        """What is wrong with a call with so many arguments; None if it takes them."""
+        try:
+            signature = inspect.signature(self.call)
+        except (TypeError, ValueError):  # some functions that are written in C have none
+            return None
+        with suppress(TypeError):
+            signature.bind(*(None,) * given)
+            return None
+        plain = [p for p in signature.parameters.values() if p.kind in (p.POSITIONAL_ONLY, p.POSITIONAL_OR_KEYWORD)]
+        return f"{self.name} takes {len(plain)} argument{'' if len(plain) == 1 else 's'}, not {given}"
+
+    def part(self, name: str, parts: Sequence[Part], zone: str) -> Part:
+        """A call as a part of an expression: of the result nothing is known but its type."""
+        self.require_types([part.type.name for part in parts])
+        number = _signature(self, tuple(part.type for part in parts))
+        # An argument is computed whatever the others are: the function sees nulls.
+        sql = f"{own(f'python{number}')}({', '.join(part.sql for part in parts)})"
+        return joined(sql, self.type, parts, nullable=True, raises=True)
+
+    def require_types(self, types: Sequence[str]) -> None:
+        """Refuses arguments of types that the engines give differently, or not at all."""
+        for type_ in types:
+            if not _is_passed(type_):
+                what = f"the function {self.name} cannot take a {canonical_name(type_)}"
+                raise QueryError(what, hint=_TYPES_HINT)
+
+
+_BY_KEY: dict[str, PythonFunction] = {}
+
+OF_PROGRAM: dict[str, PythonFunction] = {}
+"""The functions that this program has declared for all its queries, by their names."""
+
+_COUNTS: Counter[str] = Counter()
+
+SIGNATURES: list[tuple[PythonFunction, tuple[Type, ...]]] = []
+"""The functions that translated texts call, each with the types of its arguments; its place is its name in DuckDB."""
+
+
+def known_by(name: str) -> PythonFunction | None:
+    """The function of a key; None for any other name."""
+    return _BY_KEY.get(name)
+
+
+def declared_function(
+    call: Callable[..., Any],
+    name: str,
+    returns: str,
+    *,
+    monotone: bool = False,
+    falling: bool = False,
+    injective: bool = False,
+) -> PythonFunction:
+    """The function with what is declared of it; the same one if it was declared so before.
+
+    Raises:
+        QueryError: It is no function of one row, or its type is not supported.
+    """
+    name = name.lower()
+    _require_function(call, name)
+    try:
+        type_ = read_type(returns)
+    except NotProven:
+        type_ = Type(returns)
+    if not _is_passed(type_.name):
+        raise QueryError(f"the function {name} cannot return a {type_.name}", hint=_TYPES_HINT)
+    if monotone and falling:
+        raise QueryError(f"the function {name} is declared to rise and to fall", hint="leave one of them out")
+    words = ("falling" if falling else "rising" if monotone else "", "injective" if injective else "")
+    made = PythonFunction(name, call, type_, " ".join(filter(None, words)) or None)  # type: ignore[arg-type]
+    if made.declared and made.wrong_number(1):
+        raise QueryError(f"the function {name} is declared {made.declared}, and does not take one argument")
+    for known in _BY_KEY.values():
+        if known.call is call and (known.name, known.type, known.declared) == (name, type_, made.declared):
+            return known
+    _COUNTS[name] += 1
+    made = replace(made, number=_COUNTS[name])
+    _BY_KEY[made.key] = made
+    return made
+
+
+def _require_function(call: Any, name: str) -> None:
+    if not re.fullmatch(r"[^\W\d]\w*", name):
+        raise QueryError(f"{name} is not a name of a function", hint='give one: @xs.function("DOUBLE", name="fahr")')
+    if inspect.isclass(call) or not callable(call):
+        what = "a class, as aggregates and table functions are" if inspect.isclass(call) else "not a function"
+        raise QueryError(f"{name} is {what}", hint="declare a function from the values of one row to one value")
+    if inspect.isgeneratorfunction(call) or inspect.iscoroutinefunction(call) or inspect.isasyncgenfunction(call):
+        hint = "return an array, and make rows of it by LATERAL VIEW explode(…)"
+        raise QueryError(f"{name} yields or awaits: table functions are not supported", hint=hint)
+    if any("pandas" in str(getattr(hint, "__module__", hint)) or str(hint).startswith("pd.") for hint in _hints(call)):
+        raise QueryError(f"{name} is annotated with a class of pandas", hint="annotate pa.Array, or nothing")
+    if PythonFunction(name, call, Type("INT")).wrong_number(0) is None and not _takes(call):
+        raise QueryError(f"{name} takes no argument", hint="write a literal in its place")
+
+
+def _takes(call: Any) -> bool:
+    try:
+        return bool(inspect.signature(call).parameters)
+    except (TypeError, ValueError):
+        return True
+
+
+def _hints(call: Any) -> list[Any]:
+    """The annotations, as classes if they can be read."""
+    try:
+        return list(typing.get_type_hints(call).values())
+    except Exception:  # noqa: BLE001 - whatever an annotation raises
+        hints = getattr(call, "__annotations__", {}).values()
+        return [pa.Array if re.match(r"(pa|pyarrow)\.(Chunked)?Array\b", str(hint)) else hint for hint in hints]
+
+
+def _is_passed(type_: str) -> bool:
+    try:
+        found = read_type(type_)
+    except NotProven:
+        return False
+    if found.element is not None:
+        return _is_passed(found.element.name)
+    return all(_is_passed(f.type.name) for f in found.fields) if found.fields else found.kind in _SIMPLE
+
+
+def _signature(function: PythonFunction, types: tuple[Type, ...]) -> int:
+    """The place of a function of arguments of these types."""
+    pair = function, types
+    if pair not in SIGNATURES:
+        SIGNATURES.append(pair)
+    return SIGNATURES.index(pair)
+
+
+def as_written(text: str) -> str:
+    """A text of a plan with its functions as they were written.
+
+    >>> as_written("max(fahr__xs2(`temp`)) AS m")
+    'max(fahr(`temp`)) AS m'
+    """
+    return _MARK.sub("", text)
+
+
+def called_in(text: str) -> list[PythonFunction]:
+    """The functions that a text of a plan calls, each once."""
+    found = map(_BY_KEY.get, dict.fromkeys(_CALLED.findall(text)))
+    return [function for function in found if function is not None]
+
+
+@dataclass(frozen=True, slots=True)
+class ArrowCall:
+    """A function over Arrow's columns: what an engine calls.
+
+    With `in_fields`, each result is a structure of the value and of the text of its error, which is raised where the
+    value is used. Otherwise the first error is raised.
+    """
+
+    function: PythonFunction
+    in_fields: bool = False
+
+    def __call__(self, *given: Any) -> pa.Array[Any]:
+        """The results for the rows."""
+        columns = [_seen(column) for column in given]
+        of_rows = self._vectorised if self.function.is_vectorised else self._of_rows
+        found, errors = of_rows(columns)
+        first = next((error for error in errors if error is not None), None)
+        if not self.in_fields:
+            if first is not None:
+                raise first
+            return found
+        texts = pa.array([None if error is None else in_transport(error) for error in errors], pa.string())
+        return pa.StructArray.from_arrays([found, texts], names=["value", "error"])
+
+    def _of_rows(self, columns: list[pa.Array[Any]]) -> tuple[pa.Array[Any], list[QueryError | None]]:
+        call, converted = self.function.call, _converted(self.function.type)
+        is_strict = self.function.declared is not None
+        results, errors = list[Any](), list[QueryError | None]()
+        for row in zip(*(column.to_pylist() for column in columns), strict=True):
+            result, error = None, None
+            if not (is_strict and row[0] is None):
+                try:
+                    result = call(*row)
+                except Exception as raised:  # noqa: BLE001 - whatever a user's function raises
+                    error = self._raised(raised, _arguments(row))
+                else:
+                    try:
+                        result = None if result is None else converted(result)
+                    except (TypeError, ValueError) as reason:
+                        result, error = None, self._wrong(result, str(reason), row)
+                    if result is None and is_strict and error is None:
+                        error = self._wrong(None, f"it is declared {self.function.declared}", row)
+            results.append(result)
+            errors.append(error)
+        return self._array(results, errors, columns), errors
+
+    def _array(
+        self, results: list[Any], errors: list[QueryError | None], columns: list[pa.Array[Any]]
+    ) -> pa.Array[Any]:
+        """The results in Arrow; a value that the type does not hold becomes an error."""
+        type_ = any_arrow_type(self.function.type.name)
+        try:
+            return pa.array(results, type_)
+        except (pa.ArrowException, OverflowError, TypeError, ValueError):
+            for i, result in enumerate(results):
+                try:
+                    pa.array([result], type_)
+                except (pa.ArrowException, OverflowError, TypeError, ValueError) as reason:
+                    row = tuple(column[i].as_py() for column in columns)
+                    results[i], errors[i] = None, self._wrong(result, str(reason), row)
+            return pa.array(results, type_)
+
+    def _vectorised(self, columns: list[pa.Array[Any]]) -> tuple[pa.Array[Any], list[QueryError | None]]:
+        type_: Any
+        type_, count = any_arrow_type(self.function.type.name), len(columns[0])
+        rows = f"{count} rows, first {_arguments(tuple(c[0].as_py() for c in columns))}" if count else ""
+        error: QueryError | None = None
+        found: Any = None
+        try:
+            found = self.function.call(*columns)
+        except Exception as raised:  # noqa: BLE001 - whatever a user's function raises
+            error = self._raised(raised, rows)
+        else:
+            found = found.combine_chunks() if isinstance(found, pa.ChunkedArray) else found
+            if not isinstance(found, pa.Array) or len(found) != count:
+                what = f"{len(found)} values" if isinstance(found, pa.Array) else f"a {type(found).__name__}"
+                error = self._error(f"returned {what} for {count} rows", "return a pa.Array of as many values")
+            elif found.type != type_:
+                try:
+                    found = found.cast(type_) if _is_wider(type_, found.type) else None
+                except pa.ArrowException:
+                    found = None
+                error = None if found is not None else self._error("returned values of another Arrow type", None)
+            if (
+                error is None
+                and self.function.declared
+                and (found.is_null().to_pylist() != columns[0].is_null().to_pylist())
+            ):
+                error = self._error(
+                    f"is declared {self.function.declared}, and is null where its argument is not", None
+                )
+        if error is not None:
+            return pa.nulls(count, type_), [error] * count
+        return found, [None] * count
+
+    def _error(self, what: str, hint: str | None, where: str | None = None) -> QueryError:
+        code = getattr(self.function.call, "__code__", None)
+        if where is None:
+            where = None if code is None else _line(code.co_filename, code.co_firstlineno)
+        return QueryError(f"the function {self.function.name} {what}", where=where, hint=hint)
+
+    def _wrong(self, result: object, reason: str, row: tuple[Any, ...]) -> QueryError:
+        type_ = self.function.type.name
+        what = f"returned {_short(result)}, which is not a valid {type_}, for {_arguments(row)}: {reason}"
+        return self._error(what, f"its declaration says RETURNS {type_}")
+
+    def _raised(self, raised: Exception, arguments: str) -> QueryError:
+        """The error with the line of the function's own file that led to it."""
+        code, trace, where = getattr(self.function.call, "__code__", None), raised.__traceback__, None
+        while trace is not None:
+            if code is not None and trace.tb_frame.f_code.co_filename == code.co_filename:
+                where = _line(code.co_filename, trace.tb_lineno)
+            trace = trace.tb_next
+        words = " ".join(str(raised).split()) or "no message"
+        return self._error(f"raised {type(raised).__name__} for {arguments}: {_short(words, plain=True)}", None, where)
+
+
+def _line(file: str, line: int) -> str:
+    return f"{os.path.relpath(file) if Path(file).is_relative_to(Path.cwd()) else file}, line {line}"
+
+
+_LONGEST = 200
+"""The most letters of a value in a message."""
+
+
+def _short(value: object, *, plain: bool = False) -> str:
+    text = str(value) if plain else repr(value)
+    return text if len(text) <= _LONGEST else f"{text[: _LONGEST - 1]}…"
+
+
+def _arguments(row: tuple[Any, ...]) -> str:
+    return f"({', '.join(map(_short, row))})"
+
+
+def _seen(column: Any) -> pa.Array[Any]:
+    """A column as a function sees it, whichever engine gives it: one array, with moments in UTC."""
+    found = column.combine_chunks() if isinstance(column, pa.ChunkedArray) else column
+    type_ = _type_seen(found.type)
+    return found if found.type == type_ else found.cast(type_)
+
+
+def _type_seen(type_: pa.DataType) -> pa.DataType:
+    if isinstance(type_, pa.TimestampType):
+        return pa.timestamp("us", None if type_.tz is None else "UTC")
+    if isinstance(type_, pa.ListType):
+        return pa.list_(pa.field("element", _type_seen(type_.value_type)))
+    if isinstance(type_, pa.StructType):
+        return pa.struct([pa.field(field.name, _type_seen(field.type)) for field in type_])
+    return pa.string() if pa.types.is_large_string(type_) else type_
+
+
+def _is_wider(to: pa.DataType, of: pa.DataType) -> bool:
+    """Whether Arrow's values of one type are values of another."""
+    if pa.types.is_null(of) or (pa.types.is_large_string(of) and pa.types.is_string(to)):
+        return True
+    if pa.types.is_integer(of):
+        return pa.types.is_integer(to) or pa.types.is_floating(to) or pa.types.is_decimal(to)
+    if pa.types.is_timestamp(of) and pa.types.is_timestamp(to):
+        return (of.tz is None) == (to.tz is None)
+    return pa.types.is_floating(of) and pa.types.is_floating(to) and of.bit_width <= to.bit_width
+
+
+def _converted(type_: Type) -> Callable[[Any], Any]:
+    """From a result of Python to a value of the type for Arrow; TypeError for any other."""
+    if type_.element is not None:
+        of_element = _converted(type_.element)
+        return lambda value: [None if each is None else of_element(each) for each in _only(value, (list, tuple))]
+    if not type_.fields:
+        return _CONVERTED[type_.kind]
+    of_fields = {field.name: _converted(field.type) for field in type_.fields}
+
+    def structure(value: Any) -> Any:
+        if _only(value, dict).keys() != of_fields.keys():
+            raise TypeError(f"its keys are {', '.join(map(str, value))}")
+        return {name: None if value[name] is None else convert(value[name]) for name, convert in of_fields.items()}
+
+    return structure
+
+
+def _only(value: Any, kinds: type | tuple[type, ...], not_: type | tuple[type, ...] = ()) -> Any:
+    if not isinstance(value, kinds) or isinstance(value, not_):
+        raise TypeError(f"it is of Python's type {type(value).__name__}")
+    return value
+
+
+def _number(value: Any) -> float:
+    # -0.0 is read as 0.0, as from XML.
+    return float(_only(value, Real, bool)) + 0.0
+
+
+def _moment(value: Any) -> datetime:
+    if _only(value, datetime).tzinfo is None:
+        raise TypeError("it has no time zone")
+    return value  # type: ignore[no-any-return]
+
+
+def _local(value: Any) -> datetime:
+    if _only(value, datetime).tzinfo is not None:
+        raise TypeError("it has a time zone")
+    return value  # type: ignore[no-any-return]
+
+
+_CONVERTED: dict[str, Callable[[Any], Any]] = {
+    "BOOLEAN": lambda value: bool(value) if type(value).__name__ == "bool_" else _only(value, bool),
+    **dict.fromkeys(INTEGERS, lambda value: int(_only(value, Integral, bool))),
+    **dict.fromkeys(FLOATING, _number),
+    "DECIMAL": lambda value: _only(value, (Decimal, int), bool),
+    "STRING": lambda value: _only(value, str),
+    "DATE": lambda value: _only(value, date, datetime),
+    "TIMESTAMP": _moment,
+    "TIMESTAMP_NTZ": _local,
+}
