@@ -9,6 +9,7 @@ window are tried, so that a bad document affects few others. The position of an 
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Sequence
 from functools import cached_property
 from itertools import islice, pairwise
@@ -25,7 +26,7 @@ from xmlstream.sources.xml.parser.malformed import LocatedText
 from xmlstream.sources.xml.splits.byte_ranges import CHUNK_BYTES, ByteRange
 from xmlstream.sources.xml.splits.prolog import Charset, FlawError, read_prolog
 from xmlstream.sources.xml.splits.split_points import Offsets, Tags
-from xmlstream.sources.xml.splits.tags import tag_name
+from xmlstream.sources.xml.splits.tags import on_one_line, tag_name
 
 SMALL = 1 << 16
 """The greatest length in bytes of a document that is parsed with others."""
@@ -150,7 +151,7 @@ def _content(range_: ByteRange, options: SourceOptions) -> tuple[bytes, bytes] |
         with range_.document.reader(range_.end) as file:
             text = file.read(range_.end)
         if range_.open:
-            return range_.open[0].encode(), text
+            return _within(range_.open[0].encode(), text)
         prolog = read_prolog(text, complete=True, encoding=options.encoding, doctype=options.doctype)
         if prolog is None or prolog.empty or prolog.charset != _UTF8:
             return None
@@ -162,3 +163,25 @@ def _content(range_: ByteRange, options: SourceOptions) -> tuple[bytes, bytes] |
     except (OSError, FlawError):
         return None
     return prolog.root, content
+
+
+def _within(around: bytes, text: bytes) -> tuple[bytes, bytes]:
+    """Returns the tag around a fragment, and its text.
+
+    If the text is one element, the namespaces that this declares are declared by the tag around it, and blank in the
+    text: of texts that declare none, many can be read together from their tokens.
+    """
+    first = _DECLARES.match(text)
+    if first is None or first[5] == b"/>" or b"xmlns:punct" in first[3] or text.find(b"xmlns", first.end(3)) >= 0:
+        return around, text
+    end_tag = b"</" + first[2] + b">"
+    if text.count(end_tag[:-1]) != 1 or not text.rstrip(_BLANKS).endswith(end_tag):
+        return around, text
+    return around[:-1] + on_one_line(first[3]) + b">", first[1] + b" " * len(first[3]) + text[first.end(3) :]
+
+
+_DECLARES = re.compile(
+    rb"([ \t\r\n]*<([^\s<>/!?\"'=]+))((?:[ \t\r\n]+xmlns(?::[^\s<>/\"'=]+)?=(?:\"[^\"<&]*\"|'[^'<&]*'))+)"
+    rb"((?:[ \t\r\n][^<>\"'/]*(?:\"[^\"<]*\"|'[^'<]*'))*[ \t\r\n]*)(/?>)"
+)
+"""A start tag whose first attributes declare namespaces."""

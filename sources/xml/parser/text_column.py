@@ -17,6 +17,7 @@ import contextlib
 import re
 from collections import Counter
 from collections.abc import Iterable
+from functools import lru_cache
 from io import BytesIO
 from operator import itemgetter
 from typing import Any, BinaryIO, NamedTuple, cast
@@ -269,6 +270,7 @@ class _Forms:
         self._options, self._names = options, options.unsplit
         self.around = f"<texts xmlns:punct={quoteattr(options.punctuation_namespace)}>"
         uri = re.escape(options.punctuation_namespace.encode())
+        self._of_tag = lru_cache(maxsize=256)(self._of_first)
         self._declares_punctuations = re.compile(rb"xmlns:[^\s=]+\s*=\s*(?:\"" + uri + rb"\"|'" + uri + rb"')")
 
     def of(self, text: bytes) -> _Form | None:
@@ -300,18 +302,23 @@ class _Forms:
             self._declares_punctuations.findall(begins) if begins else ()
         ):
             return ("",)
-        names = TupleNamespaces(self._options, ())
         if root is None:
             try:
                 prolog = read_prolog(text, complete=True, encoding="utf-8")
             except FlawError:
                 return ()  # the parser will report it
             assert prolog is not None
-            text, root = text[prolog.content :], prolog.root
+            return self._of_first(text[prolog.content :], prolog.root)
+        tag = text[: text.find(b">") + 1]
+        return (self._of_tag(tag, root) if len(tag) < _LONGEST_KNOWN else ()) or self._of_first(text, root)
+
+    def _of_first(self, text: bytes, root: bytes) -> tuple[str | None, ...]:
+        names = TupleNamespaces(self._options, ())
         names.look(text, SplitPoint(0, (root,)), _UTF8)
         return names.known
 
 
+_LONGEST_KNOWN = 1 << 10  # bytes of the tags of which namespaces are remembered
 _BLANKS = b" \t\r\n"
 _NO_BREAK = re.compile(rb"[^\r\n]")
 _FIRST_TAG = re.compile(rb"[ \t\r\n]*<[^\s<>/!?\"'=]+")

@@ -77,12 +77,27 @@ PROLOGS = [
     "<!DOCTYPE r [<!ENTITY e 'x'>]>",
 ]
 
+SINGLE = [
+    "<r xmlns='urn:x'><a>1</a></r>",
+    '<r xmlns="urn:x" c="1"><b>y</b></r>',
+    "<x:r xmlns:x='urn:x' xmlns='urn:y'><x:a>2</x:a></x:r>",
+    "<r xmlns='urn:x'/><r></r>",
+    "<r xmlns='urn:x' c='>'/><r></r>",
+    "<r xmlns='urn:x'><a>1</a></r><r/>",
+    "<r xmlns='urn:x'><a>none</a></r>",
+    "<r xmlns='urn:x' xmlns='urn:x'></r>",
+    "<r\n xmlns='urn:x'><b><!-- </r> --></b></r>",
+    f"<punct:r xmlns:punct='{PUNCT_NS}'><a>3</a></punct:r>",
+    "<punct:r xmlns='urn:x'><a>3</a></punct:r>",
+]
+"""Texts whose first element declares namespaces."""
+
 mixed = st.lists(st.one_of(st.sampled_from(ITEMS), st.sampled_from(ITEMS + ODD)), max_size=4).map("".join)
 prologs = st.one_of(st.just(""), st.just(""), st.sampled_from(PROLOGS))
 ends = st.sampled_from(["</l>", "</l>", "</l>\n", "</l><!-- end -->", "", "</l><l/>"])
 fragments = st.builds(lambda *parts: "".join(parts), prologs, mixed)
 wholes = st.builds(lambda *parts: "".join(parts), prologs, st.sampled_from([ROOT, ROOT, "<l>", "<l/>"]), mixed, ends)
-texts = st.one_of(fragments, fragments, wholes, wholes, st.none())
+texts = st.one_of(fragments, fragments, wholes, wholes, st.sampled_from(SINGLE), st.none())
 
 
 def column(**options: str) -> TextColumn:
@@ -119,6 +134,7 @@ def items(found: ParsedTexts, count: int) -> list[list[Any]]:
 @example(values=["<r><a>1</a>", "</r>"])
 @example(values=["<r><a>1</a></r>&am", "p;<r/>"])
 @example(values=["<r xmlns='urn:x'/>", "<r/>", "<r/><r xmlns='urn:x'/>"])
+@example(values=SINGLE)
 @example(values=[ROOT + ITEMS[0] + "</l>", None, "", ROOT + ITEMS[4] + "</l>"])
 def test_together_they_give_what_each_gives_alone(values: list[str | None]) -> None:
     together = items(parsed(values), len(values))
@@ -322,6 +338,8 @@ def test_a_thousand_texts_are_one_piece_but_for_bad_ones(monkeypatch: pytest.Mon
     monkeypatch.setattr(range_parser, "open_document", opened)
     values = [ITEMS[at % 2] if at % 3 else ROOT + ITEMS[0] + "</l>" for at in range(999)]
     assert len(parsed(values).tuples) == 999
+    single = [f"<r xmlns='urn:x'><a>{at}</a>{'<b>y</b>' * (at % 2)}</r>" for at in range(999)]
+    assert parsed(single).tuples["a"].to_pylist() == list(range(999))
     opened.assert_not_called()
 
 
