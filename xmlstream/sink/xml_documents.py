@@ -169,13 +169,15 @@ def _places(columns: Sequence[tuple[tuple[str, ...], Attribute]]) -> Iterator[_P
     """Places of columns by their paths, in the order of the first column at each.
 
     Raises:
-        UsageError: Two columns have one path, or a column with contents of its own has one of another inside.
+        UsageError: Two columns have one path, or one has a path through the text of another.
     """
     order = {path[0]: None for path, _ in columns}
     for step, group in groupby(sorted(columns, key=lambda one: [*order].index(one[0][0])), lambda one: one[0][0]):
         found = list(group)
         ends = [attribute for path, attribute in found if len(path) == 1]
-        if len(ends) > 1 or (ends and len(found) > 1 and (is_nested(ends[0]) or step.startswith("@"))):
+        below = [path[1] for path, _ in found if len(path) > 1]
+        # Beside the text of an element there are only its XML attributes: all text in it would be read.
+        if len(ends) > 1 or (ends and below and (is_nested(ends[0]) or not all(one[0] == "@" for one in below))):
             both = " and ".join(attribute.name for _, attribute in found[:2])
             raise UsageError(f"the columns {both} are both written at {step}", hint="give one another path")
         if len(found) == 1 and ends:

@@ -143,7 +143,7 @@ class Proposal:
         part = "in all" if self.is_whole else "at its beginning, where inference stopped"
         path = " ".join(self.options["path"].split())
         remarks = self.remarks or (f"Inferred from {path}: {rows} {self.options['rowTag']} {part}.",)
-        lines = [f"-- {remark}" for remark in remarks]
+        lines = [f"-- {' '.join(remark.split())}" for remark in remarks]
         if self.others:
             more = ", …" if len(self.others) > _MOST_OTHERS else ""
             lines.append(f"-- Other elements that repeat, for --row-tag: {', '.join(self.others[:_MOST_OTHERS])}{more}")
@@ -152,7 +152,7 @@ class Proposal:
         name = re.sub(rf"[{NO_NAME_LETTER}\-.]", "_", local_tag(self.options["rowTag"]).rpartition(":")[2])
         lines.append(f"CREATE TABLE {quoted_if(name)} (")
         ends = [*[","] * (len(self.columns) - 1), ""]
-        remarks = tuple(f"  -- {column.remark}" if column.remark else "" for column in self.columns)
+        remarks = tuple(f"  -- {' '.join(column.remark.split())}" if column.remark else "" for column in self.columns)
         lines += [f"  {c.ddl}{end}{remark}" for c, end, remark in zip(self.columns, ends, remarks, strict=True)]
         lines += [") USING punctuated_xml OPTIONS (", *(guess.lines for guess in self.guesses)]
         options = [f"  {_option(option)} {_text(value)}" for option, value in self.options.items()]
@@ -292,7 +292,9 @@ def _identified(found: SchemaProfile, row: RowCandidate, all_: Sequence[Inferred
             continue
         columns_ = [by_path.get(path) for path in each.fields]
         names = ", ".join(quoted_if(one.name) if one else path for one, path in zip(columns_, each.fields, strict=True))
-        is_once = len(row.around) == 1 and all(one.most == 1 for one in _down_to(row.around[0], each.scope))
+        tags = [one.tag for one in row.around[0]]
+        is_once = len(row.around) == 1 and each.scope in tags
+        is_once &= all(one.most == 1 for one in row.around[0][: tags.index(each.scope) + 1 if is_once else 0])
         if each.kind == "keyref":
             key = next((one for one in found.identities if one.name == each.refer and one.kind != "keyref"), None)
             of = f"of {'|'.join(key.rows)} at {', '.join(key.fields)}" if key else f"of {each.refer}"
@@ -303,12 +305,6 @@ def _identified(found: SchemaProfile, row: RowCandidate, all_: Sequence[Inferred
             inside = "" if is_once else f", but only within one {local_tag(each.scope)}"
             remarks.append(f"{each.name} (xs:{each.kind}): {names} is unique{inside}; uniqueIds takes single columns")
     return unique, remarks
-
-
-def _down_to(around: Sequence[ElementProfile], scope: str) -> Sequence[ElementProfile]:
-    """Returns the elements around a row, from the root to one of a tag; all if there is none of it."""
-    tags = [one.tag for one in around]
-    return around[: tags.index(scope) + 1] if scope in tags else around
 
 
 def _row(

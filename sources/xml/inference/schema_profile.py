@@ -15,9 +15,11 @@ from decimal import Decimal, InvalidOperation
 
 from lxml import etree
 
-from xmlstream.dataclasses import dataclass, field
+from xmlstream.dataclasses import dataclass, field, replace
+from xmlstream.punct_ns.errors import UsageError
 from xmlstream.sources.xml.inference.element_profile import MOST_PLACES, ElementProfile, ObservedValues, Sample
 from xmlstream.sources.xml.options.leaf_paths import local_tag
+from xmlstream.sources.xml.options.qualified_names import XML_PREFIXES
 from xmlstream.sources.xml.options.schema_documents import XS, SchemaDocument, compiled, schema_documents
 
 _MANY = 1 << 40
@@ -156,15 +158,72 @@ class SchemaProfile(Sample):
 def schema_profile(file: str) -> SchemaProfile:
     """Profiles the documents of a schema: each global element that no other one contains is the root of some.
 
+    A schema with a flaw is read as far as it goes; the flaw is a remark.
+
     Raises:
-        UsageError: It cannot be read, or is not valid.
+        UsageError: It cannot be read.
     """
     documents = schema_documents(file)
-    compiled(documents)
-    return _Profiler(documents).profile()
+    profile = _Profiler(documents).profile()
+    try:
+        compiled(documents)
+    except UsageError as error:
+        profile.remark("", " ".join(error.what.split()))
+    return profile
 
 
-_Declaration = tuple[SchemaDocument, etree._Element]
+@dataclass(frozen=True, slots=True)
+class _Declaration:
+    """A declaration in a schema, or a part of one; `around` are the types and groups that are being expanded."""
+
+    document: SchemaDocument
+    element: etree._Element
+    around: tuple[etree._Element, ...] = ()
+
+    @property
+    def kind(self) -> str:
+        """The kind, such as `attribute`; `type` for simple and complex ones."""
+        name = local_tag(str(self.element.tag))
+        return "type" if name in ("simpleType", "complexType") else name
+
+    @property
+    def is_complex(self) -> bool:
+        """Whether it is a complex type."""
+        return self.element.tag == f"{XS}complexType"
+
+    @property
+    def is_expanding(self) -> bool:
+        """Whether it is expanded already, around this place."""
+        return self.element in self.around
+
+    @property
+    def default(self) -> str | None:
+        """What an absent value means."""
+        return self.element.get("default", self.element.get("fixed"))
+
+    def named(self, attribute: str) -> str:
+        """Returns the name in an XML attribute, as in lxml; empty for none."""
+        name = self.element.get(attribute)
+        return "" if name is None else self.resolved(name)
+
+    def resolved(self, name: str) -> str:
+        """Returns a qualified name in the schema as in lxml."""
+        prefix, _, local = name.strip().rpartition(":")
+        spaces: Mapping[str | None, str] = {**self.element.nsmap, "xml": XML_PREFIXES["xml"]}
+        return _tag(spaces.get(prefix or None, "" if prefix else self.document.namespace), local)
+
+    def parts(self, *kinds: str) -> Iterator[_Declaration]:
+        """Yields the parts of these kinds, all without any."""
+        for each in self.element.iterchildren(*(f"{XS}{kind}" for kind in kinds or "*")):
+            yield replace(self, element=each)
+
+    def part(self, kind: str) -> _Declaration | None:
+        """Returns the first part of a kind."""
+        return next(self.parts(kind), None)
+
+    def expanding(self) -> _Declaration:
+        """Returns it as one that is being expanded."""
+        return replace(self, around=(*self.around, self.element))
 
 
 class _Profiler:
@@ -175,262 +234,182 @@ class _Profiler:
         self._global: dict[tuple[str, str], _Declaration] = {}
         self._members: dict[str, list[_Declaration]] = {}
         self._derived: dict[str, list[str]] = {}
-        self._places = 0
+        self._used: set[str] = set()
         for document in documents:
-            redefined = document.root.iterfind(f"{XS}redefine/{XS}*")
-            for declared in [*document.root.iterchildren(f"{XS}*"), *redefined]:
-                if name := declared.get("name"):
-                    kind = "type" if local_tag(str(declared.tag)).endswith("Type") else local_tag(str(declared.tag))
-                    self._global.setdefault((kind, _tag(document.namespace, name)), (document, declared))
+            whole = _Declaration(document, document.root)
+            for one in (*whole.parts(), *(one for redefined in whole.parts("redefine") for one in redefined.parts())):
+                if name := one.element.get("name"):
+                    self._global.setdefault((one.kind, _tag(document.namespace, name)), one)
+                for head in str(one.element.get("substitutionGroup", "")).split():
+                    self._members.setdefault(one.resolved(head), []).append(one)
+                for base in one.element.iterfind(f"{XS}complexContent/{XS}*[@base]"):
+                    self._derived.setdefault(replace(one, element=base).named("base"), []).append(str(name))
+            references = document.root.iterfind(f".//{XS}element[@ref]")
+            self._used |= {replace(whole, element=each).named("ref") for each in references}
             for prefix, uri in document.root.nsmap.items():
-                if uri != XS[1:-1] and uri not in self._found.prefixes:
-                    self._found.prefixes[uri] = prefix or ""
-            for derived in document.root.iterfind(f".//{XS}complexContent/{XS}*[@base]"):
-                name = next((up.get("name") for up in derived.iterancestors(f"{XS}complexType")), None)
-                if name:
-                    self._derived.setdefault(_named(document, derived, "base"), []).append(name)
-        for (kind, _), (document, declared) in self._global.items():
-            if kind == "element" and declared.get("substitutionGroup"):
-                for head in str(declared.get("substitutionGroup")).split():
-                    self._members.setdefault(_resolved(document, declared, head), []).append((document, declared))
+                if uri != XS[1:-1]:
+                    self._found.prefixes.setdefault(uri, prefix or "")
 
     def profile(self) -> SchemaProfile:
         """Returns the profile of documents with each root."""
         elements = {tag: one for (kind, tag), one in self._global.items() if kind == "element"}
-        used = {
-            _named(document, each, "ref")
-            for document in {id(document): document for document, _ in self._global.values()}.values()
-            for each in document.root.iterfind(f".//{XS}element[@ref]")
-        }
-        roots = [tag for tag in elements if tag not in used and not elements[tag][1].get("substitutionGroup")]
+        roots = [
+            tag for tag, one in elements.items() if not (tag in self._used or one.element.get("substitutionGroup"))
+        ]
         for tag in roots or elements:
-            if elements[tag][1].get("abstract") != "true":
-                self._add(self._found.root, *elements[tag], _MANY, (1, 1), ())
-        self._found.elements = self._places
+            self._add(self._found.root, elements[tag], _MANY, (1, 1))
         return self._found
 
-    def _add(
-        self,
-        parent: ElementProfile,
-        document: SchemaDocument,
-        declared: etree._Element,
-        parents: int,
-        occurs: tuple[int, int],
-        stack: tuple[etree._Element, ...],
-    ) -> None:
-        """Adds the elements of a declaration to those in a parent; `stack` are the types around it."""
+    def _referred(self, one: _Declaration, attribute: str = "ref", kind: str = "") -> _Declaration | None:
+        """Returns the global declaration that another one names; None if there is none."""
+        found = self._global.get((kind or one.kind, one.named(attribute)))
+        return None if found is None else replace(found, around=one.around)
+
+    def _add(self, parent: ElementProfile, declared: _Declaration, parents: int, occurs: tuple[int, int]) -> None:
+        """Adds the elements of a declaration to so many parents."""
+        one = self._referred(declared) or declared
+        if one.element.get("name") is None:
+            self._found.remark(parent.tag, f"{one.element.get('ref')} is not declared in the schema")
+            return
         least, most = occurs
-        if declared.get("ref") is not None:
-            found = self._global.get(("element", _named(document, declared, "ref")))
-            if found is None:
-                self._found.remark(parent.tag, f"{declared.get('ref')} is not declared in the schema")
-                return
-            document, declared = found
-        tag = document.tag_of(declared)
+        tag = one.document.tag_of(one.element)
         if members := self._members.get(tag, []):
-            names = ", ".join(str(each.get("name")) for _, each in members)
+            names = ", ".join(str(member.element.get("name")) for member in members)
             self._found.remark(parent.tag, f"{local_tag(tag)} may be one of its substitution group: {names}")
             for member in members:
-                self._add(parent, *member, parents, (0, most), stack)
+                self._add(parent, replace(member, around=one.around), parents, (0, most))
             least = 0
-        if declared.get("abstract") == "true" or self._places >= MOST_PLACES:
-            if self._places >= MOST_PLACES:
-                self._found.remark("", f"the schema has more than {MOST_PLACES:,} places; not all are here")
-            return
-        self._places += 1
-        there = parents if least else parents // 2
-        count = there if most == 1 else 2 * there
-        profile = ElementProfile(tag, count, most, there)
-        if (known := parent.children.get(tag)) is not None:
-            self._found.remark(parent.tag, f"{local_tag(tag)} is declared twice in {local_tag(parent.tag)}: an array")
-            profile = known
-            profile.parents = max(known.parents, there)
-            profile.count, profile.most = 2 * profile.parents, 2
-        parent.children[tag] = profile
-        self._found.identities += _identities(declared, tag)
-        self._contents(parent, profile, document, declared, stack)
-
-    def _contents(
-        self,
-        parent: ElementProfile,
-        profile: ElementProfile,
-        document: SchemaDocument,
-        declared: etree._Element,
-        stack: tuple[etree._Element, ...],
-    ) -> None:
-        """Adds what the elements of a declaration contain."""
-        count, name = profile.count, local_tag(profile.tag)
-        is_typed = declared.get("type") or any(
-            declared.find(f"{XS}{kind}Type") is not None for kind in ("complex", "simple")
-        )
-        if not is_typed and declared.get("substitutionGroup"):
-            # A member of a substitution group has the type of its head by default.
-            document, declared = self._global.get(
-                ("element", _named(document, declared, "substitutionGroup")), (document, declared)
-            )
-        own, type_ = declared.find(f"{XS}complexType"), _named(document, declared, "type")
-        inner = (document, own) if own is not None else self._global.get(("type", type_))
-        if inner is None or local_tag(str(inner[1].tag)) == "simpleType":
-            if type_ in ("", f"{XS}anyType") and declared.find(f"{XS}simpleType") is None:
+        if self._found.elements >= MOST_PLACES:
+            self._found.remark("", f"the schema has more than {MOST_PLACES:,} places; not all are here")
+        elif one.element.get("abstract") != "true":
+            self._found.elements += 1
+            there = parents if least else parents // 2
+            profile = ElementProfile(tag, there * most, most, there)
+            if (known := parent.children.get(tag)) is not None:
                 self._found.remark(
-                    parent.tag, f"{name} may have any contents (xs:anyType): its column is the text in it"
+                    parent.tag, f"{local_tag(tag)} is declared twice in {local_tag(parent.tag)}: an array"
                 )
-            is_nillable = declared.get("nillable") == "true"
-            profile.values = self._values(document, declared, "type", count // 2 if is_nillable else count)
-        elif inner[1] in stack:
+                profile.parents = max(known.parents, there)
+                profile.count, profile.most = 2 * profile.parents, 2
+            parent.children[tag] = profile
+            self._found.identities += _identities(one, tag)
+            self._contents(parent.tag, profile, one)
+
+    def _contents(self, parent: str, profile: ElementProfile, one: _Declaration) -> None:
+        """Adds what the elements of a declaration contain."""
+        name = local_tag(profile.tag)
+        if not (one.element.get("type") or one.part("complexType") or one.part("simpleType")):
+            # A member of a substitution group has the type of its head by default.
+            one = self._referred(one, "substitutionGroup") or one
+        # An element that is nil has no contents.
+        count = profile.count // 2 if one.element.get("nillable") == "true" else profile.count
+        type_ = one.part("complexType") or self._referred(one, "type", "type")
+        if type_ is None or not type_.is_complex:
+            if one.named("type") in ("", f"{XS}anyType") and one.part("simpleType") is None:
+                self._found.remark(parent, f"{name} may have any contents (xs:anyType): its column is the text in it")
+            profile.values = self._values(one, "type", count)
+        elif type_.is_expanding:
             profile.is_mixed, profile.values = True, DeclaredValues(count, _LENGTH * count)
             text = f"{name} contains itself: its column is the text in it; path 'xml({name})' is all of it"
-            self._found.remark(parent.tag, text)
+            self._found.remark(parent, text)
         else:
-            if type_ and (kinds := self._derived.get(type_)):
+            if kinds := self._derived.get(one.named("type")):
                 text = f"{name} may be of a derived type ({', '.join(kinds)}), whose further parts have no column"
-                self._found.remark(parent.tag, text)
-            self._complex(profile, *inner, count, (*stack, inner[1]))
-            if declared.get("nillable") == "true" and profile.values.count:
-                profile.values.count //= 2
+                self._found.remark(parent, text)
+            self._complex(profile, type_.expanding(), count)
             if not (profile.values.count or profile.attributes or profile.children):
-                self._found.remark(parent.tag, f"{name} has no contents, so that it has no column")
+                self._found.remark(parent, f"{name} has no contents, so that it has no column")
 
-    def _complex(
-        self,
-        profile: ElementProfile,
-        document: SchemaDocument,
-        type_: etree._Element,
-        count: int,
-        stack: tuple[etree._Element, ...],
-    ) -> None:
+    def _complex(self, profile: ElementProfile, type_: _Declaration, count: int) -> None:
         """Adds the contents of a complex type: XML attributes, and text or elements."""
-        if type_.get("mixed") == "true":
-            profile.is_mixed = True
-            profile.values = DeclaredValues(count, _LENGTH * count)
+        contents = [*type_.parts("simpleContent", "complexContent")]
+        if any(one.element.get("mixed") == "true" for one in (type_, *contents)):
+            profile.is_mixed, profile.values = True, DeclaredValues(count, _LENGTH * count)
             name = local_tag(profile.tag)
-            text = f"{name} has text among its elements: a path 'xml({name})' keeps these"
-            self._found.remark(profile.tag, text)
-        for content in type_.iterchildren(f"{XS}simpleContent", f"{XS}complexContent"):
-            for derived in content.iterchildren(f"{XS}extension", f"{XS}restriction"):
-                base = self._global.get(("type", _named(document, derived, "base")))
-                is_restricted = local_tag(str(derived.tag)) == "restriction"
-                is_simple = local_tag(str(content.tag)) == "simpleContent"
-                if base is None or local_tag(str(base[1].tag)) == "simpleType":
-                    profile.values = self._values(document, derived, "base", count) if is_simple else profile.values
-                elif base[1] not in stack:
+            self._found.remark(profile.tag, f"{name} has text among its elements: a path 'xml({name})' keeps these")
+        for content in contents:
+            is_simple = content.kind == "simpleContent"
+            for derived in content.parts("extension", "restriction"):
+                base, is_restricted = self._referred(derived, "base", "type"), derived.kind == "restriction"
+                if base is None or not base.is_complex:
+                    profile.values = self._values(derived, "base", count) if is_simple else profile.values
+                elif not base.is_expanding:
                     # A restriction declares again the elements that remain.
                     add = self._attributes if is_restricted and not is_simple else self._complex
-                    add(profile, *base, count, (*stack, base[1]))
+                    add(profile, base.expanding(), count)
                     if is_simple and is_restricted and isinstance(profile.values, DeclaredValues):
                         profile.values = _narrowed(profile.values, derived)
-                self._attributes(profile, document, derived, count, stack)
-                self._particles(profile, document, derived, count, (1, 1), stack)
-        self._attributes(profile, document, type_, count, stack)
-        self._particles(profile, document, type_, count, (1, 1), stack)
+                self._attributes(profile, derived, count)
+                self._particles(profile, derived, count, (1, 1))
+        self._attributes(profile, type_, count)
+        self._particles(profile, type_, count, (1, 1))
 
-    def _attributes(
-        self,
-        profile: ElementProfile,
-        document: SchemaDocument,
-        inside: etree._Element,
-        count: int,
-        stack: tuple[etree._Element, ...],
-    ) -> None:
-        for declared in inside.iterchildren(f"{XS}attribute", f"{XS}attributeGroup", f"{XS}anyAttribute"):
-            kind = local_tag(str(declared.tag))
-            if kind == "anyAttribute":
-                self._found.remark(
-                    profile.tag, f"{local_tag(profile.tag)} may have any XML attributes (xs:anyAttribute)"
-                )
-                continue
-            place, home = declared, document
-            if declared.get("ref") is not None:
-                name = _named(document, declared, "ref")
-                found = self._global.get((kind, name))
-                if found is None or (kind == "attributeGroup" and found[1] in stack):
-                    if kind == "attribute" and declared.get("use") != "prohibited":  # such as xml:lang
-                        there = count if declared.get("use") == "required" else count // 2
-                        profile.attributes[name] = DeclaredValues(there, _LENGTH * there)
-                        self._found.prefixes.setdefault(name[1:].partition("}")[0], "")
-                    continue
-                home, place = found
-            if kind == "attributeGroup":
-                self._attributes(profile, home, place, count, (*stack, place))
-            elif declared.get("use") == "prohibited":
-                profile.attributes.pop(home.tag_of(place), None)
+    def _attributes(self, profile: ElementProfile, inside: _Declaration, count: int) -> None:
+        """Adds the XML attributes of a type or a group."""
+        for declared in inside.parts("attribute", "attributeGroup", "anyAttribute"):
+            one, use = self._referred(declared) or declared, str(declared.element.get("use")).strip()
+            there = count if use == "required" else count // 2
+            if one.kind == "anyAttribute":
+                name = local_tag(profile.tag)
+                self._found.remark(profile.tag, f"{name} may have any XML attributes (xs:anyAttribute)")
+            elif one.kind == "attributeGroup":
+                if not one.is_expanding:
+                    self._attributes(profile, one.expanding(), count)
             else:
-                there = count if declared.get("use") == "required" else count // 2
-                profile.attributes[home.tag_of(place)] = self._values(home, place, "type", there)
+                tag = one.named("ref") or one.document.tag_of(one.element)  # such as xml:lang, if it is not declared
+                profile.attributes.pop(tag, None)
+                if use != "prohibited":
+                    profile.attributes[tag] = self._values(one, "type", there)
 
-    def _particles(
-        self,
-        profile: ElementProfile,
-        document: SchemaDocument,
-        inside: etree._Element,
-        count: int,
-        occurs: tuple[int, int],
-        stack: tuple[etree._Element, ...],
-    ) -> None:
+    def _particles(self, profile: ElementProfile, inside: _Declaration, count: int, occurs: tuple[int, int]) -> None:
         """Adds the elements of a model group."""
-        least, most = occurs
-        is_choice = local_tag(str(inside.tag)) == "choice" and len(inside.findall(f"{XS}*")) > 1
-        for part in inside.iterchildren(
-            *(f"{XS}{name}" for name in ("element", "sequence", "choice", "all", "group", "any"))
-        ):
-            low = 0 if is_choice or not least or part.get("minOccurs", "1") == "0" else 1
-            if part.get("maxOccurs", "1") == "0":
+        is_choice = inside.kind == "choice" and len([*inside.parts()]) > 1
+        for part in inside.parts("element", "sequence", "choice", "all", "group", "any"):
+            if part.element.get("maxOccurs") == "0":
                 continue
-            high = 2 if most > 1 or part.get("maxOccurs", "1") != "1" else 1
-            match local_tag(str(part.tag)):
-                case "element":
-                    self._add(profile, document, part, count, (low, high), stack)
-                case "any":
-                    self._found.remark(profile.tag, f"{local_tag(profile.tag)} may have any other elements (xs:any)")
-                case "group":
-                    found = self._global.get(("group", _named(document, part, "ref")))
-                    if found is not None and found[1] not in stack:
-                        self._particles(profile, *found, count, (low, high), (*stack, found[1]))
-                case _:
-                    self._particles(profile, document, part, count, (low, high), stack)
+            low = 0 if is_choice or not occurs[0] or part.element.get("minOccurs") == "0" else 1
+            high = 2 if occurs[1] > 1 or part.element.get("maxOccurs", "1") != "1" else 1
+            one = self._referred(part) or part
+            if part.kind == "element":
+                self._add(profile, part, count, (low, high))
+            elif part.kind == "any":
+                self._found.remark(profile.tag, f"{local_tag(profile.tag)} may have any other elements (xs:any)")
+            elif not one.is_expanding:
+                self._particles(profile, one.expanding(), count, (low, high))
 
-    def _values(self, document: SchemaDocument, declared: etree._Element, named: str, count: int) -> DeclaredValues:
+    def _values(self, declared: _Declaration, named: str, count: int) -> DeclaredValues:
         """Returns the values of a simple type, which a declaration names by that XML attribute or contains."""
-        values = self._simple(document, declared, named, ())
+        values = self._simple(declared, named)
         values.count, values.length = count, _LENGTH * count
+        if declared.default is not None:
+            values.remarks += (f"default {declared.default}",)
         return values
 
-    def _simple(
-        self, document: SchemaDocument, declared: etree._Element, named: str, stack: tuple[etree._Element, ...]
-    ) -> DeclaredValues:
-        inner = declared.find(f"{XS}simpleType")
-        if inner is None and declared.get(named) is not None:
-            name = _named(document, declared, named)
-            found = self._global.get(("type", name))
-            if name.startswith(XS):
-                local = local_tag(name)
-                values = DeclaredValues(declared=_TYPES.get(local, "STRING"))
-                values.low, values.high = _BOUNDS.get(local, ("", ""))
-                if local in ("NMTOKENS", "IDREFS", "ENTITIES"):
-                    values.remarks = ("a list in one text",)
-                return _narrowed(values, declared)
-            if found is None or found[1] in stack:
-                return DeclaredValues(remarks=(f"its type {declared.get(named)} is not declared",))
-            document, inner = found
-        if inner is None:
-            return _narrowed(DeclaredValues(), declared)
-        if (restriction := inner.find(f"{XS}restriction")) is not None:
-            return _narrowed(self._simple(document, restriction, "base", (*stack, inner)), declared)
-        if inner.find(f"{XS}simpleContent") is not None:
-            return DeclaredValues()
-        if (union := inner.find(f"{XS}union")) is not None:
-            names = [*str(union.get("memberTypes", "")).split(), *("" for _ in union.findall(f"{XS}simpleType"))]
-            return DeclaredValues(remarks=(f"a union of {len(names)} types",))
-        return DeclaredValues(remarks=("a list in one text",))
+    def _simple(self, declared: _Declaration, named: str) -> DeclaredValues:
+        name = declared.named(named)
+        inner = declared.part("simpleType") or self._referred(declared, named, "type")
+        if inner is None or inner.is_expanding:
+            local = local_tag(name) if name.startswith(XS) else ""
+            low, high = _BOUNDS.get(local, ("", ""))
+            words = ("a list in one text",) if local in ("NMTOKENS", "IDREFS", "ENTITIES") else ()
+            words = (f"its type {declared.element.get(named)} is not declared",) if name and not local else words
+            return _narrowed(DeclaredValues(0, 0, [], _TYPES.get(local, "STRING"), low, high, words), declared)
+        if (restriction := inner.expanding().part("restriction")) is not None:
+            return _narrowed(self._simple(restriction, "base"), declared)
+        union = inner.part("union")
+        return DeclaredValues(remarks=("a list in one text" if union is None else "one of several types",))
 
 
-def _narrowed(values: DeclaredValues, restriction: etree._Element) -> DeclaredValues:
+def _narrowed(values: DeclaredValues, restriction: _Declaration) -> DeclaredValues:
     """Applies the facets of a restriction."""
     facets: dict[str, list[str]] = {}
-    for facet in restriction.iterchildren(f"{XS}*"):
-        if (value := facet.get("value")) is not None:
-            facets.setdefault(local_tag(str(facet.tag)), []).append(value)
-    digits, places = (int(facets.pop(name, ["-1"])[0]) for name in ("totalDigits", "fractionDigits"))
+    for facet in restriction.parts():
+        if (value := facet.element.get("value")) is not None:
+            facets.setdefault(facet.kind, []).append(value)
+    digits, places = (
+        int(text) if (text := facets.pop(name, [""])[0].strip()).isdigit() else -1
+        for name in ("totalDigits", "fractionDigits")
+    )
     if values.declared.startswith("DECIMAL(38") and (digits >= 0 or places >= 0):
         places = max(places, 0) if digits < 0 or places >= 0 else min(18, digits)
         values.declared = f"DECIMAL({min(max(digits, places, 1), 38) if digits >= 0 else 38},{min(places, 38)})"
@@ -479,16 +458,13 @@ def _bound(text: str, step: int, type_: str) -> str | None:
     return f"{number + step * Decimal(1).scaleb(-places):f}" if type_.startswith("DECIMAL") else None
 
 
-def _identities(declared: etree._Element, tag: str) -> Iterator[Identity]:
-    for each in declared.iterchildren(f"{XS}key", f"{XS}unique", f"{XS}keyref"):
-        selector, fields = each.find(f"{XS}selector"), each.findall(f"{XS}field")
-        paths = str("" if selector is None else selector.get("xpath")).split("|")
-        rows = tuple(path.strip().rpartition("/")[2].rpartition(":")[2] for path in paths)
-        steps = tuple(
-            "/".join(_step(step) for step in str(one.get("xpath")).split("/") if step.strip() != ".") for one in fields
-        )
-        refer = str(each.get("refer", "")).rpartition(":")[2]
-        yield Identity(local_tag(str(each.tag)), str(each.get("name")), refer, tag, rows, steps)
+def _identities(declared: _Declaration, tag: str) -> Iterator[Identity]:
+    for each in declared.parts("key", "unique", "keyref"):
+        (selector, *fields) = (str(one.element.get("xpath")) for one in each.parts("selector", "field"))
+        rows = tuple(_step(path.strip().rpartition("/")[2]) for path in selector.split("|"))
+        steps = tuple("/".join(_step(step) for step in path.split("/") if step.strip() != ".") for path in fields)
+        refer = _step(str(each.element.get("refer", "")))
+        yield Identity(each.kind, str(each.element.get("name")), refer, tag, rows, steps)
 
 
 def _step(step: str) -> str:
@@ -499,18 +475,3 @@ def _step(step: str) -> str:
 
 def _tag(namespace: str, name: str) -> str:
     return f"{{{namespace}}}{name}" if namespace else name
-
-
-def _resolved(document: SchemaDocument, element: etree._Element, name: str) -> str:
-    """Returns a qualified name in a schema as in lxml."""
-    prefix, _, local = name.strip().rpartition(":")
-    if prefix == "xml":
-        return _tag("http://www.w3.org/XML/1998/namespace", local)
-    spaces: Mapping[str | None, str] = element.nsmap
-    return _tag(spaces.get(prefix or None, document.namespace if not prefix else ""), local)
-
-
-def _named(document: SchemaDocument, element: etree._Element, attribute: str) -> str:
-    """Returns the name in an XML attribute of a declaration, as in lxml; empty for none."""
-    name = element.get(attribute)
-    return "" if name is None else _resolved(document, element, name)

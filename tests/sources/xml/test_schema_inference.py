@@ -39,7 +39,7 @@ STATEMENT = """CREATE TABLE Invoice (
   `currency` STRING NOT NULL,  -- one of EUR, USD
   `Total` DECIMAL(18,2) NOT NULL,
   `Discount` INT,
-  `quantity` ARRAY<INT>,  -- 0..65535
+  `quantity` ARRAY<INT>,  -- default 1; 0..65535
   `Item` ARRAY<STRING>,
   `Price` ARRAY<DECIMAL(18,2)>,
   `Note` STRING,
@@ -168,7 +168,7 @@ def simple(inside: str) -> str:
             '<xs:element name="a"><xs:simpleType><xs:union memberTypes="xs:int xs:date"/></xs:simpleType></xs:element>',
             "STRING",
             "",
-            "a union of 2 types",
+            "one of several types",
         ),
         (
             '<xs:element name="a"><xs:simpleType><xs:list itemType="xs:int"/></xs:simpleType></xs:element>',
@@ -190,6 +190,7 @@ MIXED = '<xs:element name="a"><xs:complexType mixed="true"><xs:sequence/></xs:co
 A_NUMBER = '<xs:sequence><xs:element name="a" type="xs:int"/></xs:sequence>'
 BASE = f'<xs:complexType name="B" abstract="true">{A_NUMBER}</xs:complexType>'
 EXTENDED = '<xs:simpleContent><xs:extension base="xs:int"/></xs:simpleContent>'
+NIL = f'<xs:element name="x" nillable="true"><xs:complexType>{A_NUMBER}</xs:complexType></xs:element>'
 DERIVED = (
     '<xs:complexType name="D"><xs:complexContent><xs:extension base="B"><xs:attribute name="d" type="xs:int"/>'
     "</xs:extension></xs:complexContent></xs:complexType>"
@@ -220,6 +221,19 @@ DERIVED = (
             "",
             "`a` INT",
             "e has no contents, so that it has no column",
+        ),
+        (
+            of_parts(NIL),
+            "",
+            "`a` INT",
+            "",
+        ),
+        (
+            of_parts(part("x", "G")),
+            '<xs:complexType name="G"><xs:complexContent mixed="true"><xs:extension base="B"/></xs:complexContent>'
+            f"</xs:complexType>{BASE.replace('abstract', 'mixed')}",
+            "`x` STRING NOT NULL",
+            "x has text among its elements",
         ),
         (
             of_parts('<xs:choice maxOccurs="2">', part("a", "xs:int"), part("b", "xs:date"), "</xs:choice>"),
@@ -298,9 +312,22 @@ def test_a_tuple_with_a_keyref_is_kept_until_its_one_partner_came(in_process: In
 def test_a_schema_that_cannot_be_read_is_refused(tmp_path: Path) -> None:
     with pytest.raises(UsageError, match="there is no schema"):
         declared_proposal(str(tmp_path / "s.xsd"))
-    (tmp_path / "s.xsd").write_text(f'{HEAD}<xs:element name="a" type="nothing"/></xs:schema>')
-    with pytest.raises(UsageError, match="is not a valid schema"):
-        declared_proposal(str(tmp_path / "s.xsd"))
+
+
+def test_a_schema_with_a_flaw_is_read_as_far_as_it_goes(tmp_path: Path) -> None:
+    row = of_parts(part("a", "nothing"), '<xs:element ref="none"/>', part("b", "xs:int"))
+    found = declared(tmp_path, row)
+    assert found.schema == "`a` STRING NOT NULL, `b` INT NOT NULL"
+    assert found.columns[0].remark == "its type nothing is not declared"
+    assert found.remarks[1] == "none is not declared in the schema"
+    assert "s.xsd is not a valid schema: " in found.remarks[2]
+
+
+def test_no_text_of_a_schema_leaves_its_comment(tmp_path: Path) -> None:
+    found = declared(
+        tmp_path, of_parts(part("a", "xs:string", 'default="x&#10;DROP"'), restricted("int", "pattern=&#10;b"))
+    )
+    assert [line for line in found.create_table().splitlines() if line.strip().startswith(("DROP", "b"))] == []
 
 
 def test_a_key_of_more_rows_than_are_kept_is_still_guessed(tmp_path: Path) -> None:

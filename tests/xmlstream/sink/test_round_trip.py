@@ -141,6 +141,37 @@ def test_a_result_comes_back_as_it_was(
     assert said == [p for _, each in slices for p in each]
 
 
+PATHS = ("@p", "p", "p/@q", "p/q", "b:o", "b:o/@q", "b:o/@b:s", "n/b:q/@r", "n/b:q", "n/m/l", "n/m/@k")
+
+
+@given(results(), st.permutations(PATHS), st.sampled_from(["inline", "beside"]))
+def test_a_result_comes_back_by_the_paths_of_its_columns(
+    tmp_path_factory: pytest.TempPathFactory,
+    result: tuple[Schema, list[tuple[list[Tuple], list[Punctuation]]]],
+    drawn: list[str],
+    punctuations: str,
+) -> None:
+    schema, slices = result
+    paths = tuple(zip(schema.names, drawn, strict=False))
+    names = Vocabulary("b:row", "b:rows", "b urn:b", paths, punctuations=punctuations)
+    directory = tmp_path_factory.mktemp("out")
+    try:
+        beside = DocumentForm(schema, names, is_beside=True) if punctuations == "beside" else None
+        sink = DirectorySink(directory, DocumentForm(schema, names), beside)
+        for slice_id, (rows, said) in enumerate(slices):
+            sink.publish(sink.draft(ComputedSlice(slice_id, [(table(rows, schema), said)])))
+    except (QueryError, UsageError):
+        assume(False)  # two columns in one place, a null beside other contents, or a name that XML cannot hold
+    assume(any(directory.iterdir()))
+    given_ = {"path": str(directory), "rowTag": "b:row", "namespaces": "b urn:b", "follow": "false"}
+    given_ |= {f"path.{name}": path for name, path in paths} | {"ignoreSurroundingSpaces": "false", "close": "true"}
+    options = SourceOptions.parse(given_, schema.ddl())
+    assert check_grammar(options).violation is None
+    rows, said = read(options)
+    assert Counter(rows) == Counter(normal(row, schema) for slice_, _ in slices for row in slice_)
+    assert said == [p for _, each in slices for p in each]
+
+
 REFUSED = [
     ("`_VALUE` STRING", "'_VALUE' cannot be written"),
     ("`a b` INT", "'a b' cannot be an XML element"),

@@ -5,17 +5,24 @@ Each document with tuples is valid by the XSD of the result, whatever runs were 
 
 from __future__ import annotations
 
+import pickle
+from dataclasses import replace
+from io import BytesIO
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+import pyarrow as pa
 import pytest
 from lxml import etree
 
 import xmlstream as xs
 from tests.xmlstream.runtime.killed_run import AROUND_THE_COMMIT, POINTS, crash
+from xmlstream.cli.concatenation import concatenate
 from xmlstream.punct_ns.errors import QueryError, StateError, UsageError
+from xmlstream.punct_ns.punctuation import Punctuation
 from xmlstream.punct_ns.schema import Schema
-from xmlstream.sink.sink import SinkHome
+from xmlstream.sink.directory_sink import DirectorySink, reported_parts
+from xmlstream.sink.sink import ComputedSlice, Exactness, SinkHome
 from xmlstream.sink.target import Target
 from xmlstream.sink.xml_documents import DocumentForm, Vocabulary
 from xmlstream.sql.script import read
@@ -139,6 +146,13 @@ def test_a_query_reads_the_tuples_alone_by_a_glob(in_process: InProcessSession, 
     assert sorted((row["id"], row["n"]) for row in found) == [*((i, 2) for i in range(SLICES)), (9, SLICES)]
 
 
+def test_cat_prints_the_tuples_as_one_valid_document(whole: Path) -> None:
+    printed = BytesIO()
+    assert concatenate(whole, printed) == SLICES
+    XSD.assertValid(document := etree.fromstring(printed.getvalue()))
+    assert len(document) == 3 * SLICES
+
+
 def test_killed_around_the_commit_no_document_beside_is_lost_or_written_twice(
     in_process: InProcessSession, whole: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -171,6 +185,7 @@ def test_a_checkpoint_goes_on_with_the_same_names_only(in_process: InProcessSess
         (Vocabulary(paths=(("v", "x/@a"), ("id", "x/@a"))), "columns id and v are both written at @a"),
         (Vocabulary(paths=(("v", "@who"), ("who", "@who"))), "both written at @who"),
         (Vocabulary(paths=(("a", "x"), ("id", "x/@id"))), "both written at x"),
+        (Vocabulary(paths=(("v", "x"), ("id", "x/y"))), "columns id and v are both written at x"),
         (Vocabulary(paths=(("nothing", "x"),)), "there is no attribute nothing"),
     ],
 )
@@ -204,6 +219,33 @@ def test_what_has_no_elements_and_no_document_beside_is_refused() -> None:
             Target("out.parquet", names).sink(schema, (), home)
     with pytest.raises(UsageError, match="standard output is one document"):
         Target("-", Vocabulary(punctuations="beside")).sink(schema, (), home)
+
+
+def test_the_parts_that_tasks_write_are_valid_too_and_the_document_beside_follows_them(tmp_path: Path) -> None:
+    schema = Schema.parse("id INT, v INT, c STRING, who STRING")
+    paths = {"id": "@id", "v": "b:Amount", "c": "b:Amount/@currency", "who": "b:Party/b:Name"}
+    root = 'b:Bills version="1"'
+    names = Vocabulary("b:Bill", root, "b urn:bills", tuple(paths.items()), punctuations="beside")
+    forms = pickle.loads(pickle.dumps([DocumentForm(schema, names), DocumentForm(schema, names, is_beside=True)]))
+    sink = DirectorySink(tmp_path, *forms)
+    writer = sink.part_writer(3, Exactness.EXACT)
+    assert writer is not None
+    columns = {
+        "id": pa.array([1, 2], pa.int32()),
+        "v": pa.array([5, None], pa.int32()),
+        "c": ["EUR", None],
+        "who": ["a", "b"],
+    }
+    batches = pa.table(columns).to_batches() * 2
+    parts, _, rows = reported_parts(pa.Table.from_batches([*replace(writer, few=0, many=2)(batches)]))
+    assert rows == 4
+    punctuation = Punctuation.parse("<[,2], *, *, *>", schema)
+    sink.publish(sink.draft(ComputedSlice(3, [(None, [punctuation])], Exactness.LOST, before=parts)))
+    documents_ = sorted(path.name for path in tmp_path.iterdir())
+    assert documents_ == ["slice-000000003-00001.xml", "slice-000000003.xml", "slice-000000003.xml.punct"]
+    for path in tuples(tmp_path):
+        XSD.assertValid(etree.parse(path))
+    assert b'exact="false"' in (tmp_path / documents_[-1]).read_bytes()
 
 
 def test_a_null_string_that_would_come_back_empty_is_refused(in_process: InProcessSession, tmp_path: Path) -> None:
