@@ -35,7 +35,8 @@ if TYPE_CHECKING:
 PATIENCE = 120.0
 ROWS = 3
 BY_DAY = ("before the commit", IN_THE_CALL, "after the document is published")
-AT_ANY = (*POINTS, IN_THE_CALL)
+AT_ANY = (*(point for point in POINTS if point != "after a segment is written"), IN_THE_CALL)
+"""The query keeps no segment: each hour is closed in its document."""
 
 Answer = dict[str, int]
 
