@@ -14,6 +14,7 @@ from xmlstream.builder import run_options
 from xmlstream.builder.reading import READ_OPTIONS
 from xmlstream.builder.run_options import CommonOptions, RunOptions
 from xmlstream.sink.target import Target
+from xmlstream.sink.xml_documents import Vocabulary
 from xmlstream.sources.xml.options.option_table import OPTIONS, SET_BY_QUERIES
 from xmlstream.sources.xml.options.source import SourceOptions
 from xmlstream.sql.tables.declaration import ABOVE
@@ -43,7 +44,7 @@ def test_each_key_of_the_options_is_a_keyword_with_its_meaning(function: Callabl
 def test_a_default_that_is_shown_is_the_one_that_holds() -> None:
     shown = {k.name: k.default for k in run_options.RUN_OPTIONS if k.name != "monitor"}  # which opens a port
     tags = {name: shown.pop(name) for name in ("row_tag", "root_tag")}
-    given = run_options.settings_of([Target("out", **tags)], None, follow=False, **shown)
+    given = run_options.settings_of([Target("out", Vocabulary(**tags))], None, follow=False, **shown)
     assert given == run_options.settings_of([Target("out")], None, follow=False)
 
 

@@ -97,6 +97,12 @@ def _texts(
         {} if frame is None else {field.name.lower(): field.dataType.simpleString() for field in frame.schema.fields}
     )
     attributes = list(inside)
+    kind = there.get(own["column"].lower(), "string")
+    if kind not in ("string", "binary"):
+        what = f"the column {own['column']} has no texts: it is {kind.upper()}"
+        raise UsageError(what, hint="XML is in a STRING or a BINARY column")
+    if frame is not None and kind == "string" and "encoding" in given:
+        raise UsageError("the texts of a STRING column have no encoding", hint="leave it out: they are decoded already")
     for name in (*keep, own["column"]) if frame is not None else ():
         if name.lower() not in there:
             raise UsageError(f"there is no column {name}", hint=f"there are {', '.join(there)}")
