@@ -240,7 +240,7 @@ class RunningQuery:
 
     @property
     def is_caller(self) -> bool:
-        """Whether the thread that asks is the query's own, as in a function that the query calls."""
+        """Whether the calling thread is the query's own, as in a function that the query calls."""
         return threading.current_thread() is self._thread
 
     @property
