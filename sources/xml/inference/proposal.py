@@ -12,6 +12,7 @@ from pathlib import Path, PurePath
 from xmlstream.dataclasses import dataclass, replace
 from xmlstream.operators.storage.object_urls import shown
 from xmlstream.punct_ns.errors import InputError, UsageError
+from xmlstream.punct_ns.schema import Schema
 from xmlstream.punct_ns.slices import quoted
 from xmlstream.punct_ns.xml_form import NO_NAME_LETTER, PUNCT_NS
 from xmlstream.sources.places import is_glob, located
@@ -253,8 +254,15 @@ def declared_proposal(
 
 
 def _domain(column: InferredColumn) -> str:
+    """Returns the bounds of a column that its type can have; empty for none."""
     values = column.leaf.values
-    return values.domain if isinstance(values, DeclaredValues) and column.leaf.type == values.type else ""
+    if not isinstance(values, DeclaredValues) or column.leaf.type != values.type:
+        return ""
+    try:
+        Schema.parse(column.ddl).bounded(f"{quoted(column.name)} {values.domain}" if values.domain else "")
+    except UsageError:
+        return ""
+    return values.domain
 
 
 def _with_facets(column: InferredColumn, row: ElementProfile) -> InferredColumn:

@@ -417,19 +417,11 @@ def _narrowed(values: DeclaredValues, restriction: _Declaration) -> DeclaredValu
         values.declared = f"DECIMAL({min(digits, 38)},0)"
     elif digits >= 0:
         values.remarks += (f"totalDigits {digits}",)
-    is_ordered = values.declared.startswith("DECIMAL") or values.declared in (
-        *_INTEGERS,
-        "DATE",
-        "TIMESTAMP",
-        "DOUBLE",
-        "FLOAT",
-    )
     for name, step in (("minInclusive", 0), ("minExclusive", 1), ("maxInclusive", 0), ("maxExclusive", -1)):
-        for text in facets.get(name, []):
-            if (bound := _bound(text, step, values.declared)) is None or not is_ordered:
-                continue
-            del facets[name]
-            values.low, values.high = (bound, values.high) if name.startswith("min") else (values.low, bound)
+        for text in facets.get(name, []) if values.declared != "STRING" else ():
+            if (bound := _bound(text.strip(), step, values.declared)) is not None:
+                del facets[name]
+                values.low, values.high = (bound, values.high) if name.startswith("min") else (values.low, bound)
     if (listed := facets.get("enumeration")) and values.declared in _INTEGERS:
         numbers = sorted({int(text) for text in listed})
         values.low, values.high = str(numbers[0]), str(numbers[-1])
@@ -443,19 +435,12 @@ def _narrowed(values: DeclaredValues, restriction: _Declaration) -> DeclaredValu
 
 
 def _bound(text: str, step: int, type_: str) -> str | None:
-    """Returns an inclusive bound; None if it is none of the type."""
-    if type_ in ("DATE", "TIMESTAMP"):
-        return None if step else text.strip()
+    """Returns an inclusive bound, so many steps from a text; None if there is no such step."""
+    places = "0" if type_ in _INTEGERS else type_.partition(",")[2].rstrip(")")
     try:
-        number = Decimal(text)
-    except InvalidOperation:
+        return text if not step else f"{Decimal(text) + step * Decimal(1).scaleb(-int(places)):f}"
+    except (InvalidOperation, ValueError):
         return None
-    if not step or not number.is_finite():
-        return f"{number:f}" if number.is_finite() else None
-    if type_ in _INTEGERS:
-        return str(int(number) + step)
-    places = int(type_.partition(",")[2].rstrip(")")) if type_.startswith("DECIMAL") else 0
-    return f"{number + step * Decimal(1).scaleb(-places):f}" if type_.startswith("DECIMAL") else None
 
 
 def _identities(declared: _Declaration, tag: str) -> Iterator[Identity]:

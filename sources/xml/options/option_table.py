@@ -122,7 +122,7 @@ SET_BY_QUERIES = {option.name: option.instead for option in _TABLE if option.giv
 _BY_COLUMN = {name.lower(): name for name in ("path", "prefix", "dateFormat", "timestampFormat")}
 """The options that can be set for a single column: `path.price` is an option, too."""
 
-_ALSO = {"charset": "encoding"}
+_ALSO = {"charset": "encoding", "rowvalidationxsdpath": "validate"}
 """Second names that Spark's XML source has for some options."""
 
 _SPARKS = {

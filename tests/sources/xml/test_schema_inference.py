@@ -154,6 +154,9 @@ def simple(inside: str) -> str:
         (restricted("int", "minExclusive=0", "maxExclusive=10"), "INT", "1..9", ""),
         (restricted("decimal", "fractionDigits=2", "minExclusive=0"), "DECIMAL(38,2)", "0.01..", ""),
         (restricted("double", "minInclusive=0.5", "maxExclusive=1"), "DOUBLE", "0.5..", "maxExclusive 1"),
+        (restricted("date", "minInclusive=2020-01-01Z"), "DATE", "", "2020-01-01Z.."),
+        (restricted("decimal", "fractionDigits=2", "minInclusive=0.001"), "DECIMAL(38,2)", "", "0.001.."),
+        (restricted("duration", "minInclusive=PT1H"), "STRING", "", "minInclusive PT1H"),
         (restricted("date", "minInclusive=2020-01-01"), "DATE", "2020-01-01..", ""),
         (
             restricted("dateTime", "maxExclusive=2020-01-01T00:00:00Z"),

@@ -64,6 +64,12 @@ def test_an_invalid_item_is_malformed_in_the_words_of_the_schema(home: Path) -> 
     assert failed.value.line == 3
 
 
+def test_sparks_name_of_the_option_is_another(home: Path) -> None:
+    given = dict(source(home, IMPORTED).given)
+    sparks = {"rowValidationXSDPath" if name == "validate" else name: text for name, text in given.items()}
+    assert SourceOptions.parse(sparks).given == tuple(sorted(given.items()))
+
+
 def test_without_the_option_all_are_read(home: Path) -> None:
     options = source(home, IMPORTED).replace(validate=None)
     assert numbers(options) == ([1, 0, 2], [])
