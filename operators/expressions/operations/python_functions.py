@@ -228,6 +228,8 @@ def as_written(text: str) -> str:
 
 def called_in(text: str) -> list[PythonFunction]:
     """The functions that a text of a plan calls, each once."""
+    if _MARK.search(text) is None:
+        return []
     found = map(_BY_KEY.get, dict.fromkeys(_CALLED.findall(text)))
     return [function for function in found if function is not None]
 
