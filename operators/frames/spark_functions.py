@@ -85,7 +85,7 @@ class Sent:
         finally:
             if by_value:
                 cloudpickle.unregister_pickle_by_value(module)
-        return _received, (of.directory, code, of.name, of.type, of.declared, of.number)
+        return _received, (of.directory, code, of.name, of.type, of.declared, of.takes_columns, of.number)
 
 
 def _received(directory: str | None, code: bytes, name: str, *others: Any) -> Sent:

@@ -106,6 +106,7 @@ def test_a_column_without_a_text_is_refused_by_what_has_none(spark: SparkSession
         (F.transform("sid", lambda x: x + 1), "it has a lambda"),
         (F.lit(timedelta(hours=1)), "it has a literal of java.time.Duration"),
         (F.udf(lambda x: x, "int", useArrow=False)("hour"), "a function of Python that is not registered"),
+        (type("Column", (), {"__module__": "pyspark.sql.connect.column"})(), "is a Column of Spark Connect"),
         (3, "3 is not SQL text"),
     ]
     for column, words in refused:

@@ -164,7 +164,10 @@ REGISTERED: set[str] = set()
 """The functions that users have registered with sessions of Spark, as far as texts call them; in lower case."""
 
 
-_HINT = "Spark's scalar functions are supported, and count, sum, min, max, avg and other aggregates"
+_HINT = (
+    "Spark's scalar functions are supported, and count, sum, min, max, avg and other aggregates; CREATE FUNCTION, or"
+    " xs.function, makes a function of Python known"
+)
 
 
 def reason_to_refuse(name: str) -> tuple[str, str] | None:
