@@ -331,7 +331,7 @@ class Runnable:
     toTable = to_table  # noqa: N815 - as PySpark spells it
 
 
-def _tags_apart(options: RunOptions) -> tuple[dict[str, Any], Any]:
+def _tags_apart(options: RunOptions) -> tuple[Mapping[str, Any], Any]:
     """The tags of a result, and the other options of its run."""
     require_known(options)
     others: Any = options

@@ -30,7 +30,7 @@ from xmlstream.runtime.settings import Settings
 from xmlstream.session.spark_errors import first_cause
 from xmlstream.sources.xml.options.reading import Reading
 from xmlstream.sources.xml.spark.batch_documents import HASH, PUNCTUATION, PartitionWriter, WrittenPartition
-from xmlstream.sources.xml.spark.spool import MOST_SORTED, Batch, Spool
+from xmlstream.sources.xml.spark.spool import MOST_SORTED, Batch, BatchSpool
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
@@ -55,7 +55,7 @@ class StreamedFrame:
 
     name: str
     scan: StreamScan
-    spool: Spool
+    spool: BatchSpool
     order: tuple[str, ...]
 
     def spool_batch(self, frame: DataFrame, number: int) -> list[WrittenPartition]:
@@ -75,7 +75,7 @@ class StreamedFrame:
         return [*ordered, *(replace(part, rows=0, checksum=0) for part in said if part.punctuations or part.aside)]
 
     def batch(self, frame: DataFrame, number: int) -> Batch:
-        """A batch by its rows, of which nothing is written."""
+        """A batch by its rows, without writing any."""
         return Batch.of(number, self._written(self._rows(frame), number, is_compared=True))
 
     def _rows(self, frame: DataFrame) -> DataFrame:
@@ -102,7 +102,7 @@ def _unreadable(name: str, error: BaseException) -> InputError:
 
 
 def _attributes(scan: StreamScan) -> Iterator[str]:
-    """What a frame is asked for: its attributes, and the column of punctuations; or a column of texts."""
+    """The columns that a task needs: the attributes and the punctuations, or the texts and what is kept beside them."""
     schema = scan.options.schema
     if scan.texts is not None:
         yield quoted(scan.texts.column)
@@ -247,7 +247,7 @@ def streamed_frames(root: Node, checkpoint: Folder, *, is_remote: bool) -> dict[
                 f"there is no view {scan.view} for the stream {scan.name}",
                 hint="create it in the session of the program, and run the query by from_sql",
             )
-        spool = Spool(checkpoint.below(f"{STREAMS}/{name_of[node]}"), scan.options)
+        spool = BatchSpool(checkpoint.below(f"{STREAMS}/{name_of[node]}"), scan.options)
         found[node] = StreamedFrame(name_of[node], scan, spool, _order(root, node))
     return found
 

@@ -178,13 +178,11 @@ def _recorded(part: Mapping[str, Any], node: Node) -> NodeRecord:
     operator = {name: value for name, value in part["operator"].items() if name != "ungrammatical"}
     path = None
     match node.operator:
-        case StreamScan(options=options):
-            known = {**operator["options"], "punctuation": operator["punctuation"], "texts": operator["texts"]}
-            operator = {name: text for name, text in known.items() if name not in _OTHERWISE}
         case Scan(options=options):
-            path = _canonical(options.path)
+            path = None if isinstance(node.operator, StreamScan) else _canonical(options.path)
             # The schema contains these options.
-            operator = {name: text for name, text in operator["options"].items() if name not in _OTHERWISE}
+            known = {**operator, **operator["options"]}
+            operator = {name: value for name, value in known.items() if name not in _OTHERWISE}
         case Static(options=given):
             path = dict(given).get("path")
             path = path and _canonical(path)
@@ -195,7 +193,7 @@ def _recorded(part: Mapping[str, Any], node: Node) -> NodeRecord:
     return NodeRecord.from_json({**part, "operator": operator, "path": path, "says": described(node)})
 
 
-_OTHERWISE = {"path", "schema", "domains"}
+_OTHERWISE = {"", "name", "options", "path", "schema", "domains", "frame", "view", "replays"}
 
 
 def _canonical(path: str) -> str:

@@ -73,7 +73,7 @@ class WrittenPartition:
 
 
 @dataclass(frozen=True, slots=True)
-class Items:
+class BatchItems:
     """Consecutive items of a partition, each with its position.
 
     Attributes:
@@ -103,8 +103,8 @@ class RowItems:
     def __init__(self, options: SourceOptions) -> None:
         self._schema, self._columns = options.schema, tuple_schema(options)
 
-    def of(self, batch: pa.RecordBatch, at: int) -> Items:
-        """The items of consecutive rows, the first of which has the number `at`."""
+    def of(self, batch: pa.RecordBatch, at: int) -> BatchItems:
+        """The items of consecutive rows, numbered from `at` on."""
         rows = np.arange(at, at + batch.num_rows)
         said: list[tuple[int, str]] = []
         if PUNCTUATION in batch.schema.names and batch[PUNCTUATION].null_count < batch.num_rows:
@@ -119,11 +119,11 @@ class RowItems:
         if aside:
             tuples = tuples.filter(pa.array(~np.isin(rows, [row for row, _ in aside])))
         punctuations, unreadable = self._read(said)
-        return Items(tuples, punctuations, [*aside, *unreadable])
+        return BatchItems(tuples, punctuations, [*aside, *unreadable])
 
     def _read(self, said: Iterable[tuple[int, str]]) -> tuple[pa.RecordBatch, list[tuple[int, DeadLetter]]]:
         """The punctuations that can be read, and what is set aside."""
-        read, aside = list[dict[str, Any]](), list[tuple[int, DeadLetter]]()
+        read, aside = list[Mapping[str, Any]](), list[tuple[int, DeadLetter]]()
         for row, text in said:
             try:
                 punctuation = Punctuation.parse(text, self._schema)
@@ -164,8 +164,8 @@ class TextItems:
     def __init__(self, options: SourceOptions, column: TextColumn) -> None:
         self._columns, self._parser = tuple_schema(options).append(_PLACE), TextParser(column)
 
-    def of(self, batch: pa.RecordBatch, at: int) -> Items:
-        """The items of consecutive texts, the first of which has the number `at`."""
+    def of(self, batch: pa.RecordBatch, at: int) -> BatchItems:
+        """The items of consecutive texts, numbered from `at` on."""
         found = self._parser.of(batch, at)
         tuples = pa.RecordBatch.from_arrays(
             [found.tuples[each.name].cast(each.type) for each in self._columns], schema=self._columns
@@ -178,7 +178,7 @@ class TextItems:
                 for row in punctuations.filter(lives).to_pylist()
             ]
             punctuations = punctuations.filter(pc.invert(lives)).drop_columns([LIFESPAN])
-        return Items(tuples, punctuations, aside, found.void)
+        return BatchItems(tuples, punctuations, aside, found.void)
 
 
 _NO_LIFESPAN = "a punctuation in a column has no lifespan"

@@ -59,7 +59,7 @@ class Batch(Record):
         return (self.rows, self.checksum) == (other.rows, other.checksum)
 
 
-class Spool:
+class BatchSpool:
     """The documents of one stream; `last` is the last batch that was published, None before the first."""
 
     def __init__(self, folder: Folder, options: SourceOptions) -> None:
@@ -126,7 +126,7 @@ class Spool:
             )
 
     def unread(self) -> set[int]:
-        """The numbers of the batches of which there are documents that no commit has read."""
+        """The numbers of the batches that have documents which no commit has read."""
         return {int(name.split("-")[1]) for name in self._shown.names()}
 
     def _sorted(self, number: int, drafts: Sequence[str], order: Sequence[str]) -> str:

@@ -18,7 +18,7 @@ from tests.harness.topic import Topic, send
 from xmlstream.sources.generators.auction_documents import write_auctions
 from xmlstream.sources.generators.auction_house import House
 from xmlstream.sources.xml.spark.data_source import register
-from xmlstream.sources.xml.spark.spool import Spool
+from xmlstream.sources.xml.spark.spool import BatchSpool
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -172,16 +172,16 @@ def test_a_batch_that_spark_gives_again_is_passed_over(
     there = tmp_path / "in"
     feed(there, 0, [bid(1, 5, "00:10:00"), bid(1, 6, "01:20:00")])
     query = xs.from_stream(bids(spark, there), name="bids", punctuate="order of at")
-    publish = Spool.publish
+    publish = BatchSpool.publish
 
-    def killed(spool: Spool, *given: Any) -> None:
+    def killed(spool: BatchSpool, *given: Any) -> None:
         publish(spool, *given)
         raise OSError("killed")
 
-    monkeypatch.setattr(Spool, "publish", killed)
+    monkeypatch.setattr(BatchSpool, "publish", killed)
     with pytest.raises(OSError, match="killed"):
         query.run(tmp_path / "out.parquet", tmp_path / "state")
-    monkeypatch.setattr(Spool, "publish", publish)
+    monkeypatch.setattr(BatchSpool, "publish", publish)
     query.run(tmp_path / "out.parquet", tmp_path / "state")
     assert written(tmp_path / "out.parquet") == 2
 

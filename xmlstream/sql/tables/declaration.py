@@ -30,7 +30,7 @@ from xmlstream.sql.refused.did_you_mean import DECLARED
 from xmlstream.sql.refused.refusals import place_in_query, refusal
 from xmlstream.sql.refused.supported import require_types
 from xmlstream.sql.tables.stream_options import PUNCTUATE, punctuated, written_rules
-from xmlstream.sql.tables.streams import stream
+from xmlstream.sql.tables.streams import spark_stream
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
@@ -150,7 +150,7 @@ def scan(
     above = {key.lower(): value for key, value in options.items() if key.lower() in ABOVE}
     plain: Mapping[str, str] = {key: value for key, value in options.items() if key.lower() not in ABOVE}
     if using == STREAM:
-        node = stream(name, plain, schema, frame)
+        node = spark_stream(name, plain, schema, frame)
     else:
         if (written := STREAM_FORMATS[using]) is not None:
             plain, schema = written(plain, schema), None

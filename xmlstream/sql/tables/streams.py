@@ -33,7 +33,9 @@ _ROWS = ("schemes", "domains", "mode", "ungrammatical", "maxBytesPerSlice", "max
 _OF_SLICES = ("maxBytesPerSlice", "maxFilesPerSlice", "rate")
 
 
-def stream(name: str, options: Mapping[str, str], columns: str | None = None, frame: DataFrame | None = None) -> Node:
+def spark_stream(
+    name: str, options: Mapping[str, str], columns: str | None = None, frame: DataFrame | None = None
+) -> Node:
     """A stream of Spark's as a leaf of a plan.
 
     Args:

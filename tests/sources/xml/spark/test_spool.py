@@ -24,7 +24,7 @@ from xmlstream.sources.parquet_table import ASIDE, PUNCTUATIONS
 from xmlstream.sources.xml.options.source import SourceOptions
 from xmlstream.sources.xml.spark import spool as spools
 from xmlstream.sources.xml.spark.batch_documents import HASH, PUNCTUATION, PartitionWriter, WrittenPartition
-from xmlstream.sources.xml.spark.spool import Batch, Spool
+from xmlstream.sources.xml.spark.spool import Batch, BatchSpool
 
 OPTIONS = SourceOptions.parse(
     {"path": "stream s", "rowTag": "row", "format": "stream", "domains": "a 0..9"}, "a INT NOT NULL, b STRING", "query"
@@ -55,13 +55,13 @@ def columns(rows: list[Row]) -> pa.RecordBatch:
     return pa.RecordBatch.from_arrays(arrays, names=["a", "b", PUNCTUATION, HASH])
 
 
-def written(spool: Spool, number: int, batch: list[list[Row]]) -> list[WrittenPartition]:
+def written(spool: BatchSpool, number: int, batch: list[list[Row]]) -> list[WrittenPartition]:
     """What the tasks of a batch write, each partition in two pieces."""
     writer = PartitionWriter(OPTIONS, spool.pending.address(), number)
     return [writer.written([columns(rows[:2]), columns(rows[2:])], partition) for partition, rows in enumerate(batch)]
 
 
-def items(spool: Spool) -> list[tuple[list[tuple[int, str | None]], list[str], int]]:
+def items(spool: BatchSpool) -> list[tuple[list[tuple[int, str | None]], list[str], int]]:
     """The documents in order: the tuples of each, its punctuations, and the number of rows that are no items."""
     found = []
     for path in sorted(Path(spool.path).iterdir()):
@@ -107,13 +107,13 @@ def test_a_batch_is_in_the_spool_exactly_once_whenever_the_process_is_killed(
         for number, batch in enumerate(batches):
             with _killing(step):
                 try:
-                    spool = Spool(Folder(Path(directory)), OPTIONS)
+                    spool = BatchSpool(Folder(Path(directory)), OPTIONS)
                     if number == (-1 if spool.last is None else spool.last.number) + 1:
                         spool.publish(number, written(spool, number, batch))
                 except Killed:
                     left = iter(range(1_000))
             # The process starts again, and Spark gives the batch again.
-            spool = Spool(Folder(Path(directory)), OPTIONS)
+            spool = BatchSpool(Folder(Path(directory)), OPTIONS)
             parts = written(spool, number, batch)
             if spool.last is not None and spool.last.number == number:
                 spool.require_again(Batch.of(number, parts), "s", replays=True)
@@ -147,7 +147,7 @@ def _killing(step: Callable[[], None]) -> Iterator[None]:
 
 
 def test_a_batch_that_comes_again_with_other_rows_is_refused(tmp_path: Path) -> None:
-    spool = Spool(Folder(tmp_path), OPTIONS)
+    spool = BatchSpool(Folder(tmp_path), OPTIONS)
     spool.publish(0, written(spool, 0, [[(1, "x", None)]]))
     other = Batch.of(0, written(spool, 0, [[(1, "y", None)]]))
     with pytest.raises(InputError, match="batch 0 of stream s comes again with other rows"):
@@ -156,7 +156,7 @@ def test_a_batch_that_comes_again_with_other_rows_is_refused(tmp_path: Path) -> 
 
 
 def test_a_batch_from_before_the_checkpoint_is_refused(tmp_path: Path) -> None:
-    spool = Spool(Folder(tmp_path), OPTIONS)
+    spool = BatchSpool(Folder(tmp_path), OPTIONS)
     for number in (0, 1):
         spool.publish(number, written(spool, number, [[(number, "x", None)]]))
     with pytest.raises(StateError, match="Spark gives batch 0 of stream s, and the checkpoint has those up to 1"):
@@ -164,7 +164,7 @@ def test_a_batch_from_before_the_checkpoint_is_refused(tmp_path: Path) -> None:
 
 
 def test_a_batch_is_sorted_where_a_rule_knows_its_order(tmp_path: Path) -> None:
-    spool = Spool(Folder(tmp_path), OPTIONS)
+    spool = BatchSpool(Folder(tmp_path), OPTIONS)
     batch: list[list[Row]] = [[(5, "x", None), (1, "y", None), (None, None, "<[, 0], *>")], [(3, None, None)]]
     spool.publish(0, written(spool, 0, batch), ["a"])
     (rows, _, _), (_, said, _) = items(spool)
