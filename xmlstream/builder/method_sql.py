@@ -111,7 +111,7 @@ def _of_column(node: Any, whole: str) -> str:
             return f"{_of_column(node.child(), whole)} AS {quoted(node.name().apply(0))}"
         case "Cast":
             tried = "TRY_" if "Try" in node.evalMode().toString() else ""
-            return f"{tried}CAST({_of_column(node.child(), whole)} AS {node.dataType().sql()})"
+            return f"{tried}CAST({_of_column(node.child(), whole)} AS {node.dataType().simpleString().upper()})"
         case "UnresolvedExtractValue":
             of, key = _of_column(node.child(), whole), node.extraction()
             is_name = key.getClass().getSimpleName() == "Literal" and isinstance(key.value(), str)
@@ -134,8 +134,11 @@ def _of_literal(node: Any, whole: str) -> str:
         return text_literal(value)
     if isinstance(value, float):
         return f"{value!r}D" if isfinite(value) else f"CAST('{value}' AS DOUBLE)"
-    if value is None or isinstance(value, bool | int | Decimal):
-        return f"({node.sql()})" if node.sql().startswith("-") else str(node.sql())
+    if value is None or isinstance(value, bool):
+        return "NULL" if value is None else str(value).lower()
+    if isinstance(value, int | Decimal):
+        text = f"{value:f}" if isinstance(value, Decimal) else f"{value}{'L' * (abs(value) >= 1 << 31)}"
+        return f"({text})" if value < 0 else text
     kind = value.getClass().getName() if hasattr(value, "getClass") else type(value).__name__
     if kind in ("java.sql.Date", "java.time.LocalDate"):
         return f"DATE '{value.toString()}'"

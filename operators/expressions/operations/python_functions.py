@@ -260,8 +260,9 @@ class ArrowCall:
 
     def _of_rows(self, columns: list[pa.Array[Any]]) -> tuple[pa.Array[Any], list[QueryError | None]]:
         type_, rows = any_arrow_type(self.function.type.name), [*zip(*(c.to_pylist() for c in columns), strict=True)]
+        result_of = self._result()
         try:
-            return pa.array(map(self._result(), rows), type_, size=len(rows)), [None] * len(rows)
+            return pa.array([result_of(row) for row in rows], type_), [None] * len(rows)
         except Exception:  # noqa: BLE001 - whatever a user's function raises: each row has an error of its own
             pairs = [self._result_or_error(row) for row in rows]
             return pa.array([result for result, _ in pairs], type_), [error for _, error in pairs]

@@ -158,6 +158,17 @@ def test_an_error_has_the_line_in_the_functions_own_file_and_its_arguments() -> 
     assert (raised.value.where or "").endswith(f"test_python_functions.py, line {line}")
 
 
+def test_any_exception_of_a_function_is_an_error_of_its_row() -> None:
+    def ends(x: int) -> int:
+        if x == 2:
+            raise StopIteration
+        return x
+
+    found: list[Any] = ArrowCall(of(ends, "INT"), in_fields=True)(pa.array([1, 2, 3])).to_pylist()
+    assert [row["value"] for row in found] == [1, None, 3]
+    assert "the function ends raised StopIteration for (2): no message" in found[1]["error"]
+
+
 def test_an_error_counts_only_where_the_value_is_used(session: Session) -> None:
     key = of(failing, "DOUBLE").key
     rows = engine_of(session).rows(pa.table({"n": pa.array([1, 5], pa.int32())}), "n INT")
