@@ -11,6 +11,8 @@
                       needed any more has a number in its name (`xmlstream.operators.storage.durable.generation`)
     planned.json      the last slice: its number, how far it reads each source, and whether it is committed
     staged/           tuples of the current slice
+    streams/          for each stream of Spark's, its batches that were not read yet, the number of the last one, and
+                      Spark's own record of it (`xmlstream.sources.xml.spark.spool`)
     clock             how often clocks tick, while tuples wait for them (`xmlstream.runtime.query_clocks`)
 
 A slice and all that it wrote count from the moment its record is in the commit log, and not before. A record is one
