@@ -144,6 +144,11 @@ class Feeds:
         self._stopping = threading.Event()
         self._failure: BaseException | None = None
 
+    @property
+    def are_any(self) -> bool:
+        """Whether there is a stream."""
+        return bool(self._frames)
+
     def begin(self) -> None:
         """Starts the streams; static frames are spooled at once.
 

@@ -136,6 +136,8 @@ class SliceLoop:
             planned = planned or self._next(number, at)
             if planned is None:
                 self.idles += 1
+                if number > 0 and self.feeds.are_any:
+                    self._reader.commit(at)  # a feed waits while there is much that was not read
                 are_over = self.feeds.are_over()
                 if not self._pace.follows and were_over:
                     return

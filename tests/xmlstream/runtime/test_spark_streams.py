@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import re
+import time
 from collections import Counter
 from collections.abc import Sequence
 from pathlib import Path
@@ -15,6 +16,7 @@ import pytest
 
 import xmlstream as xs
 from tests.harness.topic import Topic, send
+from xmlstream.runtime.slice_loop import SliceLoop
 from xmlstream.sources.generators.auction_documents import write_auctions
 from xmlstream.sources.generators.auction_house import House
 from xmlstream.sources.xml.spark.data_source import register
@@ -315,3 +317,29 @@ def test_a_static_column_is_a_stream_that_ends(spark: SparkSession) -> None:
     frame = spark.createDataFrame([(1, report("a", 1, "7")), (2, None), (3, report("b", 2, "9"))], "id INT, xml STRING")
     found = xs.read_column(frame, "xml", REPORT, rowTag="r", keep=["id"]).group_by("hour").agg("max(id) AS id")
     assert {row["id"] for row in found.to_arrow().to_pylist()} == {1, 3}
+
+
+def test_a_slice_of_several_batches_does_not_keep_later_ones_waiting(
+    spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    there = tmp_path / "in"
+    for number in range(6):
+        feed(there, number, [bid(1, 5, f"0{number}:10:00")])
+    run = SliceLoop._run
+
+    def late(loop: SliceLoop) -> None:
+        (each,) = loop.feeds._frames
+        while len(each.spool.unread()) < 2:
+            time.sleep(0.01)
+        run(loop)
+
+    monkeypatch.setattr(SliceLoop, "_run", late)
+    query = xs.from_stream(bids(spark, there), name="bids", punctuate="order of at")
+    handle = query.start(tmp_path / "out.parquet", tmp_path / "state")
+    try:
+        deadline = time.monotonic() + 300
+        while written(tmp_path / "out.parquet") < 6 and time.monotonic() < deadline:
+            time.sleep(0.05)
+    finally:
+        handle.stop()
+    assert written(tmp_path / "out.parquet") == 6
