@@ -23,6 +23,7 @@ from typing import ClassVar
 from xmlstream.dataclasses import dataclass
 from xmlstream.operators.behaviour import Operator, Terms, among
 from xmlstream.operators.closing_conditions import Grouping, StateModel
+from xmlstream.operators.frames.held import first_rows
 from xmlstream.operators.required_punctuations import Held, Way
 from xmlstream.operators.state.completion import completed, completion_sets, forget_completed
 from xmlstream.operators.state.operator_state import OperatorState
@@ -82,7 +83,10 @@ class DistinctOn(Operator):
         require_positions(new, "the first tuple of each key")
         kept, names = state.log("keys"), list(map(quoted, self.keys))
         place = f"row_number() OVER (PARTITION BY {', '.join(names)} ORDER BY {POSITION}) AS {_PLACE}"
-        first = new.some(new.frame.select("*", place).where(f"{_PLACE} = 1").drop(_PLACE))
+        if (here := first_rows(new.frame, self.keys, POSITION)) is None:
+            first = new.some(new.frame.select("*", place).where(f"{_PLACE} = 1").drop(_PLACE))
+        else:
+            first = Tuples(new.frame.engine.rows(here, new.frame.struct()), here.num_rows, computed=True)
         first, there = kept.near(first, self.keys)
         found = state.computed(anti_join(first, there, self.keys))
         kept.append(Tuples(found.frame.select(*names), found.at_most, found.exact))

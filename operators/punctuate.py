@@ -30,6 +30,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Literal, get_args
 from xmlstream.dataclasses import dataclass
 from xmlstream.operators.behaviour import Operator
 from xmlstream.operators.frames.frame import in_order
+from xmlstream.operators.frames.held import computed_rows
 from xmlstream.operators.punctuators.rule import AHEAD, ASIDE, UNGRAMMATICAL, Rule, added
 from xmlstream.operators.required_punctuations import Held, Way
 from xmlstream.operators.state.operator_state import NewPunctuations, OperatorState
@@ -98,6 +99,10 @@ class Punctuate(Operator):
             self._nothing_came(state)
             return None
         require_positions(new, f"punctuate by {self.rule.name}")
+        here = computed_rows(new.frame)
+        if here is not None and (known := self.rule.facts_of(here, state)) is not None:
+            scratch.found = self.rule.new_punctuations(None, known, state)
+            return Tuples(new.frame, here.num_rows) if here.num_rows else None
         aggregates = {**_COUNTS, **self.rule.aggregates(state.inputs[0])}
         flagged = self.rule.flagged(new.frame, state)
         observed, metrics = flagged.observed(*(f"{text} AS {name}" for name, text in aggregates.items()))

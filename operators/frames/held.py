@@ -39,7 +39,7 @@ from xmlstream.operators.frames.frame import (
 from xmlstream.punct_ns.domain import Domain
 from xmlstream.punct_ns.pattern import Constant, Empty, List, Pattern, Range, Wildcard
 from xmlstream.punct_ns.punctuation import Punctuation
-from xmlstream.punct_ns.slices import arrow_type
+from xmlstream.punct_ns.slices import arrow_type, quoted
 
 pc: Any = pyarrow.compute
 
@@ -150,6 +150,22 @@ def _place(text: str, names: Sequence[str]) -> int | None:
 def computed_rows(frame: Frame) -> pa.Table | None:
     """The rows, computed in this process; None where the engine must."""
     return _rows(frame) if _is_here(frame) else None
+
+
+def first_rows(frame: Frame, keys: Sequence[str], order: str) -> pa.Table | None:
+    """Of each combination of values of these columns the first row by another one; None where the engine must look."""
+    table = _rows(frame) if _is_here(frame, compared=True) else None
+    if table is None:
+        return None
+    found = [_place(quoted(key), table.column_names) for key in keys]
+    places = [place for place in found if place is not None and table.schema.types[place] in _COMPARED]
+    if len(places) < len(keys):
+        return None
+    table = table.sort_by(order)
+    names = [str(place) for place in places]
+    keyed = pa.table([table.column(place) for place in places], names)
+    rows = keyed.append_column("row", pa.array(range(table.num_rows), pa.int64()))
+    return table.take(rows.group_by(names).aggregate([("row", "min")])["row_min"])
 
 
 def _is_here(frame: Frame, *, compared: bool = False) -> bool:

@@ -76,6 +76,22 @@ _UNITS = {
 }
 
 
+def in_units(distance: Distance | None, domain: Domain) -> int | None:
+    """The distance as a number of units, where the texts of `as_text` count them too; None elsewhere.
+
+    Days of a moment are those of a calendar.
+
+    >>> [in_units(timedelta(seconds=2), Domain(name)) for name in ("TIMESTAMP", "TIMESTAMP_NTZ")]
+    [2000000, None]
+    """
+    match domain.sql:
+        case IntegerType():
+            return int(distance or 0)  # type: ignore[arg-type]
+        case TimestampType(zoned=True) if not (distance or timedelta()).days:  # type: ignore[union-attr]
+            return (distance or timedelta()) // timedelta(microseconds=1)  # type: ignore[operator, return-value]
+    return None
+
+
 def before(expression: str, distance: Distance | None, domain: Domain) -> str:
     """Spark SQL for the value at a distance before another; null for null."""
     return _moved(expression, "-", distance, domain)

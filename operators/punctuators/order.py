@@ -26,7 +26,7 @@ stays open, as v does in every `(,v)`.
 from __future__ import annotations
 
 from datetime import date, timedelta
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
@@ -151,6 +151,23 @@ class ByOrder(Rule):
         greatest = f"max({self._unless_ahead(domain)})"
         bound = distance.before(greatest, self.slack, domain)
         return {"greatest": distance.as_text(greatest, domain), "bound": distance.as_text(bound, domain)}
+
+    def facts_of(self, rows: pa.Table, state: OperatorState) -> Facts | None:
+        """The same as `aggregates`, of whole numbers and of moments with a slack of less than a day of a calendar."""
+        domain = state.inputs[0].attribute(self.attribute).domain
+        slack = distance.in_units(self.slack, domain)
+        if slack is None or self.per or self.max_ahead is not None:
+            return None
+        greatest = None if (known := state.notes.get("greatest")) is None else int(known)
+        (name,) = (name for name in rows.column_names if name.lower() == self.attribute.lower())
+        column = rows.sort_by(POSITION)[name].drop_null()
+        column = column.cast(pa.timestamp("us", "UTC")) if pa.types.is_timestamp(column.type) else column
+        values: list[Any] = column.cast(pa.int64()).to_pylist()
+        for value in values:
+            if greatest is not None and value < greatest - slack:
+                return None
+            greatest = value if greatest is None else max(greatest, value)
+        return {} if greatest is None else {"greatest": str(greatest), "bound": str(greatest - slack)}
 
     def new_punctuations(self, flagged: Frame | None, facts: Facts, state: OperatorState) -> list[Punctuation]:
         """The values below the greatest value, less the slack, have passed."""

@@ -66,6 +66,13 @@ class Rule(Protocol):
         """Aggregates over the flagged rows, as Spark SQL by name; `new_punctuations` gets their values."""
         return {}
 
+    def facts_of(self, rows: pa.Table, state: OperatorState) -> Facts | None:
+        """The aggregates over few rows that are here, if all are on time; None where the engine must flag them.
+
+        `new_punctuations` gets them without flagged rows.
+        """
+        return None
+
     def new_punctuations(self, flagged: Frame | None, facts: Facts, state: OperatorState) -> list[Punctuation]:
         """The punctuations that hold after the slice; `flagged` are its computed rows, None if no tuple came."""
 

@@ -118,13 +118,14 @@ class Run:
     kept: list[int]
 
 
-def run(frame: DataFrame, output: Path | None, row_tag: str = "row") -> Run:
+def run(frame: DataFrame, output: Path | None, row_tag: str = "row", format: str = "xml") -> Run:
     """Runs to the end of what is there.
 
     Args:
         frame: A streaming query.
-        output: A directory for its result as XML, emptied first; None to throw the result away.
+        output: A directory for its result, emptied first; None to throw the result away.
         row_tag: Of the result's tuples.
+        format: Of the result: XML, or what Spark's own streams write.
     """
     checkpoint = tempfile.mkdtemp(prefix="plain-spark-")
     writer = frame.writeStream.outputMode("append").trigger(availableNow=True)
@@ -136,7 +137,11 @@ def run(frame: DataFrame, output: Path | None, row_tag: str = "row") -> Run:
         batch.write.format("xml").option("rowTag", row_tag).mode("append").save(str(output))
 
     began = time.perf_counter()
-    query = (writer.format("noop") if output is None else writer.foreachBatch(write)).start()
+    if output is None:
+        writer = writer.format("noop")
+    else:
+        writer = writer.foreachBatch(write) if format == "xml" else writer.format(format).option("path", str(output))
+    query = writer.start()
     query.awaitTermination()
     took = time.perf_counter() - began
     done = [progress for progress in query.recentProgress if progress["numInputRows"]]

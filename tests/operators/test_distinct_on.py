@@ -1,9 +1,13 @@
 from __future__ import annotations
 
+from collections import Counter
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING
 
+import hypothesis.strategies as st
 import pytest
+from hypothesis import given
 
 from tests.harness.running import Running
 from xmlstream.operators.distinct_on import DistinctOn
@@ -13,7 +17,7 @@ from xmlstream.punct_ns.schema import Schema
 from xmlstream.punct_ns.scheme import parse_schemes
 
 if TYPE_CHECKING:
-    from xmlstream.session.engines import Session
+    from xmlstream.session.engines import InProcessSession, Session
 
 VISITS = Schema.parse("id INT, page INT")
 
@@ -38,6 +42,23 @@ def test_the_first_tuple_of_each_key_comes_in_a_slice_and_after_it(session: Sess
     )  # fmt: skip
     running.restart()
     running.shows("(3, 1) (4, 1) (5, 1) | <*, *>", out="(5, 1) | <*, *>", kept="3 | 0")
+
+
+KEY = st.none() | st.integers(0, 3)
+
+
+@given(st.lists(st.lists(st.tuples(KEY, KEY), max_size=6), max_size=3), st.sampled_from([("id",), ("id", "page")]))
+def test_few_tuples_are_compared_here_as_the_engine_compares_them(
+    in_process: InProcessSession, slices: list[list[tuple[int, int]]], keys: tuple[str, ...]
+) -> None:
+    found = []
+    for here in (True, False):
+        with pytest.MonkeyPatch.context() as patch, TemporaryDirectory() as directory:
+            if not here:
+                patch.setattr("xmlstream.operators.distinct_on.first_rows", lambda *_: None)
+            running = Running(in_process, Path(directory), DistinctOn(keys), VISITS, positioned=True)
+            found.append([(Counter(done.tuples), done.kept) for done in (running.slice((rows, [])) for rows in slices)])
+    assert found[0] == found[1]
 
 
 def test_null_is_a_key(session: Session, tmp_path: Path) -> None:

@@ -5,9 +5,12 @@ from dataclasses import replace
 from datetime import UTC, date, datetime, timedelta
 from decimal import Decimal
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Any
 
+import hypothesis.strategies as st
 import pytest
+from hypothesis import given
 
 from tests.harness.running import Row, Running
 from xmlstream.operators.punctuate import Punctuate
@@ -38,6 +41,28 @@ def numbers(*values: int | None) -> list[Row]:
 
 
 # By order.
+
+
+@given(st.lists(st.lists(st.none() | st.integers(0, 9), max_size=6), max_size=4), st.integers(0, 4), st.booleans())
+def test_few_tuples_are_on_time_here_where_the_engine_finds_them_so(
+    in_process: InProcessSession, slices: list[list[int | None]], slack: int, is_time: bool
+) -> None:
+    rule = ByOrder("n", slack=timedelta(microseconds=slack) if is_time else slack)
+    schema = Schema.parse("n TIMESTAMP") if is_time else NUMBERS
+    found = []
+    for here in (True, False):
+        with pytest.MonkeyPatch.context() as patch, TemporaryDirectory() as directory:
+            if not here:
+                patch.setattr(ByOrder, "facts_of", lambda *_: None)
+            running = Running(in_process, Path(directory), Punctuate(rule, "drop"), schema, positioned=True)
+            rows = [[(moment(n) if is_time else n,) for n in values] for values in slices]
+            found.append([running.slice((each, [])) for each in rows])
+    assert found[0] == found[1]
+
+
+def moment(n: int | None) -> datetime | None:
+    """A moment so many microseconds after another."""
+    return None if n is None else datetime(2026, 1, 1, tzinfo=UTC) + timedelta(microseconds=n)
 
 
 def test_an_hour_has_passed_when_a_later_one_begins_and_not_before(session: Session, tmp_path: Path) -> None:

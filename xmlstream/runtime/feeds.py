@@ -19,13 +19,14 @@ from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
 from xmlstream.dataclasses import dataclass, replace
+from xmlstream.operators.frames.held import FEW
 from xmlstream.operators.punctuate import Punctuate
 from xmlstream.operators.punctuators.order import ByOrder, ByRoster
 from xmlstream.operators.storage.store import Folder
 from xmlstream.plan.nodes import Node, StreamScan, names, topological
-from xmlstream.punct_ns.errors import InputError, UsageError, original_error
+from xmlstream.punct_ns.errors import InputError, UsageError, original_error, transported
 from xmlstream.punct_ns.schema import windows
-from xmlstream.punct_ns.slices import quoted
+from xmlstream.punct_ns.slices import own, quoted
 from xmlstream.runtime.settings import Settings
 from xmlstream.session.spark_errors import first_cause
 from xmlstream.sources.xml.options.reading import Reading
@@ -40,6 +41,9 @@ STREAMS, SPARKS = "streams", "spark"
 """The folder of a checkpoint for streams, and within that of a stream the one for Spark's own record."""
 
 _AHEAD, _LOOK = 2, 0.02
+
+_EACH, _NUMBER = 1 << 33, own("number")
+"""The distance between the numbers of Spark's rows from partition to partition, and the column with these numbers."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,10 +95,36 @@ class StreamedFrame:
         place = None if is_compared else self.spool.pending.address()
         writer = PartitionWriter(self.scan.options, place, number, self.scan.texts, again)
         try:
+            were_few = self.spool.last is not None and self.spool.last.rows <= FEW
+            if were_few and (here := _written_here(rows, writer)) is not None:
+                return here
             found = mapped(rows, writer.__call__, "part BINARY").collect()
         except Exception as error:  # noqa: BLE001 - raised again as an error of this project
             raise original_error(error) or _unreadable(self.name, error) from None
         return [pickle.loads(row.part) for row in found]  # noqa: S301 - our own tasks have written it
+
+
+def _written_here(rows: DataFrame, writer: PartitionWriter) -> list[WrittenPartition] | None:
+    """Writes few rows in this process, without workers of Python; None, and nothing written, if a partition has many.
+
+    Spark numbers the rows of each partition, from its own multiple of 2³³.
+    """
+    numbered = rows.selectExpr("*", f"monotonically_increasing_id() AS {_NUMBER}")
+    try:
+        table = numbered.where(f"{_NUMBER} & {_EACH - 1} <= {FEW}").toArrow().combine_chunks().sort_by(_NUMBER)
+    except Exception:  # noqa: BLE001 - many partitions may be more than the driver takes; tasks meet other errors again
+        return None
+    parts: dict[int, list[int]] = {}
+    numbers: list[Any] = table[_NUMBER].to_pylist()
+    for row, number in enumerate(numbers):
+        parts.setdefault(number // _EACH, []).append(row)
+    if any(len(places) > FEW for places in parts.values()):
+        return None
+    with transported():
+        return [
+            writer.written(table.slice(places[0], len(places)).to_batches(), partition)
+            for partition, places in parts.items()
+        ]
 
 
 def _unreadable(name: str, error: BaseException) -> InputError:

@@ -16,6 +16,7 @@ import pytest
 
 import xmlstream as xs
 from tests.harness.topic import Topic, send
+from xmlstream.runtime import feeds
 from xmlstream.runtime.slice_loop import SliceLoop
 from xmlstream.sources.generators.auction_documents import write_auctions
 from xmlstream.sources.generators.auction_house import House
@@ -148,6 +149,25 @@ def test_a_row_outside_its_domain_goes_to_the_dead_letters(spark: SparkSession, 
         ("tuple", "batch 0, partition 0, row 2"),
         ("punctuation", "batch 0, partition 0, row 3"),
     ]
+
+
+@pytest.mark.parametrize("few", [1, 10])
+def test_a_small_batch_after_another_is_written_by_the_driver_as_tasks_write_it(
+    spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, few: int
+) -> None:
+    monkeypatch.setattr(feeds, "FEW", few)
+    there = tmp_path / "in"
+    feed(there, 0, [bid(1, 5, "00:10:00")])
+    feed(there, 1, [bid(2, 6, "00:20:00"), {"said": "<2, *, *>"}, bid(2, 7, "00:30:00"), {"said": "<2>"}])
+    options: dict[str, Any] = {"schemes": "auction", "punctuation": "said", "mode": "PERMISSIVE"}
+    query = xs.from_stream(bids(spark, there), name="bids", ungrammatical="divert", **options)
+    query.run(tmp_path / "out.parquet", tmp_path / "state")
+    assert written(tmp_path / "out.parquet") == 2
+    paths = (tmp_path / "out.parquet" / "_dead_letters").iterdir()
+    letters = [json.loads(line) for path in paths for line in path.read_text().splitlines()]
+    found = {letter["kind"]: letter["document"] for letter in letters}
+    assert found.keys() == {"punctuation", "ungrammatical"}
+    assert found["punctuation"] == "batch 1, partition 0, row 4"
 
 
 def test_a_query_goes_on_where_the_last_run_ended(spark: SparkSession, tmp_path: Path) -> None:
