@@ -63,6 +63,14 @@ def write_topic(spark: Any, place: Path) -> None:
             send(place, number % 3, json.dumps(row))
 
 
+def write_messages(spark: Any, place: Path) -> None:
+    """Three partitions with values of XML, each a fragment."""
+    for batch in range(BATCHES):
+        for number, row in enumerate(rows_of(batch)):
+            leaves = "".join(f"<{name}>{value}</{name}>" for name, value in row.items())
+            send(place, number % 3, f"<bid>{leaves}</bid>")
+
+
 def write_parquet(spark: SparkSession, place: Path) -> None:
     """Files of Parquet."""
     place.mkdir()
@@ -98,9 +106,13 @@ def read_parquet(spark: SparkSession, place: Path) -> DataFrame:
 
 def read_topic(spark: SparkSession, place: Path) -> DataFrame:
     """Values of a topic."""
+    return messages(spark, place).selectExpr(f"from_json(value, '{COLUMNS}') AS row").select("row.*")
+
+
+def messages(spark: SparkSession, place: Path) -> DataFrame:
+    """A topic in batches."""
     spark.dataSource.register(Topic)
-    topic = spark.readStream.format("topic").option("path", str(place)).option("perTrigger", ROWS // 3 + 1).load()
-    return topic.selectExpr(f"from_json(value, '{COLUMNS}') AS row").select("row.*")
+    return spark.readStream.format("topic").option("path", str(place)).option("perTrigger", ROWS // 3 + 1).load()
 
 
 KINDS: Mapping[str, tuple[Callable[[Any, Path], None], Callable[[Any, Path], Any]]] = {
@@ -108,6 +120,7 @@ KINDS: Mapping[str, tuple[Callable[[Any, Path], None], Callable[[Any, Path], Any
     "text": (write_json, read_text),
     "parquet": (write_parquet, read_parquet),
     "topic": (write_topic, read_topic),
+    "xml": (write_messages, messages),
 }
 
 
@@ -117,7 +130,11 @@ def run(kind: str, directory: Path) -> None:
 
     spark = xs.open_session()
     frame = KINDS[kind][1](spark, directory / "in")
-    query = xs.from_stream(frame, name="bids", punctuate="order of at, slack 30m")
+    options = {"name": "bids", "punctuate": "order of at, slack 30m"}
+    if kind == "xml":
+        query = xs.read_column(frame, "value", COLUMNS, rowTag="bid", keep=["partition", "offset"], **options)
+    else:
+        query = xs.from_stream(frame, **options)
     by_hour = query.select("date_trunc('HOUR', at) AS hour", "price", "auction").group_by("hour", "auction")
     print("begins", flush=True)
     by_hour.agg("sum(price) AS total", "count(*) AS n").run(directory / "out.parquet", directory / "state")
