@@ -15,10 +15,17 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from xmlstream.builder.method_sql import Groups, session_window
     from xmlstream.builder.query import Query, multiway_join
-    from xmlstream.builder.reading import from_dataframe, from_sql, read, read_parquet, read_xmark
+    from xmlstream.builder.reading import (
+        from_dataframe,
+        from_sql,
+        from_stream,
+        read,
+        read_column,
+        read_parquet,
+        read_xmark,
+    )
     from xmlstream.builder.run_options import RunOptions
     from xmlstream.builder.runnable import Insert, inserts_from_sql, run, start
-    from xmlstream.builder.streams import from_stream, read_column
     from xmlstream.operators.punctuators.order import ByClock, ByOrder, ByRoster
     from xmlstream.operators.punctuators.predicate import ByDomain, ByPredicate
     from xmlstream.punct_ns.errors import (
@@ -90,8 +97,15 @@ _MODULES = {
     "xmlstream.builder.query": ("multiway_join", "Query"),
     "xmlstream.builder.run_options": ("RunOptions",),
     "xmlstream.builder.runnable": ("Insert", "inserts_from_sql", "run", "start"),
-    "xmlstream.builder.reading": ("from_dataframe", "from_sql", "read", "read_parquet", "read_xmark"),
-    "xmlstream.builder.streams": ("from_stream", "read_column"),
+    "xmlstream.builder.reading": (
+        "from_dataframe",
+        "from_sql",
+        "from_stream",
+        "read",
+        "read_column",
+        "read_parquet",
+        "read_xmark",
+    ),
     "xmlstream.runtime.tally": ("Summary",),
     "xmlstream.sql.created_functions": ("function",),
     "xmlstream.session.engines": ("open_session",),

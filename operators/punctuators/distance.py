@@ -76,12 +76,12 @@ _UNITS = {
 }
 
 
-def in_units(distance: Distance | None, domain: Domain) -> int | None:
+def number_of_units(distance: Distance | None, domain: Domain) -> int | None:
     """The distance as a number of units, where the texts of `as_text` count them too; None elsewhere.
 
     Days of a moment are those of a calendar.
 
-    >>> [in_units(timedelta(seconds=2), Domain(name)) for name in ("TIMESTAMP", "TIMESTAMP_NTZ")]
+    >>> [number_of_units(timedelta(seconds=2), Domain(name)) for name in ("TIMESTAMP", "TIMESTAMP_NTZ")]
     [2000000, None]
     """
     match domain.sql:

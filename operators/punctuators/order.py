@@ -155,7 +155,7 @@ class ByOrder(Rule):
     def facts_of(self, rows: pa.Table, state: OperatorState) -> Facts | None:
         """The same as `aggregates`, of whole numbers and of moments with a slack of less than a day of a calendar."""
         domain = state.inputs[0].attribute(self.attribute).domain
-        slack = distance.in_units(self.slack, domain)
+        slack = distance.number_of_units(self.slack, domain)
         if slack is None or self.per or self.max_ahead is not None:
             return None
         greatest = None if (known := state.notes.get("greatest")) is None else int(known)

@@ -1,4 +1,10 @@
-"""Readers of the builder: functions that start a query from a punctuated source, a DataFrame or SQL text."""
+"""Readers of the builder: functions that start a query from a punctuated source, a DataFrame or SQL text.
+
+A stream of Spark's is a source, too; rules of `punctuate` take the place of a watermark, and are checked:
+
+    bids = spark.readStream.schema("auction BIGINT, price DOUBLE, at TIMESTAMP").json("in/bids")
+    xs.from_stream(bids, punctuate="order of at, slack 5m").group_by(…)
+"""
 
 from __future__ import annotations
 
@@ -16,10 +22,11 @@ from xmlstream.operators.punctuate import Punctuate
 from xmlstream.operators.punctuators.predicate import ByPredicate
 from xmlstream.operators.storage.object_urls import shown
 from xmlstream.plan.nodes import Node, results, static_frame
+from xmlstream.punct_ns.schema import written_name
 from xmlstream.punct_ns.slices import quoted
 from xmlstream.sql import script
 from xmlstream.sql.created_functions import note_registered
-from xmlstream.sql.tables.declaration import ABOVE, scan
+from xmlstream.sql.tables.declaration import ABOVE, STREAM, scan
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
@@ -131,18 +138,18 @@ def read(
         InputError: No schema can be inferred from the documents.
     """
     source = name or _name_of(path)
-    options = {**texts_of(options), "path": str(path)}
+    options = {**_texts(options), "path": str(path)}
     if schema is not None or any(option.lower() == "schema" for option in options):
-        return whole_query(spark, scan(source, options, None if schema is None else ddl_of(schema)))
+        return _read(spark, scan(source, options, None if schema is None else _ddl(schema)))
     above = {option: value for option, value in options.items() if option.lower() in ABOVE}
     plain = {option: value for option, value in options.items() if option not in above and option.lower() != "rowtag"}
     row_tag = next((value for option, value in options.items() if option.lower() == "rowtag"), None)
     inferred = extension("inferred declaration")(str(path), row_tag, plain)
     sys.stderr.write(f"{inferred.create_table()}\n")
-    return whole_query(spark, scan(source, {**inferred.options, **above}, inferred.schema))
+    return _read(spark, scan(source, {**inferred.options, **above}, inferred.schema))
 
 
-def whole_query(spark: Session, node: Node) -> Query:
+def _read(spark: Session, node: Node) -> Query:
     """The query of a source; the conditions of its rules are checked."""
     below, rules = node, []
     while below.inputs:
@@ -154,7 +161,7 @@ def whole_query(spark: Session, node: Node) -> Query:
     return Query(spark, node)
 
 
-def ddl_of(schema: str | StructType | Sequence[str]) -> str:
+def _ddl(schema: str | StructType | Sequence[str]) -> str:
     """A schema as Spark DDL."""
     if isinstance(schema, str):
         return schema
@@ -178,8 +185,8 @@ def read_xmark(spark: Session, path: str | Path, stream: str, *, name: str | Non
     Raises:
         UsageError: There is no such stream, or an option is unknown or invalid.
     """
-    options = {**texts_of(options), "path": str(path), "stream": stream}
-    return whole_query(spark, scan(name or stream, options, None, "xmark"))
+    options = {**_texts(options), "path": str(path), "stream": stream}
+    return _read(spark, scan(name or stream, options, None, "xmark"))
 
 
 def read_parquet(
@@ -202,16 +209,16 @@ def read_parquet(
     Raises:
         UsageError: An option is unknown or invalid, or there is neither a schema nor a file.
     """
-    options = {**texts_of(options), "path": str(path)}
-    ddl = None if schema is None else ddl_of(schema)
-    return whole_query(spark, scan(name or _name_of(path), options, ddl, "punctuated_parquet"))
+    options = {**_texts(options), "path": str(path)}
+    ddl = None if schema is None else _ddl(schema)
+    return _read(spark, scan(name or _name_of(path), options, ddl, "punctuated_parquet"))
 
 
 def _name_of(path: str | Path) -> str:
     return re.sub(r"\W+", "_", Path(shown(str(path))).stem).strip("_") or "source"
 
 
-def texts_of(options: Mapping[str, Any]) -> dict[str, str]:
+def _texts(options: Mapping[str, Any]) -> dict[str, str]:
     """Options as texts, without those that are None."""
     given = {key: value for key, value in options.items() if value is not None}
     return {key: str(value).lower() if isinstance(value, bool) else str(value) for key, value in given.items()}
@@ -224,6 +231,113 @@ def from_dataframe(frame: DataFrame, name: str = "static") -> Query:
         UsageError: It is a streaming DataFrame (`spark.readStream`), or two of its columns have one name.
     """
     return Query(frame.sparkSession, static_frame(name, frame))
+
+
+STREAM_OPTIONS = [
+    Keyword("schemes", "str", "", "What the source promises to punctuate, such as `hour; sid, ts prefix`."),
+    Keyword("domains", "str", "", "Bounds of attributes, such as `hour 0.., min 0..59`; a value outside is malformed."),
+    Keyword("punctuate", "str | None", None, "Rules that add punctuations, such as `order of ts, slack 5m`."),
+    Keyword(
+        "mode",
+        "str",
+        "FAILFAST",
+        "What a malformed row does: `FAILFAST`, `PERMISSIVE` for the dead letters, `DROPMALFORMED`.",
+    ),
+    Keyword(
+        "ungrammatical",
+        "str",
+        "fail",
+        "What a tuple does that an earlier punctuation matches: `fail`, `divert` or `drop`.",
+    ),
+    Keyword("replay", "str", "exact", "`none` if Spark's source may give other rows when it gives a batch again."),
+    Keyword("maxBytesPerSlice", "str | None", None, "How much of the source is in one slice, such as `16m`."),
+    Keyword("rate", "float", 1.0, "Tuples per time unit, relative to other sources, to choose a join plan."),
+]
+"""The options of a source that `from_stream` takes."""
+
+
+_OF_TEXTS = {
+    "rowTag",
+    "schemes",
+    "domains",
+    "uniqueIds",
+    "punctuate",
+    "namespaces",
+    "attributePrefix",
+    "valueTag",
+    "unitTag",
+    "punctuationNamespace",
+    "nullValue",
+    "encoding",
+    "doctype",
+    "dateFormat",
+    "timestampFormat",
+    "ignoreSurroundingSpaces",
+    "mode",
+    "ungrammatical",
+    "maxBytesPerSlice",
+    "maxItemBytes",
+    "rate",
+}
+
+
+@takes(STREAM_OPTIONS)
+def from_stream(frame: DataFrame, *, name: str = "stream", punctuation: str | None = None, **options: Any) -> Query:
+    """Reads a DataFrame of Spark's as a punctuated stream; a static one is a stream that ends.
+
+    A batch of Spark's has no order, except within a partition: its punctuations hold after its tuples, and the slack of
+    an order counts from batch to batch.
+
+    Args:
+        frame: The DataFrame. Its columns are the attributes, but for that of punctuations.
+        name: Name of the source in metrics and in the checkpoint.
+        punctuation: The STRING column with punctuations in the notation, such as `<*, [, 2021-02-01], *>`; a row in
+            which it is not null is a punctuation.
+        options: The keywords below.
+
+    Raises:
+        UsageError: An option is unknown or invalid, or a column has a type that no source has.
+    """
+    given = _texts({**options, "punctuation": punctuation})
+    return _read(frame.sparkSession, scan(name, given, None, STREAM, frame))
+
+
+COLUMN_OPTIONS = [
+    *(keyword for keyword in READ_OPTIONS if keyword.name in _OF_TEXTS),
+    *(keyword for keyword in STREAM_OPTIONS if keyword.name not in {option.name for option in READ_OPTIONS}),
+]
+"""The options of a source that `read_column` takes."""
+
+
+@takes(COLUMN_OPTIONS)
+def read_column(
+    frame: DataFrame,
+    column: str,
+    schema: str | StructType | Sequence[str],
+    *,
+    keep: Sequence[str] = (),
+    name: str = "stream",
+    **options: Any,
+) -> Query:
+    """Reads XML in a column of a DataFrame of Spark's, such as the values of a topic: `read_column(frame, "value", …)`.
+
+    Each text is a document, or a fragment: tuples and punctuations side by side without a root. A text that is not
+    well-formed is one malformed item. A static frame is a stream that ends.
+
+    Args:
+        frame: The DataFrame.
+        column: The STRING or BINARY column with the texts; null is nothing.
+        schema: The attributes in the texts, as for `read`.
+        keep: Columns of the frame that become attributes of each tuple; errors and dead letters name a text by them.
+        name: Name of the source in metrics and in the checkpoint.
+        options: The keywords below; an option of one attribute as `**{"path.price": "@price"}`.
+
+    Raises:
+        UsageError: An option is unknown or invalid, or one of documents; or there is no such column.
+    """
+    kept = ", ".join(map(written_name, keep))
+    given = _texts({**options, "column": column, "keep": kept or None})
+    return _read(frame.sparkSession, scan(name, given, _ddl(schema), STREAM, frame))
 
 
 def from_sql(spark: Session, text: str, variables: Mapping[str, str] | None = None) -> Query:
