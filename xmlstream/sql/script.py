@@ -208,11 +208,11 @@ def _of_session(spark: SparkSession, statements: Sequence[Statement], declared: 
     named = {each.alias.lower() for tree in trees for each in tree.find_all(exp.CTE)}
     made = [tree for tree in trees if isinstance(tree, exp.Create | exp.Insert)]
     named |= {table.name.lower() for tree in made if (table := tree.find(exp.Table)) is not None}
-    read_names = dict.fromkeys(table.name for tree in trees for table in tree.find_all(exp.Table))
+    read_names = dict.fromkeys(table.name for tree in trees for table in tree.find_all(exp.Table) if table.name)
     return {
         name: static_frame(name, spark.table(quoted(name)))
         for name in read_names
-        if name.lower() not in {*declared, *named} and spark.catalog.tableExists(name)
+        if name.lower() not in {*declared, *named} and spark.catalog.tableExists(quoted(name))
     }
 
 
