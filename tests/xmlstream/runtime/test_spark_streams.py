@@ -244,7 +244,7 @@ def test_a_script_reads_views_of_the_session(spark: SparkSession, tmp_path: Path
     there = tmp_path / "in"
     feed(there, 0, [bid(1, 5, "00:10:00"), bid(2, 6, "01:20:00"), bid(9, 6, "02:20:00")])
     bids(spark, there).createOrReplaceTempView("bids_stream")
-    spark.createDataFrame([(1, "a"), (2, "b")], "auction BIGINT, name STRING").createOrReplaceTempView("my auctions")
+    spark.createDataFrame([(1, "a"), (2, "b")], "auction BIGINT, name STRING").createOrReplaceTempView("`my auctions`")
     text = """
         CREATE TABLE bids USING stream OPTIONS (view 'bids_stream', punctuation 'said', punctuate 'order of at');
         SELECT name, price FROM bids JOIN `my auctions` USING (auction)
