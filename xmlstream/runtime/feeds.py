@@ -12,7 +12,6 @@ A static DataFrame is a stream of one batch that ends.
 from __future__ import annotations
 
 import logging
-import pickle
 import threading
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
@@ -27,6 +26,7 @@ from xmlstream.punct_ns.errors import InputError, UsageError
 from xmlstream.punct_ns.schema import windows
 from xmlstream.punct_ns.slices import quoted
 from xmlstream.runtime.settings import Settings
+from xmlstream.session.engines import spark_engine_of
 from xmlstream.session.spark_errors import first_cause
 from xmlstream.sources.xml.spark.error_transport import original_error
 
@@ -90,16 +90,14 @@ class StreamedFrame:
     def _written(
         self, rows: DataFrame, number: int, again: str = "", *, is_compared: bool = False
     ) -> list[WrittenPartition]:
-        from xmlstream.operators.frames.spark_engine import mapped
         from xmlstream.sources.xml.spark.batch_documents import PartitionWriter
 
         place = None if is_compared else self.spool.pending.address()
         writer = PartitionWriter(self.scan.options, place, number, again)
         try:
-            found = mapped(rows, writer.__call__, "part BINARY").collect()
+            return spark_engine_of(rows.sparkSession).results(rows, writer)
         except Exception as error:  # noqa: BLE001 - raised again as an error of this project
             raise original_error(error) or _unreadable(self.name, error) from None
-        return [pickle.loads(row.part) for row in found]  # noqa: S301 - our own tasks have written it
 
 
 def _unreadable(name: str, error: BaseException) -> InputError:

@@ -239,7 +239,8 @@ def _recovered(session: Session, root: Node, settings: Settings) -> Recovered:
     require_disjoint(_paths(root), settings.outputs, settings.checkpoint, settings.metrics, settings.work)
     directory = settings.make_checkpoint()
     try:
-        mirror = mirror_at(settings.checkpoint, directory, is_shared=is_apart(session))
+        is_shared = is_apart(session, directory, is_remote=settings.is_remote)
+        mirror = mirror_at(settings.checkpoint, directory, is_shared=is_shared)
         if not settings.has_begun and not settings.follow:
             require_documents(_documented(root))
         zone, overwrite, moved = engine_of(session).zone, settings.overwrite, settings.moved
