@@ -29,7 +29,7 @@ class ConnectEngine(SparkEngine):
 
     @property
     def heap(self) -> int | None:
-        """The server does not tell."""
+        """None: that of the server is not known here."""
         return None
 
     def mapped(self, made: DataFrame, function: Any, columns: StructType) -> DataFrame:
@@ -80,7 +80,8 @@ _STEP = 30 * 86_400
 @lru_cache(maxsize=16)
 def _zone(zone: str, spark: SparkSession) -> PythonZone:
     python = PythonZone(zone)
-    changes = [*python.changes, *python.recurring(2100)]
+    # Those after 2099 follow the same rules as the last ones.
+    changes = python.changes
     moments = sorted({*_around(changes), *range(changes[0].second, changes[-1].second, _STEP)} if changes else {0})
     local = "CAST(timestamp_seconds(id) AS TIMESTAMP_NTZ)"
     offset = f"timestampdiff(SECOND, TIMESTAMP_NTZ '1970-01-01 00:00:00', {local}) - id AS ahead"

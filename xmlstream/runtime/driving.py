@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 
 from xmlstream.operators.storage.store import folder_at
 from xmlstream.punct_ns.errors import DISTRIBUTION, UsageError
-from xmlstream.runtime.checkpoint import Checkpoint
+from xmlstream.runtime.checkpoint import Checkpoint, Mirror
 from xmlstream.runtime.feeds import Feeds
 from xmlstream.runtime.settings import Settings
 from xmlstream.runtime.slice_loop import Pace, Process, SliceLoop
@@ -73,26 +73,25 @@ def _stager(spark: SparkSession, readers: Sequence[Reading], checkpoint: Checkpo
     """What stages tasks for a session: this machine, if Spark is on it only."""
     shared = checkpoint.tasks_stage if checkpoint.mirror.apart else None
     cores = _cores(spark)
-    if cores is not None and shared is None:
+    if cores is not None and not shared:
         return LocalStager(readers, cores)
     from xmlstream.sources.xml.spark.task_stager import SparkStager
 
     return SparkStager(spark_engine_of(spark).in_tasks, readers, shared)
 
 
-def is_apart(session: Session, directory: Path, *, is_remote: bool) -> bool:
+def is_apart(session: Session, directory: Path) -> bool:
     """Whether the workers of a session share no disk with this process, so that they need objects.
 
-    The master of a classic session tells. The server of a session of Spark Connect may be anywhere: one of its workers
-    is asked for what this process writes into the directory.
+    The master of a classic session decides. The server of Spark Connect may be anywhere: one of its workers
+    reads what this process writes into the directory.
 
     Args:
         session: A session.
         directory: The directory of the checkpoint, or its working copy.
-        is_remote: Whether the checkpoint is in an object store.
 
     Raises:
-        UsageError: The workers need objects, and the checkpoint is in a directory; or they lack this package.
+        UsageError: The workers lack this package.
     """
     if is_in_process(session):
         return False
@@ -109,12 +108,20 @@ def is_apart(session: Session, directory: Path, *, is_remote: bool) -> bool:
         raise UsageError(f"the workers of the server of Spark Connect have no module {lacking[1]}", hint=hint) from None
     finally:
         folder.delete(_SEEN)
-    if found != token and not is_remote:
+    return bool(found != token)
+
+
+def require_reached(session: Session, mirror: Mirror, *, is_apart: bool) -> None:
+    """Makes sure that the workers of a session of Spark Connect can read and write what is in a checkpoint.
+
+    Raises:
+        UsageError: They need objects, and the checkpoint is in a directory.
+    """
+    if is_connect(session) and is_apart and not mirror.apart:
         raise UsageError(
-            f"the workers of the server of Spark Connect do not see the directory {directory}",
+            f"the workers of the server of Spark Connect do not see the directory {mirror.folder.where()}",
             hint="name a checkpoint on a disk that they share with this machine, or in an object store: s3://…",
         )
-    return bool(found != token)
 
 
 _SEEN = "seen"

@@ -10,9 +10,11 @@ from typing import Any
 import pytest
 
 import xmlstream as xs
+from xmlstream.operators.storage.store import Folder
 from xmlstream.punct_ns.errors import UsageError
 from xmlstream.runtime import driving
-from xmlstream.runtime.driving import is_apart
+from xmlstream.runtime.checkpoint import Mirror
+from xmlstream.runtime.driving import is_apart, require_reached
 from xmlstream.session.engines import is_connect
 from xmlstream.sql.spark.parsing import ConnectPlans
 
@@ -40,16 +42,17 @@ def elsewhere(function: Callable[[Any], Any], jobs: Sequence[Any]) -> list[Any]:
 def test_workers_on_this_machine_need_no_objects(workers: Callable[..., None], tmp_path: Path) -> None:
     workers(here)
     assert is_connect(Remote())
-    assert not is_apart(Remote(), tmp_path, is_remote=False)
-    assert not is_apart(Remote(), tmp_path, is_remote=True)
+    assert not is_apart(Remote(), tmp_path)
     assert not list(tmp_path.iterdir())
 
 
 def test_workers_that_do_not_see_a_directory_need_objects(workers: Callable[..., None], tmp_path: Path) -> None:
     workers(elsewhere)
-    assert is_apart(Remote(), tmp_path, is_remote=True)
+    assert is_apart(Remote(), tmp_path)
+    mirror = Mirror(Folder(tmp_path))
+    require_reached(Remote(), mirror, is_apart=False)
     with pytest.raises(UsageError, match=f"do not see the directory {tmp_path}") as refused:
-        is_apart(Remote(), tmp_path, is_remote=False)
+        require_reached(Remote(), mirror, is_apart=True)
     assert "s3://" in str(refused.value.hint)
 
 
@@ -59,7 +62,7 @@ def test_workers_without_this_package_are_refused(workers: Callable[..., None], 
 
     workers(lacking)
     with pytest.raises(UsageError, match="have no module xmlstream") as refused:
-        is_apart(Remote(), tmp_path, is_remote=False)
+        is_apart(Remote(), tmp_path)
     assert "punctuated-streams" in str(refused.value.hint)
 
 

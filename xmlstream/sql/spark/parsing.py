@@ -85,10 +85,10 @@ def _closing(found: list[Token], at: int) -> int | None:
 
 
 class Plans(Protocol):
-    """What a session of Spark's tells of frames and texts before anything is computed."""
+    """What a session of Spark's knows of frames and texts before anything is computed."""
 
     def rowless(self, ddl: str, session: SparkSession) -> DataFrame:
-        """A frame with these columns and without rows, of which Spark's optimizer does not know that it has none."""
+        """A frame with these columns and without rows, which Spark's optimizer does not replace by an empty plan."""
 
     def apart(self, spark: SparkSession) -> SparkSession:
         """A session of its own, with the settings of another."""
