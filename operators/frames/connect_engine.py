@@ -6,7 +6,7 @@ messages; each message goes to the server instead.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
@@ -34,12 +34,14 @@ class ConnectEngine(SparkEngine):
 
     def mapped(self, made: DataFrame, function: Any, columns: StructType) -> DataFrame:
         """See `SparkEngine.mapped`: here `mapInArrow` itself, since a client of Spark Connect has pandas."""
+        names = made.columns
 
-        # Spark asks the function for its name, which an object that is called has not.
-        def called(batches: Any) -> Any:
-            return function(batches)
+        # Spark reads the name of the function, which an object that is called has not; and the dot in `window.start` as
+        # that of a structure.
+        def called(batches: Iterable[pa.RecordBatch]) -> Any:
+            return function(batch.rename_columns(names) for batch in batches)
 
-        return made.mapInArrow(called, columns)
+        return made.toDF(*(f"_{number}" for number in range(len(names)))).mapInArrow(called, columns)
 
     def require_files(self, path: str) -> None:
         """See `Engine.require_files`: the server looks for its file system when it analyses a reader of the path."""

@@ -22,6 +22,8 @@ from tests.harness.data_queries import queries, run, write_inputs, written
 from tests.harness.set_clock import set_clock
 from xmlstream.operators.frames import connect_engine
 from xmlstream.operators.frames.zones import PythonZone
+from xmlstream.operators.storage import segments
+from xmlstream.operators.storage.objects import ObjectStore
 from xmlstream.punct_ns.errors import QueryError, UsageError
 from xmlstream.runtime import driving
 from xmlstream.session.engines import spark_engine_of
@@ -29,6 +31,7 @@ from xmlstream.session.engines import spark_engine_of
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
+    from tests.harness.seaweed import ObjectServer
     from xmlstream.session.engines import InProcessSession, Session
 
 if __name__ != "__main__":
@@ -41,10 +44,11 @@ SWITCHED = ("nexmark_q5", "nexmark_q9", "nexmark_q20", "warehouse")
 
 
 @pytest.fixture(scope="module")
-def connected() -> Iterator[SparkSession]:
-    """A session of Spark Connect with a server on this machine."""
+def connected(object_server: ObjectServer) -> Iterator[SparkSession]:
+    """A session of Spark Connect with a server on this machine, whose workers find the object store."""
     from pyspark.sql import SparkSession
 
+    os.environ.update(object_server.environment)
     os.environ["PYSPARK_PYTHON"] = os.environ["PYSPARK_DRIVER_PYTHON"] = sys.executable
     os.environ["SPARK_LOCAL_IP"] = "127.0.0.1"
     builder = SparkSession.builder.remote("local[2]")
@@ -122,6 +126,29 @@ def test_a_query_goes_on_over_spark_connect_and_back_at_each_slice(
     assert expected.keys() == found.keys()
     for name, documents in expected.items():
         assert found[name] == documents, name
+
+
+def test_workers_that_see_no_directory_have_a_checkpoint_in_an_object_store(
+    connected: SparkSession,
+    in_process: InProcessSession,
+    inputs: Path,
+    bucket: str,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    # The workers look for a file of another name; large segments have a hundred rows, and are theirs.
+    monkeypatch.setattr(driving, "_SEEN", "unseen")
+    monkeypatch.setattr(segments, "COLLECTED", 100)
+    asked = [each for each in queries(SLICE) if each.name in SWITCHED]
+    for session, name, state in (
+        (in_process, "whole", str(tmp_path / "state")),
+        (connected, "apart", f"{bucket}/state"),
+    ):
+        run([each for one in asked for each in one.inserts(session, inputs, tmp_path / name)], state)
+    expected, found = written(tmp_path / "whole"), written(tmp_path / "apart")
+    assert expected
+    assert found == expected
+    assert [each.key for each in ObjectStore(bucket).below("state/commits").listed()]
 
 
 TABLE = "CREATE TABLE a (h INT, t TIMESTAMP) USING punctuated_xml OPTIONS (path 'a', rowTag 'a', schemes 'h');"
