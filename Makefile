@@ -1,7 +1,7 @@
 # The one definition of every check and of every thing to run: people and CI call the same targets.
 SHELL := bash
 .DEFAULT_GOAL := help
-.PHONY: help setup demo demo-live test oldest check docs bench experiments nights signals damage house waiting clean lock
+.PHONY: help setup demo demo-live test oldest connect check docs bench experiments nights signals damage house waiting clean lock
 
 BIN := .venv/bin
 # What needs Spark runs below .ci/java, which finds Java wherever it is.
@@ -55,6 +55,10 @@ test: setup ## run the tests, those without Spark first
 oldest: setup ## run a fixed part of the tests on the oldest PySpark, in .venv/oldest
 	@.ci/setup oldest
 	.ci/java .venv/oldest/bin/python -m pytest $(OLDEST)
+
+connect: setup ## run the queries of data/ over Spark Connect, in .venv/connect (minutes)
+	@.ci/setup connect
+	.ci/java .venv/connect/bin/python -m pytest tests/xmlstream/session/test_spark_connect.py
 
 check: .venv/installed ## format, rules, types, floors, plain words
 	$(BIN)/ruff format --check .

@@ -6,14 +6,15 @@ Java parses an expression and analyses each operation, so a DataFrame is made on
 from __future__ import annotations
 
 import json
+import pickle
 import re
 import threading
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from functools import cache, cached_property, lru_cache
+from functools import cache, lru_cache
 from inspect import signature
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -22,7 +23,6 @@ from xmlstream.dataclasses import dataclass, field
 from xmlstream.operators.expressions.dialect import PASSED, PASSED_LITERAL, literal, quiet
 from xmlstream.operators.expressions.type_rules import kind
 from xmlstream.operators.frames.frame import (
-    ClockChange,
     Distinct,
     Frame,
     Group,
@@ -40,6 +40,7 @@ from xmlstream.operators.frames.frame import (
 )
 from xmlstream.operators.frames.held import FEW, Field, Leaf, computed_rows, fields_of_struct
 from xmlstream.operators.frames.spark_functions import with_functions
+from xmlstream.operators.frames.zones import JavaZone
 from xmlstream.operators.storage.object_urls import is_object_url
 from xmlstream.operators.storage.shared_files import RowsOfObjects, conformed, opened
 from xmlstream.punct_ns.errors import UsageError, XmlStreamError
@@ -49,9 +50,12 @@ if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame, Observation, SparkSession
     from pyspark.sql.types import StructType
 
+    from xmlstream.operators.frames.frame import ZoneRules
     from xmlstream.punct_ns.domain import Domain, Value
     from xmlstream.punct_ns.schema import Attribute
 
+_Job = TypeVar("_Job")
+_Result = TypeVar("_Result")
 
 LITERAL = {"__globPaths__": "false"}
 """The options of a Spark reader that switch globs off: each path names one file or directory."""
@@ -70,23 +74,6 @@ class _Work:
 
     following: tuple[str, str] | None = None
     last: tuple[str, str] | None = None
-
-
-def mapped(made: DataFrame, function: Any, columns: str | StructType) -> DataFrame:
-    """Does the same as `DataFrame.mapInArrow`, which requires pandas to be installed although it would not use it.
-
-    Applies a function, from record batches to record batches with these columns, to each partition.
-    """
-    from pyspark.sql import DataFrame
-    from pyspark.sql import functions as F
-    from pyspark.sql.udf import UserDefinedFunction
-    from pyspark.util import PythonEvalType
-
-    struct = _struct(columns) if isinstance(columns, str) else columns
-    udf: Any = UserDefinedFunction(function, struct, "mapped", PythonEvalType.SQL_MAP_ARROW_ITER_UDF)
-    column = udf(*(F.col(quoted(name)) for name in made.columns))
-    java: Any = made._jdf
-    return DataFrame(java.mapInArrow(column._jc, False, None), made.sparkSession)
 
 
 @dataclass(frozen=True)
@@ -110,6 +97,37 @@ class SparkEngine:
         """A DataFrame as a frame."""
         return Frame(self, tuple(frame.columns), Table(frame), [frame])
 
+    @property
+    def heap(self) -> int | None:
+        """The bytes of Java's heap at most; None if they are not known."""
+        java: Any = self.spark._jvm
+        return int(java.java.lang.Runtime.getRuntime().maxMemory())
+
+    def mapped(self, made: DataFrame, function: Any, columns: StructType) -> DataFrame:
+        """Applies a function, from record batches to record batches with these columns, to each partition.
+
+        The same as `DataFrame.mapInArrow`, which requires pandas to be installed although it would not use it.
+        """
+        from pyspark.sql import DataFrame
+        from pyspark.sql import functions as F
+        from pyspark.sql.udf import UserDefinedFunction
+        from pyspark.util import PythonEvalType
+
+        udf: Any = UserDefinedFunction(function, columns, "mapped", PythonEvalType.SQL_MAP_ARROW_ITER_UDF)
+        column = udf(*(F.col(quoted(name)) for name in made.columns))
+        java: Any = made._jdf
+        return DataFrame(java.mapInArrow(column._jc, False, None), made.sparkSession)
+
+    def results(self, made: DataFrame, function: Callable[[Iterable[pa.RecordBatch]], Any]) -> list[Any]:
+        """Applies a function to the record batches of each partition; returns the results in order."""
+        found = self.mapped(made, _Results(function), _struct("result BINARY")).toArrow()
+        rows: list[Any] = found.column(0).to_pylist()
+        return [pickle.loads(row) for row in rows]  # noqa: S301 - our own tasks have written it
+
+    def in_tasks(self, function: Callable[[_Job], _Result], jobs: Sequence[_Job]) -> list[_Result]:
+        """Applies a function to each job, each in a task of its own; returns the results in order."""
+        return self.results(self.spark.range(0, len(jobs), 1, len(jobs)), _OneJob(function, tuple(jobs)))
+
     def require_files(self, path: str) -> None:
         """See `Engine.require_files`."""
         scheme = path.partition("://")[0]
@@ -117,9 +135,13 @@ class SparkEngine:
         try:
             java.org.apache.hadoop.fs.FileSystem.getFileSystemClass(scheme, self.spark._jsc.hadoopConfiguration())
         except Exception:  # noqa: BLE001 - whatever Java throws, it has no such file system
-            what = f"Spark has no file system for {path}, which a static table needs"
-            hint = "declare it USING punctuated_xml or punctuated_parquet, copy the files, or give Spark hadoop-aws"
-            raise UsageError(what, hint=hint) from None
+            raise self._no_files(path) from None
+
+    @staticmethod
+    def _no_files(path: str) -> UsageError:
+        what = f"Spark has no file system for {path}, which a static table needs"
+        hint = "declare it USING punctuated_xml or punctuated_parquet, copy the files, or give Spark hadoop-aws"
+        return UsageError(what, hint=hint)
 
     def files(self, format: str, columns: str, options: Mapping[str, str], path: str) -> Frame:
         """The rows of files, by Spark's reader; a path that exists names itself, whatever characters it contains."""
@@ -173,7 +195,7 @@ class SparkEngine:
     def _of_objects(self, struct: StructType, urls: Sequence[str]) -> DataFrame:
         """The rows of Parquet objects, which tasks read without a file system of Spark: each reads whole objects."""
         made = self._given_rows(pa.table({"url": list(urls)}), _struct("url STRING"))
-        return mapped(made, RowsOfObjects(_arrow(struct)), struct)
+        return self.mapped(made, RowsOfObjects(_arrow(struct)), struct)
 
     def describe(self, query: str, work: str) -> None:
         """See `Engine.describe`: Spark's page shows it with the jobs."""
@@ -182,11 +204,14 @@ class SparkEngine:
     @contextmanager
     def _job(self, frame: Frame) -> Iterator[DataFrame]:
         """The DataFrame of a frame that a job is about to compute, which is described; its errors are raised only."""
+        self._name_job()
+        with quiet_spark():
+            yield self.made(frame)
+
+    def _name_job(self) -> None:
         if self._work.following is not None and self._work.following != self._work.last:
             self._work.last = self._work.following
             self.spark.sparkContext.setJobGroup(*self._work.following)
-        with quiet_spark():
-            yield self.made(frame)
 
     def table(self, frame: Frame) -> pa.Table:
         """Computes the rows in Spark, and collects them; computes them here if that is simple."""
@@ -212,7 +237,7 @@ class SparkEngine:
     def write_parts(self, frame: Frame, writer: Any, columns: str) -> pa.Table:
         """Applies the writer to each partition."""
         with self._job(frame) as made:
-            return mapped(made, writer, _struct(columns)).toArrow()
+            return self.mapped(made, writer, _struct(columns)).toArrow()
 
     def struct(self, frame: Frame) -> str:
         """The types of the columns: as they follow from those of the leaves, or as Spark's analyser finds them."""
@@ -255,7 +280,7 @@ class SparkEngine:
             return [*self.values(expression, x, y, values[:half]), *self.values(expression, x, y, values[half:])]
         return [found[number] for number in range(len(values))]
 
-    def zone_rules(self) -> JavaZone:
+    def zone_rules(self) -> ZoneRules:
         """Java's rules of the session's time zone, which Spark follows."""
         return JavaZone.of(self.zone, self.spark)
 
@@ -340,6 +365,29 @@ class SparkEngine:
         # Row numbers increase along the partitions, and orderBy has sorted these.
         number = F.monotonically_increasing_id() + F.lit(operation.first).cast("BIGINT")
         return made.withColumn(operation.name, number)
+
+
+@dataclass(frozen=True, slots=True)
+class _Results:
+    """In a task: gives the result of a function of record batches as a row."""
+
+    function: Callable[[Iterable[pa.RecordBatch]], Any]
+
+    def __call__(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        yield pa.RecordBatch.from_pydict({"result": [pickle.dumps(self.function(batches))]})
+
+
+@dataclass(frozen=True, slots=True)
+class _OneJob(Generic[_Job, _Result]):
+    """In a task: does the job whose number is its one row."""
+
+    function: Callable[[_Job], _Result]
+    jobs: tuple[_Job, ...]
+
+    def __call__(self, batches: Iterable[pa.RecordBatch]) -> _Result:
+        numbers: list[Any] = [number for batch in batches for number in batch.column(0).to_pylist()]
+        (number,) = numbers
+        return self.function(self.jobs[number])
 
 
 _CALLED = re.compile(rf"'(?:[^'\\]|\\.)*'|\"(?:[^\"\\]|\\.)*\"|{PASSED_LITERAL}", re.DOTALL)
@@ -466,39 +514,3 @@ _GIVEN_UP = "the observation has no result"
 def _give_up(observation: Any) -> None:
     jvm = observation._jvm
     observation._jo.setMetricsAndNotify(jvm.scala.util.Failure(jvm.java.util.concurrent.TimeoutException(_GIVEN_UP)))
-
-
-class JavaZone:
-    """A time zone as Java knows it."""
-
-    def __init__(self, rules: Any, instants: Any) -> None:
-        self._rules, self._instants = rules, instants
-
-    @staticmethod
-    @lru_cache(maxsize=16)
-    def of(zone: str, spark: SparkSession) -> JavaZone:
-        """The rules of a zone, named as in Spark's setting."""
-        time = spark._jvm.java.time  # type: ignore[union-attr]
-        return JavaZone(time.ZoneId.of(zone, time.ZoneId.SHORT_IDS).getRules(), time.Instant)
-
-    @cached_property
-    def changes(self) -> Sequence[ClockChange]:
-        """The listed changes, in order of time."""
-        return [_change(each) for each in self._rules.getTransitions()]
-
-    @cached_property
-    def _endless(self) -> list[Any]:
-        return list(self._rules.getTransitionRules())
-
-    def recurring(self, year: int) -> Sequence[ClockChange]:
-        """The changes in a year by rules without an end."""
-        return [_change(rule.createTransition(year)) for rule in self._endless]
-
-    def offset(self, second: int) -> int:
-        """The seconds ahead of UTC at a moment."""
-        return int(self._rules.getOffset(self._instants.ofEpochSecond(second)).getTotalSeconds())
-
-
-def _change(transition: Any) -> ClockChange:
-    before, after = transition.getOffsetBefore(), transition.getOffsetAfter()
-    return ClockChange(int(transition.toEpochSecond()), int(before.getTotalSeconds()), int(after.getTotalSeconds()))

@@ -15,6 +15,7 @@ from weakref import WeakKeyDictionary
 from xmlstream.dataclasses import dataclass
 from xmlstream.operators.expressions.dialect import call_name, expression, render
 from xmlstream.operators.expressions.operations.python_functions import ArrowCall, PythonFunction, called_in, known_by
+from xmlstream.punct_ns.errors import UsageError
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -36,6 +37,9 @@ def give_function(function: PythonFunction, spark: SparkSession, *, typed: bool 
     from pyspark.sql.udf import UserDefinedFunction
     from pyspark.util import PythonEvalType
 
+    if type(spark).__module__.startswith("pyspark.sql.connect"):
+        hint = "use a classic session, or DuckDB in process; or write what the function does in SQL"
+        raise UsageError(f"the function {function.name} of Python does not run over Spark Connect", hint=hint)
     given = _GIVEN.setdefault(spark, set())
     if function.key in given:
         return

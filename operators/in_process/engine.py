@@ -31,9 +31,9 @@ from xmlstream.dataclasses import dataclass, field
 from xmlstream.operators.expressions.operations.part import text
 from xmlstream.operators.expressions.operations.python_functions import SIGNATURES, ArrowCall
 from xmlstream.operators.expressions.operations.spark_type import has_floating, in_duckdb, name_in_duckdb
+from xmlstream.operators.frames import zones
 from xmlstream.operators.frames.frame import Frame, Join, Observed, Table
 from xmlstream.operators.frames.held import Compute, Leaf, computed_rows
-from xmlstream.operators.in_process import zones
 from xmlstream.operators.in_process.columns import Named, declared, fields, of_arrow, plain_schema, struct
 from xmlstream.operators.in_process.expressions import computed, is_proven
 from xmlstream.operators.in_process.plain_csv import plain_csv, require_readable

@@ -106,7 +106,7 @@ def malformed(bids: str) -> str:
     return re.sub("<url>[^<]*", lambda found: found[0] if next(number) % 40 else "<url>no/url", bids)
 
 
-def run(inserts: Iterable[xs.Insert], checkpoint: Path | None = None) -> None:
+def run(inserts: Iterable[xs.Insert], checkpoint: Path | str | None = None) -> None:
     """Runs queries to the end of their inputs, with slices a second apart."""
     with set_clock(seconds=4):
         xs.run(list(inserts), checkpoint)

@@ -32,7 +32,7 @@ from xmlstream.punct_ns.schema import Schema
 from xmlstream.runtime import runner
 from xmlstream.runtime.settings import Settings
 from xmlstream.runtime.tally import Summary
-from xmlstream.session.engines import Session, is_in_process, require_classic
+from xmlstream.session.engines import Session, is_in_process
 from xmlstream.session.spark_errors import quiet_failures
 from xmlstream.sink.program_sink import EachSlice, Function, LoopSink, Sink, TwoPhaseSink
 from xmlstream.sink.result_tables import ResultSlice, no_rows
@@ -166,9 +166,6 @@ class Runnable:
 
     spark: Session = field(repr=False, compare=False)
     root: Node
-
-    def __post_init__(self) -> None:
-        require_classic(self.spark)
 
     @property
     def schema(self) -> Schema:

@@ -265,7 +265,7 @@ def session_in(environment: Environment, console: Console) -> Iterator[Session]:
     finally:
         # A cluster needs the notice that its application has ended. On this machine Java stops Spark and removes its
         # temporary files by itself once this process has ended: no need to wait for that.
-        if cores_of(str(spark.sparkContext.master)) is None:
+        if cores_of(str(spark.conf.get("spark.master"))) is None:
             spark.stop()
 
 

@@ -7,14 +7,19 @@ how far it reads each source, and what returns its staged ranges.
 
 from __future__ import annotations
 
+import re
+import uuid
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import TYPE_CHECKING
 
-from xmlstream.runtime.checkpoint import Checkpoint
+from xmlstream.operators.storage.store import folder_at
+from xmlstream.punct_ns.errors import DISTRIBUTION, UsageError
+from xmlstream.runtime.checkpoint import Checkpoint, Mirror
 from xmlstream.runtime.feeds import Feeds
 from xmlstream.runtime.settings import Settings
 from xmlstream.runtime.slice_loop import Pace, Process, SliceLoop
-from xmlstream.session.engines import is_in_process
+from xmlstream.session.engines import is_connect, is_in_process, spark_engine_of
 from xmlstream.sources.xml.options.reading import Reading
 from xmlstream.sources.xml.slices.sources_reader import Ahead, SourcesReader
 from xmlstream.sources.xml.slices.staging import LocalStager, Stager
@@ -28,7 +33,7 @@ WORK = "work"
 """The folder of a checkpoint for what exceeds the memory while DuckDB computes a slice."""
 
 LARGEST_SLICE = 256 << 20
-"""The bytes to which the slices of all sources may grow in sum, where DuckDB computes."""
+"""The bytes to which the slices of all sources may grow in sum, where DuckDB computes, or Java's heap is not known."""
 
 
 def driver(
@@ -57,8 +62,8 @@ def driver(
         stager, largest = LocalStager(readers), LARGEST_SLICE
     else:
         # Java parses nothing, but sorts and groups the tuples of a slice: 340 MB of XML in a heap of 1 GiB.
-        java: Any = session._jvm
-        largest = java.java.lang.Runtime.getRuntime().maxMemory() // 2
+        heap = spark_engine_of(session).heap
+        largest = LARGEST_SLICE if heap is None else heap // 2
         stager = _stager(session, readers, checkpoint)
     pace = Pace(settings.follow, settings.every)
     return SliceLoop(SourcesReader(readers, largest, ahead), stager, checkpoint, process, pace, feeds)
@@ -67,19 +72,72 @@ def driver(
 def _stager(spark: SparkSession, readers: Sequence[Reading], checkpoint: Checkpoint) -> Stager:
     """What stages tasks for a session: this machine, if Spark is on it only."""
     shared = checkpoint.tasks_stage if checkpoint.mirror.apart else None
+    cores = _cores(spark)
+    if cores is not None and not shared:
+        return LocalStager(readers, cores)
     from xmlstream.sources.xml.spark.task_stager import SparkStager
 
-    cores = _cores(spark)
-    return SparkStager(spark, readers, shared) if cores is None else LocalStager(readers, cores)
+    return SparkStager(spark_engine_of(spark).in_tasks, readers, shared)
 
 
-def is_apart(session: Session) -> bool:
-    """Whether a session has workers on other machines."""
-    return not is_in_process(session) and _cores(session) is None
+def is_apart(session: Session, directory: Path) -> bool:
+    """Whether the workers of a session share no disk with this process, so that they need objects.
+
+    The master of a classic session decides. The server of Spark Connect may be anywhere: one of its workers
+    reads what this process writes into the directory.
+
+    Args:
+        session: A session.
+        directory: The directory of the checkpoint, or its working copy.
+
+    Raises:
+        UsageError: The workers lack this package.
+    """
+    if is_in_process(session):
+        return False
+    if not is_connect(session):
+        return _cores(session) is None
+    folder, token = folder_at(directory), uuid.uuid4().bytes
+    folder.replace(_SEEN, [token], durable=False)
+    try:
+        (found,) = spark_engine_of(session).in_tasks(_seen, [str(directory)])
+    except Exception as error:
+        if (lacking := re.search(r"No module named '([\w.]+)'", str(error))) is None:
+            raise
+        hint = f"install {DISTRIBUTION} where the workers of the server run, in the version that is here"
+        raise UsageError(f"the workers of the server of Spark Connect have no module {lacking[1]}", hint=hint) from None
+    finally:
+        folder.delete(_SEEN)
+    return bool(found != token)
+
+
+def require_reached(session: Session, mirror: Mirror, *, is_apart: bool) -> None:
+    """Makes sure that the workers of a session of Spark Connect can read and write what is in a checkpoint.
+
+    Raises:
+        UsageError: They need objects, and the checkpoint is in a directory.
+    """
+    if is_connect(session) and is_apart and not mirror.apart:
+        raise UsageError(
+            f"the workers of the server of Spark Connect do not see the directory {mirror.folder.where()}",
+            hint="name a checkpoint on a disk that they share with this machine, or in an object store: s3://…",
+        )
+
+
+_SEEN = "seen"
+"""The file of a checkpoint by which workers show that they see it."""
+
+
+def _seen(directory: str) -> bytes | None:
+    """In a task: what the process of the query has written, if it is there."""
+    try:
+        return folder_at(Path(directory)).read(_SEEN)
+    except OSError:
+        return None
 
 
 def _cores(spark: SparkSession) -> int | None:
     """The cores of a session on this machine only; None if workers are on others."""
     from xmlstream.session.spark_session import cores_of
 
-    return cores_of(str(spark.sparkContext.master))
+    return cores_of(str(spark.conf.get("spark.master", "")))

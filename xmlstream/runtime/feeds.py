@@ -12,7 +12,6 @@ A static DataFrame is a stream of one batch that ends.
 from __future__ import annotations
 
 import logging
-import pickle
 import threading
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
@@ -28,6 +27,7 @@ from xmlstream.punct_ns.errors import InputError, UsageError, original_error, tr
 from xmlstream.punct_ns.schema import windows
 from xmlstream.punct_ns.slices import own, quoted
 from xmlstream.runtime.settings import Settings
+from xmlstream.session.engines import spark_engine_of
 from xmlstream.session.spark_errors import first_cause
 from xmlstream.sources.xml.options.reading import Reading
 from xmlstream.sources.xml.spark.batch_documents import HASH, PUNCTUATION, PartitionWriter, WrittenPartition
@@ -90,7 +90,6 @@ class StreamedFrame:
     def _written(
         self, rows: DataFrame, number: int, again: str = "", *, is_compared: bool = False
     ) -> list[WrittenPartition]:
-        from xmlstream.operators.frames.spark_engine import mapped
 
         place = None if is_compared else self.spool.pending.address()
         writer = PartitionWriter(self.scan.options, place, number, self.scan.texts, again)
@@ -98,10 +97,9 @@ class StreamedFrame:
             were_few = self.spool.last is not None and self.spool.last.rows <= FEW
             if were_few and (here := _written_here(rows, writer)) is not None:
                 return here
-            found = mapped(rows, writer.__call__, "part BINARY").collect()
+            return spark_engine_of(rows.sparkSession).results(rows, writer)
         except Exception as error:  # noqa: BLE001 - raised again as an error of this project
             raise original_error(error) or _unreadable(self.name, error) from None
-        return [pickle.loads(row.part) for row in found]  # noqa: S301 - our own tasks have written it
 
 
 def _written_here(rows: DataFrame, writer: PartitionWriter) -> list[WrittenPartition] | None:

@@ -19,7 +19,7 @@ from xmlstream.plan.nodes import Node, Scan, Static, documented, names, results,
 from xmlstream.plan.written_plan import encoded
 from xmlstream.punct_ns.errors import StateError, XmlStreamError, original_error
 from xmlstream.runtime.checkpoint import DOCUMENTS, ENDED, Checkpoint, Commit
-from xmlstream.runtime.driving import driver, is_apart
+from xmlstream.runtime.driving import driver, is_apart, require_reached
 from xmlstream.runtime.execution import Execution, QueryStopped
 from xmlstream.runtime.feeds import Feeds, StreamedFrame, spooled, streamed_frames
 from xmlstream.runtime.likely_mistakes import Finding
@@ -240,7 +240,9 @@ def _recovered(session: Session, root: Node, settings: Settings) -> Recovered:
     require_disjoint(_paths(root), settings.outputs, settings.checkpoint, settings.metrics, settings.work)
     directory = settings.make_checkpoint()
     try:
-        mirror = mirror_at(settings.checkpoint, directory, is_shared=is_apart(session))
+        is_shared = is_apart(session, directory)
+        mirror = mirror_at(settings.checkpoint, directory, is_shared=is_shared)
+        require_reached(session, mirror, is_apart=is_shared)
         if not settings.has_begun and not settings.follow:
             require_documents(scan.options for scan in documented(root))
         zone, overwrite, moved = engine_of(session).zone, settings.overwrite, settings.moved

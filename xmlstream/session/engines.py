@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from typing_extensions import TypeIs
 
     from xmlstream.operators.frames.frame import Engine
+    from xmlstream.operators.frames.spark_engine import SparkEngine
     from xmlstream.operators.in_process.engine import InProcessEngine
 
 
@@ -36,31 +37,25 @@ def is_in_process(session: Session) -> TypeIs[InProcessSession]:
     return hasattr(session, "engine")
 
 
+def is_connect(session: object) -> bool:
+    """Whether it is a session of Spark Connect: a client of a server, without a Java of its own."""
+    return type(session).__module__.startswith("pyspark.sql.connect")
+
+
 def engine_of(session: Session) -> Engine:
     """The engine that computes in a session."""
-    if is_in_process(session):
-        return session.engine
+    return session.engine if is_in_process(session) else spark_engine_of(session)
+
+
+def spark_engine_of(session: SparkSession) -> SparkEngine:
+    """The engine of a session of Spark's, classic or of Spark Connect."""
+    if is_connect(session):
+        from xmlstream.operators.frames.connect_engine import ConnectEngine
+
+        return ConnectEngine(session)
     from xmlstream.operators.frames.spark_engine import SparkEngine
 
     return SparkEngine(session)
-
-
-def require_classic(session: object) -> None:
-    """Makes sure that a session is not a session of Spark Connect.
-
-    A query's state is kept by this process, slice by slice, in files that Spark's workers see too; and its checks need
-    Spark's parser. A client of Spark Connect has neither.
-
-    Raises:
-        UsageError: It is one.
-    """
-    if type(session).__module__.startswith("pyspark.sql.connect"):
-        hint = (
-            "run the program where Spark's driver runs, with a classic session: xs.open_session(), or "
-            "SparkSession.builder.master(…) without .remote(…) and SPARK_REMOTE; on a managed platform, a job or a "
-            "notebook on a dedicated cluster"
-        )
-        raise UsageError("a session of Spark Connect cannot run queries of xmlstream", hint=hint)
 
 
 ENGINES = ("spark", "duckdb")

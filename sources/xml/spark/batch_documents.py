@@ -11,7 +11,6 @@ matches it goes into a document behind that one, where the source finds it ungra
 from __future__ import annotations
 
 import json
-import pickle
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from operator import itemgetter
@@ -207,14 +206,14 @@ class PartitionWriter:
     column: TextColumn | None = None
     again: str = ""
 
-    def __call__(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        """The function of `mapInArrow`: one row with the pickled `WrittenPartition`."""
+    def __call__(self, batches: Iterable[pa.RecordBatch]) -> WrittenPartition:
+        """Writes the documents of the partition of a task."""
         from pyspark import TaskContext
 
         context = TaskContext.get()
         assert context is not None
         with transported():
-            yield rows_of([self.written(batches, context.partitionId())])
+            return self.written(batches, context.partitionId())
 
     def written(self, batches: Iterable[pa.RecordBatch], partition: int) -> WrittenPartition:
         """Writes the documents of a partition."""
@@ -250,11 +249,6 @@ class PartitionWriter:
 
     def _document(self, partition: int, what: str) -> _Document:
         return _Document(self.place, f"{self.again}{self.number}-{partition}-{what}.parquet", self.options)
-
-
-def rows_of(parts: Sequence[WrittenPartition]) -> pa.RecordBatch:
-    """The row that a task sends to the driver."""
-    return pa.RecordBatch.from_pydict({"part": [pickle.dumps(part) for part in parts]})
 
 
 def _sum(hashes: pa.Array[Any]) -> int:

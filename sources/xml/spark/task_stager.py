@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TypeAlias
 
 from xmlstream.dataclasses import dataclass
 from xmlstream.punct_ns.errors import original_error, transported
@@ -12,8 +12,10 @@ from xmlstream.sources.xml.options.reading import Reading
 from xmlstream.sources.xml.slices.micro_batches import ReadTask
 from xmlstream.sources.xml.slices.staging import Rows
 
-if TYPE_CHECKING:
-    from pyspark.sql import SparkSession
+Job: TypeAlias = tuple[ReadTask, Reading]
+
+InTasks: TypeAlias = Callable[[Callable[[Job], Rows], Sequence[Job]], list[Rows]]
+"""Applies a function to each job, each in a task of Spark's."""
 
 
 class SparkStager:
@@ -24,13 +26,13 @@ class SparkStager:
 
     works_ahead = False
 
-    def __init__(self, spark: SparkSession, sources: Sequence[Reading], shared: str | None = None) -> None:
-        self._spark, self._sources, self._shared = spark, tuple(sources), shared
+    def __init__(self, in_tasks: InTasks, sources: Sequence[Reading], shared: str | None = None) -> None:
+        self._in_tasks, self._sources, self._shared = in_tasks, tuple(sources), shared
 
     def begin(self, tasks: Sequence[ReadTask], stage: Path) -> SparkStaged:
         """The tasks of a slice; Spark stages them when their rows are needed."""
         place = self._shared or str(stage)
-        return SparkStaged(self._spark, [(task, self._sources[task.reader].staging(place)) for task in tasks])
+        return SparkStaged(self._in_tasks, [(task, self._sources[task.reader].staging(place)) for task in tasks])
 
     def close(self) -> None:
         """Ends nothing: the session has started what works."""
@@ -40,8 +42,8 @@ class SparkStager:
 class SparkStaged:
     """A slice that Spark's workers stage."""
 
-    spark: SparkSession
-    jobs: list[tuple[ReadTask, Reading]]
+    in_tasks: InTasks
+    jobs: list[Job]
 
     def rows(self) -> Rows:
         """Returns the staged ranges of all tasks, in order.
@@ -52,12 +54,12 @@ class SparkStaged:
         if not self.jobs:
             return []
         try:
-            return self.spark.sparkContext.parallelize(self.jobs, len(self.jobs)).flatMap(_staged).collect()
+            return [row for rows in self.in_tasks(_staged, self.jobs) for row in rows]
         except Exception as error:  # noqa: BLE001 - raised again, if possible as the error of the task
             raise original_error(error) or error from None
 
 
-def _staged(job: tuple[ReadTask, Reading]) -> Rows:
+def _staged(job: Job) -> Rows:
     from xmlstream.sources.xml.slices.stage_writer import stage
 
     task, reading = job

@@ -19,9 +19,9 @@ from xmlstream.operators.expressions.operations.aggregate_functions import AGGRE
 from xmlstream.operators.expressions.operations.casts import CASTS
 from xmlstream.operators.expressions.operations.functions import FUNCTIONS
 from xmlstream.operators.expressions.operations.spark_type import NotProven
+from xmlstream.operators.frames.zones import transitions
 from xmlstream.operators.in_process.expressions import translated
 from xmlstream.operators.in_process.names import default_name
-from xmlstream.operators.in_process.zones import transitions
 from xmlstream.punct_ns.errors import QueryError
 
 if TYPE_CHECKING:

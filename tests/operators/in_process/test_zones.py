@@ -8,9 +8,9 @@ import pytest
 
 from xmlstream.operators.expressions import constant_evaluation
 from xmlstream.operators.expressions.duration import lengthening
-from xmlstream.operators.frames.spark_engine import JavaZone, SparkEngine
+from xmlstream.operators.frames.spark_engine import SparkEngine
+from xmlstream.operators.frames.zones import JavaZone, PythonZone
 from xmlstream.operators.in_process.engine import InProcessEngine
-from xmlstream.operators.in_process.zones import PythonZone
 from xmlstream.punct_ns.errors import UsageError
 
 if TYPE_CHECKING:

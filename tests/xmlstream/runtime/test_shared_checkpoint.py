@@ -185,7 +185,7 @@ def test_another_engine_on_one_machine_goes_on_from_what_a_cluster_has_kept(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setattr(segments, "COLLECTED", 100)
-    monkeypatch.setattr(runner, "is_apart", lambda session: not hasattr(session, "engine"))
+    monkeypatch.setattr(runner, "is_apart", lambda session, _: not hasattr(session, "engine"))
     document(tmp_path / "in/one", "a", range(200))
     document(tmp_path / "in/two", "b", range(190, 230))
     places = tmp_path / "out", f"{bucket}/state"

@@ -28,14 +28,12 @@ from xmlstream.punct_ns.errors import QueryError, UsageError
 from xmlstream.punct_ns.numeric_type import NumericType
 from xmlstream.punct_ns.schema import Attribute, Schema, structured
 from xmlstream.punct_ns.slices import quoted
-from xmlstream.session.engines import require_classic
 from xmlstream.session.spark_errors import first_cause
 from xmlstream.sql.query_text import QueryText
 from xmlstream.sql.spark.functions import REGISTERED
 from xmlstream.sql.spark.parsing import (
     ASOF_SINCE,
-    SparkPlans,
-    is_planned_alike,
+    plans_of,
     require_parsed,
     version_of,
     without_asof,
@@ -54,18 +52,17 @@ class Catalogue:
     """Empty frames by schema, and a session with the tables as views."""
 
     def __init__(self, spark: SparkSession) -> None:
+        self.plans = plans_of(spark)
         self._spark = spark
-        self._frames: dict[Schema, Any] = {}
-        java: Any = spark._jvm
-        self._java, self._fields = java.java, java.org.apache.spark.sql.types.StructType.fromDDL
+        self._frames: dict[Schema, DataFrame] = {}
         self._reader: SparkSession | None = None
         self._views: dict[str, Schema] = {}
 
     def frame(self, schema: Schema) -> DataFrame:
         """An empty frame with the schema, in the user's session."""
         if schema not in self._frames:
-            self._frames[schema] = self._rowless(self._spark, schema.ddl())
-        return self.of(self._frames[schema], self._spark)
+            self._frames[schema] = self.plans.rowless(schema.ddl(), self._spark)
+        return self._frames[schema]
 
     def session(self, tables: Mapping[str, Schema]) -> SparkSession:
         """A session with the tables as views, so that the user's own catalogue stays unchanged.
@@ -73,10 +70,7 @@ class Catalogue:
         It has the settings of the user's session at the first call.
         """
         if self._reader is None:
-            self._reader = self._spark.newSession()
-            settings = self._java.util.Properties()
-            settings.putAll(self._spark._jsparkSession.conf().getAllAsJava())
-            self._reader._jsparkSession.sessionState().conf().setConf(settings)
+            self._reader = self.plans.apart(self._spark)
             # Spark's parser reads ASOF JOIN only with this setting, and before 4.3 not at all (`older_spark`); the join
             # itself is computed here.
             self._reader.conf.set("spark.sql.join.asofJoin.enabled", "true")
@@ -84,8 +78,7 @@ class Catalogue:
             if self._views.get(name) != schema:
                 # A query sees a window as one column.
                 ddl = ", ".join(f"{quoted(column)} {type_}" for column, type_ in structured(schema))
-                view = self.of(self._rowless(self._reader, ddl), self._reader)
-                view.createOrReplaceTempView(f"`{name.replace('`', '``')}`")
+                self.plans.rowless(ddl, self._reader).createOrReplaceTempView(f"`{name.replace('`', '``')}`")
                 self._views[name] = schema
         return self._reader
 
@@ -96,20 +89,6 @@ class Catalogue:
         identifier = _identifier(self._spark, name)
         info, builder = mine.lookupFunction(identifier), mine.lookupFunctionBuilder(identifier)
         readers.registerFunction(identifier, info.get(), builder.get())
-
-    def _rowless(self, session: SparkSession, ddl: str) -> Any:
-        # From an RDD: Spark's optimizer would replace a local frame without rows by an empty plan.
-        # With Spark's internal rows: they need no conversion from Java's.
-        context: Any = session.sparkContext
-        rows = context._jsc.emptyRDD().rdd()
-        return session._jsparkSession.internalCreateDataFrame(rows, self._fields(ddl), False)
-
-    @staticmethod
-    def of(frame: Any, session: SparkSession) -> DataFrame:
-        """Wraps Java's frame in Python's."""
-        from pyspark.sql.classic.dataframe import DataFrame as OfJava
-
-        return OfJava(frame, session)
 
 
 def _identifier(spark: SparkSession, name: str) -> Any:
@@ -155,8 +134,8 @@ def require_patterns(tree: exp.Expr, text: QueryText, spark: SparkSession) -> No
         argument, hint = _PATTERNS[name]
         try:
             with quiet_spark():
-                java: Any = spark.sql(f"SELECT {name}({argument}, {render(given[1])})")._jdf
-                java.queryExecution().optimizedPlan()
+                # Spark computes a row of constants while it plans.
+                spark.sql(f"SELECT {name}({argument}, {render(given[1])})").collect()
         except PySparkException as error:
             if "PATTERN" in (error.getCondition() or ""):
                 raise text.error(f"'{given[1].this}' is not a pattern of {name}", given[1], hint) from None
@@ -272,14 +251,13 @@ class SparkAnalyst(WholeAnalyst):
     """Analyst that uses Spark's analyser, once per expression over a schema."""
 
     def __init__(self, spark: SparkSession) -> None:
-        require_classic(spark)
         for setting, wanted in _SETTINGS.items():
             if str(spark.conf.get(setting)).lower() != wanted:
                 hint = f"set it with spark.conf.set('{setting}', '{wanted}')"
                 raise UsageError(
                     f"{setting} must be {wanted}: queries are parsed and computed with this setting", hint=hint
                 )
-        self._catalogue, self._plans, self._version = Catalogue(spark), SparkPlans(spark), version_of(spark)
+        self._catalogue, self._version = Catalogue(spark), version_of(spark)
         self._known: dict[Schema, dict[str, tuple[str, Domain]]] = {}
         self._conditions: set[tuple[Schema, str]] = set()
 
@@ -307,7 +285,8 @@ class SparkAnalyst(WholeAnalyst):
         with spark_errors_explained():
             frame = self._catalogue.frame(schema)
             self._require_types(frame, [expression])
-            frame.where(with_functions(expression, frame.sparkSession))
+            # Spark Connect analyses nothing before a schema is asked for; a classic session has it by then.
+            _ = frame.where(with_functions(expression, frame.sparkSession)).schema
         self._conditions.add((schema, expression))
 
     @staticmethod
@@ -361,14 +340,8 @@ class SparkAnalyst(WholeAnalyst):
         if self._version < ASOF_SINCE:
             text, read = replace(text, text=without_asof(text.text)), without_asof(read)
         with spark_errors_explained(text):
-            parsed = self._plans.parsed(text.text, session)
-            frame = self._plans.analysed(parsed, session)
-            understood = self._plans.parsed(read, session)
-            is_same = self._plans.is_parsed_alike(parsed, understood)
-            other = None if is_same else self._plans.analysed(understood, session)
-            # The optimizer folds constants: one without a value, such as 1 / 0, fails here, before any tuple arrives.
-            frame.queryExecution().optimizedPlan()
-            is_same = other is None or is_planned_alike(frame, other)
+            frame, is_same = self._catalogue.plans.understood(text.text, read, session)
+            fields = frame.schema.fields
         require_patterns(statement.tree, statement.text, session)
         if not is_same:
             raise statement.text.error(
@@ -376,7 +349,7 @@ class SparkAnalyst(WholeAnalyst):
                 statement.start,
                 "write literals and functions in their simplest form, for instance CAST(… AS …)",
             )
-        return [_domain(field).type for field in self._catalogue.of(frame, session).schema.fields]
+        return [_domain(field).type for field in fields]
 
 
 def _name(text: str, field: StructField) -> str:

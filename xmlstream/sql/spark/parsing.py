@@ -11,14 +11,17 @@ and then the optimized plans.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+import re
+from typing import TYPE_CHECKING, Any, Protocol
 
 from sqlglot import Token, exp
 
 from xmlstream.operators.expressions.dialect import tokens
+from xmlstream.punct_ns.errors import UsageError
+from xmlstream.session.engines import is_connect
 
 if TYPE_CHECKING:
-    from pyspark.sql import SparkSession
+    from pyspark.sql import DataFrame, SparkSession
 
     from xmlstream.sql.statements import Statement
 
@@ -81,14 +84,62 @@ def _closing(found: list[Token], at: int) -> int | None:
     return None
 
 
+class Plans(Protocol):
+    """What a session of Spark's knows of frames and texts before anything is computed."""
+
+    def rowless(self, ddl: str, session: SparkSession) -> DataFrame:
+        """A frame with these columns and without rows, which Spark's optimizer does not replace by an empty plan."""
+
+    def apart(self, spark: SparkSession) -> SparkSession:
+        """A session of its own, with the settings of another."""
+
+    def understood(self, text: str, other: str, session: SparkSession) -> tuple[DataFrame, bool]:
+        """Returns the frame of a text, and whether Spark makes the same plan of the other; optimizes the first.
+
+        Errs towards different.
+        """
+
+
+def plans_of(spark: SparkSession) -> Plans:
+    """The plans of a session, classic or of Spark Connect."""
+    return ConnectPlans() if is_connect(spark) else SparkPlans(spark)
+
+
 class SparkPlans:
     """Java's parsed and analysed plans of SQL texts, in a session with the tables."""
 
     def __init__(self, spark: SparkSession) -> None:
         java: Any = spark._jvm
+        self._java, self._fields = java.java, java.org.apache.spark.sql.types.StructType.fromDDL
         self._frame = java.org.apache.spark.sql.classic.Dataset.ofRows
         self._sessions = java.org.apache.spark.sql.classic.SparkSession
         self._numbered_anew = java.org.apache.spark.sql.catalyst.plans.NormalizePlan.normalizeExprIds
+
+    def rowless(self, ddl: str, session: SparkSession) -> DataFrame:
+        """See `Plans`."""
+        # From an RDD: Spark's optimizer would replace a local frame without rows by an empty plan.
+        # With Spark's internal rows: they need no conversion from Java's.
+        context: Any = session.sparkContext
+        rows = context._jsc.emptyRDD().rdd()
+        return _wrapped(session._jsparkSession.internalCreateDataFrame(rows, self._fields(ddl), False), session)
+
+    def apart(self, spark: SparkSession) -> SparkSession:
+        """See `Plans`."""
+        new: Any = spark.newSession()
+        settings = self._java.util.Properties()
+        settings.putAll(spark._jsparkSession.conf().getAllAsJava())
+        new._jsparkSession.sessionState().conf().setConf(settings)
+        return new  # type: ignore[no-any-return]
+
+    def understood(self, text: str, other: str, session: SparkSession) -> tuple[DataFrame, bool]:
+        """See `Plans`."""
+        parsed = self.parsed(text, session)
+        frame = self.analysed(parsed, session)
+        printed = self.parsed(other, session)
+        printed_frame = None if self.is_parsed_alike(parsed, printed) else self.analysed(printed, session)
+        # The optimizer folds constants: one without a value, such as 1 / 0, fails here, before any tuple arrives.
+        frame.queryExecution().optimizedPlan()
+        return _wrapped(frame, session), printed_frame is None or is_planned_alike(frame, printed_frame)
 
     def parsed(self, text: str, session: SparkSession) -> Any:
         """The parsed plan of a text, with the session's settings."""
@@ -134,3 +185,48 @@ def is_planned_alike(one: Any, other: Any) -> bool:
         return True
     # The optimizer makes a typed literal and a cast of a string the same.
     return bool(executions[0].optimizedPlan().sameResult(executions[1].optimizedPlan()))
+
+
+def _wrapped(frame: Any, session: SparkSession) -> DataFrame:
+    """Wraps Java's frame in Python's."""
+    from pyspark.sql.classic.dataframe import DataFrame as OfJava
+
+    return OfJava(frame, session)
+
+
+class ConnectPlans:
+    """The plans of a server of Spark Connect, which analyses and compares them there."""
+
+    def rowless(self, ddl: str, session: SparkSession) -> DataFrame:
+        """See `Plans`; the function is never called."""
+        return session.range(0).mapInArrow(lambda batches: batches, ddl)
+
+    def apart(self, spark: SparkSession) -> SparkSession:
+        """See `Plans`; it has the views of the other, too.
+
+        Raises:
+            UsageError: The server is older than Spark 4.1.
+        """
+        if version_of(spark) < (4, 1):
+            raise UsageError(f"the server of Spark Connect is of Spark {spark.version}", hint="it takes 4.1 or newer")
+        client: Any = spark
+        new = client.cloneSession()
+        # Spark abridges the texts of plans otherwise.
+        new.conf.set("spark.sql.debug.maxToStringFields", "100000")
+        return new  # type: ignore[no-any-return]
+
+    def understood(self, text: str, other: str, session: SparkSession) -> tuple[DataFrame, bool]:
+        """See `Plans`; optimized plans are compared by their texts and types."""
+        frame, printed = session.sql(text), session.sql(other)
+        optimized = _optimized(frame)
+        if frame.sameSemantics(printed):
+            return frame, True
+        return frame, frame.schema == printed.schema and optimized == _optimized(printed)
+
+
+def _optimized(frame: Any) -> str:
+    """The text of the optimized plan, with the numbers of columns counted from 0; raises what the optimizer finds."""
+    found = frame._explain_string(extended=True)
+    text = found.partition("== Optimized Logical Plan ==")[2].partition("== Physical Plan ==")[0]
+    numbers: dict[str, int] = {}
+    return re.sub(r"#(\d+)", lambda each: f"#{numbers.setdefault(each[1], len(numbers))}", text)

@@ -16,7 +16,7 @@ from xmlstream.punct_ns.domain import Domain
 from xmlstream.punct_ns.errors import UsageError
 from xmlstream.punct_ns.schema import Attribute, Schema
 from xmlstream.punct_ns.slices import quoted
-from xmlstream.session.engines import is_in_process
+from xmlstream.session.engines import is_connect, is_in_process
 from xmlstream.sources.xml.options.formats import choice, name_list
 from xmlstream.sources.xml.options.source import SourceOptions
 from xmlstream.sources.xml.options.text_column import TextColumn
@@ -61,6 +61,8 @@ def spark_stream(
     view, punctuation = own.get("view"), own.get("punctuation")
     if frame is None and view is None:
         raise UsageError("the stream has no view", hint="view names a temporary view, or a table of the catalog")
+    if frame is not None:
+        _require_driven_here(frame, name)
     texts = None
     if is_text:
         if punctuation is not None:
@@ -137,8 +139,20 @@ def found(node: Node, session: Session) -> Node:
                 "a stream of Spark's needs a session of Spark's",
                 hint="leave out --engine duckdb; or have the stream write files, and read them USING punctuated_xml",
             )
-        return Node(replace(node.operator, frame=frame_of(session, node.operator.view or "")), (), node.label)
+        frame = frame_of(session, node.operator.view or "")
+        _require_driven_here(frame, node.operator.name)
+        return Node(replace(node.operator, frame=frame), (), node.label)
     return node if below == node.inputs else Node(node.operator, below, node.label)
+
+
+def _require_driven_here(frame: DataFrame, name: str) -> None:
+    """Raises UsageError for a streaming frame of Spark Connect, whose batches a process of the server takes."""
+    if is_connect(frame.sparkSession) and frame.isStreaming:
+        raise UsageError(
+            f"{name} is a stream, whose batches a session of Spark Connect gives to a process beside its server",
+            hint="run the program where Spark's driver runs, with a classic session; or have the stream write Parquet "
+            "files, and read them USING punctuated_parquet",
+        )
 
 
 def frame_of(spark: SparkSession, view: str) -> DataFrame:
