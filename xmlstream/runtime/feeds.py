@@ -37,8 +37,8 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
 
-STREAMS, SPARKS = "streams", "spark"
-"""The folder of a checkpoint for streams, and within that of a stream the one for Spark's own record."""
+STREAMS = "streams"
+"""The folder of a checkpoint for streams."""
 
 _AHEAD, _LOOK = 2, 0.02
 
@@ -225,7 +225,7 @@ class Feeds:
     def _started(self, each: StreamedFrame, frame: DataFrame) -> Any:
         assert self._settings is not None
         writer = frame.writeStream.foreachBatch(lambda batch, number: self._batch(each, batch, number))
-        place = each.spool.beside(SPARKS)
+        place = each.spool.sparks()
         writer = writer.option("checkpointLocation", f"file://{place}")
         if self._settings.name:
             writer = writer.queryName(f"{self._settings.name}, stream {each.name}")

@@ -24,7 +24,7 @@ from xmlstream.punct_ns.errors import InputError, StateError
 from xmlstream.sources.xml.options.source import SourceOptions
 from xmlstream.sources.xml.spark.batch_documents import WrittenPartition, metadata_of, tuple_schema
 
-SHOWN, PENDING, PUBLISHED = "documents", "pending", "published.json"
+SHOWN, PENDING, SPARKS, PUBLISHED = "documents", "pending", "spark", "published.json"
 
 MOST_SORTED = 1 << 17
 """The most rows of a batch that the driver sorts."""
@@ -82,9 +82,16 @@ class BatchSpool:
         """The directory that the source reads."""
         return self._shown.address()
 
-    def beside(self, folder: str) -> str:
-        """A directory beside that of the documents."""
-        return self._folder.address(folder)
+    def sparks(self) -> str:
+        """The directory of Spark's own record of the stream.
+
+        A process that was killed while Spark recorded the first batch has left it so that Spark cannot go on: it is
+        removed, since nothing was read.
+        """
+        offsets = self._folder.names(f"{SPARKS}/offsets")
+        if self.last is None and not any(name.isdigit() for name in offsets):
+            self._folder.delete(f"{SPARKS}/")
+        return self._folder.address(SPARKS)
 
     def publish(self, number: int, parts: Sequence[WrittenPartition], order: Sequence[str] = ()) -> None:
         """Shows a batch to the source, by what its tasks have written into `pending`.

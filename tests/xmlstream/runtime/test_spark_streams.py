@@ -363,3 +363,16 @@ def test_a_slice_of_several_batches_does_not_keep_later_ones_waiting(
     finally:
         handle.stop()
     assert written(tmp_path / "out.parquet") == 6
+
+
+def test_a_run_that_was_killed_while_spark_recorded_the_first_batch_goes_on(
+    spark: SparkSession, tmp_path: Path
+) -> None:
+    there = tmp_path / "in"
+    feed(there, 0, [bid(1, 5, "00:10:00")])
+    left = tmp_path / "state" / "streams" / "bids" / "spark" / "offsets"
+    left.mkdir(parents=True)
+    (left / ".0.c0ffee.tmp").write_text("v1")
+    query = xs.from_stream(bids(spark, there), name="bids", punctuate="order of at")
+    query.run(tmp_path / "out.parquet", tmp_path / "state")
+    assert written(tmp_path / "out.parquet") == 1
