@@ -22,6 +22,7 @@ from xmlstream.dataclasses import dataclass, replace
 from xmlstream.operators.sort import Sort
 from xmlstream.plan.nodes import Node, Scan, static_frame, together, topological
 from xmlstream.punct_ns.errors import QueryError, UsageError
+from xmlstream.punct_ns.schema import written_name
 from xmlstream.punct_ns.slices import quoted
 from xmlstream.session.engines import is_in_process
 from xmlstream.sink.target import Target
@@ -300,7 +301,7 @@ def _insertion(statement: Statement, sinks: Mapping[str, SinkTable], taken: set[
         raise text.error(what, statement.start, hint)
     sink = sinks.get(table.name.lower())
     if table.db:
-        name = ".".join(part.sql("spark") for part in table.parts)
+        name = ".".join(written_name(part.name) for part in table.parts)
         sink = SinkTable(name, Target(f"catalog://{name}"), None)
     if sink is None:
         hint = "declare the sink with CREATE TABLE, or write catalog.namespace.table for a table of the session"

@@ -185,7 +185,7 @@ class _Texts:
 
     def source(self, key: str, tag: str | None = None, size: int | None = None) -> BinaryIO:
         """Opens the text of a row."""
-        return self.open(key)
+        return BytesIO(self._texts[key])
 
     def _decompressed(self, document: Document) -> bytes:
         """Returns a text that may be compressed; FlawError if it cannot be decompressed, or is too long."""

@@ -166,6 +166,5 @@ class BatchSpool:
     def _show(self, batch: Batch) -> None:
         """Renames the documents of a batch to where the source reads them; those that are there already stay."""
         for draft, name in batch.documents:
-            if self.pending.size(draft) is not None:
-                self.pending.path(draft).rename(self._shown.path(name))
+            self._folder.publish(f"{PENDING}/{draft}", f"{SHOWN}/{name}")
         sync([self._shown.path(), self.pending.path()])

@@ -39,9 +39,9 @@ FORMAT, STREAM = "punctuated_xml", "stream"
 
 STREAM_FORMATS: Mapping[str, Callable[[Mapping[str, str], str | None], Mapping[str, str]] | None] = {
     FORMAT: None,
-    STREAM: None,
     "punctuated_parquet": parquet_options,
     "xmark": lambda options, columns: _without_columns(extension("stream xmark")(options), columns),
+    STREAM: None,
 }
 """Formats of streams; each maps options and columns to options of a punctuated source, None if they are such."""
 
