@@ -27,6 +27,7 @@ EXAMPLES = (
     "xmlstream/manual/tutorial.md",
     "xmlstream/manual/cookbook.md",
     "xmlstream/manual/sinks.md",
+    "xmlstream/manual/spark_jobs.md",
 )
 """Pages whose examples are run, one page after the other in one directory."""
 
@@ -89,6 +90,12 @@ def blocks(page: str) -> list[Block]:
         Block(page, found[1], found[2], written[: found.start()].count("\n") + 1)
         for found in re.finditer(r"^```(\w*)\n(.*?)^```$", written, re.MULTILINE | re.DOTALL)
     ]
+
+
+def modules_in(page: str) -> dict[str, str]:
+    """The modules of Python that the commands of a page write, by the names of their files."""
+    written = re.findall(r"^cat > (\w+\.py) <<'END'\n(.*?)^END$", text(page), re.MULTILINE | re.DOTALL)
+    return dict(written)
 
 
 def prose(page: str) -> str:

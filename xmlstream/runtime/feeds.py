@@ -30,7 +30,7 @@ from xmlstream.runtime.settings import Settings
 from xmlstream.session.engines import spark_engine_of
 from xmlstream.session.spark_errors import first_cause
 from xmlstream.sources.xml.options.reading import Reading
-from xmlstream.sources.xml.spark.batch_documents import HASH, PUNCTUATION, PartitionWriter, WrittenPartition
+from xmlstream.sources.xml.spark.batch_documents import FILE, HASH, PUNCTUATION, PartitionWriter, WrittenPartition
 from xmlstream.sources.xml.spark.spool import MOST_SORTED, Batch, BatchSpool
 
 if TYPE_CHECKING:
@@ -74,7 +74,7 @@ class StreamedFrame:
         if not self.order or batch.rows <= MOST_SORTED:
             return parts
         is_tuple = "true" if self.scan.punctuation is None else f"{PUNCTUATION} IS NULL"
-        ordered = self._written(rows.where(is_tuple).orderBy(*map(quoted, self.order)), number, "ordered-")
+        ordered = self._written(rows.where(is_tuple).drop(FILE).orderBy(*map(quoted, self.order)), number, "ordered-")
         said = [replace(part, tuples=None, late=None) for part in parts]
         return [*ordered, *(replace(part, rows=0, checksum=0) for part in said if part.punctuations or part.aside)]
 
@@ -83,9 +83,13 @@ class StreamedFrame:
         return Batch.of(number, self._written(self._rows(frame), number, is_compared=True))
 
     def _rows(self, frame: DataFrame) -> DataFrame:
-        """The rows of a batch in the form that tasks write, each with its hash."""
+        """The rows of a batch in the form that tasks write, each with its hash and its file."""
         inner = frame.selectExpr(*_attributes(self.scan))
-        return inner.selectExpr("*", f"xxhash64({', '.join(map(quoted, inner.columns))}) AS {HASH}")
+        # Of a static frame of several sources, Spark does not know the file.
+        file = "input_file_name()" if self.scan.frame is not None and self.scan.frame.isStreaming else "''"
+        return inner.selectExpr(
+            "*", f"xxhash64({', '.join(map(quoted, inner.columns))}) AS {HASH}", f"{file} AS {FILE}"
+        )
 
     def _written(
         self, rows: DataFrame, number: int, again: str = "", *, is_compared: bool = False

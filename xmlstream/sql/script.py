@@ -71,8 +71,8 @@ class Script:
     warnings: tuple[str, ...] = ()
     declarations: tuple[Declaration, ...] = ()
 
-    def plan(self, spark: Session) -> Node:
-        """The plan of all queries, as written, before optimization.
+    def plan(self, spark: Session, *, reads: bool = True) -> Node:
+        """The plan of all queries, as written, before optimization; without `reads` the streams of Spark's stay closed.
 
         Raises:
             QueryError: An expression has no type, a result does not fit its sink, or Spark understands a query
@@ -82,7 +82,8 @@ class Script:
         tables = dict(self.tables)
         for declaration in self.declarations:
             with declaration.placed():
-                node = tables[declaration.name] = found(tables[declaration.name], spark)
+                node = tables[declaration.name]
+                node = tables[declaration.name] = found(node, spark) if reads else node
             for condition in declaration.conditions():
                 require_condition(condition, _source_of(node), analyst)
             with declaration.placed():

@@ -124,7 +124,7 @@ def prepared(query: Query | str | Path, **options: Unpack[CaseOptions]) -> Prepa
         read = script.read(text, options.get("variables"), str(query) if isinstance(query, Path) else None)
         session = session_for(options.get("session"), options.get("engine"))
         called = [answer.sink.name if answer.sink else "result" for answer in read.answers]
-        root = _one(read.plan(session), called, options.get("result"))
+        root = _one(read.plan(session, reads=False), called, options.get("result"))
     root = root if options.get("as_written") else optimized(root)
     require_stream(root)
     require_safe(root, {"allow_unsafe": options.get("allow_unsafe", False)}, follow=True)

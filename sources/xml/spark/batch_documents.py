@@ -3,9 +3,10 @@
 A document has tuples as a table of Parquet, and in its metadata punctuations and items that were set aside; a source
 with `format 'stream'` reads it. A row with a text in the column of punctuations is a punctuation, in the notation.
 
-Rows of one partition are in order; those of two partitions are not. So the punctuations of a batch go into one document
-that comes after the tuples of all its partitions. A tuple that comes after a punctuation of its own partition that
-matches it goes into a document behind that one, where the source finds it ungrammatical.
+Rows of one partition are in order, if Spark has read them from one file or none: it orders files by their size. Those
+of two partitions are not. So the punctuations of a batch go into one document that comes after the tuples of all its
+partitions. A tuple that comes after a punctuation of its own partition and file that matches it goes into a document
+behind that one, where the source finds it ungrammatical.
 """
 
 from __future__ import annotations
@@ -41,6 +42,9 @@ pc: Any = pyarrow.compute
 
 HASH = own("hash")
 """The column with a hash of each row, by which a batch that comes again is compared."""
+
+FILE = own("file")
+"""The column with the file of each row, empty where a row comes from no file; without it no row does."""
 
 PUNCTUATION = own("punctuation")
 """The column with the notation of a punctuation, null in the row of a tuple."""
@@ -220,26 +224,36 @@ class PartitionWriter:
         columns = tuple_schema(self.options)
         reader = RowItems(self.options) if self.column is None else TextItems(self.options, self.column)
         plain, late = self._document(partition, "tuples"), self._document(partition, "late")
-        # All late tuples go behind, whatever the source does with them.
-        sieve = GrammarFilter(replace(self.options, ungrammatical="drop"), columns.append(_PLACE))
         said, aside, void = list[str](), list[tuple[int, DeadLetter]](), Counter[str]()
-        rows = checksum = 0
+        rows = checksum = before = 0
+        sieve, read = self._sieve(), ""
+
+        def end() -> None:
+            plain.write(sieve.rest().select(columns.names))
+            values = [{name: one.row[name] for name in columns.names} for one in sieve.late]
+            late.write(pa.Table.from_pylist(values, columns))
+
         for batch in batches:
             checksum = (checksum + _sum(batch[HASH])) % (1 << 64)
-            if self.place is not None and batch.num_rows:
-                items = reader.of(batch, rows)
+            for file, begin, part in _of_files(batch) if self.place is not None else ():
+                if file != read and len(said) > before:
+                    end()
+                    sieve, before = self._sieve(), len(said)
+                items, read = reader.of(part, rows + begin), file
                 if (table := sieve.add(items.tuples, items.punctuations)) is not None:
                     plain.write(table.select(columns.names))
                 said += self._notations(items.punctuations)
                 aside += items.aside
                 void += items.void
             rows += batch.num_rows
-        plain.write(sieve.rest().select(columns.names))
-        values = [{name: one.row[name] for name in columns.names} for one in sieve.late]
-        late.write(pa.Table.from_pylist(values, columns))
+        end()
         letters = [replace(letter, position=row) for row, letter in sorted(aside, key=itemgetter(0))]
         done = plain.close(), late.close()
         return WrittenPartition(partition, *done, rows, checksum, tuple(said), tuple(letters), void)
+
+    def _sieve(self) -> GrammarFilter:
+        """What finds tuples after their punctuation; all of them go behind, whatever the source does with them."""
+        return GrammarFilter(replace(self.options, ungrammatical="drop"), tuple_schema(self.options).append(_PLACE))
 
     def _notations(self, punctuations: pa.RecordBatch) -> Iterator[str]:
         """Punctuations, given as pattern texts, in the notation."""
@@ -249,6 +263,17 @@ class PartitionWriter:
 
     def _document(self, partition: int, what: str) -> _Document:
         return _Document(self.place, f"{self.again}{self.number}-{partition}-{what}.parquet", self.options)
+
+
+def _of_files(batch: pa.RecordBatch) -> Iterator[tuple[str, int, pa.RecordBatch]]:
+    """The consecutive rows of each file, after its name and the number of rows before them."""
+    if FILE not in batch.schema.names:
+        yield "", 0, batch
+        return
+    runs, begin = pc.run_end_encode(batch[FILE]), 0
+    for file, end in zip(runs.values.to_pylist(), runs.run_ends.to_pylist(), strict=True):
+        yield file, begin, batch.slice(begin, end - begin)
+        begin = end
 
 
 def _sum(hashes: pa.Array[Any]) -> int:

@@ -47,6 +47,7 @@ NAVIGATION = {
     ),
     "Guides": (
         "xmlstream/manual/cookbook.md",
+        "xmlstream/manual/spark_jobs.md",
         "xmlstream/manual/sinks.md",
         "xmlstream/manual/operations.md",
         "xmlstream/manual/clusters.md",
@@ -80,6 +81,8 @@ INDEX = {
     ("xmlstream/manual/cookbook.md", "de-duplication"): "deduplicate, deduplication, drop duplicates",
     ("xmlstream/manual/sinks.md", "A function of each slice"): "foreachBatch, idempotent writes",
     ("xmlstream/manual/sinks.md", "A table of the session"): "toTable, unity catalog, append",
+    ("xmlstream/manual/spark_jobs.md", "The query"): "kafka, readStream, read_column, structured streaming",
+    ("xmlstream/manual/spark_jobs.md", "Killed"): "checkpointLocation, availableNow, trigger, StreamingQuery",
     ("xmlstream/manual/cookbook.md", "Absence"): "missing events, timeout, anti join",
     ("xmlstream/manual/cookbook.md", "top n"): "top n, top k, ranking",
     ("xmlstream/manual/cookbook.md", "lookup table"): "static table, dimension table, enrichment",

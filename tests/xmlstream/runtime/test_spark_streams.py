@@ -133,6 +133,24 @@ def test_a_tuple_after_a_punctuation_of_its_own_partition_is_ungrammatical(spark
     assert sorted(map(float, filter(None, dropping.to_arrow()["price"].to_pylist()))) == [5, 7]
 
 
+def test_files_of_one_batch_have_no_order_among_them(spark: SparkSession, tmp_path: Path) -> None:
+    there = tmp_path / "in"
+    feed(there, 1, [bid(1, 5, "00:50:00")])
+    # Spark reads the larger one first.
+    feed(there, 2, [bid(1, 7, "00:51:00"), bid(2, 8, "00:52:00"), {"said": "<1, *, *>"}, bid(2, 9, "00:53:00")])
+    frame = spark.readStream.schema("auction BIGINT, price DOUBLE, at TIMESTAMP, said STRING").json(str(there))
+    query = (
+        xs.from_stream(frame.coalesce(1), schemes="auction", punctuation="said")
+        .group_by("auction")
+        .agg("count(*) AS n")
+    )
+    query.run(tmp_path / "out.parquet", tmp_path / "state", keep_open=True)
+    assert written(tmp_path / "out.parquet") == 1
+    feed(there, 3, [bid(1, 6, "00:54:00")])
+    with pytest.raises(xs.UngrammaticalStream, match="comes after the punctuation"):
+        query.run(tmp_path / "out.parquet", tmp_path / "state", keep_open=True)
+
+
 def test_a_row_outside_its_domain_goes_to_the_dead_letters(spark: SparkSession, tmp_path: Path) -> None:
     there = tmp_path / "in"
     feed(there, 1, [bid(1, 5, "00:50:00"), bid(-1, 6, "00:51:00"), {"said": "<1>"}])

@@ -21,7 +21,7 @@ import pyarrow as pa
 import pytest
 
 import xmlstream as xs
-from tests.documentation.pages import blocks
+from tests.documentation.pages import modules_in
 from tests.harness.feeds import HOST, broker, free_port
 from tests.harness.nights import AT_NIGHT, IN_PROCESS_BY_DAY, SEED
 from tests.xmlstream.runtime.killed_run import Crash
@@ -53,9 +53,8 @@ def _another_hour(directory: Path, hour: int) -> Answer:
 @pytest.fixture
 def modules(tmp_path: Path) -> Path:
     """A directory with the modules that the manual's page writes."""
-    for block in blocks("xmlstream/manual/sinks.md"):
-        for name, text in re.findall(r"^cat > (\w+\.py) <<'END'\n(.*?)^END$", block.text, re.MULTILINE | re.DOTALL):
-            (tmp_path / name).write_text(text)
+    for name, text in modules_in("xmlstream/manual/sinks.md").items():
+        (tmp_path / name).write_text(text)
     return tmp_path
 
 

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import os
+import subprocess
+import sys
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -10,6 +13,7 @@ import pytest
 
 import xmlstream as xs
 import xmlstream.testing as xt
+from tests.documentation.pages import modules_in
 
 if TYPE_CHECKING:
     from xmlstream.session.engines import Session
@@ -187,3 +191,26 @@ def test_nothing_is_left_of_a_case(session: Session) -> None:
         directory = case.directory
         assert directory.is_dir()
     assert not directory.exists()
+
+
+def test_sql_over_a_stream_of_sparks_needs_no_session() -> None:
+    text = """
+        CREATE TABLE s (k INT, v INT, offset BIGINT) USING stream
+        OPTIONS (view 'topic', column 'value', rowTag 'r', keep 'offset', punctuate 'order of k');
+        SELECT k, max(offset) AS last FROM s GROUP BY k
+    """
+    case = xt.case(text)
+    assert str(case.slice(s="(1, 2, 7) (1, 2, 8) (2, 2, 9)")) == "(1, 8) <(,1], *>"
+    assert str(xt.case(text.replace("column 'value', rowTag 'r', keep 'offset', ", "")).end()) == "<*, *>"
+
+
+def test_the_job_of_the_manual_passes_its_test(tmp_path: Path) -> None:
+    for name, text in modules_in("xmlstream/manual/spark_jobs.md").items():
+        (tmp_path / name).write_text(text)
+    command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "test_hall.py"]
+    environment = {**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)}
+    done = subprocess.run(
+        command, cwd=tmp_path, env=environment, capture_output=True, text=True, check=False, timeout=300
+    )
+    assert done.returncode == 0, done.stdout
+    assert "1 passed" in done.stdout

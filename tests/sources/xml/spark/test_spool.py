@@ -23,7 +23,7 @@ from xmlstream.punct_ns.punctuation import Punctuation
 from xmlstream.sources.parquet_table import ASIDE, PUNCTUATIONS
 from xmlstream.sources.xml.options.source import SourceOptions
 from xmlstream.sources.xml.spark import spool as spools
-from xmlstream.sources.xml.spark.batch_documents import HASH, PUNCTUATION, PartitionWriter, WrittenPartition
+from xmlstream.sources.xml.spark.batch_documents import FILE, HASH, PUNCTUATION, PartitionWriter, WrittenPartition
 from xmlstream.sources.xml.spark.spool import Batch, BatchSpool
 
 OPTIONS = SourceOptions.parse(
@@ -90,6 +90,24 @@ def expected(
             else:
                 (late if any(p.matches((a, b)) for p in said) else on_time).append((a, b))
     return on_time, said_, bad, late
+
+
+@given(st.lists(st.lists(A_TUPLE | SAID, max_size=5), max_size=4), st.integers(0, 20))
+def test_rows_of_one_partition_are_in_order_within_each_file_only(files: list[list[Row]], cut: int) -> None:
+    with tempfile.TemporaryDirectory() as directory:
+        spool = BatchSpool(Folder(Path(directory)), OPTIONS)
+        names = pa.array([f"file{number}" for number, rows in enumerate(files) for _ in rows], pa.string())
+        rows = columns([row for rows in files for row in rows]).append_column(FILE, names)
+        writer = PartitionWriter(OPTIONS, spool.pending.address(), 0)
+        part = writer.written([rows.slice(0, cut), rows.slice(cut)], 0)
+        spool.publish(0, [part])
+        on_time, said, bad, late = expected(files)
+        found = items(spool)
+        assert sorted(map(repr, (row for rows, _, _ in found for row in rows))) == sorted(map(repr, on_time + late))
+        assert (part.late is None) == (not late)
+        assert not late or sorted(map(repr, found[-1][0])) == sorted(map(repr, late))
+        assert {text for _, texts, _ in found for text in texts} == said
+        assert sum(count for _, _, count in found) == bad
 
 
 @given(BATCHES, st.integers(0, 60))
