@@ -81,7 +81,10 @@ INDEX = {
     ("xmlstream/manual/cookbook.md", "de-duplication"): "deduplicate, deduplication, drop duplicates",
     ("xmlstream/manual/sinks.md", "A function of each slice"): "foreachBatch, idempotent writes",
     ("xmlstream/manual/sinks.md", "A table of the session"): "toTable, unity catalog, append",
-    ("xmlstream/manual/spark_jobs.md", "The query"): "kafka, readStream, read_column, structured streaming",
+    (
+        "xmlstream/manual/spark_jobs.md",
+        "Punctuations in the messages",
+    ): "kafka, readStream, read_column, structured streaming",
     ("xmlstream/manual/spark_jobs.md", "Killed"): "checkpointLocation, availableNow, trigger, StreamingQuery",
     ("xmlstream/manual/cookbook.md", "Absence"): "missing events, timeout, anti join",
     ("xmlstream/manual/cookbook.md", "top n"): "top n, top k, ranking",

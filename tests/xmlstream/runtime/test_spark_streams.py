@@ -15,6 +15,7 @@ import pyarrow.parquet as pq
 import pytest
 
 import xmlstream as xs
+import xmlstream.testing as xt
 from tests.harness.topic import Topic, send
 from xmlstream.runtime import feeds
 from xmlstream.runtime.slice_loop import SliceLoop
@@ -349,6 +350,14 @@ def test_punctuations_in_messages_close_and_a_malformed_message_is_named_by_its_
     (path,) = (tmp_path / "out" / "_dead_letters").iterdir()
     letter = json.loads(path.read_text())
     assert (letter["document"], letter["raw"]) == ("topic=reports, offset=1", "<r><sid>b</sid>")
+
+
+def test_a_query_over_messages_is_tested_without_any(spark: SparkSession) -> None:
+    frame = spark.readStream.format("rate").load().selectExpr("value AS offset", "CAST(value AS STRING) AS value")
+    read = xs.read_column(frame, "value", REPORT, name="r", rowTag="r", keep=["offset"], schemes="hour")
+    with xt.case(read.group_by("hour").agg("max(offset) AS last")) as case:
+        case.slice(r="(a, 1, 7.5, 3) (b, 1, 7.5, 4)")
+        assert str(case.restart().slice(r="<*, 1, *, *>")) == "(1, 4) <1, *>"
 
 
 def test_a_static_column_is_a_stream_that_ends(spark: SparkSession) -> None:
