@@ -94,7 +94,6 @@ class StreamedFrame:
     def _written(
         self, rows: DataFrame, number: int, again: str = "", *, is_compared: bool = False
     ) -> list[WrittenPartition]:
-
         place = None if is_compared else self.spool.pending.address()
         writer = PartitionWriter(self.scan.options, place, number, self.scan.texts, again)
         try:
