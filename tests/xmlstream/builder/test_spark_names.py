@@ -141,7 +141,7 @@ def test_an_option_of_run_that_there_is_not_is_answered_with_the_nearest(
 def test_a_frame_that_is_a_stream_is_refused_at_once(spark: SparkSession) -> None:
     with pytest.raises(UsageError, match="the DataFrame is a stream") as raised:
         xs.from_dataframe(spark.readStream.format("rate").load())
-    assert "read_parquet" in str(raised.value.hint)
+    assert "from_stream" in str(raised.value.hint)
 
 
 def test_a_started_query_is_told_that_it_follows_by_itself(in_process: InProcessSession, tmp_path: Path) -> None:
