@@ -185,7 +185,7 @@ def place(document: str | None, line: int | None, column: int | None, position: 
     return ", ".join(part for part in known if part is not None) or None
 
 
-_TOLD = re.compile(r"xmlstream-error:([A-Za-z0-9+/=]+)")
+_ENCODED = re.compile(r"xmlstream-error:([A-Za-z0-9+/=]+)")
 _PLAIN = re.compile(r"^xmlstream\.punct_ns\.errors\.(\w+): (.*)((?:\n  .*)*)", re.MULTILINE)
 
 
@@ -196,8 +196,8 @@ def in_transport(error: XmlStreamError) -> str:
     'look'
     """
     # Not a pickle: the text may contain text of documents.
-    told = json.dumps([type(error).__name__, error.what, error.where, error.hint])
-    return f"{error}\nxmlstream-error:{base64.b64encode(told.encode()).decode()}"
+    encoded = json.dumps([type(error).__name__, error.what, error.where, error.hint])
+    return f"{error}\nxmlstream-error:{base64.b64encode(encoded.encode()).decode()}"
 
 
 @contextmanager
@@ -214,9 +214,9 @@ def transported() -> Iterator[None]:
 
 def original_error(reported: BaseException) -> XmlStreamError | None:
     """Decodes the error of this project that made Spark report another; None if there was none."""
-    told = _TOLD.search(str(reported))
+    encoded = _ENCODED.search(str(reported))
     try:
-        name, what, where, hint = json.loads(base64.b64decode(told[1])) if told else _in_words(str(reported))
+        name, what, where, hint = json.loads(base64.b64decode(encoded[1])) if encoded else _in_words(str(reported))
     except ValueError:
         return None
     kind = globals().get(name, XmlStreamError)

@@ -14,7 +14,7 @@ from contextlib import contextmanager
 from functools import cache, lru_cache
 from inspect import signature
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Generic, TypeVar
+from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -39,7 +39,7 @@ from xmlstream.operators.frames.frame import (
     Where,
 )
 from xmlstream.operators.frames.held import FEW, Field, Leaf, computed_rows, fields_of_struct
-from xmlstream.operators.frames.spark_functions import with_functions
+from xmlstream.operators.frames.spark_functions import Job, OneJob, Result, ResultRow, with_functions
 from xmlstream.operators.frames.zones import JavaZone
 from xmlstream.operators.storage.object_urls import is_object_url
 from xmlstream.operators.storage.shared_files import RowsOfObjects, conformed, opened
@@ -54,8 +54,6 @@ if TYPE_CHECKING:
     from xmlstream.punct_ns.domain import Domain, Value
     from xmlstream.punct_ns.schema import Attribute
 
-_Job = TypeVar("_Job")
-_Result = TypeVar("_Result")
 
 LITERAL = {"__globPaths__": "false"}
 """The options of a Spark reader that switch globs off: each path names one file or directory."""
@@ -120,13 +118,13 @@ class SparkEngine:
 
     def results(self, made: DataFrame, function: Callable[[Iterable[pa.RecordBatch]], Any]) -> list[Any]:
         """Applies a function to the record batches of each partition; returns the results in order."""
-        found = self.mapped(made, _Results(function), _struct("result BINARY")).toArrow()
+        found = self.mapped(made, ResultRow(function), _struct("result BINARY")).toArrow()
         rows: list[Any] = found.column(0).to_pylist()
         return [pickle.loads(row) for row in rows]  # noqa: S301 - our own tasks have written it
 
-    def in_tasks(self, function: Callable[[_Job], _Result], jobs: Sequence[_Job]) -> list[_Result]:
+    def in_tasks(self, function: Callable[[Job], Result], jobs: Sequence[Job]) -> list[Result]:
         """Applies a function to each job, each in a task of its own; returns the results in order."""
-        return self.results(self.spark.range(0, len(jobs), 1, len(jobs)), _OneJob(function, tuple(jobs)))
+        return self.results(self.spark.range(0, len(jobs), 1, len(jobs)), OneJob(function, tuple(jobs)))
 
     def require_files(self, path: str) -> None:
         """See `Engine.require_files`."""
@@ -365,29 +363,6 @@ class SparkEngine:
         # Row numbers increase along the partitions, and orderBy has sorted these.
         number = F.monotonically_increasing_id() + F.lit(operation.first).cast("BIGINT")
         return made.withColumn(operation.name, number)
-
-
-@dataclass(frozen=True, slots=True)
-class _Results:
-    """In a task: gives the result of a function of record batches as a row."""
-
-    function: Callable[[Iterable[pa.RecordBatch]], Any]
-
-    def __call__(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        yield pa.RecordBatch.from_pydict({"result": [pickle.dumps(self.function(batches))]})
-
-
-@dataclass(frozen=True, slots=True)
-class _OneJob(Generic[_Job, _Result]):
-    """In a task: does the job whose number is its one row."""
-
-    function: Callable[[_Job], _Result]
-    jobs: tuple[_Job, ...]
-
-    def __call__(self, batches: Iterable[pa.RecordBatch]) -> _Result:
-        numbers: list[Any] = [number for batch in batches for number in batch.column(0).to_pylist()]
-        (number,) = numbers
-        return self.function(self.jobs[number])
 
 
 _CALLED = re.compile(rf"'(?:[^'\\]|\\.)*'|\"(?:[^\"\\]|\\.)*\"|{PASSED_LITERAL}", re.DOTALL)

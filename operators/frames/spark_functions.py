@@ -2,15 +2,20 @@
 
 Spark computes such a function for all rows of its input, also for those whose value CASE or AND leave out. So each
 result is a structure with the text of its error, which the surrounding expression raises where the value is used.
+
+Functions of this package over the partitions of a frame are sent to workers, too: `ResultRow`, `OneJob`.
 """
 
 from __future__ import annotations
 
 import pickle
 import sys
+from collections.abc import Callable, Iterable, Iterator
 from functools import lru_cache
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Generic, TypeVar
 from weakref import WeakKeyDictionary
+
+import pyarrow as pa
 
 from xmlstream.dataclasses import dataclass
 from xmlstream.operators.expressions.dialect import call_name, expression, render
@@ -19,6 +24,9 @@ from xmlstream.punct_ns.errors import UsageError
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
+
+Job = TypeVar("Job")
+Result = TypeVar("Result")
 
 _GIVEN: WeakKeyDictionary[SparkSession, set[str]] = WeakKeyDictionary()
 """The Python functions that sessions have, by their keys."""
@@ -97,3 +105,26 @@ def _received(directory: str | None, code: bytes, name: str, *others: Any) -> Se
     if directory is not None and directory not in sys.path:
         sys.path.append(directory)
     return Sent(PythonFunction(name, pickle.loads(code), *others))  # noqa: S301 - this query's driver has written it
+
+
+@dataclass(frozen=True, slots=True)
+class ResultRow:
+    """In a task: gives the result of a function of record batches as a row."""
+
+    function: Callable[[Iterable[pa.RecordBatch]], Any]
+
+    def __call__(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        yield pa.RecordBatch.from_pydict({"result": [pickle.dumps(self.function(batches))]})
+
+
+@dataclass(frozen=True, slots=True)
+class OneJob(Generic[Job, Result]):
+    """In a task: does the job whose number is its one row."""
+
+    function: Callable[[Job], Result]
+    jobs: tuple[Job, ...]
+
+    def __call__(self, batches: Iterable[pa.RecordBatch]) -> Result:
+        numbers: list[Any] = [number for batch in batches for number in batch.column(0).to_pylist()]
+        (number,) = numbers
+        return self.function(self.jobs[number])

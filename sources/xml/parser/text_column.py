@@ -318,7 +318,7 @@ class _Forms:
         return names.known
 
 
-_LONGEST_KNOWN = 1 << 10  # bytes of the tags of which namespaces are remembered
+_LONGEST_KNOWN = 1 << 10  # bytes of a tag whose namespaces are remembered
 _BLANKS = b" \t\r\n"
 _NO_BREAK = re.compile(rb"[^\r\n]")
 _FIRST_TAG = re.compile(rb"[ \t\r\n]*<[^\s<>/!?\"'=]+")
