@@ -97,7 +97,7 @@ def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
     for name in (*PACKAGES, "data", ".github"):
         shutil.copytree(ROOT / name, tree / name, symlinks=True, ignore=leave)
     shutil.copytree(ROOT / "tests" / "benchmarks", tree / "tests" / "benchmarks", ignore=leave)
-    for name in ("pyproject.toml", "setup.py", "README.md", "CHANGELOG.md", "LICENSE"):
+    for name in ("pyproject.toml", "README.md", "CHANGELOG.md", "LICENSE"):
         shutil.copy(ROOT / name, tree / name)
     build: list[str | Path] = [
         "-m",
