@@ -9,8 +9,11 @@ import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import suppress
+from datetime import timedelta
 from functools import lru_cache
-from itertools import pairwise
+from itertools import accumulate
+from math import ceil
+from typing import Any
 
 import pyarrow as pa
 from lxml import etree
@@ -36,7 +39,8 @@ _FORMS = {
     "BOOLEAN": r"true|false",
     # A text that begins with a zero is a code; as a number it would lose digits.
     "BIGINT": r"-?(?:0|[1-9]\d{0,17})",
-    "DOUBLE": r"-?(?:0|[1-9]\d*)(?:\.\d+)?(?:[eE][+-]?\d+)?|NaN|-?INF",
+    # So is a whole number that no BIGINT and no DOUBLE holds exactly.
+    "DOUBLE": r"(?!-?\d{16,}$)-?(?:0|[1-9]\d*)(?:\.\d+)?(?:[eE][+-]?\d+)?|NaN|-?INF",
     "DATE": r"\d{4}-\d\d-\d\d",
     "TIMESTAMP": r"\d{4}-\d\d-\d\d[T ]\d\d:\d\d(?::\d\d(?:\.\d{1,6})?)?(?:Z|[+-]\d\d:?\d\d)?",
 }
@@ -109,12 +113,28 @@ class ObservedValues:
         return len({text for _, text in self.texts}) == len(self.texts)
 
     @property
-    def ascend(self) -> bool:
-        """Whether no value is less than the one before, and there are more than two distinct values."""
+    def slack(self) -> int | None:
+        """How far values fall at most behind the greatest before; None if there are fewer than three, or no order.
+
+        Times fall by seconds, rounded up. There is an order if values mostly rise, and fall little.
+        """
         domain, texts = Domain(self.type), [text for _, text in self.texts if text]
         iso = IsoRewriting.of(self.format).rewrite(pa.array(texts)).to_pylist() if self.format else texts
-        values: list[object] = [domain.read(str(text)) for text in iso]
-        return len(set(values)) > 2 and all(not b < a for a, b in pairwise(values))  # type: ignore[operator]
+        values: list[Any] = [domain.read(str(text)) for text in iso]
+        falls = [most - value for most, value in zip(accumulate(values, max), values, strict=True) if value < most]
+        if len(set(values)) < _FEW_VALUES:
+            return None
+        if not falls:
+            return 0
+        few = len(falls) * _SELDOM <= len(values) and max(falls) * _SELDOM <= max(values) - min(values)
+        return ceil(max(falls) / timedelta(seconds=1)) if few and self.type == "TIMESTAMP" else None
+
+
+_FEW_VALUES = 3
+"""The number of distinct values below which there is no order."""
+
+_SELDOM = 4
+"""An order has at most one of so many values out of order, by at most one of so many parts of their range."""
 
 
 def least_type(texts: Iterable[str]) -> str:
@@ -157,6 +177,9 @@ def _type_of(text: str) -> str:
 
 KEYS = ("key", "k", "name", "Name", "Key", "id")
 """The names of the XML attributes, and of the elements, that are keys in lists of keys and values."""
+
+XSI_TYPE = f"{XSI}type"
+"""The XML attribute that names an element's type, where elements of one name have several."""
 
 MOST_PLACES = 5_000
 """The greatest number of distinct places of elements."""
@@ -328,7 +351,7 @@ class _Profiler:
             counts[key] += 1
             profile.repeats_key = profile.repeats_key or counts[key] > 1
         for name, value in element.attrib.items():
-            if not str(name).startswith(XSI):
+            if not str(name).startswith(XSI) or name == XSI_TYPE:
                 profile.attributes.setdefault(str(name), ObservedValues()).add(self._sample.elements, str(value))
         self._stack.append((profile, Counter(), self._sample.elements))
 
